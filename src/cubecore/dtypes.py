@@ -151,12 +151,12 @@ def element_type(name: str, subject: str = "dtype") -> ElementType:
     RequestError
         If no type has that name; the message begins with `subject`.
     """
-    found = _BY_ANY_NAME.get(name)
-    if found is None:
+    kind = _BY_ANY_NAME.get(name)
+    if kind is None:
         raise refuse(
             subject,
             "be an element type (" + ", ".join(ELEMENT_TYPES) + ")",
             repr(name),
             did_you_mean(name, _BY_ANY_NAME),
         )
-    return found
+    return kind

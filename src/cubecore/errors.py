@@ -74,12 +74,12 @@ class CubecoreError(Exception):
         dict
             The kind of error, its sentence and every violation.
         """
-        found = [finding.to_json() for finding in self.findings]
+        findings = [finding.to_json() for finding in self.findings]
         return {
             "kind": type(self).__name__,
             "message": str(self),
             "violations": [violation.to_json() for violation in self.violations],
-            **({"findings": found} if found else {}),
+            **({"findings": findings} if findings else {}),
         }
 
 
@@ -165,7 +165,7 @@ def no_json(error: Exception) -> str:
     return "a number of too many digits"
 
 
-def did_you_mean(name: str, known: "Iterable[str]") -> str:
+def did_you_mean(name: str, names: "Iterable[str]") -> str:
     """Return ``did you mean X?`` for the known name nearest to `name`, or an empty string.
 
     Case and the signs between words do not count: transA is nearest to trans_a.
@@ -173,7 +173,7 @@ def did_you_mean(name: str, known: "Iterable[str]") -> str:
     from difflib import get_close_matches
 
     folded: dict[str, str] = {}
-    for candidate in known:
+    for candidate in names:
         folded.setdefault(_fold(candidate), candidate)
     near = get_close_matches(_fold(name), list(folded), n=1, cutoff=0.6)
     return f"did you mean {folded[near[0]]}?" if near else ""

@@ -41,32 +41,32 @@ class _Method:
 
 
 def _compiled(
-    home: type, name: str, parameters: Sequence[str], body: Sequence[str], **known: object
+    home: type, name: str, parameters: Sequence[str], body: Sequence[str], **values: object
 ) -> FunctionType:
-    """Return a method of a class from its text, in which the names of `known` stand for values."""
+    """Return a method of a class from its text, in which the names of `values` stand for values."""
     lines = "\n  ".join(body)
     text = f" def {name}({', '.join(parameters)}):\n  {lines}\n return {name}"
-    made: dict[str, Any] = {}
+    defined: dict[str, Any] = {}
     home_module = sys.modules.get(home.__module__)
     module = vars(home_module) if home_module is not None else {}
-    exec(f"def make({', '.join(known)}):\n{text}", module, made)  # noqa: S102 - of names of fields
-    method: FunctionType = made["make"](**known)
+    exec(f"def make({', '.join(values)}):\n{text}", module, defined)  # noqa: S102 - of names of fields
+    method: FunctionType = defined["make"](**values)
     return method
 
 
 def _init(home: type, *, frozen: bool) -> FunctionType:
     """Return the method that takes and sets the fields."""
-    known: dict[str, object] = {"_set": object.__setattr__, "_factory": _Factory()}
+    values: dict[str, object] = {"_set": object.__setattr__, "_factory": _Factory()}
     parameters, keywords, body = ["self"], ["*"], []
     for field in dataclasses.fields(home):
         name = value = parameter = field.name
         default = f"_default_{name}"
         if field.default_factory is not MISSING:
-            known[default] = field.default_factory
-            parameter, made = f"{name}=_factory", f"{default}()"
-            value = f"{made} if {name} is _factory else {name}" if field.init else made
+            values[default] = field.default_factory
+            parameter, built = f"{name}=_factory", f"{default}()"
+            value = f"{built} if {name} is _factory else {name}" if field.init else built
         elif field.default is not MISSING:
-            known[default] = field.default
+            values[default] = field.default
             parameter = f"{name}={default}"
             value = name if field.init else default
         elif not field.init:
@@ -77,7 +77,7 @@ def _init(home: type, *, frozen: bool) -> FunctionType:
     if hasattr(home, "__post_init__"):
         body.append("self.__post_init__()")
     taken = [*parameters, *(keywords if len(keywords) > 1 else [])]
-    method = _compiled(home, "__init__", taken, body or ["pass"], **known)
+    method = _compiled(home, "__init__", taken, body or ["pass"], **values)
     types = {field.name: field.type for field in dataclasses.fields(home) if field.init}
     method.__annotations__ = types | {"return": None}
     return method
@@ -143,15 +143,15 @@ _FROZEN_SLOTS = {"__getstate__": _getstate, "__setstate__": _setstate}
 
 def _methods(cls: type, *, frozen: bool, eq: bool, order: bool, unsafe_hash: bool) -> Any:
     """Return the methods to compile, by name, for a class that may have some of them."""
-    own = vars(cls)
+    defined = vars(cls)
     methods: dict[str, Callable[[type], FunctionType] | None] = {}
-    if "__init__" not in own:
+    if "__init__" not in defined:
         methods["__init__"] = partial(_init, frozen=frozen)
-    if eq and "__eq__" not in own:
+    if eq and "__eq__" not in defined:
         methods["__eq__"] = partial(_comparison, name="__eq__", sign="==")
     if order:
         methods |= {n: partial(_comparison, name=n, sign=sign) for n, sign in _ORDERINGS.items()}
-    hashes = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
+    hashes = "__hash__" in defined and not (defined["__hash__"] is None and "__eq__" in defined)
     if (eq or unsafe_hash) and not hashes:
         methods["__hash__"] = _hash if frozen or unsafe_hash else None
     return methods
@@ -164,13 +164,13 @@ def _data_class(cls: type, *, frozen: bool, slots: bool, kw_only: bool, **compar
     methods = _methods(cls, frozen=frozen, **compared)
     shown = "__repr__" in vars(cls)
     standard = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
-    made: type = standard(cls)
+    data_class: type = standard(cls)
     for name, compiled in methods.items():
-        setattr(made, name, _Method(made, name, compiled) if compiled else None)
-    known = {**({} if shown else {"__repr__": _repr}), **(_FROZEN if frozen else {})}
-    for name, method in {**known, **(_FROZEN_SLOTS if frozen and slots else {})}.items():
-        setattr(made, name, method)
-    return made
+        setattr(data_class, name, _Method(data_class, name, compiled) if compiled else None)
+    overrides = {**({} if shown else {"__repr__": _repr}), **(_FROZEN if frozen else {})}
+    for name, method in {**overrides, **(_FROZEN_SLOTS if frozen and slots else {})}.items():
+        setattr(data_class, name, method)
+    return data_class
 
 
 def _lazy(

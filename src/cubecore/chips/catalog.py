@@ -96,8 +96,8 @@ def expand_family(name: str) -> tuple[str, ...]:
 
 
 def _names_of(soc: str) -> set[str]:
-    own = _fold(soc)
-    return {own, own.removeprefix("ascend"), *map(_fold, _products(soc))}
+    folded = _fold(soc)
+    return {folded, folded.removeprefix("ascend"), *map(_fold, _products(soc))}
 
 
 def _fold(name: str) -> str:
@@ -112,19 +112,19 @@ def _read(stem: str) -> dict[str, Any]:
 
 def _tables(soc: str) -> tuple[Mapping[str, Any], ...]:
     """Return what describes `soc`: its architecture, its family if it has one, its own file."""
-    own = _read(soc)
-    arch = own.get("arch", "none")
+    record = _read(soc)
+    arch = record.get("arch", "none")
     where = f"{_ARCH_PREFIX}{arch}.toml"
     if not (_DATA / where).is_file():
         raise refuse(f"{soc}.toml: arch", f"have a file {_ARCH_PREFIX}<arch>.toml", arch)
     shared = _read(_ARCH_PREFIX + arch)
-    if "family" not in own:
-        return shared, own
+    if "family" not in record:
+        return shared, record
     families = shared.get("families", {})
-    if own["family"] not in families:
+    if record["family"] not in families:
         options = ", ".join(families) or "none"
-        raise refuse(f"{soc}.toml: family", f"be one of {where}: {options}", own["family"])
-    return shared, families[own["family"]], own
+        raise refuse(f"{soc}.toml: family", f"be one of {where}: {options}", record["family"])
+    return shared, families[record["family"]], record
 
 
 def _products(soc: str) -> list[str]:

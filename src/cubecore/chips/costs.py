@@ -76,7 +76,7 @@ def kernel_start_cycles(chip: Chip, kind: str | None) -> int:
 
 LINE_BYTES = 256
 """Rows that start at a multiple of this cost nothing more for it."""
-_PLACES = np.arange(LINE_BYTES)
+_OFFSETS = np.arange(LINE_BYTES)
 
 
 def gm_to_l1_cycles(chip: Chip, rows: Column, row_bytes: Column, pitch_bytes: Column) -> Column:
@@ -116,12 +116,12 @@ def gm_to_l1_lone_row_cycles(chip: Chip, row_bytes: Column) -> Column:
 def _misaligned_block_cycles(chip: Chip, pitch_bytes: Column) -> Column:
     table = chip.gm_to_l1_misaligned_block_cycles or {}
     if isinstance(pitch_bytes, int | float):  # of one problem: arrays would be slower
-        found = (
+        costs = (
             c
             for at, c in sorted(table.items(), key=lambda x: int(x[0]))
             if pitch_bytes % (2 * int(at))
         )
-        return next(found, 0.0)
+        return next(costs, 0.0)
     result: Column = 0.0
     for boundary, cycles in sorted(table.items(), key=lambda item: -int(item[0])):
         result = np.where(pitch_bytes % (2 * int(boundary)) != 0, cycles, result)
@@ -152,12 +152,14 @@ def mean_row_start_cycles(
         return 0.0
     step, share, count = blocks
     starts = _starts(chip)
-    own, other = (size % LINE_BYTES for size in (step, share))
-    at, apart = (np.interp(place, _PLACES, starts.cycles) for place in (other, own))
+    block_offset, share_offset = (size % LINE_BYTES for size in (step, share))
+    at, apart = (
+        np.interp(offset, _OFFSETS, starts.cycles) for offset in (share_offset, block_offset)
+    )
     alone, worse = np.equal(count, 1), np.greater(at, apart)
     first = alone | worse
-    each = np.where(first, at, np.interp(own, _PLACES, starts.mean_cycles))
-    least = np.interp(np.where(first, other, own), _PLACES, starts.boundary)
+    each = np.where(first, at, np.interp(block_offset, _OFFSETS, starts.mean_cycles))
+    least = np.interp(np.where(first, share_offset, block_offset), _OFFSETS, starts.boundary)
     reaching = np.clip((row_bytes - least) / np.maximum(LINE_BYTES - least, 1), 0, 1)
     reaching = np.where(alone, np.greater(row_bytes, least), reaching)
     return ceil_div(row_bytes, DATA_BLOCK_BYTES) * each * reaching
@@ -177,14 +179,14 @@ class _Starts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _starts(chip: Chip) -> _Starts:
-    made = _Starts(*(np.zeros(LINE_BYTES) for _ in range(3)))
-    made.boundary[:] = LINE_BYTES
+    starts = _Starts(*(np.zeros(LINE_BYTES) for _ in range(3)))
+    starts.boundary[:] = LINE_BYTES
     mean = 0.0
     for boundary in (128, 64, 32, 16):  # half of what meets one meets no higher one
         cycles = _misaligned_block_cycles(chip, boundary)
-        mean, off = (mean + cycles) / 2, _PLACES % (2 * boundary) != 0
-        made.cycles[off], made.mean_cycles[off], made.boundary[off] = cycles, mean, boundary
-    return made
+        mean, off = (mean + cycles) / 2, _OFFSETS % (2 * boundary) != 0
+        starts.cycles[off], starts.mean_cycles[off], starts.boundary[off] = cycles, mean, boundary
+    return starts
 
 
 def gm_miss_cycles(chip: Chip, missing_bytes: Column, *, into_ub: bool = False) -> Column:
@@ -308,8 +310,8 @@ def hbm_cycles(chip: Chip, size_bytes: Column, row_bytes: Column, *, of_ub: bool
 
 def hbm_row_bytes(chip: Chip, *, of_ub: bool) -> int:
     """Return the bytes that each row of a transfer adds at device memory."""
-    own = chip.hbm_ub_row_bytes if of_ub else None
-    return (chip.hbm_row_bytes if own is None else own) or 0
+    ub_row_bytes = chip.hbm_ub_row_bytes if of_ub else None
+    return (chip.hbm_row_bytes if ub_row_bytes is None else ub_row_bytes) or 0
 
 
 def _configured_memory_rate(chip: Chip) -> int | None:

@@ -37,7 +37,7 @@ class Fact:
     note: str = ""
 
 
-def known(doc: str) -> Any:
+def optional(doc: str) -> Any:
     """Declare a field that may be unknown; `doc` says what it is and its unit."""
     return field(default=None, metadata={"doc": doc})
 
@@ -64,10 +64,10 @@ class Chip:
     )
 
     aic_count: int = field(metadata={"doc": "AI Cores with a Cube unit that a kernel may use"})
-    aiv_count: int | None = known("Vector cores that a kernel may use")
-    frequency_hz: int | None = known("clock of the Cube and Vector units")
-    l2_bytes: int | None = known("L2 cache shared by all cores")
-    gm_bytes: int | None = known("device memory")
+    aiv_count: int | None = optional("Vector cores that a kernel may use")
+    frequency_hz: int | None = optional("clock of the Cube and Vector units")
+    l2_bytes: int | None = optional("L2 cache shared by all cores")
+    gm_bytes: int | None = optional("device memory")
 
     l0a_bytes: int = field(metadata={"doc": "L0A buffer of one core"})
     l0b_bytes: int = field(metadata={"doc": "L0B buffer of one core"})
@@ -76,55 +76,69 @@ class Chip:
     l1_user_bytes: int = field(metadata={"doc": "L1 that a kernel may use"})
     ub_bytes: int = field(metadata={"doc": "Unified Buffer of one vector core, physical"})
     ub_user_bytes: int = field(metadata={"doc": "Unified Buffer that a kernel may use"})
-    bt_bytes: int | None = known("BiasTable buffer; None where the chip has none or it is unknown")
-    fb_bytes: int | None = known("Fixpipe buffer; None where the chip has none or it is unknown")
+    bt_bytes: int | None = optional(
+        "BiasTable buffer; None where the chip has none or it is unknown"
+    )
+    fb_bytes: int | None = optional("Fixpipe buffer; None where the chip has none or it is unknown")
 
-    cube_m: int | None = known("rows of the Cube per cycle")
-    cube_n: int | None = known("columns of the Cube per cycle")
-    cube_k: Mapping[str, int] | None = known("K elements of the Cube per cycle, by element type")
+    cube_m: int | None = optional("rows of the Cube per cycle")
+    cube_n: int | None = optional("columns of the Cube per cycle")
+    cube_k: Mapping[str, int] | None = optional("K elements of the Cube per cycle, by element type")
 
-    hf32_speedup: int | None = known("the Cube's rate for float32 rounded to HF32, over float32's")
+    hf32_speedup: int | None = optional(
+        "the Cube's rate for float32 rounded to HF32, over float32's"
+    )
 
-    ddr_bytes_per_cycle: int | None = known("device memory to one AI Core, as configured")
-    l2_read_bytes_per_cycle: int | None = known("L2 to one AI Core, as configured")
-    l2_write_bytes_per_cycle: int | None = known("one AI Core to L2, as configured")
+    ddr_bytes_per_cycle: int | None = optional("device memory to one AI Core, as configured")
+    l2_read_bytes_per_cycle: int | None = optional("L2 to one AI Core, as configured")
+    l2_write_bytes_per_cycle: int | None = optional("one AI Core to L2, as configured")
     l1_to_l0a_bytes_per_cycle: int | None = cost("L1 to L0A")
     l1_to_l0b_bytes_per_cycle: int | None = cost("L1 to L0B")
     l1_to_bt_bytes_per_cycle: int | None = cost("L1 to BiasTable")
     l1_to_fb_bytes_per_cycle: int | None = cost("L1 to Fixpipe buffer")
-    l1_to_l0_scale_bytes_per_cycle: int | None = known("L1 to the MX scales of L0A and L0B")
-    l1_to_ub_bytes_per_cycle: int | None = known("L1 to UB, as configured")
-    l0c_to_ub_bytes_per_cycle: int | None = known("L0C to UB, as configured")
-    ub_to_l2_bytes_per_cycle: int | None = known("UB to L2, as configured")
-    ub_to_ddr_bytes_per_cycle: int | None = known("UB to device memory, as configured")
-    ub_to_l1_bytes_per_cycle: int | None = known("UB to L1, as configured")
-    aiv_ddr_bytes_per_cycle: int | None = known("device memory to one vector core, as configured")
-    aiv_l2_bytes_per_cycle: int | None = known("L2 to one vector core, as configured")
-    aiv_ub_to_l2_bytes_per_cycle: int | None = known("vector core's UB to L2, as configured")
-    aiv_ub_to_ddr_bytes_per_cycle: int | None = known("vector core's UB to memory, as configured")
+    l1_to_l0_scale_bytes_per_cycle: int | None = optional("L1 to the MX scales of L0A and L0B")
+    l1_to_ub_bytes_per_cycle: int | None = optional("L1 to UB, as configured")
+    l0c_to_ub_bytes_per_cycle: int | None = optional("L0C to UB, as configured")
+    ub_to_l2_bytes_per_cycle: int | None = optional("UB to L2, as configured")
+    ub_to_ddr_bytes_per_cycle: int | None = optional("UB to device memory, as configured")
+    ub_to_l1_bytes_per_cycle: int | None = optional("UB to L1, as configured")
+    aiv_ddr_bytes_per_cycle: int | None = optional(
+        "device memory to one vector core, as configured"
+    )
+    aiv_l2_bytes_per_cycle: int | None = optional("L2 to one vector core, as configured")
+    aiv_ub_to_l2_bytes_per_cycle: int | None = optional("vector core's UB to L2, as configured")
+    aiv_ub_to_ddr_bytes_per_cycle: int | None = optional(
+        "vector core's UB to memory, as configured"
+    )
 
     hbm_bytes_per_second: int | None = cost("sustained reads of device memory by all cores")
-    hbm_write_weight: float | None = known("bytes read that take as long as a byte written; 1")
-    l2_write_reach: float | None = known("L2s that a launch may bring in before it holds little; 1")
+    hbm_write_weight: float | None = optional("bytes read that take as long as a byte written; 1")
+    l2_write_reach: float | None = optional(
+        "L2s that a launch may bring in before it holds little; 1"
+    )
     hbm_row_bytes: int | None = cost("bytes that each row of a transfer adds at device memory")
-    hbm_ub_row_bytes: int | None = known("the same of a transfer of UB; hbm_row_bytes unless known")
+    hbm_ub_row_bytes: int | None = optional(
+        "the same of a transfer of UB; hbm_row_bytes unless known"
+    )
     hbm_slack_cycles: int | None = cost("past idle time that device memory may still serve in")
     hbm_latency_cycles: int | None = cost("first byte from device memory")
     l2_survival_power: int | None = cost("1: blocks leave L2 by chance; more: the oldest go first")
-    hbm_ub_latency_cycles: int | None = known("the same into UB; hbm_latency_cycles unless known")
+    hbm_ub_latency_cycles: int | None = optional(
+        "the same into UB; hbm_latency_cycles unless known"
+    )
     l2_latency_cycles: int | None = cost("first byte from L2")
     gm_to_l1_bytes_per_cycle: float | None = cost("L2 to L1 of one core within a row")
     gm_to_l1_transfer_cycles: int | None = cost("each transfer of MTE2")
-    gm_to_l1_lone_row_cycles: float | None = known(
+    gm_to_l1_lone_row_cycles: float | None = optional(
         "the same of a row of a matrix whose rows are too far apart for one transfer"
     )
     gm_to_l1_row_cycles: float | None = cost("each row of a strided transfer")
     gm_to_l1_pitch_row_cycles: float | None = cost("each row more, if its pitch is k * 8 KiB")
-    gm_to_l1_turned_row_cycles: float | None = known("each row more that DN2NZ transposes")
-    gm_miss_bytes_per_cycle: float | None = known(
+    gm_to_l1_turned_row_cycles: float | None = optional("each row more that DN2NZ transposes")
+    gm_miss_bytes_per_cycle: float | None = optional(
         "device memory to one core: what may be on its way over its latency"
     )
-    gm_miss_ub_bytes_per_cycle: float | None = known("the same for one vector core")
+    gm_miss_ub_bytes_per_cycle: float | None = optional("the same for one vector core")
     gm_to_l1_misaligned_block_cycles: Mapping[str, float] | None = cost(
         "each 32 B of a row whose start is aligned to only this many bytes"
     )
@@ -141,24 +155,24 @@ class Chip:
     mad_queued_cycles: int | None = cost("each Mmad right behind another")
     l0c_to_gm_bytes_per_cycle: float | None = cost("fixpipe to global memory")
     l0c_to_gm_row_cycles: float | None = cost("each row that fixpipe writes")
-    l0c_to_gm_misaligned_row_cycles: float | None = known("each row more that starts off 16 B")
+    l0c_to_gm_misaligned_row_cycles: float | None = optional("each row more that starts off 16 B")
     l0c_to_gm_head_cycles: int | None = cost("each fixpipe")
     l0c_to_l1_elements_per_cycle: int | None = cost("elements that fixpipe writes to L1")
     l0c_to_l1_head_cycles: int | None = cost("each fixpipe to L1")
     vector_head_cycles: int | None = cost("each vector instruction")
     vector_repeat_cycles: int | None = cost("each repeat without bank conflict")
-    vector_elements_per_cycle: Mapping[str, float] | None = known(
+    vector_elements_per_cycle: Mapping[str, float] | None = optional(
         "results per cycle of vector instructions slower than 256 bytes, by name[.element type]"
     )
-    ub_bank_groups: int | None = known("bank groups of UB, which its 32 B blocks take in turn")
+    ub_bank_groups: int | None = optional("bank groups of UB, which its 32 B blocks take in turn")
     scalar_issue_cycles: int | None = cost("scalar unit per issued instruction")
     scalar_step_cycles: Mapping[str, int] | None = cost("scalar unit per base-K step, by template")
-    scalar_load_cycles: Mapping[str, int] | None = known("the same per load of L1, by template")
-    scalar_tile_cycles: Mapping[str, int] | None = known("the same per tile of C, by template")
+    scalar_load_cycles: Mapping[str, int] | None = optional("the same per load of L1, by template")
+    scalar_tile_cycles: Mapping[str, int] | None = optional("the same per tile of C, by template")
     pipe_queue_depth: int | None = cost("instructions that wait in one pipe's queue")
-    cross_core_cycles: int | None = known("from a signal to the cores that wait for it")
+    cross_core_cycles: int | None = optional("from a signal to the cores that wait for it")
     start_cycles: int | None = cost("from kernel start to the first MTE2 of the Matmul API")
-    short_start_cycles: Mapping[str, int] | None = known(
+    short_start_cycles: Mapping[str, int] | None = optional(
         "the same for kernels that start sooner, by kind; start_cycles for the others"
     )
     launch_cycles: int | None = cost("launch of a kernel, outside the cores")
@@ -210,9 +224,9 @@ class Chip:
         for name, text in changes.items():
             values[name] = _parse(name, text)
         facts = {n: Fact(n, v, "--set", "WHAT-IF") for n, v in values.items()}
-        made = replace(self, **values, sources=MappingProxyType({**self.sources, **facts}))
-        made.prove()
-        return made
+        changed = replace(self, **values, sources=MappingProxyType({**self.sources, **facts}))
+        changed.prove()
+        return changed
 
     def prove(self) -> None:
         """Hold the chip to what is true of every chip, both sides in the text.

@@ -98,19 +98,19 @@ def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     """Return the pairs as an object of the problem, None without any; bytes as a number."""
     from cubecore.errors import RequestError, Violation
 
-    made: Json = {}
+    pairs: Json = {}
     wrong = []
     for text in values:
         name, sign, value = (part.strip() for part in text.partition("="))
         if not sign or not name or not value:
             wrong.append(Violation(param.opts[0], f"be {param.metavar}", repr(text)))
-        elif name in made:
+        elif name in pairs:
             wrong.append(Violation(param.opts[0], "name a field once", repr(name)))
         number = param.name == "budget" and value.isascii() and value.isdigit() and len(value) < 20
-        made[name] = int(value) if number else value
+        pairs[name] = int(value) if number else value
     if wrong:
         raise RequestError(wrong)
-    return made or None
+    return pairs or None
 
 
 def problem_options(command: Command) -> Command:

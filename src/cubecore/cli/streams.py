@@ -22,17 +22,17 @@ def say(text: str, *, to_error: bool = False, newline: bool = True) -> None:
         _leave(stream, error)
 
 
-def require_output(met: BaseException) -> None:
-    """Leave if `met` is a standard output that takes no more from a script or from Click.
+def require_output(error: BaseException) -> None:
+    """Leave if `error` is a standard output that takes no more from a script or from Click.
 
     The system does not say which file had no space: one more line end tells.
     """
     try:
-        if isinstance(met, OSError) and met.filename is None:
+        if isinstance(error, OSError) and error.filename is None:
             sys.stdout.write("\n")
         sys.stdout.flush()
-    except OSError as error:
-        _leave(sys.stdout, error)
+    except OSError as unwritable:
+        _leave(sys.stdout, unwritable)
 
 
 def _leave(stream: "TextIO", error: OSError) -> "NoReturn":

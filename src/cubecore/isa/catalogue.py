@@ -68,13 +68,13 @@ def instructions() -> Mapping[str, type[Instruction]]:
 
 @cache
 def _spellings() -> Mapping[str, list[Spelling]]:
-    found: dict[str, list[Spelling]] = {}
+    spellings_of: dict[str, list[Spelling]] = {}
     for name, cls in instructions().items():
         for spelling in dict.fromkeys((name, *cls.names.values())):
-            found.setdefault(spelling, []).append((cls, MappingProxyType({})))
+            spellings_of.setdefault(spelling, []).append((cls, MappingProxyType({})))
         for spelling, fixed in cls.variants.items():
-            found.setdefault(spelling, []).append((cls, MappingProxyType(dict(fixed))))
-    return found
+            spellings_of.setdefault(spelling, []).append((cls, MappingProxyType(dict(fixed))))
+    return spellings_of
 
 
 def spellings() -> tuple[str, ...]:

@@ -53,8 +53,8 @@ def elementwise_launch(kernel: Elementwise) -> Launch:
     trees: dict[int, _Tree] = {}
     cores = []
     for core in range(ceil_div(kernel.elements, share)):
-        own = min(share, kernel.elements - core * share)
-        tree = trees.setdefault(own, _Tree(kernel, own))
+        length = min(share, kernel.elements - core * share)
+        tree = trees.setdefault(length, _Tree(kernel, length))
         offset = kernel.dtype.bytes_of(core * share)
         slots = {var: (name, offset) for var, name in zip(tree.slots, (*names, "y"), strict=True)}
         cores.append(_on_vector_core(core, tree.program, slots))
@@ -91,23 +91,23 @@ class _Tree:
 
     def _tile(self, index: Expr, length: int) -> None:
         b, kernel, event = self.builder, self.kernel, self.ring.at
-        place_bytes = int(kernel.dtype.bytes_of(kernel.tile)) + kernel.skew_bytes
+        buffer_bytes = int(kernel.dtype.bytes_of(kernel.tile)) + kernel.skew_bytes
         offset = index * int(kernel.dtype.bytes_of(kernel.tile))
         blocks = ceil_div(kernel.dtype.bytes_of(length), DATA_BLOCK_BYTES)
-        first = event * (place_bytes * (kernel.inputs + 1))
+        first = event * (buffer_bytes * (kernel.inputs + 1))
         self.flags.wait("V", "MTE2", event)
         for number, slot in enumerate(self.slots[:-1]):
             copy = CopyGmToUbuf(n_burst=1, len_burst=blocks)
-            b.issue(copy, first + number * place_bytes, Expr.of(slot) + offset)
+            b.issue(copy, first + number * buffer_bytes, Expr.of(slot) + offset)
         self.flags.set("MTE2", "V", event)
         self.flags.wait("MTE2", "V", event)
         self.flags.wait("MTE3", "V", event)
-        to = first + kernel.inputs * place_bytes
+        to = first + kernel.inputs * buffer_bytes
         for name, times, dtype in kernel.work:
             for template, done in _repeats(name, dtype, length):
-                places = [first + i * place_bytes for i in range(len(template.operands()) - 1)]
+                buffers = [first + i * buffer_bytes for i in range(len(template.operands()) - 1)]
                 with b.loop("again", times):
-                    b.issue(template, to + done, *[place + done for place in places])
+                    b.issue(template, to + done, *[buffer + done for buffer in buffers])
                     b.issue(PipeBarrier(on="V"))  # all work of a tile writes one place
         self.flags.set("V", "MTE2", event)
         self.flags.set("V", "MTE3", event)
@@ -134,8 +134,8 @@ def vector_instruction(name: str, dtype: ElementType, repeat: int) -> Instructio
     """Return a vector instruction of so many repeats; a scalar that it takes has the code 1."""
     cls: Any = instruction_named(name)
     scalar = {"value": 1} if "value" in cls.__dataclass_fields__ else {}
-    made: Instruction = cls(dtype=dtype, **scalar, repeat=repeat)
-    return made
+    instruction: Instruction = cls(dtype=dtype, **scalar, repeat=repeat)
+    return instruction
 
 
 def loads_launch(
@@ -166,5 +166,5 @@ def loads_launch(
     program = b.finish()
     into_ub = any(operand.mem is Mem.UB for operand in template.operands())
     on_core = _on_vector_core if into_ub else CoreProgram
-    made = tuple(on_core(i, program, {slot: ("x", i * share)}) for i in range(cores))
-    return Launch((TensorSpec("x", cores * share),), made, KIND)
+    programs = tuple(on_core(i, program, {slot: ("x", i * share)}) for i in range(cores))
+    return Launch((TensorSpec("x", cores * share),), programs, KIND)

@@ -91,6 +91,6 @@ def _positive(kind: ElementType) -> tuple[Array, Array]:
     """
     table = _table(kind).astype(np.float64)[: 1 << kind.bits - 1]
     order = np.argsort(table, kind="stable").astype(np.uint8)
-    found = table[order]
-    upper = np.where(np.isinf(found[1:]), 1.5 * found[:-1], found[1:])
-    return order, (found[:-1] + upper) / 2
+    magnitudes = table[order]
+    upper = np.where(np.isinf(magnitudes[1:]), 1.5 * magnitudes[:-1], magnitudes[1:])
+    return order, (magnitudes[:-1] + upper) / 2

@@ -131,6 +131,6 @@ def value_of(bits: int, element: ElementType) -> Array:
 
     It is read-only.
     """
-    found = np.array(bits & (2**element.bits - 1), f"u{element.size_bytes}").view(element.numpy)
-    found.flags.writeable = False
-    return found
+    value = np.array(bits & (2**element.bits - 1), f"u{element.size_bytes}").view(element.numpy)
+    value.flags.writeable = False
+    return value

@@ -91,16 +91,16 @@ def atomic(operation: str, old: Array, new: Array, *, finite: bool) -> Array:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if operation == "add":
-            made = np.asarray(np.add(old, new, dtype=old.dtype))
+            result = np.asarray(np.add(old, new, dtype=old.dtype))
         else:
-            made = _extreme(operation, old, new)
-        return round_float(made, FLOAT16, finite=finite) if made.dtype == np.float16 else made
+            result = _extreme(operation, old, new)
+        return round_float(result, FLOAT16, finite=finite) if result.dtype == np.float16 else result
 
 
 def _extreme(operation: str, old: Array, new: Array) -> Array:
     largest = operation == "max"
-    made = np.maximum(old, new) if largest else np.minimum(old, new)
-    if made.dtype.kind in "iu":
-        return np.asarray(made)
+    result = np.maximum(old, new) if largest else np.minimum(old, new)
+    if result.dtype.kind in "iu":
+        return np.asarray(result)
     first = np.signbit(old) != largest  # of equal values: the one with the sign that is asked for
-    return np.asarray(np.where(old == new, np.where(first, old, new), made))
+    return np.asarray(np.where(old == new, np.where(first, old, new), result))

@@ -78,24 +78,24 @@ class _Lanes:
 
     def _last(self, pipe: str, times: dict[str, list[int]], until: int) -> tuple[str, int] | None:
         """Return the last instruction of a pipe whose time is at most `until`."""
-        place = bisect_right(times.get(pipe, ()), until) - 1
-        return (pipe, place) if place >= 0 else None
+        index = bisect_right(times.get(pipe, ()), until) - 1
+        return (pipe, index) if index >= 0 else None
 
     def _issued(self, steps: list[Step], until: int) -> tuple[tuple[str, int] | None, int]:
         """Follow the scalar unit back to what held it up, adding its steps."""
-        place = bisect_right(self._ends, until) - 1
-        while place >= 0:
-            own = self.scalar[place]
-            if own.name.startswith(_QUEUE):
-                if until > own.end:
-                    steps.append(Step(own.pipe, ISSUE, own.end, until))
-                held = self._last(own.name.split()[2], self._starts, own.end)
-                return held, own.end
-            if own.name.startswith(_FLAG):
-                if until > own.end:
-                    steps.append(Step(own.pipe, ISSUE, own.end, until))
-                return self._last(own.name.split()[1], self._done, own.end), own.end
-            steps.append(Step(own.pipe, own.name, own.start, until))
-            until = own.start
-            place -= 1
+        index = bisect_right(self._ends, until) - 1
+        while index >= 0:
+            segment = self.scalar[index]
+            if segment.name.startswith(_QUEUE):
+                if until > segment.end:
+                    steps.append(Step(segment.pipe, ISSUE, segment.end, until))
+                held = self._last(segment.name.split()[2], self._starts, segment.end)
+                return held, segment.end
+            if segment.name.startswith(_FLAG):
+                if until > segment.end:
+                    steps.append(Step(segment.pipe, ISSUE, segment.end, until))
+                return self._last(segment.name.split()[1], self._done, segment.end), segment.end
+            steps.append(Step(segment.pipe, segment.name, segment.start, until))
+            until = segment.start
+            index -= 1
         return None, until

@@ -117,7 +117,7 @@ def _links(groups: Sequence[CoreGroup], clocks: list[CoreClock], chip: Chip) -> 
     """Return what went over the links between cores, L2 and device memory, by kind of core."""
     hertz: int = chip.require("frequency_hz", "timing")
     seconds = max(clock.finish() for clock in clocks) / hertz
-    found = [
+    links = [
         Link(
             "device memory to L2",
             missed := sum(clock.memory.hbm_read_bytes for clock in clocks),
@@ -130,15 +130,15 @@ def _links(groups: Sequence[CoreGroup], clocks: list[CoreClock], chip: Chip) -> 
         (False, "L2 to L1", "L0C to L2", ("l2_read", "l0c_to_gm")),
         (True, "L2 to UB", "UB to L2", ("gm_to_ub", "ub_to_gm")),
     ):
-        own = [c for c, on in zip(clocks, on_vector, strict=True) if on == vector]
+        of_kind = [c for c, on in zip(clocks, on_vector, strict=True) if on == vector]
         cores = sum(len(g.cores) for g, on in zip(groups, on_vector, strict=True) if on == vector)
-        read = sum(clock.memory.read_bytes for clock in own)
-        wrote = sum(clock.memory.written_bytes for clock in own)
+        read = sum(clock.memory.read_bytes for clock in of_kind)
+        wrote = sum(clock.memory.written_bytes for clock in of_kind)
         for name, size, rate in ((into, read, rates[0]), (out, wrote, rates[1])):
             each = getattr(chip, f"{rate}_bytes_per_cycle")
             peak = None if each is None else each * cores * hertz
-            found.append(Link(name, size, size / seconds, peak))
-    return tuple(link for link in found if link.bytes)
+            links.append(Link(name, size, size / seconds, peak))
+    return tuple(link for link in links if link.bytes)
 
 
 def _walked(
@@ -160,8 +160,8 @@ def _walked(
             core=cores[number],
             crossing=crossing,
         )
-        own, slots = traffic.accesses[number], group.slots[0]
-        program = marked(own, [shares[leaf.issue].gone for leaf in own.leaves])
+        accesses, slots = traffic.accesses[number], group.slots[0]
+        program = marked(accesses, [shares[leaf.issue].gone for leaf in accesses.leaves])
         walks.append(partial(program.run if full else partial(walk, program), clock, slots))
         clocks.append(clock)
     crossing.walk(walks)
@@ -186,15 +186,15 @@ def _kinds(parts: Sequence[str]) -> list[str]:
 
 def _pipes(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> dict[str, int]:
     """Return each pipe's busy cycles, averaged; of two kinds of cores, the pipes that are used."""
-    found = {}
+    busy = {}
     for kind in dict.fromkeys(kinds):
-        own = [number for number, other in enumerate(kinds) if other == kind]
-        cores = sum(counts[number] for number in own)
+        of_kind = [number for number, other in enumerate(kinds) if other == kind]
+        cores = sum(counts[number] for number in of_kind)
         for index, name in enumerate(NAMES):
-            total = sum(clocks[number].pipes[index].busy * counts[number] for number in own)
+            total = sum(clocks[number].pipes[index].busy * counts[number] for number in of_kind)
             if total or not kind:
-                found[kind + name] = total // cores
-    return found
+                busy[kind + name] = total // cores
+    return busy
 
 
 def _stalls(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> tuple[Stall, ...]:
@@ -204,12 +204,12 @@ def _stalls(clocks: list[CoreClock], counts: list[int], kinds: list[str]) -> tup
         cores[kind] = cores.get(kind, 0) + count
         for (pipe, reason), cycles in clock.stalls.items():
             total[kind, pipe, reason] = total.get((kind, pipe, reason), 0) + cycles * count
-    found = [
+    stalls = [
         Stall(kind + pipe, reason, cycles // cores[kind])
         for (kind, pipe, reason), cycles in total.items()
     ]
     return tuple(
-        sorted((s for s in found if s.cycles), key=lambda s: (-s.cycles, s.pipe, s.reason))
+        sorted((s for s in stalls if s.cycles), key=lambda s: (-s.cycles, s.pipe, s.reason))
     )
 
 

@@ -165,12 +165,12 @@ def product_changes(product: TimedProduct, line: Timeline) -> TimedChanges:
         "AI Cores": _wider_chip,
     }
     tried, untried = [], []
-    told: dict[TCubeTiling, str] = {}
+    kind_of: dict[TCubeTiling, str] = {}
     for kind, make in kinds.items():
         try:
             variant = make(product)
             if variant.of == "tiling":
-                first = told.setdefault(variant.product.tiling, kind)
+                first = kind_of.setdefault(variant.product.tiling, kind)
                 if first != kind:
                     raise _UntriedChange(f"the fastest one is that of {first}")  # noqa: TRY301
             tried.append(_change(kind, variant, product, line))
@@ -202,8 +202,8 @@ def chip_changes(
         settings = {name: _times(chip, name) for name in names}
         new = again(chip.what_if(settings))
         gain = 1 - new.cycles / line.cycles
-        told = (kind, "chip", what, new.cycles, new.us, gain, new.limited_by)
-        tried.append(TimedChange(*told, settings=settings))
+        figures = (kind, "chip", what, new.cycles, new.us, gain, new.limited_by)
+        tried.append(TimedChange(*figures, settings=settings))
     return TimedChanges(_ranked(tried), tuple(untried))
 
 
@@ -218,10 +218,10 @@ def _times(chip: Chip, name: str) -> str:
 
 
 def _change(kind: str, variant: _Variant, product: TimedProduct, line: Timeline) -> TimedChange:
-    made = variant.product
-    new = made.line
+    changed = variant.product
+    new = changed.line
     what = variant.what
-    if variant.of != "tiling" and made.tiling != product.tiling:
+    if variant.of != "tiling" and changed.tiling != product.tiling:
         what += ", in another tiling"
     return TimedChange(
         kind,
@@ -233,7 +233,7 @@ def _change(kind: str, variant: _Variant, product: TimedProduct, line: Timeline)
         new.limited_by,
         variant.settings,
         variant.keys,
-        None if made.tiling == product.tiling else made.tiling,
+        None if changed.tiling == product.tiling else changed.tiling,
     )
 
 
@@ -249,14 +249,14 @@ def _fastest(
     """
     limits = FieldLimits({**product.problem.fix.fields, **wanted})
     try:
-        found = tilings_within(product.problem, product.chip, _CANDIDATES, limits)
+        solution = tilings_within(product.problem, product.chip, _CANDIDATES, limits)
     except NoLegalTilingError:
         raise _UntriedChange("no other tiling of the kind is legal") from None
-    tilings = [ranked.tiling for ranked in (found.best, *found.alternatives)]
-    made = [replace(product, tiling=tiling) for tiling in tilings if tiling != but]
-    if not made:
+    tilings = [ranked.tiling for ranked in (solution.best, *solution.alternatives)]
+    products = [replace(product, tiling=tiling) for tiling in tilings if tiling != but]
+    if not products:
         raise _UntriedChange("the planner knows no other of the kind")
-    return min(made, key=lambda one: one.line.cycles)
+    return min(products, key=lambda one: one.line.cycles)
 
 
 def _kept(product: TimedProduct, *names: str) -> dict[str, Limits]:
@@ -271,8 +271,8 @@ def _differing(old: TCubeTiling, new: TCubeTiling) -> str:
 
 
 def _of_tiling(product: TimedProduct, wanted: Mapping[str, Limits]) -> _Variant:
-    made = _fastest(product, wanted, but=product.tiling)
-    return _Variant("tiling", _differing(product.tiling, made.tiling), made)
+    fastest = _fastest(product, wanted, but=product.tiling)
+    return _Variant("tiling", _differing(product.tiling, fastest.tiling), fastest)
 
 
 def _base_block(product: TimedProduct) -> _Variant:
@@ -282,14 +282,14 @@ def _base_block(product: TimedProduct) -> _Variant:
 
 def _depths(product: TimedProduct) -> _Variant:
     """Other chunks in L1 and buffers of them, half to twice the steps; the likeliest are timed."""
-    near = {made.tiling: made for made in _near_depths(product) if made.legal}
+    near = {deepened.tiling: deepened for deepened in _near_depths(product) if deepened.legal}
     near.pop(product.tiling, None)
     if not near:
         raise _UntriedChange("no other of the kind is legal")
     closed = {t: predict(t, product.problem, product.chip).cycles for t in near}
     likely = sorted(near, key=closed.__getitem__)[: _CANDIDATES + 1]
-    made = min((near[t] for t in likely), key=lambda one: one.line.cycles)
-    return _Variant("tiling", _differing(product.tiling, made.tiling), made)
+    deepened = min((near[t] for t in likely), key=lambda one: one.line.cycles)
+    return _Variant("tiling", _differing(product.tiling, deepened.tiling), deepened)
 
 
 def _near_depths(product: TimedProduct) -> Iterator[TimedProduct]:
@@ -310,10 +310,10 @@ def _grid(product: TimedProduct) -> _Variant:
 
 
 def _swapped(product: TimedProduct, **fields: int) -> _Variant:
-    made = product.with_tiling(**fields)
-    if not made.legal:
+    swapped = product.with_tiling(**fields)
+    if not swapped.legal:
         raise _UntriedChange("the tiling would not be legal")
-    return _Variant("tiling", _differing(product.tiling, made.tiling), made)
+    return _Variant("tiling", _differing(product.tiling, swapped.tiling), swapped)
 
 
 def _row_starts(product: TimedProduct) -> _Variant:
@@ -344,9 +344,9 @@ def _more_cores(product: TimedProduct) -> _Variant:
     if used >= limit:
         raise _UntriedChange(f"all {limit} cores are used")
     freed = replace(product, problem=replace(product.problem, cores=None))
-    made = _fastest(freed, {"usedCoreNum": Limits(used + 1, limit)})
-    what = f"{made.tiling.usedCoreNum} cores in place of {used}"
-    return _Variant("tiling", what, made, keys={"cores": made.tiling.usedCoreNum})
+    widened = _fastest(freed, {"usedCoreNum": Limits(used + 1, limit)})
+    what = f"{widened.tiling.usedCoreNum} cores in place of {used}"
+    return _Variant("tiling", what, widened, keys={"cores": widened.tiling.usedCoreNum})
 
 
 # --- requests, code and data
@@ -354,15 +354,15 @@ def _more_cores(product: TimedProduct) -> _Variant:
 
 def _asked(product: TimedProduct, **keys: Any) -> TimedProduct:
     """Return the product of a changed request in the same tiling, in another if it must."""
-    made = replace(product, problem=replace(product.problem, **keys))
-    return made if made.legal else _fastest(made, {})
+    changed = replace(product, problem=replace(product.problem, **keys))
+    return changed if changed.legal else _fastest(changed, {})
 
 
 def _unit_flag(product: TimedProduct) -> _Variant:
     on = not product.problem.shares_unit_flag
-    made = _asked(product, unit_flag=on)
+    changed = _asked(product, unit_flag=on)
     what = "Mmad and fixpipe share L0C by the unit flag" if on else "without the unit flag"
-    return _Variant("kernel", what, made, keys={"unit_flag": on})
+    return _Variant("kernel", what, changed, keys={"unit_flag": on})
 
 
 def _split_k(product: TimedProduct) -> _Variant:
@@ -378,10 +378,10 @@ def _split_k(product: TimedProduct) -> _Variant:
         keys["epilogue"] = {}
     wanted = {"singleCoreK": Limits(1, p.shared_k - 1)}
     split = Problem.from_json({**p.to_json(), **keys})
-    made = _fastest(replace(product, problem=split), wanted)
-    slices = ceil_div(p.shared_k, made.tiling.singleCoreK)
+    fastest = _fastest(replace(product, problem=split), wanted)
+    slices = ceil_div(p.shared_k, fastest.tiling.singleCoreK)
     what = f"{slices} slices of K add up in a C of {whole} that is 0 before"
-    return _Variant("request", what, made, keys=keys)
+    return _Variant("request", what, fastest, keys=keys)
 
 
 def _template(product: TimedProduct) -> _Variant:
@@ -389,15 +389,15 @@ def _template(product: TimedProduct) -> _Variant:
     other = "NORM" if product.problem.template == "MDL" else "MDL"
     changed = replace(product.problem, template=other)
     step = None if product.step in _TEMPLATE_STEPS else product.step
-    made = _fastest(replace(product, problem=changed, step=step), {})
-    return _Variant("kernel", f"template {other}", made, keys={"template": other})
+    fastest = _fastest(replace(product, problem=changed, step=step), {})
+    return _Variant("kernel", f"template {other}", fastest, keys={"template": other})
 
 
 def _nz_weights(product: TimedProduct) -> _Variant:
     if product.problem.format_b == "NZ":
         raise _UntriedChange("B is NZ already")
-    made = _asked(product, format_b="NZ")
-    return _Variant("data", "B is stored in fractals (NZ)", made, keys={"format_b": "NZ"})
+    changed = _asked(product, format_b="NZ")
+    return _Variant("data", "B is stored in fractals (NZ)", changed, keys={"format_b": "NZ"})
 
 
 def _padded(product: TimedProduct) -> _Variant:
@@ -422,6 +422,6 @@ def _wider_chip(product: TimedProduct) -> _Variant:
     freed: Problem = replace(product.problem, cores=None)
     wider = replace(product, problem=freed, chip=product.chip.what_if(settings))
     what = f"{wider.chip.aic_count} AI Cores in place of {product.chip.aic_count}"
-    made = _fastest(wider, {})
-    keys = {"cores": made.tiling.usedCoreNum}
-    return _Variant("chip", what, made, settings=settings, keys=keys)
+    fastest = _fastest(wider, {})
+    keys = {"cores": fastest.tiling.usedCoreNum}
+    return _Variant("chip", what, fastest, settings=settings, keys=keys)

@@ -110,8 +110,8 @@ def _repaired(
         from cubecore.workflows.infeasibility import narrowing
 
         conflict = find_conflict(case, keep, narrowing(case.problem, settings))
-    found = check_case(case)
-    return RepairedFindings(found.findings, found.advice, mended, conflict, letter=found.letter)
+    answer = check_case(case)
+    return RepairedFindings(answer.findings, answer.advice, mended, conflict, letter=answer.letter)
 
 
 def _require_fields(keep: Collection[str]) -> None:

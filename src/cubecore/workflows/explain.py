@@ -79,7 +79,7 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     if (reason := why_not(name)) is not None:
         text = f"{name}: not modelled\n\n{reason}\n"
         return Explanation(name, "not modelled", text)
-    field = {known.lower(): known for known in FIELDS}.get(name.lower())
+    field = {spelling.lower(): spelling for spelling in FIELDS}.get(name.lower())
     if field is not None:
         return Explanation(field, "field", _about_field(field))
     if name.lower() in KINDS:
@@ -123,11 +123,11 @@ def _about_field(field: str) -> str:
     return "\n".join([*lines, f"From: {meaning.source}"]) + "\n"
 
 
-def _near(name: str, known: list[str]) -> str:
+def _near(name: str, names: list[str]) -> str:
     """Return which names a wrong one may stand for: those that hold it, or one spelled alike."""
-    holding = [other for other in known if len(name) > 1 and name.upper() in other.upper()]
+    holding = [other for other in names if len(name) > 1 and name.upper() in other.upper()]
     if not holding:
-        return did_you_mean(name, known)
+        return did_you_mean(name, names)
     return f"did you mean {' or '.join(holding[:_MOST_NAMES])}?"
 
 

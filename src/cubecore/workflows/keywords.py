@@ -59,8 +59,8 @@ def takes_problem(function: Callable[P, R]) -> Callable[P, R]:
 
     Their defaults are those of `Problem`; None where it has none or makes one.
     """
-    own = signature(function)
-    shown = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    original = signature(function)
+    shown = [p for p in original.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     shown += [
         Parameter(
             f.name,
@@ -70,5 +70,5 @@ def takes_problem(function: Callable[P, R]) -> Callable[P, R]:
         )
         for f in fields(Problem)
     ]
-    function.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
+    function.__signature__ = original.replace(parameters=shown)  # type: ignore[attr-defined]
     return function

@@ -68,10 +68,10 @@ def reasons(product: TimedProduct, line: Timeline) -> tuple[Reason, ...]:
         *(_row_starts, _one_buffer, _read_again, _start_up),
         *(_idle_cores, _serial_products, _scalar_unit),
     )
-    found = [reason for kind in kinds for reason in kind(product, line)]
+    candidates = [reason for kind in kinds for reason in kind(product, line)]
     least = LEAST_SHARE * line.cycles
-    told = [one for one in found if one.cycles is None or one.cycles >= least]
-    return tuple(sorted(told, key=lambda one: -(one.cycles or 0)))
+    significant = [one for one in candidates if one.cycles is None or one.cycles >= least]
+    return tuple(sorted(significant, key=lambda one: -(one.cycles or 0)))
 
 
 def start_reasons(product: TimedProduct, cycles: int) -> tuple[Reason, ...]:
@@ -82,9 +82,9 @@ def start_reasons(product: TimedProduct, cycles: int) -> tuple[Reason, ...]:
 def _cycles(product: TimedProduct) -> int:
     """Return the cycles of a product, without its trees where that is known."""
     if product.step is None and not product.padded:
-        found = launch_time(product.problem, product.tiling, product.chip)
-        if found is not None:
-            return found.cycles
+        closed_form = launch_time(product.problem, product.tiling, product.chip)
+        if closed_form is not None:
+            return closed_form.cycles
     return product.line.cycles
 
 
@@ -96,55 +96,55 @@ def _row_starts(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
     if not product.chip.gm_to_l1_misaligned_block_cycles or product.padded:
         return
     texts = [_off_boundary(product, operand) for operand in "ab"]
-    told = [one for one in texts if one is not None]
-    if not told:
+    penalised = [one for one in texts if one is not None]
+    if not penalised:
         return
     table = product.chip.gm_to_l1_misaligned_block_cycles
     free = MappingProxyType(dict.fromkeys(table, 0.0))
     level = replace(product.chip, gm_to_l1_misaligned_block_cycles=free)
     without = _cycles(replace(product, chip=level))
-    height = max(MEASURED_HEIGHTS[what] for what, _, _ in told)
-    text = "; ".join(f"{what} of {text}" for what, text, _ in told)
+    height = max(MEASURED_HEIGHTS[what] for what, _, _ in penalised)
+    text = "; ".join(f"{what} of {text}" for what, text, _ in penalised)
     rough = line.cycles > height * without
     yield Reason("row starts", text, line.cycles - without, on_boundary(product), rough)
 
 
 def on_boundary(product: TimedProduct) -> Mapping[str, int]:
     """Return the shares of the cores with which blocks of A and B begin on the boundary."""
-    found = [_off_boundary(product, operand) for operand in "ab"]
-    return {name: value for one in found if one is not None for name, value in one[2].items()}
+    suggestions = [_off_boundary(product, operand) for operand in "ab"]
+    return {name: value for one in suggestions if one is not None for name, value in one[2].items()}
 
 
 def _off_boundary(product: TimedProduct, operand: str) -> tuple[str, str, Mapping[str, int]] | None:
     """Return what of an operand begins off a boundary, how, and the value that puts it on one."""
     p, t = product.problem, product.tiling
-    name, own = operand.upper(), "M" if operand == "a" else "N"
+    name, axis_name = operand.upper(), "M" if operand == "a" else "N"
     if (p.format_a, p.format_b)["ab".index(operand)] == "NZ":
         return None
     along_k = not p.trans_a if operand == "a" else p.trans_b
     dtype = p.a_type if operand == "a" else p.b_type
     off = f"B apart, off the boundary of {LINE_BYTES} B"
-    extent = (t.Ka if operand == "a" else t.Kb) if along_k else getattr(t, own)
+    extent = (t.Ka if operand == "a" else t.Kb) if along_k else getattr(t, axis_name)
     line = 8 * LINE_BYTES // dtype.bits
     pitch = int(dtype.bytes_of(extent))
     if pitch % LINE_BYTES:
-        axis = "K" if along_k else own
+        axis = "K" if along_k else axis_name
         padded = align_up(extent, line)
         text = f"{name} begin {pitch:,} {off}; {axis} padded to {padded:,} puts them on it"
         return "rows", text, {}
     step, base = (
         (getattr(t, f"stepK{operand}"), t.baseK)
         if along_k
-        else (getattr(t, f"step{own}"), getattr(t, f"base{own}"))
+        else (getattr(t, f"step{axis_name}"), getattr(t, f"base{axis_name}"))
     )
-    share = "singleCoreK" if along_k else f"singleCore{own}"
+    share = "singleCoreK" if along_k else f"singleCore{axis_name}"
     size = getattr(t, share)
     if size < extent and size % line:
         apart, value = int(dtype.bytes_of(size)), align_up(size, line)
         text = f"{name} begin {apart:,} {off}; {share} = {value:,} puts them on it"
         return "blocks", text, {share: value}
     if step * base < min(size, extent) and step * base % line:
-        fields = f"stepK{operand} x baseK" if along_k else f"step{own} x base{own}"
+        fields = f"stepK{operand} x baseK" if along_k else f"step{axis_name} x base{axis_name}"
         apart, value = int(dtype.bytes_of(step * base)), align_up(step * base, line)
         text = f"{name} begin {apart:,} {off}; {fields} = {value:,} puts them on it"
         return "chunks", text, {}
@@ -170,15 +170,15 @@ def _lone_buffers(product: TimedProduct) -> Iterator[tuple[str, int, str]]:
     k_steps = ceil_div(t.singleCoreK, t.baseK)
     m, n = min(t.singleCoreM, t.M), min(t.singleCoreN, t.N)
     tiles = ceil_div(m, t.baseM) * ceil_div(n, t.baseN)
-    for name, own, step_own, step_k in (
+    for name, blocks, step, step_k in (
         ("A", ceil_div(m, t.baseM), t.stepM, t.stepKa),
         ("B", ceil_div(n, t.baseN), t.stepN, t.stepKb),
     ):
         depth = f"depth{name}1"
-        loads = ceil_div(own, step_own) * ceil_div(k_steps, step_k)
-        if p.template == "MDL" and loads > 1 and getattr(t, depth) < 2 * step_own * step_k:
+        loads = ceil_div(blocks, step) * ceil_div(k_steps, step_k)
+        if p.template == "MDL" and loads > 1 and getattr(t, depth) < 2 * step * step_k:
             text = f"{name} has one buffer in L1, so that loads wait for the moves out of it"
-            yield depth, 2 * step_own * step_k, text
+            yield depth, 2 * step * step_k, text
     for name in ("dbL0A", "dbL0B"):
         if getattr(t, name) == 1 and k_steps * tiles > 1:
             yield name, 2, f"{name[2:]} has one buffer, so that moves wait for the Mmad before"

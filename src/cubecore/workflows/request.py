@@ -75,13 +75,13 @@ def make_request(
     """
     asked, _, settings = of_plan(problem, None, settings)
     if isinstance(asked, Problem):
-        made = Problem.from_json({**asked.to_json(), **keys}) if keys else asked
+        parsed = Problem.from_json({**asked.to_json(), **keys}) if keys else asked
     elif asked is None or isinstance(asked, Mapping):
-        made = Problem.from_json(_with_extents({**(asked or {}), **keys}, tiling))
+        parsed = Problem.from_json(_with_extents({**(asked or {}), **keys}, tiling))
     else:
-        made = Problem.from_json(asked)
-    request = request_of(made, settings)
-    validate(made, request.chip)
+        parsed = Problem.from_json(asked)
+    request = request_of(parsed, settings)
+    validate(parsed, request.chip)
     return request
 
 
@@ -109,8 +109,8 @@ def of_plan(
     asked = getattr(problem, "request", None)
     if not isinstance(asked, TilingRequest):
         return problem, tiling, settings
-    own = getattr(problem, "tiling", None)
-    given = tiling if tiling is not None else own
+    attached = getattr(problem, "tiling", None)
+    given = tiling if tiling is not None else attached
     return asked.problem, given, {**asked.settings, **(settings or {})}
 
 
@@ -121,8 +121,8 @@ def is_plan(given: object) -> bool:
 
 def as_tiling(tiling: object) -> TCubeTiling:
     """Return a tiling that is given as a record, as a JSON object, or by its plan."""
-    own: Any = getattr(tiling, "tiling", None) if is_plan(tiling) else tiling
-    return own if isinstance(own, TCubeTiling) else TCubeTiling.from_json(own)
+    attached: Any = getattr(tiling, "tiling", None) if is_plan(tiling) else tiling
+    return attached if isinstance(attached, TCubeTiling) else TCubeTiling.from_json(attached)
 
 
 def given_tiling(tiling: object, problem: Problem) -> TCubeTiling:
@@ -136,6 +136,6 @@ def given_tiling(tiling: object, problem: Problem) -> TCubeTiling:
     given = as_tiling(tiling)
     given.require_match(*problem.extents)
     for name, limits in problem.fix.broken(given):
-        known = f"{name} = {getattr(given, name)}"
-        raise unable("fix", f"fix asks for {name} {limits}, but the given tiling has {known}")
+        assignment = f"{name} = {getattr(given, name)}"
+        raise unable("fix", f"fix asks for {name} {limits}, but the given tiling has {assignment}")
     return given

@@ -298,8 +298,8 @@ def _arrays_among(
         return keys, None
     if isinstance(named, Operands | OperandFiles):
         return keys, named
-    known = {f.name for f in fields(Operands)}
-    if not isinstance(named, Mapping) or not {"a", "b"} <= set(named) <= known:
+    accepted = {f.name for f in fields(Operands)}
+    if not isinstance(named, Mapping) or not {"a", "b"} <= set(named) <= accepted:
         need = "be Operands, OperandFiles, (A, B), (A, B, bias) or a mapping with a and b"
         got = type(operands).__name__ if not arrays else "one array"
         if isinstance(operands, Mapping):

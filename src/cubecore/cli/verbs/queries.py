@@ -62,5 +62,5 @@ class Sweep:
         for line in tally.complaint_lines(self.queries):
             say(line, to_error=True)
         if out is not None or store is not None:
-            show(tally, as_json, lambda made: made.text)
+            show(tally, as_json, lambda counted: counted.text)
         return DONE if tally.every_one_planned else FOUND

@@ -215,16 +215,16 @@ def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None
 
     allowed = ("chip", "settings", "as_json")
     given = {k.replace("_", "-"): v for k, v in options.items() if k not in allowed} | dict(files)
-    found = [
+    wrong = [
         Violation(f"--{name}", "", "", "", f"--{name} does not apply to a script")
         for name, value in given.items()
         if value is not None
     ]
     if not is_script(script):
         need = "be a Python file, or a file of C++ kernels"
-        found.insert(0, Violation("SCRIPT", need, repr(script)))
-    if found:
-        raise RequestError(found)
+        wrong.insert(0, Violation("SCRIPT", need, repr(script)))
+    if wrong:
+        raise RequestError(wrong)
 
 
 def require_script(asked: JsonMapping, kernel: JsonMapping) -> None:
@@ -243,9 +243,9 @@ def require_script(asked: JsonMapping, kernel: JsonMapping) -> None:
     given += [
         name for name, value in kernel.items() if not any(value is n for n in (None, False, ()))
     ]
-    found = [Violation(name, "", "", "", f"{name} needs a script") for name in given]
-    if found:
-        raise RequestError(found)
+    wrong = [Violation(name, "", "", "", f"{name} needs a script") for name in given]
+    if wrong:
+        raise RequestError(wrong)
 
 
 def run_of_script(

@@ -124,5 +124,5 @@ def export_store(path: str, out: str | None, **options: Any) -> int:
         say(text.getvalue(), newline=False)
     else:
         write_whole(out, text.getvalue(), "--out")
-        show(Exported(count, out), as_json, lambda made: made.text)
+        show(Exported(count, out), as_json, lambda answer: answer.text)
     return code

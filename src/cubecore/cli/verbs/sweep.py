@@ -54,16 +54,16 @@ def sweep(
     from cubecore.workflows.sweep.vary import sweep as make_sweep
 
     keys, settings, as_json = split_options(options)
-    found = [Axis.from_text(text) for text in axes]
+    varied = [Axis.from_text(text) for text in axes]
     if plot is not None:
         if not plot.endswith(".svg"):
             raise refuse("--plot", "name a .svg file", repr(plot))
         require_writable(plot, "--plot")
     given = None if tiling is None else given_tiling(tiling)
-    points = prod(len(axis.values) for axis in found)
+    points = prod(len(axis.values) for axis in varied)
     with counting("timing", points) as advance:
         answer = make_sweep(
-            found,
+            varied,
             tiling=given,
             settings=settings,
             step=step,

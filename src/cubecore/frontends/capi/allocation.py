@@ -88,7 +88,7 @@ class LocalMemory:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_used", 0)
-        object.__setattr__(self, "_ways", set())
+        object.__setattr__(self, "_used_by_means", set())
 
     def __call__(self, what: str | ElementType | Struct | type, *length: object) -> Any:
         """Declare an array of a local memory, ``type name[length]``, or a struct of arrays.
@@ -113,7 +113,7 @@ class LocalMemory:
         """
         if self.chip.arch not in _ARRAY_ARCHS:
             raise refuse("an array in a local memory", "be on a 910B, 910C or 950", self.chip.name)
-        self._way("array")
+        self._used_by("array")
         if isinstance(what, type) and issubclass(what, Struct):
             raise unable(
                 what.__name__,
@@ -146,18 +146,18 @@ class LocalMemory:
         """
         kind = type_of(dtype, f"a pointer into {self.mem.label}")
         try:
-            place = index(address)
+            checked = index(address)
         except TypeError:
             got = repr(address)
             raise refuse(f"an address in {self.mem.label}", "be a whole number", got) from None
-        self._way("address")
-        return Pointer(self.mem, kind, place, self.reader)
+        self._used_by("address")
+        return Pointer(self.mem, kind, checked, self.reader)
 
-    def _way(self, way: str) -> None:
-        ways: set[str] = self._ways  # type: ignore[attr-defined]
-        if way not in ways:
-            ways.add(way)
-            if len(ways) > 1:
+    def _used_by(self, means: str) -> None:
+        used: set[str] = self._used_by_means  # type: ignore[attr-defined]
+        if means not in used:
+            used.add(means)
+            if len(used) > 1:
                 self.mixed(self)
 
     def _struct(self, struct: Struct, length: tuple[object, ...]) -> Struct:
@@ -165,7 +165,7 @@ class LocalMemory:
         if length:
             spelled = "".join(f"[{n}]" for n in length)
             raise refuse("an array", "not hold structs that hold arrays", f"{name}{spelled}")
-        made = copy(struct)  # the author's may be of another core, too
+        arrays = copy(struct)  # the author's may be of another core, too
         for field, declared in type(struct).arrays().items():
             if not isinstance(declared, tuple) or not declared:
                 plain = isinstance(declared, (str, int, list, tuple))
@@ -177,8 +177,8 @@ class LocalMemory:
                 remedy = 'declare it as ("float", 1024)' if plain else ""
                 raise refuse(f"{name}.{field}", "be an array of numbers", got, remedy)
             kind, *extents = declared
-            setattr(made, field, self._array(type_of(kind, f"{name}.{field}"), tuple(extents)))
-        return made
+            setattr(arrays, field, self._array(type_of(kind, f"{name}.{field}"), tuple(extents)))
+        return arrays
 
     def _array(self, kind: ElementType, length: tuple[object, ...]) -> Pointer:
         count = _length(kind, length)

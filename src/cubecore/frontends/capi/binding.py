@@ -153,20 +153,20 @@ class Form:
         RequestError
             If two pointers that must share a type do not.
         """
-        found: dict[str, tuple[ElementType, str]] = {}
+        types: dict[str, tuple[ElementType, str]] = {}
         declared = {o.name: o for o in self.kind.declared}
         for name, pointer in zip(self.operands, pointers, strict=True):
             element = declared[name].element
             if element not in self._types:
                 continue
-            first = found.setdefault(element, (pointer.dtype, name))
+            first = types.setdefault(element, (pointer.dtype, name))
             if first[0] is not pointer.dtype:
                 need = f"point to {first[0]}, as {first[1]} does"
                 raise refuse(f"{self.call}.{name}", need, pointer.dtype.name, self.page)
         for name in self._types:
-            if name not in found and pointers:
-                found[name] = pointers[0].dtype, ""
-        return {name: kind for name, (kind, _) in found.items()}
+            if name not in types and pointers:
+                types[name] = pointers[0].dtype, ""
+        return {name: kind for name, (kind, _) in types.items()}
 
     def template(self, pointers: Sequence[Pointer], values: Mapping[str, object]) -> Instruction:
         """Return the instruction; what its parameters break is found when it runs."""
@@ -219,8 +219,8 @@ def scalar_bits(value: object, kind: ElementType, call: str) -> int:
             raise refuse(f"{call}.value", f"be an integer for {kind}", value)
         return int(value)
     with np.errstate(over="ignore"):
-        made = np.asarray(value).astype(kind.numpy)
-    return int(made.view(f"u{kind.size_bytes}"))
+        converted = np.asarray(value).astype(kind.numpy)
+    return int(converted.view(f"u{kind.size_bytes}"))
 
 
 @lru_cache(maxsize=4096)
@@ -229,18 +229,18 @@ def forms(call: str, arch: str = "") -> tuple[Form, ...]:
 
     With `arch` they are those of an architecture, if it has any.
     """
-    found: list[Form] = []
+    candidates: list[Form] = []
     for kind, fixed in spelled(call):
         if arch in kind.by_arch:
             order, unsaid = kind.by_arch[arch]
-            found.append(Form(call, kind, {**fixed, **unsaid}, order))
+            candidates.append(Form(call, kind, {**fixed, **unsaid}, order))
         else:
             orders = (kind.signature, *kind.signatures)
-            found += [Form(call, kind, fixed, signature) for signature in orders]
-    return tuple(form for form in found if arch in form.kind.archs) or tuple(found)
+            candidates += [Form(call, kind, fixed, signature) for signature in orders]
+    return tuple(form for form in candidates if arch in form.kind.archs) or tuple(candidates)
 
 
-def known(call: str) -> bool:
+def is_call(call: str) -> bool:
     """True if the C API's `call` is an instruction, or one with a wait for all pipes behind it."""
     return bool(forms(call) or forms(call.removesuffix(_SYNC)))
 
@@ -300,10 +300,10 @@ def _fitting(
 
 
 def _flat(arguments: Sequence[object]) -> list[Any]:
-    found: list[Any] = []
+    numbers: list[Any] = []
     for argument in arguments:
-        found.extend(argument if isinstance(argument, (list, tuple)) else [argument])
-    return found
+        numbers.extend(argument if isinstance(argument, (list, tuple)) else [argument])
+    return numbers
 
 
 def _bind(form: Form, arguments: Sequence[object], keywords: Mapping[str, object]) -> BoundCall:
@@ -325,12 +325,12 @@ def _bind(form: Form, arguments: Sequence[object], keywords: Mapping[str, object
         if count < 0:
             raise refuse(f"{form.call}.count", "be 0 or more", count)
     template = form.template(pointers, _values(form, pointers, rest, {**words, **(fixed or {})}))
-    places = {name: index for index, name in enumerate(form.operands)}
+    index_of = {name: index for index, name in enumerate(form.operands)}
     for operand in template.operands():
-        if operand.name in kind.needed and operand.name not in places:
+        if operand.name in kind.needed and operand.name not in index_of:
             sentence = f"{form.call} has no operand {operand.name}"
             raise unable(f"{form.call}.{operand.name}", sentence, kind.needed[operand.name])
-    step = template, tuple(places.get(o.name) for o in template.operands())
+    step = template, tuple(index_of.get(o.name) for o in template.operands())
     if fixed is None:
         return BoundCall((step,), form.masked, counted=False, dropped=dropped)
     steps = tuple((t, step[1] if type(t) is kind else ()) for t in _counted(template, count))
@@ -374,16 +374,16 @@ def _operands(form: Form, arguments: Sequence[Any]) -> tuple[list[Pointer], list
 
 def _pointer_to(mem: Mem) -> str:
     """Return how an address becomes a pointer, for one who gave the address."""
-    spaces = [space for space, found in SPACES.items() if found is mem]
+    spaces = [space for space, held in SPACES.items() if held is mem]
     return f"core.{spaces[0]}.at(type, address) makes one of an address" if spaces else ""
 
 
 def _struct(form: Form, given: object) -> dict[str, Any]:
     """Return the fields of a struct of parameters: an object's attributes, or a mapping."""
-    found = given if isinstance(given, Mapping) else getattr(given, "__dict__", None)
-    if found is None:
+    given_fields = given if isinstance(given, Mapping) else getattr(given, "__dict__", None)
+    if given_fields is None:
         raise refuse(form.call, "be given numbers or a struct of them", repr(given))
-    return dict(found)
+    return dict(given_fields)
 
 
 def _values(
@@ -395,10 +395,10 @@ def _values(
         count = len(form.operands) + len(rest)
         raise unable(form.call, f"{form.call} takes {names}; got {count} arguments")
     given = dict(zip(form.parameters, rest, strict=False))
-    known_names = {f.name for f in fields(form.kind)} - set(form.fixed)  # type: ignore[arg-type]
+    parameters = {f.name for f in fields(form.kind)} - set(form.fixed)  # type: ignore[arg-type]
     for name, value in words.items():
-        if name not in known_names:
-            near = did_you_mean(name, known_names)
+        if name not in parameters:
+            near = did_you_mean(name, parameters)
             raise unable(form.call, f"{form.call} has no parameter {name}", near)
         given[name] = value
     missing = [n for n in form.required if n not in given]
@@ -416,15 +416,15 @@ def _as_bits(
 ) -> Mapping[str, Any]:
     """Return the parameters, floats for those that hold bits replaced by their bits."""
     bits_of = {f.name: f.metadata.get("bits_of") for f in fields(form.kind)}  # type: ignore[arg-type]
-    found = dict(given)
+    encoded = dict(given)
     for name, value in given.items():
         whose = bits_of.get(name)
         if not whose or not is_float(value):
             continue
         typed = form.typed(pointers)
         kind = typed[whose] if whose in typed else element_type(whose)
-        found[name] = scalar_bits(value, kind, form.call)
-    return found
+        encoded[name] = scalar_bits(value, kind, form.call)
+    return encoded
 
 
 def _integer(form: Form, name: str, value: Any) -> Any:

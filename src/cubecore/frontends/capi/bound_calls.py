@@ -33,16 +33,16 @@ def bound_call(
         The instructions, without addresses.
     """
     key = None if keywords else (arch, name, *map(_shape, arguments))
-    found = None
+    bound = None
     try:
-        found = _BOUND.get(key) if key is not None else None
+        bound = _BOUND.get(key) if key is not None else None
     except TypeError:  # a struct of parameters
         key = None
-    if found is None:
-        found = bind(name, arguments, keywords, arch)
-        if key is not None and found.reusable:
-            _BOUND[key] = found
-    return found
+    if bound is None:
+        bound = bind(name, arguments, keywords, arch)
+        if key is not None and bound.reusable:
+            _BOUND[key] = bound
+    return bound
 
 
 def _shape(argument: object) -> Any:

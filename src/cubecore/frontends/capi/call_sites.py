@@ -55,43 +55,43 @@ class Site:
 class QuickCall:
     """The instructions of a call at its pointers' addresses, if none answers or switches a mode on.
 
-    `places` are the pointers by operand, of all templates in a row; `stores` those that global
-    memory is written at: the operand, the bytes, the instruction. `sets_mask` says that a mask is
-    left, or a `count` in its place.
+    `operand_indices` are the pointers by operand, of all templates in a row; `stores` those that
+    global memory is written at: the operand, the bytes, the instruction. `sets_mask` says that a
+    mask is left, or a `count` instead of it.
     """
 
     templates: tuple[Instruction, ...]
     size: int
-    places: tuple[int | None, ...]
+    operand_indices: tuple[int | None, ...]
     plain: bool
     masked: bool
     sets_mask: bool
     count: int | None
     stores: tuple[tuple[int, int, int, str], ...]
-    known: "tuple[Names, array[int], array[int]] | None" = None
+    numbers: "tuple[Names, array[int], array[int]] | None" = None
     plans: dict[int, ArrayPlan] = field(default_factory=dict)
 
     def number(self, names: Names, where: Location) -> "tuple[Names, array[int], array[int]]":
         """Return a trace's numbers of the templates, and of the place once for each."""
         kinds = array("I", [names.kind(template) for template in self.templates])
         wheres = array("I", [names.location_number(where)] * len(kinds))
-        self.known = names, kinds, wheres
-        return self.known
+        self.numbers = names, kinds, wheres
+        return self.numbers
 
 
 class Sites:
     """The places of a launch that make one call, by the code that they stand in."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
+        self._by_code: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
 
     def near(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
         """Return the site of a call that was made at its place with equal numbers."""
-        found = self._known.get((id(frame.f_code), frame.f_lasti))
-        if found is None:
+        site = self._by_code.get((id(frame.f_code), frame.f_lasti))
+        if site is None:
             return None
         try:
-            return found[1].get(arguments[found[0] :])
+            return site[1].get(arguments[site[0] :])
         except TypeError:  # a struct of parameters
             return None
 
@@ -109,10 +109,10 @@ class Sites:
         types = tuple(map(type, numbers))
         code = frame.f_code
         site = Site(code, where, count, kinds, types, bound, _quick(bound, count))
-        known = self._known.get((id(code), frame.f_lasti))
-        if known is None or known[0] != count or len(known[1]) >= _MOST_NUMBERS:
-            known = self._known[id(code), frame.f_lasti] = count, {}
-        known[1][numbers] = site
+        sites = self._by_code.get((id(code), frame.f_lasti))
+        if sites is None or sites[0] != count or len(sites[1]) >= _MOST_NUMBERS:
+            sites = self._by_code[id(code), frame.f_lasti] = count, {}
+        sites[1][numbers] = site
 
 
 def _quick(bound: BoundCall, pointers: int) -> QuickCall | None:
@@ -121,7 +121,7 @@ def _quick(bound: BoundCall, pointers: int) -> QuickCall | None:
     It is made in normal mode, and has to leave that on.
     """
     templates = tuple(template for template, _ in bound.steps)
-    after, stores, places = Registers(), [], list[int | None]()
+    after, stores, indices = Registers(), [], list[int | None]()
     for template, given in bound.steps:
         masks = isinstance(template, (SetVectorMask, SetMaskCount, SetMaskNorm))
         if isinstance(template, Dcci) or (isinstance(template, SETTERS) and not masks):
@@ -131,16 +131,16 @@ def _quick(bound: BoundCall, pointers: int) -> QuickCall | None:
             if operand.mem is Mem.GM and operand.access.writes:
                 span = span_bytes(template, operand, 0)
                 if span is not None:
-                    stores.append((len(places) + number, *span, template.name))
-        places += given
+                    stores.append((len(indices) + number, *span, template.name))
+        indices += given
     if after.mask_counts or type(templates[0]).result is not Instruction.result:
         return None
     mask = next((t for t in templates if isinstance(t, SetVectorMask)), None)
     return QuickCall(
         templates=templates,
         size=len(templates),
-        places=tuple(places),
-        plain=places == list(range(pointers)),
+        operand_indices=tuple(indices),
+        plain=indices == list(range(pointers)),
         masked=bound.masked,
         sets_mask=mask is not None,
         count=mask.mask_low if mask is not None and bound.counted else None,

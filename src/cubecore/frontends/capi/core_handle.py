@@ -154,8 +154,8 @@ class CoreHandle:
 
         In a mix kernel the AIVs of block b have 2b and 2b + 1, and its AIC has b.
         """
-        place = self._core.registers.position
-        return RuntimeInt(place.block * place.parts + place.part, "block_idx")
+        position = self._core.registers.position
+        return RuntimeInt(position.block * position.parts + position.part, "block_idx")
 
     @property
     def block_num(self) -> int:
@@ -195,8 +195,8 @@ class CoreHandle:
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
         pointers = _pointers(arguments)
-        for template, places in bound.steps:
-            at = tuple(0 if place is None else pointers[place].address for place in places)
+        for template, indices in bound.steps:
+            at = tuple(0 if index is None else pointers[index].address for index in indices)
             self._record(template, at, where)
 
     # --- what needs more than one instruction
@@ -309,11 +309,11 @@ class CoreHandle:
         self._issues.one(where)
         self._core.flush()
         try:
-            found = view(self._core, tensor.mem, tensor.address, tensor.dtype, shape, layout)
+            matrix = view(self._core, tensor.mem, tensor.address, tensor.dtype, shape, layout)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-        self._print(f"{name + ' ' if name else ''}at {where}: {found}")
-        return found
+        self._print(f"{name + ' ' if name else ''}at {where}: {matrix}")
+        return matrix
 
     def _print(self, text: str) -> None:
         sys.stdout.write(f"{self._core.id}: {text}\n")
@@ -354,8 +354,8 @@ class CoreHandle:
                 self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
             pointers = _pointers(arguments)
             issued = [
-                (t, tuple(0 if p is None else pointers[p].address for p in places))
-                for t, places in bound.steps
+                (t, tuple(0 if p is None else pointers[p].address for p in indices))
+                for t, indices in bound.steps
             ]
             for template, addresses in issued:
                 self._record(template, addresses, where)
@@ -429,10 +429,10 @@ class CoreHandle:
 
     def _decoded(self, pointer: Pointer, where: Location) -> Any:
         key = id(where), pointer.mem, pointer.dtype.name
-        known = self._issues.loads.get(key)
-        if known is None:
-            known = self._issues.loads[key] = self._read_of(pointer, where)
-        load, origin = known
+        load_and_origin = self._issues.loads.get(key)
+        if load_and_origin is None:
+            load_and_origin = self._issues.loads[key] = self._read_of(pointer, where)
+        load, origin = load_and_origin
         kind, at = load.element, pointer.address
         if load.mem is Mem.GM:
             self._say(self.modes.behind(at, at + kind.size_bytes, where))

@@ -37,8 +37,8 @@ def bind_mmad(arguments: Sequence[object], chip: Chip) -> BoundCall:
             raise refuse(f"Mmad.{name}", f"lie in {position}, which is {mem.label}", str(pointer))
         pointers.append(pointer)
     result, left, right, *bias = pointers
-    place = (bias[0].mem, bias[0].dtype) if bias else None
-    template = params.template(chip, (left.dtype, right.dtype, result.dtype), place)
+    bias_operand = (bias[0].mem, bias[0].dtype) if bias else None
+    template = params.template(chip, (left.dtype, right.dtype, result.dtype), bias_operand)
     count = len(template.operands())
-    places = tuple(range(count)) if len(pointers) == count else (0, 1, 2, None)
-    return BoundCall(((template, places[:count]),), masked=False, counted=False, reusable=False)
+    indices = tuple(range(count)) if len(pointers) == count else (0, 1, 2, None)
+    return BoundCall(((template, indices[:count]),), masked=False, counted=False, reusable=False)

@@ -38,7 +38,7 @@ class Modes:
         self._stored: dict[tuple[int, int], tuple[str, Location]] = {}
         self._last: tuple[int, int] | None = None
         self._jumps: dict[tuple[int, int], tuple[Registers, Steps, Registers]] = {}
-        self._met: dict[Registers, Registers] = {}
+        self._interned: dict[Registers, Registers] = {}
         self.stale: Stale | None = None
 
     def follow(
@@ -65,14 +65,14 @@ class Modes:
     def jump(self, steps: Steps) -> None:
         """Take what instructions set that leave the mask and nothing else, in normal mode."""
         key = id(self._registers), id(steps)
-        known = self._jumps.get(key)
-        if known is None:
+        cached = self._jumps.get(key)
+        if cached is None:
             after = self._registers
             for template in steps:
                 after = template.apply(after)
-            after = self._met.setdefault(after, after)  # one object each, found by identity
-            known = self._jumps[key] = self._registers, steps, after
-        self._registers, self._used = known[2], None
+            after = self._interned.setdefault(after, after)  # one object each, found by identity
+            cached = self._jumps[key] = self._registers, steps, after
+        self._registers, self._used = cached[2], None
 
     def stored(self, low: int, high: int, by: tuple[str, Location]) -> None:
         """Take that an instruction stored bytes of global memory, at a place.
@@ -95,11 +95,11 @@ class Modes:
 
     def behind(self, low: int, high: int, where: Location) -> Said | None:
         """Judge a scalar read of bytes of global memory: the core's own copies pass the cache."""
-        for (start, end), (name, place) in self._stored.items():
+        for (start, end), (name, at) in self._stored.items():
             if low < end and start < high:
                 message = (
                     "a scalar read of global memory must come behind a dcci, got none since "
-                    f"{name} at {place} wrote there past the data cache; call asc_dcci_single first"
+                    f"{name} at {at} wrote there past the data cache; call asc_dcci_single first"
                 )
                 return "stale-cache", message, "scalar read", where
         return None
@@ -116,10 +116,10 @@ class Modes:
         needed = -(-count // template.width)
         if used is None or template.repeat <= max(needed, 1):
             return None
-        name, place = used
+        name, location = used
         message = (
             f"{template.name} must run under a count that was set for it, got the count {count} "
-            f"that {name} at {place} ran under: {template.repeat - needed} of its "
+            f"that {name} at {location} ran under: {template.repeat - needed} of its "
             f"{template.repeat} repeats are left out; call asc_set_mask_norm, or "
             "asc_set_vector_mask first"
         )
@@ -151,10 +151,10 @@ def stores_globally(template: Instruction) -> bool:
 
 def stale_mask(template: Instruction, left: Stale, where: Location) -> Said:
     """Return the finding on an instruction under the count that an earlier call left as a mask."""
-    call, count, place = left
+    call, count, location = left
     message = (
         f"{template.name} must run under a mask that was set for it, got the count {count} "
-        f"that {call} left at {place}; call asc_set_vector_mask first"
+        f"that {call} left at {location}; call asc_set_vector_mask first"
     )
     return "stale-mask", message, template.name, where
 

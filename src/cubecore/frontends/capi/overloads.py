@@ -87,7 +87,7 @@ def is_float(value: object) -> bool:
 
 
 def _bits(value: object, kind: type[np.floating] | None) -> int:
-    own = np.float32 if type(value) is float else type(value)
+    natural = np.float32 if type(value) is float else type(value)
     with np.errstate(over="ignore"):
-        made = np.asarray(value).astype(kind or own)
-    return int(made.view(f"u{made.itemsize}"))
+        converted = np.asarray(value).astype(kind or natural)
+    return int(converted.view(f"u{converted.itemsize}"))

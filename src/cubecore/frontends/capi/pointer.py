@@ -24,9 +24,9 @@ class RuntimeInt(int):
 
     def __new__(cls, value: int, origin: str) -> Self:
         """Return the integer with its origin."""
-        made = int.__new__(cls, value)
-        made.origin = origin
-        return made
+        number = int.__new__(cls, value)
+        number.origin = origin
+        return number
 
 
 _plain = int.__new__
@@ -36,12 +36,12 @@ def _spreading(name: str) -> "Callable[..., Any]":
     method = getattr(int, name)
 
     def compute(self: RuntimeInt, *others: object) -> Any:
-        found = method(self, *others)
-        if type(found) is not int:
-            return found
-        made = _plain(RuntimeInt, found)
-        made.origin = self.origin
-        return made
+        result = method(self, *others)
+        if type(result) is not int:
+            return result
+        number = _plain(RuntimeInt, result)
+        number.origin = self.origin
+        return number
 
     return compute
 
@@ -108,7 +108,7 @@ class Pointer:
             raise refuse(f"a distance in {self.dtype}", "be even", int(elements))
         return Pointer(self.mem, self.dtype, moved(self.address, bits // 8), self.reader)
 
-    def __getitem__(self, place: int | slice) -> Any:
+    def __getitem__(self, key: int | slice) -> Any:
         """Return the value at an index, or for ``[n:]`` the pointer there.
 
         Raises
@@ -116,15 +116,15 @@ class Pointer:
         RequestError
             If a slice has an end or a step: a pointer has no extent.
         """
-        if isinstance(place, slice):
-            if place.stop is not None or place.step is not None:
-                raise refuse("a pointer's slice", "be of the form p[n:]", _spelled(place))
-            return self._moved(place.start or 0)
-        return self.reader.load(self._moved(place))
+        if isinstance(key, slice):
+            if key.stop is not None or key.step is not None:
+                raise refuse("a pointer's slice", "be of the form p[n:]", _spelled(key))
+            return self._moved(key.start or 0)
+        return self.reader.load(self._moved(key))
 
     __iter__ = None  # a pointer has no end
 
-    def __setitem__(self, place: object, value: object) -> NoReturn:
+    def __setitem__(self, key: object, value: object) -> NoReturn:
         """Refuse to store a value: the scalar unit reads only.
 
         Raises
@@ -178,7 +178,7 @@ def type_of(given: object, subject: str) -> ElementType:
     raise refuse(subject, "be of an element type", got)
 
 
-def _spelled(place: slice) -> str:
-    ends = "".join("" if x is None else str(x) for x in (place.start,))
-    step = "" if place.step is None else f":{place.step}"
-    return f"p[{ends}:{'' if place.stop is None else place.stop}{step}]"
+def _spelled(key: slice) -> str:
+    ends = "".join("" if x is None else str(x) for x in (key.start,))
+    step = "" if key.step is None else f":{key.step}"
+    return f"p[{ends}:{'' if key.stop is None else key.stop}{step}]"

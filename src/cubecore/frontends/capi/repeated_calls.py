@@ -51,27 +51,29 @@ class RepeatedCalls:
             return False
         addresses = given
         if not call.plain:
-            addresses = [0 if place is None else given[place] for place in call.places]
+            addresses = [
+                0 if operand is None else given[operand] for operand in call.operand_indices
+            ]
         arrays = self._arrays
         if arrays is not None:
             state = arrays.state
             plan = call.plans.get(id(state))
             if plan is None:
                 plan = call.plans[id(state)] = arrays.plan(call.templates)
-            for place, low, high in plan.checks:
-                at = addresses[place]
+            for operand, low, high in plan.checks:
+                at = addresses[operand]
                 if at.__class__ is InArray and (at + low < at.low or at + high > at.high):
                     return False
             arrays.state = plan.after
         issues.count = count
-        for place, low, high, instruction in call.stores:
-            at = addresses[place]
+        for operand, low, high, instruction in call.stores:
+            at = addresses[operand]
             modes.stored(at + low, at + high, (instruction, site.where))
         if call.sets_mask:
             modes.jump(call.templates)
             modes.stale = None if call.count is None else (name, call.count, site.where)
-        known = call.known
-        if known is None or known[0] is not core.trace.names:
-            known = call.number(core.trace.names, site.where)
-        core.record_known(known[1], known[2], addresses)
+        numbers = call.numbers
+        if numbers is None or numbers[0] is not core.trace.names:
+            numbers = call.number(core.trace.names, site.where)
+        core.record_known(numbers[1], numbers[2], addresses)
         return True

@@ -302,7 +302,7 @@ def _run(
     def function(handle: CoreHandle, **own: Any) -> None:
         loaded.run(handle, own)
 
-    here = replace(ready, made=replace(ready.made, function=function))
+    here = replace(ready, kernel=replace(ready.kernel, function=function))
     outcome, engine = here.run(gm, checks)
     findings = (*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ()))
     for trace in here.traces.values():

@@ -14,9 +14,9 @@ def noting_checks(tree: ast.Module) -> ast.Module:
     that ends the script (or fails an assertion) on one side, and an exit whose code is computed.
     The bodies of kernels hold none: their assertions are about a core, not about a result.
     """
-    made = _Noting().visit(tree)
-    assert isinstance(made, ast.Module)
-    return ast.fix_missing_locations(made)
+    noting = _Noting().visit(tree)
+    assert isinstance(noting, ast.Module)
+    return ast.fix_missing_locations(noting)
 
 
 class _Noting(ast.NodeTransformer):

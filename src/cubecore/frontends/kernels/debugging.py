@@ -43,7 +43,7 @@ class Debugging:
 
     def __init__(
         self,
-        made: Kernel,
+        kernel: Kernel,
         blocks: int,
         arguments: tuple[object, ...],
         words: Json,
@@ -54,7 +54,7 @@ class Debugging:
         """The launch's result, after its end."""
         self._user = getcurrent()
         self._stands: greenlet | None = greenlet(
-            lambda: self._launch(made, blocks, arguments, words)
+            lambda: self._launch(kernel, blocks, arguments, words)
         )
         self._stands.gr_context = copy_context()
         self._debugger = LaunchDebugger(self._stopped, kernel_frame)
@@ -81,9 +81,9 @@ class Debugging:
         RequestError
             If no instruction has that name, or the number is below 1.
         """
-        made = Break.of(where)
-        self._debugger.breaks.append(made)
-        return made
+        breakpoint_at = Break.of(where)
+        self._debugger.breaks.append(breakpoint_at)
+        return breakpoint_at
 
     def watch(self, where: str) -> Range:
         """Stop behind instructions that access certain bytes.
@@ -104,9 +104,9 @@ class Debugging:
         RequestError
             If the text does not have this form.
         """
-        made = Range.of(where)
-        self._debugger.watches.append(made)
-        return made
+        watched = Range.of(where)
+        self._debugger.watches.append(watched)
+        return watched
 
     def clear(self) -> None:
         """Remove every breakpoint and watch."""
@@ -238,12 +238,12 @@ class Debugging:
         return self.stop
 
     def _launch(
-        self, made: Kernel, blocks: int, arguments: tuple[object, ...], words: Json
+        self, kernel: Kernel, blocks: int, arguments: tuple[object, ...], words: Json
     ) -> None:
         outer = current_session()
         options, runs = ({}, []) if outer is None else (outer.options, outer.runs)
         with ScriptSession(options, runs, self._debugger).collecting():
-            self.result = launch(made, blocks, arguments, words)
+            self.result = launch(kernel, blocks, arguments, words)
 
     def _go(self, steps: int | None) -> Stop | None:
         stands = self._stands
@@ -304,20 +304,22 @@ def look(
     """Return what memory holds at `where` (see `Debugging.dump`) as the matrix of a shape."""
     kind = None if dtype is None else element_type(dtype)
     if isinstance(where, str):
-        found = _placed(where, debugger) if ":" in where else evaluated(where, stop.variables)
+        target = (
+            _memory_address(where, debugger) if ":" in where else evaluated(where, stop.variables)
+        )
     else:
-        found = where
-    if isinstance(found, Pointer):
-        return view(stop.core, found.mem, found.address, kind or found.dtype, shape, layout)
-    if not isinstance(found, tuple):
-        raise refuse(repr(where), "be a pointer", type(found).__name__)
+        target = where
+    if isinstance(target, Pointer):
+        return view(stop.core, target.mem, target.address, kind or target.dtype, shape, layout)
+    if not isinstance(target, tuple):
+        raise refuse(repr(where), "be a pointer", type(target).__name__)
     if kind is None:
         raise unable(str(where), f"a dump of {where} needs an element type")
-    mem, address = found
+    mem, address = target
     return view(stop.core, mem, address, kind, shape, layout)
 
 
-def _placed(where: str, debugger: LaunchDebugger) -> tuple[Mem, int]:
+def _memory_address(where: str, debugger: LaunchDebugger) -> tuple[Mem, int]:
     """Return the memory and address that ``UB:0x100`` spells."""
     name, _, text = where.partition(":")
     try:

@@ -66,10 +66,10 @@ def _numpy(name: str, given: object) -> Array:
         need = "be a NumPy, DLPack or torch array, or a number"
         raise refuse(name, need, type(given).__name__)
     try:
-        found: Array = np.from_dlpack(given)
+        array: Array = np.from_dlpack(given)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise refuse(name, "be an array that NumPy can view", str(error)) from None
-    return found
+    return array
 
 
 def _torch(name: str, given: Any, torch: Any) -> tuple[ElementType, Array]:
@@ -129,7 +129,7 @@ def unbroken() -> Iterator[None]:
         yield
         return
     held: list[tuple[int, Any]] = []
-    before = signal.signal(signal.SIGINT, lambda *told: held.append(told))
+    before = signal.signal(signal.SIGINT, lambda *arguments: held.append(arguments))
     try:
         yield
     finally:

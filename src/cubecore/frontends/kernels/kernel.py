@@ -185,9 +185,9 @@ def _maker(
         raise refuse(both[0], "be an output or scratch", "both")
 
     def make(body: Callable[..., None]) -> Kernel:
-        known = _parameters(body)
+        parameters = _parameters(body)
         for name in (*outputs, *scratch, *types):
-            if name not in known:
+            if name not in parameters:
                 raise unable(name, f"{body.__name__} has no parameter {name} after the core")
         kinds = {name: element_type(text, name) for name, text in types.items()}
         return Kernel(body, kind, outputs, scratch, kinds, LaunchOptions().changed(options))
@@ -215,7 +215,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
 class ReadyLaunch:
     """A launch that is ready: its cores, its arguments, its tensors in global memory."""
 
-    made: Kernel
+    kernel: Kernel
     options: LaunchOptions
     chip: Chip
     blocks: int
@@ -244,7 +244,7 @@ class ReadyLaunch:
     ) -> KernelRun:
         """Return what the launch left, and tell the session that collects launches."""
         run = KernelRun(
-            kernel=self.made.name,
+            kernel=self.kernel.name,
             blocks=self.blocks,
             chip=self.chip,
             findings=findings,
@@ -272,16 +272,16 @@ class ReadyLaunch:
         handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
         if self.debugger is not None:
             core.observe = self.debugger.touched
-        own = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
+        arguments = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
         try:
-            self.made.function(handle, **own)
+            self.kernel.function(handle, **arguments)
             handle.ended()
             if self.debugger is not None:
                 self.debugger.ended(core)
         except (KernelError, DeadlockError):
             raise
         except Exception as error:
-            where = raised_at(error.__traceback__) or self.made.place
+            where = raised_at(error.__traceback__) or self.kernel.place
             if isinstance(error, CubecoreError):
                 raise KernelError.at(where, error) from None
             got = f"{type(error).__name__}: {error}"
@@ -292,7 +292,7 @@ class ReadyLaunch:
     def _position(self, core: CoreId) -> CorePosition:
         """Return where a core is: a vector kernel's blocks are single AIVs."""
         each = _per_core(self.chip)
-        if self.made.kind == "vector":
+        if self.kernel.kind == "vector":
             return CorePosition(core.core * each + core.sub - 1, self.blocks)
         if core.is_aic:
             return CorePosition(core.core, self.blocks)
@@ -301,8 +301,8 @@ class ReadyLaunch:
     def _argument(self, handle: CoreHandle, name: str, value: object) -> Any:
         if name not in self.tensors:
             return value
-        host, place = self.tensors[name]
-        return Pointer(Mem.GM, host.dtype, place.address, handle)
+        host, tensor = self.tensors[name]
+        return Pointer(Mem.GM, host.dtype, tensor.address, handle)
 
     def unwritten(self) -> Iterator[SanitizerFinding]:
         """Yield a finding for each output that was not written whole, or holds uninitialised bytes.
@@ -314,19 +314,19 @@ class ReadyLaunch:
             missing = valid.size - int(np.count_nonzero(valid.view(np.bool_)))
             if missing and not tensor.scratch:
                 need, got = "be written whole", "never written or written from uninitialised memory"
-                if name not in self.made.outputs:
+                if name not in self.kernel.outputs:
                     need, got = "hold what was written", "copied from uninitialised memory"
                 first = int(np.argmin(valid))
                 counted = f"{missing} of {valid.size} B {got}, the first at byte {first}"
                 message = f"{name} must {need}, got {counted}"
-                where = self.made.place
+                where = self.kernel.place
                 yield SanitizerFinding(
                     "uninitialised", message, "end of kernel", where, "all cores"
                 )
 
 
 def ready_launch(
-    made: Kernel, blocks: int, arguments: tuple[object, ...], words: dict[str, Any]
+    device_kernel: Kernel, blocks: int, arguments: tuple[object, ...], words: dict[str, Any]
 ) -> tuple[ReadyLaunch, GlobalMemory]:
     """Return a launch that is ready to run, and its global memory.
 
@@ -336,53 +336,57 @@ def ready_launch(
         If the chip does not have the blocks, or an argument is not a tensor.
     """
     session = current_session()
-    options = made.options if session is None else made.options.changed(session.options)
+    options = (
+        device_kernel.options if session is None else device_kernel.options.changed(session.options)
+    )
     chip = chip_named(options.chip).what_if(options.settings)
-    given = _bound(made, arguments, words)
+    given = _bound(device_kernel, arguments, words)
     gm = GlobalMemory()
     hosts = []
     for name, value in given.items():
-        host = host_tensor(name, value, made.types.get(name))
+        host = host_tensor(name, value, device_kernel.types.get(name))
         if host is not None:
             hosts.append(host)
-        elif name in (*made.outputs, *made.scratch, *made.types):
+        elif name in (*device_kernel.outputs, *device_kernel.scratch, *device_kernel.types):
             raise refuse(name, "be an array", repr(value))
         elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             given[name] = RuntimeInt(int(value), f"the argument {name}")
-    tensors = _placed(made, gm, hosts)
-    cores = tuple(_cores(made, blocks, chip))
+    tensors = _allocated(device_kernel, gm, hosts)
+    cores = tuple(_cores(device_kernel, blocks, chip))
     issues, spans = Issues(options.limit), ArraySpans(chip)
     debugger = None if session is None else session.debugger
     return ReadyLaunch(
-        made, options, chip, blocks, cores, given, tensors, {}, issues, spans, debugger
+        device_kernel, options, chip, blocks, cores, given, tensors, {}, issues, spans, debugger
     ), gm
 
 
-def _placed(
-    made: Kernel, gm: GlobalMemory, hosts: Sequence[HostTensor]
+def _allocated(
+    device_kernel: Kernel, gm: GlobalMemory, hosts: Sequence[HostTensor]
 ) -> dict[str, tuple[HostTensor, GlobalTensor]]:
     """Return the tensors by name, each with its place and the bytes that the kernel may read.
 
     An array that is given twice has one place; it holds what the array holds, unless both are
     outputs.
     """
-    unwritten = {*made.outputs, *made.scratch}
+    unwritten = {*device_kernel.outputs, *device_kernel.scratch}
     read = {host.at for host in hosts if host.name not in unwritten}
-    found: dict[str, tuple[HostTensor, GlobalTensor]] = {}
+    allocated: dict[str, tuple[HostTensor, GlobalTensor]] = {}
     for host in hosts:
         if host.name in unwritten and not host.raw.flags.writeable:
             raise refuse(host.name, "be writable", "a read-only array that the kernel writes")
-        place = _shared(made, host, found.values())
-        if place is None and host.at in read:
-            place = gm.allocate_from(host.name, host.raw)
-        elif place is None:
-            place = gm.allocate(host.name, host.raw.size, scratch=host.name in made.scratch)
-        found[host.name] = host, place
-    return found
+        tensor = _shared(device_kernel, host, allocated.values())
+        if tensor is None and host.at in read:
+            tensor = gm.allocate_from(host.name, host.raw)
+        elif tensor is None:
+            tensor = gm.allocate(
+                host.name, host.raw.size, scratch=host.name in device_kernel.scratch
+            )
+        allocated[host.name] = host, tensor
+    return allocated
 
 
 def _shared(
-    made: Kernel, host: HostTensor, others: Iterable[tuple[HostTensor, GlobalTensor]]
+    device_kernel: Kernel, host: HostTensor, others: Iterable[tuple[HostTensor, GlobalTensor]]
 ) -> GlobalTensor | None:
     """Return the place of the same array, if it has one.
 
@@ -391,17 +395,19 @@ def _shared(
     RequestError
         If an array overlaps another in part, or a scratch array is another one as well.
     """
-    for other, place in others:
+    for other, tensor in others:
         if not np.may_share_memory(host.raw, other.raw):
             continue
-        if host.at == other.at and not {host.name, other.name} & {*made.scratch}:
-            return place
+        if host.at == other.at and not {host.name, other.name} & {*device_kernel.scratch}:
+            return tensor
         got = "the same bytes" if host.at == other.at else "some of its bytes"
         raise refuse(host.name, f"share no memory with {other.name}", got, "pass a copy")
     return None
 
 
-def launch(made: Kernel, blocks: int, arguments: tuple[object, ...], words: Json) -> KernelRun:
+def launch(
+    device_kernel: Kernel, blocks: int, arguments: tuple[object, ...], words: Json
+) -> KernelRun:
     """Run a kernel; the arrays are written when all cores have ended, or not at all.
 
     Raises
@@ -413,11 +419,11 @@ def launch(made: Kernel, blocks: int, arguments: tuple[object, ...], words: Json
     DeadlockError
         If cores wait for each other.
     """
-    ready, gm = ready_launch(made, blocks, arguments, words)
+    ready, gm = ready_launch(device_kernel, blocks, arguments, words)
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
     outcome, engine = ready.run(gm, checks)
-    write_back((host, place.buffer.data) for host, place in ready.tensors.values())
+    write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     findings = (*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ()))
     return ready.done(findings, outcome.issued, engine, perf_counter() - begin)
 
@@ -427,7 +433,7 @@ def _per_core(chip: Chip) -> int:
     return max(chip.mix_aiv_per_aic, 1)
 
 
-def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
+def _cores(device_kernel: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
     """Yield the cores of a launch, in order.
 
     Raises
@@ -435,30 +441,35 @@ def _cores(made: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
     RequestError
         If there are more blocks than the chip has cores.
     """
-    vector = made.kind == "vector"
+    vector = device_kernel.kind == "vector"
     most, what = (chip.aiv_count or 0, "AIVs") if vector else (chip.aic_count, "AI Cores")
     if not most:
-        raise unable(made.name, f"{made.name} is a {made.kind} kernel; {chip.name} has no {what}")
+        raise unable(
+            device_kernel.name,
+            f"{device_kernel.name} is a {device_kernel.kind} kernel; {chip.name} has no {what}",
+        )
     if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most:
         need = f"be in [1, {most}], the {what} of {chip.name}"
-        raise refuse(f"{made.name}[blocks]", need, blocks)
+        raise refuse(f"{device_kernel.name}[blocks]", need, blocks)
     each = _per_core(chip)
     for block in range(blocks):
         if vector:
             yield CoreId(block // each, 1 + block % each)
         else:
-            yield from (CoreId(block, sub) for sub in range(each + 1 if made.kind == "mix" else 1))
+            yield from (
+                CoreId(block, sub) for sub in range(each + 1 if device_kernel.kind == "mix" else 1)
+            )
 
 
-def _bound(made: Kernel, arguments: tuple[object, ...], words: Json) -> Json:
+def _bound(device_kernel: Kernel, arguments: tuple[object, ...], words: Json) -> Json:
     """Return the arguments by name."""
-    whole = signature(made.function)
+    whole = signature(device_kernel.function)
     behind_core = list(whole.parameters.values())[1:]
     plain = [p for p in behind_core if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
     try:
-        found = whole.replace(parameters=plain).bind(*arguments, **words)
+        bound = whole.replace(parameters=plain).bind(*arguments, **words)
     except TypeError as error:
         names = ", ".join(p.name for p in plain) or "nothing"
-        raise unable(made.name, f"{made.name} takes {names}: {error}") from None
-    found.apply_defaults()
-    return dict(found.arguments)
+        raise unable(device_kernel.name, f"{device_kernel.name} takes {names}: {error}") from None
+    bound.apply_defaults()
+    return dict(bound.arguments)

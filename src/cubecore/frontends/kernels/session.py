@@ -62,22 +62,26 @@ class LaunchOptions:
         RequestError
             If an option, the engine or the order is unknown, or the limit is below 1.
         """
-        known = [f.name for f in fields(self)]
+        names = [f.name for f in fields(self)]
         for name in given:
-            if name not in known:
-                need = f"be {', '.join(known[:-1])} or {known[-1]}"
-                raise refuse("an option", need, repr(name), did_you_mean(name, known))
-        made = replace(self, **given)
+            if name not in names:
+                need = f"be {', '.join(names[:-1])} or {names[-1]}"
+                raise refuse("an option", need, repr(name), did_you_mean(name, names))
+        changed = replace(self, **given)
         for name in ("chip", "checks", "order", "engine"):
-            if not isinstance(value := getattr(made, name), str):
+            if not isinstance(value := getattr(changed, name), str):
                 raise refuse(name, "be text", repr(value))
-        if not isinstance(made.settings, Mapping):
-            raise refuse("settings", "map the chip's fields to values", repr(made.settings))
-        require_engine(made.engine)
-        require_order(made.order)
-        if isinstance(made.limit, bool) or not isinstance(made.limit, int) or made.limit < 1:
-            raise refuse("limit", "be a whole number above 0", repr(made.limit))
-        return made
+        if not isinstance(changed.settings, Mapping):
+            raise refuse("settings", "map the chip's fields to values", repr(changed.settings))
+        require_engine(changed.engine)
+        require_order(changed.order)
+        if (
+            isinstance(changed.limit, bool)
+            or not isinstance(changed.limit, int)
+            or changed.limit < 1
+        ):
+            raise refuse("limit", "be a whole number above 0", repr(changed.limit))
+        return changed
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -32,12 +32,12 @@ _ELSEWHERE = {
 """Enumerators that mean something else here, with the reason."""
 
 
-def word(subject: str, value: object, known: tuple[str, ...]) -> str:
+def word(subject: str, value: object, words: tuple[str, ...]) -> str:
     """Return an enumerator, or refuse it with the nearest one or with why there is none."""
-    if value in known:
+    if value in words:
         return str(value)
-    why = _ELSEWHERE.get(str(value)) or did_you_mean(str(value), known)
-    raise refuse(subject, f"be {' or '.join(known)}", repr(value), why)
+    why = _ELSEWHERE.get(str(value)) or did_you_mean(str(value), words)
+    raise refuse(subject, f"be {' or '.join(words)}", repr(value), why)
 
 
 def number(subject: str, value: object, *, may_be_open: bool = False) -> int:
@@ -74,12 +74,12 @@ class RequestedTiling:
     """By parameter of set_buffer_space: ``l1_size``."""
     fields: dict[str, int] = field(default_factory=dict)
 
-    def operand(self, name: str, place: tuple[str, str], data_type: str) -> None:
+    def operand(self, name: str, position: tuple[str, str], data_type: str) -> None:
         """Set position, format and type of "a", "b" or "c"."""
         caller = f"set_{name}_type"
-        known = INTO if name == "c" else FROM
-        self.keys[f"pos_{name}"] = word(f"{caller}.pos", place[0], known)
-        self.keys[f"format_{name}"] = word(f"{caller}.cube_format", place[1], FORMATS)
+        words = INTO if name == "c" else FROM
+        self.keys[f"pos_{name}"] = word(f"{caller}.pos", position[0], words)
+        self.keys[f"format_{name}"] = word(f"{caller}.cube_format", position[1], FORMATS)
         self.keys[name] = element_type(data_type, f"{caller}.data_type").name
         self.given.add(name)
 
@@ -121,13 +121,15 @@ class RequestedTiling:
             return self.shape
         whole = (org[0], org[1], min(org[2], org[3]))
         wrong = []
-        for name, own, all_of_it in zip("mnk", self.shape, whole, strict=True):
-            if own > all_of_it:
+        for name, extent, all_of_it in zip("mnk", self.shape, whole, strict=True):
+            if extent > all_of_it:
                 need = f"be at most the original {name.upper()} = {all_of_it}"
-                wrong.append(Violation(f"set_shape.{name}", need, str(own)))
+                wrong.append(Violation(f"set_shape.{name}", need, str(extent)))
         if wrong:
             raise RequestError(wrong)
-        m, n, k = (w if own == NOT_SET else own for own, w in zip(self.shape, whole, strict=True))
+        m, n, k = (
+            w if extent == NOT_SET else extent for extent, w in zip(self.shape, whole, strict=True)
+        )
         return m, n, k
 
     def problem(self, target: Chip, more: Json) -> Problem:
@@ -142,33 +144,35 @@ class RequestedTiling:
             keys["bias"] = self.bias_type
         if self.mad == "MXMODE":
             keys["scale_a"] = SCALE_TYPE
-        made = Problem(**keys)
-        accumulator = made.accumulator_type.name
-        mode = quantising_mode(accumulator, made.c, "one" if self.one_scale else "column")
-        if made.c in plain_outputs(accumulator) or mode is None:
-            return made
-        return replace(made, epilogue=Epilogue(quant=mode, scale=1.0 if self.one_scale else None))
+        problem = Problem(**keys)
+        accumulator = problem.accumulator_type.name
+        mode = quantising_mode(accumulator, problem.c, "one" if self.one_scale else "column")
+        if problem.c in plain_outputs(accumulator) or mode is None:
+            return problem
+        return replace(
+            problem, epilogue=Epilogue(quant=mode, scale=1.0 if self.one_scale else None)
+        )
 
     def _violations(self) -> Iterator[Violation]:
         for name in "abc":
             if name not in self.given:
                 call = f"set_{name}_type"
                 yield Violation(call, "", "", sentence=f"{call} has not been called")
-        for operand, place in self.scales_from.items():
-            own = self.keys.get(f"pos_{operand}", "GM")
-            if place != own:
+        for operand, position in self.scales_from.items():
+            expected = self.keys.get(f"pos_{operand}", "GM")
+            if position != expected:
                 subject = f"set_scale_{operand}_type.scale_pos"
-                yield Violation(subject, f"be {own}, where {operand.upper()} lies", place)
+                yield Violation(subject, f"be {expected}, where {operand.upper()} lies", position)
 
     def wanted(self) -> FieldLimits:
         """Return what the tiling's fields are held to."""
-        found = {}
+        limits = {}
         for name in {**self.ranges, **self.multiples, **self.fixed}:
             low, high = self.ranges.get(name, (0, INT32_MAX))
-            found[name] = Limits(low, high, self.multiples.get(name, 1))
+            limits[name] = Limits(low, high, self.multiples.get(name, 1))
             if name in self.fixed:
-                found[name] = Limits(self.fixed[name], self.fixed[name])
-        return FieldLimits(found)
+                limits[name] = Limits(self.fixed[name], self.fixed[name])
+        return FieldLimits(limits)
 
     def budgeted(self, target: Chip) -> Chip:
         """Return the chip with its buffers cut to what may be used."""

@@ -159,14 +159,14 @@ class _Fixpipe(Instruction):
 
     def resolved(self, registers: Registers) -> Self:
         """Take the scale, or its address, and the factor of leaky ReLU from their registers."""
-        made = self
+        resolved = self
         if self.relu_pre == _LEAKY:
-            made = replace(made, alpha=registers.lrelu_alpha)
+            resolved = replace(resolved, alpha=registers.lrelu_alpha)
         if self.scaling == "one":
-            made = replace(made, scale=registers.quant_pre)
+            resolved = replace(resolved, scale=registers.quant_pre)
         if self.scaling == "column":
-            made = replace(made, scales_at=registers.scales_at)
-        return made
+            resolved = replace(resolved, scales_at=registers.scales_at)
+        return resolved
 
     def unmet(self, registers: Registers) -> list[Violation]:
         """Return a violation for a scale or a factor that was not set."""
@@ -245,15 +245,15 @@ class _Fixpipe(Instruction):
             return [Violation(f"{self.name}.relu_pre", only, str(self.relu_pre))]
         (to,) = (o.mem.label for o in self.declared if o.access.writes)
         rows = [row for row in FIXPIPE_ROWS if to in row.to and chip.arch in row.archs]
-        known = dict.fromkeys(row.mode for row in rows if row.source == self.src_type.name)
-        if self.quant_pre in known:
+        modes = dict.fromkeys(row.mode for row in rows if row.source == self.src_type.name)
+        if self.quant_pre in modes:
             return []
-        if not known:
+        if not modes:
             kinds = dict.fromkeys(row.source for row in rows)
             need = f"be {' or '.join(kinds)} on {chip.name}"
             return [Violation(f"{self.name}.src_type", need, str(self.src_type))]
         if self.row is not None:
-            need = f"be one of {', '.join(known)} for {self.src_type} on {chip.name}"
+            need = f"be one of {', '.join(modes)} for {self.src_type} on {chip.name}"
             return [Violation(f"{self.name}.quant_pre", need, self.quant_pre)]
         need = " or ".join(fixpipe_sources(self.quant_pre))
         return [Violation(f"{self.name}.quant_pre", f"convert {need}", str(self.src_type))]
@@ -288,11 +288,11 @@ class Rows(_Fixpipe):
 
     def resolved(self, registers: Registers) -> Self:
         """Take the repetition from set_nd_para, and the scale."""
-        made = super().resolved(registers)
+        resolved = super().resolved(registers)
         if not self.nz2nd_en or registers.nd_num == 1:
-            return made
+            return resolved
         return replace(
-            made,
+            resolved,
             nd_num=registers.nd_num,
             src_nd_stride=registers.src_nd_stride,
             dst_nd_stride=registers.dst_nd_stride,
@@ -350,14 +350,14 @@ class Rows(_Fixpipe):
 
     def _split_violations(self) -> list[Violation]:
         subject = f"{self.name}.channel_split"
-        found = self.whole_fractals(_SPLIT_COLUMNS, "with channel_split")
+        violations = self.whole_fractals(_SPLIT_COLUMNS, "with channel_split")
         if (self.src_type, self.dst_type) != (FLOAT32, FLOAT32):
-            found.append(Violation(subject, "write float32 as it is", str(self.dst_type)))
+            violations.append(Violation(subject, "write float32 as it is", str(self.dst_type)))
         if self.nz2nd_en:
-            found.append(Violation(subject, "be off with nz2nd_en", "on"))
+            violations.append(Violation(subject, "be off with nz2nd_en", "on"))
         if self.unit_flag:
-            found.append(Violation(subject, "be off with unit_flag", "on"))
-        return found
+            violations.append(Violation(subject, "be off with unit_flag", "on"))
+        return violations
 
     @property
     def size_bytes(self) -> int:

@@ -88,8 +88,8 @@ class _FixpipeV2(Rows):
 
     def resolved(self, registers: Registers) -> Self:
         """Take the distance of rows."""
-        made = super().resolved(registers)
-        return replace(made, row_stride=registers.row_stride) if self.nz2dn_en else made
+        resolved = super().resolved(registers)
+        return replace(resolved, row_stride=registers.row_stride) if self.nz2dn_en else resolved
 
     def unmet(self, registers: Registers) -> list[Violation]:
         """The distance of rows, which must not be 0."""
@@ -270,15 +270,15 @@ class SetReluAlpha(Instruction):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """No factor for what is not modelled; an ordinary number or 0."""
-        found = []
+        violations = []
         if self.config >> 45:
             need = "leave bits 63 to 45 clear, which are not modelled"
-            found.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
+            violations.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
         exponent, fraction = self.config >> 23 & 0xFF, self.config >> 13 & 0x3FF
         if exponent == _TOP or (not exponent and fraction):
             need = "hold no infinity, NaN or subnormal number"
-            found.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
-        return found
+            violations.append(Violation(f"{self.name}.config", need, f"{self.config:#x}"))
+        return violations
 
     def apply(self, registers: Registers) -> Registers:
         """Keep the factor."""

@@ -330,9 +330,9 @@ class Mad(CubeProduct):
             return [Violation("mad.unit_flag", f"be 0 on {chip.name}", str(self.unit_flag))]
         if self.hf32 != "off" and self.a_type is not FLOAT32:
             return [Violation("mad.hf32", f"be off for {self.a_type}", self.hf32)]
-        own = HF32_SHORT_ROUNDINGS if layout == "NZ" else HF32_ROUNDINGS
-        if self.hf32 not in {"off", *own}:
-            need = f"be off or {' or '.join(own)} on {chip.name}"
+        roundings = HF32_SHORT_ROUNDINGS if layout == "NZ" else HF32_ROUNDINGS
+        if self.hf32 not in {"off", *roundings}:
+            need = f"be off or {' or '.join(roundings)} on {chip.name}"
             return [Violation("mad.hf32", need, self.hf32)]
         return []
 

@@ -223,8 +223,8 @@ class MadSp(CubeProduct):
         if not wrong.size:
             return []
         group, which, column = (int(i) for i in wrong[0])
-        place = f"3 at row {group * _KEPT + which}, column {column}"
-        return [Violation(f"{self.name}.index", "hold indices 0, 1 and 2", place)]
+        location = f"3 at row {group * _KEPT + which}, column {column}"
+        return [Violation(f"{self.name}.index", "hold indices 0, 1 and 2", location)]
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Spread B over the places that its indices name, and multiply."""
@@ -237,8 +237,8 @@ class MadSp(CubeProduct):
         kept = inputs["b"].reshape(self.groups, _KEPT, self.n).astype(np.int64)
         group = np.arange(self.groups)[:, None]
         column = np.arange(self.n)
-        for place, which in ((first, 0), (second, 1)):
-            np.add.at(whole, (group, place, column), kept[:, which])
+        for row, which in ((first, 0), (second, 1)):
+            np.add.at(whole, (group, row, column), kept[:, which])
         b = whole.reshape(-1, self.n)[: self.k]
         start: Array = np.zeros((1, 1), np.int32)
         if self.accumulates:

@@ -76,23 +76,25 @@ class MmadParams:
             C; one alone for a field that is no integer.
         """
         given = {f.name: self._integer(f.name) for f in fields(self)}
-        found = []
+        violations = []
         for name in _RESERVED:
             default = getattr(_DEFAULT, name)
             if given[name] != default:
                 need = f"keep its default {_word(default)} (reserved)"
-                found.append(Violation(f"MmadParams.{name}", need, _word(given[name])))
+                violations.append(Violation(f"MmadParams.{name}", need, _word(given[name])))
         left, right, result = types
-        place = bias[0] if bias else None
-        if bias and place not in {Mem.BT, Mem.L0C}:
-            found.append(Violation("Mmad.bias", "lie in C2 or CO1", bias[0].label))
+        bias_mem = bias[0] if bias else None
+        if bias and bias_mem not in {Mem.BT, Mem.L0C}:
+            violations.append(Violation("Mmad.bias", "lie in C2 or CO1", bias[0].label))
         elif bias and bias[1] is not result:
             need = f"point to {result}, as dst does"
-            found.append(Violation("Mmad.bias", need, bias[1].name))
+            violations.append(Violation("Mmad.bias", need, bias[1].name))
         if not bias and given["cmatrixSource"] and chip.arch not in BIAS_TABLE_SOURCE_ARCHS:
-            found.append(Violation("MmadParams.cmatrixSource", f"be false on {chip.name}", "true"))
-        if found:
-            raise RequestError(found)
+            violations.append(
+                Violation("MmadParams.cmatrixSource", f"be false on {chip.name}", "true")
+            )
+        if violations:
+            raise RequestError(violations)
         from_table = given["cmatrixSource"] and not given["cmatrixInitVal"]
         return Mad(
             a_type=left,
@@ -104,8 +106,8 @@ class MmadParams:
             a_layout="NZ" if chip.arch in L0A_NZ_ARCHS else "ZZ",
             c_matrix_init_val=bool(not bias and given["cmatrixInitVal"] and not given["isBias"]),
             c_matrix_source=bool(not bias and from_table),
-            bias_in_c2=place is Mem.BT,
-            bias_in_l0c=place is Mem.L0C,
+            bias_in_c2=bias_mem is Mem.BT,
+            bias_in_l0c=bias_mem is Mem.L0C,
             unit_flag=given["unitFlag"],
         )
 

@@ -328,17 +328,17 @@ class Instruction(Template):
         """
         return self, addresses
 
-    def address_violations(self, places: Mapping[str, int]) -> list[Violation]:
+    def address_violations(self, addresses: Mapping[str, int]) -> list[Violation]:
         """Return what is wrong with the operands' addresses beyond alignment and bounds."""
         return []
 
     @property
     def lies_anywhere(self) -> bool:
         """True if only the operands' alignment, bounds and distances decide anything."""
-        own = type(self)
+        kind = type(self)
         return (
-            own.address_violations is Instruction.address_violations
-            and own.rebased is Instruction.rebased
+            kind.address_violations is Instruction.address_violations
+            and kind.rebased is Instruction.rebased
         )
 
     def splits_elements(self) -> tuple[str, str, str] | None:
@@ -422,26 +422,26 @@ class Instruction(Template):
 
     def element(self, operand: Operand) -> ElementType:
         """Return the operand's element type."""
-        found: ElementType = getattr(self, operand.element)
-        return found
+        element: ElementType = getattr(self, operand.element)
+        return element
 
     def violations(self, chip: Chip, *, letter: bool = False) -> list[Violation]:
         """Return every broken range, type and precondition, in declaration order.
 
         A stride of repetitions that do not exist is judged to the `letter` of its range alone.
         """
-        found = [
+        violations = [
             v
             for f in fields(self)  # type: ignore[arg-type]
             for v in ranges.field_violations(self, f)
             if letter or not self.is_idle(f.name)
         ]
         if chip.arch not in self.archs:
-            found.append(
+            violations.append(
                 Violation(self.name, f"run on architecture {' or '.join(self.archs)}", chip.arch)
             )
         return (
-            found
+            violations
             or ranges.arch_type_violations(self, self.arch_types.get(chip.arch), chip.name)
             or self.preconditions(chip)
         )

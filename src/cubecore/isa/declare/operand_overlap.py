@@ -21,18 +21,18 @@ STEERED = 16
 
 def reach(template: Instruction, operand: str) -> tuple[int, int] | None:
     """Return the lowest and the highest element offset that the mask lets through, or None."""
-    return (_steered_reach if template.steering else _reach)(template, operand)
+    return (_steered_extent if template.steering else _extent)(template, operand)
 
 
-def _find_reach(template: Instruction, operand: str) -> tuple[int, int] | None:
+def _find_extent(template: Instruction, operand: str) -> tuple[int, int] | None:
     offsets = template.offsets(operand)
     active = template.active(operand)
     touched = offsets[offsets >= 0] if active is None else offsets[active & (offsets >= 0)]
     return None if touched.size == 0 else (int(touched.min()), int(touched.max()))
 
 
-_reach = lru_cache(maxsize=4096)(_find_reach)
-_steered_reach = lru_cache(maxsize=STEERED)(_find_reach)
+_extent = lru_cache(maxsize=4096)(_find_extent)
+_steered_extent = lru_cache(maxsize=STEERED)(_find_extent)
 
 
 def span_bytes(template: Instruction, operand: Operand, address: int) -> tuple[int, int] | None:
@@ -66,10 +66,10 @@ def lane_by_lane(template: Instruction, to: str, source: str) -> bool:
     return len(sizes) == 1 and same and distinct(template, to)
 
 
-def overlaps(template: Instruction, places: Mapping[str, int]) -> Iterator[tuple[str, str, str]]:
+def overlaps(template: Instruction, addresses: Mapping[str, int]) -> Iterator[tuple[str, str, str]]:
     """Yield (dst, source, what is wrong) where they meet and no document allows it.
 
-    `places` are the operands' addresses in one memory.
+    `addresses` are the operands' addresses in one memory.
     """
     if not template.overlap:
         return
@@ -80,11 +80,11 @@ def overlaps(template: Instruction, places: Mapping[str, int]) -> Iterator[tuple
                 continue
             if not (to.access.writes and source.access.reads):
                 continue
-            at, start = places[to.name], places[source.name]
+            at, start = addresses[to.name], addresses[source.name]
             if apart(template, (to, at), (source, start)):
                 continue
-            in_place = at == start and lane_by_lane(template, to.name, source.name)
-            if in_place and template.overlap != "none":
+            same_address = at == start and lane_by_lane(template, to.name, source.name)
+            if same_address and template.overlap != "none":
                 continue
             wrong = _meeting(template, (to, at), (source, start))
             if wrong:
@@ -104,16 +104,16 @@ def relation(template: Instruction, addresses: tuple[int, ...]) -> tuple[bool, b
 
 
 def _find_relation(template: Instruction, near: tuple[int, ...]) -> tuple[bool, bool]:
-    places = {o.name: at for o, at in zip(template.operands(), near, strict=True)}
-    meets = any(True for _ in overlaps(template, places))
-    return template.in_repeats and _feeds_itself(template, places), meets
+    addresses = {o.name: at for o, at in zip(template.operands(), near, strict=True)}
+    meets = any(True for _ in overlaps(template, addresses))
+    return template.in_repeats and _feeds_itself(template, addresses), meets
 
 
 _relation = lru_cache(maxsize=4096)(_find_relation)
 _steered_relation = lru_cache(maxsize=STEERED)(_find_relation)
 
 
-def _feeds_itself(template: Instruction, places: Mapping[str, int]) -> bool:
+def _feeds_itself(template: Instruction, addresses: Mapping[str, int]) -> bool:
     """True if bytes that one repeat writes are bytes that a later one reads."""
     operands = template.operands()
     for to in operands:
@@ -122,7 +122,7 @@ def _feeds_itself(template: Instruction, places: Mapping[str, int]) -> bool:
         for source in operands:
             if not source.access.reads or to.mem is not source.mem:
                 continue
-            address, start = places[to.name], places[source.name]
+            address, start = addresses[to.name], addresses[source.name]
             if to is source:
                 if not distinct(template, to.name):
                     return True
@@ -155,15 +155,15 @@ def _meeting(
     written, read = (_granules(template, o, a, unit) for o, a in (to, source))
     first = _first_writers(written, read.end)
     later = _reads_of_earlier(first, read)
-    met = any((first[granules] < _NEVER).any() for _, granules in read.backwards())
+    overlap = any((first[granules] < _NEVER).any() for _, granules in read.backwards())
     if template.overlap == "whole" and dst.axes == src.axes:
         if at != start:
             rule = f"coincide with {src.name}, or keep apart from it"
-            return f"{rule}, got {at} and {start}" if met else None
+            return f"{rule}, got {at} and {start}" if overlap else None
         rule = f"not be {src.name} of a later element"
         return f"{rule}, got elements {later[0]} and {later[1]}" if later else None
     if template.overlap in {"none", "whole"} or len(written.rows) != len(read.rows):
-        return f"keep apart from {src.name}, got {_both(at, start)}" if met else None
+        return f"keep apart from {src.name}, got {_both(at, start)}" if overlap else None
     for repeat in range(len(written.rows)):
         mine, theirs = ascending(written.rows[repeat]), ascending(read.rows[repeat])
         if not np.array_equal(mine, theirs) and np.intersect1d(mine, theirs).size:

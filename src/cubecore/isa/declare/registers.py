@@ -139,10 +139,10 @@ class Registers:
 
     def leaving(self, name: str, value: object) -> Self:
         """Return them with another value in one register of `LEFT`; quicker than `replace`."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made.__dict__[name] = value
-        return made
+        changed = object.__new__(type(self))
+        changed.__dict__.update(self.__dict__)
+        changed.__dict__[name] = value
+        return changed
 
     def initialised(self) -> Self:
         """Return them with plain stores, the mask in normal mode and all lanes on."""

@@ -51,10 +51,14 @@ class Template:
             cls._values = itemgetter(*cls._blank)
 
     def __init__(self, *args: object, **values: object) -> None:
-        made = {**self._blank, **values}
-        if args or len(made) != len(self._blank) or not self._required <= values.keys():
+        fields_of_template = {**self._blank, **values}
+        if (
+            args
+            or len(fields_of_template) != len(self._blank)
+            or not self._required <= values.keys()
+        ):
             _refuse(type(self), args, values)
-        self.__dict__.update(made)
+        self.__dict__.update(fields_of_template)
 
     def __eq__(self, other: object) -> bool:
         """True if the other is of the same class with the same parameters."""
@@ -99,6 +103,6 @@ def _refuse(cls: type[Any], args: tuple[object, ...], values: Mapping[str, objec
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def parameters(cls: type[Any]) -> Any:
     """Declare a class of templates, or a base of some: its annotations are keyword parameters."""
-    made: Any = dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
-    made.declare_fields()
-    return made
+    data_class: Any = dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
+    data_class.declare_fields()
+    return data_class

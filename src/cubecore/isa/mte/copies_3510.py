@@ -153,8 +153,8 @@ class _ToNz(Instruction):
         """Offsets at the source; what is filled is negative."""
         matrix, row, column = self._axes()
         size = self.dtype.size_bytes
-        found = (matrix * self.loop4_src_stride + row * row_bytes + column * column_bytes) // size
-        return np.where((column < self.d_value) & (row < self.n_value), found, -1)
+        offsets = (matrix * self.loop4_src_stride + row * row_bytes + column * column_bytes) // size
+        return np.where((column < self.d_value) & (row < self.n_value), offsets, -1)
 
     def offsets_dst(self) -> Offsets:
         """Shape [matrices, rows, columns], both with what is filled."""

@@ -110,8 +110,8 @@ class CopyMatrixCcToUbuf(_FractalRuns):
         pair = (self.src_type.name, self.dst_type.name)
         if pair in _CONVERSIONS:
             return []
-        known = ", ".join(f"{a} to {b}" for a, b in sorted(_CONVERSIONS))
-        return [Violation(f"{self.name}.dst_type", f"be one of {known}", " to ".join(pair))]
+        conversions = ", ".join(f"{a} to {b}" for a, b in sorted(_CONVERSIONS))
+        return [Violation(f"{self.name}.dst_type", f"be one of {conversions}", " to ".join(pair))]
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """ReLU, then the conversion."""

@@ -267,12 +267,12 @@ class CopyGmToCbufPad(Instruction):
         """Shape as the destination's; padding is negative."""
         blocks, kept = self.len_burst, self.kept
         if self._inserts:
-            place = np.arange(blocks * DATA_BLOCK_BYTES, dtype=np.intp)
-            block, inside = place // DATA_BLOCK_BYTES, place % DATA_BLOCK_BYTES
+            offset = np.arange(blocks * DATA_BLOCK_BYTES, dtype=np.intp)
+            block, inside = offset // DATA_BLOCK_BYTES, offset % DATA_BLOCK_BYTES
             taken = self._runs(blocks * kept, self.src_gap, block * kept + inside)
             return np.where(inside < kept, taken, -1)
-        place = np.arange(blocks * kept, dtype=np.intp)
-        inside = place // kept * DATA_BLOCK_BYTES + place % kept
+        offset = np.arange(blocks * kept, dtype=np.intp)
+        inside = offset // kept * DATA_BLOCK_BYTES + offset % kept
         return self._runs(blocks * DATA_BLOCK_BYTES, self.src_gap, inside)
 
     def offsets_dst(self) -> Offsets:

@@ -112,28 +112,28 @@ class _Aligned(Instruction):
     def _starts(self, side: str) -> Offsets:
         """Return units to the start of each run: [outer, inner, run, 1]."""
         counts = (self.turns.outer, self.turns.inner, self.n_burst)
-        found = np.zeros((1, 1, 1, 1), np.intp)
+        starts = np.zeros((1, 1, 1, 1), np.intp)
         for axis, (count, step) in enumerate(zip(counts, self._steps(side), strict=True)):
             shape = [1, 1, 1, 1]
             shape[axis] = count
-            found = found + (np.arange(count, dtype=np.intp) * step).reshape(shape)
-        return np.asarray(found // self.unit.size_bytes, np.intp)
+            starts = starts + (np.arange(count, dtype=np.intp) * step).reshape(shape)
+        return np.asarray(starts // self.unit.size_bytes, np.intp)
 
     def _elements(self, size_bytes: int) -> Offsets:
         return np.arange(size_bytes // self.unit.size_bytes, dtype=np.intp)
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Whole elements; in UB whole blocks, unless runs follow each other there."""
-        found = []
+        violations = []
         size, stride = self.dtype.size_bytes, getattr(self, f"{self.in_ub}_stride")
         if self.len_burst % size:
             whole = f"be a multiple of {self.dtype}'s {size} B"
-            found.append(Violation(f"{self.name}.len_burst", whole, str(self.len_burst)))
+            violations.append(Violation(f"{self.name}.len_burst", whole, str(self.len_burst)))
         apart = self.n_burst > 1 and stride not in {0, self.len_burst}
         if apart and stride % DATA_BLOCK_BYTES:
             need = f"be len_burst or a multiple of {DATA_BLOCK_BYTES} B"
-            found.append(Violation(f"{self.name}.{self.in_ub}_stride", need, str(stride)))
-        return found
+            violations.append(Violation(f"{self.name}.{self.in_ub}_stride", need, str(stride)))
+        return violations
 
 
 _RUN_OF = "the first value, where it fills, is that of each run"
@@ -207,12 +207,12 @@ class CopyGmToUbufAlignV2(_Aligned):
             dense = taken.reshape(*taken.shape[:2], 1, -1)
             return np.concatenate([dense, np.broadcast_to(fill, (*dense.shape[:3], rest))], axis=3)
         count = taken.shape[3]
-        place = self._elements(self._whole) - self._front // unit
-        inside = (place >= 0) & (place < count)
-        pattern = np.arange(place.size, dtype=np.intp) % pattern_of
+        element = self._elements(self._whole) - self._front // unit
+        inside = (element >= 0) & (element < count)
+        pattern = np.arange(element.size, dtype=np.intp) % pattern_of
         constant = self._pads and self.enable_constant_pad
         filled = -1 - pattern if constant else taken[..., pattern]
-        return np.where(inside, taken[..., np.clip(place, 0, count - 1)], filled)
+        return np.where(inside, taken[..., np.clip(element, 0, count - 1)], filled)
 
     def fill(self, registers: Registers) -> bytes | None:
         """Give the padding's element."""
@@ -324,7 +324,7 @@ class _SetLoop(Instruction):
         return replace(registers, **loops)
 
 
-_WAYS = {
+_DIRECTIONS = {
     "outtoub": ("gm2ub", "to_ub", "from global memory to UB"),
     "ubtoout": ("ub2gm", "from_ub", "from UB to global memory"),
 }
@@ -333,19 +333,19 @@ _LOOPS_OF = ((1, "inner"), (2, "outer"))
 _MULTIPLE = {"src": {"ubtoout": DATA_BLOCK_BYTES}, "dst": {"outtoub": DATA_BLOCK_BYTES}}
 
 
-def _stride(loop: int, side: str, way: str) -> tuple[Any, Any]:
-    multiple = _MULTIPLE[side].get(way, 1)
+def _stride(loop: int, side: str, direction: str) -> tuple[Any, Any]:
+    multiple = _MULTIPLE[side].get(direction, 1)
     high = NEAR if multiple > 1 else FAR
     where = "source" if side == "src" else "destination"
     doc = f"bytes between turns of loop {loop} at the {where}"
     return int, param(0, high, doc, multiple=multiple)
 
 
-for _way, (_call, _register, _text) in _WAYS.items():
+for _direction, (_call, _register, _text) in _DIRECTIONS.items():
     for _loop, _held in _LOOPS_OF:
         family.member(
             _SetLoop,
-            f"set_loop{_loop}_stride_{_way}",
+            f"set_loop{_loop}_stride_{_direction}",
             Pipe.S,
             doc=f"Set how far turns of the {_held} loop of copies {_text} lie apart",
             body={
@@ -353,14 +353,16 @@ for _way, (_call, _register, _text) in _WAYS.items():
                 "loops_of": _register,
                 "sets": {f"loop{_loop}_{side}_stride": f"{_held}_{side}" for side in _SIDES},
             },
-            fields={f"loop{_loop}_{side}_stride": _stride(_loop, side, _way) for side in _SIDES},
+            fields={
+                f"loop{_loop}_{side}_stride": _stride(_loop, side, _direction) for side in _SIDES
+            },
             names={"c_api": f"asc_set_{_call}_loop{_loop}_stride"},
             source=f"asc-devkit, asc_set_{_call}_loop{_loop}_stride (3510)",
             archs=ARCH,
         )
     family.member(
         _SetLoop,
-        f"set_loop_size_{_way}",
+        f"set_loop_size_{_direction}",
         Pipe.S,
         doc=f"Set how often the two loops repeat copies {_text}",
         body={

@@ -128,14 +128,14 @@ class _Turned(_Window):
         """Whole squares."""
         edge = max(FRACTAL_ROWS, self.dtype.c0)
         steps = (("m_step", edge // FRACTAL_ROWS), ("k_step", edge // self.dtype.c0))
-        found = [
+        violations = [
             Violation(
                 f"{self.name}.{name}", f"be a multiple of {unit} for {self.dtype}", str(value)
             )
             for name, unit in steps
             if (value := getattr(self, name)) % unit
         ]
-        return found + super().preconditions(chip)
+        return violations + super().preconditions(chip)
 
 
 @instruction(

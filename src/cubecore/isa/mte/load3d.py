@@ -117,18 +117,18 @@ class Img2col(Instruction):
             return self, addresses
         return replace(self, src_at=addresses[1]), (addresses[0], 0)
 
-    def address_violations(self, places: Mapping[str, int]) -> list[Violation]:
+    def address_violations(self, addresses: Mapping[str, int]) -> list[Violation]:
         """Src starts before the boundary, on its alignment."""
         if self.src_at is None or self.boundary is None:
             return []
-        subject, found = f"{self.name}.src", []
+        subject, violations = f"{self.name}.src", []
         if self.src_at >= self.boundary:
             need = f"start before the boundary {self.boundary} of set_l3d_size"
-            found.append(Violation(subject, need, str(self.src_at)))
+            violations.append(Violation(subject, need, str(self.src_at)))
         if self.src_at % Mem.L1.align_bytes:
             need = f"start at a multiple of {Mem.L1.align_bytes} B in L1"
-            found.append(Violation(subject, need, str(self.src_at)))
-        return found
+            violations.append(Violation(subject, need, str(self.src_at)))
+        return violations
 
     @property
     def lies_anywhere(self) -> bool:
@@ -193,11 +193,11 @@ class Img2col(Instruction):
         y = down[:, None] * self.stride_h - f.top + y * self.dilation_filter_h
         x = along[:, None] * self.stride_w - f.left + x * self.dilation_filter_w
         inside = (y >= 0) & (y < f.height) & (x >= 0) & (x < f.width)
-        found = base + (y * f.width + x) * width + channel
+        offsets = base + (y * f.width + x) * width + channel
         if self.boundary is not None and self.src_at is not None:
             per_byte = 8 / self.dtype.bits
-            found = (found + int(self.src_at * per_byte)) % int(self.boundary * per_byte)
-        return np.where(inside, found, -1)
+            offsets = (offsets + int(self.src_at * per_byte)) % int(self.boundary * per_byte)
+        return np.where(inside, offsets, -1)
 
     def _columns(self, columns: Offsets, f: FeatureMap) -> tuple[Offsets, ...]:
         """Return for each column: its block's start, channel there and width, filter row, point."""
@@ -245,34 +245,34 @@ class Img2col(Instruction):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Channels, starts and extents by element; a filter that fits the map."""
-        found = []
+        violations = []
         c0, bits = self.dtype.c0, self.dtype.bits
         tails = (0, *_TAILS[bits])
         if self.channel_size < tails[1] or self.channel_size % c0 not in tails:
             rests = ", ".join(str(tail) for tail in _TAILS[bits])
             need = f"be a multiple of {c0}, or {rests} more, for {self.dtype}"
-            found.append(Violation(f"{self.name}.channel_size", need, str(self.channel_size)))
+            violations.append(Violation(f"{self.name}.channel_size", need, str(self.channel_size)))
         if self.k_start_pt % c0:
             need = f"be a multiple of {c0} for {self.dtype}"
-            found.append(Violation(f"{self.name}.k_start_pt", need, str(self.k_start_pt)))
+            violations.append(Violation(f"{self.name}.k_start_pt", need, str(self.k_start_pt)))
         if self.transpose and not self.transposes and bits not in self.transposed_bits:
-            known = " or ".join(str(size) for size in self.transposed_bits)
-            need = f"be off for {self.dtype}, which is not of {known} bits"
-            found.append(Violation(f"{self.name}.transpose", need, "on"))
-        if self.feature is None or found:
-            return found
+            sizes = " or ".join(str(size) for size in self.transposed_bits)
+            need = f"be off for {self.dtype}, which is not of {sizes} bits"
+            violations.append(Violation(f"{self.name}.transpose", need, "on"))
+        if self.feature is None or violations:
+            return violations
         high, wide = self.filter
         down, along = self.filter_positions
         for word, fits, size in (("filter_h", down, high), ("filter_w", along, wide)):
             if not fits:
                 need = "fit the padded map"
-                found.append(Violation(f"{self.name}.{word}", need, f"{size} dilated points"))
-        return found or self._extents(c0)
+                violations.append(Violation(f"{self.name}.{word}", need, f"{size} dilated points"))
+        return violations or self._extents(c0)
 
     def _extents(self, c0: int) -> list[Violation]:
         """An extent that does not reach the last fractals is a multiple of a fractal's edge."""
         rows, columns = self.matrix
-        found = []
+        violations = []
         for word, start, extent, edge, most in (
             ("k_extension", self.k_start_pt, self.k_extension, c0, columns),
             ("m_extension", self.m_start_pt, self.m_extension, FRACTAL_ROWS, rows),
@@ -281,8 +281,8 @@ class Img2col(Instruction):
             reaches = start + extent > (most - 1) // edge * edge
             if extent % edge and not reaches and not free:
                 need = f"be a multiple of {edge} unless it reaches the last fractal"
-                found.append(Violation(f"{self.name}.{word}", need, str(extent)))
-        return found
+                violations.append(Violation(f"{self.name}.{word}", need, str(extent)))
+        return violations
 
     @property
     def size_bytes(self) -> int:
@@ -444,8 +444,8 @@ class SetL3dRpt(Instruction):
 
     def apply(self, registers: Registers) -> Registers:
         """Keep them."""
-        made = Load3dRepeat(self.rpt_stride, self.rpt_time, bool(self.rpt_mode))
-        return replace(registers, load3d_repeat=made)
+        repeat = Load3dRepeat(self.rpt_stride, self.rpt_time, bool(self.rpt_mode))
+        return replace(registers, load3d_repeat=repeat)
 
 
 @instruction(

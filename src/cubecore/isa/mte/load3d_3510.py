@@ -153,5 +153,5 @@ class SetL3dRptV2(Instruction):
 
     def apply(self, registers: Registers) -> Registers:
         """Keep them."""
-        made = Load3dRepeat(self.rpt_stride, self.rpt_time, bool(self.rpt_mode), self.dst_stride)
-        return replace(registers, load3d_repeat=made)
+        repeat = Load3dRepeat(self.rpt_stride, self.rpt_time, bool(self.rpt_mode), self.dst_stride)
+        return replace(registers, load3d_repeat=repeat)

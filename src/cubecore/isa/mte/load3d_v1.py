@@ -35,7 +35,7 @@ _SOURCE = "spec/tik.md 4.1, from the pages of TIK and how public TIK programs us
 
 
 @parameters
-class _Places(Instruction):
+class _FilterPositions(Instruction):
     """The map, the filter, and the places that it takes."""
 
     height: int = param(1, 32767, "rows of the map")
@@ -58,44 +58,44 @@ class _Places(Instruction):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The filter fits the padded map along a row, and its point is one of it."""
-        found = []
+        violations = []
         for word, at, extent in (
             ("fetch_filter_w", self.fetch_filter_w, self.filter_w),
             ("fetch_filter_h", self.fetch_filter_h, self.filter_h),
         ):
             if at >= extent:
                 need = f"be below the filter's extent {extent}"
-                found.append(Violation(f"{self.name}.{word}", need, str(at)))
-        if self._row_places < 1:
+                violations.append(Violation(f"{self.name}.{word}", need, str(at)))
+        if self._row_positions < 1:
             points = f"{self.filter_w} dilated points"
-            found.append(Violation(f"{self.name}.filter_w", "fit the padded map", points))
-        return found
+            violations.append(Violation(f"{self.name}.filter_w", "fit the padded map", points))
+        return violations
 
     @property
     def _last_column(self) -> int:
         """Return the last column at which the window's corner may lie."""
-        reach = self.dilation_filter_w * (self.filter_w - 1) + 1
-        return self.width + self.pad_right - reach
+        extent = self.dilation_filter_w * (self.filter_w - 1) + 1
+        return self.width + self.pad_right - extent
 
     @property
-    def _row_places(self) -> int:
+    def _row_positions(self) -> int:
         return (self._last_column + self.pad_left) // self.stride_w + 1
 
     def corners(self, count: int) -> tuple[Offsets, Offsets]:
         """Return the rows and columns of the corners of `count` places, from the first one on."""
         first = max(1, (self._last_column - self.left_top_w) // self.stride_w + 1)
         number = np.arange(count, dtype=np.intp)
-        row, place = np.divmod(np.maximum(number - first, 0), max(1, self._row_places))
+        row, column = np.divmod(np.maximum(number - first, 0), max(1, self._row_positions))
         begun = number >= first
         x = np.where(
-            begun, place * self.stride_w - self.pad_left, self.left_top_w + number * self.stride_w
+            begun, column * self.stride_w - self.pad_left, self.left_top_w + number * self.stride_w
         )
         y = self.left_top_h + np.where(begun, row + 1, 0) * self.stride_h
         return y, x
 
 
 @parameters
-class _Img2col(_Places):
+class _Img2col(_FilterPositions):
     """Fractals of a feature map in L1: 16 places from the first one on, at one point of the filter.
 
     With repeat_mode 1 the next fractal is of the next 16 places, with 0 of the filter's next point:
@@ -125,8 +125,8 @@ class _Img2col(_Places):
         inside = (y >= 0) & (y < self.height) & (x >= 0) & (x < self.width)
         pixel = (block[:, None] * self.height + y) * self.width + x
         c0 = self.dtype.c0
-        found = pixel[:, :, None] * c0 + np.arange(c0, dtype=np.intp)
-        return np.where(inside[:, :, None], found, -1)
+        offsets = pixel[:, :, None] * c0 + np.arange(c0, dtype=np.intp)
+        return np.where(inside[:, :, None], offsets, -1)
 
     def offsets_dst(self) -> Offsets:
         """Shape [repeat, 16, C0]."""
@@ -214,7 +214,7 @@ class Img2colCbufToUb(_Img2col):
         "places beyond the last one, and points outside of the map, add nothing",
     ),
 )
-class Col2img(_Places):
+class Col2img(_FilterPositions):
     """Add fractals of 16 places x 16 channels to a feature map in UB, at one point of the filter.
 
     Each next fractal is of the next 16 places. repeat 0: nothing happens.

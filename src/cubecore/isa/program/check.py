@@ -21,11 +21,11 @@ def template_violations(
 
     Parameters may each be in their ranges and together ask for terabytes; that ends here.
     """
-    found = template.violations(chip, letter=letter)
-    if not found and template.size_bytes > MOST_BYTES:
+    violations = template.violations(chip, letter=letter)
+    if not violations and template.size_bytes > MOST_BYTES:
         need = f"move at most {MOST_BYTES} B, more than all memories of a core hold"
-        found = [Violation(template.name, need, f"{template.size_bytes} B")]
-    return tuple(found)
+        violations = [Violation(template.name, need, f"{template.size_bytes} B")]
+    return tuple(violations)
 
 
 def program_violations(program: Program, chip: Chip) -> list[Violation]:

@@ -45,10 +45,12 @@ class CoreGroup:
 
     def distances(self, issue: Issue) -> tuple[int, ...]:
         """Return how far each core's global operand of a leaf lies from the first core's, bytes."""
-        place = [operand.mem for operand in issue.template.operands()].index(Mem.GM)
-        own = set(self.program.slots)
-        terms = issue.addresses[place].terms
-        varying = Expr(0, tuple((a, f) for a, f in terms if isinstance(a, Var) and a in own))
+        operand_index = [operand.mem for operand in issue.template.operands()].index(Mem.GM)
+        slots_of_program = set(self.program.slots)
+        terms = issue.addresses[operand_index].terms
+        varying = Expr(
+            0, tuple((a, f) for a, f in terms if isinstance(a, Var) and a in slots_of_program)
+        )
         first = varying.at(self.slots[0])
         return tuple(varying.at(slots) - first for slots in self.slots)
 
@@ -83,14 +85,14 @@ class Launch:
         parts: dict[int, list[object]] = {}
         for core in self.cores:
             parts.setdefault(core.core, []).append((core.sub, _kind(core)))
-        found: dict[object, list[CoreProgram]] = {}
+        alike: dict[object, list[CoreProgram]] = {}
         for core in self.cores:
             neighbours = (core.sub, *parts[core.core]) if whole else ()
-            found.setdefault((_kind(core), neighbours), []).append(core)
+            alike.setdefault((_kind(core), neighbours), []).append(core)
         order = {program: number for number, program in enumerate(self.programs)}
         return tuple(
             CoreGroup(part[0].program, tuple(part), tuple(core.addresses(bases) for core in part))
-            for part in sorted(found.values(), key=lambda part: order[part[0].program])
+            for part in sorted(alike.values(), key=lambda part: order[part[0].program])
         )
 
 

@@ -27,22 +27,22 @@ class Names:
 
     def kind(self, template: Instruction) -> int:
         """Return the number of a template."""
-        found = self._kinds.get(template)
-        if found is None:
-            found = self._kinds[template] = len(self.templates)
+        number = self._kinds.get(template)
+        if number is None:
+            number = self._kinds[template] = len(self.templates)
             self.templates.append(template)
-            self.kind_of[id(template)] = found
+            self.kind_of[id(template)] = number
             self.mems.append(tuple(operand.mem for operand in template.operands()))
-        return found
+        return number
 
     def location_number(self, where: Location) -> int:
         """Return the number of a place."""
-        found = self._locations.get(where)
-        if found is None:
-            found = self._locations[where] = len(self.locations)
+        number = self._locations.get(where)
+        if number is None:
+            number = self._locations[where] = len(self.locations)
             self.locations.append(where)
-            self.location_of[id(where)] = found
-        return found
+            self.location_of[id(where)] = number
+        return number
 
 
 class InstructionTrace:

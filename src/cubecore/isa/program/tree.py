@@ -156,7 +156,7 @@ class Program:
     @cached_property
     def _run(self) -> Callable[[Sequence[Any], Sequence[int], Sink], None]:
         lines, constants = _source(self)
-        namespace: dict[str, Any] = {"K": constants, "placed": _placed, **FUNCTIONS}
+        namespace: dict[str, Any] = {"K": constants, "with_slots": _with_slots, **FUNCTIONS}
         # Generated from integer expressions only: a walk then costs what Python's own loops cost.
         exec(compile("\n".join(lines), f"<{self.name}>", "exec"), namespace)  # noqa: S102
         run: Callable[[Sequence[object], Sequence[int], Sink], None] = namespace["run"]
@@ -243,10 +243,12 @@ def _source(program: Program) -> tuple[list[str], list[Any]]:
     body: list[str] = []
     slots = {var: index for index, var in enumerate(program.slots)}
     outermost = [(node, _listed(node, slots)) for node in program.body]
-    for known, nodes in groupby(outermost, key=lambda pair: pair[1] is not None):
-        if known:
-            body.append(f"  for n,a in placed(K[{len(constants)}],slots): handlers[n](*a)")
-            constants.append([(numbers[id(node)], places) for node, places in nodes])
+    for are_listed, nodes in groupby(outermost, key=lambda pair: pair[1] is not None):
+        if are_listed:
+            body.append(f"  for n,a in with_slots(K[{len(constants)}],slots): handlers[n](*a)")
+            constants.append(
+                [(numbers[id(node)], values_and_slots) for node, values_and_slots in nodes]
+            )
         else:
             _emit([node for node, _ in nodes], "  ", body, constants, numbers)
     listed = {n for run in constants if isinstance(run, list) for n, _ in run}
@@ -254,11 +256,11 @@ def _source(program: Program) -> tuple[list[str], list[Any]]:
     return [*lines, *body, "  return None"], constants
 
 
-_Places = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
+_ConstantsAndSlots = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
 """An instruction's values but for slots, and which value each slot adds to: (value, slot)."""
 
 
-def _listed(node: Node, slots: Mapping[Var, int]) -> _Places | None:
+def _listed(node: Node, slots: Mapping[Var, int]) -> _ConstantsAndSlots | None:
     """Return an instruction's late values and addresses if each is a constant, or that and a slot.
 
     In a program's outermost body those are listed: to compile a line takes a hundred calls' time.
@@ -277,8 +279,8 @@ def _listed(node: Node, slots: Mapping[Var, int]) -> _Places | None:
     return tuple(constants), tuple(added)
 
 
-def _placed(
-    run: Sequence[tuple[int, _Places]], slots: Sequence[int]
+def _with_slots(
+    run: Sequence[tuple[int, _ConstantsAndSlots]], slots: Sequence[int]
 ) -> Iterator[tuple[int, Sequence[int]]]:
     """Yield the number and the values of each listed instruction."""
     for number, (constants, added) in run:
@@ -286,8 +288,8 @@ def _placed(
             yield number, constants
             continue
         values = list(constants)
-        for place, slot in added:
-            values[place] += slots[slot]
+        for index, slot in added:
+            values[index] += slots[slot]
         yield number, values
 
 
@@ -318,5 +320,5 @@ def _emit(
         else:
             constants.append(node)
             at = node.address.source()
-            place = len(constants) - 1
-            lines.append(f"{indent}{node.target.source()}=sink.load_scalar(K[{place}],{at})")
+            number = len(constants) - 1
+            lines.append(f"{indent}{node.target.source()}=sink.load_scalar(K[{number}],{at})")

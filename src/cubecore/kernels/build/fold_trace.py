@@ -53,21 +53,21 @@ class Folder:
 
     def number(self, shape: Shape) -> int:
         """Return the number of a shape."""
-        found = self._numbers.get(shape)
-        if found is None:
-            found = self._numbers[shape] = len(self.shapes)
+        number = self._numbers.get(shape)
+        if number is None:
+            number = self._numbers[shape] = len(self.shapes)
             self.shapes.append(shape)
-        return found
+        return number
 
     def fold(self, trace: InstructionTrace) -> list[Item]:
         """Return a trace as items."""
         run = _Run(self)
         widths = [len(t.operands()) for t in trace.templates]
         at = 0
-        for kind, place in zip(trace.kinds, trace.wheres, strict=True):
+        for kind, location_number in zip(trace.kinds, trace.wheres, strict=True):
             width = widths[kind]
             bases = tuple(trace.addresses[at : at + width])
-            run.push(Item(self.number(FoldedInstruction(kind, place, width)), bases))
+            run.push(Item(self.number(FoldedInstruction(kind, location_number, width)), bases))
             at += width
             while run.shorten():
                 pass
@@ -75,10 +75,10 @@ class Folder:
 
     def width(self, shape: int) -> int:
         """Return how many addresses an item of a shape has."""
-        found = self.shapes[shape]
-        if isinstance(found, FoldedInstruction):
-            return found.width
-        return sum(self.width(part) for part in found.body)
+        folded = self.shapes[shape]
+        if isinstance(folded, FoldedInstruction):
+            return folded.width
+        return sum(self.width(part) for part in folded.body)
 
     def unfold(self, items: list[Item]) -> Iterator[tuple[FoldedInstruction, Bases]]:
         """Yield the instructions in order: the inverse of folding."""
@@ -86,17 +86,17 @@ class Folder:
             yield from self._unfolded(item.shape, item.bases)
 
     def _unfolded(self, shape: int, bases: Bases) -> Iterator[tuple[FoldedInstruction, Bases]]:
-        found = self.shapes[shape]
-        if isinstance(found, FoldedInstruction):
-            yield found, bases
+        folded = self.shapes[shape]
+        if isinstance(folded, FoldedInstruction):
+            yield folded, bases
             return
-        for trip in range(found.trips):
+        for trip in range(folded.trips):
             at = 0
-            for part in found.body:
+            for part in folded.body:
                 width = self.width(part)
-                own = range(at, at + width)
+                span = range(at, at + width)
                 yield from self._unfolded(
-                    part, tuple(bases[i] + trip * found.steps[i] for i in own)
+                    part, tuple(bases[i] + trip * folded.steps[i] for i in span)
                 )
                 at += width
 
@@ -116,11 +116,11 @@ class _Run:
 
     def push(self, item: Item) -> None:
         """Take the next item."""
-        place = len(self.items)
-        self._ends.setdefault(item.shape, []).append(place)
+        index = len(self.items)
+        self._ends.setdefault(item.shape, []).append(index)
         shape = self._folder.shapes[item.shape]
         if isinstance(shape, Repeat):
-            self._due.setdefault(place + len(shape.body), set()).add(place)
+            self._due.setdefault(index + len(shape.body), set()).add(index)
         self.items.append(item)
 
     def _replace(self, count: int, item: Item) -> None:
@@ -134,17 +134,17 @@ class _Run:
 
     def _one_more_trip(self) -> bool:
         last = len(self.items) - 1
-        for place in self._due.get(last, ()):
-            loop = self.items[place]
+        for index in self._due.get(last, ()):
+            loop = self.items[index]
             shape = self._folder.shapes[loop.shape]
-            if not isinstance(shape, Repeat) or len(shape.body) != last - place:
+            if not isinstance(shape, Repeat) or len(shape.body) != last - index:
                 continue
-            tail = self.items[place + 1 :]
+            tail = self.items[index + 1 :]
             if tuple(item.shape for item in tail) != shape.body:
                 continue
-            found = tuple(base for item in tail for base in item.bases)
+            bases = tuple(base for item in tail for base in item.bases)
             moved = zip(loop.bases, shape.steps, strict=True)
-            if found != tuple(base + shape.trips * step for base, step in moved):
+            if bases != tuple(base + shape.trips * step for base, step in moved):
                 continue
             more = self._folder.number(Repeat(shape.trips + 1, shape.body, shape.steps))
             self._replace(len(tail) + 1, Item(more, loop.bases))
@@ -153,11 +153,11 @@ class _Run:
 
     def _two_trips(self) -> bool:
         items, last = self.items, len(self.items) - 1
-        for place in reversed(self._ends[items[last].shape][:-1]):
-            length = last - place
-            if length > _LONGEST_BODY or place - length + 1 < 0:
+        for index in reversed(self._ends[items[last].shape][:-1]):
+            length = last - index
+            if length > _LONGEST_BODY or index - length + 1 < 0:
                 break
-            first, second = items[place - length + 1 : place + 1], items[place + 1 :]
+            first, second = items[index - length + 1 : index + 1], items[index + 1 :]
             if any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
                 continue
             start = tuple(base for item in first for base in item.bases)

@@ -37,7 +37,7 @@ def recorded_launch(
     """
     writer = _Writer(name, tuple(tensors))
     cores = tuple(writer.core(recording) for recording in recordings)
-    return Launch(tuple(placed.spec for placed in tensors), cores)
+    return Launch(tuple(tensor.spec for tensor in tensors), cores)
 
 
 class _Writer:
@@ -53,8 +53,8 @@ class _Writer:
         """Return one core's share."""
         trace = recording.trace
         items = self._folder.fold(trace)
-        for known, its_items, program in self._built:
-            distances = self._distances(known, its_items, trace, items)
+        for its_trace, its_items, program in self._built:
+            distances = self._distances(its_trace, its_items, trace, items)
             if distances is not None:
                 return self._share(recording, program, distances)
         program = _Tree(self, trace, self._folder).program(items)
@@ -65,44 +65,44 @@ class _Writer:
         self, recording: Recording, program: Program, distances: Sequence[int]
     ) -> CoreProgram:
         slots = {
-            var: (placed.spec.name, distance)
-            for var, placed, distance in zip(self.slots, self._tensors, distances, strict=True)
+            var: (tensor.spec.name, distance)
+            for var, tensor, distance in zip(self.slots, self._tensors, distances, strict=True)
         }
         return CoreProgram(recording.core, program, slots, recording.sub)
 
     def _distances(
         self,
-        known: InstructionTrace,
+        its_trace: InstructionTrace,
         its_items: list[Item],
         trace: InstructionTrace,
         items: list[Item],
     ) -> list[int] | None:
         """Return how far apart two cores are in each tensor; None if they differ otherwise."""
-        if (known.templates, known.locations) != (trace.templates, trace.locations):
+        if (its_trace.templates, its_trace.locations) != (trace.templates, trace.locations):
             return None
         if [item.shape for item in its_items] != [item.shape for item in items]:
             return None
-        found: dict[int, int] = {}
+        distance_of: dict[int, int] = {}
         for its_item, item in zip(its_items, items, strict=True):
             mems = self._memories(trace, item.shape)
-            for mem, base, own in zip(mems, its_item.bases, item.bases, strict=True):
+            for mem, base, address in zip(mems, its_item.bases, item.bases, strict=True):
                 if mem is not Mem.GM:
-                    if base != own:
+                    if base != address:
                         return None
                     continue
                 tensor = self.tensor_at(base)
-                if tensor != self.tensor_at(own):
+                if tensor != self.tensor_at(address):
                     return None
-                if tensor >= 0 and found.setdefault(tensor, own - base) != own - base:
+                if tensor >= 0 and distance_of.setdefault(tensor, address - base) != address - base:
                     return None
-        return [found.get(number, 0) for number in range(len(self._tensors))]
+        return [distance_of.get(number, 0) for number in range(len(self._tensors))]
 
     def _memories(self, trace: InstructionTrace, shape: int) -> list[Mem]:
         """Return the memory of each address of an item."""
-        found = self._folder.shapes[shape]
-        if isinstance(found, FoldedInstruction):
-            return [o.mem for o in trace.templates[found.kind].operands()]
-        return [mem for part in found.body for mem in self._memories(trace, part)]
+        folded = self._folder.shapes[shape]
+        if isinstance(folded, FoldedInstruction):
+            return [o.mem for o in trace.templates[folded.kind].operands()]
+        return [mem for part in folded.body for mem in self._memories(trace, part)]
 
     def tensor_at(self, address: int) -> int:
         """Return the number of the last tensor that starts at or before an address, or -1."""
@@ -131,20 +131,20 @@ class _Tree:
 
     def _nodes(self, shape: int, bases: Bases, moves: Mapping[Var, Bases]) -> list[Node]:
         """Return an item's nodes; `moves` is how far its addresses move with each loop around."""
-        found = self._folder.shapes[shape]
-        if isinstance(found, FoldedInstruction):
-            return [self._issue(found, bases, moves)]
+        folded = self._folder.shapes[shape]
+        if isinstance(folded, FoldedInstruction):
+            return [self._issue(folded, bases, moves)]
         index = Var("trip", self._variables)
         self._variables += 1
         body: list[Node] = []
         at = 0
-        for part in found.body:
+        for part in folded.body:
             end = at + self._folder.width(part)
-            own = {var: steps[at:end] for var, steps in moves.items()}
-            own[index] = found.steps[at:end]
-            body.extend(self._nodes(part, bases[at:end], own))
+            inner_moves = {var: steps[at:end] for var, steps in moves.items()}
+            inner_moves[index] = folded.steps[at:end]
+            body.extend(self._nodes(part, bases[at:end], inner_moves))
             at = end
-        return [Loop(index, Expr(found.trips), tuple(body))]
+        return [Loop(index, Expr(folded.trips), tuple(body))]
 
     def _issue(self, leaf: FoldedInstruction, bases: Bases, moves: Mapping[Var, Bases]) -> Issue:
         template = self._trace.templates[leaf.kind]

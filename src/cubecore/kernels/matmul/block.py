@@ -101,8 +101,8 @@ class BlockTree:
         offsets["scale"] = block.n0 * SCALE_WORD_BYTES
         for name, operand, first in (("a", plan.a, block.m0), ("b", plan.b, block.n0)):
             if operand.scales is not None:
-                own = operand.scales.start(first, block.k0)
-                offsets[f"scale_{name}"] = batch * operand.scales.stored_bytes + own
+                scale_start = operand.scales.start(first, block.k0)
+                offsets[f"scale_{name}"] = batch * operand.scales.stored_bytes + scale_start
         return {slot: (name, offsets[name]) for name, slot in self._slots.items()}
 
     # --- the walk over tiles
@@ -166,10 +166,10 @@ class BlockTree:
         scales = None
         if plan.scales is not None:
             scales = self._source(f"scale_{name}", matrix, plan.scales.stored_bytes)
-        place = OperandAddresses(self._source(name, matrix, plan.stored_bytes), l1, scales)
+        addresses = OperandAddresses(self._source(name, matrix, plan.stored_bytes), l1, scales)
         if self.plan.problem.template == "MDL":
-            return ChunkStream(self.builder, plan, place, walk)
-        return norm_stream(self.builder, plan, place, walk, kept=share.kept == name)
+            return ChunkStream(self.builder, plan, addresses, walk)
+        return norm_stream(self.builder, plan, addresses, walk, kept=share.kept == name)
 
     def _rows(self) -> tuple[ScaleRow | None, BiasRow | None]:
         """Return the rows of scales and of bias, one behind the other in what is left of L1."""
@@ -180,18 +180,18 @@ class BlockTree:
         kept = 0 if kind is None else align_up(kind.bytes_of(base_n), DATA_BLOCK_BYTES)
         scales = bias = None
         if "scale" in self._slots:
-            place = OperandAddresses(Expr.of(self._slots["scale"]), l1)
+            addresses = OperandAddresses(Expr.of(self._slots["scale"]), l1)
             room = self.plan.chip.l1_bytes - l1 - kept
             by_fixpipe = self.plan.chip.arch == "3510"
             kind_of_row = ScaleRowOfFixpipe if by_fixpipe else ScaleRow
-            scales = kind_of_row(self.builder, place, n, base_n, room)
+            scales = kind_of_row(self.builder, addresses, n, base_n, room)
             l1 += scales.held_bytes
         if kind is not None:
-            place = OperandAddresses(Expr.of(self._slots["bias"]), l1)
+            addresses = OperandAddresses(Expr.of(self._slots["bias"]), l1)
             room = self.plan.chip.l1_bytes - l1
             halves = self.plan.chip.arch in HALF_SUM_ARCHS
             held = self.plan.accumulator
-            bias = BiasRow(self.builder, place, n, base_n, room, kind, held, halves)
+            bias = BiasRow(self.builder, addresses, n, base_n, room, kind, held, halves)
         return scales, bias
 
     def _chunks(self) -> Iterator[tuple[tuple[Expr, int], tuple[Expr, int]]]:

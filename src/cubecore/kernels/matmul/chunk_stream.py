@@ -55,19 +55,19 @@ class Slot:
 class Along:
     """The position of a tile along M or N.
 
-    `first` is the first tile of its chunk, `place` the tile in the chunk, `length` its elements,
+    `first` is the first tile of its chunk, `in_chunk` the tile in the chunk, `length` its elements,
     `chunk` those of the chunk.
     """
 
     first: Expr
-    place: Expr
+    in_chunk: Expr
     length: int
     chunk: int
 
     @property
     def tile(self) -> Expr:
         """The tile's number along the axis."""
-        return self.first + self.place
+        return self.first + self.in_chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class StreamGeometry:
     the next chunk is asked for ahead of its use even if it holds all of K.
     """
 
-    own: int
+    r: int
     other: int
     k: int
     step: int
@@ -98,17 +98,17 @@ class Stream(ABC):
     """
 
     def __init__(
-        self, builder: Builder, plan: OperandPlan, place: OperandAddresses, walk: StreamGeometry
+        self, builder: Builder, plan: OperandPlan, addresses: OperandAddresses, walk: StreamGeometry
     ) -> None:
-        self._builder, self._plan, self._place, self._walk = builder, plan, place, walk
+        self._builder, self._plan, self._addresses, self._walk = builder, plan, addresses, walk
         self._flags = Flags(builder)
         self._first = 0 if plan.is_a else EVENTS
         self._name = "a" if plan.is_a else "b"
-        self._size = plan.buffer_bytes(walk.own)
+        self._size = plan.buffer_bytes(walk.r)
         self._k_blocks = ceil_div(walk.k, plan.base_k)
         self._k_chunks = ceil_div(self._k_blocks, walk.step_k)
-        self._own_tiles = ceil_div(walk.own, plan.base_r)
-        self._own_chunks = ceil_div(self._own_tiles, walk.step)
+        self._r_tiles = ceil_div(walk.r, plan.base_r)
+        self._r_chunks = ceil_div(self._r_tiles, walk.step)
         self._other_tiles = ceil_div(walk.other, walk.other_base)
         self._other_chunks = ceil_div(self._other_tiles, walk.other_step)
         self._level = self._residency()
@@ -122,16 +122,16 @@ class Stream(ABC):
                     self._walk.step,
                 )
             return "step"
-        if self._own_chunks == 1:
+        if self._r_chunks == 1:
             return "core"
         return "outer" if self._walk.outer else "inner"
 
     def _repeats(self, k: int) -> list[tuple[str, int]]:
         """Return the wheels of a cursor over what every tile loads anew: K in `k` parts."""
         if self._walk.outer:
-            return [("k", k), ("again", self._other_tiles), ("own", self._own_tiles)]
+            return [("k", k), ("again", self._other_tiles), ("own", self._r_tiles)]
         again = min(self._walk.other_step, self._other_tiles)
-        return [("k", k), ("again", again), ("own", self._own_tiles), ("round", self._other_chunks)]
+        return [("k", k), ("again", again), ("own", self._r_tiles), ("round", self._other_chunks)]
 
     def _limit_repeats(self, cursor: Cursor) -> None:
         """Let the last chunk of the other axis have the tiles that are left."""
@@ -149,17 +149,17 @@ class Stream(ABC):
         for last in self._builder.choose(index, "==", whole):
             yield tail if last else size
 
-    def _transfer(self, own: Expr, k: Expr, sizes: tuple[int, int], target: Expr) -> None:
+    def _transfer(self, r: Expr, k: Expr, sizes: tuple[int, int], target: Expr) -> None:
         """Load part (own, k) of a grid of `sizes` elements."""
         r_size, k_size = sizes
         self._builder.issue(ScalarWork(step=self._builder.kind, part="load"))
         loader = Loader(self._builder, self._plan)
-        source = self._place.source + self._plan.offset(own, r_size, k, k_size)
-        for r_len in self._lengths(own, self._walk.own, r_size):
+        source = self._addresses.source + self._plan.offset(r, r_size, k, k_size)
+        for r_len in self._lengths(r, self._walk.r, r_size):
             for k_len in self._lengths(k, self._walk.k, k_size):
                 loader.load(source, target, self._plan.chunk(r_len, k_len))
                 if self._chunks_of_scales == 1:
-                    self._load_scales((own, r_size, k, k_size), target, (r_len, k_len))
+                    self._load_scales((r, r_size, k, k_size), target, (r_len, k_len))
 
     @property
     def _chunks_of_scales(self) -> int:
@@ -170,9 +170,9 @@ class Stream(ABC):
     def _load_scales(
         self, part: tuple[Expr, int, Expr, int], buffer: Expr, shape: tuple[int, int]
     ) -> None:
-        scales, source = self._plan.scales, self._place.scales
+        scales, source = self._plan.scales, self._addresses.scales
         if scales is not None and source is not None:
-            to = buffer + self._plan.values_bytes(self._walk.own)
+            to = buffer + self._plan.values_bytes(self._walk.r)
             scales.load(self._builder, source + scales.offset(*part), to, shape)
 
     def _move_scales(
@@ -181,7 +181,7 @@ class Stream(ABC):
         """Move the scales of a base block, (r, k) of those behind `buffer`, beside its values."""
         plan = self._plan
         if plan.scales is not None:
-            start = buffer + plan.values_bytes(self._walk.own)
+            start = buffer + plan.values_bytes(self._walk.r)
             start = start + plan.scales.at(block[0], plan.base_r, block[1], plan.base_k)
             plan.scales.move(self._builder, start, (slot.number, slot.size_bytes), shape)
 
@@ -203,7 +203,7 @@ class Stream(ABC):
         """End it."""
 
     @abstractmethod
-    def enter_step(self, k_block: Expr, own: Along, other: Along) -> None:
+    def enter_step(self, k_block: Expr, along_r: Along, along_other: Along) -> None:
         """Begin a base-K step."""
 
     @abstractmethod
@@ -211,7 +211,7 @@ class Stream(ABC):
         """End it: everything of it has been moved to L0."""
 
     @abstractmethod
-    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
+    def move(self, k_block: Expr, k: int, along_r: Along, slot: Slot) -> None:
         """Move the base block of a step into a buffer of L0."""
 
     def finish(self) -> None:
@@ -223,17 +223,17 @@ class ChunkStream(Stream):
     """Chunks of step x stepK base blocks in some buffers: template MDL has one or two of them."""
 
     def __init__(
-        self, builder: Builder, plan: OperandPlan, place: OperandAddresses, walk: StreamGeometry
+        self, builder: Builder, plan: OperandPlan, addresses: OperandAddresses, walk: StreamGeometry
     ) -> None:
-        super().__init__(builder, plan, place, walk)
+        super().__init__(builder, plan, addresses, walk)
         self._cursor = self._sequence()
         self._filled = Ring(builder, f"{self._name}_filled", plan.buffers)
         self._used = Ring(builder, f"{self._name}_used", plan.buffers)
         # As many places for scales as for values: what a load of scales overwrites was read before
         # the buffer of values became free that is waited for at the same time.
-        places = plan.buffers if self._chunks_of_scales > 1 else 1
-        self._scales_filled = Ring(builder, f"{self._name}_scales_filled", places)
-        self._scales_used = Ring(builder, f"{self._name}_scales_used", places)
+        buffers = plan.buffers if self._chunks_of_scales > 1 else 1
+        self._scales_filled = Ring(builder, f"{self._name}_scales_filled", buffers)
+        self._scales_used = Ring(builder, f"{self._name}_scales_used", buffers)
         ahead = plan.buffers > 1 and (walk.ahead or self._level == "step")
         self._left = builder.scalar(f"{self._name}_left", self._total) if ahead else None
 
@@ -241,13 +241,13 @@ class ChunkStream(Stream):
         """Set `_total`, the loads of a core, and return the cursor over them."""
         b, name = self._builder, self._name
         if self._level == "step":
-            self._total = self._k_chunks * self._own_chunks * self._other_tiles
+            self._total = self._k_chunks * self._r_chunks * self._other_tiles
             cursor = Cursor(b, name, self._repeats(self._k_chunks))
             self._limit_repeats(cursor)
             return cursor
         rounds = self._other_chunks if self._level == "inner" else 1
-        self._total = self._own_chunks * rounds
-        return Cursor(b, name, [("own", self._own_chunks), ("round", rounds)])
+        self._total = self._r_chunks * rounds
+        return Cursor(b, name, [("own", self._r_chunks), ("round", rounds)])
 
     @property
     def events(self) -> list[Event]:
@@ -276,34 +276,34 @@ class ChunkStream(Stream):
         loop that has turned and loads it again, 0 where none has. Chunks of a kind are as long.
         """
         plan, walk = self._plan, self._walk
-        own_tail, k_tail = (
+        r_tail, k_tail = (
             total // size if total % size else -1
             for total, size in (
-                (walk.own, plan.step_r * plan.base_r),
+                (walk.r, plan.step_r * plan.base_r),
                 (walk.k, plan.step_k * plan.base_k),
             )
         )
         kinds: list[int] = []
-        found: dict[tuple[bool, bool, int], tuple[int, int, int]] = {}
+        numbers: dict[tuple[bool, bool, int], tuple[int, int, int]] = {}
         rows: dict[tuple[bool, int], list[int]] = {}
         along_k = range(self._k_chunks) if self._level == "step" else range(1)
-        for own, level in self._passes():
-            row = own == own_tail, level
+        for r, level in self._passes():
+            row = r == r_tail, level
             if row not in rows:
                 numbered = []
                 for k in along_k:
                     kind = row[0], k == k_tail, level
-                    found.setdefault(kind, (own, k, level))
-                    numbered.append(list(found).index(kind))
+                    numbers.setdefault(kind, (r, k, level))
+                    numbered.append(list(numbers).index(kind))
                 rows[row] = numbered
             kinds += rows[row]
-        return kinds, list(found.values())
+        return kinds, list(numbers.values())
 
     def _passes(self) -> Iterator[tuple[int, int]]:
         """Yield where each pass along K lies on the operand's own axis, and its `Touch` level."""
         if self._level != "step":
-            for turn in range(self._total // self._own_chunks):
-                yield from ((own, int(turn > 0)) for own in range(self._own_chunks))
+            for turn in range(self._total // self._r_chunks):
+                yield from ((r, int(turn > 0)) for r in range(self._r_chunks))
             return
         if self._walk.outer:
             turns = [(0, self._other_tiles)]
@@ -312,15 +312,15 @@ class ChunkStream(Stream):
             turns = [(turn, min(step, left - turn * step)) for turn in range(self._other_chunks)]
         inner = 1 + (len(turns) > 1)  # the level of a repetition within a turn
         for turn, again in turns:
-            for own in range(self._own_tiles):
-                yield own, int(turn > 0)
-                yield from [(own, inner)] * (again - 1)
+            for r in range(self._r_tiles):
+                yield r, int(turn > 0)
+                yield from [(r, inner)] * (again - 1)
 
-    def variables(self, own: int, k: int) -> dict[Var, int]:
+    def variables(self, r: int, k: int) -> dict[Var, int]:
         """Return what the variables of a load hold for a chunk."""
-        wheels = [("own", own)] + ([("k", k)] if self._level == "step" else [])
+        wheels = [("own", r)] + ([("k", k)] if self._level == "step" else [])
         at = ((self._cursor.at(name), value) for name, value in wheels)
-        return {var: value for place, value in at for var in place.variables()}
+        return {var: value for counter, value in at for var in counter.variables()}
 
     def start(self) -> None:
         """Load the first chunk ahead of its use where there is a second buffer."""
@@ -338,7 +338,7 @@ class ChunkStream(Stream):
         if self._level == level:
             self._release()
 
-    def enter_step(self, k_block: Expr, own: Along, other: Along) -> None:
+    def enter_step(self, k_block: Expr, along_r: Along, along_other: Along) -> None:
         """Wait for a chunk of K where one begins."""
         if self._level == "step":
             with self._builder.when(k_block % self._plan.step_k, "==", 0):
@@ -392,14 +392,14 @@ class ChunkStream(Stream):
         if self._left is not None:
             self._left.set(self._left.value - 1)
 
-    def _load_more_scales(self, own: Expr, k: Expr, sizes: tuple[int, int]) -> None:
+    def _load_more_scales(self, r: Expr, k: Expr, sizes: tuple[int, int]) -> None:
         """Load the scales of chunk k and of those behind it, as many as travel at once."""
         r_size, k_size = sizes[0], sizes[1] * self._chunks_of_scales
         part = k // self._chunks_of_scales
-        buffer = self._place.l1 + self._scales_filled.at * self._size
-        for r_len in self._lengths(own, self._walk.own, r_size):
+        buffer = self._addresses.l1 + self._scales_filled.at * self._size
+        for r_len in self._lengths(r, self._walk.r, r_size):
             for k_len in self._lengths(part, self._walk.k, k_size):
-                self._load_scales((own, r_size, part, k_size), buffer, (r_len, k_len))
+                self._load_scales((r, r_size, part, k_size), buffer, (r_len, k_len))
         self._scales_filled.next()
 
     def load_chunk(self) -> None:
@@ -407,21 +407,21 @@ class ChunkStream(Stream):
         plan = self._plan
         k = self._cursor.at("k") if self._level == "step" else Expr(0)
         sizes = (plan.step_r * plan.base_r, plan.step_k * plan.base_k)
-        target = self._place.l1 + self._filled.at * self._size
+        target = self._addresses.l1 + self._filled.at * self._size
         with self._builder.walking(self._cursor.walk()):
             self._transfer(self._cursor.at("own"), k, sizes, target)
             if self._chunks_of_scales > 1:
                 with self._builder.when(k % self._chunks_of_scales, "==", 0):
                     self._load_more_scales(self._cursor.at("own"), k, sizes)
 
-    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
+    def move(self, k_block: Expr, k: int, along_r: Along, slot: Slot) -> None:
         """Move a base block of the chunk that is used now."""
         plan = self._plan
         local = k_block % plan.step_k if self._k_chunks > 1 else k_block
-        buffer = self._place.l1 + self._used.at * self._size
-        tile = BaseBlock(own.length, plan.multiplied(k), plan.chunk(own.chunk, 0))
-        Mover(self._builder, plan).move(buffer, slot.at, (own.place, local), tile)
+        buffer = self._addresses.l1 + self._used.at * self._size
+        tile = BaseBlock(along_r.length, plan.multiplied(k), plan.chunk(along_r.chunk, 0))
+        Mover(self._builder, plan).move(buffer, slot.at, (along_r.in_chunk, local), tile)
         if self._chunks_of_scales > 1:
-            buffer = self._place.l1 + self._scales_used.at * self._size
+            buffer = self._addresses.l1 + self._scales_used.at * self._size
             local = k_block % (self._chunks_of_scales * plan.step_k)
-        self._move_scales(buffer, (own.place, local), slot, (own.length, k))
+        self._move_scales(buffer, (along_r.in_chunk, local), slot, (along_r.length, k))

@@ -62,12 +62,12 @@ def matmul_launch(
     plan = matmul_plan(problem, tiling, chip, step, **options)
     trees: dict[tuple[BlockShape, ...], CoreTree] = {}
     cores = []
-    for core, own in enumerate(blocks or blocks_of_cores(plan)):
-        shares = core_shares(plan, own)
+    for core, core_blocks in enumerate(blocks or blocks_of_cores(plan)):
+        shares = core_shares(plan, core_blocks)
         tree = trees.get(shares)
         if tree is None:
             tree = trees[shares] = CoreTree(plan, shares)
-        cores.append(tree.on_core(core, own))
+        cores.append(tree.on_core(core, core_blocks))
     return Launch(launch_tensors(plan), tuple(cores), plan.step)
 
 
@@ -148,7 +148,7 @@ def require_supported(problem: Problem) -> None:
         ("layout", problem.layout, (None, "NORMAL")),
         *((f"pos_{x}", getattr(problem, f"pos_{x}"), ("GM",)) for x in "abc"),
     )
-    found = [
+    violations = [
         Violation(
             name,
             "",
@@ -162,10 +162,10 @@ def require_supported(problem: Problem) -> None:
     ]
     if problem.split_k and problem.chip_record.arch not in SetAtomic.archs:
         sentence = f"split_k needs atomic addition, which no page gives {problem.chip}"
-        found.append(Violation("split_k", "", "", "", sentence))
-    found += option_violations(problem)
-    if found:
-        raise RequestError(found)
+        violations.append(Violation("split_k", "", "", "", sentence))
+    violations += option_violations(problem)
+    if violations:
+        raise RequestError(violations)
 
 
 def _words(values: tuple[object, ...]) -> str:
@@ -230,5 +230,5 @@ class CoreTree:
     def on_core(self, core: int, blocks: tuple[CoreBlock, ...]) -> CoreProgram:
         """Return the tree with its slots filled for a core that computes `blocks`."""
         pairs = zip(self._blocks, blocks, strict=True)
-        slots = {var: place for tree, block in pairs for var, place in tree.slots(block).items()}
+        slots = {var: offset for tree, block in pairs for var, offset in tree.slots(block).items()}
         return CoreProgram(core, self._program, slots)

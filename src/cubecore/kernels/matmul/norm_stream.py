@@ -29,7 +29,7 @@ from cubecore.units import ceil_div
 def norm_stream(
     builder: Builder,
     plan: OperandPlan,
-    place: OperandAddresses,
+    addresses: OperandAddresses,
     walk: StreamGeometry,
     *,
     kept: bool = False,
@@ -41,23 +41,25 @@ def norm_stream(
     """
     if ceil_div(walk.k, plan.base_k) > walk.step_k:
         ring = replace(plan, buffers=min(plan.buffers, EVENTS))
-        return ChunkStream(builder, ring, place, replace(walk, step_k=1))
-    whole = ceil_div(walk.own, plan.base_r) <= walk.step
-    return (KeptBlocks if kept and whole else StayingBlocks)(builder, plan, place, walk)
+        return ChunkStream(builder, ring, addresses, replace(walk, step_k=1))
+    whole = ceil_div(walk.r, plan.base_r) <= walk.step
+    return (KeptBlocks if kept and whole else StayingBlocks)(builder, plan, addresses, walk)
 
 
 class _Blocks(Stream):
     """The base of both streams: the addresses of a block, and its transfer."""
 
-    def _load(self, own: Expr, k: Expr, slot: Expr) -> None:
+    def _load(self, r: Expr, k: Expr, slot: Expr) -> None:
         sizes = (self._plan.base_r, self._plan.base_k)
-        self._transfer(own, k, sizes, self._place.l1 + slot * self._size)
+        self._transfer(r, k, sizes, self._addresses.l1 + slot * self._size)
 
-    def _move(self, k: int, own: Along, to: Slot, slot: Expr) -> None:
-        tile = BaseBlock(own.length, self._plan.multiplied(k), self._plan.chunk(own.length, 0))
-        at, block = self._place.l1 + slot * self._size, (Expr(0), Expr(0))
+    def _move(self, k: int, along_r: Along, to: Slot, slot: Expr) -> None:
+        tile = BaseBlock(
+            along_r.length, self._plan.multiplied(k), self._plan.chunk(along_r.length, 0)
+        )
+        at, block = self._addresses.l1 + slot * self._size, (Expr(0), Expr(0))
         Mover(self._builder, self._plan).move(at, to.at, block, tile)
-        self._move_scales(at, block, to, (own.length, k))
+        self._move_scales(at, block, to, (along_r.length, k))
 
 
 class StayingBlocks(_Blocks):
@@ -69,27 +71,27 @@ class StayingBlocks(_Blocks):
     """
 
     def __init__(
-        self, builder: Builder, plan: OperandPlan, place: OperandAddresses, walk: StreamGeometry
+        self, builder: Builder, plan: OperandPlan, addresses: OperandAddresses, walk: StreamGeometry
     ) -> None:
-        super().__init__(builder, plan, place, walk)
+        super().__init__(builder, plan, addresses, walk)
         self._slots = walk.step * walk.step_k
         self._buffers = plan.buffers // self._slots
         rounds = self._other_chunks if self._level == "inner" else 1
-        tiles = min(walk.step, self._own_tiles)
-        levels = [("k", self._k_blocks), ("tile", tiles), ("own", self._own_chunks)]
+        tiles = min(walk.step, self._r_tiles)
+        levels = [("k", self._k_blocks), ("tile", tiles), ("own", self._r_chunks)]
         self._cursor = Cursor(builder, self._name, [*levels, ("round", rounds)])
-        if self._own_tiles % walk.step and self._own_chunks > 1:
+        if self._r_tiles % walk.step and self._r_chunks > 1:
             self._cursor.limit("tile", self._tiles_of(self._cursor.at("own")))
         seen = EVENTS - self._buffers
         self._ready = Ring(builder, f"{self._name}_ready", seen)
         self._taken = Ring(builder, f"{self._name}_taken", seen)
         self._used = Ring(builder, f"{self._name}_used", self._buffers)
-        total = self._k_blocks * self._own_tiles * rounds
+        total = self._k_blocks * self._r_tiles * rounds
         self._left = builder.scalar(f"{self._name}_left", total) if self._buffers > 1 else None
 
     def _tiles_of(self, chunk: Expr) -> Expr:
         step = self._walk.step
-        left: Expr = self._own_tiles - chunk * step
+        left: Expr = self._r_tiles - chunk * step
         return left.minimum(step)
 
     @property
@@ -118,45 +120,45 @@ class StayingBlocks(_Blocks):
     def _release(self) -> int:
         return self._first + self._ready.size
 
-    def enter_step(self, k_block: Expr, own: Along, other: Along) -> None:
+    def enter_step(self, k_block: Expr, along_r: Along, along_other: Along) -> None:
         """Wait for the step's block where it is used for the first time."""
-        passes = other.place if self._level == "inner" else other.tile
+        passes = along_other.in_chunk if self._level == "inner" else along_other.tile
         with self._builder.when(passes, "==", 0):
             event = self._taken.at + self._first
             self._flags.wait("MTE2", "MTE1", event)
             self._flags.set("MTE1", "MTE2", event)
             self._taken.next()
-            self._load_ahead(k_block, own)
+            self._load_ahead(k_block, along_r)
 
-    def _load_ahead(self, k_block: Expr, own: Along) -> None:
+    def _load_ahead(self, k_block: Expr, along_r: Along) -> None:
         """Ask for the block behind the step's: of the same chunk, or of the next buffer's."""
         if self._left is not None:
             with self._builder.when(self._left.value, ">", 0):
                 self._load_next()
             return
-        last = ceil_div(own.chunk, self._plan.base_r) * self._k_blocks - 1
-        with self._builder.when(own.place * self._k_blocks + k_block, "<", last):
+        last = ceil_div(along_r.chunk, self._plan.base_r) * self._k_blocks - 1
+        with self._builder.when(along_r.in_chunk * self._k_blocks + k_block, "<", last):
             self._load_next()
 
     def leave_step(self, k_block: Expr) -> None:
         """The block stays."""
 
-    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
+    def move(self, k_block: Expr, k: int, along_r: Along, slot: Slot) -> None:
         """Move the step's block of the chunk that is used now."""
-        at = self._used.at * self._slots + own.place * self._k_blocks + k_block
-        self._move(k, own, slot, at)
+        at = self._used.at * self._slots + along_r.in_chunk * self._k_blocks + k_block
+        self._move(k, along_r, slot, at)
 
     def _load_next(self) -> None:
         """Load the block at the cursor, and announce it."""
         cursor = self._cursor
-        own, k, tile = cursor.at("own"), cursor.at("k"), cursor.at("tile")
-        place = tile * self._k_blocks + k
-        number: Int = cursor.at("round") * self._own_chunks + own
+        r, k, tile = cursor.at("own"), cursor.at("k"), cursor.at("tile")
+        index = tile * self._k_blocks + k
+        number: Int = cursor.at("round") * self._r_chunks + r
         buffer = Expr.of(number) % self._buffers
-        with self._builder.when(place, "==", 0):
+        with self._builder.when(index, "==", 0):
             self._flags.wait("MTE1", "MTE2", buffer + self._release)
         with self._builder.walking(cursor.walk()):
-            self._load(own * self._walk.step + tile, k, buffer * self._slots + place)
+            self._load(r * self._walk.step + tile, k, buffer * self._slots + index)
         event = self._ready.at + self._first
         self._flags.wait("MTE1", "MTE2", event)
         self._flags.set("MTE2", "MTE1", event)
@@ -183,12 +185,12 @@ class KeptBlocks(_Blocks):
     def leave(self, level: Level) -> None:
         """Nobody waits for the place."""
 
-    def enter_step(self, k_block: Expr, own: Along, other: Along) -> None:
+    def enter_step(self, k_block: Expr, along_r: Along, along_other: Along) -> None:
         """The block is there."""
 
     def leave_step(self, k_block: Expr) -> None:
         """The block stays."""
 
-    def move(self, k_block: Expr, k: int, own: Along, slot: Slot) -> None:
+    def move(self, k_block: Expr, k: int, along_r: Along, slot: Slot) -> None:
         """Move the step's block."""
-        self._move(k, own, slot, own.tile * self._k_blocks + k_block)
+        self._move(k, along_r, slot, along_r.tile * self._k_blocks + k_block)

@@ -96,7 +96,7 @@ class VectorStores:
 
     def __init__(self, builder: Builder, plan: ResultPlan) -> None:
         self._builder, self._plan, self._flags = builder, plan, Flags(builder)
-        self._place = Ring(builder, "ub", _UB_BUFFERS)
+        self._buffer = Ring(builder, "ub", _UB_BUFFERS)
 
     @property
     def events(self) -> list[Event]:
@@ -105,13 +105,13 @@ class VectorStores:
 
     def store(self, shape: tuple[int, int], source: Expr, to: Expr) -> None:
         """Leave a tile of m x n at `source` in L0C in the Unified Buffers."""
-        self._flags.wait("MTE3", "FIX", self._place.at)
+        self._flags.wait("MTE3", "FIX", self._buffer.at)
         self._builder.issue(self._drain(*shape), 0, source)
-        self._flags.set("FIX", "MTE3", self._place.at)
-        self._flags.wait("FIX", "MTE3", self._place.at)
+        self._flags.set("FIX", "MTE3", self._buffer.at)
+        self._flags.wait("FIX", "MTE3", self._buffer.at)
         self._builder.issue(self._write(*shape), to, 0)
-        self._flags.set("MTE3", "FIX", self._place.at)
-        self._place.next()
+        self._flags.set("MTE3", "FIX", self._buffer.at)
+        self._buffer.next()
 
     def _drain(self, m: int, n: int) -> Instruction:
         p = self._plan.problem

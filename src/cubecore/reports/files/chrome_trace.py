@@ -101,10 +101,10 @@ def trace_json(timed: Timed, view: TraceView = WHOLE) -> Json:
 
 def _trace(title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: TraceView) -> Json:
     hertz: int = chip.require("frequency_hz", "a trace")
-    found = [(name, group) for name, line in runs for group in _chosen(line, view)]
-    _require_small([group for _, group in found], view, hertz)
+    named_groups = [(name, group) for name, line in runs for group in _chosen(line, view)]
+    _require_small([group for _, group in named_groups], view, hertz)
     events: list[Json] = []
-    for number, (name, group) in enumerate(found):
+    for number, (name, group) in enumerate(named_groups):
         events += _names(number, name + group.label, group, view)
         events += _events(number, group, view, hertz)
     timeline = runs[0][1]
@@ -121,7 +121,7 @@ def _trace(title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: T
             "launch_cycles_before_0": chip.launch_cycles,
             "not_recorded": "flags and barriers"
             + ("" if view.waits else ", waits and the scalar unit's own work"),
-            "groups": [_extent(name, group) for name, group in found],
+            "groups": [_extent(name, group) for name, group in named_groups],
         },
     }
 
@@ -144,16 +144,16 @@ def _asked(timeline: Timeline, view: TraceView) -> list[CoreTime]:
     return times
 
 
-def _require_small(found: Sequence[LaneGroup], view: TraceView, hertz: int) -> None:
+def _require_small(chosen: Sequence[LaneGroup], view: TraceView, hertz: int) -> None:
     """Refuse a trace that would be too large to open, by what its events take."""
-    segments = [s for group in found for lane in _lanes(group, view) for s in lane.segments]
-    own = [s for s in segments if _seen(s, view, hertz)]
-    size = sum(EVENT_BYTES + len(s.name) for s in own)
+    segments = [s for group in chosen for lane in _lanes(group, view) for s in lane.segments]
+    seen = [s for s in segments if _seen(s, view, hertz)]
+    size = sum(EVENT_BYTES + len(s.name) for s in seen)
     if size <= MOST_BYTES:
         return
-    ends = (min(s.start for s in own) * 1e6 / hertz, max(s.end for s in own) * 1e6 / hertz)
+    ends = (min(s.start for s in seen) * 1e6 / hertz, max(s.end for s in seen) * 1e6 / hertz)
     span = ends[0], ends[0] + (ends[1] - ends[0]) * MOST_BYTES / size
-    raise _too_large(size, len(own), span, [group.time for group in found])
+    raise _too_large(size, len(seen), span, [group.time for group in chosen])
 
 
 def _too_large(
@@ -203,16 +203,16 @@ def _names(number: int, name: str, group: LaneGroup, view: TraceView) -> Iterato
     yield meta("process_sort_index", 0, sort_index=number)
     for index, lane in enumerate(_lanes(group, view)):
         thread = _thread(lane, index)
-        told = lane.label if isinstance(lane, Aside) else lane.pipe
+        label = lane.label if isinstance(lane, Aside) else lane.pipe
         work = "" if isinstance(lane, Aside) else lane.work
-        yield meta("thread_name", thread, name=f"{told} ({work})" if work else told)
+        yield meta("thread_name", thread, name=f"{label} ({work})" if work else label)
         yield meta("thread_sort_index", thread, sort_index=thread)
 
 
-def _thread(lane: Lane | Aside, place: int) -> int:
+def _thread(lane: Lane | Aside, index: int) -> int:
     """Return a lane's thread: pipes 1 and up in the fixed order, others behind, then asides."""
     pipe = lane.pipe
-    number = PIPE_ORDER.index(pipe) if pipe in PIPE_ORDER else len(PIPE_ORDER) + place
+    number = PIPE_ORDER.index(pipe) if pipe in PIPE_ORDER else len(PIPE_ORDER) + index
     if isinstance(lane, Aside):
         return _FIRST_ASIDE + 2 * number + lane.label.endswith("waits")
     return 1 + number

@@ -24,8 +24,8 @@ def pair_metrics_bytes(first: Timed, second: Timed) -> bytes:
 
 
 def _figures(timed: Timed) -> Json:
-    found = roofline(timed.request.problem, timed.request.chip, timed.timeline)
-    return {**timed.to_json(), "roofline": found}
+    bounds = roofline(timed.request.problem, timed.request.chip, timed.timeline)
+    return {**timed.to_json(), "roofline": bounds}
 
 
 def launch_metrics_bytes(timed: ScriptTime) -> bytes:

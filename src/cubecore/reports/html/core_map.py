@@ -34,11 +34,11 @@ def core_map(blocks: Sequence[CoreBlock], groups: Sequence[Sequence[int]]) -> Js
 
 
 def _cell(blocks: Sequence[CoreBlock], group_of: dict[int, int]) -> Json:
-    found = {group_of.get(block.core) for block in blocks}
+    numbers = {group_of.get(block.core) for block in blocks}
     return {
         "cores": ranges(sorted({block.core for block in blocks})),
         "blocks": len(blocks),
-        "group": found.pop() if len(found) == 1 else None,
+        "group": numbers.pop() if len(numbers) == 1 else None,
         "m0": min(b.m0 for b in blocks),
         "n0": min(b.n0 for b in blocks),
         "m1": max(b.m0 + b.m_len for b in blocks),

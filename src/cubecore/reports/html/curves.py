@@ -62,7 +62,7 @@ class _Scale:
 def sweep_svg(series: Series) -> str:
     """Return the plot as an SVG document; points that have no time are gaps."""
     first = series.axes[0]
-    places = _places(first)
+    columns = _columns(first)
     rates = [a.timed.timeline.tflops for a in series.answers if a.timed is not None]
     panels: list[tuple[str, Callable[[SweepPoint], float | None]]] = [("time, us", _us)]
     if any(rates):
@@ -74,7 +74,7 @@ def sweep_svg(series: Series) -> str:
     ]
     for index, (name, value) in enumerate(panels):
         top = _TOP + index * (_PANEL + _GAP)
-        parts += _panel(series, places, name, value, top)
+        parts += _panel(series, columns, name, value, top)
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
@@ -92,19 +92,19 @@ def _tflops(answer: SweepPoint) -> float | None:
 
 
 def _title(series: Series) -> str:
-    told = {k: v for k, v in series.fixed.items() if v is not None}
-    fixed = ", ".join(f"{k} {shown(v) if isinstance(v, int) else v}" for k, v in told.items())
+    given = {k: v for k, v in series.fixed.items() if v is not None}
+    fixed = ", ".join(f"{k} {shown(v) if isinstance(v, int) else v}" for k, v in given.items())
     over = " and ".join(axis.name for axis in series.axes)
     return f"over {over}" + (f"; {fixed}" if fixed else "")
 
 
-def _places(axis: Axis) -> _Scale:
+def _columns(axis: Axis) -> _Scale:
     """Return where the first axis's values lie; words lie at equal distances."""
     span = _WIDTH - _LEFT - _RIGHT
     if not axis.is_number:
         step = span / max(len(axis.values), 1)
         ticks = [(_LEFT + step * (i + 0.5), shown(v)) for i, v in enumerate(axis.values)]
-        return _Scale(lambda place: _LEFT + step * (place + 0.5), tuple(ticks))
+        return _Scale(lambda index: _LEFT + step * (index + 0.5), tuple(ticks))
     values = [float(v) for v in axis.values]
     low, high = min(values), max(values)
     if low == high:
@@ -172,18 +172,18 @@ def _round_step(rough: float) -> float:
 
 def _panel(
     series: Series,
-    places: _Scale,
+    columns: _Scale,
     name: str,
     value: Callable[[SweepPoint], float | None],
     top: float,
 ) -> list[str]:
-    found = [x for answer in series.answers if (x := value(answer))]
-    scale, bottom, right = _heights(found, top), top + _PANEL, _WIDTH - _RIGHT
+    values = [x for answer in series.answers if (x := value(answer))]
+    scale, bottom, right = _heights(values, top), top + _PANEL, _WIDTH - _RIGHT
     parts = [f'<text x="{_LEFT}" y="{top - 6}">{name}</text>']
     for y, text in scale.ticks:
         parts.append(f'<path class="grid" d="M{_LEFT} {y:.1f}H{right}"/>')
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-    for x, text in places.ticks:
+    for x, text in columns.ticks:
         parts.append(f'<path class="grid" d="M{x:.1f} {bottom}v5"/>')
         parts.append(
             f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{escape(text)}</text>'
@@ -196,7 +196,7 @@ def _panel(
         colour = _COLOURS[curve % len(_COLOURS)]
         dash = ' stroke-dasharray="6 4"' if curve >= len(_COLOURS) else ""
         points = [
-            (places.at(at), scale.at(x), answer)
+            (columns.at(at), scale.at(x), answer)
             for at, answer in answers
             if (x := value(answer)) is not None
         ]
@@ -205,7 +205,7 @@ def _panel(
             parts.append(f'<polyline class="curve" stroke="{colour}"{dash} points="{steps}"/>')
         for x, y, answer in points:
             dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}">'
-            parts.append(f"{dot}<title>{escape(_told(answer))}</title></circle>")
+            parts.append(f"{dot}<title>{escape(_tooltip(answer))}</title></circle>")
         if points and label:
             labels.append((points[-1][1], label, colour))
     return [*parts, *_labels(labels, right)]
@@ -215,10 +215,12 @@ def _labels(labels: Sequence[tuple[float, str, str]], right: float) -> list[str]
     """Return the curves' names at their ends, moved down where they would meet."""
     parts, free = [], float("-inf")
     for y, label, colour in sorted(labels):
-        place = max(y, free)
-        free = place + 15
+        baseline = max(y, free)
+        free = baseline + 15
         style = f'style="fill:{colour}"'
-        parts.append(f'<text x="{right + 10}" y="{place + 4:.1f}" {style}>{escape(label)}</text>')
+        parts.append(
+            f'<text x="{right + 10}" y="{baseline + 4:.1f}" {style}>{escape(label)}</text>'
+        )
     return parts
 
 
@@ -228,13 +230,13 @@ def _curves(series: Series) -> list[tuple[str, list[tuple[float, SweepPoint]]]]:
     curves: dict[str, list[tuple[float, SweepPoint]]] = {}
     for answer in series.answers:
         label = "".join(f"{a.name} {shown(answer.values[a.name])}" for a in others)
-        own = answer.values[first.name]
-        at = float(own) if first.is_number else float(first.values.index(own))
+        coordinate = answer.values[first.name]
+        at = float(coordinate) if first.is_number else float(first.values.index(coordinate))
         curves.setdefault(label, []).append((at, answer))
     return [(label, sorted(points, key=lambda p: p[0])) for label, points in curves.items()]
 
 
-def _told(answer: SweepPoint) -> str:
+def _tooltip(answer: SweepPoint) -> str:
     values = ", ".join(f"{name} {shown(value)}" for name, value in answer.values.items())
     assert answer.timed is not None, "a point without a time is not drawn"
     line = answer.timed.timeline

@@ -48,8 +48,8 @@ class Lane:
     @property
     def work(self) -> str:
         """Return the pipe's work; empty for a pipe that is not known."""
-        own = _AIV_WORK if self.part == "AIV" else {}
-        return own.get(self.pipe) or PIPE_WORK.get(self.pipe, "")
+        work_of = _AIV_WORK if self.part == "AIV" else {}
+        return work_of.get(self.pipe) or PIPE_WORK.get(self.pipe, "")
 
     @property
     def complete(self) -> bool:
@@ -84,10 +84,10 @@ class LaneGroup:
 
         Parts of AI Cores are told by these: ``40 AIVs of cores 0..19 softmax``.
         """
-        time, own = self.time, sorted(set(self.time.cores))
+        time, cores = self.time, sorted(set(self.time.cores))
         if time.part == "core":
-            return f"{plural(len(own), 'core')}: {ranges(own)} {time.program}"
-        of = f"core{'s' * (len(own) > 1)} {ranges(own)}"
+            return f"{plural(len(cores), 'core')}: {ranges(cores)} {time.program}"
+        of = f"core{'s' * (len(cores) > 1)} {ranges(cores)}"
         return f"{plural(len(time.cores), time.part)} of {of} {time.program}"
 
     @property
@@ -135,9 +135,9 @@ def _aside(segments: Sequence[Segment]) -> Iterable[Aside]:
         by_lane.setdefault((segment.pipe, is_wait(segment)), []).append(segment)
     order = (("S", False), *((pipe, True) for pipe in PIPE_ORDER))
     for pipe, waits in order:
-        own = sorted(by_lane.get((pipe, waits), ()), key=lambda s: (s.start, s.end))
-        if own:
-            yield Aside(pipe, f"{pipe} waits" if waits else "S work", tuple(own))
+        chosen = sorted(by_lane.get((pipe, waits), ()), key=lambda s: (s.start, s.end))
+        if chosen:
+            yield Aside(pipe, f"{pipe} waits" if waits else "S work", tuple(chosen))
 
 
 def is_wait(segment: Segment) -> bool:
@@ -147,9 +147,9 @@ def is_wait(segment: Segment) -> bool:
 
 def ranges(numbers: Sequence[int]) -> str:
     """Return ``0..15, 18`` for ascending numbers; long lists are cut."""
-    found = list(_runs(numbers))
-    texts = [str(a) if a == b else f"{a}..{b}" for a, b in found[:_SHOWN_RANGES]]
-    return ", ".join(texts) + (", ..." if len(found) > _SHOWN_RANGES else "")
+    runs = list(_runs(numbers))
+    texts = [str(a) if a == b else f"{a}..{b}" for a, b in runs[:_SHOWN_RANGES]]
+    return ", ".join(texts) + (", ..." if len(runs) > _SHOWN_RANGES else "")
 
 
 def _runs(numbers: Iterable[int]) -> Iterable[tuple[int, int]]:

@@ -63,8 +63,8 @@ def launch_report(
     """
     chip, line = launch.run.chip, launch.timeline
     data = common_data(launch.title, chip, line, limit)
-    found = [finding.to_json() for finding in launch.run.findings]
-    data |= {"findings": found}
+    findings = [finding.to_json() for finding in launch.run.findings]
+    data |= {"findings": findings}
     if launch.changes is not None:
         data |= launch.changes.to_json()
     if len(among) > 1:
@@ -88,8 +88,10 @@ def page(title: str, data: Json) -> str:
     """Return the page that shows `data`; panels whose data is missing are left out."""
     style = _read("report.css")
     script = "\n".join(_read(name) for name in _SCRIPTS)
-    made = Environment(autoescape=True, undefined=StrictUndefined).from_string(_read("report.html"))
-    return made.render(
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
+        _read("report.html")
+    )
+    return template.render(
         title=title,
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own files
@@ -179,7 +181,7 @@ def common_data(title: str, chip: Chip, line: Timeline, limit: int) -> Json:
 
 def timeline_data(line: Timeline, chip: Chip, limit: int) -> Json:
     """Return what the page's timeline draws."""
-    found = groups(line, limit)
+    shown = groups(line, limit)
     return {
         "cycles_per_us": line.cycles / line.us,
         "launch": chip.launch_cycles or 0,
@@ -187,8 +189,8 @@ def timeline_data(line: Timeline, chip: Chip, limit: int) -> Json:
         "end": _end(line),
         "limit": limit,
         "pipes": PIPE_ORDER,
-        "groups": [_group(group) for group in found[:SHOWN_GROUPS]],
-        "left_out": max(len(found) - SHOWN_GROUPS, 0),
+        "groups": [_group(group) for group in shown[:SHOWN_GROUPS]],
+        "left_out": max(len(shown) - SHOWN_GROUPS, 0),
     }
 
 
@@ -227,13 +229,13 @@ def _group(group: LaneGroup) -> Json:
 
 def _lane(pipe: str, label: str, segments: Sequence[Segment]) -> Json:
     names = list(dict.fromkeys(segment.name for segment in segments))
-    place = {name: number for number, name in enumerate(names)}
+    index_of = {name: number for number, name in enumerate(names)}
     starts = [segment.start for segment in segments]
     return {
         "pipe": pipe,
         "label": label,
         "names": names,
-        "kind": [place[segment.name] for segment in segments],
+        "kind": [index_of[segment.name] for segment in segments],
         "start": [b - a for a, b in zip([0, *starts], starts, strict=False)],
         "length": [segment.end - segment.start for segment in segments],
     }

@@ -25,7 +25,7 @@ def pair_report(first: Timed, second: Timed, title: str, *, limit: int = _LIMIT)
 def pair_data(first: Timed, second: Timed, title: str, limit: int) -> Json:
     """Return everything that the page shows."""
     chip = first.request.chip
-    own = common_data(title, chip, first.timeline, limit)
+    common = common_data(title, chip, first.timeline, limit)
     clocks = [timeline_data(run.timeline, run.request.chip, limit) for run in (first, second)]
     for clock, run in zip(clocks, (first, second), strict=True):
         clock["groups"] = [clock["groups"][_slowest(run.timeline, len(clock["groups"]))]]
@@ -36,7 +36,7 @@ def pair_data(first: Timed, second: Timed, title: str, limit: int) -> Json:
         "left_out": 0,
     }
     return {
-        "version": own["version"],
+        "version": common["version"],
         "pair": {"title": title, "rows": list(_rows(first, second))},
         "timeline": merged,
     }
@@ -54,9 +54,9 @@ def _merged(groups: list[Json]) -> Json:
     for pipe in PIPE_ORDER:
         for number_of, group in enumerate(groups, 1):
             for kind, into in (("lanes", lanes), ("aside", aside)):
-                own = [lane for lane in group[kind] if lane["pipe"] == pipe]
+                of_pipe = [lane for lane in group[kind] if lane["pipe"] == pipe]
                 of = {"of": group["end"]} if into is lanes else {}
-                into += [lane | of | {"label": f"{lane['label']} {number_of}"} for lane in own]
+                into += [lane | of | {"label": f"{lane['label']} {number_of}"} for lane in of_pipe]
     return {
         "label": "; ".join(f"{i}: {group['label']}" for i, group in enumerate(groups, 1)),
         "cores": groups[0]["cores"],

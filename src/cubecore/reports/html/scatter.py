@@ -59,8 +59,8 @@ def _group(name: str, errors: Errors) -> Json:
 
 def _look(group: str) -> dict[str, str]:
     """Return a group's mark and colour; no two groups have both in common."""
-    place = list(GROUPS).index(group)
-    return {"mark": _MARKS[place // len(_COLOURS)], "colour": _COLOURS[place % len(_COLOURS)]}
+    index = list(GROUPS).index(group)
+    return {"mark": _MARKS[index // len(_COLOURS)], "colour": _COLOURS[index % len(_COLOURS)]}
 
 
 def _percent(value: float | None) -> str:

@@ -15,10 +15,10 @@ def slack(case: RuleCase) -> list[Json]:
     apply; `holds` is None in the latter case.
     """
     rows = [_row(rule.id, rule.title, rule.measure(case)) for rule in rules()]
-    return sorted(rows, key=_place)
+    return sorted(rows, key=_sort_key)
 
 
-def _place(row: Json) -> tuple[int, float]:
+def _sort_key(row: Json) -> tuple[int, float]:
     if row["holds"] is None:
         return 2, 0.0
     return (1, 0.0) if row["share"] is None else (0, -row["share"])

@@ -62,8 +62,8 @@ def problem_line(request: TilingRequest) -> str:
     kinds = []
     for x, kind in (("a", p.a), ("b", p.b), ("c", p.c)):
         stored = " NZ" if getattr(p, f"format_{x}") == "NZ" else ""
-        place = getattr(p, f"pos_{x}")
-        kinds.append(kind + stored + ("" if place == "GM" else f" in {place}"))
+        position = getattr(p, f"pos_{x}")
+        kinds.append(kind + stored + ("" if position == "GM" else f" in {position}"))
     bias = f" + bias {p.bias}" if p.bias else ""
     options = {
         "relu": p.epilogue.relu,
@@ -188,8 +188,8 @@ def core_map(blocks: Sequence[CoreBlock]) -> list[str]:
         ]
     at: dict[tuple[int, int], str] = {}
     for block in blocks:
-        place = (block.m0, block.n0)
-        at[place] = f"{at[place]},{block.core}" if place in at else str(block.core)
+        corner = (block.m0, block.n0)
+        at[corner] = f"{at[corner]},{block.core}" if corner in at else str(block.core)
     heads = ["rows \\ columns", *(f"{n0}.." for n0 in columns)]
     body = [[f"{m0}..", *(at.get((m0, n0), "") for n0 in columns)] for m0 in rows]
     return table([heads, *body])
@@ -319,12 +319,12 @@ def changes_lines(changes: TimedChanges) -> list[str]:
 
     Changes of the chip come behind those that a user can make.
     """
-    told = [change for change in changes.tried if change.gain >= _LEAST_GAIN]
-    own = [change for change in told if change.of != "chip"]
+    significant = [change for change in changes.tried if change.gain >= _LEAST_GAIN]
+    of_program = [change for change in significant if change.of != "chip"]
     lines = ["What would help, each timed anew"]
-    lines += _changes_table(own) if own else ["  nothing that was tried"]
-    if len(own) < len(told):
-        wider = [change for change in told if change.of == "chip"]
+    lines += _changes_table(of_program) if of_program else ["  nothing that was tried"]
+    if len(of_program) < len(significant):
+        wider = [change for change in significant if change.of == "chip"]
         lines += ["", "A chip that has more, each timed anew", *_changes_table(wider)]
     vain = [c for c in changes.tried if c.gain < _LEAST_GAIN]
     if vain:

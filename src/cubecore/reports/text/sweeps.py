@@ -107,7 +107,7 @@ class StoreView:
     def to_json(self) -> Json:
         """Return both."""
         counted = [{"model": name, "answers": count} for name, count in self.models.items()]
-        return {"models": counted, "plans": [made.to_json() for made in self.plans]}
+        return {"models": counted, "plans": [plan.to_json() for plan in self.plans]}
 
     @property
     def text(self) -> str:
@@ -138,14 +138,14 @@ def plans_text(plans: Iterable[StoredPlan]) -> str:
     """Return stored plans, a line each."""
     heads = ("model", "chip", "m", "n", "k", "a", "b", "us", "cores", "base M x N x K", "by")
     rows: list[tuple[Any, ...]] = [heads]
-    for made in plans:
-        p, t = made.problem, made.tiling
-        shape = (made.model, p["chip"], p["m"], p["n"], p["k"], p["a"], p["b"])
+    for plan in plans:
+        p, t = plan.problem, plan.tiling
+        shape = (plan.model, p["chip"], p["m"], p["n"], p["k"], p["a"], p["b"])
         if t is None:
-            rows.append((*shape, "-", "-", "-", made.rule or "refused"))
+            rows.append((*shape, "-", "-", "-", plan.rule or "refused"))
         else:
             base = f"{t.baseM} x {t.baseN} x {t.baseK}"
-            rows.append((*shape, number(made.us), t.usedCoreNum, base, made.limited_by))
+            rows.append((*shape, number(plan.us), t.usedCoreNum, base, plan.limited_by))
     return "\n".join(table(rows, "")) + "\n"
 
 

@@ -85,8 +85,8 @@ _FITS = ("chip files", "fitted on all", "fitted without it")
 def _held_row(one: HeldOut) -> tuple[str, ...]:
     """Return the medians and 90th percentiles of a publication under each fit."""
     fits = (one.shipped, one.fitted, one.held)
-    told = (f"{_share(errors.median)}, {_share(errors.p90)}" for errors in fits)
-    return (f"{one.arch} {one.source}", str(len(one.held.values)), *told)
+    shares = (f"{_share(errors.median)}, {_share(errors.p90)}" for errors in fits)
+    return (f"{one.arch} {one.source}", str(len(one.held.values)), *shares)
 
 
 def _figures(errors: Errors) -> tuple[str, str, str]:
@@ -116,8 +116,8 @@ def validation_page(answer: Validation) -> str:
         lines += ["", f"| {title} | cases | median | 90th percentile |", "|---|---|---|---|"]
         for name, some in errors.items():
             if some.values:
-                told = f"{name}: {GROUPS[name]}" if name in GROUPS else name
-                lines.append(f"| {told} | {' | '.join(_figures(some))} |")
+                label = f"{name}: {GROUPS[name]}" if name in GROUPS else name
+                lines.append(f"| {label} | {' | '.join(_figures(some))} |")
     lines += ["", f"The order of two tilings of one product is {_order(answer)}."]
     if answer.held_out:
         lines += ["", *_held_lines(answer)]

@@ -148,11 +148,13 @@ class _Walk:
         inner = tile % v["inner_tiles"] == 0
         n_first = v["n_first"].astype(bool)
         first = {"a": np.where(n_first, inner, outer), "b": np.where(n_first, outer, inner)}
-        found = []
+        operands = []
         for x, y in ("ab", "ba"):
-            own = {name: np.where(swapped, v[f"{y}_{name}"], v[f"{x}_{name}"]) for name in _OPERAND}
-            found.append(self._operand(own, np.where(swapped, first[y], first[x])))
-        return found
+            fields = {
+                name: np.where(swapped, v[f"{y}_{name}"], v[f"{x}_{name}"]) for name in _OPERAND
+            }
+            operands.append(self._operand(fields, np.where(swapped, first[y], first[x])))
+        return operands
 
     def _operand(self, v: dict[str, Floats], first: Mask) -> _Operand:
         at = np.arange(self.walked + 1)[:, np.newaxis]
@@ -209,7 +211,7 @@ class _Walk:
         at = np.arange(self.walked)[:, np.newaxis] % v["parts"]
         begins, ends = at == 0, at == v["parts"] - 1
         mte1, m, fix, free_c, before = (np.zeros(count) for _ in range(5))
-        found = np.zeros((self.walked, count))
+        ends_at = np.zeros((self.walked, count))
         pace = np.maximum(t1, tm)
         back, last = np.where(double, pace, 0), np.where(double, tm, 0)
         together = pace + serial
@@ -244,18 +246,20 @@ class _Walk:
             fix = np.where(ends[i], stored, fix)
             free_c = np.where(pause, fix, before)
             self.busy = self.busy + written[i]
-            found[i] = np.maximum(np.where(ends[i], fix, m), self.s)
-        return self._whole(found)
+            ends_at[i] = np.maximum(np.where(ends[i], fix, m), self.s)
+        return self._whole(ends_at)
 
-    def _whole(self, found: Floats) -> Floats:
+    def _whole(self, ends_at: Floats) -> Floats:
         """Return when everything is done: what is left goes on at the pace of the latter half."""
         columns, parts = np.arange(self.count), self.v["parts"]
         tiles = np.maximum(self.walked // (2 * parts), 1)
         whole_tiles = tiles * parts <= self.walked - FEW
         last = np.minimum(self.whole, self.walked)
         over = np.where(whole_tiles, tiles * parts, self.walked // 2)
-        reached = found[last.astype(np.int64) - 1, columns]
+        reached = ends_at[last.astype(np.int64) - 1, columns]
         early = np.maximum(last - over, 1)
-        pace = (reached - found[early.astype(np.int64) - 1, columns]) / np.maximum(last - early, 1)
+        pace = (reached - ends_at[early.astype(np.int64) - 1, columns]) / np.maximum(
+            last - early, 1
+        )
         rest = self.whole - last
         return np.asarray(reached + np.where(rest > 0, rest * pace, 0))

@@ -120,8 +120,10 @@ def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:
     clients = clients_per_core(tiling, problem, chip)
     hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
     hbm = problem.batch * (hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes))
-    own_row = problem.c_type.bytes_of(w.n / w.n_tiles)
-    hbm = hbm + written_back(case, problem.batch * (a.hbm_bytes + b.hbm_bytes), own_row, w.k_blocks)
+    row_bytes = problem.c_type.bytes_of(w.n / w.n_tiles)
+    hbm = hbm + written_back(
+        case, problem.batch * (a.hbm_bytes + b.hbm_bytes), row_bytes, w.k_blocks
+    )
     served = (chip.hbm_latency_cycles or 0) + hbm + tail
     start = start_cycles(chip)
     return TilingCost(
@@ -215,8 +217,8 @@ def predict(tiling: Tilings, problem: Problem, chip: Chip) -> Prediction:
     RequestError
         If the catalogue has no Cube rate for the input types on `chip`.
     """
-    (made,) = predictions(cost(tiling, problem, chip), [0], 1, chip)
-    return made
+    (prediction,) = predictions(cost(tiling, problem, chip), [0], 1, chip)
+    return prediction
 
 
 def predictions(c: TilingCost, chosen: list[int], count: int, chip: Chip) -> list[Prediction]:
@@ -224,18 +226,18 @@ def predictions(c: TilingCost, chosen: list[int], count: int, chip: Chip) -> lis
 
     def rows(values: Column) -> list[float]:
         """Return a value for each tiling."""
-        found: list[float] = np.broadcast_to(values, count)[chosen].tolist()
-        return found
+        numbers: list[float] = np.broadcast_to(values, count)[chosen].tolist()
+        return numbers
 
     total, start, hbm = rows(c.total), rows(c.start), rows(c.hbm)
     pipes = {name: rows(values) for name, values in c.pipes.items()}
     carried = {name: rows(values) for name, values in c.bytes.items()}
-    made, unknown = [], chip.unknown_costs
+    answers, unknown = [], chip.unknown_costs
     for row in range(len(chosen)):
         busy = {name: values[row] for name, values in pipes.items()}
         by_all = {**busy, "HBM": hbm[row], "start-up": start[row]}
         cycles = math.ceil(total[row])
-        made.append(
+        answers.append(
             Prediction(
                 us=chip.microseconds(cycles),
                 cycles=cycles,
@@ -245,7 +247,7 @@ def predictions(c: TilingCost, chosen: list[int], count: int, chip: Chip) -> lis
                 not_modelled=unknown,
             )
         )
-    return made
+    return answers
 
 
 def lower_bound(problem: Problem, chip: Chip, step: str | None = None) -> int:

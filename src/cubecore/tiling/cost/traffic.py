@@ -61,12 +61,12 @@ class Stored:
         columns = base_k if self.k_inner else base
         return np.where(columns % self.kind.c0 == 0, 1.0, blocks)
 
-    def transfer(self, chip: Chip, own: Column, k: Column, parts: Column = 1.0) -> "Transfer":
-        """Return what it takes to bring `own` x `k` elements, along M or N and along K, in parts.
+    def transfer(self, chip: Chip, extent: Column, k: Column, parts: Column = 1.0) -> "Transfer":
+        """Return the transfer of `extent` x `k` elements, along M or N and along K, in parts.
 
         The parts are cut along the stored inner axis.
         """
-        rows, inner = (own, k) if self.k_inner else (k, own)
+        rows, inner = (extent, k) if self.k_inner else (k, extent)
         count, inner = parts, inner / parts
         if self.banded:
             bands = ceil_div(rows, FRACTAL_ROWS)
@@ -124,16 +124,16 @@ def chunks(case: RuleCase, w: TileCounts, operand: str) -> Chunks:
     t, axis = case.tiling, _axis(case, w, operand)
     stored, base_k = Stored.of(case.problem, operand), t.baseK
     step = np.where(axis.k_chunks == 1, axis.step, 1)
-    own, k = np.minimum(step * axis.base, axis.extent), np.minimum(axis.step_k * base_k, w.k)
+    extent, k = np.minimum(step * axis.base, axis.extent), np.minimum(axis.step_k * base_k, w.k)
     if stored.k_inner:
         blocks, most = w.k_steps / axis.k_chunks, np.minimum(axis.step_k, w.k_steps)
     else:
         blocks, most = axis.tiles / axis.chunks, np.minimum(step, axis.tiles)
     parts = stored.apart(axis.base, base_k, blocks)
     mean = stored.transfer(case.chip, axis.extent / axis.chunks, w.k / axis.k_chunks, parts)
-    first = stored.transfer(case.chip, own, k, stored.apart(axis.base, base_k, most))
+    first = stored.transfer(case.chip, extent, k, stored.apart(axis.base, base_k, most))
     size = axis.extent * w.k * (stored.kind.bits / 8)
-    first_size = own * k * (stored.kind.bits / 8)
+    first_size = extent * k * (stored.kind.bits / 8)
     return Chunks(axis.chunks * axis.k_chunks, mean, first, size, first_size)
 
 
@@ -186,12 +186,12 @@ def first_and_later_loads(
     case: RuleCase, w: TileCounts
 ) -> tuple[tuple[Column, OperandLoads, OperandLoads], ...]:
     """Return of A and of B how many passes there are, and the loads of the first and of a later."""
-    found = []
+    loads_of_operands = []
     for operand, (passes, distance) in zip("ab", _passes(case, w), strict=True):
         shares = 1.0, miss_share(case.chip, distance)
         first, later = (_loads_missing(case, w, operand, (1, share)) for share in shares)
-        found.append((passes, first, later))
-    return tuple(found)
+        loads_of_operands.append((passes, first, later))
+    return tuple(loads_of_operands)
 
 
 def _passes(case: RuleCase, w: TileCounts) -> tuple[tuple[Column, Column], ...]:
@@ -292,7 +292,7 @@ def likely_row_starts(
     """
     total: Column = 0.0
     m_blocks, n_blocks = blocks or (1, 1)
-    for name, extent, own, count in (
+    for name, extent, share_extent, count in (
         ("a", t.M, t.singleCoreM, m_blocks),
         ("b", t.N, t.singleCoreN, n_blocks),
     ):
@@ -300,10 +300,12 @@ def likely_row_starts(
         size = stored.kind.bits / 8
         if stored.nz or stored.k_inner or stored.pitch * size % costs.LINE_BYTES:
             continue
-        base = own if blocks is None else t.baseM if name == "a" else t.baseN
-        share = np.where(np.less(own, extent), stored.whole_bytes(own), 0)
+        base = share_extent if blocks is None else t.baseM if name == "a" else t.baseN
+        share = np.where(np.less(share_extent, extent), stored.whole_bytes(share_extent), 0)
         each = costs.mean_row_start_cycles(
-            case.chip, np.minimum(base, own) * size, (stored.whole_bytes(base), share, count)
+            case.chip,
+            np.minimum(base, share_extent) * size,
+            (stored.whole_bytes(base), share, count),
         )
         total = total + t.singleCoreK * count * each
     return total

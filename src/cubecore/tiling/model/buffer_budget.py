@@ -62,13 +62,13 @@ class BufferBudget:
         if not isinstance(value, Mapping):
             need = "be a JSON object of sizes in bytes"
             raise RequestError([Violation("budget", need, shown(value))])
-        known = tuple(SIZES)
+        names = tuple(SIZES)
         wrong = [
             Violation(
-                "budget", f"name {', '.join(known)}", repr(name), did_you_mean(str(name), known)
+                "budget", f"name {', '.join(names)}", repr(name), did_you_mean(str(name), names)
             )
             for name in value
-            if str(name).lower() not in known
+            if str(name).lower() not in names
         ]
         if wrong:
             raise RequestError(wrong)
@@ -77,8 +77,8 @@ class BufferBudget:
     @property
     def sizes(self) -> dict[str, int]:
         """The budgets that there are, by buffer."""
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: size for name, size in found.items() if size is not None}
+        sizes = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: size for name, size in sizes.items() if size is not None}
 
     def to_json(self) -> dict[str, int]:
         """Return the budgets that there are, by buffer."""
@@ -99,9 +99,9 @@ class BufferBudget:
         changes: Json = {}
         wrong = []
         for name, size in self.sizes.items():
-            own = getattr(chip, SIZES[name][-1])
-            if own is None or size > own:
-                have = "no such buffer" if own is None else f"{own} B"
+            available = getattr(chip, SIZES[name][-1])
+            if available is None or size > available:
+                have = "no such buffer" if available is None else f"{available} B"
                 need = f"be at most what {chip.name} has, {have}"
                 wrong.append(Violation(subject.format(name), need, f"{size} B"))
             changes |= dict.fromkeys(SIZES[name], size)

@@ -51,13 +51,13 @@ def core_blocks(tiling: TCubeTiling, batch: int = 1, groups: int = 1) -> tuple[C
     used = min(t.usedCoreNum, m_blocks * n_blocks * k_blocks)
     blocks = []
     for group in range(groups):
-        for place in range(used):
-            m0 = place % m_blocks * t.singleCoreM
-            n0 = place // m_blocks % n_blocks * t.singleCoreN
-            k0 = place // (m_blocks * n_blocks) * t.singleCoreK
+        for index in range(used):
+            m0 = index % m_blocks * t.singleCoreM
+            n0 = index // m_blocks % n_blocks * t.singleCoreN
+            k0 = index // (m_blocks * n_blocks) * t.singleCoreK
             blocks.append(
                 CoreBlock(
-                    core=group * used + place,
+                    core=group * used + index,
                     m0=m0,
                     n0=n0,
                     m_len=min(t.singleCoreM, t.M - m0),

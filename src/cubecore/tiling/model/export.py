@@ -64,10 +64,10 @@ def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
         If the header has no definition or several, a value is not an integer, positional values are
         too few or too many, or a designated field is missing or misspelt.
     """
-    found = _DEFINITION.findall(_bare(text))
-    if len(found) != 1:
-        raise refuse(subject, "define one TCubeTiling", f"{len(found)} definitions")
-    entries = [entry for entry in found[0][1].split(",") if entry.strip()]
+    definitions = _DEFINITION.findall(_bare(text))
+    if len(definitions) != 1:
+        raise refuse(subject, "define one TCubeTiling", f"{len(definitions)} definitions")
+    entries = [entry for entry in definitions[0][1].split(",") if entry.strip()]
     named: Json = {}
     values: list[int] = []
     violations = []
@@ -250,12 +250,12 @@ def _integer(text: str) -> int | None:
 def _json_object(text: str, subject: str) -> Json:
     def unique(pairs: list[tuple[str, Any]]) -> Json:
         """Return the object; refuse a name that stands twice."""
-        made = dict(pairs)
-        if len(made) != len(pairs):
+        record = dict(pairs)
+        if len(record) != len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
             raise refuse(subject, "give a field once", twice)
-        return made
+        return record
 
     try:
         loaded = json.loads(text, object_pairs_hook=unique)

@@ -69,14 +69,14 @@ class Limits:
         if parts is None:
             need = "be a number, a text like 16..64/32, or an object of min, max and multiple"
             raise RequestError([Violation(subject, need, shown(value))])
-        made = cls(parts["min"], parts["max"], parts["multiple"])
-        if not 0 <= made.low <= INT32_MAX or not made.high <= INT32_MAX or made.multiple < 1:
+        limits = cls(parts["min"], parts["max"], parts["multiple"])
+        if not 0 <= limits.low <= INT32_MAX or not limits.high <= INT32_MAX or limits.multiple < 1:
             need = f"hold numbers from 0 to {INT32_MAX}, and a multiple of at least 1"
             raise RequestError([Violation(subject, need, shown(value))])
-        if made.low > made.high:
-            need = f"have a max of at least its min {made.low}"
-            raise RequestError([Violation(subject, need, shown(made.high, str))])
-        return made
+        if limits.low > limits.high:
+            need = f"have a max of at least its min {limits.low}"
+            raise RequestError([Violation(subject, need, shown(limits.high, str))])
+        return limits
 
     def to_json(self) -> int | dict[str, int]:
         """Return the number, or the object with what narrows."""
@@ -124,16 +124,16 @@ class FieldLimits:
             need = "be a JSON object of TCubeTiling's fields"
             raise RequestError([Violation("fix", need, shown(value))])
         violations: list[Violation] = []
-        found: dict[str, Limits] = {}
+        limits: dict[str, Limits] = {}
         for name, asked in value.items():
             try:
                 _require_planned(name)
-                found[name] = _at_least(name, Limits.from_json(name, asked))
+                limits[name] = _at_least(name, Limits.from_json(name, asked))
             except RequestError as error:
                 violations += error.violations
         if violations:
             raise RequestError(violations)
-        return cls(MappingProxyType({name: found[name] for name in FIELDS if name in found}))
+        return cls(MappingProxyType({name: limits[name] for name in FIELDS if name in limits}))
 
     def to_json(self) -> dict[str, int | dict[str, int]]:
         """Return the limits by field, as `from_json` takes them."""
@@ -155,7 +155,7 @@ class FieldLimits:
 
     def mask(self, columns: Any) -> NDArray[np.bool_]:
         """Return which candidates have every field as asked; a field that they lack is let pass."""
-        found = np.ones(len(columns), dtype=bool)
+        kept = np.ones(len(columns), dtype=bool)
         for name, limits in self.fields.items():
             if not hasattr(columns, name):
                 continue
@@ -163,8 +163,8 @@ class FieldLimits:
             fits = np.asarray(values) % limits.multiple == 0
             if name in SHARED_AXES:
                 fits = fits | is_uncut(name, columns)
-            found &= fits & (values >= limits.low) & (values <= limits.high)
-        return found
+            kept &= fits & (values >= limits.low) & (values <= limits.high)
+        return kept
 
     def shares(self, name: str, extent: int, proposed: Ints) -> Ints:
         """Return the shares of an axis to try: `proposed`, as they can be made to fit."""
@@ -176,9 +176,11 @@ class FieldLimits:
         unit = math.lcm(FRACTAL_ROWS, limits.multiple)
         rounded = align_up(ceil_div(extent, ceil_div(extent, proposed)), unit)
         ends = _within(limits, unit)
-        found = distinct(np.minimum(np.concatenate([proposed, rounded, ends]), extent))
-        fits = (found % limits.multiple == 0) | (found >= extent)
-        return np.asarray(found[fits & (found >= limits.low) & (found <= limits.high)])
+        candidates = distinct(np.minimum(np.concatenate([proposed, rounded, ends]), extent))
+        fits = (candidates % limits.multiple == 0) | (candidates >= extent)
+        return np.asarray(
+            candidates[fits & (candidates >= limits.low) & (candidates <= limits.high)]
+        )
 
     def blocks(self, name: str, proposed: Ints, unit: int = FRACTAL_ROWS) -> Ints:
         """Return the base blocks to try, multiples of `unit`; the start of a range is one."""

@@ -201,11 +201,11 @@ class Problem:
         try:
             if "epilogue" in values:
                 values["epilogue"] = epilogue_of(values["epilogue"])
-            made = cls(**({"m": 1, "n": 1, "k": 1} | values))
+            problem = cls(**({"m": 1, "n": 1, "k": 1} | values))
         except RequestError as error:
             raise RequestError([*violations, *error.violations]) from None
         raise_if(violations)
-        return made
+        return problem
 
     def to_json(self) -> Json:
         """Return the contract's keys in its order, every default filled in.
@@ -215,9 +215,9 @@ class Problem:
         dict
             The values by key, ready for `json.dumps`.
         """
-        made = {f.name: getattr(self, f.name) for f in fields(self)}
-        made["epilogue"] = asdict(self.epilogue)
-        return made | {"fix": self.fix.to_json(), "budget": self.budget.to_json()}
+        record = {f.name: getattr(self, f.name) for f in fields(self)}
+        record["epilogue"] = asdict(self.epilogue)
+        return record | {"fix": self.fix.to_json(), "budget": self.budget.to_json()}
 
     @property
     def extents(self) -> tuple[int, int, int, int | None]:
@@ -288,8 +288,8 @@ class Problem:
 
     @property
     def _sums_in_half(self) -> bool:
-        known = isinstance(self.chip, str) and self.chip in chip_names()
-        return known and chip(self.chip).arch in HALF_SUM_ARCHS
+        listed = isinstance(self.chip, str) and self.chip in chip_names()
+        return listed and chip(self.chip).arch in HALF_SUM_ARCHS
 
     @property
     def mx(self) -> bool:
@@ -394,10 +394,10 @@ class Problem:
 
     def _written(self) -> str:
         """Return C's type where none is given: what the quantisation makes, or the accumulator."""
-        found = None
+        row = None
         if isinstance(self.epilogue, Epilogue) and self.epilogue.quant is not None:
-            found = fixpipe_row(self.epilogue.quant, self.accumulator_type.name)
-        return self.accumulator_type.name if found is None else found.target
+            row = fixpipe_row(self.epilogue.quant, self.accumulator_type.name)
+        return self.accumulator_type.name if row is None else row.target
 
     def _resolve_dtypes(self) -> list[Violation]:
         violations: list[Violation] = []
@@ -419,10 +419,10 @@ class Problem:
                 object.__setattr__(self, name, dtype.name)
 
         resolve("a", lambda: "float16")
-        a_known = not violations
-        if a_known or not isinstance(self.b, str) or self.b:
+        a_valid = not violations
+        if a_valid or not isinstance(self.b, str) or self.b:
             resolve("b", lambda: self.a)
-        if a_known or not isinstance(self.c, str) or self.c:
+        if a_valid or not isinstance(self.c, str) or self.c:
             resolve("c", self._written)
         if self.bias is not None:
             resolve("bias", lambda: "")

@@ -196,9 +196,9 @@ class TCubeTiling:
             ("Kb", "k" if kb is None else "kb", k if kb is None else kb),
         )
         return tuple(
-            Violation(f"tiling.{name}", f"equal the problem's {key} = {value}", str(own))
+            Violation(f"tiling.{name}", f"equal the problem's {key} = {value}", str(extent))
             for name, key, value in wanted
-            if (own := getattr(self, name)) != value
+            if (extent := getattr(self, name)) != value
         )
 
     def require_match(self, m: int, n: int, k: int, kb: int | None) -> None:
@@ -216,8 +216,8 @@ class TCubeTiling:
         RequestError
             One violation for each of M, N, Ka, Kb that differs.
         """
-        if found := self.mismatches(m, n, k, kb):
-            raise RequestError(found)
+        if violations := self.mismatches(m, n, k, kb):
+            raise RequestError(violations)
 
 
 Tilings = TCubeTiling | Columns

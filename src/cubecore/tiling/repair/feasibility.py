@@ -121,19 +121,21 @@ class Explorer:
         self.applied = {r.id for r in self.relevant if len(r.reads & self.free) == 1}
         for name in sorted(self.free):
             about = [r for r in self.relevant if r.reads & self.free == {name}]
-            found, given = self._candidates(name, about)
-            if len(found):
+            candidates, given = self._candidates(name, about)
+            if len(candidates):
                 earlier = set(self.charged)
-                found = found[self._sieve({name: found}, about)]
+                candidates = candidates[self._sieve({name: candidates}, about)]
                 about = [r for i, r in self.charged.items() if i not in earlier]
-            if not len(found):  # this field alone is the reason
+            if not len(candidates):  # this field alone is the reason
                 self.charged = {r.id: r for r in (*about, *given)}
                 return None
             self.charged |= {r.id: r for r in given}
             if self.inside:
-                found = sufficient(self.space, name, found, self.relevant)
+                candidates = sufficient(self.space, name, candidates, self.relevant)
             values[name] = (
-                likely(self.space, name, found) if self.how is ExplorationScope.LIKELY else found
+                likely(self.space, name, candidates)
+                if self.how is ExplorationScope.LIKELY
+                else candidates
             )
         return values
 
@@ -158,21 +160,21 @@ class Explorer:
         if wanted is not None:
             self.charged.setdefault(wanted.id, wanted)
             ready += [r for r in self.relevant if r.reads & self.free == {name}]
-        made = self._extend(tables, name, values[name], wanted, ready)
+        extended = self._extend(tables, name, values[name], wanted, ready)
         if self.to_first:
-            self._each(values, made, pending)
+            self._each(values, extended, pending)
         elif not pending:
-            self.legal += made
+            self.legal += extended
         else:
-            tables, cut = _limited(list(made))
+            tables, cut = _limited(list(extended))
             self.complete = self.complete and not cut
             if tables:
                 self._join(values, tables, pending)
 
-    def _each(self, values: Table, made: Iterator[Table], pending: list[str]) -> None:
+    def _each(self, values: Table, extended: Iterator[Table], pending: list[str]) -> None:
         """Go on with one table after the other, none left out, until one has a legal row."""
         applied = frozenset(self.applied)
-        for table in made:
+        for table in extended:
             if not pending:
                 self.legal.append({name: x[:1] for name, x in table.items()})
             else:
@@ -189,8 +191,8 @@ class Explorer:
         columns = self.space.base | {n: x[:1] for n, x in tables[0].items()}
         for name in pending:
             for reader in self.relevant:
-                known = name in reader.reads and (reader.reads & self.free) - {name} <= joined
-                if known and wanted_values(reader, name, columns, self.space.case) is not None:
+                computable = name in reader.reads and (reader.reads & self.free) - {name} <= joined
+                if computable and wanted_values(reader, name, columns, self.space.case) is not None:
                     return name, reader
         return self._cheapest(values, pending), None
 
@@ -257,8 +259,8 @@ class Explorer:
                 return
         if self.how is ExplorationScope.THIN and len(values) > THIN_VALUES:
             self.complete = False
-            places = np.geomspace(1, len(values), THIN_VALUES).round().astype(np.int64) - 1
-            values = values[distinct(places)]
+            indices = np.geomspace(1, len(values), THIN_VALUES).round().astype(np.int64) - 1
+            values = values[distinct(indices)]
         if len(values) == 1:
             yield {**table, name: np.full(rows, values[0])}
             return
@@ -277,22 +279,22 @@ class Explorer:
         alive = np.ones(rows, dtype=bool)
         if rows > MANY_ROWS:  # the rules that leave the fewest rows first, the others on those
             for reader in sorted(about, key=lambda r: r.id not in self.space.equalities):
-                places = np.nonzero(alive)[0]
-                read = {n: x[places] for n, x in table.items() if n in reader.reads}
-                held = np.broadcast_to(self._holds(read, [reader])[reader.id], len(places))
+                indices = np.nonzero(alive)[0]
+                read = {n: x[indices] for n, x in table.items() if n in reader.reads}
+                held = np.broadcast_to(self._holds(read, [reader])[reader.id], len(indices))
                 if not held.all():
                     self.charged.setdefault(reader.id, reader)
-                    alive[places[~held]] = False
+                    alive[indices[~held]] = False
             return alive
         masks = self._holds(table, about)
         left = list(about)
         while True:  # few rules, and few fields that they read
-            known = self.free.union(*(r.reads for r in self.charged.values()))
+            read_by_charged = self.free.union(*(r.reads for r in self.charged.values()))
             kills = {r.id: int(np.count_nonzero(alive & ~masks[r.id])) for r in left}
             left = [r for r in left if kills[r.id]]
             if not left:
                 return alive
-            best = min(left, key=lambda r: (len(r.reads - known), -kills[r.id]))
+            best = min(left, key=lambda r: (len(r.reads - read_by_charged), -kills[r.id]))
             self.charged.setdefault(best.id, best)
             alive &= masks[best.id]
             left.remove(best)

@@ -69,13 +69,13 @@ def domain(
     `limits` are what is asked of the field, which one of the rules in `alone` holds it to.
     """
     named = _named_values(field, case, alone)
-    found = Domain(named, Cover.ALL) if named is not None else _range(field, case, alone, limits)
-    allowed = np.ones(len(found.values), dtype=bool)
-    columns = base_columns(case.tiling) | {field: found.values}
+    whole = Domain(named, Cover.ALL) if named is not None else _range(field, case, alone, limits)
+    allowed = np.ones(len(whole.values), dtype=bool)
+    columns = base_columns(case.tiling) | {field: whole.values}
     judged = RuleCase(TilingColumns(columns), case.problem, case.chip, case.edition, case.reading)
     for reader in alone:
         allowed &= np.broadcast_to(measured(reader, judged).holds(), allowed.shape)
-    return Domain(found.values[allowed], found.cover)
+    return Domain(whole.values[allowed], whole.cover)
 
 
 def base_columns(tiling: Tilings) -> Json:
@@ -91,9 +91,9 @@ def base_columns(tiling: Tilings) -> Json:
 def _named_values(field: str, case: RuleCase, alone: tuple[RuleReads, ...]) -> Ints | None:
     """Return the values that a rule about `field` alone says it must have; None without one."""
     for reader in alone:
-        found = wanted_values(reader, field, base_columns(case.tiling), case)
-        if found is not None:
-            return distinct(np.concatenate([np.atleast_1d(x) for x in found]))
+        values = wanted_values(reader, field, base_columns(case.tiling), case)
+        if values is not None:
+            return distinct(np.concatenate([np.atleast_1d(x) for x in values]))
     return None
 
 
@@ -130,15 +130,15 @@ def _range(
 ) -> Domain:
     if limits is not None and field in _SHARES:
         return _asked_shares(field, case, limits)
-    found = _kind(field, case, alone)
+    values = _kind(field, case, alone)
     if limits is None:
-        return found
+        return values
     # What is asked for may lie beyond what fits; the rule that excludes it is to say so.
     lowest = [align_up(max(limits.low, 1), limits.multiple), limits.low]
     most = dict.fromkeys(COUNTS, MOST_COUNT) | dict.fromkeys(BLOCKS, MOST_BLOCK)
     lowest += [align_up(limits.low, math.lcm(FRACTAL_ROWS, limits.multiple))]
     more = [value for value in lowest if value <= most.get(field, INT32_MAX)]
-    return Domain(distinct(np.append(found.values, more)), found.cover)
+    return Domain(distinct(np.append(values.values, more)), values.cover)
 
 
 def _kind(field: str, case: RuleCase, alone: tuple[RuleReads, ...]) -> Domain:
@@ -159,8 +159,8 @@ def _kind(field: str, case: RuleCase, alone: tuple[RuleReads, ...]) -> Domain:
         return _scale_factors(case.tiling.mxTypePara)
     if field in LENGTHS:
         return Domain(np.array([0], dtype=np.int64), Cover.CLASSES)
-    known = {0, 1, int(getattr(case.tiling, field))}
-    return Domain(np.array(sorted(known), dtype=np.int64), Cover.SAMPLE)
+    values = {0, 1, int(getattr(case.tiling, field))}
+    return Domain(np.array(sorted(values), dtype=np.int64), Cover.SAMPLE)
 
 
 def _scale_factors(given: int) -> Domain:
@@ -182,9 +182,10 @@ def _most(field: str, case: RuleCase, alone: tuple[RuleReads, ...]) -> int:
     probe = np.ones(1, dtype=np.int64)
     columns = TilingColumns(base_columns(case.tiling) | {field: probe})
     judged = RuleCase(columns, case.problem, case.chip, case.edition, case.reading)
-    found = (measured(reader, judged) for reader in alone)
+    measures = (measured(reader, judged) for reader in alone)
     return min(
-        (int(x.limit) for x in found if x.relation == "<=" and x.used is probe), default=INT32_MAX
+        (int(x.limit) for x in measures if x.relation == "<=" and x.used is probe),
+        default=INT32_MAX,
     )
 
 
@@ -233,18 +234,18 @@ def _shares(field: str, case: RuleCase) -> Domain:
 
 def _divisors(m: int, n: int, most: int) -> Ints:
     """Return the divisors of m * n that are at most `most`."""
-    found = np.array([1], dtype=np.int64)
+    divisors = np.array([1], dtype=np.int64)
     rest = [m, n]
     for prime in range(2, math.isqrt(max(m, n)) + 1):
-        power, step = 1, found
-        for place in range(2):
-            while rest[place] % prime == 0:
-                rest[place] //= prime
+        power, step = 1, divisors
+        for factor in range(2):
+            while rest[factor] % prime == 0:
+                rest[factor] //= prime
                 power += 1
         for _ in range(power - 1):
             step = step[step <= most // prime] * prime
-            found = distinct(np.append(found, step))
+            divisors = distinct(np.append(divisors, step))
     for prime in {value for value in rest if value > 1}:
         for _ in range(rest.count(prime)):
-            found = distinct(np.append(found, found[found <= most // prime] * prime))
-    return found
+            divisors = distinct(np.append(divisors, divisors[divisors <= most // prime] * prime))
+    return divisors

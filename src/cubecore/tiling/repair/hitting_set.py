@@ -35,14 +35,14 @@ DEMAND_UNITS = 50
 class SearchOutcome:
     """The way in which a search ended.
 
-    `forced` are fields that can have one value only, and have another. `found` are the smallest
-    sets of further fields with which the tiling becomes legal, each as its explored parts. `fewest`
-    says that no smaller set does, `every` that no other set of that size does. If `impossible`, no
-    tiling satisfies the rules in `charged` together.
+    `forced` are fields that can have one value only, and have another. `smallest_sets` are the
+    smallest sets of further fields with which the tiling becomes legal, each as its explored parts.
+    `fewest` says that no smaller set does, `every` that no other set of that size does. If
+    `impossible`, no tiling satisfies the rules in `charged` together.
     """
 
     forced: Mapping[str, int]
-    found: tuple[tuple[Explored, ...], ...]
+    smallest_sets: tuple[tuple[Explored, ...], ...]
     fewest: bool
     every: bool
     impossible: bool
@@ -81,35 +81,35 @@ class HittingSetSearch:
         self.demands = [reader.reads for reader in self.space.broken]
         fields = frozenset[str]().union(*(r.reads for r in self.space.readers))
         if self.first and self.space.broken:
-            if (found_at_once := self._likely(fields)) is not None:
-                return self._outcome([(found_at_once,)], every=False)
+            if (likely := self._likely(fields)) is not None:
+                return self._outcome([(likely,)], every=False)
             if (proof := self._hopeless()) is not None:
                 self.charged = set(proof.charged)
                 return self._outcome([], every=False, impossible=True)
         for size in range(len(fields) + 1):
-            found: list[tuple[Explored, ...]] = []
+            smallest_sets: list[tuple[Explored, ...]] = []
             for chosen in hitting_sets(tuple(self.demands), size):
                 if len(chosen) < size or not all(chosen & d for d in self.demands):
                     continue
                 self.budget.spend(DEMAND_UNITS * len(self.demands), 1)
                 if self.budget.spent:
-                    return self._outcome(found, every=False)
+                    return self._outcome(smallest_sets, every=False)
                 parts = self._explore(chosen, fields)
                 if parts is not None:
-                    found.append(parts)
+                    smallest_sets.append(parts)
                     if self.first:
-                        return self._outcome(found, every=False)
+                        return self._outcome(smallest_sets, every=False)
             if not all(self.demands):
                 break
-            if found:
-                return self._outcome(found, every=True)
+            if smallest_sets:
+                return self._outcome(smallest_sets, every=True)
         return self._outcome([], every=False, impossible=self.sure)
 
     def _outcome(
-        self, found: list[tuple[Explored, ...]], *, every: bool, impossible: bool = False
+        self, smallest_sets: list[tuple[Explored, ...]], *, every: bool, impossible: bool = False
     ) -> SearchOutcome:
         return SearchOutcome(
-            self.forced, tuple(found), self.sure, every, impossible, frozenset(self.charged)
+            self.forced, tuple(smallest_sets), self.sure, every, impossible, frozenset(self.charged)
         )
 
     def _force(self) -> None:
@@ -129,8 +129,8 @@ class HittingSetSearch:
         """Return a legal tiling that is found by trying the likeliest values of all fields."""
         if not fields:
             return None
-        found = Explorer(self.space, fields, self.budget, ExplorationScope.LIKELY).run()
-        return found if found.rows else None
+        explored = Explorer(self.space, fields, self.budget, ExplorationScope.LIKELY).run()
+        return explored if explored.rows else None
 
     def _hopeless(self) -> Explored | None:
         """Return the proof that one rule cannot hold whatever changes, if that is short.
@@ -147,10 +147,10 @@ class HittingSetSearch:
         for reads in dict.fromkeys(short):
             share = WorkBudget(max(self.budget.left, 0) * 3 // 4)
             before = share.left
-            own = Explorer(space, reads, share, ExplorationScope.INSIDE).run()
+            explored = Explorer(space, reads, share, ExplorationScope.INSIDE).run()
             self.budget.left -= before - share.left
-            if own.complete and not own.rows:
-                return own
+            if explored.complete and not explored.rows:
+                return explored
         return None
 
     def _explore(self, chosen: Fields, fields: Fields) -> tuple[Explored, ...] | None:
@@ -173,8 +173,8 @@ class HittingSetSearch:
 
     def _part(self, part: Fields) -> Explored:
         many = prod(float(len(self.space.domain(name).values)) for name in part) > LARGE
-        if many and (known := self._seeded(part)) is not None:
-            return known
+        if many and (seeded := self._seeded(part)) is not None:
+            return seeded
         explored = self._attempt(part, ExplorationScope.ALL)
         if explored.rows or explored.complete:
             return explored

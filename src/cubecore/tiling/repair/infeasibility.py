@@ -203,24 +203,24 @@ class _Deletion:
         A proof names every rule about one field that it saw; few of them are needed, most likely
         those about cores.
         """
-        _, known = self._readers(self.constraints)
-        alone = {r.id for r in known if len(r.reads) == 1 and not r.reads & _CORES}
+        _, rules_read = self._readers(self.constraints)
+        alone = {r.id for r in rules_read if len(r.reads) == 1 and not r.reads & _CORES}
         first = [c for c in constraints if c.name in alone]
         return [*([first] if first else []), *([c] for c in constraints if c.name not in alone)]
 
     def _worth_naming(self, constraints: Sequence[Constraint]) -> list[Constraint]:
         """Return the constraints without the rules that stay whether they are named or not."""
         free = self._changeable(constraints) - self.wanted.fields.keys()
-        _, known = self._readers(constraints)
-        kinds = {r.id for r in known if says_the_kind(r, self.case, free)}
+        _, rules_read = self._readers(constraints)
+        kinds = {r.id for r in rules_read if says_the_kind(r, self.case, free)}
         return [c for c in constraints if c.kind != "rule" or c.name not in kinds]
 
     def _charged(
         self, constraints: Sequence[Constraint], charged: frozenset[str]
     ) -> list[Constraint]:
         """Return the constraints that a proof uses: its rules, what these read, what narrows."""
-        _, known = self._readers(self.constraints)
-        read = {name for r in known if r.id in charged for name in r.reads}
+        _, rules_read = self._readers(self.constraints)
+        read = {name for r in rules_read if r.id in charged for name in r.reads}
         return [
             c
             for c in constraints
@@ -245,18 +245,18 @@ class _Deletion:
 
     def _verdict(self, constraints: Sequence[Constraint]) -> _Verdict:
         names = {kind: {c.name for c in constraints if c.kind == kind} for kind in _KINDS}
-        case, known = self._readers(constraints)
+        case, rules_read = self._readers(constraints)
         changeable = self._changeable(constraints)
         without = frozenset(rule.id for rule in rules()) - names["rule"]
         wanted, named = self.wanted.of(names["field"]), frozenset(self.wanted.fields)
-        space = Neighbourhood(case, changeable, without, wanted, named, known)
+        space = Neighbourhood(case, changeable, without, wanted, named, rules_read)
         budget = WorkBudget(min(SEARCH_UNITS, self.units))
         allowed = budget.left
         outcome = HittingSetSearch(space, budget, lambda: (smallest(case),), first=True).run()
         self.units -= allowed - budget.left
         if outcome.impossible:
             return _Verdict(None, outcome.charged)
-        for parts in outcome.found:
+        for parts in outcome.smallest_sets:
             values = {name: int(x[0]) for part in parts for name, x in part.legal.items()}
             return _Verdict(case.with_tiling({**outcome.forced, **values}).tiling, None)
         return _Verdict(None, None)

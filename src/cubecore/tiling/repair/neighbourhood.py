@@ -69,13 +69,13 @@ class Neighbourhood:
         without: Fields = frozenset(),
         wanted: FieldLimits = NO_LIMITS,
         named: Fields = frozenset(),
-        known: tuple[RuleReads, ...] | None = None,
+        rules: tuple[RuleReads, ...] | None = None,
     ) -> None:
         self.case, self.changeable, self.wanted = case, changeable, wanted
         declared = (
-            RuleReads(found.rule, found.reads & changeable)
-            for found in known or readers(case)
-            if found.id not in without or says_the_kind(found, case, changeable - named)
+            RuleReads(rule.rule, rule.reads & changeable)
+            for rule in rules or readers(case)
+            if rule.id not in without or says_the_kind(rule, case, changeable - named)
         )
         asked = (
             RuleReads(_asked_rule(name, limits), frozenset({name}) & changeable)
@@ -102,8 +102,8 @@ class Neighbourhood:
     def equalities(self) -> frozenset[str]:
         """The ids of rules that hold something to one or two values."""
         start = self.judge({})
-        found = ((r.id, measured(r, start).relation) for r in self.readers)
-        return frozenset(name for name, relation in found if relation in {"==", "in"})
+        relations = ((r.id, measured(r, start).relation) for r in self.readers)
+        return frozenset(name for name, relation in relations if relation in {"==", "in"})
 
     def judge(self, table: JsonMapping) -> RuleCase:
         """Return the case of the tilings that `table` makes of the starting point."""
@@ -125,18 +125,22 @@ class Neighbourhood:
 
         A core's share of an axis of which only some lengths are tried may be 1.
         """
-        found = self.domain(name)
-        if not len(found.values):
+        values_of_field = self.domain(name)
+        if not len(values_of_field.values):
             return None
-        tried = found.cover is Cover.ALL or name in self.wanted.fields or name not in SHARED_AXES
-        return int(found.values[0]) if tried else 1
+        tried = (
+            values_of_field.cover is Cover.ALL
+            or name in self.wanted.fields
+            or name not in SHARED_AXES
+        )
+        return int(values_of_field.values[0]) if tried else 1
 
     @cached_property
     def lowered(self) -> "Neighbourhood":
         """The neighbourhood of a starting point with the smallest lengths and counts."""
         least = {name: self.least(name) for name in sorted(GROWING & self.changeable)}
-        known = {name: value for name, value in least.items() if value is not None}
-        return self.moved(known | ({FACTORS: PLAIN} if FACTORS in self.changeable else {}))
+        lowest = {name: value for name, value in least.items() if value is not None}
+        return self.moved(lowest | ({FACTORS: PLAIN} if FACTORS in self.changeable else {}))
 
     @cached_property
     def growing(self) -> frozenset[str]:
@@ -155,9 +159,9 @@ class Neighbourhood:
         return tuple(parts)
 
 
-def says_the_kind(found: RuleReads, case: RuleCase, about: Fields) -> bool:
+def says_the_kind(rule: RuleReads, case: RuleCase, about: Fields) -> bool:
     """True if a rule reads one field only, of `about`, and says what kind of value it has."""
-    if len(found.reads) != 1 or not found.reads <= about:
+    if len(rule.reads) != 1 or not rule.reads <= about:
         return False
     judged = RuleCase(
         TilingColumns(base_columns(case.tiling)),
@@ -166,9 +170,9 @@ def says_the_kind(found: RuleReads, case: RuleCase, about: Fields) -> bool:
         case.edition,
         case.reading,
     )
-    (field,) = found.reads
+    (field,) = rule.reads
     kinds = {">=", "in", "multiple"} if field in BLOCKS else {">=", "in"}
-    return measured(found, judged).relation in kinds
+    return measured(rule, judged).relation in kinds
 
 
 def asked_id(name: str) -> str:

@@ -107,17 +107,17 @@ class Ranker:
 
     def _around(self, best: Best, pair: Fields, fields: Fields) -> Best:
         here = self.space.moved(dict(best.values))
-        found = Explorer(here, _with_followers(here, pair, fields), self.budget).run()
-        if not found.rows:
+        explored = Explorer(here, _with_followers(here, pair, fields), self.budget).run()
+        if not explored.rows:
             return best
-        stride = -(-found.rows // PART_ROWS)
+        stride = -(-explored.rows // PART_ROWS)
         table = {name: np.array([value]) for name, value in best.values}
-        return self._first(table | {name: x[::stride] for name, x in found.legal.items()})
+        return self._first(table | {name: x[::stride] for name, x in explored.legal.items()})
 
 
-def _spread_over(size: int, spread: Array, place: int) -> Array:
+def _spread_over(size: int, spread: Array, number: int) -> Array:
     """Return rows of a part of `size` rows, spread independently of the other parts'."""
-    turned = (spread * (2 * place + 1) + place * GOLDEN**2) % 1.0
+    turned = (spread * (2 * number + 1) + number * GOLDEN**2) % 1.0
     return np.asarray((turned * size).astype(np.int64))
 
 

@@ -78,23 +78,23 @@ def repair(case: RuleCase, keep: Collection[str] = ()) -> Repair | None:
     """
     space = Neighbourhood(case, frozenset(FIELDS) - GIVEN_FIELDS - frozenset(keep))
     if not space.broken:
-        return _made(case, case, fewest=True, fastest=True)
-    known = cache(lambda: tuple(seeds(case)))
-    outcome = HittingSetSearch(space, WorkBudget(SEARCH_UNITS), known).run()
+        return _repair_of(case, case, fewest=True, fastest=True)
+    seed_tilings = cache(lambda: tuple(seeds(case)))
+    outcome = HittingSetSearch(space, WorkBudget(SEARCH_UNITS), seed_tilings).run()
     if outcome.impossible:
         return None
     start = case.with_tiling(outcome.forced)
     ranker = Ranker(space.moved(outcome.forced), case.tiling, WorkBudget(RANK_UNITS))
-    found, fastest = _fastest(ranker, outcome, known)
-    if found is not None:
-        made = _made(case, start.with_tiling(dict(found.values)), outcome.fewest, fastest)
-        if made is not None:
-            return made
-    for seed in known():
+    ranked, fastest = _fastest(ranker, outcome, seed_tilings)
+    if ranked is not None:
+        repaired = _repair_of(case, start.with_tiling(dict(ranked.values)), outcome.fewest, fastest)
+        if repaired is not None:
+            return repaired
+    for seed in seed_tilings():
         whole = {name: getattr(seed, name) for name in space.changeable}
-        made = _made(case, case.with_tiling(whole), fewest=False, fastest=False)
-        if made is not None:
-            return made
+        repaired = _repair_of(case, case.with_tiling(whole), fewest=False, fastest=False)
+        if repaired is not None:
+            return repaired
     return None
 
 
@@ -107,22 +107,22 @@ def seeds(case: RuleCase) -> Iterator[TCubeTiling]:
 
 
 def _fastest(
-    ranker: Ranker, outcome: SearchOutcome, known: Callable[[], Iterable[TCubeTiling]]
+    ranker: Ranker, outcome: SearchOutcome, seed_tilings: Callable[[], Iterable[TCubeTiling]]
 ) -> tuple[Best | None, bool]:
     """Return the fastest of the smallest changes, and whether it is proven to be."""
     proven = outcome.every and outcome.fewest
     best: Best | None = None
-    for parts in outcome.found:
+    for parts in outcome.smallest_sets:
         if best is not None and ranker.budget.spent:
             proven = False
             break
-        found, sure = ranker.best(parts)
+        candidate, sure = ranker.best(parts)
         proven = proven and sure
-        best = found if best is None else min(best, found)
+        best = candidate if best is None else min(best, candidate)
     if best is None or proven:
         return best, proven
     start = ranker.space.case.with_tiling(outcome.forced)
-    for seed in known():
+    for seed in seed_tilings():
         values = {name: getattr(seed, name) for name, _ in best.values}
         if legal(start.with_tiling(values)):
             best = min(best, ranker.rank(values))
@@ -133,26 +133,26 @@ def _findings(case: RuleCase) -> tuple[RuleFinding, ...]:
     return check_case(case).findings
 
 
-def _made(given: RuleCase, made: RuleCase, fewest: bool, fastest: bool) -> Repair | None:
+def _repair_of(given: RuleCase, repaired: RuleCase, fewest: bool, fastest: bool) -> Repair | None:
     """Return the repair, changes that nothing needs taken back; None if it is not legal."""
-    if not legal(made):
+    if not legal(repaired):
         return None
     old = given.tiling.to_json()
     settled = None
-    while settled != made.tiling:
-        settled = made.tiling
+    while settled != repaired.tiling:
+        settled = repaired.tiling
         for name in FIELDS:
-            back = made.with_tiling({name: old[name]})
-            if back.tiling != made.tiling and legal(back):
-                made = back
-    new = made.tiling.to_json()
+            back = repaired.with_tiling({name: old[name]})
+            if back.tiling != repaired.tiling and legal(back):
+                repaired = back
+    new = repaired.tiling.to_json()
     changes = tuple(
-        FieldChange(name, old[name], new[name], _findings(made.with_tiling({name: old[name]})))
+        FieldChange(name, old[name], new[name], _findings(repaired.with_tiling({name: old[name]})))
         for name in FIELDS
         if old[name] != new[name]
     )
     try:
-        predicted = predict(made.tiling, made.problem, made.chip)
+        predicted = predict(repaired.tiling, repaired.problem, repaired.chip)
     except CubecoreError:
         predicted = None
-    return Repair(made.tiling, changes, fewest, fastest, predicted)
+    return Repair(repaired.tiling, changes, fewest, fastest, predicted)

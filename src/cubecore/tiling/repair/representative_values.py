@@ -53,12 +53,12 @@ def likely(space: Neighbourhood, name: str, values: Ints) -> Ints:
             tried |= other % np.maximum(values, 1) == 0
         first: Ints = values[tried]
         return first
-    found = _each_number(space, name, values)[::-1]
+    numbers = _each_number(space, name, values)[::-1]
     most = LIKELY_SHARES[name]
-    if len(found) <= most:
-        return found
-    others = np.geomspace(most // 2, len(found) - 1, most - most // 2).round().astype(int)
-    some: Ints = found[np.concatenate([np.arange(most // 2), others])]
+    if len(numbers) <= most:
+        return numbers
+    others = np.geomspace(most // 2, len(numbers) - 1, most - most // 2).round().astype(int)
+    some: Ints = numbers[np.concatenate([np.arange(most // 2), others])]
     return some
 
 

@@ -35,8 +35,8 @@ def smallest(case: RuleCase) -> TCubeTiling:
         "isBias": int(problem.bias is not None),
         "iterateOrder": 0,
     }
-    made = case.with_tiling(fields)
-    smallest_one: TCubeTiling = made.with_tiling(derived_fields(made)).tiling
+    shrunk = case.with_tiling(fields)
+    smallest_one: TCubeTiling = shrunk.with_tiling(derived_fields(shrunk)).tiling
     return smallest_one
 
 

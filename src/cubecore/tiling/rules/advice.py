@@ -70,23 +70,23 @@ def advise(case: RuleCase) -> tuple[Advice, ...]:
     """Return the advice for one tiling. Extents or blocks that are not positive get none."""
     t = case.tiling
     sizes = (t.baseM, t.baseN, t.baseK, t.stepM, t.stepN, t.stepKa, t.stepKb, t.singleCoreK)
-    found = [*_cores(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
-    found += [*_positions(case), *_unread(case)]
+    texts = [*_cores(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
+    texts += [*_positions(case), *_unread(case)]
     if min(sizes) > 0:
-        found += [*_free_l1(case), *_buffers(t), *_blocks(case)]
-    return tuple(Advice(name, text, _source(name, case.edition)) for name, text in found)
+        texts += [*_free_l1(case), *_buffers(t), *_blocks(case)]
+    return tuple(Advice(name, text, _source(name, case.edition)) for name, text in texts)
 
 
 def advise_plan(case: RuleCase) -> tuple[Advice, ...]:
     """Return the advice about what was asked for; how the tiling could be is the planner's."""
-    found = [*_capped(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
-    found += _positions(case)
+    texts = [*_capped(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
+    texts += _positions(case)
     for key in ("pos_a", "pos_b", "pos_c"):
-        place = getattr(case.problem, key)
-        if place != "GM":
-            text = f"the prediction counts {key[-1].upper()} in {place} as if it lay in GM"
-            found.append(("POSITION-TIME", text))
-    return tuple(Advice(name, text, _source(name, case.edition)) for name, text in found)
+        position = getattr(case.problem, key)
+        if position != "GM":
+            text = f"the prediction counts {key[-1].upper()} in {position} as if it lay in GM"
+            texts.append(("POSITION-TIME", text))
+    return tuple(Advice(name, text, _source(name, case.edition)) for name, text in texts)
 
 
 def _source(name: str, edition: str) -> str:
@@ -143,12 +143,15 @@ def _transposed(case: RuleCase) -> Iterator[tuple[str, str]]:
 
 def _positions(case: RuleCase) -> Iterator[tuple[str, str]]:
     arch = case.chip.arch
-    for key, places in (("pos_a", TAKEN_FROM), ("pos_b", TAKEN_FROM), ("pos_c", LEFT_IN)):
-        place = getattr(case.problem, key)
-        if arch in places and place not in places[arch]:
+    for key, allowed in (("pos_a", TAKEN_FROM), ("pos_b", TAKEN_FROM), ("pos_c", LEFT_IN)):
+        position = getattr(case.problem, key)
+        if arch in allowed and position not in allowed[arch]:
             verb = "leaves" if key == "pos_c" else "takes"
             text = f"Matmul {verb} {key[-1].upper()} {'in' if key == 'pos_c' else 'from'}"
-            yield "POSITION", f"{text} {' or '.join(places[arch])} on {case.chip.name}, not {place}"
+            yield (
+                "POSITION",
+                f"{text} {' or '.join(allowed[arch])} on {case.chip.name}, not {position}",
+            )
 
 
 def _unread(case: RuleCase) -> Iterator[tuple[str, str]]:
@@ -226,15 +229,15 @@ def _full_loads(case: RuleCase) -> Iterator[tuple[str, str]]:
             yield "K-FULL-LOAD", f"{step} = {getattr(t, step)}: all {blocks} blocks of K fit L1"
     if min(t.stepKa, t.stepKb) < blocks:
         return
-    for axis, depth, own, along_k in (
+    for axis, depth, all_blocks, along_k in (
         ("M", "depthA1", ceil_div(t.singleCoreM, t.baseM), t.stepKa),
         ("N", "depthB1", ceil_div(t.singleCoreN, t.baseN), t.stepKb),
     ):
         step = getattr(t, f"step{axis}")
         buffers = 2 if getattr(t, depth) >= 2 * step * along_k else 1
-        wanted = {f"step{axis}": own, depth: buffers * own * along_k}
-        if step < own and _fits_l1(case, wanted):
-            text = f"step{axis} = {step}: all {own} blocks of {axis} fit L1 with all of K"
+        wanted = {f"step{axis}": all_blocks, depth: buffers * all_blocks * along_k}
+        if step < all_blocks and _fits_l1(case, wanted):
+            text = f"step{axis} = {step}: all {all_blocks} blocks of {axis} fit L1 with all of K"
             yield "MN-FULL-LOAD", text
 
 

@@ -37,9 +37,9 @@ def batch_violations(problem: Problem, chip: Chip) -> Iterator[Violation]:
             if getattr(p, name) not in {None, 1}:
                 yield Violation("layout", f"be given with {name}", "nothing")
         return
-    known = LAYOUTS_BY_ARCH.get(chip.arch, ())
-    if p.layout not in known:
-        need = f"be {' or '.join(known)}" if known else "be left out"
+    layouts = LAYOUTS_BY_ARCH.get(chip.arch, ())
+    if p.layout not in layouts:
+        need = f"be {' or '.join(layouts)}" if layouts else "be left out"
         yield Violation("layout", f"{need} on {chip.name} ({_PAGE})", p.layout)
     if p.template != "NORM":
         yield Violation("template", f"be NORM with a layout ({_PAGE})", p.template)
@@ -91,9 +91,9 @@ def _axis_violations(p: Problem, chip: Chip) -> Iterator[Violation]:
 
 def row_elements(problem: Problem) -> int:
     """Return the elements from one row of A to the next, as they are stored."""
-    own = problem.heads * problem.groups * problem.shared_k
+    elements = problem.heads * problem.groups * problem.shared_k
     if problem.layout == "BSNGD":
-        return own
+        return elements
     if problem.layout == "SBNGD":
         return problem.batch * problem.shared_k
     return problem.k
@@ -108,14 +108,14 @@ def batch_fields(problem: Problem) -> dict[str, int]:
     """Return the layout fields of a problem with a layout: the axes of A, B and C."""
     p = problem
     outer = {"B": p.batch // (p.heads * p.groups), "N": p.heads, "G": p.groups}
-    made: dict[str, int] = {}
+    values: dict[str, int] = {}
     for operand, inner in (
         ("A", {"S": p.m, "D": p.k}),
         ("B", {"S": p.n, "D": p.kb or p.k}),
         ("C", {"S1": p.m, "S2": p.n}),
     ):
-        made |= {f"{operand}LayoutInfo{axis}": size for axis, size in (outer | inner).items()}
-    return made
+        values |= {f"{operand}LayoutInfo{axis}": size for axis, size in (outer | inner).items()}
+    return values
 
 
 def with_batch(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling:
@@ -135,8 +135,8 @@ def with_batch(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling
     asked = problem.batch_num
     if most == 0 or (asked is not None and asked > most):
         raise too_large(tiling, problem, chip)
-    made: Column = replace(tiling, **batch_fields(problem), BatchNum=asked or most)
-    return made  # type: ignore[no-any-return]
+    batched: Column = replace(tiling, **batch_fields(problem), BatchNum=asked or most)
+    return batched  # type: ignore[no-any-return]
 
 
 def largest_batch(tiling: TCubeTiling, problem: Problem, chip: Chip) -> int:

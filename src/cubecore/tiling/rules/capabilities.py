@@ -137,13 +137,13 @@ def _nz_violations(problem: Problem) -> Iterator[Violation]:
     The rules A-NZ-M, A-NZ-K, B-NZ-K and B-NZ-N say the same of a tiling that is checked.
     """
     p = problem
-    for letter, kind, own, k_inner in (
+    for letter, kind, row_axis, k_inner in (
         ("a", p.a_type, "m", not p.trans_a),
         ("b", p.b_type, "n", p.trans_b),
     ):
         if getattr(p, f"format_{letter}") != "NZ":
             continue
-        for axis, inner in ((own, not k_inner), ("k", k_inner)):
+        for axis, inner in ((row_axis, not k_inner), ("k", k_inner)):
             multiple = nz_multiple(kind.c0, along_k=axis == "k", inner=inner)
             if getattr(p, axis) % multiple:
                 page = cite("000", "table 1")

@@ -144,10 +144,10 @@ def rule_named(rule_id: str) -> Rule:
     RequestError
         If no rule has that id; the message names the nearest one.
     """
-    known = {r.id: r for r in rules()}
-    if rule_id not in known:
-        raise refuse("rule", "be one of cubecore's", repr(rule_id), did_you_mean(rule_id, known))
-    return known[rule_id]
+    rule_of = {r.id: r for r in rules()}
+    if rule_id not in rule_of:
+        raise refuse("rule", "be one of cubecore's", repr(rule_id), did_you_mean(rule_id, rule_of))
+    return rule_of[rule_id]
 
 
 def check_tiling(
@@ -219,9 +219,9 @@ def explain(rule_id: str) -> str:
     RequestError
         If no rule has that id.
     """
-    found = rule_named(rule_id)
-    rows = cite_rows(found.rows) or found.basis
-    return f"{found.id}: {found.title}\n\n{found.text}\n\nFrom: {rows}\n"
+    rule = rule_named(rule_id)
+    rows = cite_rows(rule.rows) or rule.basis
+    return f"{rule.id}: {rule.title}\n\n{rule.text}\n\nFrom: {rows}\n"
 
 
 def message_of(declared: Rule, measure: Measure, case: RuleCase, remedy: Remedy | None) -> str:

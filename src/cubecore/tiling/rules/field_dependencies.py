@@ -48,7 +48,7 @@ class _Notebook:
 
 def readers(case: RuleCase) -> tuple[RuleReads, ...]:
     """Return the rules that measure something in `case`, with what they read."""
-    found = []
+    rules_read = []
     for declared in rules():
         book = _Notebook(case.tiling)
         measure = declared.measure(
@@ -56,8 +56,8 @@ def readers(case: RuleCase) -> tuple[RuleReads, ...]:
         )
         if measure is not None:
             measure.holds()
-            found.append(RuleReads(declared, frozenset(book.noted) - GIVEN_FIELDS))
-    return tuple(found)
+            rules_read.append(RuleReads(declared, frozenset(book.noted) - GIVEN_FIELDS))
+    return tuple(rules_read)
 
 
 def measured(reader: RuleReads, case: RuleCase) -> Measure:

@@ -35,13 +35,13 @@ def _whole_fractals(
     )
 
 
-def _stored_inner(operand: str, own: str) -> Measurer:
+def _stored_inner(operand: str, letter: str) -> Measurer:
     @rule(
         f"{operand.upper()}-NZ-BASE",
         f"base blocks of an NZ {operand.upper()} in whole fractals",
         basis=_BASIS,
         text=(
-            f"Hold base{own} (baseK if the stored rows of {operand.upper()} run along K) to a "
+            f"Hold base{letter} (baseK if the stored rows of {operand.upper()} run along K) to a "
             "multiple of C0 where several of them follow each other along the inner axis of an NZ "
             f"{operand.upper()}. effective: as said. documented: not stated."
         ),
@@ -52,8 +52,8 @@ def _stored_inner(operand: str, own: str) -> Measurer:
         if not case.effective or getattr(p, f"format_{operand}") != "NZ":
             return None
         k_inner = not p.trans_a if operand == "a" else p.trans_b
-        field = "baseK" if k_inner else f"base{own}"
-        extent = p.k if k_inner else getattr(p, own.lower())
+        field = "baseK" if k_inner else f"base{letter}"
+        extent = p.k if k_inner else getattr(p, letter.lower())
         kind = case.a if operand == "a" else case.b
         return _whole_fractals(case, field, extent, max(kind.c0, FRACTAL_ROWS), measure)
 

@@ -45,11 +45,14 @@ class RuleCase:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edition", edition_of(self.edition))
-        for name, known in (("edition", tuple(EDITIONS)), ("reading", READINGS)):
+        for name, accepted in (("edition", tuple(EDITIONS)), ("reading", READINGS)):
             value = getattr(self, name)
-            if value not in known:
+            if value not in accepted:
                 raise refuse(
-                    name, f"be {' or '.join(known)}", repr(value), did_you_mean(str(value), known)
+                    name,
+                    f"be {' or '.join(accepted)}",
+                    repr(value),
+                    did_you_mean(str(value), accepted),
                 )
 
     @cached_property
@@ -125,10 +128,10 @@ def no_remedy() -> Remedy | None:
 
 
 def _is_one_of(used: Column, options: tuple[Column, ...]) -> Column:
-    found = used == options[0]
+    matches = used == options[0]
     for option in options[1:]:
-        found = found | (used == option)
-    return found
+        matches = matches | (used == option)
+    return matches
 
 
 RELATIONS: dict[str, Callable[[Column, Column], Column]] = {
@@ -163,10 +166,10 @@ class Measure:
 
     def holds(self) -> Column:
         """True if the relation holds, or the rule does not apply; an array for many candidates."""
-        found = RELATIONS[self.relation](self.used, self.limit)
+        holds = RELATIONS[self.relation](self.used, self.limit)
         if self.applies is True:
-            return found
-        return np.logical_or(found, np.logical_not(self.applies))
+            return holds
+        return np.logical_or(holds, np.logical_not(self.applies))
 
 
 Measurer = Callable[[RuleCase], Measure | None]
@@ -275,12 +278,12 @@ def relaxed_remedy(
     for fields, keys in relaxations:
         relaxed = case.with_tiling(fields).with_problem(keys)
         words = [f"set {name} to {value}" for name, value in fields.items()]
-        words += [f"keep {key[-1].upper()} in {place}" for key, place in keys.items()]
+        words += [f"keep {key[-1].upper()} in {position}" for key, position in keys.items()]
         if satisfied(relaxed, measure):
             return Remedy(" and ".join(words), fields, keys)
-        found = shrink(relaxed, measure, fields_of(relaxed))
-        if found is not None:
-            return Remedy(" and ".join([*words, found.text]), {**fields, **found.tiling}, keys)
+        remedy = shrink(relaxed, measure, fields_of(relaxed))
+        if remedy is not None:
+            return Remedy(" and ".join([*words, remedy.text]), {**fields, **remedy.tiling}, keys)
     return None
 
 

@@ -75,8 +75,8 @@ def derived_fields(case: RuleCase) -> Json:
     A planner writes them into its candidates: transLength on chips that convert layouts in UB, and
     an mxTypePara that loads scales together with what they scale in MxMatmul.
     """
-    found = {"transLength": trans_length(case)} if converts_in_ub(case) else {}
-    return found | ({"mxTypePara": PLAIN} if case.problem.mx else {})
+    fields = {"transLength": trans_length(case)} if converts_in_ub(case) else {}
+    return fields | ({"mxTypePara": PLAIN} if case.problem.mx else {})
 
 
 def _spelled(lengths: JsonMapping) -> str:
@@ -140,14 +140,14 @@ def ub_capacity(case: RuleCase) -> Measure | None:
 
 def _operands_in_ub(case: RuleCase) -> Json:
     p, t = case.problem, case.tiling
-    found = {}
+    sizes = {}
     if p.pos_a in UB_POSITIONS:
-        found["A"] = case.a.bytes_of(t.singleCoreM * t.singleCoreK)
+        sizes["A"] = case.a.bytes_of(t.singleCoreM * t.singleCoreK)
     if p.pos_b in UB_POSITIONS:
-        found["B"] = case.b.bytes_of(t.singleCoreK * t.singleCoreN)
+        sizes["B"] = case.b.bytes_of(t.singleCoreK * t.singleCoreN)
     if p.pos_c in UB_POSITIONS:
-        found["C"] = p.c_type.bytes_of(t.baseM * t.baseN)
-    return found
+        sizes["C"] = p.c_type.bytes_of(t.baseM * t.baseN)
+    return sizes
 
 
 def _remedy(case: RuleCase) -> Remedy | None:

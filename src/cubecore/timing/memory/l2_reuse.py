@@ -94,8 +94,8 @@ class GlobalAccess:
     @cached_property
     def address(self) -> Expr:
         """Return the address in global memory, bytes."""
-        places = [operand.mem for operand in self.issue.template.operands()]
-        return self.issue.addresses[places.index(Mem.GM)]
+        memories = [operand.mem for operand in self.issue.template.operands()]
+        return self.issue.addresses[memories.index(Mem.GM)]
 
     @cached_property
     def carriers(self) -> tuple[int, ...]:
@@ -164,11 +164,11 @@ _ACCESSES = BoundedCache[tuple[Program, Chip], Accesses](MOST_PROGRAMS)
 
 def accesses(program: Program, chip: Chip) -> Accesses:
     """Return what a program accesses; that of the latest programs is kept."""
-    known = _ACCESSES.get((program, chip))
-    if known is None:
-        known = Accesses(program, tuple(_leaves(program.body, _TreePosition(), chip)))
-        _ACCESSES[program, chip] = known
-    return known
+    cached = _ACCESSES.get((program, chip))
+    if cached is None:
+        cached = Accesses(program, tuple(_leaves(program.body, _TreePosition(), chip)))
+        _ACCESSES[program, chip] = cached
+    return cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,16 +179,18 @@ class _TreePosition:
     sides: tuple[tuple[Branch, bool], ...] = ()
 
 
-def _leaves(body: Sequence[Node], place: _TreePosition, chip: Chip) -> Iterator[GlobalAccess]:
+def _leaves(body: Sequence[Node], position: _TreePosition, chip: Chip) -> Iterator[GlobalAccess]:
     for node in body:
         if isinstance(node, Loop):
-            yield from _leaves(node.body, _TreePosition((*place.loops, node), place.sides), chip)
+            yield from _leaves(
+                node.body, _TreePosition((*position.loops, node), position.sides), chip
+            )
         elif isinstance(node, Branch):
             for side, taken in ((node.then, True), (node.otherwise, False)):
-                inside = _TreePosition(place.loops, (*place.sides, (node, taken)))
+                inside = _TreePosition(position.loops, (*position.sides, (node, taken)))
                 yield from _leaves(side, inside, chip)
         elif isinstance(node, Issue) and is_access(node):
-            yield _leaf(node, place, chip)
+            yield _leaf(node, position, chip)
 
 
 def is_access(issue: Issue) -> bool:
@@ -196,11 +198,11 @@ def is_access(issue: Issue) -> bool:
     return any(operand.mem is Mem.GM for operand in issue.template.operands())
 
 
-def _leaf(issue: Issue, place: _TreePosition, chip: Chip) -> GlobalAccess:
+def _leaf(issue: Issue, position: _TreePosition, chip: Chip) -> GlobalAccess:
     template = issue.template.resolved(_FRESH)
     traffic = cost_of(template, chip).traffic or GlobalTraffic(0, 1, writes=False)
-    places = [operand.mem for operand in issue.template.operands()]
-    followed = set(issue.addresses[places.index(Mem.GM)].variables())
+    memories = [operand.mem for operand in issue.template.operands()]
+    followed = set(issue.addresses[memories.index(Mem.GM)].variables())
     if issue.walk is not None:
         nest = tuple(
             Level(p, t, p.constant is not None or not followed.isdisjoint(p.variables()))
@@ -213,10 +215,10 @@ def _leaf(issue: Issue, place: _TreePosition, chip: Chip) -> GlobalAccess:
                 loop.trips.constant or 1,
                 not followed.isdisjoint({loop.index, *_assigned(loop.body)}),
             )
-            for loop in place.loops
+            for loop in position.loops
         )
-    weight = math.prod(_likelihood(b.condition, nest, taken) for b, taken in place.sides)
-    return GlobalAccess(issue, traffic, nest, place.loops, dict(place.sides), weight)
+    weight = math.prod(_likelihood(b.condition, nest, taken) for b, taken in position.sides)
+    return GlobalAccess(issue, traffic, nest, position.loops, dict(position.sides), weight)
 
 
 def _assigned(body: Sequence[Node]) -> Iterator[Var]:
@@ -267,8 +269,11 @@ class Traffic:
 
     def __post_init__(self) -> None:
         self._leaves = [
-            {kind: replace(leaf) for kind, leaf in zip(own.kinds, own.leaves, strict=True)}
-            for own in self.accesses
+            {
+                kind: replace(leaf)
+                for kind, leaf in zip(of_group.kinds, of_group.leaves, strict=True)
+            }
+            for of_group in self.accesses
         ]
         self._share_blocks()
         written = self._written()
@@ -286,26 +291,26 @@ class Traffic:
 
         A launch ago at most, that is; which tile is handed over when, is not looked at.
         """
-        found: dict[bool, set[str]] = {False: set(), True: set()}
+        written: dict[bool, set[str]] = {False: set(), True: set()}
         for group, leaves in zip(self.groups, self._leaves, strict=True):
             for leaf in leaves.values():
                 if leaf.traffic.writes:
-                    found[_on_aic(group)] |= _tensors(group, leaf.address)
-        return found
+                    written[_on_aic(group)] |= _tensors(group, leaf.address)
+        return written
 
     def _share_blocks(self) -> None:
         """Give each leaf its number of blocks: a block of k cores counts 1/k for each."""
         askers: dict[int, set[tuple[int, int]]] = {}
         starts: dict[GlobalAccess, list[int | None]] = {}
         for number, (group, leaves) in enumerate(zip(self.groups, self._leaves, strict=True)):
-            known: dict[Expr, list[int | None]] = {}
+            starts_of: dict[Expr, list[int | None]] = {}
             for leaf in leaves.values():
-                if leaf.address not in known:
-                    known[leaf.address] = _starts(leaf.address, group)
-                    for core, start in enumerate(known[leaf.address]):
+                if leaf.address not in starts_of:
+                    starts_of[leaf.address] = _starts(leaf.address, group)
+                    for core, start in enumerate(starts_of[leaf.address]):
                         if start is not None:
                             askers.setdefault(start, set()).add((number, core))
-                starts[leaf] = known[leaf.address]
+                starts[leaf] = starts_of[leaf.address]
         for leaf, addresses in starts.items():
             if leaf.traffic.writes:
                 leaf.blocks = Fraction(len(addresses))
@@ -320,14 +325,14 @@ class Traffic:
         total, passed, last = sum(weights), 0.0, dict[object, list[tuple[GlobalAccess, float]]]()
         for leaf, weight in zip(leaves, weights, strict=True):
             start = _start(leaf.address, group.slots[0])
-            place = start, tuple(level.trips for level in leaf.nest if level.moves)
-            for earlier, at in reversed(last.get(place, [])):
+            origin = start, tuple(level.trips for level in leaf.nest if level.moves)
+            for earlier, at in reversed(last.get(origin, [])):
                 if _follows(leaf, earlier):
                     together = _common_trips(leaf, earlier)
                     leaf.before = (passed - at) / total / together if total else 0.0
                     break
             if start is not None:
-                last.setdefault(place, []).append((leaf, passed))
+                last.setdefault(origin, []).append((leaf, passed))
             passed += weight
 
     def touched_bytes(self, since: float) -> float:
@@ -395,8 +400,10 @@ class Traffic:
             parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
             off = off_cycles(leaf.traffic, leaf.address, self.groups[number].slots[0], self.chip)
             shares[kind] = MemoryShare(cores, leaf.blocks, parts, off)
-        own = self.accesses[number]
-        return {leaf.issue: shares[k] for k, leaf in zip(own.kinds, own.leaves, strict=True)}
+        of_group = self.accesses[number]
+        return {
+            leaf.issue: shares[k] for k, leaf in zip(of_group.kinds, of_group.leaves, strict=True)
+        }
 
     def demand(self, number: int) -> float:
         """Return what a group asks of device memory: bytes, by how long they take."""
@@ -431,11 +438,11 @@ def _starts(address: Expr, group: CoreGroup) -> list[int | None]:
     if not group.program.is_uniform:  # a slot may stand in what is no straight line
         return [_start(address, slots) for slots in group.slots]
     first = group.slots[0]
-    own = [(var, f) for var, f in address.terms if isinstance(var, Var) and var in first]
+    slot_terms = [(var, f) for var, f in address.terms if isinstance(var, Var) and var in first]
     start = _start(address, first)
     if start is None:
         return [None] * len(group.slots)
-    return [start + sum(f * (slots[v] - first[v]) for v, f in own) for slots in group.slots]
+    return [start + sum(f * (slots[v] - first[v]) for v, f in slot_terms) for slots in group.slots]
 
 
 def _start(address: Expr, slots: Mapping[Var, int]) -> int | None:

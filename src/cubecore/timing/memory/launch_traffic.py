@@ -27,8 +27,8 @@ def launch_traffic(launch: Launch, chip: Chip, *, crossing: bool = False) -> Tra
     if not crossing:
         loads = {program: accesses(program, chip).loads for program in launch.programs}
         groups = apart(groups, loads, chip)
-    own = [accesses(group.program, chip) for group in groups]
-    return Traffic(groups, own, chip, launch.warm, launch.past_l2)
+    accesses_of_groups = [accesses(group.program, chip) for group in groups]
+    return Traffic(groups, accesses_of_groups, chip, launch.warm, launch.past_l2)
 
 
 def memory_parts(traffic: Traffic) -> list[float]:

@@ -37,22 +37,22 @@ def marked(accesses: Accesses, gone: Sequence[Sequence[int]]) -> Program:
     """
     program = accesses.program
     levels = tuple(tuple([parts.index(part) for part in parts]) for parts in gone)
-    known = _MARKED.get((program, levels))
-    if known is None:
+    cached = _MARKED.get((program, levels))
+    if cached is None:
         todo = iter(zip(accesses.leaves, levels, strict=True))
         body = tuple(_marked(program.body, todo))
-        known = _MARKED[program, levels] = Program(body, program.slots, program.name)
-    return known
+        cached = _MARKED[program, levels] = Program(body, program.slots, program.name)
+    return cached
 
 
 def _marked(body: Sequence[Node], todo: Iterator[tuple[GlobalAccess, Levels]]) -> Iterator[Node]:
     for node in body:
         if isinstance(node, Loop):
-            made = tuple(_marked(node.body, todo))
-            if len(made) == 2 and _is_fixed_mark(made[0], node.index):
-                yield made[0]  # the same in every trip
-                made = made[1:]
-            yield Loop(node.index, node.trips, made)
+            body_marked = tuple(_marked(node.body, todo))
+            if len(body_marked) == 2 and _is_fixed_mark(body_marked[0], node.index):
+                yield body_marked[0]  # the same in every trip
+                body_marked = body_marked[1:]
+            yield Loop(node.index, node.trips, body_marked)
         elif isinstance(node, Branch):
             sides = [tuple(_marked(side, todo)) for side in (node.then, node.otherwise)]
             yield Branch(node.condition, *sides)

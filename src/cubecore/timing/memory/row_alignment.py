@@ -46,18 +46,20 @@ def apart(
     groups: Sequence[CoreGroup], loads: Mapping[Program, Loads], chip: Chip
 ) -> tuple[CoreGroup, ...]:
     """Return the groups, each cut into those cores whose rows cost alike."""
-    found: list[CoreGroup] = []
+    separate: list[CoreGroup] = []
     for group in groups:
-        own = [(traffic, address) for traffic, address in loads[group.program] if _matters(traffic)]
-        used = {a for _, address in own for a in address.variables() if a in group.slots[0]}
+        mattering = [
+            (traffic, address) for traffic, address in loads[group.program] if _matters(traffic)
+        ]
+        used = {a for _, address in mattering for a in address.variables() if a in group.slots[0]}
         parts: dict[tuple[int, ...], list[int]] = {}
-        known: dict[tuple[int, ...], tuple[int, ...]] = {}
+        cost_of_begins: dict[tuple[int, ...], tuple[int, ...]] = {}
         for core, slots in enumerate(group.slots):
             begins = tuple(slots[var] % costs.LINE_BYTES for var in used)
-            if begins not in known:
-                known[begins] = tuple(off_cycles(*load, slots, chip) for load in own)
-            parts.setdefault(known[begins], []).append(core)
-        found += [
+            if begins not in cost_of_begins:
+                cost_of_begins[begins] = tuple(off_cycles(*load, slots, chip) for load in mattering)
+            parts.setdefault(cost_of_begins[begins], []).append(core)
+        separate += [
             CoreGroup(
                 group.program,
                 tuple(group.cores[core] for core in part),
@@ -65,4 +67,4 @@ def apart(
             )
             for part in parts.values()
         ]
-    return tuple(found)
+    return tuple(separate)

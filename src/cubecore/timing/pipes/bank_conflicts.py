@@ -23,14 +23,14 @@ def conflict_factor(issue: Issue, template: Instruction, groups: int | None) -> 
     if len(issue.addresses) != len(operands):  # address registers hold some
         return 1
     cycle = groups * DATA_BLOCK_BYTES
-    known: list[tuple[int, int]] = []
+    remainders: list[tuple[int, int]] = []
     for address in issue.addresses:
-        place = _remainder(address, cycle)
-        if place is None:
+        remainder = _remainder(address, cycle)
+        if remainder is None:
             return 1
         # Operands at one address share its blocks, others do not.
-        known.append((issue.addresses.index(address), place))
-    return _factor(template, tuple(known), groups)
+        remainders.append((issue.addresses.index(address), remainder))
+    return _factor(template, tuple(remainders), groups)
 
 
 def _remainder(address: Expr, cycle: int) -> int | None:
@@ -40,11 +40,11 @@ def _remainder(address: Expr, cycle: int) -> int | None:
 
 
 @lru_cache(maxsize=4096)
-def _factor(template: Instruction, places: tuple[tuple[int, int], ...], groups: int) -> int:
+def _factor(template: Instruction, remainders: tuple[tuple[int, int], ...], groups: int) -> int:
     reads: set[tuple[int, int]] = set()
     most = 1
-    for operand, (array, place) in zip(template.operands(), places, strict=True):
-        blocks = {(array, block) for block in _blocks(template, operand, place)}
+    for operand, (array, remainder) in zip(template.operands(), remainders, strict=True):
+        blocks = {(array, block) for block in _blocks(template, operand, remainder)}
         if operand.access.reads:
             reads |= blocks
         if operand.access.writes:
@@ -52,13 +52,13 @@ def _factor(template: Instruction, places: tuple[tuple[int, int], ...], groups: 
     return max(most, _busiest(reads, groups))
 
 
-def _blocks(template: Instruction, operand: Operand, place: int) -> set[int]:
+def _blocks(template: Instruction, operand: Operand, remainder: int) -> set[int]:
     """Return the blocks of the first repeat."""
     offsets = template.offsets(operand.name)
     if not offsets.size:
         return set()
     size = template.element(operand).size_bytes
-    return {(place + int(offset) * size) // DATA_BLOCK_BYTES for offset in offsets[0]}
+    return {(remainder + int(offset) * size) // DATA_BLOCK_BYTES for offset in offsets[0]}
 
 
 def _busiest(blocks: set[tuple[int, int]], groups: int) -> int:

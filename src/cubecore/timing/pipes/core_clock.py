@@ -187,9 +187,9 @@ class CoreClock(PipeOrder):
                 heads += head
                 start, free = time, time + head
             queue.append(start)
-            own = slowed if filled > start else alone
-            busy += own
-            free += own
+            cycles_taken = slowed if filled > start else alone
+            busy += cycles_taken
+            free += cycles_taken
         if full:
             self._stall(NAMES[SCALAR], pipe.when_full, full, time)
         if idle:
@@ -205,13 +205,13 @@ class CoreClock(PipeOrder):
         late = len(issue.late)
         if not late and not issue.template.takes_registers:
             return self._handler_of(issue, issue.template)
-        made: dict[Instruction, Callable[..., None]] = {}
+        handlers: dict[Instruction, Callable[..., None]] = {}
 
         def run(*values: int) -> None:
             template = issue.bound(values[:late]).resolved(self.registers)
-            if template not in made:
-                made[template] = self._handler_of(issue, template)
-            made[template](*values[late:])
+            if template not in handlers:
+                handlers[template] = self._handler_of(issue, template)
+            handlers[template](*values[late:])
 
         return run
 
@@ -267,15 +267,15 @@ class CoreClock(PipeOrder):
         return note
 
     def _chase(
-        self, time: int, pipe: PipeState, busy: int, head: int, place: int, part: int
+        self, time: int, pipe: PipeState, busy: int, head: int, address: int, part: int
     ) -> bool:
         """Run a step that shares a place in L0C by the unit flag: `part` behind the other pipe."""
-        other, began, ended = self.units.get(place, (pipe, 0, 0))
+        other, began, ended = self.units.get(address, (pipe, 0, 0))
         if other is pipe:
             self._start(time, pipe, busy, head)
         else:
             self._start(time, pipe, busy, head, begin=began + part, end=ended + part)
-        self.units[place] = (pipe, pipe.queue[-1], pipe.free)
+        self.units[address] = (pipe, pipe.queue[-1], pipe.free)
         self.unit_span = max(self.unit_span, part)
         return True
 
@@ -315,14 +315,14 @@ class CoreClock(PipeOrder):
         asking = self._asking(issue, traffic)
 
         unit: tuple[int, ...] = ()
-        place = 0
+        l0c_index = 0
         if isinstance(template, CopyMatrixCcToGm) and template.unit_flag:
             unit = (unit_part(template.m_size, template.n_size, cost.busy),)
-            place = [operand.mem for operand in template.operands()].index(Mem.L0C)
+            l0c_index = [operand.mem for operand in template.operands()].index(Mem.L0C)
 
         def run(*values: int) -> None:
             # Either all addresses or the one that decides.
-            guarded = (values[place if len(values) > 1 else 0], *unit) if unit else ()
+            guarded = (values[l0c_index if len(values) > 1 else 0], *unit) if unit else ()
             self._enqueue(pipe, action, pipe, cost, asking(), *guarded)
 
         return run

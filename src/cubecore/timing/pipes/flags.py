@@ -145,8 +145,8 @@ class PipeOrder:
         raises = isinstance(template, SetFlag)
         make = self._setter if raises else self._waiter
         if (src, dst, raises) not in self._by_event:
-            found = [make(src, dst, event) for event in range(EVENT_IDS)]
-            self._by_event[src, dst, raises] = found
+            handlers = [make(src, dst, event) for event in range(EVENT_IDS)]
+            self._by_event[src, dst, raises] = handlers
         return self._by_event[src, dst, raises]
 
     def _setter(self, src: int, dst: int, event: int) -> Callable[..., None]:

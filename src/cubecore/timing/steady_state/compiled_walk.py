@@ -37,7 +37,7 @@ _OPERATIONS = {
 def walk(program: Program, clock: CoreClock, slots: Mapping[Var, int]) -> None:
     """Walk a program by a clock, skipping what recurs; `CoreClock.skipped` counts it."""
     written = _written(program, recording=clock.record > 0)
-    handlers = [handler for made in written.makers for handler in made(clock)]
+    handlers = [handler for maker in written.makers for handler in maker(clock)]
     written.run(handlers, written.numbers, [slots[var] for var in program.slots])
 
 
@@ -58,10 +58,10 @@ _TEXTS = BoundedCache[tuple[Program, bool], _Written](MOST_PROGRAMS)
 
 def _written(program: Program, *, recording: bool) -> _Written:
     """Return the function; those of the latest programs are kept."""
-    known = _TEXTS.get((program, recording))
-    if known is None:
-        known = _TEXTS[program, recording] = _write(program, recording=recording)
-    return known
+    cached = _TEXTS.get((program, recording))
+    if cached is None:
+        cached = _TEXTS[program, recording] = _write(program, recording=recording)
+    return cached
 
 
 def _write(program: Program, *, recording: bool) -> _Written:
@@ -139,19 +139,19 @@ class _Text:
         """Return a variable's name in the text."""
         return self._variables.setdefault(var, f"v{len(self._variables)}")
 
-    def _function(self, made: Callable[[CoreClock], object]) -> str:
-        self.makers.append(lambda clock: (made(clock),))
+    def _function(self, maker: Callable[[CoreClock], object]) -> str:
+        self.makers.append(lambda clock: (maker(clock),))
         self.functions += 1
         return f"h{self.functions - 1}"
 
     def _recurrence(self, body: LoopBody) -> tuple[str, str]:
         """Return the names of the functions that begin and skip."""
 
-        def made(clock: CoreClock) -> tuple[object, object]:
+        def maker(clock: CoreClock) -> tuple[object, object]:
             recurrence = Recurrence(clock, body)
             return recurrence.begin, recurrence.skip
 
-        self.makers.append(made)
+        self.makers.append(maker)
         self.functions += 2
         return f"h{self.functions - 2}", f"h{self.functions - 1}"
 
@@ -236,14 +236,14 @@ def _is_long(loop: Loop) -> bool:
 
 def _leaves(body: Sequence[Node], enough: int) -> int:
     """Return the leaves of a body, or at least `enough`."""
-    found = 0
+    count = 0
     for node in body:
         if isinstance(node, Loop):
-            found += _leaves(node.body, enough)
+            count += _leaves(node.body, enough)
         elif isinstance(node, Branch):
-            found += _leaves((*node.then, *node.otherwise), enough)
+            count += _leaves((*node.then, *node.otherwise), enough)
         else:
-            found += isinstance(node, Issue)
-        if found >= enough:
+            count += isinstance(node, Issue)
+        if count >= enough:
             break
-    return found
+    return count

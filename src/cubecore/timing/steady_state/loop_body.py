@@ -157,17 +157,17 @@ def _resetting(nodes: Sequence[Node], counters: Sequence[Var]) -> list[Assign]:
 
     Without them a counter moves one way only, so it stays between where it was and where it is.
     """
-    found = []
+    resets = []
     for var in counters:
-        own = [node for node in nodes if isinstance(node, Assign) and node.target == var]
-        steps = [increment(node) for node in own]
+        assignments = [node for node in nodes if isinstance(node, Assign) and node.target == var]
+        steps = [increment(node) for node in assignments]
         forward = 1 if any(step is not None and step > 0 for step in steps) else -1
-        found += [
+        resets += [
             node
-            for node, step in zip(own, steps, strict=True)
+            for node, step in zip(assignments, steps, strict=True)
             if step is None or step * forward < 0
         ]
-    return found
+    return resets
 
 
 def _expressions(nodes: Sequence[Node]) -> Iterator[Expr]:

@@ -106,12 +106,12 @@ class _Names:
 
     def bits(self, *expressions: Expr) -> int:
         """Return the counters that expressions depend on."""
-        found = 0
+        bits = 0
         for expr in expressions:
             for var in expr.variables():
                 if var in self.counters:
-                    found |= 1 << self.counters[var]
-        return found
+                    bits |= 1 << self.counters[var]
+        return bits
 
 
 # --- expressions
@@ -161,8 +161,8 @@ class _Unchanged:
             return False
         for modulus in self.moduli:
             ahead = 0
-            for place, factor in modulus.terms:
-                path = walked.paths[place]
+            for counter, factor in modulus.terms:
+                path = walked.paths[counter]
                 if path is not None:
                     ahead += factor * path.ahead
             if ahead % modulus.divisor or not modulus.rest.holds(walked):
@@ -173,8 +173,8 @@ class _Unchanged:
 def _modulus(names: _Names, expr: Expr, divisor: int) -> _Modulus:
     terms = {a: f for a, f in expr.terms if isinstance(a, Var) and a in names.counters}
     rest = tuple((a, f) for a, f in expr.terms if a not in terms)
-    found = tuple((names.counters[var], factor) for var, factor in terms.items())
-    return _Modulus(found, divisor, _Unchanged.of(names, Expr(0, rest)))
+    factors = tuple((names.counters[var], factor) for var, factor in terms.items())
+    return _Modulus(factors, divisor, _Unchanged.of(names, Expr(0, rest)))
 
 
 class _Value:
@@ -310,8 +310,8 @@ def _guard(node: Node, names: _Names) -> Iterator[_Guard]:
         sides = _written(node.then, names), _written(node.otherwise, names)
         same, value = _Unchanged.of(names, difference), _Value(names, difference)
         bits, test = same.bits | _all_bits(*sides), _Test.of(node.condition.comparison)
-        if (place := value.counter) is not None:
-            yield _CounterFork(bits, test, *sides, place, difference.const)
+        if (counter := value.counter) is not None:
+            yield _CounterFork(bits, test, *sides, counter, difference.const)
         else:
             yield _Fork(bits, test, *sides, same, value)
     elif isinstance(node, Loop):
@@ -328,11 +328,11 @@ def _guard(node: Node, names: _Names) -> Iterator[_Guard]:
 
 
 def _all_bits(*sides: Sequence[_Guard]) -> int:
-    found = 0
+    bits = 0
     for side in sides:
         for guard in side:
-            found |= guard.bits
-    return found
+            bits |= guard.bits
+    return bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,8 +367,8 @@ class _Count(_Guard):
         if self.step is None or path is None:
             return 0
         # What is only counted one way, and is where it was, was not counted at all.
-        way_on = path.change or walked.directions.setdefault(self.target, self.step)
-        return most if self.step * way_on > 0 else 0
+        direction = path.change or walked.directions.setdefault(self.target, self.step)
+        return most if self.step * direction > 0 else 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -386,11 +386,11 @@ class _Branching(_Guard):
 class _CounterFork(_Branching):
     """A branch on the counter at a place plus a constant."""
 
-    place: int
+    counter: int
     const: int
 
     def check(self, walked: _Paths, most: int) -> int:
-        path = walked.paths[self.place]
+        path = walked.paths[self.counter]
         if path is None:
             return self._both(walked, most)
         low, high, onward = path.low + self.const, path.high + self.const, path.onward

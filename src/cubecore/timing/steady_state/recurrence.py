@@ -100,7 +100,7 @@ class Recurrence:
         self._flags = [clock.flags[flag] for flag in body.flags]
         self._seen: dict[object, Visit] = {}
         self._numbers: dict[tuple[object, ...], int] = {}
-        self._known: dict[tuple[int, int], dict[int, Stretch]] = {}
+        self._stretches: dict[tuple[int, int], dict[int, Stretch]] = {}
         self._room = _MOST_STRETCHES
         self._last: Mark | None = None
         self._unsettled: tuple[Stretch, int] | None = None
@@ -111,7 +111,7 @@ class Recurrence:
         self._last = None
         if len(self._numbers) > _MOST_STATES:
             self._numbers.clear()
-            self._known.clear()
+            self._stretches.clear()
 
     def skip(self, trip: int, total: int, values: tuple[int, ...]) -> tuple[int, ...]:
         """Return how many of `total` trips, from `trip` on, need no walk, and then what changes.
@@ -180,8 +180,8 @@ class Recurrence:
     def _learn(self, start: Mark, state: int, visit: Visit, given: tuple[int, ...]) -> None:
         """Remember the stretch of the walk that ends here."""
         before, units = start.visit, start.units
-        known = self._known.setdefault(start.key, {})
-        if not self._room or before.trip in known:
+        stretches = self._stretches.setdefault(start.key, {})
+        if not self._room or before.trip in stretches:
             return
         clock = self._clock
         peak = clock.memory.peak_since(before.requests)
@@ -196,7 +196,7 @@ class Recurrence:
             queue = tuple(pipe.queue)
             pipes.append(PipeAt(free, done, pipe.gate, pipe.reason, pipe.drained, queue))
         self._room -= 1
-        known[before.trip] = Stretch(
+        stretches[before.trip] = Stretch(
             before,
             visit,
             state,
@@ -204,7 +204,7 @@ class Recurrence:
             peak if visit.requests != before.requests else None,
             tuple(pipes),
             tuple([tuple(flag) for flag in self._flags]),
-            {place: unit for place, unit in clock.units.items() if units.get(place) != unit},
+            {address: unit for address, unit in clock.units.items() if units.get(address) != unit},
             clock.unit_span,
             clock.level,
             clock.registers,
@@ -214,14 +214,16 @@ class Recurrence:
         """Return the known stretch that follows: one from the same trip, or the first from here."""
         if now.trip >= total:
             return None
-        known = self._known.get((state, self._clock.level), {})
-        likely = dict.fromkeys(trip for trip in (now.trip, next(iter(known), -1)) if trip in known)
-        found = (known[trip] for trip in likely)
-        return next((one for one in found if self._follows(one, now, total, given)), None)
+        stretches = self._stretches.get((state, self._clock.level), {})
+        likely = dict.fromkeys(
+            trip for trip in (now.trip, next(iter(stretches), -1)) if trip in stretches
+        )
+        candidates = (stretches[trip] for trip in likely)
+        return next((one for one in candidates if self._follows(one, now, total, given)), None)
 
-    def _follows(self, known: Stretch, now: Visit, total: int, given: tuple[int, ...]) -> bool:
+    def _follows(self, stretch: Stretch, now: Visit, total: int, given: tuple[int, ...]) -> bool:
         """True if a known stretch follows: device memory is no later, and it takes its way."""
-        before, after = known.before, known.after
+        before, after = stretch.before, stretch.after
         if now.trip + after.trip - before.trip > total:
             return False
         if not self._idles_alike(before, after, now):
@@ -231,29 +233,34 @@ class Recurrence:
             then, here = before.lag(slack), now.lag(slack)
             if here > then or (after.delays != before.delays and here != then):
                 return False
-        places = zip(_places(before), _places(after), _places(now), strict=True)
-        paths = [None if a == c else CounterPath.once(a, b, c) for a, b, c in places]
+        values = zip(
+            _index_and_counters(before),
+            _index_and_counters(after),
+            _index_and_counters(now),
+            strict=True,
+        )
+        paths = [None if a == c else CounterPath.once(a, b, c) for a, b, c in values]
         if self._body.was_reset(before.counters, after.counters, now.counters):
             return False
         return self._body.guards.periods(paths, given, 1) > 0
 
-    def _repeat(self, known: Stretch, now: Visit) -> tuple[int, tuple[int, ...]]:
+    def _repeat(self, stretch: Stretch, now: Visit) -> tuple[int, tuple[int, ...]]:
         """Leave the core as a known stretch left it, so much later; return trip and counters."""
-        clock, before, after = self._clock, known.before, known.after
+        clock, before, after = self._clock, stretch.before, stretch.after
         later = now.time - after.time - (now.served - after.served)
-        self._add(before, after, 1, None if known.peak is None else known.peak + later)
+        self._add(before, after, 1, None if stretch.peak is None else stretch.peak + later)
         clock.scalar = now.time + after.time - before.time
         shift = now.time - before.time
-        for pipe, then in zip(self._pipes, known.pipes, strict=True):
+        for pipe, then in zip(self._pipes, stretch.pipes, strict=True):
             if then.free is not None and then.done is not None:
                 pipe.free, pipe.done = then.free + shift, then.done + shift
-        self._unsettled = known, shift
-        for place, (pipe, began, ended) in known.units.items():
-            clock.units[place] = pipe, began + shift, ended + shift
-        clock.unit_span = max(clock.unit_span, known.unit_span)
-        clock.level = known.level
+        self._unsettled = stretch, shift
+        for address, (pipe, began, ended) in stretch.units.items():
+            clock.units[address] = pipe, began + shift, ended + shift
+        clock.unit_span = max(clock.unit_span, stretch.unit_span)
+        clock.level = stretch.level
         if self._body.registers:
-            clock.registers = known.registers
+            clock.registers = stretch.registers
         steps = zip(now.counters, before.counters, after.counters, strict=True)
         return now.trip + after.trip - before.trip, tuple(at + b - a for at, a, b in steps)
 
@@ -261,13 +268,13 @@ class Recurrence:
         """Fill queues and flags as the last of the stretches that were repeated left them."""
         if self._unsettled is None:
             return
-        known, shift = self._unsettled
+        stretch, shift = self._unsettled
         self._unsettled = None
-        for pipe, then in zip(self._pipes, known.pipes, strict=True):
+        for pipe, then in zip(self._pipes, stretch.pipes, strict=True):
             pipe.gate, pipe.reason, pipe.drained = then.gate + shift, then.reason, then.drained
             pipe.queue.clear()
             pipe.queue.extend([at + shift for at in then.queue])
-        for flag, times in zip(self._flags, known.flags, strict=True):
+        for flag, times in zip(self._flags, stretch.flags, strict=True):
             flag.clear()
             if times:
                 flag.extend([at + shift for at in times])
@@ -285,8 +292,8 @@ class Recurrence:
                 pipe.busy += times * busy
         stalls, earlier = clock.stalls, before.stalls
         for key, stalled in after.stalls.items():
-            if stalled != (known := earlier.get(key, 0)):
-                stalls[key] = stalls.get(key, 0) + times * (stalled - known)
+            if stalled != (earlier_cycles := earlier.get(key, 0)):
+                stalls[key] = stalls.get(key, 0) + times * (stalled - earlier_cycles)
         issued = times * (after.issued - before.issued)
         clock.issued += issued
         clock.skipped += issued
@@ -321,9 +328,9 @@ class Recurrence:
             state.append(tuple([at - now if at > now else 0 for at in flag]) if flag else ())
         state += [max(clock.pipes[i].free - now, 0) for i in self._body.beside]
         span = clock.unit_span
-        for place, (pipe, began, ended) in clock.units.items():
+        for address, (pipe, began, ended) in clock.units.items():
             if ended + span > now:
-                state.append((place, pipe.name, max(began - now, -span), ended - now, span))
+                state.append((address, pipe.name, max(began - now, -span), ended - now, span))
         if self._body.registers:
             state.append(clock.registers)
         return self._numbers.setdefault(tuple(state), len(self._numbers))
@@ -381,8 +388,8 @@ class Recurrence:
         most = (total - now.trip) // (now.trip - before.trip)
         if not most or self._body.was_reset(before.counters, now.counters, now.counters):
             return 0
-        places = zip(_places(before), _places(now), strict=True)
-        paths = [None if a == b else CounterPath.recurring(a, b) for a, b in places]
+        values = zip(_index_and_counters(before), _index_and_counters(now), strict=True)
+        paths = [None if a == b else CounterPath.recurring(a, b) for a, b in values]
         return self._body.guards.periods(paths, given, most)
 
     def _advance(self, before: Visit, now: Visit, periods: int) -> tuple[int, tuple[int, ...]]:
@@ -404,9 +411,9 @@ class Recurrence:
         for flag in self._flags:
             if flag:
                 _move(flag, time, shift)
-        for place, (pipe, began, ended) in clock.units.items():
+        for address, (pipe, began, ended) in clock.units.items():
             if ended + clock.unit_span > time:
-                clock.units[place] = (pipe, began + shift, ended + shift)
+                clock.units[address] = (pipe, began + shift, ended + shift)
         self._add(before, now, periods, clock.memory.peak_since(before.requests))
         clock.scalar += shift
         steps = zip(before.counters, now.counters, strict=True)
@@ -416,7 +423,7 @@ class Recurrence:
         )
 
 
-def _places(visit: Visit) -> tuple[int, ...]:
+def _index_and_counters(visit: Visit) -> tuple[int, ...]:
     """Return where the index and the counters are."""
     return visit.trip, *visit.counters
 

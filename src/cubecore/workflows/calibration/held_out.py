@@ -35,20 +35,20 @@ def with_values(chip: Chip, values: Mapping[str, float], *, launch_only: bool = 
 
     Whole numbers are rounded. An empty kernel takes the launch's time only (`launch_only`).
     """
-    made: Json = {}
+    values_by_field: Json = {}
     for name, value in values.items():
         field, _, key = name.partition(".")
-        old = made.get(field, getattr(chip, field))
+        old = values_by_field.get(field, getattr(chip, field))
         if launch_only and field != "launch_cycles":
             continue
         if key == WHOLE_TABLE:
             first = next(iter(old.values()))
-            made[field] = {k: v * value / first for k, v in old.items()}
+            values_by_field[field] = {k: v * value / first for k, v in old.items()}
         elif key:
-            made[field] = {**old, key: _as(old[key], value)}
+            values_by_field[field] = {**old, key: _as(old[key], value)}
         else:
-            made[field] = _as(old, value)
-    return replace(chip, **made)
+            values_by_field[field] = _as(old, value)
+    return replace(chip, **values_by_field)
 
 
 def _as(old: float, value: float) -> float:
@@ -66,8 +66,8 @@ class FitCase:
         self, values: Mapping[str, float]
     ) -> tuple[MeasuredPair | None, tuple[MeasuredPair, ...]]:
         """Return the whole and the pipes, measured beside predicted with `values`."""
-        found = beside(self.point, self.case, self.chip(values))
-        return found.wall, tuple(found.pipes.values())
+        comparison = beside(self.point, self.case, self.chip(values))
+        return comparison.wall, tuple(comparison.pipes.values())
 
     def chip(self, values: Mapping[str, float]) -> Chip:
         """Return the case's chip with `values`."""
@@ -87,8 +87,8 @@ def fit_cases() -> tuple[FitCase, ...]:
 
 def refitted() -> dict[str, dict[str, dict[str, float]]]:
     """Return the values of every fit: by architecture, then by the publication left out."""
-    found: dict[str, dict[str, dict[str, float]]] = json.loads(REFITTED.read_text("utf-8"))
-    return found
+    constants: dict[str, dict[str, dict[str, float]]] = json.loads(REFITTED.read_text("utf-8"))
+    return constants
 
 
 def held_out(validation: Validation) -> tuple[HeldOut, ...]:

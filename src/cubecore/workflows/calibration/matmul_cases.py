@@ -87,13 +87,13 @@ def _types(point: Point, notes: Notes) -> Json:
         raise Unmapped(f"types must be ones of the kernel, got {a} x {b} -> {c}")
     if (_TYPES[a] == "int8") != (_TYPES[b] == "int8"):
         raise Unmapped("weights are dequantised on vector cores")
-    made: Json = {"a": _TYPES[a], "c": _TYPES[c]}
-    if made["a"].startswith(_SCALED_TYPES):
-        made["scale_a"] = SCALE_TYPE
-    if made["a"] == "int8" and made["c"] != "int32":
+    types: Json = {"a": _TYPES[a], "c": _TYPES[c]}
+    if types["a"].startswith(_SCALED_TYPES):
+        types["scale_a"] = SCALE_TYPE
+    if types["a"] == "int8" and types["c"] != "int32":
         notes.add(_SCALED_BY_FIXPIPE)
-        made |= _AS_HALF
-    return made
+        types |= _AS_HALF
+    return types
 
 
 def _type(column: str, text: str, notes: Notes) -> str:

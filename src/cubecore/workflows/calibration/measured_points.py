@@ -90,8 +90,8 @@ class Point:
         """Busy times of pipes, averages over the cores that the kernel runs on."""
         on_vector = not any(name.startswith("aic_mac") for name in self.measured)
         names = _VECTOR_PIPES if on_vector and self.kind in _ON_VECTOR else _PIPES
-        found = {pipe: _first(self.measured, keys) for pipe, keys in names.items()}
-        return {pipe: us for pipe, us in found.items() if us}
+        times = {pipe: _first(self.measured, keys) for pipe, keys in names.items()}
+        return {pipe: us for pipe, us in times.items() if us}
 
 
 _ON_VECTOR = ("vector", "dma_read", "vector_ubench")
@@ -193,11 +193,11 @@ def _point(record: JsonMapping) -> Point:
         tiling=record.get("tiling") or {},
         measured={name: value for name, value in record["measured"].items() if value is not None},
         **{name: text(name) for name in STATED},
-        assumed=tuple(_told(one) for one in record.get("assumed") or ()),
+        assumed=tuple(_assumption_text(one) for one in record.get("assumed") or ()),
     )
 
 
-def _told(assumption: JsonMapping) -> str:
+def _assumption_text(assumption: JsonMapping) -> str:
     """Return an assumption as it is reported: ours alone, another's with who made it."""
     by = assumption["by"]
     return assumption["text"] if by == OURS else f"{assumption['text']} ({by})"

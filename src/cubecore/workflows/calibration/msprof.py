@@ -72,7 +72,7 @@ def read_profile(path: Path, chip: str) -> tuple[list[Point], list[Unreadable]]:
         raise refuse(
             "--points", "be a profiler's table of operators", f"{path} without {', '.join(missing)}"
         )
-    names = {what: _column(columns, known) for what, known in {**_NAMES, **_TIMES}.items()}
+    names = {what: _column(columns, accepted) for what, accepted in {**_NAMES, **_TIMES}.items()}
     points: list[Point] = []
     unreadable: list[Unreadable] = []
     try:
@@ -100,9 +100,9 @@ def _lines(path: Path) -> Iterator[str]:
     return iter(text.splitlines(keepends=True))
 
 
-def _column(columns: list[str], known: tuple[str, ...]) -> str | None:
+def _column(columns: list[str], accepted: tuple[str, ...]) -> str | None:
     stripped = {name.strip(): name for name in columns}
-    return next((stripped[name] for name in known if name in stripped), None)
+    return next((stripped[name] for name in accepted if name in stripped), None)
 
 
 def _cell(value: object) -> str:
@@ -180,10 +180,10 @@ def _product(cells: Mapping[str, str]) -> tuple[int, int, int, str]:
     """Return m, n, k and how A and B are stored, by the shapes of A, B and C."""
     inputs = _shapes("Input Shapes", cells["in shapes"])
     outputs = _shapes("Output Shapes", cells["out shapes"])
-    told = f"{cells['in shapes']} -> {cells['out shapes']}"
+    shapes = f"{cells['in shapes']} -> {cells['out shapes']}"
     need = "the shapes must be of one product of two matrices"
     if len(inputs) < 2 or len(inputs[0]) != 2 or len(outputs[0]) != 2:
-        raise _SkippedRow(f"{need}, got {told}")
+        raise _SkippedRow(f"{need}, got {shapes}")
     (m, n), a, b = outputs[0], inputs[0], inputs[1]
     for trans_a, k in ((False, a[1]), (True, a[0])):
         if a != ((k, m) if trans_a else (m, k)):
@@ -196,7 +196,7 @@ def _product(cells: Mapping[str, str]) -> tuple[int, int, int, str]:
         for trans_b in (False, True):
             if b == ((n, k) if trans_b else (k, n)):
                 return m, n, k, _stored(trans_a, trans_b)
-    raise _SkippedRow(f"{need}, got {told}")
+    raise _SkippedRow(f"{need}, got {shapes}")
 
 
 def _stored(trans_a: bool, trans_b: bool) -> str:

@@ -174,14 +174,14 @@ class Validation:
             if case.group == "known" and case.wall is not None:
                 key = (p.repository, case.chip, p.cores, p.m, p.n, p.k, p.types, p.trans)
                 series.setdefault(key, []).append((case, case.wall))
-        found = []
+        pairs = []
         for cases in series.values():
             for (one, first), (other, second) in combinations(cases, 2):
                 slower = second.measured_us / first.measured_us - 1
                 if abs(slower) > APART:
                     right = (second.predicted_us - first.predicted_us) * slower > 0
-                    found.append(Order(one, other, right))
-        return tuple(found)
+                    pairs.append(Order(one, other, right))
+        return tuple(pairs)
 
     def errors(self, key: Callable[[Validated], str]) -> dict[str, Errors]:
         """Return the errors of the timed cases by what `key` gives."""
@@ -193,8 +193,8 @@ class Validation:
     @cached_property
     def by_group(self) -> dict[str, Errors]:
         """Errors by group, in the order of `GROUPS`."""
-        found = self.errors(lambda case: case.group)
-        return {name: found[name] for name in GROUPS if name in found}
+        errors = self.errors(lambda case: case.group)
+        return {name: errors[name] for name in GROUPS if name in errors}
 
     @cached_property
     def by_chip(self) -> dict[str, Errors]:
@@ -209,14 +209,14 @@ class Validation:
     @cached_property
     def by_pipe(self) -> dict[str, Errors]:
         """Errors of the pipes' busy times, of products whose tiling is published."""
-        known = [case for case in self.timed if case.group == "known"]
-        return {name: Errors.of([case.pipes.get(name) for case in known]) for name in PIPES}
+        cases = [case for case in self.timed if case.group == "known"]
+        return {name: Errors.of([case.pipes.get(name) for case in cases]) for name in PIPES}
 
     @cached_property
     def summary(self) -> Json:
         """Counts, and errors by group, pipe, chip and kind, and publication."""
 
-        def told(errors: Mapping[str, Errors]) -> Json:
+        def as_json(errors: Mapping[str, Errors]) -> Json:
             return {name: some.to_json() for name, some in errors.items()}
 
         timed = len(self.timed)
@@ -225,10 +225,10 @@ class Validation:
             "timed": timed,
             "skipped": len(self.cases) - timed,
             "unreadable": len(self.unreadable),
-            "groups": told(self.by_group),
-            "pipes_of_known_tilings": told(self.by_pipe),
-            "chips": told(self.by_chip),
-            "sources": told(self.by_source),
+            "groups": as_json(self.by_group),
+            "pipes_of_known_tilings": as_json(self.by_pipe),
+            "chips": as_json(self.by_chip),
+            "sources": as_json(self.by_source),
             "order": {
                 "pairs": len(self.orders),
                 "right": sum(order.right for order in self.orders),

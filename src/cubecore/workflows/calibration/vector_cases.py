@@ -215,10 +215,10 @@ def bench_case(point: Point) -> CalibrationCase:
         raise Unmapped("register-vector code of architecture 3510 has no instructions here")
     if any(name.endswith("Stride") for name in point.tiling):
         raise Unmapped("the strides of the repeated block are not stated in full")
-    places = [int(str(point.tiling[name]), 0) for name in ("dst", "src0", "src1")]
+    addresses = [int(str(point.tiling[name]), 0) for name in ("dst", "src0", "src1")]
     notes.add("the counter ticks at 50 MHz")
     add = vector_instruction("vadd", element_type("float32"), 64)
-    issue = Issue(add, tuple(Expr(place) for place in places), _HERE)
+    issue = Issue(add, tuple(Expr(address) for address in addresses), _HERE)
     program = Program((Loop(Var("i", 0), Expr(1000), (issue,)),))
     launch = Launch((TensorSpec("x", 1),), (CoreProgram(0, program, {}),), KIND)
     return CalibrationCase(chip, lambda: launch, "bench", assumed=notes.done())

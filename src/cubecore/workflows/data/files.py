@@ -71,7 +71,7 @@ def _split(path: str) -> tuple[str, str]:
 
 def _require(
     dtype: "np.dtype[Any]",
-    found: tuple[int, ...],
+    shape_in_file: tuple[int, ...],
     kind: ElementType,
     shape: tuple[int, ...],
     where: str,
@@ -83,8 +83,8 @@ def _require(
     same_width = dtype.itemsize == kind.numpy.itemsize
     if native != kind.numpy and not (same_width and (opaque or native in (np.uint8, np.uint16))):
         raise refuse(where, f"hold {kind}", dtype.name)
-    if found != shape:
-        raise refuse(where, f"have shape {list(shape)}", list(found))
+    if shape_in_file != shape:
+        raise refuse(where, f"have shape {list(shape)}", list(shape_in_file))
 
 
 def _as_kind(values: Array, kind: ElementType) -> Array:
@@ -95,16 +95,16 @@ def _as_kind(values: Array, kind: ElementType) -> Array:
 def _read_npy(path: str, kind: ElementType, shape: tuple[int, ...], where: str) -> Array:
     try:
         with Path(path).open("rb") as file:
-            dtype, found, by_columns = _header(file, where)
-            _require(dtype, found, kind, shape, where)
+            dtype, shape_in_file, by_columns = _header(file, where)
+            _require(dtype, shape_in_file, kind, shape, where)
             values = np.empty(math.prod(shape) * dtype.itemsize, np.uint8)
             there = file.readinto(values.data)
     except (OSError, ValueError) as error:
         raise unreadable(where, error) from None
     if there < values.size:
         raise refuse(where, "be a whole .npy file", f"{there} of {values.size} B of the array")
-    made = values.view(dtype).reshape(shape, order="F" if by_columns else "C")
-    return _as_kind(made, kind)
+    array = values.view(dtype).reshape(shape, order="F" if by_columns else "C")
+    return _as_kind(array, kind)
 
 
 def _header(file: BinaryIO, where: str) -> tuple["np.dtype[Any]", tuple[int, ...], bool]:
@@ -184,7 +184,7 @@ def require_apart(outputs: Sequence[tuple[str, str]], inputs: Sequence[tuple[str
         One violation for each such output.
     """
     taken = [(subject, path, _identity(path, read=True)) for subject, path in inputs]
-    found = []
+    violations = []
     for subject, path in outputs:
         identity = _identity(path)
         other = next((t for t in taken if not identity.isdisjoint(t[2])), None)
@@ -192,9 +192,9 @@ def require_apart(outputs: Sequence[tuple[str, str]], inputs: Sequence[tuple[str
             taken.append((subject, path, identity))
             continue
         same = "" if path == other[1] else f", the same file as {other[1]}"
-        found.append(Violation(subject, f"name another file than {other[0]}", f"{path}{same}"))
-    if found:
-        raise RequestError(found)
+        violations.append(Violation(subject, f"name another file than {other[0]}", f"{path}{same}"))
+    if violations:
+        raise RequestError(violations)
 
 
 def _identity(path: str, *, read: bool = False) -> frozenset[object]:

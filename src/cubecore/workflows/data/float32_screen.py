@@ -57,10 +57,10 @@ class Screen:
         # B's magnitudes, summed by groups of K; what is over is left out.
         self._groups = np.abs(sums.float32_b[:whole]).reshape(-1, _GROUP, n).sum(axis=1)
 
-    def doubtful(self, rows: slice, found: Array) -> tuple[Array, Array] | None:
+    def doubtful(self, rows: slice, result: Array) -> tuple[Array, Array] | None:
         """Return rows and columns of elements to compare in float64; None: all of them."""
         with np.errstate(all="ignore"):
-            distance, relative, limit = self._compared(rows, found)
+            distance, relative, limit = self._compared(rows, result)
             passed = (distance <= limit) & (limit < np.inf)
         if np.count_nonzero(passed) < passed.size * (1 - _MOST_DOUBTFUL):
             return None
@@ -71,7 +71,7 @@ class Screen:
         at_row, at_column = np.nonzero(chosen)
         return at_row, at_column
 
-    def _compared(self, rows: slice, found: Array) -> tuple[Array, Array, Array]:
+    def _compared(self, rows: slice, result: Array) -> tuple[Array, Array, Array]:
         """Return how far results are from the float32 product, also relative, and may surely be."""
         a, problem = self._sums.a[rows].astype(np.float32), self._limits.problem
         product = self._product(a)
@@ -92,7 +92,7 @@ class Screen:
             powers &= _EXPONENT
             sizes *= np.float32(HALF_UNITS[problem.c_type.name][0])
             limit += sizes
-        distance = np.abs(product - found.astype(np.float32, copy=False))
+        distance = np.abs(product - result.astype(np.float32, copy=False))
         relative = np.divide(distance, np.abs(product, out=product), out=product)
         return distance, relative, limit
 

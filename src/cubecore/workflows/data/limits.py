@@ -59,10 +59,10 @@ class Judged:
     infinite: int
     nonfinite_differ: int
 
-    def replace(self, places: tuple[Array, ...], other: "Judged") -> None:
+    def replace(self, indices: tuple[Array, ...], other: "Judged") -> None:
         """Enter what a second look at some finite elements found, from the first of them on."""
-        places = tuple(place[: other.error.size] for place in places)
-        self.limit[places], self.share[places] = other.limit, other.share
+        indices = tuple(index[: other.error.size] for index in indices)
+        self.limit[indices], self.share[indices] = other.limit, other.share
 
     @classmethod
     def joined(cls, parts: "list[Judged]") -> "Judged":
@@ -111,7 +111,7 @@ class ErrorLimits:
         self,
         exact: Array,
         magnitude: Array,
-        found: Array,
+        result: Array,
         columns: Any,
         *,
         drift: Array | float = 0.0,
@@ -123,13 +123,13 @@ class ErrorLimits:
         allowed on top; with `sequential` as much as any sequential sum could drift.
         """
         with np.errstate(all="ignore"):
-            return self._judge(exact, magnitude, found, columns, drift, sequential)
+            return self._judge(exact, magnitude, result, columns, drift, sequential)
 
     def _judge(
         self,
         exact: Array,
         magnitude: Array,
-        found: Array,
+        result: Array,
         columns: Any,
         drift: Array | float,
         sequential: bool,
@@ -137,7 +137,7 @@ class ErrorLimits:
         scales = self.scales
         if scales is not None and scales.ndim:
             scales = scales[columns]
-        wide = numbers(found, self.problem.c_type).astype(np.float64)
+        wide = numbers(result, self.problem.c_type).astype(np.float64)
         if self.exact_sums:
             info = np.iinfo(np.int32)
             exact, limit = np.clip(exact, info.min, info.max), np.zeros_like(exact)
@@ -187,8 +187,8 @@ class ErrorLimits:
             (-np.inf, low | far & (exact < 0)),
             (np.nan, high & low),
         ):
-            made = self._written(np.full(exact.shape, value), limit, scales)[0]
-            passed |= where & ((wide == made) | (np.isnan(wide) & np.isnan(made)))
+            rounded = self._written(np.full(exact.shape, value), limit, scales)[0]
+            passed |= where & ((wide == rounded) | (np.isnan(wide) & np.isnan(rounded)))
         return passed
 
     def _written(self, exact: Array, limit: Array, scales: Array | None) -> tuple[Array, Array]:

@@ -112,17 +112,17 @@ def make_operands(problem: Problem, files: OperandFiles | None = None) -> Operan
             raise unable(option, f"{option} needs MX types, such as --a mxfp8")
     _require_memory(problem)
     rng = np.random.default_rng(problem.seed)
-    made = {}
+    arrays = {}
     for name, (shape, kind) in shapes.items():
         file = getattr(names, name)
-        made[name] = (
+        arrays[name] = (
             _random_stored(problem, name, kind, rng)
             if file is None
             else load_array(file, kind, shape, file_option(name))
         )
-    if "scale" in made:
-        _require_scales(made["scale"])
-    return Operands(**made)
+    if "scale" in arrays:
+        _require_scales(arrays["scale"])
+    return Operands(**arrays)
 
 
 def result_shape(problem: Problem) -> tuple[int, ...]:
@@ -145,7 +145,7 @@ def matrices(problem: Problem, operands: Operands) -> tuple[Array, Array]:
 
 def shared_scales(problem: Problem, operands: Operands) -> tuple[Array, Array]:
     """Return the scales of A as [batch, m, K/32] and those of B as [batch, n, K/32], float64."""
-    p, found = problem, []
+    p, scales = problem, []
     for stored, rows, by_pairs in (
         (operands.scale_a, p.m, p.trans_a),
         (operands.scale_b, p.n, not p.trans_b),
@@ -154,8 +154,8 @@ def shared_scales(problem: Problem, operands: Operands) -> tuple[Array, Array]:
         cut = stored.reshape(-1, p.scale_k // 2, rows, 2)
         if not by_pairs:
             cut = stored.reshape(-1, rows, p.scale_k // 2, 2).swapaxes(1, 2)
-        found.append(cut.swapaxes(1, 2).reshape(-1, rows, p.scale_k).astype(np.float64))
-    return found[0], found[1]
+        scales.append(cut.swapaxes(1, 2).reshape(-1, rows, p.scale_k).astype(np.float64))
+    return scales[0], scales[1]
 
 
 def _matrices(stored: Array, shape: tuple[int, int], *, nz: bool) -> Array:
@@ -181,9 +181,9 @@ def _require_scales(scales: Array) -> None:
     """Refuse what the hardware's scales cannot hold: infinity, NaN and subnormal numbers."""
     fits = np.isfinite(scales) & ((np.abs(scales) >= SMALLEST) | (scales == 0))
     if not fits.all():
-        place = int(np.flatnonzero(~fits)[0])
+        column = int(np.flatnonzero(~fits)[0])
         need = "hold 0 and ordinary numbers of float32"
-        raise refuse("the scales", need, f"{scales[place]} for column {place}")
+        raise refuse("the scales", need, f"{scales[column]} for column {column}")
 
 
 def require_operands(problem: Problem, operands: Operands) -> None:
@@ -194,21 +194,21 @@ def require_operands(problem: Problem, operands: Operands) -> None:
     RequestError
         One violation for each operand that is missing, superfluous, or of another shape or type.
     """
-    shapes, found = stored_shapes(problem), []
+    shapes, wrong = stored_shapes(problem), []
     for name in ("a", "b", "bias", "scale", "scale_a", "scale_b"):
         values = getattr(operands, name)
         if name not in shapes:
             if values is not None:
-                found.append(Violation(name, f"be None for a problem without {name}", "an array"))
+                wrong.append(Violation(name, f"be None for a problem without {name}", "an array"))
             continue
         shape, kind = shapes[name]
         want = f"be an array of {kind} with shape {list(shape)}"
         if values is None:
-            found.append(Violation(name, want, "None"))
+            wrong.append(Violation(name, want, "None"))
         elif values.shape != shape or values.dtype != kind.numpy:
-            found.append(Violation(name, want, f"{values.dtype.name} {list(values.shape)}"))
-    if found:
-        raise RequestError(found)
+            wrong.append(Violation(name, want, f"{values.dtype.name} {list(values.shape)}"))
+    if wrong:
+        raise RequestError(wrong)
 
 
 def _require_memory(problem: Problem) -> None:

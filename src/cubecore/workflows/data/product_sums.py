@@ -90,10 +90,10 @@ class Factors:
             if self.bias is not None:
                 row = self.bias[columns].astype(np.float32)
                 terms = np.concatenate([row[:, None], terms], axis=1)
-            found = np.abs(_added(terms) - exact)
+            along_k = np.abs(_added(terms) - exact)
             falling = np.argsort(-np.abs(terms), axis=1, kind="stable")
             terms = np.take_along_axis(terms, falling, axis=1)
-            drift: Array = np.maximum(found, np.abs(_added(terms) - exact))
+            drift: Array = np.maximum(along_k, np.abs(_added(terms) - exact))
             return drift
 
     def _terms(self, rows: Array, columns: Array) -> Array:

@@ -110,49 +110,49 @@ def _tasks(limits: ErrorLimits, sums: Factors, result: Array) -> Iterator[Callab
     screen = Screen(limits, sums) if is_worth_screening(limits.problem) else None
 
     def judge(rows: slice) -> Judged:
-        found = result[rows]
+        block = result[rows]
         if screen is None:
-            return _judge_rows(limits, sums, rows, found)
-        doubtful = screen.doubtful(rows, found)
+            return _judge_rows(limits, sums, rows, block)
+        doubtful = screen.doubtful(rows, block)
         if doubtful is None:
-            return _judge_rows(limits, sums, rows, found)
+            return _judge_rows(limits, sums, rows, block)
         at_row, at_column = doubtful
-        return _judge_elements(limits, sums, (at_row + rows.start, at_column), found[doubtful])
+        return _judge_elements(limits, sums, (at_row + rows.start, at_column), block[doubtful])
 
     for row in range(0, limits.problem.m, _ROWS_AT_ONCE):
         yield partial(judge, slice(row, row + _ROWS_AT_ONCE))
 
 
-def _judge_rows(limits: ErrorLimits, sums: Factors, rows: slice, found: Array) -> Judged:
+def _judge_rows(limits: ErrorLimits, sums: Factors, rows: slice, result: Array) -> Judged:
     exact, magnitude = sums.of_rows(rows)
-    judged = limits.judge(exact, magnitude, found, ...)
+    judged = limits.judge(exact, magnitude, result, ...)
     at_row, at_column = np.nonzero(judged.share > 1)
     if not at_row.size or limits.exact_sums:
         return judged
-    if (limits.judge(exact, magnitude, found, ..., sequential=True).share > 1).any():
+    if (limits.judge(exact, magnitude, result, ..., sequential=True).share > 1).any():
         return judged
-    places = at_row + rows.start, at_column
-    judged.replace((at_row, at_column), _drifting(limits, sums, places, found[at_row, at_column]))
+    indices = at_row + rows.start, at_column
+    judged.replace((at_row, at_column), _drifting(limits, sums, indices, result[at_row, at_column]))
     return judged
 
 
 def _judge_elements(
-    limits: ErrorLimits, sums: Factors, places: tuple[Array, Array], found: Array
+    limits: ErrorLimits, sums: Factors, indices: tuple[Array, Array], result: Array
 ) -> Judged:
-    exact, magnitude = sums.of_elements(*places)
-    judged = limits.judge(exact, magnitude, found, places[1])
+    exact, magnitude = sums.of_elements(*indices)
+    judged = limits.judge(exact, magnitude, result, indices[1])
     beyond = np.flatnonzero(judged.share > 1)
     if not beyond.size:
         return judged
-    if (limits.judge(exact, magnitude, found, places[1], sequential=True).share > 1).any():
+    if (limits.judge(exact, magnitude, result, indices[1], sequential=True).share > 1).any():
         return judged
-    chosen = places[0][beyond], places[1][beyond]
-    judged.replace((beyond,), _drifting(limits, sums, chosen, found[beyond]))
+    chosen = indices[0][beyond], indices[1][beyond]
+    judged.replace((beyond,), _drifting(limits, sums, chosen, result[beyond]))
     return judged
 
 
 def _drifting(
-    limits: ErrorLimits, sums: Factors, places: tuple[Array, Array], found: Array
+    limits: ErrorLimits, sums: Factors, indices: tuple[Array, Array], result: Array
 ) -> Judged:
     """Judge elements with the drift of a sequential float32 sum allowed, until one does not pass.
 
@@ -160,12 +160,12 @@ def _drifting(
     """
     count = max(_CHAIN_ELEMENTS // limits.problem.k, 1)
     parts = []
-    for first in range(0, found.size, count):
-        rows, columns = (place[first : first + count] for place in places)
+    for first in range(0, result.size, count):
+        rows, columns = (index[first : first + count] for index in indices)
         here = slice(first, first + count)
         exact, magnitude = sums.of_elements(rows, columns)
         drift = sums.drift(rows, columns, exact)
-        parts.append(limits.judge(exact, magnitude, found[here], columns, drift=drift))
+        parts.append(limits.judge(exact, magnitude, result[here], columns, drift=drift))
         if (parts[-1].share > 1).any():
             break
     return Judged.joined(parts)

@@ -56,7 +56,7 @@ class Dump:
         if len(shapes) != 1 or len(layouts) > 1 or len(kinds) > 1:
             raise refuse("a dump", "be WHERE [TYPE] SHAPE [LAYOUT], such as x 4x16 NZ", repr(text))
         shape = tuple(int(extent) for extent in shapes[0].split("x"))
-        kind, layout = (next(iter(found), None) for found in (kinds, layouts))
+        kind, layout = (next(iter(matches), None) for matches in (kinds, layouts))
         return cls(where, kind, shape, layout)
 
 
@@ -155,14 +155,16 @@ class Dialogue:
             raise KeyboardInterrupt
         if word == "help":
             return HELP
-        known = ("step", "continue", "break", "watch", "clear", "dump", "print", "where", "quit")
-        raise refuse("a command", f"be {', '.join(known)} or help", word, did_you_mean(word, known))
+        commands = ("step", "continue", "break", "watch", "clear", "dump", "print", "where", "quit")
+        raise refuse(
+            "a command", f"be {', '.join(commands)} or help", word, did_you_mean(word, commands)
+        )
 
     def _shown(self, stop: Stop, dump: Dump) -> str:
-        found: MatrixView = look(
+        view: MatrixView = look(
             stop, self.debugger, dump.where, dump.shape, dump.layout, dump.dtype
         )
-        return "\n".join(f"  {line}" for line in f"{dump.where}: {found}".splitlines()) + "\n"
+        return "\n".join(f"  {line}" for line in f"{dump.where}: {view}".splitlines()) + "\n"
 
 
 def _count(text: str) -> int:

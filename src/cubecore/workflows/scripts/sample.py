@@ -62,10 +62,10 @@ def steps_of(readme: str) -> tuple[tuple[str, ...], ...]:
     for match in _BLOCK.finditer(readme.replace("\r\n", "\n")):
         if match["language"].strip() not in _SHELLS:
             continue
-        found = tuple(_commands(match["text"]))
-        names = {command[0] for command in found}
+        commands = tuple(_commands(match["text"]))
+        names = {command[0] for command in commands}
         if "cmake" in names and any(name.startswith("./") for name in names):
-            return found
+            return commands
     return ()
 
 
@@ -84,11 +84,11 @@ def _commands(block: str) -> Iterator[tuple[str, ...]]:
                 words = tuple(shlex.split(part))
             except ValueError:
                 continue
-            if words and _known(words):
+            if words and _is_sample_step(words):
                 yield words
 
 
-def _known(words: tuple[str, ...]) -> bool:
+def _is_sample_step(words: tuple[str, ...]) -> bool:
     if words[0] in {"cmake", "make"} or words[0].startswith("./"):
         return True
     return words[0] in {"python", "python3"} and len(words) > 1 and "scripts/" in words[1]
@@ -104,27 +104,27 @@ def run_sample(
     RequestError
         If the folder has no CMakeLists.txt.
     """
-    place, begin = Path(folder).resolve(), perf_counter()
-    if not (place / "CMakeLists.txt").is_file():
+    root, begin = Path(folder).resolve(), perf_counter()
+    if not (root / "CMakeLists.txt").is_file():
         raise unable(folder, f"{folder} has no CMakeLists.txt")
-    build = place / "build"
+    build = root / "build"
     build.mkdir(exist_ok=True)
-    read = (path for path in (place / "README.md", place / "README_en.md") if path.is_file())
+    read = (path for path in (root / "README.md", root / "README_en.md") if path.is_file())
     texts = (path.read_bytes().decode("utf-8", "replace") for path in read)
     steps = next((block for text in texts if (block := steps_of(text))), _COMMON)
     total = 0
     for step in steps:
         name = Path(step[1] if step[0].startswith("python") else step[0]).name
-        script = place / "build" / step[1] if step[0].startswith("python") else None
+        script = root / "build" / step[1] if step[0].startswith("python") else None
         if script is not None and not script.is_file():
             continue
         code, said = _step(step, build, timeout_s)
         if show is not None:
             show(f"{shlex.join(step)}\n{said}")
-        found = _findings(said) if step[0].startswith("./") else 0
-        total += found
+        findings = _findings(said) if step[0].startswith("./") else 0
+        total += findings
         wrong = _WRONG.search(said) if step[0] not in {"cmake", "make"} else None
-        if (code and not found) or wrong is not None:
+        if (code and not findings) or wrong is not None:
             end = _end(step, said, wrong, code)
             return SampleRun(folder, perf_counter() - begin, name, end, total)
     return SampleRun(folder, perf_counter() - begin, findings=total)

@@ -261,19 +261,19 @@ def _launched(run: TikRun) -> Launch:
     """Return what a TIK kernel launched: its tree, or what it issued where that reads memory."""
     if not run.traces:
         return run.launch
-    placed = [RecordedTensor(spec, run.bases[spec.name]) for spec in run.launch.tensors]
+    tensors = [RecordedTensor(spec, run.bases[spec.name]) for spec in run.launch.tensors]
     recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
-    return recorded_launch(run.kernel, placed, recordings)
+    return recorded_launch(run.kernel, tensors, recordings)
 
 
 def _recorded(run: KernelRun) -> Launch:
-    tensors = {tensor.name: tensor for _, tensor in run.tensors}  # an array given twice is one
-    placed = [
+    buffers = {tensor.name: tensor for _, tensor in run.tensors}  # an array given twice is one
+    tensors = [
         RecordedTensor(TensorSpec(name, tensor.buffer.size_bytes), tensor.address)
-        for name, tensor in tensors.items()
+        for name, tensor in buffers.items()
     ]
     recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
-    return recorded_launch(run.kernel, placed, recordings)
+    return recorded_launch(run.kernel, tensors, recordings)
 
 
 _Work = Callable[[JsonMapping, Callable[[], None]], str | None]

@@ -15,21 +15,21 @@ _RATES = {
 """Costs that a configured rate of the chip's own gives."""
 
 
-def rough_chip(own: Chip) -> tuple[Chip, str]:
+def rough_chip(unpriced: Chip) -> tuple[Chip, str]:
     """Return a chip with costs for one that has none, and a sentence that says so.
 
     Its sizes, clock, cores and configured rates are its own, unknown ones apart; every other cost
     is that of `STAND_IN`. What only the earlier cores have, but for their moves between L0C, L1 and
     UB, costs nothing.
     """
-    known = {f.name: getattr(own, f.name) for f in fields(own) if f.name != "arch"}
-    known = {name: value for name, value in known.items() if value is not None}
-    rates = {cost: known[rate] for cost, rate in _RATES.items() if rate in known}
-    clock, cores, width = own.frequency_hz, own.aic_count, own.ddr_bytes_per_cycle
+    stated = {f.name: getattr(unpriced, f.name) for f in fields(unpriced) if f.name != "arch"}
+    stated = {name: value for name, value in stated.items() if value is not None}
+    rates = {cost: stated[rate] for cost, rate in _RATES.items() if rate in stated}
+    clock, cores, width = unpriced.frequency_hz, unpriced.aic_count, unpriced.ddr_bytes_per_cycle
     if clock and cores and width:
         rates["hbm_bytes_per_second"] = width * cores * clock
     said = (
-        f"rough: no costs of {own.name} are published; its own clock, cores and configured rates "
-        f"were taken, and {STAND_IN}'s costs of instructions"
+        f"rough: no costs of {unpriced.name} are published; its own clock, cores and configured "
+        f"rates were taken, and {STAND_IN}'s costs of instructions"
     )
-    return replace(chip(STAND_IN), **(known | rates)), said
+    return replace(chip(STAND_IN), **(stated | rates)), said

@@ -44,15 +44,15 @@ class MaskState:
 @lru_cache(maxsize=64)
 def _active(mask: MaskState, repeats: int, lanes: int) -> NDArray[np.bool_] | None:
     if mask.counts:
-        found = (np.arange(repeats * lanes) < mask.count).reshape(repeats, lanes)
+        active = (np.arange(repeats * lanes) < mask.count).reshape(repeats, lanes)
     else:
         words = np.array([mask.low, mask.high], dtype="<u8").view(np.uint8)
         bits = np.unpackbits(words, bitorder="little")[:lanes].astype(bool)
-        found = np.broadcast_to(bits, (repeats, lanes))
-    if found.all():
+        active = np.broadcast_to(bits, (repeats, lanes))
+    if active.all():
         return None
-    found.setflags(write=False)
-    return found
+    active.setflags(write=False)
+    return active
 
 
 def lanes_of(registers: Registers) -> MaskState:

@@ -83,8 +83,8 @@ class Repeated(Instruction):
             blocks = self.width * self.element(operand).bits // (8 * DATA_BLOCK_BYTES)
             strides[f"{operand.name}_block_stride"] = 1
             strides[f"{operand.name}_repeat_stride"] = self.dense.get(operand.name, blocks)
-        own = {field.name for field in fields(self)}
-        return replace(self, **{name: value for name, value in strides.items() if name in own})
+        names = {field.name for field in fields(self)}
+        return replace(self, **{name: value for name, value in strides.items() if name in names})
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """A normal mask has an active lane among those that the type uses (C API general notes).

@@ -53,10 +53,10 @@ def lanes_of_masks(masks: Sequence[int]) -> NDArray[np.bool_]:
 def _relation(function: Callable[[Array, Array], Any], x: Array, y: Array) -> Array:
     """Return the relation of two arrays; of NaN every one is false, `not equal` too."""
     with np.errstate(all="ignore"):
-        found = np.asarray(function(x, y))
+        holds = np.asarray(function(x, y))
         if function is np.not_equal and x.dtype.kind == "f":  # the only one that NaN makes true
-            return found & ~(np.isnan(x) | np.isnan(y))
-        return found
+            return holds & ~(np.isnan(x) | np.isnan(y))
+        return holds
 
 
 @parameters
@@ -88,16 +88,16 @@ class CompareToRegister(BinaryStrides):
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Replace the bits of active lanes."""
         x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
-        found, lanes = self._found(x, y)
-        new = int.from_bytes(_packed(found).tobytes(), "little")
+        results, lanes = self._results(x, y)
+        new = int.from_bytes(_packed(results).tobytes(), "little")
         return registers.leaving("cmp_mask", registers.cmp_mask & ~lanes | new)
 
-    def _found(self, x: Array, y: Array) -> tuple[Array, int]:
+    def _results(self, x: Array, y: Array) -> tuple[Array, int]:
         """Return which active lanes relate so, and the bits of all active lanes."""
-        found, on = _relation(type(self).function, x, y), self.active("src0")
+        results, on = _relation(type(self).function, x, y), self.active("src0")
         if on is None or on.all():
-            return found, (1 << self.width) - 1
-        return found & on, int.from_bytes(_packed(on).tobytes(), "little")
+            return results, (1 << self.width) - 1
+        return results & on, int.from_bytes(_packed(on).tobytes(), "little")
 
     stacks_left = True
 
@@ -106,8 +106,8 @@ class CompareToRegister(BinaryStrides):
     ) -> tuple[Mapping[str, Array], Sequence[int]]:
         """Replace the bits of active lanes of each core's CMPMASK."""
         x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
-        found, lanes = self._found(x, y)
-        rows = _packed(found)
+        results, lanes = self._results(x, y)
+        rows = _packed(results)
         return {}, [
             held & ~lanes | int.from_bytes(row.tobytes(), "little")
             for held, row in zip(left, rows, strict=True)

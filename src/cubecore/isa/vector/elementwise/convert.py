@@ -90,8 +90,8 @@ def convert(
     exact = values.astype(np.int64)
     if target.kind == "float":
         held = exact if source.bits > _EXACT_IN_FLOAT64 else exact.astype(np.float64)
-        made = to_float(held, target, rounding, finite=False)
-        return np.minimum(made, _LARGEST_OF_INT32) if source.name == "int32" else made
+        converted = to_float(held, target, rounding, finite=False)
+        return np.minimum(converted, _LARGEST_OF_INT32) if source.name == "int32" else converted
     return (wrap if registers.cast_wraps else saturate)(exact, target)
 
 

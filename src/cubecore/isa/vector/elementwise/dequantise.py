@@ -224,11 +224,11 @@ class DequantiseBytesByLane(DequantiseBytes):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The words say the sign that dst's type has."""
-        found = UnaryStrides.preconditions(self, chip)
+        violations = UnaryStrides.preconditions(self, chip)
         if self.signs is False:
             needs = f"state the sign of {self.dst_type}"
-            found.append(Violation(f"{self.name}: the scales", needs, "another"))
-        return found
+            violations.append(Violation(f"{self.name}: the scales", needs, "another"))
+        return violations
 
 
 _ONCE = ("the product, and the sum with the offset, are rounded once: inferred",)

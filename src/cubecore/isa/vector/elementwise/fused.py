@@ -162,11 +162,11 @@ class WithRelu(BinaryStrides):
             total = relu(settle(exact, self.src_type, registers))
             if self.dst_type is self.src_type:
                 return {"dst": total}
-            known = np.where(np.isnan(total), np.zeros((), total.dtype), total)
+            numbers = np.where(np.isnan(total), np.zeros((), total.dtype), total)
             if self.dst_type.kind == "int":
-                return {"dst": to_integer(known, self.dst_type, "rint", wraps=False)}
+                return {"dst": to_integer(numbers, self.dst_type, "rint", wraps=False)}
             finite = not registers.float_ieee
-            return {"dst": round_float(known, self.dst_type, finite=finite)}
+            return {"dst": round_float(numbers, self.dst_type, finite=finite)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The types combine."""

@@ -27,10 +27,10 @@ def _lanes(bits: bytes, repeats: int, width: int) -> NDArray[np.bool_]:
     """Return bits as booleans, shape [repeats, width]; one repeat's bits serve every repeat."""
     if not repeats:
         return np.zeros((0, width), np.bool_)
-    found = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little").astype(np.bool_)
-    if found.size < repeats * width:
-        return np.broadcast_to(found[:width], (repeats, width))
-    return found[: repeats * width].reshape(repeats, width)
+    lanes = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little").astype(np.bool_)
+    if lanes.size < repeats * width:
+        return np.broadcast_to(lanes[:width], (repeats, width))
+    return lanes[: repeats * width].reshape(repeats, width)
 
 
 @parameters
@@ -55,8 +55,8 @@ class Selects(Repeated):
         on, chosen = super().active(operand), self.chooses()
         if chosen is None or operand == "dst":
             return on
-        own = chosen if operand == "src0" else ~chosen
-        return own if on is None else on & own
+        of_operand = chosen if operand == "src0" else ~chosen
+        return of_operand if on is None else on & of_operand
 
 
 @parameters

@@ -139,23 +139,23 @@ class Aligned(Instruction):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Whole elements; padding of at most 32 bytes; no more than UB holds."""
-        found = []
+        violations = []
         size = self.dtype.size_bytes
         if self.len_burst % size:
             whole = f"be a multiple of {self.dtype}'s {size} B"
-            found.append(Violation(f"{self.name}.len_burst", whole, str(self.len_burst)))
+            violations.append(Violation(f"{self.name}.len_burst", whole, str(self.len_burst)))
         for side in ("left", "right"):
             padding = getattr(self, f"{side}_padding_num") * size
             if padding > DATA_BLOCK_BYTES:
                 most = f"fill at most {DATA_BLOCK_BYTES} B"
                 subject = f"{self.name}.{side}_padding_num"
-                found.append(Violation(subject, most, f"{padding} B"))
+                violations.append(Violation(subject, most, f"{padding} B"))
         last = int(align_up(self._padded_bytes, DATA_BLOCK_BYTES))
         span = (self.n_burst - 1) * self._pitch_bytes + last
         if self.len_burst and span > chip.ub_bytes:
             most = f"take at most {chip.ub_bytes} B of UB"
-            found.append(Violation(f"{self.name}: the runs", most, f"{span} B"))
-        return found
+            violations.append(Violation(f"{self.name}: the runs", most, f"{span} B"))
+        return violations
 
 
 @instruction(
@@ -192,13 +192,13 @@ class CopyGmToUbufAlign(Aligned):
         count = self.offsets_dst().shape[1]
         if not self.size_bytes:
             return np.zeros((0, count), np.intp)
-        place = np.arange(count, dtype=np.intp) - self._front // unit
-        inside = (place >= 0) & (place < taken.shape[1])
-        found = taken[:, np.clip(place, 0, taken.shape[1] - 1)]
+        element = np.arange(count, dtype=np.intp) - self._front // unit
+        inside = (element >= 0) & (element < taken.shape[1])
+        offsets = taken[:, np.clip(element, 0, taken.shape[1] - 1)]
         pattern = np.arange(count, dtype=np.intp) % (self.dtype.size_bytes // unit)
         pads = self.left_padding_num or self.right_padding_num
         filled = -1 - pattern if pads else taken[:, pattern]
-        return np.where(inside, found, filled)
+        return np.where(inside, offsets, filled)
 
     def fill(self, registers: Registers) -> bytes | None:
         """Give the padding's element."""

@@ -46,8 +46,8 @@ def _misaligned(name: str, offsets: Offsets, unit: int) -> list[Violation]:
     wrong = np.argwhere(offsets % unit != 0)
     if not wrong.size:
         return []
-    place = tuple(int(i) for i in wrong[0])
-    got = f"{offsets[place]} at {list(place)}"
+    index = tuple(int(i) for i in wrong[0])
+    got = f"{offsets[index]} at {list(index)}"
     return [Violation(f"{name}: the offsets", f"be multiples of {unit} B", got)]
 
 
@@ -92,10 +92,10 @@ class Gather(Repeated):
     def picked(self, values: Array) -> Offsets | None:
         """As `offsets_src`, of several cores."""
         on, size = self.active("dst"), self.dtype.size_bytes
-        found = values.astype(np.intp)
+        offsets = values.astype(np.intp)
         if on is not None:
-            found = np.where(on, found, 0)
-        return None if (found % size).any() else found // size
+            offsets = np.where(on, offsets, 0)
+        return None if (offsets % size).any() else offsets // size
 
     def offsets_dst(self) -> Offsets:
         """Shape [repeats, lanes]."""
@@ -172,10 +172,10 @@ class Vgatherb(Instruction):
 
     def picked(self, values: Array) -> Offsets | None:
         """As `offsets_src`, of several cores."""
-        found = values.astype(np.intp)
-        if (found % DATA_BLOCK_BYTES).any():
+        offsets = values.astype(np.intp)
+        if (offsets % DATA_BLOCK_BYTES).any():
             return None
-        return self._elements(found // self.dtype.size_bytes)
+        return self._elements(offsets // self.dtype.size_bytes)
 
     def _elements(self, blocks: Offsets) -> Offsets:
         """Return every element's offset, from the blocks' in elements."""

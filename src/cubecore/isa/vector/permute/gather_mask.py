@@ -84,8 +84,8 @@ class GatherMask(Instruction):
             return np.zeros((self.repeat, self.width), np.bool_)
         size = ceil_div(self.width, self.dtype.bits) * self.dtype.size_bytes
         raw = np.frombuffer(self.bits, np.uint8).reshape(self.repeat, size)
-        found = np.unpackbits(raw, axis=1, bitorder="little")[:, : self.width]
-        return found.astype(np.bool_)
+        bits = np.unpackbits(raw, axis=1, bitorder="little")[:, : self.width]
+        return bits.astype(np.bool_)
 
     def offsets_src0(self) -> Offsets:
         """Shape [kept elements]."""

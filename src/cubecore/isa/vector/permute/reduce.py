@@ -113,16 +113,16 @@ class Reduction(Repeated):
             best = (np.maximum if self.takes_largest else np.minimum).reduce(x, axis=-1)
             plain = np.isfinite(best) & (best != 0)
             if 0 not in plain.tobytes():  # no zeros of two signs, no lane is off
-                place = x.argmax(axis=-1) if self.takes_largest else x.argmin(axis=-1)
-                return settle(best, self.dtype, registers), place
+                lane = x.argmax(axis=-1) if self.takes_largest else x.argmin(axis=-1)
+                return settle(best, self.dtype, registers), lane
             best = np.where(np.isnan(best), np.array(np.nan, x.dtype), best)  # NumPy leaves any NaN
             level = best[..., None]
             same = on & ((x == level) | (np.isnan(x) & np.isnan(level)))
-            place = same.argmax(axis=-1)
+            lane = same.argmax(axis=-1)
             signs = np.where(same & (np.signbit(x) != self.takes_largest), 1, 0).any(axis=-1)
             zero = np.where(signs == self.takes_largest, 0.0, -0.0).astype(x.dtype)
             best = np.where(best == 0, zero, best)
-            return settle(best, self.dtype, registers), place
+            return settle(best, self.dtype, registers), lane
 
     takes_largest: ClassVar[bool] = True
 
@@ -210,11 +210,11 @@ class RepeatExtreme(Reduction):
         """Find each repeat's extreme."""
         return {"dst": self._written(*self.extremes(inputs["src"], self.width, registers))}
 
-    def _written(self, value: Array, place: Array) -> Array:
+    def _written(self, value: Array, lane: Array) -> Array:
         """Return what dst takes of extremes and their places."""
         if self.order == "only_index":
-            return place.astype(np.uint32)
-        index = place.astype(f"u{self.dtype.size_bytes}").view(self.dtype.numpy)
+            return lane.astype(np.uint32)
+        index = lane.astype(f"u{self.dtype.size_bytes}").view(self.dtype.numpy)
         parts = {"value_index": (value, index), "index_value": (index, value)}
         return np.concatenate(parts.get(self.order, (value,)), axis=-1)
 
@@ -226,10 +226,10 @@ class RepeatExtreme(Reduction):
         self, inputs: Mapping[str, Array], registers: Registers
     ) -> tuple[Mapping[str, Array], Registers]:
         """Find the extremes once for both."""
-        found = self.extremes(inputs["src"], self.width, registers)
-        return {"dst": self._written(*found)}, self._kept(*found, registers)
+        values_and_lanes = self.extremes(inputs["src"], self.width, registers)
+        return {"dst": self._written(*values_and_lanes)}, self._kept(*values_and_lanes, registers)
 
-    def _kept(self, values: Array, places: Array, registers: Registers) -> Registers:
+    def _kept(self, values: Array, lanes: Array, registers: Registers) -> Registers:
         if not self.repeats:
             return registers
         repeat = 0
@@ -238,7 +238,7 @@ class RepeatExtreme(Reduction):
                 x = wide(values.reshape(-1), self.dtype)
             repeat = int(x.argmax() if self.takes_largest else x.argmin())
         bits = values.view(f"u{self.dtype.size_bytes}").item(repeat)
-        return registers.leaving("extreme", (bits, repeat * self.width + places.item(repeat)))
+        return registers.leaving("extreme", (bits, repeat * self.width + lanes.item(repeat)))
 
 
 _BLOCKS = 8

@@ -119,8 +119,8 @@ class Vrpsort16(Instruction):
         plain = np.arange(self.repeat * _GROUP * _ELEMENTS, dtype=np.intp).reshape(shape)
         if operand == "dst" or self.order is None:
             return plain
-        places = np.frombuffer(self.order, np.uint8).reshape(self.repeat, _GROUP)
-        return np.take_along_axis(plain, places[:, :, None].astype(np.intp), axis=1)
+        order = np.frombuffer(self.order, np.uint8).reshape(self.repeat, _GROUP)
+        return np.take_along_axis(plain, order[:, :, None].astype(np.intp), axis=1)
 
     def located(self, values: Mapping[str, Array]) -> Self:
         """Sort the scores."""

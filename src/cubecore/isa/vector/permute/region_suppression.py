@@ -87,8 +87,8 @@ class Vrpac(_Areas):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Width times height."""
         boxes = inputs["src"].astype(np.float32)
-        found = _area(boxes[:, :2], boxes[:, 2:], self._offset(registers))
-        return self._stored(found, registers)
+        areas = _area(boxes[:, :2], boxes[:, 2:], self._offset(registers))
+        return self._stored(areas, registers)
 
 
 @parameters
@@ -131,8 +131,8 @@ class Viou(_Pairs):
         other = inputs["src1"].astype(np.float32)
         low = np.maximum(one[..., :2], other[..., :2])
         high = np.minimum(one[..., 2:], other[..., 2:])
-        found = _area(low, high, self._offset(registers)).reshape(-1, _GROUP)
-        return self._stored(found, registers)
+        areas = _area(low, high, self._offset(registers)).reshape(-1, _GROUP)
+        return self._stored(areas, registers)
 
 
 @instruction(
@@ -211,8 +211,8 @@ class RpnCor(_Judging):
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Or the rows of those that are kept."""
         rows = inputs["matrix"][inputs["vector"] == 0]
-        found = int(np.bitwise_or.reduce(rows.astype(np.uint16), axis=None, initial=0))
-        return replace(registers, suppressed=registers.suppressed | found)
+        suppressed = int(np.bitwise_or.reduce(rows.astype(np.uint16), axis=None, initial=0))
+        return replace(registers, suppressed=registers.suppressed | suppressed)
 
 
 @instruction(

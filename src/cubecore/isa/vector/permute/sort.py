@@ -176,12 +176,12 @@ class Vmrgsort4(Instruction):
 
     def located(self, values: Mapping[str, Array]) -> Self:
         """Merge, so that it is known how many records there will be."""
-        places = self._places(values)
+        orders = self._orders(values)
         owner = np.repeat(np.arange(self.queues, dtype=np.uint8), self.lengths)
-        merged = [self._until_one_ends(owner[own]).tobytes() for own in places]
+        merged = [self._until_one_ends(owner[order]).tobytes() for order in orders]
         return replace(self, order=b"".join(merged))
 
-    def _places(self, values: Mapping[str, Array]) -> Array:
+    def _orders(self, values: Mapping[str, Array]) -> Array:
         """Return where each record comes from among those of all queues, along the last axis."""
         scores = [_scores(values[f"src{i}"], self.dtype) for i in range(self.queues)]
         return take_heads(scores)
@@ -196,9 +196,9 @@ class Vmrgsort4(Instruction):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Give the records in the merged order."""
-        places = self._places(inputs)
+        orders = self._orders(inputs)
         records = np.concatenate([inputs[f"src{i}"] for i in range(self.queues)], axis=-1)
-        merged = np.take_along_axis(records, places, axis=-1)
+        merged = np.take_along_axis(records, orders, axis=-1)
         return {"dst": merged[..., : self.offsets("dst").shape[-1]]}
 
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
@@ -224,11 +224,11 @@ class Vmrgsort4(Instruction):
         needs = "be 1 but for four queues of one length without suspension"
         return [Violation(f"{self.name}.repeat", needs, str(self.repeat))]
 
-    def address_violations(self, places: Mapping[str, int]) -> list[Violation]:
+    def address_violations(self, addresses: Mapping[str, int]) -> list[Violation]:
         """For more than one repeat the queues lie one behind another."""
         step = self.element_length_0 * RECORD_BYTES
-        wanted = [places["src0"] + i * step for i in range(self.queues)]
-        got = [places[f"src{i}"] for i in range(self.queues)]
+        wanted = [addresses["src0"] + i * step for i in range(self.queues)]
+        got = [addresses[f"src{i}"] for i in range(self.queues)]
         if self.repeat <= 1 or got == wanted:
             return []
         return [Violation(f"{self.name}: the queues", f"lie at {wanted}", str(got))]
@@ -264,8 +264,8 @@ def take_heads(queues: Sequence[Array]) -> Array:
     keys, behind = [], []
     for scores in queues:
         nan = np.isnan(scores)
-        known = np.where(nan, -np.inf, scores).astype(np.float64)
-        keys.append(-np.minimum.accumulate(known, axis=-1))
+        ordered = np.where(nan, -np.inf, scores).astype(np.float64)
+        keys.append(-np.minimum.accumulate(ordered, axis=-1))
         behind.append(np.logical_or.accumulate(nan, axis=-1))
     return np.lexsort((np.concatenate(keys, axis=-1), np.concatenate(behind, axis=-1)), axis=-1)
 
