@@ -7,7 +7,7 @@ import pytest
 
 import cubecore
 from frontends.cpp.cpp_kernels import cli, kernels, needs_compiler
-from frontends.cpp.test_cpp_launch import ADD, N
+from frontends.cpp.test_cpp_launch import ADD, SHARE, N
 
 pytestmark = needs_compiler
 FRAME = """
@@ -52,6 +52,9 @@ CASES = {
     "V reads, V writes": ("Adds(b, a, 1.0f, 64); Muls(a, a, 2.0f, 64);", X + 1, 1),
     "V writes, V writes": ("Adds(b, a, 1.0f, 64); Muls(b, a, 2.0f, 64);", 2 * X, 1),
     "V writes, S reads": ("Adds(b, a, 1.0f, 64); ascendc_assert(b.GetValue(5) == 6);", X + 1, 2),
+    "V writes more than a repeat, V reads": (
+        "Duplicate(a, 1.0f, 192); Muls(b, c, 2.0f, 64);", 2 + 0 * X, 1,
+    ),
     "MTE2 writes, S reads": (
         "ascendc_assert(a.GetValue(7) == 7); Adds(b, a, 1.0f, 64);", X + 1, 2,
     ),
@@ -92,7 +95,7 @@ def test_what_other_flags_order_needs_nothing():
     assert run(ORDERED, auto_sync=True)[2] == run(ORDERED, auto_sync=False)[2]
     x, y, z = np.ones((3, N), np.float32)
     issued = {
-        cubecore.load(ADD, auto_sync=given).add_queued[8](x, y, z, N).issued
+        cubecore.load(ADD, auto_sync=given).add_queued[8](x, y, z, SHARE).issued
         for given in (True, False)
     }
     assert len(issued) == 1

@@ -16,7 +16,8 @@ from frontends.cpp.cpp_kernels import EXAMPLES, cli, kernel, needs_compiler
 
 pytestmark = needs_compiler
 ADD = EXAMPLES / "vector_add.cpp"
-N = 8 * 4096
+SHARE = 2 * 4096
+N = 8 * SHARE
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def vectors():
 
 def test_a_vector_add_with_queues_adds(vectors):
     x, y, z = vectors
-    run = cubecore.load(ADD).add_queued[8](x, y, z, N)
+    run = cubecore.load(ADD).add_queued[8](x, y, z, SHARE)
     assert run.findings == ()
     assert run.engine == "lockstep"
     assert np.array_equal(z, x + y)
@@ -39,8 +40,8 @@ def test_engines_and_orders_agree(vectors, engine):
     x, y, z = vectors
     for order in ("program", "late", "early", "random:5"):
         z[:] = 0
-        run = cubecore.load(ADD, engine=engine, order=order).add_queued[8](x, y, z, N)
-        assert (run.findings, run.issued) == ((), 8 * (2 * 16 + 2 * 19 + 7))
+        run = cubecore.load(ADD, engine=engine, order=order).add_queued[8](x, y, z, SHARE)
+        assert (run.findings, run.issued) == ((), 8 * 39)
         assert np.array_equal(z, x + y)
 
 
@@ -48,8 +49,18 @@ def test_the_command_line_runs_and_times_a_file(tmp_path, vectors):
     x, y, _ = vectors
     np.save(tmp_path / "x.npy", x)
     y.tofile(tmp_path / "y.bin")
-    words = [str(ADD), "--blocks", "8", "--arg", "x=x.npy", "--arg", "y=y.bin"]
-    words += ["--arg", f"n={N}", "--out-arg", f"z=float32:{N}:z.npy"]
+    words = [
+        str(ADD),
+        "--entry",
+        "add_queued",
+        "--blocks",
+        "8",
+        "--arg",
+        "x=x.npy",
+        "--arg",
+        "y=y.bin",
+    ]
+    words += ["--arg", f"share={SHARE}", "--out-arg", f"z=float32:{N}:z.npy"]
     code, out, err = cli(tmp_path, "run", *words)
     assert (code, err) == (0, "")
     assert "  findings none\n" in out
@@ -71,12 +82,12 @@ def test_a_pair_of_enque_and_deque_left_out_is_a_race_at_its_lines(tmp_path, vec
         text = text.replace(old, new)
     wrong = tmp_path / "wrong.cpp"
     wrong.write_text(text)
-    run = cubecore.load(wrong).add_queued[8](*vectors, N)
+    run = cubecore.load(wrong).add_queued[8](*vectors, SHARE)
     race = next(f for f in run.findings if f.id == "race-raw")
     said = text.splitlines()
     assert {said[access.location.line - 1].strip() for access in race.accesses} == {
-        "AscendC::Add(z, x, y, TILE);",
-        "AscendC::DataCopy(z_[tile * TILE], z, TILE);",
+        "AscendC::Add(z, x, y, count);",
+        "AscendC::DataCopy(z_[first], z, count);",
     }
 
 
@@ -87,10 +98,10 @@ def refused(work) -> str:
 
 
 BAD_CALLS = [
-    ((1.5,), "n must be uint32, got 1.5"),
-    ((-1,), "n must be in [0, 4294967295] (uint32), got -1"),
-    ((2**32,), "n must be in [0, 4294967295] (uint32), got 4294967296"),
-    (("4",), "n must be uint32, got '4'"),
+    ((1.5,), "share must be uint32, got 1.5"),
+    ((-1,), "share must be in [0, 4294967295] (uint32), got -1"),
+    ((2**32,), "share must be in [0, 4294967295] (uint32), got 4294967296"),
+    (("4",), "share must be uint32, got '4'"),
 ]
 
 
@@ -219,7 +230,7 @@ BAD_WORDS = [
         ["--entry", "add_queue"],
         "--entry must name a kernel of {file}, got add_queue; did you mean add_queued?",
     ),
-    ([], "a launch of add_queued needs --blocks"),
+    (["--entry", "add_queued"], "a launch of add_queued needs --blocks"),
     (["--blocks", "0"], "add_queued[blocks] must be in [1, 40], the AIVs of Ascend910B3, got 0"),
     (
         ["--blocks", "8", "--arg", "x=no.npy"],
@@ -227,12 +238,12 @@ BAD_WORDS = [
     ),
     (
         ["--blocks", "8", "--arg", "w=1"],
-        "--arg must name a parameter of add_queued (x, y, z, n), got w",
+        "--arg must name a parameter of add_queued (x, y, z, share), got w",
     ),
     (["--blocks", "8", "--arg", "n"], "--arg must be NAME=VALUE or NAME=FILE, got 'n'"),
-    (["--blocks", "8", "--arg", "n=a"], "n must be uint32, got 'a'"),
+    (["--blocks", "8", "--arg", "share=a"], "share must be uint32, got 'a'"),
     (
-        ["--blocks", "8", "--arg", "n=1"],
+        ["--blocks", "8", "--arg", "share=1"],
         "add_queued has no value for x; give --arg x=...",
     ),
     (
@@ -260,7 +271,19 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(("words", "sentence"), BAD_WORDS)
 def test_a_bad_request_is_one_sentence(folder, words, sentence):
     if words[-1:] == ["0"]:
-        words = [*words, "--arg", "x=x.npy", "--arg", "y=x.npy", "--arg", "z=x.npy", "--arg", "n=0"]
+        words = [
+            *words,
+            "--arg",
+            "x=x.npy",
+            "--arg",
+            "y=x.npy",
+            "--arg",
+            "z=x.npy",
+            "--arg",
+            "share=0",
+        ]
+    if "--entry" not in words:
+        words = ["--entry", "add_queued", *words]
     said = sentence.format(file="add.cpp") + "\n"
     assert cli(folder, "run", "add.cpp", *words) == (2, "", said)
 
@@ -269,7 +292,7 @@ def test_without_a_compiler_the_sentence_names_all_four(tmp_path):
     file = tmp_path / "add.cpp"
     file.write_text(ADD.read_text())
     done = subprocess.run(
-        [sys.executable, "-m", "cubecore", "run", "add.cpp", "--blocks", "1"],
+        [sys.executable, "-m", "cubecore", "run", "add.cpp", "--entry", "add_static"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -29,7 +29,7 @@ int32_t main(int32_t argc, char* argv[]) {
   aclrtMalloc((void**)&c, n * 4, ACL_MEM_MALLOC_HUGE_FIRST);
   aclrtMemcpy(a, n * 4, x.data(), n * 4, ACL_MEMCPY_HOST_TO_DEVICE);
   COPY_Y
-  for (int times = 0; times < 2; ++times) add_queued<<<8, nullptr, stream>>>(a, b, c, n);
+  for (int times = 0; times < 2; ++times) add_queued<<<8, nullptr, stream>>>(a, b, c, n / 8);
   aclrtSynchronizeStream(stream);
   aclrtMemcpy(z.data(), n * 4, c, n * 4, ACL_MEMCPY_DEVICE_TO_HOST);
   int wrong = 0;

@@ -283,10 +283,11 @@ class Bridge:
             raise KernelError.at(where, error) from None
         made = entry.contents
         made.steps, made.flags = len(bound.steps), self._flags(bound)
+        masks = (t.mask_low for t, _ in bound.steps if isinstance(t, SetVectorMask))
+        count = next(masks, None) if bound.counted else None
         if bound.dropped:
             made.note = self._noted(bound.dropped, bound.steps[0][0].name)
         elif bound.counted:
-            count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
             made.note = self._noted(name, str(count))
         elif bound.masked:
             made.note = self._noted(bound.steps[0][0].name)
@@ -295,7 +296,7 @@ class Bridge:
             step.kind, step.operands = self.names.kind(template), len(places)
             for index, source in enumerate(places):
                 step.from_[index] = -1 if source is None else source
-            note_order(step, template)
+            note_order(step, template, count)
 
     def _flags(self, bound: BoundCall) -> int:
         first = bound.steps[0][0]

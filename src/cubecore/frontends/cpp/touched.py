@@ -1,10 +1,13 @@
 """Accesses and synchronisation of a template, as automatic synchronisation weighs them."""
 
+from dataclasses import replace
 from typing import Any
 
 from cubecore.errors import CubecoreError
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.vector.common.mask import MaskState
+from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.machine.memory.footprint import footprints
 
 _PIPES = {"S": 0, "V": 1, "M": 2, "MTE1": 3, "MTE2": 4, "MTE3": 5, "FIX": 6, "ALL": 7}
@@ -12,8 +15,13 @@ _ANYWHERE = 1 << 40
 """Bytes around an address that is not told: all of a memory."""
 
 
-def note_order(step: Any, template: Instruction) -> None:
-    """Write what a template touches of UB, and what it orders, into the runtime's step."""
+def note_order(step: Any, template: Instruction, count: int | None = None) -> None:
+    """Write what a template touches of UB, and what it orders, into the runtime's step.
+
+    `count` is the number of elements of a call that gives one, which stands in the mask.
+    """
+    if count is not None and isinstance(template, Repeated):
+        template = replace(template, lanes=MaskState(0, count, counts=True))
     step.pipe = _PIPES[template.pipe.value]
     if isinstance(template, (SetFlag, WaitFlag)):
         step.sync = 1 if isinstance(template, SetFlag) else 2

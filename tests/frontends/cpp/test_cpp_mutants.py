@@ -1,0 +1,87 @@
+"""Every synchronisation of the C++ examples removed, one at a time: its fault is reported."""
+
+import re
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore import CubecoreError
+from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
+from frontends.cpp.test_cpp_twins import BLOCKS, CASES
+
+pytestmark = [needs_compiler, pytest.mark.sweep]
+ORDERS = ("program", "late", "early", *(f"random:{seed}" for seed in range(1, 5)))
+SYNCHRONISATION = re.compile(
+    r"(?:AscendC::)?(?:SetFlag|WaitFlag|PipeBarrier)<[^;]*?>\([^;]*?\);|SyncAll\(\);"
+    r"|\w+\.EnQue\(\w+\);|\w+\.DeQue<float>\(\);|asc_sync_(?:notify|wait)\([^;]*?\);|_sync(?=\()"
+)
+
+
+def own_part(text, name):
+    """Return where the text of a kernel lies: its function, or the class before all if that syncs.
+
+    A header is one part.
+    """
+    starts = [match.start() for match in re.finditer('extern "C"', text)]
+    bounds = list(zip([0, *starts], [*starts, len(text)], strict=True))
+    own = next((b for b in bounds[1:] if f" {name}(" in text[slice(*b)]), bounds[0])
+    return own if SYNCHRONISATION.search(text, *own) else bounds[0]
+
+
+def mutants(file, name):
+    """Yield a description of each mutant, and its files."""
+    names = [f"{file}.cpp"]
+    if "row_tiles.h" in (EXAMPLES / names[0]).read_text():
+        names.append("row_tiles.h")
+    texts = {name: (EXAMPLES / name).read_text() for name in names}
+    for each, text in texts.items():
+        for match in SYNCHRONISATION.finditer(text, *own_part(text, name)):
+            line = text.count("\n", 0, match.start()) + 1
+            put = "AscendC::LocalTensor<float>();" if "DeQue" in match[0] else ";"
+            put = "" if match[0] == "_sync" else put
+            mutated = text[: match.start()] + put + text[match.end() :]
+            yield f"{each}:{line} {match[0]}", texts | {each: mutated}
+
+
+def outcome(made, arguments, order):
+    """Return the bytes that a launch leaves, and its findings; None: it was stopped."""
+    own = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    try:
+        run = made.using(order=order)[BLOCKS](*own)
+    except CubecoreError:
+        return None, None
+    return [a.tobytes() for a in own if isinstance(a, np.ndarray)], run.findings
+
+
+@pytest.mark.parametrize("auto_sync", [False, True])
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_a_fault_that_changes_a_result_is_reported(tmp_path, case, auto_sync):
+    file, name = case
+    _, arguments, _ = CASES[case]()
+    right, none = outcome(
+        cubecore.load(EXAMPLES / f"{file}.cpp", auto_sync=auto_sync)[name], arguments, "program"
+    )
+    assert none == ()
+    reported, missed, harmless = [], [], []
+    for number, (title, texts) in enumerate(mutants(file, name)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for each, text in texts.items():
+            (folder / each).write_text(text)
+        made = cubecore.load(folder / f"{file}.cpp", auto_sync=auto_sync)[name]
+        _, findings = outcome(made, arguments, "program")
+        if findings is None or findings:
+            reported.append(title)
+            for race in findings or ():
+                if race.id.startswith("race-"):
+                    lines = [access.location.line for access in race.accesses]
+                    assert len(lines) == 2
+                    assert all(lines)
+        elif any(outcome(made, arguments, order)[0] != right for order in ORDERS):
+            missed.append(title)
+        else:
+            harmless.append(title)
+    print(f"{name}: {len(reported)} reported, {len(harmless)} change nothing: {harmless}")
+    assert missed == []
+    assert len(reported) > 2

@@ -1,0 +1,99 @@
+"""C++ examples and their Python twins: the same bytes, findings and instructions, and times."""
+
+import runpy
+from functools import cache
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore.workflows.scripts.script import times_of
+from frontends.cpp import twins
+from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
+
+pytestmark = needs_compiler
+PYTHON = EXAMPLES.parent / "kernels"
+ROWS = 96
+SHARE = 2 * 4096 + 64
+BLOCKS = 2
+
+
+@cache
+def twin(name):
+    return runpy.run_path(str(PYTHON / f"{name}.py"))
+
+
+def added(twin_name):
+    x, y = twin("vector_add")["inputs"](BLOCKS * SHARE)
+    return twin("vector_add")[twin_name], (x, y, np.zeros_like(x), SHARE), x + y
+
+
+def softmax():
+    (x,) = twin("softmax")["inputs"](ROWS)
+    exact = twin("softmax")["reference"](x)
+    return twin("softmax")["softmax"], (x, np.zeros_like(x), ROWS // BLOCKS), exact
+
+
+def layernorm():
+    x, gamma, beta = twin("layernorm")["inputs"](ROWS)
+    arguments = (x, gamma, beta, np.zeros_like(x), ROWS // BLOCKS)
+    return twin("layernorm")["layernorm"], arguments, twin("layernorm")["reference"](x, gamma, beta)
+
+
+def reduction():
+    (x,) = twin("reduction")["inputs"](BLOCKS * 3 * 4096)
+    partial, total = np.zeros(8 * BLOCKS, np.float32), np.zeros(8, np.float32)
+    return twins.add_up_together, (x, partial, total, 3 * 4096), x.sum(dtype=np.float64)
+
+
+def histogram():
+    x = twins.numbers(BLOCKS * 128)
+    exact = np.bincount(x[(x >= 0) & (x < twins.BINS)], minlength=twins.BINS)
+    return twins.histogram, (x, np.zeros((twins.BINS, 8), np.int32), 128), exact[:, None]
+
+
+CASES = {
+    ("vector_add", "add_queued"): lambda: added("add_doubled"),
+    ("vector_add", "add_static"): lambda: added("add_doubled"),
+    ("vector_add_capi", "add_joined"): lambda: added("add_joined"),
+    ("vector_add_capi", "add_flagged"): lambda: added("add_flagged"),
+    ("vector_add_capi", "add_doubled"): lambda: added("add_doubled"),
+    ("softmax", "softmax"): softmax,
+    ("layernorm", "layernorm"): layernorm,
+    ("reduction", "add_up_together"): reduction,
+    ("histogram", "histogram"): histogram,
+}
+"""By file and kernel: the twin, the arguments, and the exact result."""
+
+
+def arrays(arguments):
+    return [a for a in arguments if isinstance(a, np.ndarray)]
+
+
+def launched(made, arguments, **options):
+    """Return a launch, the bytes of its arrays, and its cycles."""
+    own = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    run = made.using(trace=True, **options)[BLOCKS](*own)
+    return (
+        run,
+        [a.tobytes() for a in arrays(own)],
+        times_of(run.kernel, (run,), 0).longest.timeline.cycles,
+        own,
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids="-".join)
+def test_an_example_is_its_twin(case):
+    file, name = case
+    python, arguments, exact = CASES[case]()
+    for options in ({}, {"order": "late"}):
+        module = cubecore.load(EXAMPLES / f"{file}.cpp", auto_sync=False)
+        run, got, cycles, own = launched(module[name], arguments, **options)
+        other, wanted, expected, _ = launched(python, arguments, **options)
+        assert (run.findings, other.findings) == ((), ())
+        assert got == wanted
+        assert abs(cycles / expected - 1) <= 0.02
+    result = arrays(own)[-1].astype(np.float64)
+    assert np.allclose(
+        result.flat[0] if np.ndim(exact) == 0 else result, exact, atol=2e-3, rtol=1e-3
+    )
