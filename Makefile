@@ -77,6 +77,7 @@ bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/executor.py
 	$(BIN)/python benchmarks/instructions.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/cpp.py
 
 docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.docs

@@ -15,7 +15,6 @@ from cubecore.frontends.cpp.host import has_main, require_clean_end, run_built, 
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
 from cubecore.frontends.cpp.signature import Parameter
-from cubecore.frontends.cpp.tiling_data import filled
 from cubecore.lazy_dataclass import dataclass
 
 _FORM = "be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy"
@@ -75,6 +74,8 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
             raise refuse("--arg", "be NAME=VALUE or NAME=FILE", repr(text))
         arguments[name] = _argument(_known(name, known, kernel), value)
     if asked.tiling_data is not None:
+        from cubecore.frontends.cpp.tiling_data import filled
+
         arguments[_tiling_name(kernel)] = filled(source.text, asked.tiling_data)
     outputs = [_output(text, known, kernel, arguments) for text in asked.outputs]
     for output in outputs:

@@ -17,7 +17,6 @@ from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.bridge import Bridge, RegisteredKernel
 from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.compile.build import PROGRAM, built, macros_of, runtime
-from cubecore.frontends.cpp.compile.executable import library_of
 from cubecore.frontends.cpp.compile.source import Source
 from cubecore.frontends.cpp.kernels import launch_facts, shared_pages
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
@@ -91,6 +90,8 @@ def run_built(path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> in
     KernelError
         If a kernel fails, or the program ends early.
     """
+    from cubecore.frontends.cpp.compile.executable import library_of
+
     with library_of(path) as library:
         return run_library(library, path, words, asked)
 

@@ -22,7 +22,6 @@ from cubecore.frontends.cpp.compile.build import Built, built, runtime
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
-from cubecore.frontends.cpp.tiling_data import packed, struct_named
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
@@ -359,6 +358,8 @@ class Module:
         RequestError
             If there is no such struct or field, or a value does not have the field's type.
         """
+        from cubecore.frontends.cpp.tiling_data import packed, struct_named
+
         return packed(*struct_named(self._source.text, name), fields)
 
     def __dir__(self) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from cubecore.lazy_dataclass import dataclass
 
 HERE = Path(__file__).resolve().parent
+INCLUDE = HERE / "include"
 """The folder of the front end: headers, runtime and CMake package."""
 SUFFIXES = (".cpp", ".cc", ".cxx", ".c", ".asc", ".cce")
 """The suffixes of files with C and C++ kernels."""

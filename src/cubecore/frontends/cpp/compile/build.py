@@ -10,12 +10,10 @@ from pathlib import Path
 
 from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.compile.cache import digest, file_digest, folder, trim
-from cubecore.frontends.cpp.compile.capi_header import header
 from cubecore.frontends.cpp.compile.compiler import compiler
-from cubecore.frontends.cpp.compile.diagnostics import INCLUDE, compile_with
 from cubecore.frontends.cpp.compile.elf import has_variables
 from cubecore.frontends.cpp.compile.source import Overlay, Source, host_structs, overlay, quoted
-from cubecore.frontends.cpp.launch_options import HERE
+from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
@@ -135,6 +133,8 @@ def _compile(
     verbose: bool,
 ) -> None:
     """Put the library of some entries into the cache."""
+    from cubecore.frontends.cpp.compile.diagnostics import compile_with
+
     with tempfile.TemporaryDirectory(dir=folder()) as scratch:
         work = Path(scratch)
         code = overlay(source, work)
@@ -229,6 +229,9 @@ def precompiled(macros: Sequence[str]) -> Path:
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():
         return prefix
+    from cubecore.frontends.cpp.compile.capi_header import header
+    from cubecore.frontends.cpp.compile.diagnostics import compile_with
+
     base.mkdir(exist_ok=True)
     if not prefix.is_file():
         (base / "c_api").mkdir(exist_ok=True)
@@ -268,6 +271,8 @@ def runtime() -> Path:
     made = compiler()
     place = folder() / f"runtime-{digest((made.identity, headers()))}.so"
     if not place.is_file():
+        from cubecore.frontends.cpp.compile.diagnostics import compile_with
+
         with tempfile.TemporaryDirectory(dir=folder()) as scratch:
             out = Path(scratch) / "runtime.so"
             text = HERE / "runtime" / "runtime.cpp"

@@ -10,10 +10,9 @@ from pathlib import Path
 from cubecore.errors import refuse, shortened, unable
 from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.compile.compiler import compiler
-from cubecore.frontends.cpp.launch_options import HERE
+from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 
-INCLUDE = HERE / "include"
 _LONGEST_S = 300
 
 

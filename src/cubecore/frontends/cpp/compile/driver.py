@@ -10,10 +10,10 @@ from cubecore.errors import refuse, unable
 from cubecore.frontends.cpp.compile.build import PROGRAM, macros_of, runtime, unit_command
 from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.compile.compiler import compiler
-from cubecore.frontends.cpp.compile.diagnostics import INCLUDE, compile_with
+from cubecore.frontends.cpp.compile.diagnostics import compile_with
 from cubecore.frontends.cpp.compile.executable import write_program
 from cubecore.frontends.cpp.compile.source import Source, overlay, source_of
-from cubecore.frontends.cpp.launch_options import SUFFIXES, VENDOR_LIBRARIES
+from cubecore.frontends.cpp.launch_options import INCLUDE, SUFFIXES, VENDOR_LIBRARIES
 from cubecore.lazy_dataclass import dataclass
 
 _ARCHITECTURE = "dav-2201"
