@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
+from cubecore.presented import Presented
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
 from cubecore.tiling.rules.model import RuleCase
@@ -38,7 +39,7 @@ class ComparedTiling:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Presented):
     """Two tilings; `ratio` is the second's time over the first's, None unless both are legal."""
 
     request: TilingRequest

@@ -7,6 +7,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import refuse, unable
 from cubecore.kernels.timed_plans.event_times import START_UP, timed_plan
 from cubecore.lazy_dataclass import dataclass
+from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import Prediction
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
 from cubecore.tiling.model.problem import Problem
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TilingPlan:
+class TilingPlan(Presented):
     """The best tiling found, its predicted time, and the next best.
 
     Attributes

@@ -22,6 +22,7 @@ from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.numerics.quantisation import scale_words
+from cubecore.presented import Presented
 from cubecore.units import SCALE_WORD_BYTES
 from cubecore.workflows.data.files import array_file, require_apart, require_writable, write_whole
 from cubecore.workflows.data.operands import (
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(Presented):
     """The result of an execution.
 
     Attributes

@@ -10,6 +10,7 @@ from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.runnable import require_timed
 from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.lazy_dataclass import dataclass
+from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import lower_bound
 from cubecore.units import ceil_div
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
@@ -36,7 +37,7 @@ _MOST_STEPS = 50_000_000
 
 
 @dataclass(frozen=True)
-class Timed:
+class Timed(Presented):
     """A timeline, the problem and tiling that it is of, and the advice that was asked for.
 
     `step` is the kind of kernel, None for the template's.

@@ -17,6 +17,7 @@ from cubecore.chips import Chip
 from cubecore.citations import EDITIONS, cite_rows
 from cubecore.errors import did_you_mean, refuse
 from cubecore.lazy_dataclass import dataclass
+from cubecore.presented import Presented
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import RESERVED_FIELDS, TCubeTiling
 from cubecore.tiling.rules import (
@@ -104,7 +105,7 @@ class RuleFinding:
 
 
 @dataclass(frozen=True)
-class Findings:
+class Findings(Presented):
     """The result of a check: the violated rules in the registry's order, and advice.
 
     `letter` has the rules that hold as checked and that the documented reading violates.

@@ -12,6 +12,7 @@ from cubecore.chips.model import FACT_FIELDS, number_type
 from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse, unable
 from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
+from cubecore.presented import Presented
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -183,7 +184,7 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class Series(Presented):
     """A sweep's axes and points; the first axis is the slowest to change.
 
     `fixed` has the problem's keys that all points share.

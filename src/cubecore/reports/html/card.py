@@ -1,0 +1,63 @@
+"""Cards of results for notebooks: a title, a table and a small picture, light or dark."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+from cubecore.reports.html.core_map import core_map
+from cubecore.tiling.model.core_grid import CoreBlock
+
+_WIDTH, _ROW, _CELL_SPAN = 260, 18, 200
+_STYLE = "display:flex;gap:2em;align-items:flex-start;font-size:90%;flex-wrap:wrap"
+
+
+def card_page(title: str, figures: Sequence[tuple[str, str]], picture: str) -> str:
+    """Return the fragment: figures in a table, the picture (SVG) beside it."""
+    rows = "".join(
+        f'<tr><th style="text-align:left">{escape(name)}</th>'
+        f'<td style="text-align:left">{escape(value)}</td></tr>'
+        for name, value in figures
+    )
+    return (
+        f"<div><strong>{escape(title)}</strong>"
+        f'<div style="{_STYLE}"><table>{rows}</table><div>{picture}</div></div></div>'
+    )
+
+
+def bars(shares: Mapping[str, float]) -> str:
+    """Return an SVG with a bar for each share, 1 being the whole width."""
+    height = _ROW * len(shares)
+    drawn = [
+        f'<text x="0" y="{y + 13}">{escape(name)}</text>'
+        f'<rect x="52" y="{y + 3}" width="{_WIDTH - 100:.0f}" height="11" opacity="0.15"/>'
+        f'<rect x="52" y="{y + 3}" width="{(_WIDTH - 100) * min(share, 1):.1f}" height="11" '
+        f'opacity="0.65"/><text x="{_WIDTH - 42}" y="{y + 13}">{share:.0%}</text>'
+        for y, (name, share) in zip(range(0, height, _ROW), shares.items(), strict=True)
+    ]
+    return _svg(_WIDTH, height, drawn)
+
+
+def grid(blocks: Sequence[CoreBlock]) -> str:
+    """Return an SVG of C with each core's block, drawn to scale within a square."""
+    cells = core_map(blocks, ())["cells"]
+    m, n = max(cell["m1"] for cell in cells), max(cell["n1"] for cell in cells)
+    scale = _CELL_SPAN / max(m, n)
+    least = 4.0  # a thin matrix is still seen
+    down, across = max(m * scale, least), max(n * scale, least)
+    drawn = []
+    for cell in cells:
+        x, y = cell["n0"] / n * across, cell["m0"] / m * down
+        wide, high = (cell["n1"] - cell["n0"]) / n * across, (cell["m1"] - cell["m0"]) / m * down
+        drawn.append(
+            f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{wide:.1f}" height="{high:.1f}" '
+            f'fill-opacity="0.12" stroke="currentColor" stroke-width="1"><title>cores '
+            f"{escape(str(cell['cores']))}: {cell['m1'] - cell['m0']} x "
+            f"{cell['n1'] - cell['n0']}</title></rect>"
+        )
+    return _svg(across + 2, down + 2, drawn)
+
+
+def _svg(width: float, height: float, drawn: Sequence[str]) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'fill="currentColor" font-size="11" font-family="sans-serif">{"".join(drawn)}</svg>'
+    )

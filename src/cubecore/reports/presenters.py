@@ -1,0 +1,247 @@
+"""The look of results: as text, in one line, as a card of a notebook, as a page, as rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from cubecore.errors import unable
+from cubecore.reports.html.card import bars, card_page, grid
+from cubecore.reports.text.answers import number, problem_line
+from cubecore.units import plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cubecore.aliases import Json
+
+_TEXTS = {
+    "Comparison": "cubecore.reports.text.answers:compare_text",
+    "Findings": "cubecore.reports.text.repair:findings_text",
+    "Run": "cubecore.reports.text.answers:run_text",
+    "Series": "cubecore.reports.html.curves:sweep_text",
+    "Timed": "cubecore.reports.text.answers:time_text",
+    "TilingPlan": "cubecore.reports.text.answers:plan_text",
+}
+"""The function that a command prints a result with, by the result's class or its base."""
+_LONGEST_LINE = 390
+
+
+def text(result: object) -> str:
+    """Return what the command prints, without the last line's end."""
+    module, _, function = _of(result, _TEXTS).partition(":")
+    write: Callable[[object], str] = getattr(import_module(module), function)
+    return write(result).rstrip("\n")
+
+
+def line(result: object) -> str:
+    """Return the class and the result in one line of less than 400 characters."""
+    title, figures = _of(result, _FIGURES)(result)
+    told = ", ".join(f"{name} {value}" for name, value in figures)
+    made = f"<{type(result).__name__} {title}: {told}>"
+    return made if len(made) <= _LONGEST_LINE else f"{made[: _LONGEST_LINE - 4]}...>"
+
+
+def card(result: object) -> str:
+    """Return a table of the main figures beside a picture, as a fragment of HTML."""
+    title, figures = _of(result, _FIGURES)(result)
+    findings = getattr(result, "findings", ())
+    figures = [*figures, *(("", finding.message) for finding in findings)]
+    draw = _PICTURES.get(type(result).__name__)
+    return card_page(title, figures, draw(result) if draw else "")
+
+
+def report(result: object, path: str) -> None:
+    """Write the page of a result.
+
+    Raises
+    ------
+    RequestError
+        If the file cannot be written, or the result has no page.
+    """
+    from cubecore.workflows.data.files import require_writable, write_whole
+
+    require_writable(path, "report")
+    write_whole(path, _page(result), "report")
+
+
+def _page(result: Any) -> str:
+    from cubecore.reports.html.page import html_report
+    from cubecore.reports.html.pair import pair_report
+    from cubecore.workflows.time import time
+
+    kind, recorded = type(result).__name__, 2000
+    if kind in {"Timed", "TilingPlan"}:
+        settings = result.request.settings
+        step = getattr(result, "step", None)
+        asked = {"tiling": result.tiling, "settings": settings, "step": step}
+        timed = time(result.request.problem, **asked, record=recorded)
+        return html_report(replace(timed, changes=getattr(result, "changes", None)))
+    if kind == "Comparison" and result.timed:
+        first, second = (
+            time(timed.request.problem, tiling=timed.tiling, record=recorded)
+            for timed in result.timed
+        )
+        return pair_report(first, second, problem_line(result.request))
+    raise unable("report", f"a {kind} has no page; plans, times and comparisons have one")
+
+
+def frame(result: object) -> "pd.DataFrame":
+    """Return the rows of a result as a data frame.
+
+    Raises
+    ------
+    RequestError
+        If pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise unable("to_frame", "to_frame needs pandas; pip install pandas") from None
+    return pd.DataFrame(rows(result))
+
+
+def rows(result: object) -> list["Json"]:
+    """Return the rows of a result's table."""
+    made: list[Json] = _of(result, _ROWS)(result)
+    return made
+
+
+def _of(result: object, table: Mapping[str, Any]) -> Any:
+    """Return a table's entry for a result's class or the nearest base that has one."""
+    return next(table[base.__name__] for base in type(result).__mro__ if base.__name__ in table)
+
+
+Figures = tuple[str, Sequence[tuple[str, str]]]
+"""A title, and pairs of a name and a value."""
+
+
+def _blocks(tiling: Any) -> list[tuple[str, str]]:
+    t = tiling
+    return [
+        ("cores", str(t.usedCoreNum)),
+        ("singleCore", f"{t.singleCoreM} x {t.singleCoreN} x {t.singleCoreK}"),
+        ("base", f"{t.baseM} x {t.baseN} x {t.baseK}"),
+        ("depth", f"{t.depthA1}, {t.depthB1}"),
+    ]
+
+
+def _plan(plan: Any) -> Figures:
+    best = plan.predicted
+    time = f"{number(best.us)} us" if best.us is not None else f"{best.cycles:,} cycles"
+    figures = [("predicted", time), ("limited by", best.limited_by), *_blocks(plan.tiling)]
+    return problem_line(plan.request), figures
+
+
+def _time(timed: Any) -> Figures:
+    line = timed.timeline
+    figures = [("time", f"{number(line.us)} us ({line.cycles:,} cycles)")]
+    figures += [("limited by", line.limited_by)]
+    if line.tflops is not None:
+        figures += [("rate", f"{number(line.tflops)} TFLOPS")]
+    return problem_line(timed.request), [*figures, *_blocks(timed.tiling)]
+
+
+def _run(run: Any) -> Figures:
+    verified = "yes" if run.verified else "no"
+    error = f"{run.verification.max_abs_error:.3g}"
+    figures = [("verified", verified), ("largest error", error), ("engine", run.engine)]
+    figures += [("issued", f"{run.issued:,}"), ("findings", str(len(run.findings)))]
+    return problem_line(run.request), figures
+
+
+def _findings(findings: Any) -> Figures:
+    rules = ", ".join(finding.rule for finding in findings.findings)
+    if findings.legal:
+        return "legal", [("advice", str(len(findings.advice)))]
+    return f"illegal: {plural(len(findings.findings), 'rule')} broken", [("rules", rules)]
+
+
+def _comparison(comparison: Any) -> Figures:
+    ratio = comparison.ratio
+    times = [
+        f"{number(side.timed.timeline.us)} us" if side.timed else "illegal"
+        for side in (comparison.first, comparison.second)
+    ]
+    figures = [("first", times[0]), ("second", times[1])]
+    figures += [("second over first", "none" if ratio is None else f"{ratio:.3f}")]
+    return problem_line(comparison.request), figures
+
+
+def _series(series: Any) -> Figures:
+    axes = ", ".join(f"{axis.name} ({len(axis.values)} values)" for axis in series.axes)
+    timed = [p.timed.timeline.us for p in series.answers if p.timed is not None]
+    span = f"{number(min(timed))} to {number(max(timed))} us" if timed else "none"
+    failed = str(len(series.answers) - len(timed))
+    return f"sweep of {axes}", [
+        ("points", str(len(series.answers))),
+        ("times", span),
+        ("without a time", failed),
+    ]
+
+
+_FIGURES: dict[str, Callable[[Any], Figures]] = {
+    "Comparison": _comparison,
+    "Findings": _findings,
+    "Run": _run,
+    "Series": _series,
+    "Timed": _time,
+    "TilingPlan": _plan,
+}
+
+
+def _pipes(timed: Any) -> str:
+    line = timed.timeline
+    return bars({pipe: busy / line.cycles for pipe, busy in line.pipes.items() if busy})
+
+
+def _pair(comparison: Any) -> str:
+    sides = zip(("first", "second"), comparison.timed, strict=False)
+    times = {name: timed.timeline.cycles for name, timed in sides}
+    return bars({name: cycles / max(times.values()) for name, cycles in times.items()})
+
+
+def _curves(series: Any) -> str:
+    from cubecore.reports.html.curves import sweep_svg
+
+    return sweep_svg(series) if any(p.timed for p in series.answers) else ""
+
+
+_PICTURES: dict[str, Callable[[Any], str]] = {
+    "Comparison": _pair,
+    "Series": _curves,
+    "Timed": _pipes,
+    "TilingPlan": lambda plan: grid(plan.blocks),
+}
+
+
+def _tilings(plan: Any) -> list["Json"]:
+    ranked = [(plan.tiling, plan.predicted), *((r.tiling, r.predicted) for r in plan.alternatives)]
+    return [
+        {"us": p.us, "cycles": p.cycles, "limited_by": p.limited_by, **tiling.to_json()}
+        for tiling, p in ranked
+    ]
+
+
+def _sides(comparison: Any) -> list["Json"]:
+    return [
+        {"legal": side.findings.legal, "us": side.timed and side.timed.timeline.us}
+        | side.tiling.to_json()
+        for side in (comparison.first, comparison.second)
+    ]
+
+
+_ROWS: dict[str, Callable[[Any], list["Json"]]] = {
+    "Comparison": _sides,
+    "Findings": lambda result: [finding.to_json() for finding in result.findings],
+    "Run": lambda run: [finding.to_json() for finding in run.findings],
+    "Series": lambda series: [
+        {**point["values"], **{k: v for k, v in point.items() if k not in {"values", "tiling"}}}
+        for point in series.to_json()["points"]
+    ],
+    "Timed": lambda timed: [
+        {"pipe": pipe, "cycles": cycles, "share": cycles / timed.timeline.cycles}
+        for pipe, cycles in timed.timeline.pipes.items()
+    ],
+    "TilingPlan": _tilings,
+}

@@ -1,0 +1,116 @@
+"""Results print as their commands print them, in one line, and as cards of a notebook."""
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+
+import cubecore
+from cubecore.errors import RequestError
+from cubecore.reports.presenters import rows
+from cubecore.tiling.model.tcubetiling import FIELDS
+from workflows.command import cli
+from workflows.folders import folder  # noqa: F401 - a fixture
+
+# ruff: noqa: F811 - fixtures are arguments
+
+PROBLEM = {"m": 256, "n": 512, "k": 256}
+WORDS = [word for name, value in PROBLEM.items() for word in (f"--{name}", value)]
+
+
+@pytest.fixture(scope="module")
+def results():
+    plan = cubecore.plan(**PROBLEM)
+    wrong = replace(plan.tiling, baseM=17)
+    return {
+        "plan": plan,
+        "time": cubecore.time(plan),
+        "run": cubecore.run(**PROBLEM),
+        "check": cubecore.check(wrong, plan.problem),
+        "check --repair": cubecore.check(wrong, plan.problem, repair=True),
+        "compare": cubecore.compare(plan.tiling, plan.alternatives[0].tiling, plan.problem),
+        "sweep": cubecore.sweep({"baseM": [16, 32, 17]}, **PROBLEM),
+    }
+
+
+NAMES = ("plan", "time", "run", "check", "check --repair", "compare", "sweep")
+
+
+@pytest.mark.parametrize("name", ["plan", "time"])
+def test_a_result_prints_as_its_command_does(results, name):
+    assert f"{results[name]}\n" == cli(name, *WORDS).out
+
+
+def test_findings_print_as_their_command_does(results, folder):
+    tiling = replace(results["plan"].tiling, baseM=17)
+    (folder / "t.bin").write_bytes(tiling.to_bytes())
+    assert f"{results['check']}\n" == cli("check", "t.bin").out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_is_one_short_line(results, name):
+    line = repr(results[name])
+    assert line.startswith(f"<{type(results[name]).__name__} ")
+    assert line.endswith(">")
+    assert len(line) < 400
+    assert "\n" not in line
+
+
+def test_a_line_has_what_decides(results):
+    plan, best = results["plan"], results["plan"].predicted
+    assert f"limited by {best.limited_by}" in repr(plan)
+    assert f"base {plan.tiling.baseM} x {plan.tiling.baseN} x {plan.tiling.baseK}" in repr(plan)
+    assert repr(results["check"]) == ("<Findings illegal: 1 rule broken: rules BASE-M-ALIGNMENT>")
+    assert "without a time 1" in repr(results["sweep"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_card_is_a_table_and_a_picture(results, name):
+    card = ET.fromstring(results[name]._repr_html_())
+    assert card.find(".//table") is not None
+    drawn = card.findall(".//{http://www.w3.org/2000/svg}svg")
+    assert len(drawn) == (0 if name in {"run", "check", "check --repair"} else 1)
+
+
+def test_a_card_escapes_what_it_shows(results):
+    chip = replace(results["plan"].request.chip, name="<b>&")
+    plan = replace(results["plan"], request=replace(results["plan"].request, chip=chip))
+    assert "<b>" not in plan._repr_html_()
+    ET.fromstring(plan._repr_html_())
+
+
+def test_a_plans_picture_has_the_block_of_each_core(results):
+    plan = results["plan"]
+    card = ET.fromstring(plan._repr_html_())
+    assert len(card.findall(".//{http://www.w3.org/2000/svg}rect")) == len(plan.blocks)
+
+
+def test_rows(results):
+    plan = results["plan"]
+    table = rows(plan)
+    assert [row["cycles"] for row in table] == [
+        plan.predicted.cycles, *(one.predicted.cycles for one in plan.alternatives)
+    ]  # fmt: skip
+    assert all({*FIELDS} <= set(row) for row in table)
+    line = results["time"].timeline
+    assert {row["pipe"]: row["cycles"] for row in rows(results["time"])} == line.pipes
+    assert [row["baseM"] for row in rows(results["sweep"])] == [16, 32, 17]
+    assert rows(results["run"]) == []
+    assert [row["rule"] for row in rows(results["check"])] == ["BASE-M-ALIGNMENT"]
+
+
+@pytest.mark.parametrize("name", ["plan", "time", "compare"])
+def test_the_page_of_a_result(results, folder, name):
+    results[name].report("r.html")
+    assert (folder / "r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_what_cannot_be_is_one_sentence(results, folder, monkeypatch):
+    with pytest.raises(RequestError) as error:
+        results["run"].report("r.html")
+    assert str(error.value) == "a Run has no page; plans, times and comparisons have one"
+    assert list(folder.iterdir()) == []
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(RequestError) as error:
+        results["plan"].to_frame()
+    assert str(error.value) == "to_frame needs pandas; pip install pandas"
