@@ -32,14 +32,19 @@ CHIPS = {
     "version",
     "workflows",
 }
-RULES = CHIPS | {"arrays", "dtypes", "layouts", "numpy", "tiling.model", "tiling.rules"}
+RULES = CHIPS | {
+    "arrays", "dtypes", "layouts", "numpy", "presented", "tiling.model", "tiling.rules",
+}  # fmt: skip
 PLAN = RULES | {"cache", "tiling.cost", "tiling.repair", "tiling.solver", "workflows.data"}
 KERNEL = PLAN | {
     "isa.cube", "isa.declare", "isa.mte", "isa.program", "isa.scalar", "kernels.build",
     "kernels.matmul", "numerics", "reports.files",
 }  # fmt: skip
-PLAN_TIMING = {"kernels.matmul_time", "kernels.timed_plans", "timing.memory", "timing.pipes"}
-TIMING = PLAN_TIMING | {"greenlet", "reports.html", "timing.steady_state"}
+PLAN_TIMING = {
+    "greenlet", "kernels.matmul_time", "kernels.timed_plans", "timing.memory", "timing.pipes",
+    "timing.steady_state",
+}  # fmt: skip
+TIMING = PLAN_TIMING | {"reports.html"}
 MACHINE = {
     "machine.blas", "machine.memory", "machine.reference", "machine.sanitizer",
     "concurrent.futures", "threadpoolctl", "numpy.random",
