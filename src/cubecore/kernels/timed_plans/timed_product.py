@@ -10,7 +10,6 @@ from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.timing.launch import time_launch
 
 if TYPE_CHECKING:
     from cubecore.chips import Chip
@@ -47,6 +46,8 @@ class TimedProduct:
         RequestError
             If the kernel does not support the request, or no source gives a cost.
         """
+        from cubecore.timing.launch import time_launch
+
         p, chip = self.problem, self.chip
         return time_launch(
             _launch(self),
