@@ -66,7 +66,7 @@ def signalling(core: Any, x: Any, z: Any, turns: int) -> None:
 
 @cubecore.kernel()
 def repeated(core: Any, _: Any, turns: int, way: int) -> None:
-    """Add by strides (0), by a count (1), or read a scalar (2), `turns` times."""
+    """Add by strides (0), by a count (1), read (2) or write (3) a scalar, add once, repeatedly."""
     a, b = core.ubuf("float", TILE), core.ubuf("float", TILE)
     core.asc_set_vector_mask(0, FULL)
     core.asc_duplicate(a, 1.0, 4, 1, 8)
@@ -80,6 +80,8 @@ def repeated(core: Any, _: Any, turns: int, way: int) -> None:
             core.asc_sync_pipe("PIPE_V")
         elif way == 2:
             core.load(a)
+        elif way == 3:
+            core.store(a, 1.0)
         else:
             core.asc_add(b, a, a, 1, 1, 1, 1, 8, 8, 8)
             core.asc_sync_pipe("PIPE_V")
@@ -189,7 +191,14 @@ def main() -> None:
         "scalar_over_add": lambda: against(
             ratio(
                 lambda: run(repeated, 40, scaled(1000), 2),
+                lambda: run(repeated, 40, scaled(1000), 4),
+            ),
+            3,
+        ),
+        "scalar_store_over_add": lambda: against(
+            ratio(
                 lambda: run(repeated, 40, scaled(1000), 3),
+                lambda: run(repeated, 40, scaled(1000), 4),
             ),
             3,
         ),

@@ -18,6 +18,7 @@ MODULES = (
     "cube.fixpipe",
     "cube.fixpipe_3510",
     "mte.copies_joined_core",
+    "scalar.store",
     "mte.load2d_3510",
     "mte.load3d",
     "mte.load3d_3510",

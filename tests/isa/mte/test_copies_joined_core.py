@@ -13,9 +13,8 @@ from cubecore.isa.mte.copies_joined_core import (
     CopyCbufToUbuf,
     CopyMatrixCcToUbuf,
     CopyUbufToCbuf,
-    StoreScalar,
-    StoreScalarGm,
 )
+from cubecore.isa.scalar.store import StoreScalar, StoreScalarGm
 from isa.bench import Bench
 
 OLD = chip("Ascend910A")

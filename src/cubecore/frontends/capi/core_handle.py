@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
-import numpy as np
-
 from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.capi.allocation import SPACES, LocalMemory
 from cubecore.frontends.capi.binding import BoundCall
@@ -18,13 +16,13 @@ from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
 from cubecore.frontends.capi.repeated_calls import RepeatedCalls
+from cubecore.frontends.capi.scalar_access import decoded, scalar_load, scalar_store
 from cubecore.frontends.source_locations import KernelError, location
 from cubecore.isa.catalogue import spellings
 from cubecore.isa.cube.mmad_params import MmadParams
 from cubecore.isa.declare.instruction import Instruction, Mem
-from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.trace import InstructionTrace
-from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, SetFlag, Sync, WaitFlag, WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.machine.debugger.debugger import LaunchDebugger
@@ -33,7 +31,6 @@ from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import SanitizerFinding
-from cubecore.numerics.codes import numbers
 
 
 class CoreHandle:
@@ -358,6 +355,8 @@ class CoreHandle:
                 for t, indices in bound.steps
             ]
             for template, addresses in issued:
+                if modes.dirty:
+                    self._say(modes.passing(template, addresses, where))
                 self._record(template, addresses, where)
             modes.follow(issued, where)
             if bound.counted:
@@ -427,13 +426,34 @@ class CoreHandle:
         self._issues.one(where)
         return self._decoded(pointer, where)
 
+    def store(self, pointer: Pointer, value: object) -> None:
+        """Write a value to the element at a pointer, by the scalar unit.
+
+        In global memory it stays in the core's data cache until a dcci: copies do not see it.
+
+        Parameters
+        ----------
+        pointer : Pointer
+            An element of 8 bits or more in UB or global memory.
+        value : int or float
+            The value; a float is rounded to the nearest element.
+
+        Raises
+        ------
+        KernelError
+            If the element does not hold the value, or the scalar unit does not write the memory.
+        """
+        where = location(sys._getframe(1))  # noqa: SLF001
+        issued = scalar_store(pointer, value, where), (pointer.address,)
+        self._record(*issued, where)
+        self.modes.follow((issued,), where)
+
     def _decoded(self, pointer: Pointer, where: Location) -> Any:
         key = id(where), pointer.mem, pointer.dtype.name
         load_and_origin = self._issues.loads.get(key)
         if load_and_origin is None:
-            load_and_origin = self._issues.loads[key] = self._read_of(pointer, where)
-        load, origin = load_and_origin
-        kind, at = load.element, pointer.address
+            load_and_origin = self._issues.loads[key] = scalar_load(pointer, where)
+        load, at, kind = load_and_origin[0], pointer.address, pointer.dtype
         if load.mem is Mem.GM:
             self._say(self.modes.behind(at, at + kind.size_bytes, where))
         if self._arrays is not None:
@@ -441,19 +461,7 @@ class CoreHandle:
         raw = self._core.load_scalar(load, at)
         if self._debugger is not None:
             self._debugger.read(self._core, load, at)
-        if kind.kind == "float":
-            bits = np.array(raw, f"u{kind.size_bytes}")
-            return float(numbers(bits.view(kind.numpy), kind))
-        return RuntimeInt(raw, origin)
-
-    @staticmethod
-    def _read_of(pointer: Pointer, where: Location) -> tuple[LoadScalar, str]:
-        """Return a read of what a pointer points to, wherever that is, and what it says of it."""
-        target, kind = Var("value", 0), pointer.dtype
-        if kind.bits < 8:
-            raise KernelError.at(where, refuse("a value", "be of 8 bits or more", kind.name))
-        load = LoadScalar(target, pointer.mem, kind, Expr(0), where)
-        return load, f"{pointer.mem.label} at {where}"
+        return decoded(raw, load_and_origin)
 
     # --- findings
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.declare.operand_overlap import span_bytes
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.scale_registers import SetAtomic
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.control_registers import SetCtrl
+from cubecore.isa.scalar.store import StoreScalarGm
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.isa.scalar.system_variables import Init
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
@@ -37,6 +38,8 @@ class Modes:
         self._used: tuple[str, Location] | None = None
         self._stored: dict[tuple[int, int], tuple[str, Location]] = {}
         self._last: tuple[int, int] | None = None
+        self.dirty: dict[tuple[int, int], Location] = {}
+        """Bytes of global memory that the scalar unit wrote, which are in the data cache alone."""
         self._jumps: dict[tuple[int, int], tuple[Registers, Steps, Registers]] = {}
         self._interned: dict[Registers, Registers] = {}
         self.stale: Stale | None = None
@@ -48,7 +51,11 @@ class Modes:
         for template, addresses in issued:
             if isinstance(template, Dcci):
                 self._stored.clear()
+                self.dirty.clear()
                 self._last = None
+            elif isinstance(template, StoreScalarGm):
+                at = addresses[0]
+                self.dirty[at, at + template.dtype.size_bytes] = where
             elif stores_globally(template):
                 self._store(template, addresses, where)
             if not isinstance(template, SETTERS):
@@ -104,6 +111,26 @@ class Modes:
                 return "stale-cache", message, "scalar read", where
         return None
 
+    def passing(
+        self, template: Instruction, addresses: tuple[int, ...], where: Location
+    ) -> Said | None:
+        """Judge a copy of bytes of global memory that the scalar unit left in the data cache."""
+        if template.pipe is Pipe.S:
+            return None
+        for operand, address in zip(template.operands(), addresses, strict=False):
+            if operand.mem is not Mem.GM or not operand.access.reads:
+                continue
+            low, high = span_bytes(template, operand, address) or (0, 0)
+            for (start, end), place in self.dirty.items():
+                if low < end and start < high:
+                    message = (
+                        f"{template.name} must read global memory behind a dcci, got none since "
+                        f"the scalar unit's store at {place}, which is in the data cache; call "
+                        "asc_dcci_single first"
+                    )
+                    return "stale-cache", message, template.name, where
+        return None
+
     def cut(self, template: Instruction, where: Location) -> Said | None:
         """Judge a vector instruction in counter mode: an earlier one's count may end its repeats.
 
@@ -145,8 +172,9 @@ class Modes:
 
 
 def stores_globally(template: Instruction) -> bool:
-    """Return whether an instruction writes global memory."""
-    return any(o.mem is Mem.GM and o.access.writes for o in template.declared)
+    """Return whether an instruction writes global memory past the data cache."""
+    past = template.pipe is not Pipe.S
+    return past and any(o.mem is Mem.GM and o.access.writes for o in template.declared)
 
 
 def stale_mask(template: Instruction, left: Stale, where: Location) -> Said:

@@ -36,7 +36,7 @@ class RepeatedCalls:
             True if it is recorded.
         """
         call, modes, issues = site.quick, self._modes, self._issues
-        if call is None or modes.counts or (call.masked and modes.stale is not None):
+        if call is None or modes.counts or modes.dirty or (call.masked and modes.stale is not None):
             return False
         count, core, given = issues.count + call.size, self._core, list[int]()
         if count > issues.most or core.real is not None:

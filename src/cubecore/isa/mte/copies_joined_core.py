@@ -26,7 +26,6 @@ from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import Bursts
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
-from cubecore.numerics.conversion import value_of
 from cubecore.units import FRACTAL_ROWS
 
 _FRACTAL_ELEMENTS = FRACTAL_ROWS * FRACTAL_ROWS
@@ -258,48 +257,6 @@ class BroadcastUbToCc(Instruction):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Pass the elements on."""
         return {"dst": inputs["src"]}
-
-
-_SCALARS = ("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32")
-
-
-@parameters
-class _StoreScalar(Instruction):
-    stacks = True
-    dtype: ElementType = types("element type", *_SCALARS, "int64", "uint64")
-    value: int = param(-(2**63), 2**64 - 1, "the value: an integer, or a float's bits")
-
-    def offsets_dst(self) -> Offsets:
-        """Shape [1]."""
-        return np.zeros(1, np.intp)
-
-    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
-        """Take the low bits."""
-        return {"dst": value_of(self.value, self.dtype).reshape(1)}
-
-
-@instruction(
-    "store_scalar",
-    Pipe.S,
-    source="spec/tik.md 2.3, set_as of a tensor's element; basic API, SetValue of LocalTensor",
-    uncertain=("the scalar unit has written before the next instruction is issued",),
-)
-class StoreScalar(_StoreScalar):
-    """Write one element of UB from the scalar unit: the low bits of an integer, or a float's."""
-
-    dst = write(Mem.UB, "element", align_bytes=1)
-
-
-@instruction(
-    "store_scalar_gm",
-    Pipe.S,
-    source="basic API, SetValue of GlobalTensor",
-    uncertain=("the data cache keeps nothing back: the value is in global memory at once",),
-)
-class StoreScalarGm(_StoreScalar):
-    """Write one element of global memory from the scalar unit."""
-
-    dst = write(Mem.GM, "element", align_bytes=1)
 
 
 @parameters

@@ -31,6 +31,7 @@ from cubecore.machine.lockstep.copy import moving
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.operands import Act, ApartError
 from cubecore.machine.lockstep.sanitizer import Collecting, GroupLog, GroupWatch, Sharing
+from cubecore.machine.lockstep.shared_maps import SharedMaps
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements, elements
@@ -40,7 +41,7 @@ from cubecore.machine.reference.core import SCALAR_LOAD, Core
 from cubecore.machine.sanitizer.findings import SYNCCHECK, FindingLog
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Touched
+from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 
 _MOST_STEERED = 64
 """Sets of values for which a steered template is prepared, or remembered."""
@@ -370,7 +371,7 @@ class LockstepGroup:
         steered = self.count > 1 and (bool(template.steering) or template.reads_left)
         followed = reason is not None and reason.followed
         collected, sharing = Collecting(), Sharing(None if followed else self.watch)
-        maps = _Maps(self._stacks) if self.count > 1 else None
+        maps = SharedMaps(self._stacks) if self.count > 1 else None
         for core, row in enumerate(rows):
             known = len(collected.found)
             sharing.next_core()
@@ -411,6 +412,8 @@ class LockstepGroup:
             If a core reads outside a memory, or what nobody has written.
         """
         size = load.element.size_bytes
+        if address % size:
+            raise IrregularError("a value at a misaligned address")
         if load.mem is Mem.GM:
             tensor = self.reach.visible(self.gm.at(address), address, address + size)
             first = address - tensor.address + self.reach.distances(tensor).values
@@ -447,7 +450,11 @@ class LockstepGroup:
                 return None
             memory = stack.rows[row]
         end = address + size
-        if not 0 <= address <= memory.size_bytes - size or 0 in memory.valid[address:end].tobytes():
+        if (
+            address % size
+            or not 0 <= address <= memory.size_bytes - size
+            or 0 in memory.valid[address:end].tobytes()
+        ):
             return None
         raw = memory.data[address:end].tobytes()
         return int.from_bytes(raw, "little", signed=element.kind == "int")
@@ -470,41 +477,6 @@ def _inside(stack: MemoryStack, at: int, here: Elements, element: ElementType) -
     if span is None or at + span[0] < 0 or at + span[1] > stack.size_bytes:
         return None
     return Place(stack.spot(at), here, element).read()
-
-
-class _Maps:
-    """The maps that cores share, while they take turns: each finds what the first one found."""
-
-    def __init__(self, stacks: Mapping[Mem, MemoryStack]) -> None:
-        self._maps = {mem: stack.valid for mem, stack in stacks.items()}
-        self._before = {mem: valid.copy() for mem, valid in self._maps.items()}
-        self._left: list[tuple[Mem, int, bytes]] | None = None
-
-    def compare(self, found: Sequence[Touched]) -> None:
-        """Require a core, which touched this, to leave what the first one left; take it back."""
-        left = []
-        for mem, low, high in self._written(found):
-            now, then = self._maps[mem][low:high], self._before[mem][low:high]
-            if not (now.all() and then.all()):
-                left.append((mem, low, now.tobytes()))
-                now[:] = then
-        if self._left is None:
-            self._left = left
-        if left != self._left:
-            raise IrregularError("cores that differ in what they have written")
-
-    @staticmethod
-    def _written(found: Sequence[Touched]) -> list[tuple[Mem, int, int]]:
-        return [
-            (touch.mem, at + touched.low, at + touched.high)
-            for touched, at, touch in found
-            if touch.writes and isinstance(touch.mem, Mem) and touch.mem is not Mem.GM
-        ]
-
-    def settle(self) -> None:
-        """Leave what every core left."""
-        for mem, low, raw in self._left or ():
-            self._maps[mem][low : low + len(raw)] = np.frombuffer(raw, np.uint8)
 
 
 _NONE_LEFT: dict[str, Any] = {name: getattr(Registers(), name) for name in LEFT}

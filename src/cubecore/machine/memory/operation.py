@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from cubecore.arrays import Array
+from cubecore.isa.declare.instruction import Instruction, Pipe
+from cubecore.isa.declare.registers import Registers
 from cubecore.machine.memory.places import Known, Place
 
 Read = tuple[str, Place, bool]
@@ -10,6 +12,11 @@ Read = tuple[str, Place, bool]
 Write = tuple[str, Callable[[Array, Known], None]]
 """An operand that is written, and what stores its values and the known part of them."""
 Inputs = dict[str, Array]
+
+
+def combines(template: Instruction, registers: Registers) -> bool:
+    """Return whether stores to global memory are combined with it: the scalar unit's never are."""
+    return bool(registers.atomic) and template.pipe is not Pipe.S
 
 
 def operate(

@@ -187,6 +187,9 @@ class Core:
             got = f"bytes [{local}, {local + size})"
             self._log_scalar("out-of-bounds", load, f"stay inside {extent}, got {got}")
             return 0
+        if address % size:
+            need = f"start at a multiple of {size} B in {load.mem.label}, got {address}"
+            self._log_scalar("misaligned", load, need)
         if not buffer.written(local, (0, size)):
             self._log_scalar(
                 "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"

@@ -19,7 +19,7 @@ from cubecore.layouts import Offsets
 from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements, Use, part, use, uses
 from cubecore.machine.memory.moves import move_of
-from cubecore.machine.memory.operation import Inputs, Read, Write, operate
+from cubecore.machine.memory.operation import Inputs, Read, Write, combines, operate
 from cubecore.machine.memory.places import Known, Place, Spot
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.issue_cache import CachedIssue, plan
@@ -327,7 +327,7 @@ def _compute_part(
             own[used.name] = one, here
             reads.append((used.name, place, template.propagates and not used.operand.used))
         if used.writes:
-            if used.operand.mem is Mem.GM and before.atomic:
+            if used.operand.mem is Mem.GM and combines(template, before):
                 combining = _Combining(core, template, one, here, used.element, where)
                 writes.append((used.name, combining.write))
             else:

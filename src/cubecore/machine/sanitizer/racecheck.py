@@ -24,6 +24,7 @@ from cubecore.isa.scalar.sync import (
 )
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint, footprints
+from cubecore.machine.memory.operation import combines
 from cubecore.machine.sanitizer.cross_core import Signals
 from cubecore.machine.sanitizer.findings import (
     USECHECK,
@@ -407,7 +408,7 @@ def touches(
             continue
         access, mem = operand.access, operand.mem
         atomic = ""
-        if mem is Mem.GM and access.writes and registers.atomic:
+        if mem is Mem.GM and access.writes and combines(template, registers):
             atomic = f"{registers.atomic} {registers.atomic_type}"
         makes = computes and access.writes
         touch = MemoryAccess(

@@ -22,9 +22,9 @@ from cubecore.frontends.tik.trace.values import (
     truth,
 )
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.mte.copies_joined_core import StoreScalar
 from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.tree import LoadScalar
+from cubecore.isa.scalar.store import StoreScalar
 
 _MOST_BLOCKS = 65535
 _MOST_DIMENSIONS = 8

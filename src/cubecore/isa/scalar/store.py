@@ -1,0 +1,88 @@
+"""The scalar unit's writes of values to memory."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from cubecore.arrays import Array
+from cubecore.dtypes import ElementType
+from cubecore.errors import Violation
+from cubecore.isa.declare.instruction import (
+    Instruction,
+    Mem,
+    Operand,
+    Pipe,
+    instruction,
+    param,
+    types,
+    write,
+)
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.template import parameters
+from cubecore.layouts import Offsets
+from cubecore.numerics.conversion import value_of
+
+_SCALARS = ("int8", "uint8", "int16", "uint16", "float16", "int32", "uint32", "float32")
+
+
+@lru_cache
+def _aligned(operand: Operand, size: int) -> Operand:
+    return replace(operand, align_bytes=size)
+
+
+@parameters
+class _StoreScalar(Instruction):
+    stacks = True
+    dtype: ElementType = types("element type", *_SCALARS, "int64", "uint64")
+    value: int = param(-(2**63), 2**64 - 1, "the value: an integer, or a float's bits")
+
+    def operands(self) -> tuple[Operand, ...]:
+        """Return the element, at a multiple of its size."""
+        return (_aligned(self.declared[0], self.dtype.size_bytes),)
+
+    def offsets_dst(self) -> Offsets:
+        """Shape [1]."""
+        return np.zeros(1, np.intp)
+
+    def unmet(self, registers: Registers) -> list[Violation]:
+        """Return nothing: set_atomic is for copies."""
+        return []
+
+    def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
+        """Take the low bits."""
+        return {"dst": value_of(self.value, self.dtype).reshape(1)}
+
+
+@instruction(
+    "store_scalar",
+    Pipe.S,
+    source="spec/tik.md 2.3, set_as of a tensor's element; basic API, SetValue of LocalTensor",
+    archs=("2201", "3510"),
+    uncertain=(
+        "the scalar unit has written before the next instruction is issued",
+        "an address is a multiple of the element's size: inferred",
+    ),
+)
+class StoreScalar(_StoreScalar):
+    """Write one element of UB from the scalar unit: the low bits of an integer, or a float's."""
+
+    dst = write(Mem.UB, "element", align_bytes=1)
+
+
+@instruction(
+    "store_scalar_gm",
+    Pipe.S,
+    source="basic API, SetValue of GlobalTensor",
+    archs=("2201", "3510"),
+    uncertain=(
+        "the data cache keeps nothing back: the value is in global memory at once, and a copy that "
+        "reads it there before a dcci is a finding",
+        "an address is a multiple of the element's size: inferred",
+    ),
+)
+class StoreScalarGm(_StoreScalar):
+    """Write one element of global memory from the scalar unit."""
+
+    dst = write(Mem.GM, "element", align_bytes=1)
