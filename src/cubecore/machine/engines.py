@@ -122,9 +122,9 @@ def _perform(proven: Sequence[prover.Prover]) -> None:
     """
     cache = OperandCache()
     work = [
-        (store, place, number)
+        (store, index, number)
         for prover in proven
-        for place, number in enumerate(core.core for core in prover.group.cores)
+        for index, number in enumerate(core.core for core in prover.group.cores)
         for store in prover.stores
     ]
     factors = {
@@ -138,11 +138,11 @@ def _perform(proven: Sequence[prover.Prover]) -> None:
     conversions = [part for factor in factors.values() for part in cache.prepare(factor)]
 
     def compute(item: tuple[ProvenStore, int, int]) -> Callable[[], None]:
-        store, place, _ = item
-        values, known = computed(store, place, cache)
+        store, index, _ = item
+        values, defined = computed(store, index, cache)
         if store.atomic:
-            return lambda: commit(store, place, values, known)
-        commit(store, place, values, known)
+            return lambda: commit(store, index, values, defined)
+        commit(store, index, values, defined)
         return lambda: None
 
     with (

@@ -62,17 +62,17 @@ def plan_tilings(
     shared = _over_shared_k(problem)
     _require_room(shared, chip)
     doubtful = _doubtful(problem, chip)
-    known = _settled(problem, chip, narrowing) if doubtful else None
+    plannable = _settled(problem, chip, narrowing) if doubtful else None
     try:
-        found = solve_plannable(
-            shared, chip, count, problem.fix, explained=known is None, refine=refine
+        solution = solve_plannable(
+            shared, chip, count, problem.fix, explained=plannable is None, refine=refine
         )
-        return _completed(found, problem, chip)
+        return _completed(solution, problem, chip)
     except NoLegalTilingError:
-        known = known if doubtful else _settled(problem, chip, narrowing)
-        if known is None:
+        plannable = plannable if doubtful else _settled(problem, chip, narrowing)
+        if plannable is None:
             raise
-        return _guided(problem, chip, count, known, refine=refine)
+        return _guided(problem, chip, count, plannable, refine=refine)
 
 
 def _settled(
@@ -115,30 +115,30 @@ def _doubtful(problem: Problem, chip: Chip) -> bool:
 
 
 def _guided(
-    problem: Problem, chip: Chip, count: int, known: TCubeTiling, *, refine: bool
+    problem: Problem, chip: Chip, count: int, plannable: TCubeTiling, *, refine: bool
 ) -> Solution:
     """Return the solver's answer near a tiling that is known to be legal, or that tiling."""
     shared = _over_shared_k(problem)
     for size in range(1, len(_GUIDES) + 1):
         names = [name for group in _GUIDES[:size] for name in group]
-        values = {name: getattr(known, name) for name in names}
+        values = {name: getattr(plannable, name) for name in names}
         guide = {name: Limits(value, value) for name, value in values.items()}
         with suppress(NoLegalTilingError):
             wanted = FieldLimits({**problem.fix.fields, **guide})
             near = solve_plannable(shared, chip, count, wanted, explained=False, refine=refine)
             return _completed(near, problem, chip)
-    return _completed(single_solution(known, shared, chip), problem, chip)
+    return _completed(single_solution(plannable, shared, chip), problem, chip)
 
 
-def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
+def _completed(solution: Solution, problem: Problem, chip: Chip) -> Solution:
     """Return a solution with the fields of the whole problem; only tilings that are legal so."""
     whole = {"Ka": problem.k, "Kb": problem.kb or problem.k}
     if problem.layout is None and problem.kb in {None, problem.k}:
-        return found
-    made = []
+        return solution
+    completed = []
     refused: NoLegalTilingError | None = None
     findings: tuple[RuleFinding, ...] = ()
-    for ranked in (found.best, *found.alternatives):
+    for ranked in (solution.best, *solution.alternatives):
         tiling: Any = replace(ranked.tiling, **whole)
         try:
             tiling = with_batch(tiling, problem, chip)
@@ -147,12 +147,12 @@ def _completed(found: Solution, problem: Problem, chip: Chip) -> Solution:
             continue
         findings = check_case(RuleCase(tiling, problem, planned_chip(chip))).findings
         if not findings:
-            made.append(Ranked(tiling, ranked.predicted))
-    if not made:
+            completed.append(Ranked(tiling, ranked.predicted))
+    if not completed:
         subject = f"{problem.m} x {problem.n} x {problem.shared_k} on {chip.name}"
         sentence = f"no legal tiling for {subject}: {findings[0].message}"
         raise refused or NoLegalTilingError([Violation(subject, "", "", sentence=sentence)])
-    return replace(found, best=made[0], alternatives=tuple(made[1:]))
+    return replace(solution, best=completed[0], alternatives=tuple(completed[1:]))
 
 
 def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits) -> Solution:

@@ -119,8 +119,8 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
     except Exception:  # noqa: BLE001 - it ended before it had written all
         raise _ended(box, status, asked, late=late) from None
     if good:
-        found: T = value
-        return found
+        answer: T = value
+        return answer
     raise _rebuilt(*value)
 
 
@@ -154,7 +154,9 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
         try:
             raw = _packed((True, work(page)))
         except CubecoreError as error:
-            kind = next(n for n, known in enumerate(_KINDS) if isinstance(error, known))
+            kind = next(
+                n for n, kind_of_error in enumerate(_KINDS) if isinstance(error, kind_of_error)
+            )
             raw = _packed((False, (kind, error.violations, error.findings)))
         except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
             sentence = f"the kernel raised {type(error).__name__}: {error}"

@@ -50,8 +50,8 @@ class RecordedModes:
         """Judge a scalar read of bytes of global memory, behind the stores of this core."""
         for kinds, lines, addresses in self._stores:
             for kind, line, touched in zip(kinds, lines, addresses, strict=True):
-                template, place = self._recorded(kind, line)
-                self._modes.follow(((template, tuple(touched.tolist())),), place)
+                template, location = self._recorded(kind, line)
+                self._modes.follow(((template, tuple(touched.tolist())),), location)
         self._stores.clear()
         return self._modes.behind(low, high, where)
 
@@ -60,11 +60,11 @@ class RecordedModes:
 
     def _learn(self) -> None:
         """Classify the templates that are new."""
-        names, known = self._names, len(self._classes)
-        if known < len(names.templates):
-            added = [_class_of(template) for template in names.templates[known:]]
+        names, learnt = self._names, len(self._classes)
+        if learnt < len(names.templates):
+            added = [_class_of(template) for template in names.templates[learnt:]]
             self._classes = np.append(self._classes, np.array(added, np.int8))
-            widths = [len(mems) for mems in names.mems[known:]]
+            widths = [len(mems) for mems in names.mems[learnt:]]
             self._widths = np.append(self._widths, np.array(widths, np.intp))
 
     def _keep_stores(
@@ -94,14 +94,14 @@ class RecordedModes:
         An instruction behind its own mask is cut by none. Of what sets a mode the last of each kind
         leaves the same state as all do.
         """
-        places = np.arange(classes.size)
-        toggles = np.where(classes > _MASK, places, -1)
+        indices = np.arange(classes.size)
+        toggles = np.where(classes > _MASK, indices, -1)
         last = np.maximum.accumulate(toggles)
         counts = np.where(last < 0, self._modes.counts, classes[last] != _NORM)
         repeated = classes == _REPEATED
         masked = np.append(False, classes[:-1] == _MASK)
         if (repeated & counts & ~masked).any():
-            return places
+            return indices
         _, firsts = np.unique(kinds[::-1], return_index=True)
         lasts = classes.size - 1 - firsts
         kept = lasts[classes[lasts] > _REPEATED]
@@ -110,9 +110,9 @@ class RecordedModes:
 
 
 def _class_of(template: Instruction) -> int:
-    for kind, found in ((SetVectorMask, _MASK), (SetMaskNorm, _NORM), (SetMaskCount, _COUNT)):
+    for kind, number in ((SetVectorMask, _MASK), (SetMaskNorm, _NORM), (SetMaskCount, _COUNT)):
         if isinstance(template, kind):
-            return found
+            return number
     if isinstance(template, SETTERS):
         return _SETTER
     if isinstance(template, Dcci):

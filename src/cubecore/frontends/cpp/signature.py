@@ -34,17 +34,17 @@ class Parameter:
 
 def parameters_of(signature: str, names: tuple[str, ...]) -> tuple[Parameter, ...]:
     """Return the parameters that a signature's letters name."""
-    made = []
+    parameters = []
     for at, part in enumerate(signature.split(";")[:-1]):
         name = names[at] if at < len(names) and names[at] else f"arg{at}"
         letter, rest = part[0], part[1:]
         if letter in {"p", "f"}:
-            made.append(Parameter(name, letter, rest))
+            parameters.append(Parameter(name, letter, rest))
         elif letter == "b":
-            made.append(Parameter(name, letter, size=1))
+            parameters.append(Parameter(name, letter, size=1))
         else:
-            made.append(Parameter(name, letter, size=int(rest)))
-    return tuple(made)
+            parameters.append(Parameter(name, letter, size=int(rest)))
+    return tuple(parameters)
 
 
 def word_of(parameter: Parameter, value: Any, *, tensor: bool) -> int:

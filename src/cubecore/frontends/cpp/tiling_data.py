@@ -93,22 +93,22 @@ def _declaration(words: list[str], name: str) -> list[Field]:
     if words[0] not in _LETTERS:
         need = f"have fields of {', '.join(_LETTERS)}"
         raise refuse(f"{_OPTION} {name}", need, words[0])
-    kind, found = words[0], []
+    kind, fields = words[0], []
     for part in " ".join(words[1:]).split(","):
         match = re.match(r"(\w+)\s*((?:\[\s*\d+\s*\]\s*)*)", part.strip())
         if match is None:
             raise refuse(f"{_OPTION} {name}", "have fields with names", part.strip())
         extents = [int(n) for n in re.findall(r"\d+", match[2])]
-        found.append(Field(match[1], kind, int(np.prod(extents)) if extents else 1))
-    return found
+        fields.append(Field(match[1], kind, int(np.prod(extents)) if extents else 1))
+    return fields
 
 
 def _declared(text: str) -> tuple[Field, ...]:
     """Return the fields of the macros of operator projects."""
     end = text.find("END_TILING_DATA_DEF")
     pattern = r"TILING_DATA_FIELD_DEF(_ARR)?\(\s*(\w+)\s*,\s*(?:(\d+)\s*,\s*)?(\w+)\s*\)"
-    found = re.finditer(pattern, text[: end if end >= 0 else None])
-    return tuple(Field(match[4], match[2], int(match[3] or 1)) for match in found)
+    matches = re.finditer(pattern, text[: end if end >= 0 else None])
+    return tuple(Field(match[4], match[2], int(match[3] or 1)) for match in matches)
 
 
 def packed(name: str, fields: tuple[Field, ...], values: Mapping[str, Any]) -> NDArray[np.uint8]:
@@ -119,11 +119,11 @@ def packed(name: str, fields: tuple[Field, ...], values: Mapping[str, Any]) -> N
     RequestError
         If the struct does not have a field, or the field's type does not have its value.
     """
-    known = {f.name: f for f in fields}
+    field_of = {f.name: f for f in fields}
     for given in values:
-        if given not in known:
+        if given not in field_of:
             need = f"name a field of {name}"
-            raise refuse(_OPTION, need, given, did_you_mean(given, known))
+            raise refuse(_OPTION, need, given, did_you_mean(given, field_of))
     layout = "@" + "".join(f"{f.count}{_LETTERS[f.type]}" for f in fields)
     flat: list[Any] = []
     for each in fields:
@@ -137,17 +137,17 @@ def _values(each: Field, given: Any) -> list[Any]:
     if given is None:
         return [0] * each.count
     several = given.split(":") if isinstance(given, str) else np.ravel(given).tolist()
-    letter, made = _LETTERS[each.type], []
+    letter, numbers = _LETTERS[each.type], []
     for one in several:
         try:
             value = float(one) if letter in "fd" else int(one, 0) if isinstance(one, str) else one
             struct.pack(letter, value)
         except (ValueError, TypeError, struct.error):
             raise refuse(f"{_OPTION} {each.name}", f"be {each.type}", repr(one)) from None
-        made.append(value)
-    if len(made) > each.count:
-        raise refuse(f"{_OPTION} {each.name}", f"be at most {each.count} values", len(made))
-    return made + [0] * (each.count - len(made))
+        numbers.append(value)
+    if len(numbers) > each.count:
+        raise refuse(f"{_OPTION} {each.name}", f"be at most {each.count} values", len(numbers))
+    return numbers + [0] * (each.count - len(numbers))
 
 
 def filled(text: str, given: str) -> NDArray[np.uint8]:

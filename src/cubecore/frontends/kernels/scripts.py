@@ -41,7 +41,7 @@ def run_as_main(
     except CubecoreError:
         raise
     except AssertionError as error:
-        where = _own_place(path, error)
+        where = _line_of_script(path, error)
         return f"{where}: assertion failed: {str(error).strip() or 'False'}"
     except SystemExit as error:
         return None if error.code in {None, 0} else f"{path} ended with exit code {error.code}"
@@ -49,13 +49,13 @@ def run_as_main(
         line = path if error.lineno is None else f"{path}:{error.lineno}"
         raise unable(path, f"{line}: {error.msg}") from None
     except Exception as error:
-        where = _own_place(path, error)
+        where = _line_of_script(path, error)
         got = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise KernelError.at(where, unable("the script", f"the script raised {got}")) from error
     return None
 
 
-def _own_place(path: str, error: BaseException) -> Location:
+def _line_of_script(path: str, error: BaseException) -> Location:
     """Return the innermost line of the script itself that led to an error."""
     lines = [f for f in extract_tb(error.__traceback__) if f.filename == path]
     last = lines[-1] if lines else None

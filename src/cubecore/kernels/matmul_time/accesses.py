@@ -77,11 +77,11 @@ def access_launch(plan: MatmulPlan) -> tuple[Launch, list[ProgramTrees]]:
     """Return the launch with the accesses alone, and its kinds of cores."""
     kinds: dict[tuple[BlockShape, ...], ProgramTrees] = {}
     cores = []
-    for core, own in enumerate(blocks_of_cores(plan)):
-        shares = core_shares(plan, own)
+    for core, core_blocks in enumerate(blocks_of_cores(plan)):
+        shares = core_shares(plan, core_blocks)
         if shares not in kinds:
             kinds[shares] = _kind(plan, shares)
-        cores.append(_on_core(core, kinds[shares], own))
+        cores.append(_on_core(core, kinds[shares], core_blocks))
     return Launch(launch_tensors(plan), tuple(cores), plan.step), list(kinds.values())
 
 
@@ -96,5 +96,5 @@ def _kind(plan: MatmulPlan, shares: tuple[BlockShape, ...]) -> ProgramTrees:
 
 def _on_core(core: int, kind: ProgramTrees, blocks: Sequence[CoreBlock]) -> CoreProgram:
     pairs = zip(kind.trees, blocks, strict=True)
-    slots = {var: place for tree, block in pairs for var, place in tree.slots(block).items()}
+    slots = {var: offset for tree, block in pairs for var, offset in tree.slots(block).items()}
     return CoreProgram(core, kind.program, slots)

@@ -99,7 +99,7 @@ class Turn:
 
     kind: int
     enters: tuple[int, ...]
-    leaves: tuple[int, ...]
+    releases: tuple[int, ...]
     work: TileWork
 
 
@@ -174,10 +174,10 @@ class _CoreTime:
             for step_k, level in zip((t.stepKa, t.stepKb), levels, strict=True)
         ]
         operands = (a, every[0]), (b, every[1])
-        for own, level in zip(chunks, levels, strict=True):
-            core.time = own.start(core.time)
+        for chunk, level in zip(chunks, levels, strict=True):
+            core.time = chunk.start(core.time)
             if level == "core":
-                core.acquire(own)
+                core.acquire(chunk)
         turns = self._turns(tree, levels)
         steady = Steady(core, rings, (a, b), [turn.kind for turn in turns])
         number = 0
@@ -187,18 +187,18 @@ class _CoreTime:
             if number >= len(turns):
                 break
             turn = turns[number]
-            for place in turn.enters:
-                core.acquire(chunks[place])
+            for index in turn.enters:
+                core.acquire(chunks[index])
             compute_tile(core, rings, turn.work, *operands)
-            for place in turn.leaves:
-                core.release(chunks[place])
+            for index in turn.releases:
+                core.release(chunks[index])
             number += 1
             self._walked += len(turn.work.steps)
             if self._walked > MOST_STEPS:
                 raise NotEveryInstruction
-        for own, level in zip(chunks, levels, strict=True):
+        for chunk, level in zip(chunks, levels, strict=True):
             if level == "core":
-                core.release(own)
+                core.release(chunk)
 
     def _turns(self, tree: AccessTree, levels: Sequence[str]) -> list[Turn]:
         """Return the tiles of a block in their order."""
@@ -222,11 +222,11 @@ class _CoreTime:
                 (1, 0),
             )
         stays = [
-            [place] if levels[place] == name else []
-            for place, name in zip(order, ("outer", "inner"), strict=True)
+            [index] if levels[index] == name else []
+            for index, name in zip(order, ("outer", "inner"), strict=True)
         ]
-        found: list[Turn] = []
-        known: dict[tuple[Any, ...], Turn] = {}
+        turns: list[Turn] = []
+        turn_of: dict[tuple[Any, ...], Turn] = {}
         for outer_length in outer:
             rows = _cut(outer_length, outer_base)
             for j, inner_length in enumerate(inner):
@@ -236,16 +236,16 @@ class _CoreTime:
                         first, last = x == y == 0, x == len(rows) - 1 and y == len(columns) - 1
                         begins, ends = first and j == 0, last and j == len(inner) - 1
                         key = row, column, outer_length, inner_length, first, last, begins, ends
-                        if key not in known:
+                        if key not in turn_of:
                             enters = stays[0] * begins + stays[1] * first
-                            leaves = stays[1] * last + stays[0] * ends
+                            released = stays[1] * last + stays[0] * ends
                             tile, chunk = (row, column), (outer_length, inner_length)
                             if not m_first:
                                 tile, chunk = tile[::-1], chunk[::-1]
                             work = self._tile(tree, tile[0], tile[1], chunk)
-                            known[key] = Turn(len(known), tuple(enters), tuple(leaves), work)
-                        found.append(known[key])
-        return found
+                            turn_of[key] = Turn(len(turn_of), tuple(enters), tuple(released), work)
+                        turns.append(turn_of[key])
+        return turns
 
     def _tile(self, tree: AccessTree, m: int, n: int, chunk: tuple[int, int]) -> TileWork:
         key = m, n, *chunk
@@ -258,13 +258,13 @@ class _CoreTime:
         lengths = _cut(tree.share.k, plan.tiling.baseK)
         few = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS) < DEPENDENT_MAD_FRACTALS
         barrier = len(lengths) > 1 and few
-        known = {k: step(plan, self._registers, (m, n, k), chunk, barrier) for k in set(lengths)}
+        step_of = {k: step(plan, self._registers, (m, n, k), chunk, barrier) for k in set(lengths)}
         issue = tree.stores[m, n, chunk]
         template = issue.template.resolved(self._registers)
         cost = cost_of(template, plan.chip)
         assert cost.traffic is not None, "a store"
         request = self._memory.request(cost.traffic, self._shares[issue])
-        return TileWork(tuple([known[k] for k in lengths]), cost.busy, cost.idle_head, request)
+        return TileWork(tuple([step_of[k] for k in lengths]), cost.busy, cost.idle_head, request)
 
     # --- loads
 
@@ -277,16 +277,16 @@ class _CoreTime:
         kinds, loads = self._orders[name]
         return ChunkQueue(self._core.mte2, free, kinds, loads, ahead=stream.ahead)
 
-    def _loads(self, tree: AccessTree, name: str, own: int, k: int, level: int) -> list[Load]:
-        found = []
+    def _loads(self, tree: AccessTree, name: str, r: int, k: int, level: int) -> list[Load]:
+        loads = []
         for one in transfers(
-            tree.bodies[name], tree.streams[name].variables(own, k), self._plan.chip
+            tree.bodies[name], tree.streams[name].variables(r, k), self._plan.chip
         ):
             share = self._shares[one.issue]
             request = self._memory.request(one.traffic, share, level)
             asked = one.busy + request.more_cycles
             latency = request.latency_cycles
-            found.append(
+            loads.append(
                 Load(one.times, asked + int(self._overlap * latency), asked + latency, request)
             )
-        return found
+        return loads

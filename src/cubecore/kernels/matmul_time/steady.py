@@ -69,9 +69,9 @@ class Steady:
         periods = _periods_of_memory(before, visit, min(self._rooms[-period:]))
         if periods:
             periods = min(periods, _alike(self._kinds, number, period))
-        for own, was, now in zip(self._chunks, before.loaded, visit.loaded, strict=True):
+        for chunk, was, now in zip(self._chunks, before.loaded, visit.loaded, strict=True):
             if periods and now > was:
-                periods = min(periods, _alike(own.kinds, now, now - was))
+                periods = min(periods, _alike(chunk.kinds, now, now - was))
         if periods:
             self._advance(before, visit, periods)
             self._seen.clear()
@@ -132,10 +132,10 @@ class Steady:
             pipe.move(shift)
         for times in (rings.l0a, rings.l0b, rings.l0c):
             times[:] = [at + shift for at in times]
-        for own, was, at in zip(self._chunks, before.loaded, now.loaded, strict=True):
-            own.at += periods * (at - was)
-            own.free[:] = [time + shift for time in own.free]
-            own.ready[:] = [time + shift for time in own.ready]
+        for chunk, was, at in zip(self._chunks, before.loaded, now.loaded, strict=True):
+            chunk.at += periods * (at - was)
+            chunk.free[:] = [time + shift for time in chunk.free]
+            chunk.ready[:] = [time + shift for time in chunk.ready]
         more = [periods * (b - a) for a, b in zip(before.busy, now.busy, strict=True)]
         core.m.busy += more[0]
         core.mte1.busy += more[1]

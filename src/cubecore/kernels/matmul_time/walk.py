@@ -68,7 +68,7 @@ def compute_tile(
     b: tuple[ChunkQueue, int],
 ) -> None:
     """Walk one tile; `a` and `b` are operands and the base-K steps of a chunk, 0 where it stays."""
-    own_step, steps = core.scalars.step, work.steps
+    step_cycles, steps = core.scalars.step, work.steps
     anew = tuple(pair for pair in (a, b) if pair[1])
     core.time += core.scalars.tile
     core.waited(core.m, rings.l0c[rings.at_c])
@@ -84,7 +84,7 @@ def compute_tile(
             if number > last:
                 break
         step = steps[number]
-        core.time += own_step
+        core.time += step_cycles
         for chunks, every in anew:
             if number % every == 0:
                 core.acquire(chunks)

@@ -46,15 +46,15 @@ def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[Move, ...]:
     builder = Builder("moves")
     zero = Expr(0)
     Mover(builder, plan).move(zero, Slot(zero, 0).at, (zero, zero), tile)
-    found: list[Move] = []
+    moves_of_tile: list[Move] = []
     for node in builder.finish().body:
         if not isinstance(node, Loop):
-            found.append(_move(node, chip))
+            moves_of_tile.append(_move(node, chip))
         elif len(node.body) == 1:
-            found.append(_move(node.body[0], chip)._replace(times=node.trips.const))
+            moves_of_tile.append(_move(node.body[0], chip)._replace(times=node.trips.const))
         else:
-            found += [_move(leaf, chip) for leaf in node.body] * node.trips.const
-    return tuple(found)
+            moves_of_tile += [_move(leaf, chip) for leaf in node.body] * node.trips.const
+    return tuple(moves_of_tile)
 
 
 def _move(leaf: Node, chip: Chip) -> Move:
@@ -88,21 +88,21 @@ class Transfers(NamedTuple):
 
 def transfers(body: Sequence[Node], values: Mapping[Var, int], chip: Chip) -> list[Transfers]:
     """Return the transfers that a part of a program issues where its variables are `values`."""
-    found: list[Transfers] = []
+    listed: list[Transfers] = []
     for node in body:
         if isinstance(node, Branch):
             side = node.then if node.condition.at(values) else node.otherwise
-            found += transfers(side, values, chip)
+            listed += transfers(side, values, chip)
         elif isinstance(node, Loop):
             for one in transfers(node.body, values, chip):
-                found.append(one._replace(times=one.times * node.trips.const))
+                listed.append(one._replace(times=one.times * node.trips.const))
             if len(node.body) > 1:
                 raise NotEveryInstruction
         elif isinstance(node, Issue):
             cost = cost_of(node.template, chip)
             if cost.traffic is not None:
-                found.append(Transfers(node, 1, cost.busy, cost.traffic))
-    return found
+                listed.append(Transfers(node, 1, cost.busy, cost.traffic))
+    return listed
 
 
 @dataclass(frozen=True)

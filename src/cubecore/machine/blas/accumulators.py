@@ -66,35 +66,35 @@ class Accumulators:
 
     def start(self, address: int, tile: ProductSum) -> None:
         """Enter a new tile; what it meets is no longer whole."""
-        place = L0CTile(address, tile)
-        self._intact = {at: p for at, p in self._intact.items() if not p.meets(place)}
-        self._intact[address] = place
-        self._all = [place, *(p for p in self._all if not place.hides(p))]
+        started = L0CTile(address, tile)
+        self._intact = {at: p for at, p in self._intact.items() if not p.meets(started)}
+        self._intact[address] = started
+        self._all = [started, *(p for p in self._all if not started.hides(p))]
 
     def at(self, address: int) -> L0CTile:
         """Return the whole tile that starts at an address."""
-        found = self._intact.get(address)
-        if found is None:
+        tile = self._intact.get(address)
+        if tile is None:
             raise IrregularError("L0C holds no whole tile there")
-        return found
+        return tile
 
-    def leftovers(self, place: L0CTile, m: int, n: int) -> tuple[Leftover, ...]:
+    def leftovers(self, tile: L0CTile, m: int, n: int) -> tuple[Leftover, ...]:
         """Return what the first m rows and n columns from a tile's start hold beside it.
 
         Lanes of no tile are of no leftover: they were never written.
         """
-        if n <= place.n:
+        if n <= tile.n:
             return ()
-        if n > align_up(place.n, FRACTAL_ROWS):
+        if n > align_up(tile.n, FRACTAL_ROWS):
             raise IrregularError("columns of fractals that are not the tile's")
         i = np.arange(m, dtype=np.intp)[:, None]
-        j = np.arange(place.n, n, dtype=np.intp)
-        row_bytes = FRACTAL_ROWS * place.size
-        rows = place.address // row_bytes + j // FRACTAL_ROWS * place.column_rows + i
-        free = np.ones((m, n - place.n), bool)
-        found = []
-        for other in self._all[self._all.index(place) + 1 :]:
-            if other.size != place.size or other.address % row_bytes:
+        j = np.arange(tile.n, n, dtype=np.intp)
+        row_bytes = FRACTAL_ROWS * tile.size
+        rows = tile.address // row_bytes + j // FRACTAL_ROWS * tile.column_rows + i
+        free = np.ones((m, n - tile.n), bool)
+        leftovers_of_tiles = []
+        for other in self._all[self._all.index(tile) + 1 :]:
+            if other.size != tile.size or other.address % row_bytes:
                 raise IrregularError("a tile of another type beside the tile")
             group, row = np.divmod(rows - other.address // row_bytes, other.column_rows)
             column = group * FRACTAL_ROWS + j % FRACTAL_ROWS
@@ -103,6 +103,6 @@ class Accumulators:
                 continue
             free &= ~taken
             at_row, at_column = np.nonzero(taken)
-            leftover = (at_row, at_column + place.n, row[taken], column[taken])
-            found.append(Leftover(other.tile, *leftover))
-        return tuple(found)
+            leftover = (at_row, at_column + tile.n, row[taken], column[taken])
+            leftovers_of_tiles.append(Leftover(other.tile, *leftover))
+        return tuple(leftovers_of_tiles)

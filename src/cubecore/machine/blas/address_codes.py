@@ -45,8 +45,8 @@ def transposed_units(offsets: Offsets, kind: ElementType) -> Offsets:
     unit = unit_elements(kind)
     fractal, within = np.divmod(offsets, FRACTAL_ROWS * kind.c0)
     r, k = np.divmod(within, kind.c0)
-    places: Offsets = fractal * UNITS + k * (FRACTAL_ROWS // unit) + r // unit
-    return places
+    units: Offsets = fractal * UNITS + k * (FRACTAL_ROWS // unit) + r // unit
+    return units
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -138,12 +138,12 @@ def _stored(taken: Codes, kind: ElementType) -> int:
 def stored_shape(codes: Codes, layout: ReadLayout) -> Shape:
     """Return the shape of the block whose [r, pieces of K] have these codes."""
     (kind, wanted), (r, pieces) = (layout.kind, layout.k), codes.shape
-    place, taken = codes >> TAKEN_BITS, codes & TAKEN
-    first = int(place[0, 0])
-    pitch = int(place[1, 0]) - first if r > 1 else 0
-    step = int(place[0, 1]) - first if pieces > 1 else DATA_BLOCK_BYTES
+    address, taken = codes >> TAKEN_BITS, codes & TAKEN
+    first = int(address[0, 0])
+    pitch = int(address[1, 0]) - first if r > 1 else 0
+    step = int(address[0, 1]) - first if pieces > 1 else DATA_BLOCK_BYTES
     rows = first + np.arange(r)[:, None] * pitch
-    _require_in_order(place, rows + np.arange(pieces) * step, pitch, step)
+    _require_in_order(address, rows + np.arange(pieces) * step, pitch, step)
     if layout.filled:
         wanted = min(wanted, _stored(taken[:, -1], kind) + (pieces - 1) * kind.c0)
     last = -(-(wanted - (pieces - 1) * kind.c0) * kind.bits // 8)
@@ -173,13 +173,13 @@ def transposed_shape(codes: Codes, layout: ReadLayout) -> Shape:
     kind, (units, k) = layout.kind, codes.shape
     unit = unit_elements(kind)
     each, unit_bytes = kind.c0 // unit, kind.bytes_of(unit)
-    place, taken = codes >> TAKEN_BITS, codes & TAKEN
-    first = int(place[0, 0])
-    pitch = int(place[0, 1]) - first if k > 1 else 0
-    step = int(place[each, 0]) - first if units > each else DATA_BLOCK_BYTES
+    address, taken = codes >> TAKEN_BITS, codes & TAKEN
+    first = int(address[0, 0])
+    pitch = int(address[0, 1]) - first if k > 1 else 0
+    step = int(address[each, 0]) - first if units > each else DATA_BLOCK_BYTES
     number = np.arange(units)
     along = number // each * step + number % each * unit_bytes
-    _require_in_order(place, first + along[:, None] + np.arange(k) * pitch, pitch, step)
+    _require_in_order(address, first + along[:, None] + np.arange(k) * pitch, pitch, step)
     r, full, least = layout.r, (units - 1) * unit, int(taken[-1].min())
     if (taken[:-1] < unit_bytes).any():
         raise IrregularError("lanes that were never loaded")
@@ -202,6 +202,6 @@ def transposed_shape(codes: Codes, layout: ReadLayout) -> Shape:
     )
 
 
-def _require_in_order(places: Codes, wanted: Codes, pitch: int, step: int) -> None:
-    if pitch < 0 or step <= 0 or (places != wanted).any():
+def _require_in_order(addresses: Codes, wanted: Codes, pitch: int, step: int) -> None:
+    if pitch < 0 or step <= 0 or (addresses != wanted).any():
         raise IrregularError("fractals in another order")

@@ -119,8 +119,8 @@ class Block:
         if not self.k_inner:
             pieces, lane = divmod(first, self.kind.c0)
             offset = pieces * self.step + lane
-        made = self._sized(self.offset + offset, count, self.k, self.step)
-        return made if self.scales is None else made.with_scales(self.scales.part(first, count))
+        part = self._sized(self.offset + offset, count, self.k, self.step)
+        return part if self.scales is None else part.with_scales(self.scales.part(first, count))
 
     def with_scales(self, scales: Scales) -> "Block":
         """Return the block with these scales."""

@@ -36,14 +36,14 @@ class CheckedWalk(ABC):
         """Return the function that follows one leaf; it is made anew when registers change."""
         if issue.late:
             return self._late(issue)
-        made_for: Registers | None = None
+        registers_of_act: Registers | None = None
         act: Act
 
         def follow(*addresses: int) -> None:
-            nonlocal made_for, act
+            nonlocal registers_of_act, act
             self.issued += 1
-            if made_for is not self.registers:
-                made_for, act = self.registers, self._act(issue)
+            if registers_of_act is not self.registers:
+                registers_of_act, act = self.registers, self._act(issue)
             act(*addresses)
 
         return follow
@@ -57,13 +57,13 @@ class CheckedWalk(ABC):
         if issue.template.declared:
             raise IrregularError(f"{issue.template.name} with parameters known late")
         acts: dict[tuple[int, ...], Act] = {}
-        made_for: Registers | None = None
+        registers_of_act: Registers | None = None
 
         def follow(*values: int) -> None:
-            nonlocal made_for
+            nonlocal registers_of_act
             self.issued += 1
-            if made_for is not self.registers:
-                made_for = self.registers
+            if registers_of_act is not self.registers:
+                registers_of_act = self.registers
                 acts.clear()
             act = acts.get(values)
             if act is None:

@@ -24,36 +24,38 @@ Known = NDArray[np.bool_] | None
 
 def computed(store: ProvenStore, core: int, cache: OperandCache) -> tuple[Array, Known]:
     """Return what one core stores, [m, n] in the target's type."""
-    total, known = _sum(store.tile, core, cache)[: store.m, : store.n], None
+    total, defined = _sum(store.tile, core, cache)[: store.m, : store.n], None
     if total.shape != (store.m, store.n):
         whole = np.zeros((store.m, store.n), total.dtype)
-        known = np.zeros(whole.shape, bool)
-        whole[:, : total.shape[1]], known[:, : total.shape[1]] = total, True
+        defined = np.zeros(whole.shape, bool)
+        whole[:, : total.shape[1]], defined[:, : total.shape[1]] = total, True
         for leftover in store.leftovers:
             _add_leftover(whole, leftover, core, cache)
-            known[leftover.rows, leftover.columns] = True
+            defined[leftover.rows, leftover.columns] = True
         total = whole
     inputs = {"src": total}
     if store.scales is not None:
         inputs["scales"] = row_values(store.scales, core)[: store.n]
-    return store.template.compute(inputs, store.registers)["dst"], known
+    return store.template.compute(inputs, store.registers)["dst"], defined
 
 
-def commit(store: ProvenStore, core: int, values: Array, known: Known) -> None:
+def commit(store: ProvenStore, core: int, values: Array, defined: Known) -> None:
     """Write what one core stores, and which elements are initialised by that."""
     buffer, kind = store.tensor.buffer, store.target.kind
     size = kind.size_bytes
-    for columns, place in store.located(buffer.data.view(kind.numpy), core):
-        found = _by_panel(values[:, columns], place.shape)
+    for columns, panel in store.located(buffer.data.view(kind.numpy), core):
+        values_of_panel = _by_panel(values[:, columns], panel.shape)
         if store.atomic:
             finite = not store.registers.float_ieee
-            found = atomic(store.atomic, place, found, finite=finite)
-        place[...] = found
+            values_of_panel = atomic(store.atomic, panel, values_of_panel, finite=finite)
+        panel[...] = values_of_panel
     if store.atomic:
         return  # all of it was initialised, and is
     whole = np.ones(size, np.uint8).view(f"u{size}")[0]
-    for columns, place in store.located(buffer.valid.view(f"u{size}"), core):
-        place[...] = whole if known is None else _by_panel(known[:, columns], place.shape) * whole
+    for columns, panel in store.located(buffer.valid.view(f"u{size}"), core):
+        panel[...] = (
+            whole if defined is None else _by_panel(defined[:, columns], panel.shape) * whole
+        )
 
 
 def _by_panel(values: Array, shape: tuple[int, ...]) -> Array:

@@ -78,11 +78,11 @@ class Scales:
     def scaled(self, values: Array, core: int) -> Array:
         """Return [r, K]: `values` times their scales, zeros times scales behind them."""
         scales = self.values(core)
-        made = np.zeros((self.r, self.pairs * PAIR), scales.dtype)
-        made[:, : values.shape[1]] = values
-        by_scale = made.reshape(*scales.shape, SHARED)
+        padded = np.zeros((self.r, self.pairs * PAIR), scales.dtype)
+        padded[:, : values.shape[1]] = values
+        by_scale = padded.reshape(*scales.shape, SHARED)
         by_scale *= scales[:, :, None]
-        return made
+        return padded
 
 
 @lru_cache(maxsize=2)

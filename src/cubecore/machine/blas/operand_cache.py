@@ -51,14 +51,14 @@ class OperandCache:
             self._matrices[_key(block)] = flat
             return []
         source: Array = flat
-        made: Array = np.empty(flat.size, np.float32)
-        target = made
+        matrix: Array = np.empty(flat.size, np.float32)
+        target = matrix
         if block.is_nz:
             source = flat.reshape(-1, block.step // block.kind.c0, block.kind.c0)
             count, rows, c0 = source.shape
-            made = made.reshape(rows, count * c0)
-            target = made.reshape(rows, count, c0).transpose(1, 0, 2)
-        self._matrices[_key(block)] = made
+            matrix = matrix.reshape(rows, count * c0)
+            target = matrix.reshape(rows, count, c0).transpose(1, 0, 2)
+        self._matrices[_key(block)] = matrix
         parts = max(1, flat.size // _PART)
         return [
             partial(_convert, *part, block.kind, block.hf32)

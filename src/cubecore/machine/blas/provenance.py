@@ -107,8 +107,8 @@ def _turned(template: SquareLoad) -> _Move:
     unit = unit_elements(template.dtype)
     first, to = (template.offsets(name)[:, ::unit] for name in ("src", "dst"))
     blocks, skipped = np.divmod(template.dtype.bytes_of(first), DATA_BLOCK_BYTES)
-    places = transposed_units(to, template.dtype)
-    return _Move(blocks, places, skipped, distinct(places // UNITS))
+    units = transposed_units(to, template.dtype)
+    return _Move(blocks, units, skipped, distinct(units // UNITS))
 
 
 @lru_cache(maxsize=128)
@@ -190,14 +190,14 @@ class Provenance:
         unit_bytes = template.dtype.bytes_of(unit_elements(template.dtype))
 
         def turn(dst: int, src: int) -> None:
-            found = self._l1[src // DATA_BLOCK_BYTES + move.source]
+            sources = self._l1[src // DATA_BLOCK_BYTES + move.source]
             if unit_bytes < DATA_BLOCK_BYTES:
-                taken = found & TAKEN
+                taken = sources & TAKEN
                 left = np.clip(taken - move.skipped, 0, unit_bytes)
-                parts = found - taken + (move.skipped << TAKEN_BITS) + left
-                found = np.where(found < 0, found, parts)
+                parts = sources - taken + (move.skipped << TAKEN_BITS) + left
+                sources = np.where(sources < 0, sources, parts)
             first = dst // FRACTAL_BYTES
-            codes[first * UNITS + move.target] = found
+            codes[first * UNITS + move.target] = sources
             kinds[first + move.fractals] = c0
 
         return turn
@@ -225,9 +225,9 @@ class Provenance:
         """Return a block with its scales; of rows that are zeros they are zeros too."""
         if (codes[block.r :] != ZERO).any():
             raise IrregularError("scales of rows that are not there")
-        own = codes[: block.r]
-        (r, pairs), (to_r, to_k) = own.shape, steps(own)
-        number, address = divmod(int(own[0, 0]) >> TAKEN_BITS, 1 << ADDRESS_BITS)
+        rows_of_block = codes[: block.r]
+        (r, pairs), (to_r, to_k) = rows_of_block.shape, steps(rows_of_block)
+        number, address = divmod(int(rows_of_block[0, 0]) >> TAKEN_BITS, 1 << ADDRESS_BITS)
         tensor, distances = self._gm.at(address), self._distances[number]
         last = address + ((r - 1) * to_r + (pairs - 1) * to_k) * WORD_BYTES
         if tensor is None or last + WORD_BYTES > tensor.end:
@@ -243,8 +243,8 @@ class Provenance:
         kind = int(kinds[0])
         if (kinds != kind).any() or kind not in {AS_IT_WAS, layout.kind.c0}:
             raise IrregularError("fractals of several kinds, or of another type")
-        places = layout.as_stored if kind == AS_IT_WAS else layout.transposed
-        codes = self._l0[mem][first * UNITS + places]
+        units = layout.as_stored if kind == AS_IT_WAS else layout.transposed
+        codes = self._l0[mem][first * UNITS + units]
         if layout.filled:
             codes = without_zeros(codes)
         start = int(codes[0, 0])
@@ -260,8 +260,8 @@ class Provenance:
         """Return the one row that L1 holds from `address` on: at most `count` elements."""
         first = address // DATA_BLOCK_BYTES
         codes = self._l1[first : first + ceil_div(kind.bytes_of(count), DATA_BLOCK_BYTES)]
-        place, taken = codes >> TAKEN_BITS, codes & TAKEN
-        follows = (codes >= 0) & (place == place[0] + np.arange(codes.size) * DATA_BLOCK_BYTES)
+        start, taken = codes >> TAKEN_BITS, codes & TAKEN
+        follows = (codes >= 0) & (start == start[0] + np.arange(codes.size) * DATA_BLOCK_BYTES)
         whole = follows & (taken == DATA_BLOCK_BYTES)
         blocks = codes.size if whole.all() else int(whole.argmin())
         size = blocks * DATA_BLOCK_BYTES
@@ -281,11 +281,11 @@ class Provenance:
             taken=int(taken[0]),
             relative=codes - codes[0],
         )
-        return self._block(int(place[0]), shape, kind)
+        return self._block(int(start[0]), shape, kind)
 
-    def _block(self, place: int, shape: Shape, kind: ElementType) -> Block:
+    def _block(self, address_code: int, shape: Shape, kind: ElementType) -> Block:
         """Return the block of a shape that starts at a place."""
-        number, address = place >> ADDRESS_BITS, place & ((1 << ADDRESS_BITS) - 1)
+        number, address = address_code >> ADDRESS_BITS, address_code & ((1 << ADDRESS_BITS) - 1)
         tensor = self._gm.at(address)
         if tensor is None or address + shape.size_bytes > tensor.end:
             raise IrregularError("a block that is not in one tensor")

@@ -179,10 +179,10 @@ class Prover(CheckedWalk):
             if hf32 != "off":
                 left, right = (replace(x, hf32=hf32) for x in (left, right))
             if template.accumulates:
-                place = self._accumulators.at(c)
-                if (place.m, place.n) != (template.m, template.n):
+                l0c_tile = self._accumulators.at(c)
+                if (l0c_tile.m, l0c_tile.n) != (template.m, template.n):
                     raise IrregularError("an accumulation onto another tile")
-                place.tile = place.tile.plus(left, right)
+                l0c_tile.tile = l0c_tile.tile.plus(left, right)
             else:
                 tile = self._start(template, bias)
                 self._accumulators.start(c, tile.plus(left, right))
@@ -225,24 +225,24 @@ class Prover(CheckedWalk):
         registers = self.registers
 
         def store(dst: int, src: int) -> None:
-            place = self._accumulators.at(src)
-            if t.m_size > place.m or t.src_type is not place.tile.kind:
+            tile = self._accumulators.at(src)
+            if t.m_size > tile.m or t.src_type is not tile.tile.kind:
                 raise IrregularError("a store that is not of a known tile")
-            if t.src_stride != place.column_rows and t.n_size > FRACTAL_ROWS:
+            if t.src_stride != tile.column_rows and t.n_size > FRACTAL_ROWS:
                 raise IrregularError("a store with another stride than the tile's")
             tensor = self._tensor(dst, distances, span)
             offset, odd = divmod(dst - tensor.address, kind.size_bytes)
             size = tensor.buffer.size_bytes
             if odd or any(d % kind.size_bytes for d in (size, *distances)):
                 raise IrregularError("a destination off its elements")
-            made = ProvenStore(
-                *(place.tile, tensor, offset, distances, t.m_size, t.n_size),
+            proven = ProvenStore(
+                *(tile.tile, tensor, offset, distances, t.m_size, t.n_size),
                 *(target, plain, registers, self._scales_of(template)),
-                self._accumulators.leftovers(place, t.m_size, t.n_size),
+                self._accumulators.leftovers(tile, t.m_size, t.n_size),
             )
-            larger = joined(self.stores[-1], made) if self.stores else None
+            larger = joined(self.stores[-1], proven) if self.stores else None
             if larger is None:
-                self.stores.append(made)
+                self.stores.append(proven)
             else:
                 self.stores[-1] = larger
 

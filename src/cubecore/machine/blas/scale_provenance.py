@@ -95,8 +95,8 @@ class ScaleProvenance:
         for_a, for_b = _read(template)
 
         def read(a: int, b: int) -> tuple[Codes, Codes]:
-            places = (address // _SHARE // WORD_BYTES for address in (a, b))
-            return self._a[next(places) + for_a], self._b[next(places) + for_b]
+            words = (address // _SHARE // WORD_BYTES for address in (a, b))
+            return self._a[next(words) + for_a], self._b[next(words) + for_b]
 
         return read
 
@@ -111,11 +111,11 @@ def steps(codes: Codes) -> tuple[int, int]:
     """
     if codes.min() < 0:
         raise IrregularError("scales that were never loaded")
-    places = codes >> TAKEN_BITS
-    (r, pairs), first = places.shape, int(places[0, 0])
-    to_r = int(places[1, 0]) - first if r > 1 else 0
-    to_k = int(places[0, 1]) - first if pairs > 1 else 0
+    addresses = codes >> TAKEN_BITS
+    (r, pairs), first = addresses.shape, int(addresses[0, 0])
+    to_r = int(addresses[1, 0]) - first if r > 1 else 0
+    to_k = int(addresses[0, 1]) - first if pairs > 1 else 0
     wanted = first + np.arange(r)[:, None] * to_r + np.arange(pairs) * to_k
-    if min(to_r, to_k) < 0 or to_r % WORD_BYTES or to_k % WORD_BYTES or (places != wanted).any():
+    if min(to_r, to_k) < 0 or to_r % WORD_BYTES or to_k % WORD_BYTES or (addresses != wanted).any():
         raise IrregularError("scales in another order")
     return to_r // WORD_BYTES, to_k // WORD_BYTES

@@ -68,8 +68,8 @@ class Target:
             yield slice(groups * self.wide), as_strided(flat, (groups, m, self.wide), strides)
         if left:
             last = flat[groups * self.step :]
-            place = as_strided(last, (1, m, left), (0, FRACTAL_ROWS * size, size))
-            yield slice(groups * self.wide, n), place
+            panel = as_strided(last, (1, m, left), (0, FRACTAL_ROWS * size, size))
+            yield slice(groups * self.wide, n), panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +157,13 @@ def joined(first: ProvenStore, second: ProvenStore) -> ProvenStore | None:
     right: Block | None
     if b == next_b and gap == first.target.below(m, n):
         m, left, right = m + second.m, a.joined(next_a, "r"), b
-        found = [(row, row == next_row) for row, next_row in rows]
+        rows_joined = [(row, row == next_row) for row, next_row in rows]
     elif a == next_a and gap == first.target.beside(n):
         n, left, right = n + second.n, a, b.joined(next_b, "r")
-        found = [_row_beside(row, next_row) for row, next_row in rows]
+        rows_joined = [_row_beside(row, next_row) for row, next_row in rows]
     else:
         return None
-    (bias, same_bias), (scales, same_scales) = found
+    (bias, same_bias), (scales, same_scales) = rows_joined
     if left is None or right is None or not (same_bias and same_scales):
         return None
     if m * n > _LARGEST_STORE:
@@ -221,7 +221,7 @@ def _require_apart(group: Sequence[ProvenStore]) -> None:
     mark = np.zeros(-(-count // run), bool)
     for store in group:
         for core in range(len(store.distances)):
-            for _, place in store.in_runs(run).located(mark, core):
-                if place.any():
+            for _, panel in store.in_runs(run).located(mark, core):
+                if panel.any():
                     raise IrregularError("stores that meet")
-                place[...] = True
+                panel[...] = True

@@ -140,8 +140,8 @@ class Stop:
         ``number``, the instruction's parameters, and its operands' addresses; the kernel's own
         variables go first (``core.block_idx`` is the core's, where it is called core).
         """
-        own = {n: v for n, v in vars(self.instruction).items() if not n.startswith("_")}
-        return {"number": self.number, **own, **self.operands, **self.variables}
+        parameters = {n: v for n, v in vars(self.instruction).items() if not n.startswith("_")}
+        return {"number": self.number, **parameters, **self.operands, **self.variables}
 
     def __str__(self) -> str:
         """Return a line, and a line for each hit."""
@@ -168,8 +168,8 @@ def _pipe(template: Instruction) -> str:
     """Return the pipe of an instruction; of a flag or a barrier, the one that it concerns."""
     if not isinstance(template, Sync):
         return template.pipe.value
-    found = vars(template)
-    return str(found.get("dst" if template.waits else "src") or found.get("on") or "S")
+    fields = vars(template)
+    return str(fields.get("dst" if template.waits else "src") or fields.get("on") or "S")
 
 
 def _address_text(core: Core, mem: Mem, address: int) -> str:
@@ -240,9 +240,9 @@ class Break:
         return not self.condition or bool(evaluated(self.condition, stop.names))
 
     def _at(self, where: Location) -> bool:
-        wanted, found = PurePath(self.file).parts, PurePath(where.file).parts
-        shared = min(len(wanted), len(found))
-        same = not wanted or found[len(found) - shared :] == wanted[len(wanted) - shared :]
+        wanted, parts = PurePath(self.file).parts, PurePath(where.file).parts
+        shared = min(len(wanted), len(parts))
+        same = not wanted or parts[len(parts) - shared :] == wanted[len(wanted) - shared :]
         return same and where.line == self.line
 
 

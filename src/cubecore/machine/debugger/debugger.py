@@ -71,9 +71,9 @@ class LaunchDebugger:
                 return
         if self.breaks:
             here = self._here("break", core)
-            met = [spec for spec in self.breaks if spec.meets(here)]
-            if met:
-                self._reached.update(met)
+            matching = [spec for spec in self.breaks if spec.meets(here)]
+            if matching:
+                self._reached.update(matching)
                 self._stop(here)
 
     def ended(self, core: Core) -> None:
@@ -81,11 +81,11 @@ class LaunchDebugger:
         if self.ends and core.id in self._last:
             self._stop(self._here("end", core))
 
-    def touched(self, core: Core, template: Instruction, places: Sequence[int]) -> None:
+    def touched(self, core: Core, template: Instruction, addresses: Sequence[int]) -> None:
         """Remember what an instruction is about to touch of the watched bytes."""
         if not self.watches:
             return
-        given = zip(template.operands(), places, footprints(template), strict=True)
+        given = zip(template.operands(), addresses, footprints(template), strict=True)
         for operand, address, run in given:
             if run is not None:
                 self._meet(core, operand.mem, run.at(address), operand.name, operand.access.value)
@@ -115,12 +115,12 @@ class LaunchDebugger:
 
     def _meet(self, core: Core, mem: Mem, run: Footprint, operand: str, access: str) -> None:
         for watch in self.watches:
-            place = watch.bytes_of(self.tensors) if watch.mem is mem else None
-            if place is None or (watch.access and access not in {watch.access, "update"}):
+            span = watch.bytes_of(self.tensors) if watch.mem is mem else None
+            if span is None or (watch.access and access not in {watch.access, "update"}):
                 continue
-            common = run.first_common(Footprint.run(*place))
+            common = run.first_common(Footprint.run(*span))
             if common is not None:
-                low, high = (at - place[0] + watch.start for at in common)
+                low, high = (at - span[0] + watch.start for at in common)
                 old = self._bytes(core, watch, low, high)
                 self._touched.append(Hit(watch, access, operand, low, high, old, old))
 

@@ -31,7 +31,7 @@ from cubecore.units import FRACTAL_ROWS, align_up
 ND = "ND"
 LAYOUTS: dict[str, Layout | None] = {ND: None, "NZ": NZ, "ZZ": ZZ, "ZN": ZN}
 """The layouts of a view: ND is row by row, the others are made of fractals."""
-_OWN_LAYOUT = {Mem.L0A: "ZZ", Mem.L0B: "ZN", Mem.L0C: "NZ"}
+_LAYOUT_OF = {Mem.L0A: "ZZ", Mem.L0B: "ZN", Mem.L0C: "NZ"}
 UNWRITTEN = "?"
 """The text for an uninitialised element."""
 _EDGE, _MOST_ROWS, _MOST_COLUMNS = 4, 20, 16
@@ -122,7 +122,7 @@ def view(
     RequestError
         If the layout is unknown, or bytes lie outside the memory or the tensor.
     """
-    name = (layout or _OWN_LAYOUT.get(mem, ND)).upper()
+    name = (layout or _LAYOUT_OF.get(mem, ND)).upper()
     if name not in LAYOUTS:
         raise refuse("layout", "be ND, NZ, ZZ or ZN", repr(layout), did_you_mean(name, LAYOUTS))
     if not shape or any(extent < 1 for extent in shape):
@@ -130,9 +130,9 @@ def view(
     there = _offsets(LAYOUTS[name], mem, dtype, shape)
     size = -(-int(there.max() + 1) * dtype.bits // 8)
     memory, buffer, local = _memory(core, mem, address, size)
-    place = Place(Spot.of(buffer, local), Elements.of(there, None, dtype), dtype)
-    values = numbers(place.read(), dtype)
-    return MatrixView(memory, local, local + size, dtype, name, values, place.ready())
+    elements_there = Place(Spot.of(buffer, local), Elements.of(there, None, dtype), dtype)
+    values = numbers(elements_there.read(), dtype)
+    return MatrixView(memory, local, local + size, dtype, name, values, elements_there.ready())
 
 
 def _offsets(
@@ -164,11 +164,11 @@ def _memory(core: Core, mem: Mem, address: int, size: int) -> tuple[str, MemoryB
             raise refuse("the view", "lie in a tensor", f"address {address}")
         name, buffer, local = tensor.name, tensor.buffer, address - tensor.address
     else:
-        found = core.memory(mem)
-        if found is None:
+        memory = core.memory(mem)
+        if memory is None:
             part = "AIC" if core.id.is_aic else "AIV"
             raise refuse("the view", f"lie in a memory of the {part}", mem.label)
-        name, buffer, local = mem.label, found, address
+        name, buffer, local = mem.label, memory, address
     if local < 0 or local + size > buffer.size_bytes:
         need = f"stay inside {name} (0 to {buffer.size_bytes} B)"
         raise refuse("the view", need, f"bytes [{local}, {local + size})")

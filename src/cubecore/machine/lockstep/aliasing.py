@@ -55,23 +55,23 @@ class GroupAliasing:
 
     def __init__(self, cores: int, *, joins: bool = True) -> None:
         self.cores, self._joins = cores, joins
-        self._met: dict[tuple[int, bytes], Distances] = {}
+        self._interned: dict[tuple[int, bytes], Distances] = {}
         self._distances: dict[int, Distances] = {}
         self._noted: dict[tuple[int, bool], set[tuple[Footprint, int]]] = {}
         self._runs: dict[tuple[int, bool], Runs] = {}
 
     def agree(self, tensor: int, values: NDArray[np.int64]) -> bool:
         """Take the distances in the tensor that starts at `tensor`; False if others are known."""
-        known = self._distances.get(tensor)
-        if known is None:
+        taken = self._distances.get(tensor)
+        if taken is None:
             self._distances[tensor] = Distances.of(values)
             return True
-        return np.array_equal(known.values, values)
+        return np.array_equal(taken.values, values)
 
     def current(self, tensor: int) -> NDArray[np.int64] | None:
         """Return the distances in the tensor that starts at `tensor`; None if none are known."""
-        known = self._distances.get(tensor)
-        return None if known is None else known.values
+        taken = self._distances.get(tensor)
+        return None if taken is None else taken.values
 
     def move(self, tensor: int, values: NDArray[np.int64]) -> None:
         """Take other distances in a tensor from here on, where accesses are followed one by one.
@@ -86,10 +86,10 @@ class GroupAliasing:
                 raise IrregularError("distances that change")
             return
         key = tensor, values.tobytes()
-        known = self._met.get(key)
-        if known is None:
-            known = self._met[key] = Distances.of(values)
-        self._distances[tensor] = known
+        interned = self._interned.get(key)
+        if interned is None:
+            interned = self._interned[key] = Distances.of(values)
+        self._distances[tensor] = interned
 
     def distances(self, tensor: GlobalTensor) -> Distances:
         """Return the distances in a tensor.
@@ -99,10 +99,10 @@ class GroupAliasing:
         IrregularError
             If the distances are not known.
         """
-        found = self._distances.get(tensor.address)
-        if found is None:
+        taken = self._distances.get(tensor.address)
+        if taken is None:
             raise IrregularError("an address that was counted from another tensor")
-        return found
+        return taken
 
     def visible(self, tensor: GlobalTensor | None, low: int, high: int) -> GlobalTensor:
         """Return the tensor, in which [low, high) of the first core, and all others', lie.
@@ -135,8 +135,8 @@ class GroupAliasing:
         if key in self._runs:
             pieces.append(self._runs[key])
         starts, ends = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-        self._runs[key] = found = _joined(starts, ends)
-        return found
+        self._runs[key] = runs = _joined(starts, ends)
+        return runs
 
     @property
     def written(self) -> set[int]:
@@ -177,9 +177,9 @@ def require_apart(groups: Iterable[GroupAliasing]) -> None:
         raise IrregularError("a core touches what another one writes")
 
 
-def _meet(reaches: list[GroupAliasing], tensor: int) -> bool:
-    written = [runs for reach in reaches for runs in reach.all_runs(tensor, writes=True)]
-    read = [runs for reach in reaches for runs in reach.all_runs(tensor, writes=False)]
+def _meet(aliasings: list[GroupAliasing], tensor: int) -> bool:
+    written = [runs for aliasing in aliasings for runs in aliasing.all_runs(tensor, writes=True)]
+    read = [runs for aliasing in aliasings for runs in aliasing.all_runs(tensor, writes=False)]
     starts, ends, owners = _together(written)
     if np.any(starts[1:] < ends[:-1]):
         return True
@@ -188,9 +188,9 @@ def _meet(reaches: list[GroupAliasing], tensor: int) -> bool:
     first = np.searchsorted(ends, low, side="right")
     last = np.searchsorted(starts, high, side="left") - 1
     hit = np.flatnonzero(first <= last)
-    own = owners[first[hit]] == readers[hit]
+    owned = owners[first[hit]] == readers[hit]
     alone = changes[first[hit]] == changes[last[hit]]
-    return not bool((own & alone).all())
+    return not bool((owned & alone).all())
 
 
 def _together(runs: list[Runs]) -> tuple[Bytes, Bytes, Array]:

@@ -28,7 +28,7 @@ from cubecore.machine.memory.elements import elements
 from cubecore.machine.memory.operation import Inputs, Read, Write, operate
 from cubecore.machine.memory.places import Place, Spot
 
-_MOST_PLACED = 1024
+_MOST_BOUND = 1024
 """Addresses of one template that are remembered, with what is done there."""
 
 
@@ -80,7 +80,7 @@ def computing(
     that matters.
     """
     loose = type(template).reaching is not Instruction.reaching
-    sides = [side(cores, template, place) for place in range(len(template.operands()))]
+    sides = [side(cores, template, number) for number in range(len(template.operands()))]
     bind = _binding(cores, template, sides, loose=loose)
     follow = cores.watch.followers(template, cores.registers)
     outside = [
@@ -88,24 +88,27 @@ def computing(
         for one in sides
         if one.stack is None and one.operand.access.writes and one.elements.span is not None
     ]
-    inside = [one.place for one in sides if one.stack is not None]
+    inside = [one.number for one in sides if one.stack is not None]
     local = (itemgetter(*inside) if inside else _same) if outside else None
-    bounds = BoundedCache[object, _Bound](_MOST_PLACED)
+    bounds = BoundedCache[object, _Bound](_MOST_BOUND)
     unwritten = _refusing(template)
 
     def act(addresses: tuple[int, ...], where: Location) -> Inputs | None:
-        places = template.operand_addresses(addresses)
-        key = places if local is None else local(places)
+        all_addresses = template.operand_addresses(addresses)
+        key = all_addresses if local is None else local(all_addresses)
         bound = bounds.get(key)
         if bound is None:
-            bound = bounds[key] = bind(places)
-        if bound.alone or (loose and not all(place.written() for _, place, _ in bound.reads)):
+            bound = bounds[key] = bind(all_addresses)
+        if bound.alone or (loose and not all(lanes.written() for _, lanes, _ in bound.reads)):
             one_by_one(addresses, where)
             return None
         writes = bound.writes
         if outside:
-            writes = [*writes, *[_globally(one, find(places[one.place])) for one, find in outside]]
-        follow(places, where)
+            writes = [
+                *writes,
+                *[_globally(one, find(all_addresses[one.number])) for one, find in outside],
+            ]
+        follow(all_addresses, where)
         return operate(bound.reads, writes, compute, unwritten)
 
     return act
@@ -121,9 +124,9 @@ def _binding(
     """Return what finds out what a template does at addresses."""
     limits = limits_of(cores, template)
 
-    def bind(places: tuple[int, ...]) -> _Bound:
-        require_inside(template, limits, places)
-        feeds, meets = relation(template, places)
+    def bind(addresses: tuple[int, ...]) -> _Bound:
+        require_inside(template, limits, addresses)
+        feeds, meets = relation(template, addresses)
         if meets and not loose:
             raise ApartError(f"{template.name}: operands that meet")
         if feeds or meets:
@@ -132,12 +135,12 @@ def _binding(
         for one in sides:
             if one.stack is None:
                 continue
-            place = Place(one.stack.spot(places[one.place]), one.elements, one.element)
+            lanes = Place(one.stack.spot(addresses[one.number]), one.elements, one.element)
             operand = one.operand
             if operand.access.reads:
-                reads.append((operand.name, place, template.propagates and not operand.used))
+                reads.append((operand.name, lanes, template.propagates and not operand.used))
             if operand.access.writes:
-                writes.append((operand.name, place.write))
+                writes.append((operand.name, lanes.write))
         return _Bound(False, reads, writes)
 
     return bind
@@ -146,9 +149,9 @@ def _binding(
 def _refusing(template: Instruction) -> Callable[[str, Place], None]:
     """Return what takes no element that was not written, if the mask lets it through."""
 
-    def unwritten(name: str, place: Place) -> None:
+    def unwritten(name: str, operand: Place) -> None:
         active = elements(template, name).active
-        ready = place.ready()
+        ready = operand.ready()
         if not (ready if active is None else ready | ~active).all():
             raise ApartError(f"{template.name} reads uninitialised bytes", followed=True)
 

@@ -17,7 +17,7 @@ from cubecore.machine.lockstep.operands import (
 )
 from cubecore.machine.memory.moves import move_of
 
-_MOST_PLACED = 4096
+_MOST_CHECKED = 4096
 """Addresses of one template that are remembered as checked."""
 
 
@@ -30,22 +30,25 @@ def moving(cores: Cores, template: Instruction) -> Act:
         dst, src = (side(cores, template, names.index(name)) for name in pair)
         if src.elements.offsets.size:
             move = move_of(template, src.operand, dst.operand, fill)
-            moves.append((move, finding(cores, src), src.place, finding(cores, dst), dst.place))
+            moves.append((move, finding(cores, src), src.number, finding(cores, dst), dst.number))
     follow = cores.watch.followers(template, cores.registers)
     inside = [index for index, o in enumerate(template.operands()) if o.mem is not Mem.GM]
     local = itemgetter(*inside)
-    checked = BoundedCache[object, None](_MOST_PLACED)
+    checked = BoundedCache[object, None](_MOST_CHECKED)
 
     def act(addresses: tuple[int, ...], where: Location) -> None:
-        places = template.operand_addresses(addresses)
-        key = local(places)
+        all_addresses = template.operand_addresses(addresses)
+        key = local(all_addresses)
         if key not in checked:
-            require_inside(template, limits, places)
-            if any(relation(template, places)):
+            require_inside(template, limits, all_addresses)
+            if any(relation(template, all_addresses)):
                 raise ApartError(f"{template.name}: operands that meet")
             checked[key] = None
-        spots = [(m, find(places[from_]), there(places[to])) for m, find, from_, there, to in moves]
-        follow(places, where)
+        spots = [
+            (m, find(all_addresses[from_]), there(all_addresses[to]))
+            for m, find, from_, there, to in moves
+        ]
+        follow(all_addresses, where)
         for move, here, there in spots:
             move(here, there)
 

@@ -50,66 +50,72 @@ def picking(cores: Cores, template: Instruction, one_by_one: Act) -> Act:
     source = sides[template.picks_from]
     (target,) = (one for one in sides.values() if one.operand.access.writes)
     usable = memory_bytes(cores.chip, source.operand.mem)[1]
-    limits = [limit for limit in limits_of(cores, template) if limit.place != source.place]
+    limits = [limit for limit in limits_of(cores, template) if limit.number != source.number]
     pipe = INDEX[template.pipe.value]
     plans = BoundedCache[int, tuple[list[Touched], Location]]()
-    known = BoundedCache[bytes, _Picked | None](_MOST_PICKED)
+    picked_by_indices = BoundedCache[bytes, _Picked | None](_MOST_PICKED)
     active = template.active(source.operand.name)
 
     def pick(values: Array) -> _Picked | None:
         key = values.tobytes()
-        if key not in known:
+        if key not in picked_by_indices:
             offsets = template.picked(values)
             through = offsets if offsets is None or active is None else offsets[:, active]
             if offsets is None or through is None or not through.size:
-                known[key] = None
+                picked_by_indices[key] = None
             else:
-                known[key] = _Picked(offsets, Footprint.of_elements(through, source.element.bits))
-        return known[key]
+                picked_by_indices[key] = _Picked(
+                    offsets, Footprint.of_elements(through, source.element.bits)
+                )
+        return picked_by_indices[key]
 
     def act(addresses: tuple[int, ...], where: Location) -> None:
-        places = template.operand_addresses(addresses)
-        values = _read(steering, places)
+        all_addresses = template.operand_addresses(addresses)
+        values = _read(steering, all_addresses)
         picked = None if values is None or cores.watch.uses else pick(values)
         if picked is None or not _lies_well(
-            usable, source, (steering, target), picked.touched, places
+            usable, source, (steering, target), picked.touched, all_addresses
         ):
             one_by_one(addresses, where)
             return
-        require_inside(template, limits, places)
+        require_inside(template, limits, all_addresses)
         plan = plans.get(id(where))
         if plan is None:
-            met = touches(template, range(len(sides)), where, cores.registers)
-            plan = plans[id(where)] = met, where
-        found = [
-            (picked.touched if touch.operand == source.operand.name else touched, places[n], touch)
+            touched_by_one = touches(template, range(len(sides)), where, cores.registers)
+            plan = plans[id(where)] = touched_by_one, where
+        touched_by_all = [
+            (
+                picked.touched if touch.operand == source.operand.name else touched,
+                all_addresses[n],
+                touch,
+            )
             for touched, n, touch in plan[0]
         ]
-        cores.watch.enter(pipe, found, where)
-        values = _gathered(source, places[source.place], picked.offsets)
+        cores.watch.enter(pipe, touched_by_all, where)
+        values = _gathered(source, all_addresses[source.number], picked.offsets)
         results = template.compute({source.operand.name: values}, cores.registers)
-        _placed(target, places).write(results[target.operand.name])
+        _operand_at(target, all_addresses).write(results[target.operand.name])
 
     return act
 
 
 def _sides(cores: Cores, template: Instruction) -> list[LockstepOperand]:
-    return [side(cores, template, place) for place in range(len(template.operands()))]
+    return [side(cores, template, number) for number in range(len(template.operands()))]
 
 
-def _read(steering: LockstepOperand, places: tuple[int, ...]) -> Array | None:
+def _read(steering: LockstepOperand, addresses: tuple[int, ...]) -> Array | None:
     """Return the values that steer, [cores, *shape]; None where not all were written."""
-    stack, at, span = steering.stack, places[steering.place], steering.elements.span
+    stack, at, span = steering.stack, addresses[steering.number], steering.elements.span
     assert stack is not None
     if span is None or at + span[0] < 0 or at + span[1] > stack.size_bytes:
         return None
-    place = _placed(steering, places)
-    return place.read() if place.written() else None
+    operand = _operand_at(steering, addresses)
+    return operand.read() if operand.written() else None
 
 
-def _placed(one: LockstepOperand, places: tuple[int, ...]) -> Place:
+def _operand_at(one: LockstepOperand, addresses: tuple[int, ...]) -> Place:
     assert one.stack is not None
-    return Place(one.stack.spot(places[one.place]), one.elements, one.element)
+    return Place(one.stack.spot(addresses[one.number]), one.elements, one.element)
 
 
 def _lies_well(
@@ -117,23 +123,23 @@ def _lies_well(
     source: LockstepOperand,
     others: tuple[LockstepOperand, LockstepOperand],
     touched: Footprint,
-    places: tuple[int, ...],
+    addresses: tuple[int, ...],
 ) -> bool:
     """True if all that is read was written, before `ends`, and apart from what is written."""
-    at, stack, (steering, target) = places[source.place], source.stack, others
+    at, stack, (steering, target) = addresses[source.number], source.stack, others
     low, high = at + touched.low, at + touched.high
     if stack is None or at % source.operand.alignment or high > ends:
         return False
-    start, end = _hull(target, places)
-    first, last = _hull(steering, places)
+    start, end = _hull(target, addresses)
+    first, last = _hull(steering, addresses)
     if (start < high and low < end) or (start < last and first < end):
         return False
     return bool(stack.valid[low:high].all())
 
 
-def _hull(one: LockstepOperand, places: tuple[int, ...]) -> tuple[int, int]:
+def _hull(one: LockstepOperand, addresses: tuple[int, ...]) -> tuple[int, int]:
     low, high = one.elements.span or (0, 0)
-    return places[one.place] + low, places[one.place] + high
+    return addresses[one.number] + low, addresses[one.number] + high
 
 
 def _gathered(source: LockstepOperand, at: int, offsets: Offsets) -> Array:
@@ -143,5 +149,5 @@ def _gathered(source: LockstepOperand, at: int, offsets: Offsets) -> Array:
     end = at + (stack.size_bytes - at) // element.size_bytes * element.size_bytes
     window = stack.data[:, at:end].view(element.numpy)
     rows = np.arange(len(window)).reshape(-1, *[1] * (offsets.ndim - 1))
-    found: Array = window[rows, offsets]
-    return found
+    elements: Array = window[rows, offsets]
+    return elements

@@ -194,7 +194,7 @@ class _Launch:
         number = 0
         for index, step in enumerate(steps):
             while number < len(asked[0]) and asked[0][number].behind <= index:
-                self._ask_again(running.group, [own[number] for own in asked])
+                self._ask_again(running.group, [answers[number] for answers in asked])
                 number += 1
             yield step
         for entries in list(zip(*asked, strict=True))[number:]:
@@ -203,14 +203,14 @@ class _Launch:
     def _ask_again(self, group: LockstepGroup, asked: Sequence[Asked]) -> None:
         """Require that the cores of a group are answered as they were."""
         load, template = asked[0].load, asked[0].template
-        found: Sequence[object]
+        values: Sequence[object]
         if load is not None:
             loads = [one.load for one in asked if one.load is not None]
-            found = self._loaded(group, loads, [one.address for one in asked])
+            values = self._loaded(group, loads, [one.address for one in asked])
         else:
             assert template is not None
-            found = group.scalars(template)
-        if any(one.answer != value for one, value in zip(asked, found, strict=True)):
+            values = group.scalars(template)
+        if any(one.answer != value for one, value in zip(asked, values, strict=True)):
             raise IrregularError("values that are not those of before")
 
     def _record(self, recorder: Recorder) -> None:
@@ -252,8 +252,8 @@ class _Launch:
             core.read.clear()
 
     def _group(self, cores: Sequence[Recorder], sanitizer: Sanitizer) -> LockstepGroup:
-        places = [(core.id, core.registers.position) for core in cores]
-        group = LockstepGroup(self._chip, sanitizer, self._snapshots, places, self._shared)
+        positions = [(core.id, core.registers.position) for core in cores]
+        group = LockstepGroup(self._chip, sanitizer, self._snapshots, positions, self._shared)
         for row, core in enumerate(cores):
             core.peek = partial(group.peek, row)
         return group
@@ -263,22 +263,22 @@ class _Launch:
 
         Where AICs take part, the AIVs of a core take turns, as on the reference engine.
         """
-        found: list[tuple[RecordedPart, list[Recorder]]] = []
+        groups: list[tuple[RecordedPart, list[Recorder]]] = []
         apart = self._shared is not None and any(recorder.id.is_aic for recorder in recorders)
         for recorder in recorders:
-            own = recorder.segment(self._gm, found[0][0] if found else None)
-            for first, cores in found:
+            segment = recorder.segment(self._gm, groups[0][0] if groups else None)
+            for first, cores in groups:
                 if apart and not _same_part(cores[0].id, recorder.id):
                     continue
                 if not cores[0].asked_like(recorder):
                     continue
-                far = first.apart(own)
+                far = first.apart(segment)
                 if far is not None and (self._shared is not None or first.evenly(far)):
                     cores.append(recorder)
                     break
             else:
-                found.append((own, [recorder]))
-        return [cores for _, cores in found]
+                groups.append((segment, [recorder]))
+        return [cores for _, cores in groups]
 
     def _recorded(self, running: _Running) -> Iterator[Issued]:
         """Return what the cores of a group have recorded since the last time."""
@@ -288,11 +288,11 @@ class _Launch:
         first = cores[0].segment(self._gm)
         rows: list[Addresses] = [np.zeros(first.in_gm.size, np.int64)]
         for core in cores[1:]:
-            own = core.segment(self._gm, first)
-            far = first.apart(own)
+            segment = core.segment(self._gm, first)
+            far = first.apart(segment)
             if far is None:
                 raise _PartedError("cores of a group that go different ways")
-            if not first.placed_like(own):
+            if not first.aligned_like(segment):
                 group.tell_no_findings()
             rows.append(far)
         for core in cores:
@@ -304,18 +304,18 @@ class _Launch:
         asks = [core.asks for core in cores]
         if asks[0] is None and not any(asks):
             return
-        found: Sequence[object]
+        values: Sequence[object]
         loads = [ask[0] for ask in asks if ask is not None]
         templates = {ask[1] for ask in asks if ask is not None}
         if len(loads) < len(asks) or len(templates) > 1:
             raise _PartedError("cores of a group that ask differently")
         (template,) = templates
         if template is not None:
-            found = group.scalars(template)
+            values = group.scalars(template)
         else:
             addresses = [ask[2] for ask in asks if ask is not None]
-            found = self._loaded(group, [load for load in loads if load is not None], addresses)
-        for core, answer in zip(cores, found, strict=True):
+            values = self._loaded(group, [load for load in loads if load is not None], addresses)
+        for core, answer in zip(cores, values, strict=True):
             core.answer, core.asks = answer, None
 
     def _loaded(

@@ -54,19 +54,19 @@ class Cores(Protocol):
 class LockstepOperand:
     """An operand: its memory (None: global) and its elements."""
 
-    place: int
+    number: int
     operand: Operand
     stack: MemoryStack | None
     elements: Elements
     element: ElementType
 
 
-def side(cores: Cores, template: Instruction, place: int) -> LockstepOperand:
+def side(cores: Cores, template: Instruction, number: int) -> LockstepOperand:
     """Return the operand at a place of a resolved template."""
-    operand = template.operands()[place]
+    operand = template.operands()[number]
     stack = None if operand.mem is Mem.GM else cores.stack(operand.mem)
     return LockstepOperand(
-        place, operand, stack, elements(template, operand.name), template.element(operand)
+        number, operand, stack, elements(template, operand.name), template.element(operand)
     )
 
 
@@ -74,7 +74,7 @@ def side(cores: Cores, template: Instruction, place: int) -> LockstepOperand:
 class Limit:
     """The range of an operand's addresses in a local memory: multiples of `unit` in [low, high]."""
 
-    place: int
+    number: int
     unit: int
     low: int
     high: int
@@ -82,18 +82,18 @@ class Limit:
 
 def limits_of(cores: Cores, template: Instruction) -> list[Limit]:
     """Return where the operands of a resolved template that lie in local memories may lie."""
-    found = []
+    limits = []
     for index, operand in enumerate(template.operands()):
         if operand.mem is Mem.GM:
             continue
         span = elements(template, operand.name).span
         usable = memory_bytes(cores.chip, operand.mem)[1]
         low, high = (-(1 << 62), 1 << 62) if span is None else (-span[0], usable - span[1])
-        found.append(Limit(index, operand.alignment, low, high))
-    return found
+        limits.append(Limit(index, operand.alignment, low, high))
+    return limits
 
 
-def require_inside(template: Instruction, limits: list[Limit], places: tuple[int, ...]) -> None:
+def require_inside(template: Instruction, limits: list[Limit], addresses: tuple[int, ...]) -> None:
     """Require addresses to be where operands may lie.
 
     Raises
@@ -102,7 +102,7 @@ def require_inside(template: Instruction, limits: list[Limit], places: tuple[int
         If an address lies outside its memory.
     """
     for limit in limits:
-        address = places[limit.place]
+        address = addresses[limit.number]
         if address % limit.unit or not limit.low <= address <= limit.high:
             raise ApartError(f"{template.name} leaves its memory")
 
@@ -124,24 +124,24 @@ def finding(cores: Cores, one: LockstepOperand) -> Callable[[int], Spot]:
 def _outside(cores: Cores, one: LockstepOperand, span: tuple[int, int]) -> Callable[[int], Spot]:
     """Return what finds an operand in global memory."""
     unit, writes, count = one.operand.alignment, one.operand.access.writes, cores.count
-    reach, gm, snapshots = cores.reach, cores.gm, cores.snapshots
+    aliasing, gm, snapshots = cores.reach, cores.gm, cores.snapshots
     filled = one.elements.offsets < 0
 
     def find(address: int) -> Spot:
         low = address + span[0]
         try:
-            tensor = reach.visible(gm.at(low), low, address + span[1])
+            tensor = aliasing.visible(gm.at(low), low, address + span[1])
         except IrregularError as reason:
             raise ApartError(str(reason)) from None
-        far, at, buffer = reach.distances(tensor), address - tensor.address, tensor.buffer
+        far, at, buffer = aliasing.distances(tensor), address - tensor.address, tensor.buffer
         if address % unit or far.unit % unit:
             raise ApartError("a global address that is misaligned")
         if writes:
             snapshots.keep(tensor)
         elif not tensor.placed:
             for distance in far.values.tolist():
-                own = Place(Spot.of(buffer, at + distance), one.elements, one.element)
-                if not (own.written() or (own.ready() | filled).all()):
+                elements_of_core = Place(Spot.of(buffer, at + distance), one.elements, one.element)
+                if not (elements_of_core.written() or (elements_of_core.ready() | filled).all()):
                     raise ApartError("uninitialised global memory")
         if far.step is None:
             rows = tuple([(1, 0, at + distance) for distance in far.values.tolist()])

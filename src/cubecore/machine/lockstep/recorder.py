@@ -81,18 +81,18 @@ class RecordedPart:
         far = other.addresses - self.addresses
         if far[self.local].any() or not np.array_equal(self.owners, other.owners):
             return None
-        found: Addresses = far[self.in_gm]
-        return found
+        in_gm: Addresses = far[self.in_gm]
+        return in_gm
 
-    def placed_like(self, other: "RecordedPart") -> bool:
+    def aligned_like(self, other: "RecordedPart") -> bool:
         """Return whether another core, which is alike, issued from the same places."""
         return np.array_equal(self.wheres, other.wheres)
 
     def evenly(self, far: Addresses) -> bool:
         """Return whether another core lies equally far from this one all over each tensor."""
         for tensor in self.tensors:
-            own = far[self.owners == tensor]
-            if (own != own[0]).any():
+            of_tensor = far[self.owners == tensor]
+            if (of_tensor != of_tensor[0]).any():
                 return False
         return True
 
@@ -118,18 +118,18 @@ class RecordedPart:
         self, far: Addresses, current: Callable[[int], Addresses | None]
     ) -> Iterator[tuple[int, int, Addresses]]:
         """Yield the places among the addresses at which distances in a tensor change."""
-        found: list[tuple[int, int, Addresses]] = []
+        changes: list[tuple[int, int, Addresses]] = []
         for tensor in self.tensors:
             columns = np.flatnonzero(self.owners == tensor)
-            own = far[:, columns]
-            other = np.flatnonzero((own[:, 1:] != own[:, :-1]).any(axis=0)) + 1
+            of_tensor = far[:, columns]
+            other = np.flatnonzero((of_tensor[:, 1:] != of_tensor[:, :-1]).any(axis=0)) + 1
             before = current(tensor)
             starts = other.tolist()
-            if before is None or not np.array_equal(before, own[:, 0]):
+            if before is None or not np.array_equal(before, of_tensor[:, 0]):
                 starts.insert(0, 0)
-            found += [(int(self.in_gm[columns[n]]), tensor, own[:, n]) for n in starts]
-        found.sort(key=lambda change: change[0])
-        yield from found
+            changes += [(int(self.in_gm[columns[n]]), tensor, of_tensor[:, n]) for n in starts]
+        changes.sort(key=lambda change: change[0])
+        yield from changes
 
 
 class _Moves(Protocol):
@@ -156,7 +156,7 @@ class Recorder(Core):
         self.failed: BaseException | None = None
         self.trace = InstructionTrace(names)
         self.asked: list[Asked] = []
-        self._kind_of, self._place_of = names.kind_of, names.location_of
+        self._kind_of, self._number_of_location = names.kind_of, names.location_of
         self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
         self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
         self._done = self._at = 0
@@ -194,12 +194,12 @@ class Recorder(Core):
             self.trace.append(template, addresses, where)
             self.real.record(template, addresses, where)
             return
-        kind, place = self._kind_of.get(id(template)), self._place_of.get(id(where))
-        if kind is None or place is None:
+        kind, location = self._kind_of.get(id(template)), self._number_of_location.get(id(where))
+        if kind is None or location is None:
             self.trace.append(template, addresses, where)
         else:  # what appending does, of what was met before
             self._kinds.append(kind)
-            self._wheres.append(place)
+            self._wheres.append(location)
             self._addresses.extend(addresses)
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
@@ -229,8 +229,8 @@ class Recorder(Core):
         """Return what the scalar unit reads from the core's registers."""
         if isinstance(template, Variable) and template.of_launch:
             return template.result(self.registers)
-        found: tuple[int, ...] = self._ask(None, template, 0)
-        return found
+        values: tuple[int, ...] = self._ask(None, template, 0)
+        return values
 
     def load_scalar(self, load: LoadScalar, address: int) -> int:
         """Return the integer, or the bits, that memory holds at `address`."""
@@ -241,8 +241,8 @@ class Recorder(Core):
                 self.asked.append(Asked(len(self._kinds), load, None, address, value))
                 self.read.append((load, address))
                 return value
-        found: int = self._ask(load, None, address)
-        return found
+        answer: int = self._ask(load, None, address)
+        return answer
 
     def _ask(self, load: LoadScalar | None, template: Instruction | None, address: int) -> Any:
         if self.real is None:
@@ -252,10 +252,10 @@ class Recorder(Core):
             behind = len(self.trace)
             self.asked.append(Asked(behind, load, template, address, self.answer))
             return self.answer
-        self._tell_place(self.real)
+        self._give_position(self.real)
         return _answered(self.real, load, template, address)
 
-    def _tell_place(self, core: Core) -> None:
+    def _give_position(self, core: Core) -> None:
         """Tell the core that executes which it is: a kernel says so as it starts, perhaps late."""
         core.registers = replace(core.registers, position=self.registers.position)
 
@@ -319,17 +319,17 @@ class Recorder(Core):
         A kernel whose cores race may have been given another value than it is given now: it goes on
         with the one that it has.
         """
-        self._tell_place(core)
-        recorded, found = iter(self.trace), iter(self.found)
-        at, known = 0, next(found, None)
+        self._give_position(core)
+        recorded, findings = iter(self.trace), iter(self.found)
+        at, finding = 0, next(findings, None)
 
         def issue(end: int) -> None:
-            nonlocal at, known
-            while at < end or (known is not None and known[0] <= at):
-                while known is not None and known[0] <= at:
-                    core.log.add(*known[1:])
-                    known = next(found, None)
-                for step in islice(recorded, min(end, known[0] if known else end) - at):
+            nonlocal at, finding
+            while at < end or (finding is not None and finding[0] <= at):
+                while finding is not None and finding[0] <= at:
+                    core.log.add(*finding[1:])
+                    finding = next(findings, None)
+                for step in islice(recorded, min(end, finding[0] if finding else end) - at):
                     core.record(*step)
                     at += 1
 

@@ -64,11 +64,11 @@ class GroupWatch(CoreWatch):
         self,
         sanitizer: Sanitizer,
         cores: Sequence[CoreId],
-        reach: GroupAliasing,
+        aliasing: GroupAliasing,
         shared: SharedMemory | None = None,
     ) -> None:
         super().__init__(sanitizer, cores, GroupLog.of(sanitizer.log, len(cores)))
-        self._reach, self._gm, self._shared = reach, sanitizer.gm, shared
+        self._aliasing, self._gm, self._shared = aliasing, sanitizer.gm, shared
         self._some: dict[int, MemoryAccess] = {}
         """Accesses that stand for those of several cores, which touch other bytes each."""
 
@@ -93,19 +93,19 @@ class GroupWatch(CoreWatch):
             raise IrregularError(fault.message)
         super()._fault(fault)
 
-    def enter(self, pipe: int, found: list[Touched], where: Location) -> None:
+    def enter(self, pipe: int, accesses: list[Touched], where: Location) -> None:
         """Follow an instruction that touches all that some core does."""
-        self._some.update({id(touch): touch for _, _, touch in found})
-        self.order.submit(pipe, lambda: self._enter(pipe, found), where)
+        self._some.update({id(touch): touch for _, _, touch in accesses})
+        self.order.submit(pipe, lambda: self._enter(pipe, accesses), where)
 
-    def together(self, pipe: int, found: list[Touched], where: Location) -> None:
+    def together(self, pipe: int, accesses: list[Touched], where: Location) -> None:
         """Follow an instruction that touches other bytes in each core, as one that touches all."""
         distinct: dict[tuple[str, Footprint, int], Touched] = {}
-        for entry in found:
+        for entry in accesses:
             touched, address, touch = entry
             distinct.setdefault((touch.operand, touched, address), entry)
         kept = sorted(distinct.values(), key=lambda entry: entry[2].writes)
-        if len(found) != len(kept) * len(self.order.cores):
+        if len(accesses) != len(kept) * len(self.order.cores):
             self._some.update({id(touch): touch for _, _, touch in kept})
 
         def enter() -> None:
@@ -114,10 +114,10 @@ class GroupWatch(CoreWatch):
 
         self.order.submit(pipe, enter, where)
 
-    def _require_alike(self, found: list[Touched]) -> None:
+    def _require_alike(self, accesses: list[Touched]) -> None:
         """Require all cores to read the same of the results that are still unread."""
         reads: dict[str, set[Region]] = {}
-        for touched, address, touch in found:
+        for touched, address, touch in accesses:
             if touch.reads and touch.mem is not Mem.GM:
                 region = self.shadow(touch.mem).region(touched, address, writes=False)
                 fresh = {other for other, _ in region.near if other.fresh is not None}
@@ -129,13 +129,13 @@ class GroupWatch(CoreWatch):
     ) -> None:
         """Follow an access of the first core to global memory."""
         low, high = address + touched.low, address + touched.high
-        tensor = self._reach.visible(self._gm.at(low), low, high)
+        tensor = self._aliasing.visible(self._gm.at(low), low, high)
         if self._shared is None:
-            self._reach.note(tensor, touched, address, writes=touch.writes)
+            self._aliasing.note(tensor, touched, address, writes=touch.writes)
         else:
-            place = tensor.address, self._reach.distances(tensor)
+            tensor_at = tensor.address, self._aliasing.distances(tensor)
             by, writes = (pipe, number), touch.writes
-            self._shared.touch(self.order, place, (touched, address), by, writes=writes)
+            self._shared.touch(self.order, tensor_at, (touched, address), by, writes=writes)
         super()._global(touched, address, touch, pipe, number)
 
 

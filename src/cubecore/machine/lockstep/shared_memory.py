@@ -36,13 +36,15 @@ class _Near:
     """Another region of which cores touch what this one's cores do.
 
     `rows` are this group's cores, by their places in it, and `cores` the other's by their numbers
-    in the launch; `own`: a core meets itself. `seen` is the last number known to be ordered.
+    in the launch; `in_group`: a core meets itself. `seen` is the last number known to be ordered.
     """
 
-    __slots__ = ("cores", "other", "own", "rows", "seen")
+    __slots__ = ("cores", "in_group", "other", "rows", "seen")
 
-    def __init__(self, other: SharedRegion, rows: _Numbers, cores: _Numbers, *, own: bool) -> None:
-        self.other, self.rows, self.cores, self.own = other, rows, cores, own
+    def __init__(
+        self, other: SharedRegion, rows: _Numbers, cores: _Numbers, *, in_group: bool
+    ) -> None:
+        self.other, self.rows, self.cores, self.in_group = other, rows, cores, in_group
         self.seen = 0
 
 
@@ -68,8 +70,8 @@ class _Many:
         starts, ends = self._ends[:, :count]
         first = far.searchsorted(starts - high, side="right")
         last = far.searchsorted(ends - low, side="left")
-        found = np.flatnonzero(last > first)
-        return [(self.regions[n], far[first[n] : last[n]]) for n in found.tolist()]
+        hits = np.flatnonzero(last > first)
+        return [(self.regions[n], far[first[n] : last[n]]) for n in hits.tolist()]
 
 
 class _Class:
@@ -92,15 +94,15 @@ class _Between:
         order = np.argsort(values, kind="stable")
         self._sorted, self._rows, self._columns = values[order], rows[order], columns[order]
         self.far = np.unique(values)
-        own = one.group == other.group and one is not other
-        self.own = np.unique(far[same]) if own else np.zeros(0, np.int64)
+        in_group = one.group == other.group and one is not other
+        self.in_group = np.unique(far[same]) if in_group else np.zeros(0, np.int64)
 
     def cores(self, far: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Return the places of both classes' cores that lie at some of the distances."""
         first = self._sorted.searchsorted(far, side="left")
         last = self._sorted.searchsorted(far, side="right")
-        places = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-        return self._rows[places], self._columns[places]
+        indices = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
+        return self._rows[indices], self._columns[indices]
 
 
 class _Table:
@@ -114,10 +116,10 @@ class _Table:
     def kind(self, group: int, cores: _Numbers, far: Distances) -> _Class:
         """Return the class of a group at its present distances."""
         key = group, id(far)
-        found = self._classes.get(key)
-        if found is None:
-            found = self._classes[key] = _Class(group, cores, far)
-        return found
+        kind = self._classes.get(key)
+        if kind is None:
+            kind = self._classes[key] = _Class(group, cores, far)
+        return kind
 
     def enter(self, region: SharedRegion, *, writes: bool) -> None:
         """Take a new region, and let it and those that it meets know each other."""
@@ -130,11 +132,11 @@ class _Table:
             for many in (other.written, other.read) if writes else (other.written,):
                 if not many.regions:
                     continue
-                for met, far in many.meeting(low, high, between.far):
-                    _introduce(region, met, between, _exactly(region, met, far))
-                for met, far in many.meeting(low, high, between.own):
-                    if _exactly(region, met, far).size:
-                        _introduce_own(region, met)
+                for earlier, far in many.meeting(low, high, between.far):
+                    _introduce(region, earlier, between, _exactly(region, earlier, far))
+                for earlier, far in many.meeting(low, high, between.in_group):
+                    if _exactly(region, earlier, far).size:
+                        _introduce_in_group(region, earlier)
         if writes:
             self._require_apart(region, low, high)
         (kind.written if writes else kind.read).add(region)
@@ -144,8 +146,8 @@ class _Table:
         alone = _Many()
         alone.add(region)
         between = self._between[id(region.kind), id(region.kind)]
-        for met, far in alone.meeting(low, high, between.far):
-            if _exactly(region, met, far).size:
+        for other, far in alone.meeting(low, high, between.far):
+            if _exactly(region, other, far).size:
                 raise IrregularError("cores that write the same bytes at once")
 
 
@@ -158,7 +160,7 @@ class SharedMemory:
     def touch(
         self,
         order: CoreOrder,
-        place: tuple[int, Distances],
+        tensor_at: tuple[int, Distances],
         touched: tuple[Footprint, int],
         by: tuple[int, int],
         *,
@@ -174,7 +176,7 @@ class SharedMemory:
             If another core touched the same bytes, one of the two writes, and no signal orders
             them.
         """
-        (tensor, far), (footprint, address), (pipe, number) = place, touched, by
+        (tensor, far), (footprint, address), (pipe, number) = tensor_at, touched, by
         table = self._tables.get(tensor)
         if table is None:
             table = self._tables[tensor] = _Table()
@@ -199,33 +201,33 @@ def _require_ordered(order: CoreOrder, near: _Near, by: tuple[int, int]) -> None
     last, pipe = near.other.number, near.other.pipe
     if near.rows.size and (order.foreign[near.rows, near.cores, pipe] < last).any():
         raise IrregularError("cores that touch the same bytes in no order")
-    if near.own and order.done[by[0]][pipe] < last and by != (pipe, last):
+    if near.in_group and order.done[by[0]][pipe] < last and by != (pipe, last):
         raise IrregularError("a core that touches the same bytes in no order")
 
 
-def _introduce(region: SharedRegion, met: SharedRegion, between: _Between, far: _Numbers) -> None:
+def _introduce(region: SharedRegion, other: SharedRegion, between: _Between, far: _Numbers) -> None:
     """Let two regions know each other where they meet."""
     if not far.size:
         return
     mine, theirs = between.cores(far)
-    region.near.append(_Near(met, mine, met.kind.cores[theirs], own=False))
-    met.near.append(_Near(region, theirs, region.kind.cores[mine], own=False))
+    region.near.append(_Near(other, mine, other.kind.cores[theirs], in_group=False))
+    other.near.append(_Near(region, theirs, region.kind.cores[mine], in_group=False))
 
 
-def _introduce_own(region: SharedRegion, met: SharedRegion) -> None:
+def _introduce_in_group(region: SharedRegion, other: SharedRegion) -> None:
     nobody = np.zeros(0, np.int64)
-    region.near.append(_Near(met, nobody, nobody, own=True))
-    met.near.append(_Near(region, nobody, nobody, own=True))
+    region.near.append(_Near(other, nobody, nobody, in_group=True))
+    other.near.append(_Near(region, nobody, nobody, in_group=True))
 
 
-def _exactly(region: SharedRegion, met: SharedRegion, far: _Numbers) -> _Numbers:
+def _exactly(region: SharedRegion, other: SharedRegion, far: _Numbers) -> _Numbers:
     """Return by which distances the bytes of two regions themselves meet."""
-    if region.touched.is_run and met.touched.is_run:
+    if region.touched.is_run and other.touched.is_run:
         return far
-    apart = region.address - met.address
-    hits = [_meets(met.touched, region.touched, apart + int(f)) for f in far]
-    found: _Numbers = far[np.array(hits, bool)]
-    return found
+    apart = region.address - other.address
+    hits = [_meets(other.touched, region.touched, apart + int(f)) for f in far]
+    meeting: _Numbers = far[np.array(hits, bool)]
+    return meeting
 
 
 @lru_cache(maxsize=65536)

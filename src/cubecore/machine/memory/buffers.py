@@ -40,9 +40,9 @@ class MemoryBuffer:
     @classmethod
     def over(cls, data: NDArray[np.uint8], valid: NDArray[np.uint8]) -> Self:
         """Return a buffer over bytes and a map that exist, and that others may share."""
-        made = cls.__new__(cls)
-        made.size_bytes, made.data, made.valid = data.size, data, valid
-        return made
+        buffer = cls.__new__(cls)
+        buffer.size_bytes, buffer.data, buffer.valid = data.size, data, valid
+        return buffer
 
     def written(self, address: int, span: tuple[int, int]) -> bool:
         """Return whether all bytes [start, end) from `address` were written, gaps included."""
@@ -86,8 +86,8 @@ class GlobalMemory:
         self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
     ) -> GlobalTensor:
         """Return a new tensor, 512-byte aligned: uninitialised, or all 0."""
-        made = GlobalTensor(name, self._next, MemoryBuffer(size_bytes), scratch=scratch)
-        tensor = self._enter(made)
+        allocated = GlobalTensor(name, self._next, MemoryBuffer(size_bytes), scratch=scratch)
+        tensor = self._enter(allocated)
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
         return tensor
@@ -112,12 +112,12 @@ class GlobalMemory:
         start, end, last = self._last  # most often it is the same as before
         if start <= address < end:
             return last
-        place = bisect_right(self._starts, address) - 1
-        if place < 0 or address >= self._tensors[place].end:
+        index = bisect_right(self._starts, address) - 1
+        if index < 0 or address >= self._tensors[index].end:
             return None
-        found = self._tensors[place]
-        self._last = found.address, found.end, found
-        return found
+        tensor = self._tensors[index]
+        self._last = tensor.address, tensor.end, tensor
+        return tensor
 
     def owners(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each address the start of the last tensor at or before it; -1 for none."""
@@ -126,5 +126,5 @@ class GlobalMemory:
 
     def near(self, address: int) -> GlobalTensor | None:
         """Return the tensor that holds `address` or ends last before it."""
-        place = bisect_right(self._starts, address) - 1
-        return self._tensors[place] if place >= 0 else None
+        index = bisect_right(self._starts, address) - 1
+        return self._tensors[index] if index >= 0 else None

@@ -51,12 +51,12 @@ def _run(
 ) -> tuple[int, int, int] | None:
     """Return (first offset, start, stop) of the elements that are let through, if they are one."""
     flat = offsets.reshape(-1)
-    places = np.arange(flat.size) if active is None else np.flatnonzero(active)
-    if element.bits % 8 or not places.size or np.any(np.diff(places) != 1):
+    indices = np.arange(flat.size) if active is None else np.flatnonzero(active)
+    if element.bits % 8 or not indices.size or np.any(np.diff(indices) != 1):
         return None
-    start, stop = int(places[0]), int(places[-1]) + 1
-    own = flat[start:stop]
-    return None if own[0] < 0 or np.any(np.diff(own) != 1) else (int(own[0]), start, stop)
+    start, stop = int(indices[0]), int(indices[-1]) + 1
+    chosen = flat[start:stop]
+    return None if chosen[0] < 0 or np.any(np.diff(chosen) != 1) else (int(chosen[0]), start, stop)
 
 
 @lru_cache(maxsize=1024)
@@ -64,8 +64,8 @@ def even(here: Elements) -> Lattice | None:
     """Return the offsets as a lattice; None if they are none, or some are filled."""
     if not here.offsets.size or int(here.offsets.min()) < 0:
         return None
-    found = lattices(here.offsets)
-    return None if found is None else found[0]
+    of_rows = lattices(here.offsets)
+    return None if of_rows is None else of_rows[0]
 
 
 def elements(template: Instruction, operand: str) -> Elements:

@@ -59,14 +59,14 @@ class Footprint:
             return None
         if self.is_run and other.is_run:
             return max(self.low, other.low), min(self.high, other.high)
-        place = other.ends.searchsorted(self.starts, side="right")
-        inside = place < other.starts.size
+        index = other.ends.searchsorted(self.starts, side="right")
+        inside = index < other.starts.size
         meets = np.zeros(self.starts.size, bool)
-        meets[inside] = other.starts[place[inside]] < self.ends[inside]
+        meets[inside] = other.starts[index[inside]] < self.ends[inside]
         if not meets.any():
             return None
         mine = int(np.argmax(meets))
-        theirs = int(place[mine])
+        theirs = int(index[mine])
         low = max(self.starts[mine], other.starts[theirs])
         return int(low), int(min(self.ends[mine], other.ends[theirs]))
 
@@ -74,10 +74,10 @@ class Footprint:
         """True if every byte of `other` is touched."""
         if self.is_run or self.low > other.low or self.high < other.high:
             return self.low <= other.low and other.high <= self.high
-        place = self.ends.searchsorted(other.starts, side="right")
-        if place[-1] >= self.starts.size:
+        index = self.ends.searchsorted(other.starts, side="right")
+        if index[-1] >= self.starts.size:
             return False
-        whole = (self.starts[place] <= other.starts) & (other.ends <= self.ends[place])
+        whole = (self.starts[index] <= other.starts) & (other.ends <= self.ends[index])
         return bool(whole.all())
 
 

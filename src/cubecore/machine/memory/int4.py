@@ -32,11 +32,11 @@ def put(data: Bytes, offsets: Offsets, codes: Bytes) -> None:
     data[odd] = data[odd] & 0x0F | codes[~low] << BITS
 
 
-def mark(valid: Bytes, offsets: Offsets, known: NDArray[np.bool_] | None) -> None:
-    """Note that the bytes of elements are written (None), or those of the `known` ones alone."""
+def mark(valid: Bytes, offsets: Offsets, defined: NDArray[np.bool_] | None) -> None:
+    """Note that the bytes of elements are written (None), or those of the `defined` ones alone."""
     valid[offsets >> 1] = 1
-    if known is not None:
-        valid[offsets[~known] >> 1] = 0
+    if defined is not None:
+        valid[offsets[~defined] >> 1] = 0
 
 
 def decode(codes: Bytes, element: ElementType) -> Array:

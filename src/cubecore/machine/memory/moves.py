@@ -47,8 +47,8 @@ class Move:
             self._parts.append(_Scattered(from_, to, size, (filled, with_)))
             return
         if copied.size:
-            own = from_[copied], to[copied], size
-            self._parts.append(_copying(*own) or _Scattered(*own))
+            of_copy = from_[copied], to[copied], size
+            self._parts.append(_copying(*of_copy) or _Scattered(*of_copy))
         self._parts.append(_Filling(to[filled], with_, size))
 
     def __call__(self, here: Spot, there: Spot) -> None:
@@ -56,16 +56,16 @@ class Move:
         rows, to_rows, maps, to_maps = here.rows, there.rows, here.maps, there.maps
         if len(rows) == len(to_rows) == 1:
             pairs = [(rows[0], to_rows[0])]
-            known = [((1, 0, maps[0][2]), to_maps[0])]
+            map_pairs = [((1, 0, maps[0][2]), to_maps[0])]
         else:
             sources = _as_many(rows, len(to_rows))
             pairs = list(zip(sources, _as_many(to_rows, len(sources)), strict=True))
             first = [(1, 0, at) for _, _, at in _as_many(maps, len(to_maps))[: len(to_maps)]]
-            known = list(zip(first, to_maps, strict=True))
+            map_pairs = list(zip(first, to_maps, strict=True))
         for part in self._parts:
             for source, target in pairs:
                 part.move(0, (here.data, source), (there.data, target))
-            for source, target in known:
+            for source, target in map_pairs:
                 part.move(1, (here.valid, source), (there.valid, target))
 
 
@@ -75,11 +75,11 @@ _MOVES = BoundedCache[tuple[Instruction, str, str, bytes | None], Move]()
 def move_of(template: Instruction, source: Operand, target: Operand, fill: bytes | None) -> Move:
     """Return the move between two operands of a copy, alike for all cores."""
     key = template, source.name, target.name, fill
-    found = _MOVES.get(key)
-    if found is None:
+    move = _MOVES.get(key)
+    if move is None:
         from_, to = (template.offsets(operand.name) for operand in (source, target))
-        found = _MOVES[key] = Move(from_, to, template.element(source), fill)
-    return found
+        move = _MOVES[key] = Move(from_, to, template.element(source), fill)
+    return move
 
 
 def _as_many(rows: Sequence[Rows], count: int) -> Sequence[Rows]:
@@ -123,11 +123,11 @@ class _Evenly:
 
 def _copying(from_: Offsets, to: Offsets, size: int) -> _Evenly | None:
     """Return what copies elements that lie evenly; None if they do not, or some meet."""
-    found = lattices(from_, to)
-    if found is None or not found[1].distinct:
+    evenly = lattices(from_, to)
+    if evenly is None or not evenly[1].distinct:
         return None
-    run = min(one.run for one in found)
-    source, target = (one.of_runs for one in found) if run > 1 else found
+    run = min(one.run for one in evenly)
+    source, target = (one.of_runs for one in evenly) if run > 1 else evenly
     return _Evenly(source, target, word_of(run * size), size)
 
 
@@ -148,8 +148,8 @@ class _Scattered:
         """Move bytes, or their maps."""
         values = gathered(whole(*here, self._word, self._size), self._from)
         if self._filled is not None:
-            places, with_ = self._filled
-            values[:, places] = with_[which].view(self._word)
+            indices, with_ = self._filled
+            values[:, indices] = with_[which].view(self._word)
         scatter(whole(*there, self._word, self._size), self._to, values)
 
 
@@ -169,8 +169,8 @@ class _Nibbles:
             codes[self._filled] = self._with[0]
             int4.put(to[start:], self._to, codes)
         else:
-            known = data[at:].take(self._from >> 1, mode="clip") == 1
-            int4.mark(to[start:], self._to, np.where(self._filled, self._with[1], known))
+            defined = data[at:].take(self._from >> 1, mode="clip") == 1
+            int4.mark(to[start:], self._to, np.where(self._filled, self._with[1], defined))
 
 
 class _Filling:
@@ -178,8 +178,8 @@ class _Filling:
 
     def __init__(self, to: Offsets, with_: list[Array], size: int) -> None:
         self._to, self._size, self._word = to, size, word_of(size)
-        found = lattices(to)
-        self._lattice = None if found is None or not found[0].distinct else found[0]
+        evenly = lattices(to)
+        self._lattice = None if evenly is None or not evenly[0].distinct else evenly[0]
         self._with = [self._shaped(part.view(self._word)) for part in with_]
 
     def _shaped(self, values: Array) -> Array:
@@ -198,9 +198,9 @@ class _Filling:
 def _fillers(fill: bytes | None, size: int) -> tuple[Array, Array]:
     """Return the elements that fill, and the same of the initialised map."""
     if fill is None:
-        raw, known = bytes([POISON_BYTE]) * size, 0
+        raw, defined = bytes([POISON_BYTE]) * size, 0
     else:
-        raw, known = fill or bytes(size), 1
+        raw, defined = fill or bytes(size), 1
     count = len(raw) // size
-    mark = np.full(count * size, known, np.uint8).view(f"V{size}")
+    mark = np.full(count * size, defined, np.uint8).view(f"V{size}")
     return np.frombuffer(raw, f"V{size}"), mark

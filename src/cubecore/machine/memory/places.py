@@ -101,8 +101,8 @@ class Place:
                 self._view = view if here.first is None else view.reshape(self._shape)
                 return view.reshape(self._shape)
             parts.append(np.array(view, order="C"))
-        found = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        return found.reshape(self._shape)
+        elements = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return elements.reshape(self._shape)
 
     def _fits(self, lattice: Lattice, rows: Rows) -> bool:
         """True if all elements lie inside of the bytes, those too that the mask excludes."""
@@ -112,15 +112,15 @@ class Place:
 
     def _gathered(self, rows: Rows) -> Array:
         window = whole(self._spot.data, rows, self._element.numpy, self._element.size_bytes)
-        places = np.clip(self._here.offsets.reshape(-1), 0, window.shape[1] - 1)
-        return gathered(window, places)
+        indices = np.clip(self._here.offsets.reshape(-1), 0, window.shape[1] - 1)
+        return gathered(window, indices)
 
     # --- the initialised map
 
     def written(self) -> bool:
         """Return whether all between the first byte and the last was written, on every core."""
-        known = self._map
-        if known is None:
+        cached = self._map
+        if cached is None:
             span = self._here.span
             if span is None:
                 return True
@@ -128,8 +128,8 @@ class Place:
             if len(starts) > 1:
                 parts = [valid[at + span[0] : at + span[1]] for at in starts]
                 return all(0 not in part.tobytes() for part in parts)
-            known = self._map = valid[starts[0] + span[0] : starts[0] + span[1]]
-        return 0 not in known.tobytes()
+            cached = self._map = valid[starts[0] + span[0] : starts[0] + span[1]]
+        return 0 not in cached.tobytes()
 
     def ready(self) -> NDArray[np.bool_]:
         """Return whether every byte of each element was written, shaped as the offsets.
@@ -150,10 +150,10 @@ class Place:
 
     # --- writing
 
-    def write(self, values: Array, known: Known = None) -> None:
+    def write(self, values: Array, defined: Known = None) -> None:
         """Store values, of each core or alike for all, where the mask lets them through.
 
-        What is stored counts as written, or of `known` elements that part.
+        What is stored counts as written, or of `defined` elements that part.
         """
         here, element = self._here, self._element
         if here.span is None:
@@ -161,25 +161,25 @@ class Place:
         axes = here.offsets.ndim
         flat = values.reshape(*values.shape[: values.ndim - axes], -1)
         if element.bits == int4.BITS:
-            self._write_nibbles(flat, known)
+            self._write_nibbles(flat, defined)
             return
         even_ = self._evenly
         if even_ is None:
             even_ = self._evenly = self._layout() or _NOWHERE
         if even_ is _NOWHERE:
-            self._scatter(flat, known)
+            self._scatter(flat, defined)
             return
         views, maps, kept, full = even_
         if kept is not None:
             flat = flat[..., kept]
         for number, view in views:
-            own = flat[number : number + len(view)] if flat.ndim > 1 else flat
-            view[...] = own.reshape(*own.shape[:-1], *view.shape[1:])
+            values_of_rows = flat[number : number + len(view)] if flat.ndim > 1 else flat
+            view[...] = values_of_rows.reshape(*values_of_rows.shape[:-1], *view.shape[1:])
         for map_ in maps:
-            if known is None:
+            if defined is None:
                 map_.fill(full)
             else:
-                marks = known.reshape(-1)[kept or slice(None)].reshape(map_.shape[1:])
+                marks = defined.reshape(-1)[kept or slice(None)].reshape(map_.shape[1:])
                 map_[...] = np.where(marks, full, np.zeros_like(full))
 
     def _layout(self) -> "_Even | None":
@@ -192,10 +192,10 @@ class Place:
             first, start, stop = here.run
             lattice, kept = Lattice(first, (stop - start,), (1,)), slice(start, stop)
         else:
-            found = even(here) if here.active is None else None
-            if found is None or not found.distinct:
+            evenly = even(here) if here.active is None else None
+            if evenly is None or not evenly.distinct:
                 return None
-            lattice = found
+            lattice = evenly
         word, full = WORDS[size]
         views = [
             (number, lattice.view(spot.data, rows, element.numpy, size))
@@ -204,25 +204,25 @@ class Place:
         maps = [lattice.view(spot.valid, rows, word, size) for rows in spot.maps]
         return views, maps, kept, np.dtype(word).type(full)
 
-    def _scatter(self, flat: Array, known: Known) -> None:
+    def _scatter(self, flat: Array, defined: Known) -> None:
         """Store flat values wherever they lie."""
         spot, here, size = self._spot, self._here, self._element.size_bytes
         through, marks = here.through.reshape(-1), _full(size)
-        if known is not None:
-            marks = np.where(known.reshape(-1), marks, _none(size))
+        if defined is not None:
+            marks = np.where(defined.reshape(-1), marks, _none(size))
         if here.active is not None:
             chosen = np.flatnonzero(here.active)
             flat = flat[..., chosen]
-            marks = marks if known is None else marks[chosen]
+            marks = marks if defined is None else marks[chosen]
         if np.may_share_memory(flat, spot.data):
             flat = flat.copy()
         for number, rows in _numbered(spot.rows):
-            own = flat[number : number + rows[0]] if flat.ndim > 1 else flat[None]
-            scatter(whole(spot.data, rows, self._element.numpy, size), through, own)
+            values_of_rows = flat[number : number + rows[0]] if flat.ndim > 1 else flat[None]
+            scatter(whole(spot.data, rows, self._element.numpy, size), through, values_of_rows)
         for rows in spot.maps:
             scatter(whole(spot.valid, rows, marks.dtype, size), through, marks[None])
 
-    def _write_nibbles(self, flat: Array, known: Known) -> None:
+    def _write_nibbles(self, flat: Array, defined: Known) -> None:
         spot, here = self._spot, self._here
         through = here.through.reshape(-1)
         chosen = slice(None) if here.active is None else np.flatnonzero(here.active)
@@ -231,7 +231,7 @@ class Place:
             int4.put(spot.data[at:], through, codes[number] if codes.ndim > 1 else codes)
         for at in _starts(spot.maps):
             int4.mark(
-                spot.valid[at:], through, None if known is None else known.reshape(-1)[chosen]
+                spot.valid[at:], through, None if defined is None else defined.reshape(-1)[chosen]
             )
 
 
@@ -250,9 +250,9 @@ def _starts(rows: Sequence[Rows]) -> Iterator[int]:
 def _numbered(rows: Sequence[Rows]) -> Iterator[tuple[int, Rows]]:
     """Yield rows with the number of their first core."""
     number = 0
-    for own in rows:
-        yield number, own
-        number += own[0]
+    for part in rows:
+        yield number, part
+        number += part[0]
 
 
 @lru_cache

@@ -28,13 +28,13 @@ class Lattice:
     @property
     def distinct(self) -> bool:
         """True if no two elements are surely one: each axis steps over all within it."""
-        reach = 0
+        extent = 0
         for step, count in sorted(
             (abs(step), count) for step, count in zip(self.steps, self.shape, strict=True)
         ):
-            if step <= reach:
+            if step <= extent:
                 return False
-            reach += step * (count - 1)
+            extent += step * (count - 1)
         return True
 
     def view(self, data: Array, rows: Rows, dtype: Any, size: int) -> Array:
@@ -43,7 +43,7 @@ class Lattice:
         They count from where each row starts, in units of `size` bytes, and must lie inside `data`.
         """
         count, step, at = rows
-        strides = (step, *[own * size for own in self.steps])
+        strides = (step, *[inner * size for inner in self.steps])
         start = at + self.first * size
         return np.ndarray((count, *self.shape), dtype, data, start, strides)
 
@@ -71,28 +71,31 @@ def whole(data: Array, rows: Rows, dtype: Any, size: int) -> Array:
     return np.ndarray((count, fit), dtype, data, at, (step, size))
 
 
-def gathered(window: Array, places: Array) -> Array:
-    """Return the elements at flat `places` of each row, [rows, places]; all must be inside."""
-    if len(window) > 1 and places.size < _FEW:
-        return np.asarray(window[:, places])
-    found = np.empty((len(window), places.size), window.dtype)
-    for row, own in zip(window, found, strict=True):  # of all rows `take` would copy them whole
-        row.take(places, out=own, mode="clip")
-    return found
+def gathered(window: Array, indices: Array) -> Array:
+    """Return the elements at flat `indices` of each row, [rows, indices]; all must be inside."""
+    if len(window) > 1 and indices.size < _FEW:
+        return np.asarray(window[:, indices])
+    elements = np.empty((len(window), indices.size), window.dtype)
+    # One row after another: of all rows together `take` would copy them whole.
+    for row, target in zip(window, elements, strict=True):
+        row.take(indices, out=target, mode="clip")
+    return elements
 
 
-def scatter(window: Array, places: Array, values: Array) -> None:
-    """Store values, [rows or 1, places], at flat `places` of each row; what comes last stays."""
-    if places.size < _FEW:
-        window[:, places] = values
+def scatter(window: Array, indices: Array, values: Array) -> None:
+    """Store values, [rows or 1, indices], at flat `indices` of each row; what comes last stays."""
+    if indices.size < _FEW:
+        window[:, indices] = values
         return
-    for row, own in zip(window, np.broadcast_to(values, (len(window), places.size)), strict=True):
-        row[places] = own
+    for row, of_row in zip(
+        window, np.broadcast_to(values, (len(window), indices.size)), strict=True
+    ):
+        row[indices] = of_row
 
 
 def lattices(*offsets: Array) -> tuple[Lattice, ...] | None:
     """Return arrays of as many offsets as lattices of one shape; None if one is no lattice."""
-    rest = np.stack([own.reshape(-1) for own in offsets])
+    rest = np.stack([one.reshape(-1) for one in offsets])
     if not rest.size:
         return None
     shape: list[int] = []
@@ -113,6 +116,6 @@ def lattices(*offsets: Array) -> tuple[Lattice, ...] | None:
         rest = grid[:, :, 0]
     axes = tuple(zip(*steps, strict=True)) if steps else ((),) * len(rest)
     return tuple(
-        Lattice(first, tuple(shape), own)
-        for first, own in zip(rest[:, 0].tolist(), axes, strict=True)
+        Lattice(first, tuple(shape), one)
+        for first, one in zip(rest[:, 0].tolist(), axes, strict=True)
     )

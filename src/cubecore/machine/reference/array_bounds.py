@@ -29,18 +29,18 @@ class InArray(int):
 
     def __new__(cls, address: int, low: int, high: int) -> Self:
         """Return the address with its array."""
-        made = super().__new__(cls, address)
-        made.low, made.high = low, high
-        return made
+        bounded = super().__new__(cls, address)
+        bounded.low, bounded.high = low, high
+        return bounded
 
 
 def moved(address: int, size: int) -> int:
     """Return the address `size` bytes further on, in the same array if it is in one."""
     if type(address) is not InArray:
         return address + size
-    made = int.__new__(InArray, address + size)
-    made.low, made.high = address.low, address.high
-    return made
+    bounded = int.__new__(InArray, address + size)
+    bounded.low, bounded.high = address.low, address.high
+    return bounded
 
 
 Spans = tuple[tuple[Operand, int, int], ...]
@@ -84,10 +84,10 @@ class ArraySpans:
         Nothing is said of one that is not legal. Where values decide what it touches, those are
         judged that decide, and what a gather mask reads under a pattern that is built in.
         """
-        found = state.effects.get(id(template))
-        if found is None:
-            found = state.effects[id(template)] = self._learn(state, template)
-        return found
+        effect = state.effects.get(id(template))
+        if effect is None:
+            effect = state.effects[id(template)] = self._learn(state, template)
+        return effect
 
     def _learn(self, state: ArrayState, template: Instruction) -> _Effect:
         resolved = template.resolved(state.registers)
@@ -157,8 +157,12 @@ class ArrayWatch:
 
 
 def _span(template: Instruction, operand: Operand) -> tuple[Operand, int, int]:
-    known = not template.steering or operand.name in template.steering
+    elements_are_known = not template.steering or operand.name in template.steering
     if isinstance(template, GatherMask):
-        known = operand.access.reads
-    found = elements(template, operand.name).span if known and operand.mem is not Mem.GM else None
-    return operand, *(found or (0, 0))
+        elements_are_known = operand.access.reads
+    span = (
+        elements(template, operand.name).span
+        if elements_are_known and operand.mem is not Mem.GM
+        else None
+    )
+    return operand, *(span or (0, 0))

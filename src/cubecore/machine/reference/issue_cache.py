@@ -41,12 +41,12 @@ class CachedIssue:
         default_factory=lambda: BoundedCache(_MOST_ADDRESSES)
     )
 
-    def relation(self, places: tuple[int, ...]) -> tuple[bool, bool]:
+    def relation(self, addresses: tuple[int, ...]) -> tuple[bool, bool]:
         """Return what `isa.overlap.relation` says of the template at these addresses."""
-        found = self._relations.get(places)
-        if found is None:
-            found = self._relations[places] = relation(self.template, places)
-        return found
+        cached = self._relations.get(addresses)
+        if cached is None:
+            cached = self._relations[addresses] = relation(self.template, addresses)
+        return cached
 
 
 def plan(core: Core, template: Instruction) -> CachedIssue:
@@ -56,10 +56,10 @@ def plan(core: Core, template: Instruction) -> CachedIssue:
         return _planned_by_left(template, registers, core.chip)
     if core.planned_for is not registers:
         core.planned_for, core.planned = registers, _plans(registers, core.chip)
-    found: CachedIssue | None = core.planned.get(template)
-    if found is None:
-        found = core.planned[template] = _plan(template, registers, core.chip)
-    return found
+    cached: CachedIssue | None = core.planned.get(template)
+    if cached is None:
+        cached = core.planned[template] = _plan(template, registers, core.chip)
+    return cached
 
 
 def _plan(template: Instruction, registers: Registers, chip: Chip) -> CachedIssue:

@@ -236,10 +236,10 @@ class Queues:
             queue.popleft()
             self._order(head)
             return
-        free = [place for place in _exchangeable(queue) if self._runs(queue[place])]
-        place = free[self.schedule.place(len(free))]
-        entry = queue[place]
-        del queue[place]
+        free = [index for index in _exchangeable(queue) if self._runs(queue[index])]
+        index = free[self.schedule.place(len(free))]
+        entry = queue[index]
+        del queue[index]
         self._perform(entry)
 
     def _order(self, entry: _Entry) -> None:
@@ -280,12 +280,12 @@ _MOST_EXCHANGED = 8
 def _exchangeable(queue: deque[_Entry]) -> list[int]:
     """Return the places of the instructions that may be the pipe's next."""
     free: list[int] = []
-    for place in range(min(len(queue), _MOST_EXCHANGED)):
-        entry = queue[place]
+    for index in range(min(len(queue), _MOST_EXCHANGED)):
+        entry = queue[index]
         if entry.orders:
             break
         mems = {operand.mem for operand in entry.template.operands()}
-        earlier = [queue[before].template for before in range(place)]
+        earlier = [queue[before].template for before in range(index)]
         if not any(entry.template.keeps_behind(e, mem) for e in earlier for mem in mems):
-            free.append(place)
+            free.append(index)
     return free

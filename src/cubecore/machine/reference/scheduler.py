@@ -194,20 +194,20 @@ def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: Signals) -> bool
     return wait is None or flags.count(core, wait[0]) > 0
 
 
-def _log_deadlock(log: FindingLog, core: CoreId, told: tuple[str, str, Location]) -> None:
+def _log_deadlock(log: FindingLog, core: CoreId, report: tuple[str, str, Location]) -> None:
     """Log a deadlock of one core: its sentence, the instruction and where it waits."""
-    message, instruction, where = told
+    message, instruction, where = report
     log.add(SanitizerFinding("deadlock", message, instruction, where, str(core)), str(core))
 
 
 def _deadlock(
     stuck: dict[CoreId, DeadlockError], waiting: dict[CoreId, Wait], flags: Signals
 ) -> DeadlockError:
-    told = [str(error) for _, error in sorted(stuck.items())]
-    told += [_waits(core, *wait, flags) for core, wait in waiting.items()]
+    sentences = [str(error) for _, error in sorted(stuck.items())]
+    sentences += [_waits(core, *wait, flags) for core, wait in waiting.items()]
     head = "deadlock" if stuck else "deadlock, no core sends a signal"
-    sentence = f"{head}: {'; '.join(told)}"
-    return DeadlockError([Violation("every wait", "", "; ".join(told), sentence=sentence)])
+    sentence = f"{head}: {'; '.join(sentences)}"
+    return DeadlockError([Violation("every wait", "", "; ".join(sentences), sentence=sentence)])
 
 
 def _waits(core: CoreId, flag: int, where: Location, flags: Signals) -> str:

@@ -38,14 +38,16 @@ class UnitGate:
 
 
 def _tile(template: Instruction, addresses: tuple[int, ...]) -> set[int]:
-    place, starts = _fractals(template)
-    return {addresses[place] + start for start in starts}
+    operand_index, starts = _fractals(template)
+    return {addresses[operand_index] + start for start in starts}
 
 
 @lru_cache(maxsize=256)
 def _fractals(template: Instruction) -> tuple[int, tuple[int, ...]]:
     """Return which operand is the tile, and where its fractals start, bytes from its address."""
-    place, operand = next((i, o) for i, o in enumerate(template.operands()) if o.mem is Mem.L0C)
+    operand_index, operand = next(
+        (i, o) for i, o in enumerate(template.operands()) if o.mem is Mem.L0C
+    )
     lanes = ascending(np.asarray(elements(template, operand.name).through // _LANES))
     size = _LANES * template.element(operand).size_bytes
-    return place, tuple(int(lane) * size for lane in lanes)
+    return operand_index, tuple(int(lane) * size for lane in lanes)

@@ -26,8 +26,8 @@ class _Peers:
     @property
     def unsent(self) -> list[CoreId]:
         """The cores whose signal is missing where others have sent theirs."""
-        found = [core for core, sent in self._sent.items() if not sent]
-        return found if len(found) < len(self._sent) else []
+        missing = [core for core, sent in self._sent.items() if not sent]
+        return missing if len(missing) < len(self._sent) else []
 
     def signal(self, core: CoreId, carried: Foreign) -> Foreign | None:
         """Take a signal; return all that the peers know if it was the last one missing."""
@@ -68,8 +68,8 @@ class Signals:
 
     def send(self, core: CoreId, sync: FftsCrossCoreSync, carried: Foreign) -> list[CoreId]:
         """Send what a core knows; return the cores whose counter passed the hardware's limit."""
-        told = self.signal(core, sync.mode, sync.flag_id, carried)
-        return [core for core in told if self.count(core, sync.flag_id) > CROSS_CORE_LIMIT]
+        receivers = self.signal(core, sync.mode, sync.flag_id, carried)
+        return [core for core in receivers if self.count(core, sync.flag_id) > CROSS_CORE_LIMIT]
 
     def missing(self, receiver: CoreId, flag: int) -> list[CoreId]:
         """Return the cores whose signal a receiver lacks where others have sent theirs."""

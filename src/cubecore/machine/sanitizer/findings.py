@@ -113,13 +113,13 @@ def checks_of(words: Iterable[str]) -> frozenset[str]:
     RequestError
         If a name is not a check's.
     """
-    found: set[str] = set()
+    checks: set[str] = set()
     for word in words:
         if word not in {*CHECKS, *_SETS}:
             need = f"be {', '.join(CHECKS)}, {', '.join(list(_SETS)[:-1])} or {list(_SETS)[-1]}"
             raise refuse("a check", need, repr(word), did_you_mean(word, CHECKS))
-        found |= _SETS.get(word, frozenset({word}))
-    return frozenset(found)
+        checks |= _SETS.get(word, frozenset({word}))
+    return frozenset(checks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +232,9 @@ class FindingLog:
         if finding.check not in self.checks:
             return
         key = (finding.id, finding.instruction, operand, finding.location)
-        if (known := self._tallies.get(key)) is None:
-            known = self._tallies[key] = CountedFinding(finding, 0)
-        known.count += self.weight
+        if (counted := self._tallies.get(key)) is None:
+            counted = self._tallies[key] = CountedFinding(finding, 0)
+        counted.count += self.weight
 
     def counting(self, weight: int) -> "FindingLog":
         """Return a log of the same findings, each of which counts as often as that."""
@@ -242,10 +242,10 @@ class FindingLog:
 
     def again(self, key: Key) -> CountedFinding | None:
         """Count a finding that is already there; None if it is new, and is to be added."""
-        known = self._tallies.get(key)
-        if known is not None:
-            known.count += self.weight
-        return known
+        counted = self._tallies.get(key)
+        if counted is not None:
+            counted.count += self.weight
+        return counted
 
     def __iter__(self) -> Iterator[SanitizerFinding]:
         """Yield findings as they were made, but a flag's behind races between its two pipes.
@@ -256,8 +256,8 @@ class FindingLog:
         raced = {(t.first.core, t.first.race_pipes) for t in tallies}
 
         def is_behind_race(tally: CountedFinding) -> bool:
-            found = tally.first
-            return found.pipes is not None and (found.core, frozenset(found.pipes)) in raced
+            finding = tally.first
+            return finding.pipes is not None and (finding.core, frozenset(finding.pipes)) in raced
 
         for tally in sorted(tallies, key=is_behind_race):
             yield replace(tally.first, count=tally.count)

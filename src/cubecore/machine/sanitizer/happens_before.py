@@ -259,9 +259,9 @@ class CoreOrder:
         """Return what a signal of each core carries when `pipe` gets to it."""
         number = self.enter(pipe)
         carried = self.foreign.copy()
-        own = np.maximum(carried[self._rows, self.cores], self.done[pipe])
-        own[:, pipe] = number
-        carried[self._rows, self.cores] = own
+        of_core = np.maximum(carried[self._rows, self.cores], self.done[pipe])
+        of_core[:, pipe] = number
+        carried[self._rows, self.cores] = of_core
         return carried
 
     def hear(self, carried: Sequence[Foreign]) -> None:
@@ -269,9 +269,9 @@ class CoreOrder:
         heard = np.stack(carried)
         self.foreign = np.maximum(self.foreign, heard)
         # Of itself each core hears as much as the others, or more than is taken here.
-        own: Clock = heard[self._rows, self.cores].min(axis=0).tolist()
+        of_core: Clock = heard[self._rows, self.cores].min(axis=0).tolist()
         self.enter(SCALAR)
-        _join(self.done[SCALAR], own)
+        _join(self.done[SCALAR], of_core)
         self._version += 1
 
     def finish(self) -> None:
@@ -312,12 +312,12 @@ def stalled(held: Mapping[int, Sequence[Held]]) -> list[FlagFault]:
             if entry.raises is not None:
                 behind.setdefault(entry.raises, entry)
     faults: list[FlagFault] = []
-    told: set[int] = set()
+    reported: set[int] = set()
     for start in heads:
         path = _path(start, heads, behind)
-        if told.isdisjoint(path):
+        if reported.isdisjoint(path):
             faults.append(_cause(path, heads, behind))
-        told.update(path)
+        reported.update(path)
     return faults
 
 

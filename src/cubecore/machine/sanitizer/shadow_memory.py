@@ -79,8 +79,8 @@ def register_touch(template: Instruction, where: Location) -> Touched | None:
     name = template.register
     if not name:
         return None
-    leaves = type(template).leaves is not Instruction.leaves
-    touch = MemoryAccess(template, _LABELS[name], REGISTERS, not leaves, leaves, where)
+    writes = type(template).leaves is not Instruction.leaves
+    touch = MemoryAccess(template, _LABELS[name], REGISTERS, not writes, writes, where)
     return _RUNS[name], 0, touch
 
 
@@ -137,8 +137,8 @@ def _local_pages(region: Region) -> range:
 
 def _by_write(regions: Iterable[Region]) -> list[Region]:
     """Return the regions that are written, by their first write."""
-    told = [(region.written, region) for region in regions if region.written is not None]
-    return [region for _, region in sorted(told, key=itemgetter(0))]
+    written = [(region.written, region) for region in regions if region.written is not None]
+    return [region for _, region in sorted(written, key=itemgetter(0))]
 
 
 class LocalShadow:
@@ -155,45 +155,45 @@ class LocalShadow:
         self._report, self._again = report
         self._regions: dict[Key, Region] = {}
         self._pages: dict[int, list[Region]] = {}
-        self._made = self._written = 0
+        self._entered = self._written = 0
         self._limit = _MOST_REGIONS
         self._memos: list[dict[int, Region]] = []
 
     def memo(self) -> dict[int, Region]:
         """Return where somebody may keep the regions of one footprint: they leave it in time."""
-        made: dict[int, Region] = {}
-        self._memos.append(made)
-        return made
+        memo: dict[int, Region] = {}
+        self._memos.append(memo)
+        return memo
 
     def region(self, touched: Footprint, address: int, *, writes: bool) -> Region:
         """Return the region of a footprint at an address, which is about to be read or written."""
         key: Key = touched, address
         if touched.is_run:  # whoever touches these bytes
             key = touched.low + address, touched.high + address
-        found = self._regions.get(key)
-        if found is None:
+        region = self._regions.get(key)
+        if region is None:
             if len(self._regions) >= self._limit:
                 self._forget()
-            found = Region(touched, address, self._made)
-            self._made += 1
-            self._meet_all(found, _by_write(self._around(found)))
-            self._regions[key] = found
-            self._place(found)
-        if writes and found.written is None:
-            others = (r for r in self._around(found) if r.written is None and r is not found)
-            self._meet_all(found, sorted(others, key=attrgetter("number")))
-            found.written = self._written
+            region = Region(touched, address, self._entered)
+            self._entered += 1
+            self._meet_all(region, _by_write(self._around(region)))
+            self._regions[key] = region
+            self._enter_pages(region)
+        if writes and region.written is None:
+            others = (r for r in self._around(region) if r.written is None and r is not region)
+            self._meet_all(region, sorted(others, key=attrgetter("number")))
+            region.written = self._written
             self._written += 1
-        return found
+        return region
 
-    def _place(self, region: Region) -> None:
+    def _enter_pages(self, region: Region) -> None:
         """Keep a region under each page that it may touch."""
         for page in _local_pages(region):
             self._pages.setdefault(page, []).append(region)
 
-    def _around(self, found: Region) -> Iterable[Region]:
+    def _around(self, entered: Region) -> Iterable[Region]:
         """Return the regions that share a page with one."""
-        pages = _local_pages(found)
+        pages = _local_pages(entered)
         if len(pages) == 1:
             return self._pages.get(pages[0], ())
         return {
@@ -201,17 +201,17 @@ class LocalShadow:
         }.values()
 
     @staticmethod
-    def _meet_all(found: Region, others: Iterable[Region]) -> None:
+    def _meet_all(region: Region, others: Iterable[Region]) -> None:
         """Let a region know those of `others` that it shares a byte with, and be known to them."""
-        low, high = found.bytes.low, found.bytes.high
+        low, high = region.bytes.low, region.bytes.high
         for other in others:
             theirs = other.bytes
             if low >= theirs.high or theirs.low >= high:
                 continue
-            met = _relation(found.touched, other.touched, other.address - found.address)
-            if met is not None:
-                found.near.append((other, met[0]))
-                other.near.append((found, met[1]))
+            relation = _relation(region.touched, other.touched, other.address - region.address)
+            if relation is not None:
+                region.near.append((other, relation[0]))
+                other.near.append((region, relation[1]))
 
     def _forget(self) -> None:
         """Drop the regions that nothing is remembered of; make room if few of them were."""
@@ -223,7 +223,7 @@ class LocalShadow:
             region.near = [pair for pair in region.near if id(pair[0]) in alive]
         self._regions, self._pages = kept, {}
         for region in kept.values():
-            self._place(region)
+            self._enter_pages(region)
         self._limit = max(_MOST_REGIONS, 2 * len(kept))
 
     def judge(self, region: Region, pipe: int, touch: MemoryAccess) -> None:
@@ -292,13 +292,13 @@ class _Access:
     `key` is that of a read, by which it is found again.
     """
 
-    __slots__ = ("core", "high", "key", "low", "number", "pipe", "place", "touch")
+    __slots__ = ("core", "high", "key", "low", "number", "pipe", "position", "touch")
 
-    def __init__(self, key: "_Key", number: int, touch: MemoryAccess, place: int) -> None:
+    def __init__(self, key: "_Key", number: int, touch: MemoryAccess, position: int) -> None:
         self.core, self.pipe, touched, address = key
         self.key = None if touch.writes else key
         self.low, self.high = touched.low + address, touched.high + address
-        self.again(number, touch, place)
+        self.again(number, touch, position)
 
     @property
     def access(self) -> "_Access":
@@ -312,9 +312,9 @@ class _Access:
             return range(self.low >> _PAGE_BITS, ((self.high - 1) >> _PAGE_BITS) + 1)
         return _pages(*self.key[2:])
 
-    def again(self, number: int, touch: MemoryAccess, place: int) -> None:
-        """Be instruction `number` of the pipe, `place`-th of all accesses."""
-        self.number, self.touch, self.place = number, touch, place
+    def again(self, number: int, touch: MemoryAccess, position: int) -> None:
+        """Be instruction `number` of the pipe, `position`-th of all accesses."""
+        self.number, self.touch, self.position = number, touch, position
 
 
 class _Run(NamedTuple):
@@ -354,12 +354,12 @@ class GlobalShadow:
         touch: MemoryAccess,
     ) -> None:
         """Enter an access of a core, a footprint at an address, and report what it races with."""
-        own, order, report = core
+        core_number, order, report = core
         self._entered += 1
-        key = (own, pipe, *touched)
-        known = None if touch.writes else self._reads.get(key)
-        if known is not None and self._written.isdisjoint(known.pages):
-            known.again(number, touch, self._entered)
+        key = (core_number, pipe, *touched)
+        earlier = None if touch.writes else self._reads.get(key)
+        if earlier is not None and self._written.isdisjoint(earlier.pages):
+            earlier.again(number, touch, self._entered)
             return
         access = _Access(key, number, touch, self._entered)
         if touch.writes:
@@ -393,20 +393,20 @@ class GlobalShadow:
                 if reader is None:
                     near.sort(key=_place)
                 for other in near:
-                    met = other.access.touch
-                    if id(met) not in reported and _races(other.access, access, order):
-                        reported.add(id(met))
-                        if not again(_kind(met, access.touch), met, access.touch):
+                    touch = other.access.touch
+                    if id(touch) not in reported and _races(other.access, access, order):
+                        reported.add(id(touch))
+                        if not again(_kind(touch, access.touch), touch, access.touch):
                             tell(_meeting(other, entry))
                 first = page << _PAGE_BITS
                 over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
                 if over:
                     self._drop(held, over)
-            known = held.get(reader)
-            if known is None:
+            entries = held.get(reader)
+            if entries is None:
                 held[reader] = [entry]
             else:
-                known.append(entry)
+                entries.append(entry)
 
     def _drop(self, held: dict[_Reader, list[_Entry]], over: list[_Entry]) -> None:
         """Forget accesses of a page that a later one says all of."""
@@ -425,7 +425,7 @@ class GlobalShadow:
 
 
 def _place(entry: _Entry) -> int:
-    return entry.access.place
+    return entry.access.position
 
 
 def _pages(touched: Footprint, address: int) -> Collection[int]:
@@ -435,10 +435,10 @@ def _pages(touched: Footprint, address: int) -> Collection[int]:
         return range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1)
     first = (touched.starts + address) >> _PAGE_BITS
     last = (touched.ends + (address - 1)) >> _PAGE_BITS
-    found = {*first.tolist(), *last.tolist()}
+    pages = {*first.tolist(), *last.tolist()}
     for low, high in zip(first[last - first > 1], last[last - first > 1], strict=True):
-        found.update(range(low, high))
-    return found
+        pages.update(range(low, high))
+    return pages
 
 
 def _runs(touched: Footprint, address: int) -> Iterable[tuple[int, int]]:

@@ -31,9 +31,9 @@ class UnitFlags:
         """For each 512 B of L0C 0, or which of `_since` raised its flag, from 1 on."""
         self._since: dict[Location, int] = {}
 
-    def issue(self, template: Instruction, found: list[Touched], where: Location) -> None:
+    def issue(self, template: Instruction, accesses: list[Touched], where: Location) -> None:
         """Follow an instruction that shares the flags."""
-        for touched, address, touch in reversed(found):  # what is written comes last
+        for touched, address, touch in reversed(accesses):  # what is written comes last
             if touch.mem is Mem.L0C:
                 self.follower(template, (touched, address, touch), where)(address)
                 return
@@ -53,14 +53,14 @@ class UnitFlags:
             base = address // _UNIT_BYTES
             if self._up.size < base + count:
                 self._up = np.append(self._up, np.zeros(base + count - self._up.size, np.intp))
-            own = self._up[base : base + count]
-            here = own[units]
+            of_tile = self._up[base : base + count]
+            here = of_tile[units]
             if product and here.any():
-                self._still_up(template, base, own, where)
+                self._still_up(template, base, of_tile, where)
             elif not product and not here.all():
-                self._not_up(template, base, (own, units), where)
+                self._not_up(template, base, (of_tile, units), where)
             if template.hands_units_over:
-                own[units] = mark
+                of_tile[units] = mark
 
         return follow
 
@@ -76,10 +76,10 @@ class UnitFlags:
                 self._fault(FlagFault("flag-leaked", "mad", message, where))
 
     def _still_up(
-        self, template: Instruction, base: int, own: NDArray[np.intp], where: Location
+        self, template: Instruction, base: int, of_tile: NDArray[np.intp], where: Location
     ) -> None:
-        first = int(np.argmax(own > 0))
-        since = list(self._since)[own[first] - 1]
+        first = int(np.argmax(of_tile > 0))
+        since = list(self._since)[of_tile[first] - 1]
         message = (
             f"{_named(base + first)} is still set when {template.name} shares the tile again, "
             f"since {since}; let fixpipe clear it with unit_flag 3"
@@ -90,10 +90,10 @@ class UnitFlags:
         self,
         template: Instruction,
         base: int,
-        own: tuple[NDArray[np.intp], Units],
+        up_and_units: tuple[NDArray[np.intp], Units],
         where: Location,
     ) -> None:
-        up, units = own
+        up, units = up_and_units
         first = int(np.arange(up.size)[units][np.argmin(up[units] > 0)])
         message = (
             f"{_named(base + first)} is not set when {template.name} shares the tile; give the "

@@ -171,8 +171,8 @@ def core_splits(case: RuleCase, cores: int, wanted: FieldLimits = NO_LIMITS) -> 
 def _share_unit(case: RuleCase, axis: str) -> int:
     """Return what the rules hold a core's share of an axis to a multiple of."""
     p, unit = case.problem, 1
-    for operand, own, kind in (("a", "M", case.a), ("b", "N", case.b)):
-        if axis not in {own, "K"}:
+    for operand, operand_axis, kind in (("a", "M", case.a), ("b", "N", case.b)):
+        if axis not in {operand_axis, "K"}:
             continue
         inner = case.k_is_inner(operand) == (axis == "K")
         if getattr(p, f"format_{operand}") == "NZ":

@@ -49,10 +49,10 @@ def plan_line(problem: JsonMapping, options: SweepOptions) -> Line:
     """
     try:
         request = request_of(Problem.from_json(problem), options.settings)
-        made = plan_request(request, options.alternatives)
+        plan = plan_request(request, options.alternatives)
     except CubecoreError as error:
         return Line(False, json.dumps({"problem": dict(problem), "error": error_of(error)}))
-    return Line(True, json.dumps(made.to_json()))
+    return Line(True, json.dumps(plan.to_json()))
 
 
 def error_of(error: CubecoreError) -> Json:
@@ -89,8 +89,8 @@ def model_version() -> str:
     """
     digest = hashlib.blake2b(digest_size=4)
     for name in _DECIDES:
-        place = packaged(*name.split("/"), root=ROOT)
-        parts = [("", place)] if place.is_file() else files_below(place, ".py", ".toml")
+        path = packaged(*name.split("/"), root=ROOT)
+        parts = [("", path)] if path.is_file() else files_below(path, ".py", ".toml")
         for part, file in parts:
             digest.update(f"{name}/{part}".rstrip("/").encode() + b"\0" + file.read_bytes())
     return f"{__version__}+{digest.hexdigest()}"

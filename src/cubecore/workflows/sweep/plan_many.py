@@ -47,8 +47,8 @@ class QueryAnswer:
 
     def to_json(self) -> Json:
         """Return a plan's keys, or ``{problem, error {rule, message}}``."""
-        made: Json = json.loads(self.text)
-        return made
+        record: Json = json.loads(self.text)
+        return record
 
 
 def plan_many(
@@ -143,7 +143,7 @@ class _Chunk:
 
     queries: list[Query]
     answers: list[QueryAnswer | None] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
     problems: list[Json] = field(default_factory=list)
 
 
@@ -164,41 +164,41 @@ def sweep(
         rest = iter(queries)
         while taken := list(islice(rest, CHUNK)):
             chunk = _Chunk(taken)
-            _answer_known(chunk, options, store)
+            _answer_from_store(chunk, options, store)
             begun.append(chunk)
             yield chunk.problems
 
-    for made in plan_chunks(to_plan(), options, processes):
+    for lines in plan_chunks(to_plan(), options, processes):
         chunk = begun.popleft()
-        if store is not None and made:
-            store.add(made, options)
-        for place, line in zip(chunk.places, made, strict=True):
-            chunk.answers[place] = _answer(chunk.queries[place], line, stored=False)
+        if store is not None and lines:
+            store.add(lines, options)
+        for index, line in zip(chunk.indices, lines, strict=True):
+            chunk.answers[index] = _answer(chunk.queries[index], line, stored=False)
         yield from (answer for answer in chunk.answers if answer is not None)
 
 
-def _answer_known(chunk: _Chunk, options: SweepOptions, store: Store | None) -> None:
+def _answer_from_store(chunk: _Chunk, options: SweepOptions, store: Store | None) -> None:
     """Answer what makes no sense and what the store knows; the rest is to be planned."""
-    for place, query in enumerate(chunk.queries):
+    for index, query in enumerate(chunk.queries):
         error = query.error
         if error is None:
             try:
                 chunk.problems.append(checked(query.asked, options))
-                chunk.places.append(place)
+                chunk.indices.append(index)
             except RequestError as found:
                 error = found
-        made = None if error is None else broken_line(query.line, _shown(query.asked), error)
-        chunk.answers.append(None if made is None else _answer(query, made, error=error))
+        broken = None if error is None else broken_line(query.line, _shown(query.asked), error)
+        chunk.answers.append(None if broken is None else _answer(query, broken, error=error))
     if store is None or not chunk.problems:
         return
-    known = store.answers(chunk.problems, options)
+    stored = store.answers(chunk.problems, options)
     left = []
-    for place, problem, line in zip(chunk.places, chunk.problems, known, strict=True):
+    for index, problem, line in zip(chunk.indices, chunk.problems, stored, strict=True):
         if line is None:
-            left.append((place, problem))
+            left.append((index, problem))
         else:
-            chunk.answers[place] = _answer(chunk.queries[place], line, stored=True)
-    chunk.places = [place for place, _ in left]
+            chunk.answers[index] = _answer(chunk.queries[index], line, stored=True)
+    chunk.indices = [index for index, _ in left]
     chunk.problems = [problem for _, problem in left]
 
 

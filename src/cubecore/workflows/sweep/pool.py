@@ -43,8 +43,8 @@ def serve() -> None:
     first = json.loads(sys.stdin.readline())
     options = SweepOptions(first["settings"], first["alternatives"])
     for line in sys.stdin:
-        made = plan_line(json.loads(line), options)
-        sys.stdout.write(f"{_PLANNED if made.planned else _REFUSED}{made.text}\n")
+        answer = plan_line(json.loads(line), options)
+        sys.stdout.write(f"{_PLANNED if answer.planned else _REFUSED}{answer.text}\n")
         sys.stdout.flush()
 
 

@@ -87,9 +87,9 @@ def _object(line: bytes) -> Json:
         return dict(pairs)
 
     try:
-        made = json.loads(line.decode("utf-8-sig"), object_pairs_hook=unique)
+        record = json.loads(line.decode("utf-8-sig"), object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         raise refuse(where, "be JSON", no_json(error)) from None
-    if not isinstance(made, dict):
-        raise refuse(where, "be a JSON object", type(made).__name__)
-    return made
+    if not isinstance(record, dict):
+        raise refuse(where, "be a JSON object", type(record).__name__)
+    return record

@@ -99,17 +99,17 @@ class GrowingFile:
                 self.done, self.planned = _whole_lines(part)
                 return part
             part.unlink()
-        handle, made = tempfile.mkstemp(dir=self.path.parent, prefix=TEMPORARY, suffix=_PART)
+        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=TEMPORARY, suffix=_PART)
         os.close(handle)
         journal.seek(0)
         journal.truncate()
         try:
-            journal.write(f"{head}{Path(made).name}\n{asked}".encode(errors="surrogateescape"))
+            journal.write(f"{head}{Path(temporary).name}\n{asked}".encode(errors="surrogateescape"))
             journal.flush()
         except OSError:
-            Path(made).unlink()
+            Path(temporary).unlink()
             raise
-        return Path(made)
+        return Path(temporary)
 
     def write(self, lines: list[str]) -> None:
         """Add lines.

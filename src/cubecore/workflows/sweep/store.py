@@ -135,15 +135,15 @@ class Store:
         number = self._number(model_version())
         if number is None:
             return [None] * len(problems)
-        found = []
+        lines = []
         for key in (key_of(problem, options) for problem in problems):
             which = "WHERE model = ? AND key = ?", (number, key)
             rows = self._rows(f"SELECT answer FROM plans {which[0]}", which[1])  # noqa: S608
             line = line_of(rows[0][0], key, options) if rows else None
             if rows and line is None:  # so that `add` keeps what is answered anew
                 self._rows(f"DELETE FROM plans {which[0]}", which[1])  # noqa: S608
-            found.append(line)
-        return found
+            lines.append(line)
+        return lines
 
     def add(self, answers: Iterable[Line], options: SweepOptions) -> None:
         """Keep this model's answers; a question with an answer keeps it.
@@ -160,7 +160,7 @@ class Store:
         RequestError
             If the file can no longer be written.
         """
-        rows = [row_of(made, options) for made in answers]
+        rows = [row_of(line, options) for line in answers]
         marks = ", ".join("?" * 17)
         try:
             with _transaction(self._connection):
@@ -211,10 +211,10 @@ class Store:
         RequestError
             If the store has no such model; the message names the nearest.
         """
-        known = self.models()
-        if model not in known:
-            listed = ", ".join(known) or "none"
-            raise refuse("model", f"be one of {listed}", repr(model), did_you_mean(model, known))
+        models = self.models()
+        if model not in models:
+            listed = ", ".join(models) or "none"
+            raise refuse("model", f"be one of {listed}", repr(model), did_you_mean(model, models))
         return model
 
     def plans(
@@ -244,13 +244,13 @@ class Store:
             (model, model),
         )
         for row in rows:
-            made = plan_of(row)
-            if made is None:
+            plan = plan_of(row)
+            if plan is None:
                 self.damaged += 1
                 continue
-            wanted = settings is None or dict(settings) == dict(made.settings)
-            if wanted and all(made.problem.get(key) == value for key, value in keys.items()):
-                yield made
+            wanted = settings is None or dict(settings) == dict(plan.settings)
+            if wanted and all(plan.problem.get(key) == value for key, value in keys.items()):
+                yield plan
 
     def problem_keys(self) -> tuple[str, ...]:
         """Return the keys of the problems in the store, of all models.
@@ -260,13 +260,16 @@ class Store:
         tuple of str
             The keys.
         """
-        known = [f.name for f in fields(Problem)]
+        fields_of_problem = [f.name for f in fields(Problem)]
         rows = self._rows(
             "SELECT DISTINCT json_each.key FROM plans, json_each(plans.problem) "
             "WHERE json_valid(problem) AND json_type(problem) = 'object'"
         )
-        found = {row[0] for row in rows}
-        return (*(key for key in known if key in found), *sorted(found - {*known}))
+        stored = {row[0] for row in rows}
+        return (
+            *(key for key in fields_of_problem if key in stored),
+            *sorted(stored - {*fields_of_problem}),
+        )
 
     def _number(self, model: str) -> int | None:
         rows = self._rows("SELECT number FROM models WHERE model = ?", (model,))

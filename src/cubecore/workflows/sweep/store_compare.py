@@ -101,14 +101,14 @@ def compare_models(
         raise refuse("store", "hold answers of two models to compare", len(models))
     before = store.require_model(models[-2] if old is None else old)
     after = store.require_model(models[-1] if new is None else new)
-    answers = {made.key: made for made in store.plans(before, **chosen)}
+    answers = {plan.key: plan for plan in store.plans(before, **chosen)}
     both, only_new = [], 0
-    for made in store.plans(after, **chosen):
-        earlier = answers.pop(made.key, None)
+    for plan in store.plans(after, **chosen):
+        earlier = answers.pop(plan.key, None)
         if earlier is None:
             only_new += 1
         else:
-            both.append(AnswerPair(earlier, made))
+            both.append(AnswerPair(earlier, plan))
     planned = [pair for pair in both if pair.ratio is not None]
     return ModelComparison(
         before,
@@ -131,11 +131,11 @@ def write_csv(store: Store, plans: Iterable[StoredPlan], file: TextIO) -> int:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["model", *keys, "settings", *_COLUMNS, *FIELDS])
     count = 0
-    for made in plans:
+    for plan in plans:
         count += 1
-        tiling: JsonMapping = {} if made.tiling is None else made.tiling.to_json()
-        cells = [made.model, *(made.problem.get(key) for key in keys), made.settings]
-        cells += [getattr(made, name) for name in _COLUMNS]
+        tiling: JsonMapping = {} if plan.tiling is None else plan.tiling.to_json()
+        cells = [plan.model, *(plan.problem.get(key) for key in keys), plan.settings]
+        cells += [getattr(plan, name) for name in _COLUMNS]
         cells += [tiling.get(name) for name in FIELDS]
         writer.writerow([_cell(cell) for cell in cells])
     return count

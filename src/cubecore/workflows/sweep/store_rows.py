@@ -59,13 +59,13 @@ _TEXTS = ("model", "limited_by", "rule", "message")
 
 def row_of(line: Line, options: SweepOptions) -> tuple[Any, ...]:
     """Return an answer's row but for the model."""
-    made = json.loads(line.text)
-    p, error, predicted = made["problem"], made.get("error", {}), made.get("predicted", {})
-    tiling = TCubeTiling(**made["tiling"]).to_bytes() if "tiling" in made else None
+    record = json.loads(line.text)
+    p, error, predicted = record["problem"], record.get("error", {}), record.get("predicted", {})
+    tiling = TCubeTiling(**record["tiling"]).to_bytes() if "tiling" in record else None
     return (
         *(key_of(p, options), p["chip"], p["m"], p["n"], p["k"], json.dumps(p)),
         *(json.dumps(options.to_json()["settings"]), options.alternatives),
-        *(predicted.get("us"), predicted.get("cycles"), made.get("lower_bound_us")),
+        *(predicted.get("us"), predicted.get("cycles"), record.get("lower_bound_us")),
         *(predicted.get("limited_by"), error.get("rule"), error.get("message")),
         *(tiling, zlib.compress(line.text.encode(), 1)),
     )
@@ -83,8 +83,8 @@ def plan_of(row: tuple[Any, ...]) -> StoredPlan | None:
             return None
         if values["tiling"] is not None:
             values["tiling"] = TCubeTiling.from_bytes(values["tiling"])
-        made = StoredPlan(**values)
-        return made if _is_whole(made) else None
+        plan = StoredPlan(**values)
+        return plan if _is_whole(plan) else None
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError, CubecoreError):
         return None
 
@@ -107,11 +107,11 @@ def line_of(answer: Any, key: str, options: SweepOptions) -> Line | None:
     """Return the answer in a row's last cell; None if it is damaged or another question's."""
     try:
         text = zlib.decompress(answer).decode()
-        made: Json = json.loads(text)
-        if key_of(made["problem"], options) != key or "\n" in text:
+        record: Json = json.loads(text)
+        if key_of(record["problem"], options) != key or "\n" in text:
             return None
-        if "error" not in made:
-            TCubeTiling.from_json(made["tiling"])
-        return Line("error" not in made, text)
+        if "error" not in record:
+            TCubeTiling.from_json(record["tiling"])
+        return Line("error" not in record, text)
     except (zlib.error, KeyError, TypeError, ValueError, RecursionError, CubecoreError):
         return None

@@ -27,30 +27,30 @@ def folder() -> Path:
         base = Path.home() / "Library" / "Caches" / "cubecore"
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cubecore"
-    found = base / "cpp"
+    chosen = base / "cpp"
     try:
-        found.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=found):
-            return found
+        chosen.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=chosen):
+            return chosen
     except OSError:
-        made = Path(tempfile.mkdtemp(prefix="cubecore-"))
-        atexit.register(_remove, made, os.getpid())
-        return made
+        temporary = Path(tempfile.mkdtemp(prefix="cubecore-"))
+        atexit.register(_remove, temporary, os.getpid())
+        return temporary
 
 
-def _remove(made: Path, owner: int) -> None:
+def _remove(temporary: Path, owner: int) -> None:
     if os.getpid() == owner:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
     """Return a name for some content."""
-    found = hashlib.sha256(__version__.encode())
+    hashed = hashlib.sha256(__version__.encode())
     for part in parts:
         raw = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
-        found.update(len(raw).to_bytes(8, "little"))
-        found.update(raw)
-    return found.hexdigest()[:32]
+        hashed.update(len(raw).to_bytes(8, "little"))
+        hashed.update(raw)
+    return hashed.hexdigest()[:32]
 
 
 def file_digest(path: Path) -> str:

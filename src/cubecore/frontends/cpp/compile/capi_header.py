@@ -14,7 +14,7 @@ _HEAD = """// Written from cubecore's declarations: the C API's functions on arc
 """
 _MEMORIES = {m: m.name for m in (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)}
 _MEMORIES |= {Mem.L0A_MX: "L0A", Mem.L0B_MX: "L0B", Mem.L0B_INDEX: "L0B"}
-_OWN = frozenset({"asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num"})
+_WRITTEN_BY_HAND = frozenset({"asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num"})
 """Names that headers define by hand."""
 _BY_HAND = """inline int64_t asc_get_block_idx() { return AscendC::GetBlockIdx(); }
 inline int64_t asc_get_block_num() { return AscendC::GetBlockNum(); }
@@ -38,7 +38,7 @@ def names(arch: str) -> tuple[str, ...]:
         name
         for name in spellings()
         if name.startswith("asc_")
-        and name not in _OWN
+        and name not in _WRITTEN_BY_HAND
         and any(arch in form.kind.archs for form in forms(name, arch))
     )
 
@@ -46,8 +46,8 @@ def names(arch: str) -> tuple[str, ...]:
 def calls(arch: str) -> Iterator[tuple[str, tuple[bool, ...]]]:
     """Yield every function of the header: its name, and which of its arguments are pointers."""
     for name in names(arch):
-        for own, kinds in _signatures(name, arch):
-            yield own, tuple(mem is not None for mem in kinds)
+        for spelling, kinds in _signatures(name, arch):
+            yield spelling, tuple(mem is not None for mem in kinds)
 
 
 def header(arch: str) -> str:
@@ -60,8 +60,8 @@ def header(arch: str) -> str:
 
 def _functions(name: str, arch: str) -> Iterator[str]:
     answers = forms(name, arch)[0].kind.result is not Instruction.result
-    for own, kinds in _signatures(name, arch):
-        yield _function(own, kinds, answers=answers)
+    for spelling, kinds in _signatures(name, arch):
+        yield _function(spelling, kinds, answers=answers)
 
 
 def _signatures(name: str, arch: str) -> Iterator[tuple[str, list[Mem | None]]]:

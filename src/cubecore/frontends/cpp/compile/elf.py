@@ -39,9 +39,9 @@ def has_variables(path: Path) -> bool:
             continue
         strings = sections[section[6]][4]
         for at in range(section[4], section[4] + section[5], 24):
-            name, info, _, place, _, size = struct.unpack_from("<IBBHQQ", raw, at)
+            name, info, _, section_number, _, size = struct.unpack_from("<IBBHQQ", raw, at)
             kind = info & 0xF
-            variable = place in writable and kind in _OBJECTS and size
+            variable = section_number in writable and kind in _OBJECTS and size
             if variable and not text(strings + name).startswith(_OURS):
                 return True
     return False

@@ -76,9 +76,9 @@ def scanned(text: str) -> Scan:
     code = [t for t in whole if t.kind not in {"space", "comment"}]
     edits = [*_attributes(code), *_launches(text, code), *_arrays(text, code)]
     includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
-    made = _edited(text, edits)
+    edited = _edited(text, edits)
     words = frozenset(t.text for t in code if t.kind == "word")
-    return Scan(made, bool(edits), tuple(_entries(text, code)), tuple(includes), words)
+    return Scan(edited, bool(edits), tuple(_entries(text, code)), tuple(includes), words)
 
 
 def _kind(token: Token) -> Token:
@@ -89,14 +89,14 @@ def _kind(token: Token) -> Token:
 
 def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
     """Return the text with pieces replaced; a piece keeps its newlines."""
-    made, at = [], 0
+    pieces, at = [], 0
     for start, end, new in sorted(edits):
         if start < at:
             continue
         lost = text.count("\n", start, end) - new.count("\n")
-        made += [text[at:start], new, "\n" * max(lost, 0)]
+        pieces += [text[at:start], new, "\n" * max(lost, 0)]
         at = end
-    return "".join([*made, text[at:]])
+    return "".join([*pieces, text[at:]])
 
 
 def _closing(code: list[Token], at: int) -> int:
@@ -152,8 +152,8 @@ def _launches(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         name = text[code[begin].start : code[number - 1].end]
         config = text[token.end : code[close].start]
         arguments = text[code[close + 1].end : code[end].start]
-        made = f"CUBECORE_LAUNCH(({name}), ({config}), ({arguments}))"
-        yield code[begin].start, code[end].end, made
+        macro = f"CUBECORE_LAUNCH(({name}), ({config}), ({arguments}))"
+        yield code[begin].start, code[end].end, macro
 
 
 _ENDS = frozenset({";", "[", "{", "(", ")", ",", "*", "&", "="})
@@ -174,12 +174,15 @@ def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         kind = text[code[number + 1].start : code[end - 1].start].strip()
         memory = f"::cubecore::Mem::{_LOCAL[token.text]}"
         if code[end].text == ";":
-            made, last = f"::cubecore::Unconstructed<{kind}>::type {code[end - 1].text}", end - 1
+            declaration, last = (
+                f"::cubecore::Unconstructed<{kind}>::type {code[end - 1].text}",
+                end - 1,
+            )
         elif code[end].text == "{":
-            made, last = _struct(kind, code[end - 1].text, memory), _closing(code, end)
+            declaration, last = _struct(kind, code[end - 1].text, memory), _closing(code, end)
         else:
-            made, last = _array_list(text, code, end, (kind, memory))
-        yield token.start, code[last].end, made
+            declaration, last = _array_list(text, code, end, (kind, memory))
+        yield token.start, code[last].end, declaration
 
 
 def _struct(kind: str, name: str, memory: str) -> str:
@@ -190,7 +193,7 @@ def _array_list(
     text: str, code: list[Token], open_: int, declared: tuple[str, str]
 ) -> tuple[str, int]:
     """Return the declarations of arrays with commas between them, and the last one's bracket."""
-    (kind, memory), made = declared, []
+    (kind, memory), declarations = declared, []
     while True:
         name, last = code[open_ - 1].text, _closing(code, open_)
         lengths = [text[code[open_].end : code[last].start]]
@@ -199,13 +202,13 @@ def _array_list(
             lengths.append(text[code[open_].end : code[last].start])
         if len(lengths) > 1:
             got = "".join(f"[{length}]" for length in lengths).replace('"', "'")
-            made.append(f'static_assert(false, "an array must have one length, got {got}")')
+            declarations.append(f'static_assert(false, "an array must have one length, got {got}")')
         else:
             array = f"::cubecore::local_array<{kind}, ({lengths[0]})>({memory})"
-            made.append(f"{kind}* {name} = {array}")
+            declarations.append(f"{kind}* {name} = {array}")
         following = [token.text for token in code[last + 1 : last + 4]]
         if len(following) < 3 or following[0] != "," or following[2] != "[":
-            return "; ".join(made), last
+            return "; ".join(declarations), last
         open_ = last + 3
 
 

@@ -50,14 +50,14 @@ def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> 
     if not HERE.is_dir():
         where = "cubecore runs from an archive"
         raise unable(str(path), f"{where}, and the compiler cannot read it", "install cubecore")
-    place = Path(path)
+    file = Path(path)
     try:
-        raw = place.read_bytes()
+        raw = file.read_bytes()
     except OSError as error:
         raise unreadable(str(path), error) from None
     text = raw.decode("utf-8", "surrogateescape")
     named = tuple(k if v is None else f"{k}={v}" for k, v in (defines or {}).items())
-    return Source(place.resolve(), text, named)
+    return Source(file.resolve(), text, named)
 
 
 def require_entry(source: Source, name: str | None) -> str:
@@ -68,17 +68,21 @@ def require_entry(source: Source, name: str | None) -> str:
     RequestError
         If the file has no such entry, or has several and none is named.
     """
-    known = [entry.name for entry in source.scan.entries]
+    names = [entry.name for entry in source.scan.entries]
     shown = shown_path(source.path)
     if name is None:
-        if len(known) == 1:
-            return known[0]
-        got = ", ".join(known) if known else "none"
+        if len(names) == 1:
+            return names[0]
+        got = ", ".join(names) if names else "none"
         raise refuse("--entry", f"name a kernel of {shown}", got)
-    found = source.entry(name)
-    if found is None and known and name.split("<")[0].split("::")[-1] not in source.scan.words:
-        raise refuse("--entry", f"name a kernel of {shown}", name, did_you_mean(name, known))
-    if found is not None and found.templated and "<" not in name:
+    kernel_entry = source.entry(name)
+    if (
+        kernel_entry is None
+        and names
+        and name.split("<")[0].split("::")[-1] not in source.scan.words
+    ):
+        raise refuse("--entry", f"name a kernel of {shown}", name, did_you_mean(name, names))
+    if kernel_entry is not None and kernel_entry.templated and "<" not in name:
         raise refuse(name, "be named with its template arguments", name, f'as "{name}<...>"')
     return name
 
@@ -171,7 +175,7 @@ class _Copies:
 
     def __init__(self, source: Source, work: Path) -> None:
         self._source, self._work = source, work
-        self.made: dict[Path, Path | None] = {}
+        self.copied: dict[Path, Path | None] = {}
         self.scans: dict[Path, Scan] = {}
 
     def visit(self, path: Path, text: str) -> Path | None:
@@ -179,9 +183,9 @@ class _Copies:
 
         A file that includes a rewritten one is rewritten too.
         """
-        if path in self.made:
-            return self.made[path]
-        self.made[path] = None
+        if path in self.copied:
+            return self.copied[path]
+        self.copied[path] = None
         scan = self.scans[path] = _scanned(text)
         new, changed = scan.text, scan.rewritten
         for name in dict.fromkeys(scan.includes):
@@ -190,8 +194,8 @@ class _Copies:
                 changed = True
                 new = _including(new, name, inner)
         if changed:
-            self.made[path] = self.write(f"{len(self.made)}-{path.name}", path, new)
-        return self.made[path]
+            self.copied[path] = self.write(f"{len(self.copied)}-{path.name}", path, new)
+        return self.copied[path]
 
     def _included(self, path: Path, name: str) -> Path | None:
         for folder in (path.parent, *map(Path, self._source.includes)):

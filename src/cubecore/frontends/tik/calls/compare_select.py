@@ -143,9 +143,9 @@ class CompareSelectCalls(VectorCalls):
             staged[word].set_as(0)
         self.mov_tensor_to_cmpmask(staged)
         kind = instruction_named(name)
-        known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+        names = {f.name for f in fields(kind)}  # type: ignore[arg-type]
         parameters: dict[str, object] = {
-            n: integer(v, f"{call}.{n}") for n, v in numbers.items() if n in known
+            n: integer(v, f"{call}.{n}") for n, v in numbers.items() if n in names
         }
         parameters["dtype"] = dst.record
         parameters["repeat"] = self.vectors(call, kind, mask, 2048 // dst.record.bits, repeat)

@@ -69,8 +69,8 @@ class DataMoveCalls(Language):
             return
         path = _PATHS.get((src.mem, dst.mem))
         if path is None:
-            known = ", ".join(f"{a.label} to {b.label}" for a, b in _PATHS)
-            need = f"move {known}"
+            paths = ", ".join(f"{a.label} to {b.label}" for a, b in _PATHS)
+            need = f"move {paths}"
             raise refuse("data_move", need, f"{src.mem.label} to {dst.mem.label}")
         self._bursts("data_move", path, dst, src, counts)
 

@@ -93,9 +93,9 @@ class ExplicitCalls(Language):
         accumulates: TikValue,
     ) -> None:
         """Multiply a tile of L0A by one of L0B into L0C, from 0 or onto what is there."""
-        places = (dst.mem, a.mem, b.mem)
-        if places != (Mem.L0C, Mem.L0A, Mem.L0B):
-            got = ", ".join(mem.label for mem in places)
+        memories = (dst.mem, a.mem, b.mem)
+        if memories != (Mem.L0C, Mem.L0A, Mem.L0B):
+            got = ", ".join(mem.label for mem in memories)
             raise refuse("mmad", "take dst in L0C, a in L0A and b in L0B", got)
         extents = {
             name: require_immediate(value, f"mmad.{name}", 1, 4095)

@@ -106,8 +106,8 @@ class GatherCalls(VectorCalls):
             width = 2048 // dst.record.bits
             parameters["repeat"] = self.vectors("vgather", kind, mask, width, repeat_times)
         base = integer(base_addr, "vgather.base_addr")
-        places = (dst.address, src.address + base, offset.address)
-        self.trace.issue(kind, parameters, (dst, src, offset), "vgather", places)
+        addresses = (dst.address, src.address + base, offset.address)
+        self.trace.issue(kind, parameters, (dst, src, offset), "vgather", addresses)
         if counted:
             self.trace.count(None)
 

@@ -75,16 +75,16 @@ class HighPrecisionCalls(ConvertCalls):
         times = integer(repeat_times, f"{call}.repeat_times").constant
         stride = integer(src_rep_stride, f"{call}.src_rep_stride").constant
         if times is not None and stride is not None:
-            reach = (times - 1) * max(stride, _LANES // _BLOCK) * _BLOCK + _LANES
-            room, need = work_tensor.size, _PARTS * ceil_div(reach, _BLOCK) * _BLOCK
+            extent = (times - 1) * max(stride, _LANES // _BLOCK) * _BLOCK + _LANES
+            room, need = work_tensor.size, _PARTS * ceil_div(extent, _BLOCK) * _BLOCK
             if isinstance(room, int) and room < need:
-                wanted = f"hold {need} elements, {_PARTS} times the source's {reach}"
+                wanted = f"hold {need} elements, {_PARTS} times the source's {extent}"
                 raise refuse(f"{call}.work_tensor", wanted, room)
         work, strides = work_tensor.reinterpret_cast_to("float32"), (dst_rep_stride, src_rep_stride)
 
         def do(lanes: TikValue, first: int) -> None:
-            own = (dst[first:], src[first:], work[first:])
-            self._expm1(lanes, own, repeat_times, strides)
+            of_remainder = (dst[first:], src[first:], work[first:])
+            self._expm1(lanes, of_remainder, repeat_times, strides)
 
         if isinstance(mask, (list, tuple)) and len(mask) == 2:
             for word, first in zip(reversed(mask), (0, _HALF), strict=True):
@@ -118,20 +118,20 @@ class HighPrecisionCalls(ConvertCalls):
         """Issue exp(x) - 1 of up to 64 lanes: a series near 0, then e = e (e + 2) doubles x."""
         dst, src, work = tensors
         y, e, t = (work[part * _LANES :] for part in range(3))
-        own = 3 * _LANES * FLOAT32.size_bytes // DATA_BLOCK_BYTES
+        stride = 3 * _LANES * FLOAT32.size_bytes // DATA_BLOCK_BYTES
 
         def step(name: str, to: Tensor, *sources: Tensor, **scalar: float) -> None:
             names = ("src",) if len(sources) == 1 else ("src0", "src1")
             operands = {"dst": to} | dict(zip(names, sources, strict=True))
-            strided = {f"{operand}_rep_stride": own for operand in operands}
+            strided = {f"{operand}_rep_stride": stride for operand in operands}
             self.plain(
                 name, {"mask": mask, "repeat_times": repeat, **operands, **scalar, **strided}
             )
 
         given: dict[str, Any] = {"mask": mask, "dst": y, "src": y, "repeat_times": repeat}
         given |= {f"{operand}_blk_stride": 1 for operand in ("dst", "src")}
-        given |= {f"{operand}_rep_stride": own for operand in ("dst", "src")}
-        self.vec_conv(mask, "none", y, src, repeat, own, strides[1])
+        given |= {f"{operand}_rep_stride": stride for operand in ("dst", "src")}
+        self.vec_conv(mask, "none", y, src, repeat, stride, strides[1])
         for name, far in (("vmins", _FARTHEST), ("vmaxs", -_FARTHEST)):
             self.plain(name, given | {"scalar": far})
         step("vec_muls", y, y, scalar=0.5**_DOUBLINGS)
@@ -143,4 +143,4 @@ class HighPrecisionCalls(ConvertCalls):
         for _ in range(_DOUBLINGS):
             step("vec_adds", t, e, scalar=2.0)
             step("vec_mul", e, e, t)
-        self.vec_conv(mask, "none", dst, e, repeat, strides[0], own)
+        self.vec_conv(mask, "none", dst, e, repeat, strides[0], stride)

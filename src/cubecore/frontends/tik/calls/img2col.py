@@ -17,7 +17,7 @@ from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
 
 _TO = {Mem.L0A: Img2colCbufToCa, Mem.L0B: Img2colCbufToCb, Mem.UB: Img2colCbufToUb}
 _PADS = ("pad_left", "pad_right", "pad_top", "pad_bottom")
-_PLACES = (
+_POSITIONS = (
     *("fetch_filter_w", "fetch_filter_h", "left_top_w", "left_top_h", "stride_w", "stride_h"),
     *("filter_w", "filter_h", "dilation_filter_w", "dilation_filter_h"),
 )
@@ -48,7 +48,7 @@ class Img2ColCalls(MatmulCalls):
         call = "load3dv1"
         if src.mem is not Mem.L1 or dst.mem not in _TO:
             raise refuse(call, "move L1 to L0A, L0B or UB", f"{src.mem.label} to {dst.mem.label}")
-        names = (*_PLACES, "jump_offset", "repeat_mode", "repeat_time")
+        names = (*_POSITIONS, "jump_offset", "repeat_mode", "repeat_time")
         given = bound(call, names, numbers, named, {"csize": 0, "pad_value": 0})
         csize, value = given.pop("csize"), given.pop("pad_value")
         if csize:
@@ -77,7 +77,7 @@ class Img2ColCalls(MatmulCalls):
         filter_w, filter_h, dilation_filter_w, dilation_filter_h, repeat_times.
         """
         call = "col2img"
-        given = bound(call, (*_PLACES, "repeat_times"), numbers, named)
+        given = bound(call, (*_POSITIONS, "repeat_times"), numbers, named)
         parameters = _map_of(call, pad, l1_h, l1_w, given, "repeat_times")
         self.trace.issue(Col2img, parameters | {"dtype": dst.record}, (dst, src), call)
 
@@ -138,7 +138,7 @@ class Img2ColCalls(MatmulCalls):
             raise refuse("conv2d.bias", "be None", type(bias).__name__, "give it to fixpipe")
         patches = _patches(feature_map, fm_shape, kernel_shape, (stride, pad, dilation))
         patches["pad_value"] = bits_of(pad_value or 0, feature_map.record)
-        down, along = _places_of(patches)
+        down, along = _positions_of(patches)
         depth, columns = kernel_shape[0] * kernel_shape[1] * kernel_shape[2], kernel_shape[3]
         sizes = (down * along, depth * feature_map.record.c0, columns)
         self.require_operands("conv2d", dst, feature_map, weight)
@@ -183,8 +183,8 @@ class _Patches(Tiles):
                 "c1_index": block,
                 "repeat": k[1],
             }
-            places = (l0a.address + row * k[1] * FRACTAL_BYTES, self.a.address)
-            self.kernel.trace.issue(Img2colCbufToCa, p | at, (l0a, self.a), "conv2d", places)
+            addresses = (l0a.address + row * k[1] * FRACTAL_BYTES, self.a.address)
+            self.kernel.trace.issue(Img2colCbufToCa, p | at, (l0a, self.a), "conv2d", addresses)
 
 
 def _map_of(
@@ -229,25 +229,25 @@ def _patches(
     stride, pad, dilation = steps_of
     require_immediate(c1, "conv2d.fm_shape[0]", 1, _MOST_CHANNELS)
     require_immediate(kernel_shape[3], "conv2d.kernel_shape[3]", FRACTAL_ROWS, _MOST_SIDE)
-    found = {
+    parameters = {
         "height": require_immediate(high, "conv2d.fm_shape[1]", 1, _MOST_SIDE),
         "width": require_immediate(wide, "conv2d.fm_shape[2]", 1, _MOST_SIDE),
         "filter_h": require_immediate(kernel_shape[1], "conv2d.kernel_shape[1]", 1, _MOST_FILTER),
         "filter_w": require_immediate(kernel_shape[2], "conv2d.kernel_shape[2]", 1, _MOST_FILTER),
     }
-    for axis, place in (("h", 0), ("w", 1)):
-        found[f"stride_{axis}"] = require_immediate(
-            stride[place], f"conv2d.stride[{place}]", 1, _MOST_STRIDE
+    for axis, index in (("h", 0), ("w", 1)):
+        parameters[f"stride_{axis}"] = require_immediate(
+            stride[index], f"conv2d.stride[{index}]", 1, _MOST_STRIDE
         )
-        found[f"dilation_filter_{axis}"] = require_immediate(
-            dilation[place], f"conv2d.dilation[{place}]", 1, _MOST_FILTER
+        parameters[f"dilation_filter_{axis}"] = require_immediate(
+            dilation[index], f"conv2d.dilation[{index}]", 1, _MOST_FILTER
         )
-    for place, name in enumerate(_PADS):
-        found[name] = require_immediate(pad[place], f"conv2d.pad[{place}]", 0, _MOST_FILTER)
-    return found | {"dtype": feature_map.record, "repeat_mode": 0, "jump_offset": 1}
+    for index, name in enumerate(_PADS):
+        parameters[name] = require_immediate(pad[index], f"conv2d.pad[{index}]", 0, _MOST_FILTER)
+    return parameters | {"dtype": feature_map.record, "repeat_mode": 0, "jump_offset": 1}
 
 
-def _places_of(p: dict[str, Any]) -> tuple[int, int]:
+def _positions_of(p: dict[str, Any]) -> tuple[int, int]:
     """Return the places of the filter down and along the map."""
     down = p["height"] + p["pad_top"] + p["pad_bottom"]
     down -= p["dilation_filter_h"] * (p["filter_h"] - 1) + 1

@@ -267,8 +267,8 @@ class Tiles:
             "c_matrix_init_val": starts,
         }
         tile = (n0 * self.m1 + m0) * FRACTAL_ROWS * FRACTAL_ROWS * self.dst.record.size_bytes
-        places = (self.dst.address + tile, l0a.address, l0b.address)
-        trace.issue(Mad, parameters, (self.dst, l0a, l0b), "matmul", places)
+        addresses = (self.dst.address + tile, l0a.address, l0b.address)
+        trace.issue(Mad, parameters, (self.dst, l0a, l0b), "matmul", addresses)
 
     def load_a(self, l0a: Tensor, m: tuple[int, int], k: tuple[int, int]) -> None:
         """Load rows m of fractals of a, at depths k, into L0A."""

@@ -137,7 +137,7 @@ class ReduceTransposeCalls(VectorCalls):
         repeats = integer(times, f"{call}.repeat_times")
         self._level(name, call, mask, (work, src), _value(repeats), stride, order="value_index")
         index_type = "uint16" if src.record.bits == _SHORT_BITS else "uint32"
-        indices, found = work.reinterpret_cast_to(index_type), dst.reinterpret_cast_to(index_type)
+        indices, result = work.reinterpret_cast_to(index_type), dst.reinterpret_cast_to(index_type)
         best = self.Scalar(src.dtype, f"{call}_best", work[0])
         lane = self.Scalar("int64", f"{call}_lane", indices[1])
         value = self.Scalar(src.dtype, f"{call}_value")
@@ -148,7 +148,7 @@ class ReduceTransposeCalls(VectorCalls):
                 lane.set_as(indices[2 * turn + 1])
                 lane.set_as(lane + turn * width)
         dst[0].set_as(best)
-        found[1].set_as(lane)
+        result[1].set_as(lane)
 
     def _level(
         self,

@@ -97,8 +97,8 @@ class RegionProposalCalls(VectorCalls):
         size = _ELEMENTS * dst.record.size_bytes
         step = sum(lanes[1:], lanes[0]) * size
         with self.for_range(0, repeat_times) as turn:
-            places = [tensor.address + turn.expr * step for tensor in tensors]
-            self.trace.issue(kind, parameters, tensors, call, places)
+            addresses = [tensor.address + turn.expr * step for tensor in tensors]
+            self.trace.issue(kind, parameters, tensors, call, addresses)
         return MergedCounts()
 
     def mov_vmrgsort4_sr_to_scalar(self, scalar_list: Sequence[Scalar], counts: TikValue) -> None:

@@ -156,13 +156,13 @@ class WholeTensorCalls(ConvertCalls, CompareSelectCalls, ReduceTransposeCalls):
         """Write a bit for each pair of elements, from the lowest up."""
         relation = cmp_mode.lower()
         if relation not in RELATIONS:
-            known = ", ".join(r.upper() for r in RELATIONS)
-            raise refuse("h_cmpv.cmp_mode", f"be one of {known}", repr(cmp_mode))
+            relations = ", ".join(r.upper() for r in RELATIONS)
+            raise refuse("h_cmpv.cmp_mode", f"be one of {relations}", repr(cmp_mode))
         compare = getattr(self, f"vcmp_{relation}")
         bits = mask_tensor.reinterpret_cast_to("uint8").flatten()
         for number, here, (one, other) in self._repeats("h_cmpv", (src0, src1)):
-            found = compare(here, one, other)
-            self.mov_cmpmask_to_tensor(bits[number * _MASK_BYTES :], found)
+            compared = compare(here, one, other)
+            self.mov_cmpmask_to_tensor(bits[number * _MASK_BYTES :], compared)
 
     def h_sel(self, dst: Tensor, src0: Tensor, src1: Tensor, mask_tensor: Tensor) -> None:
         """Take src0 where the bit that h_cmpv wrote is 1, else src1."""

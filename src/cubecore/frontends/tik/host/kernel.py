@@ -134,9 +134,9 @@ class TikKernel:
             input.
         """
         gm, shared = GlobalMemory(), self._shared(inplace or {})
-        places = self._laid_out(gm, self._placed(feeds, outputs or {}), shared)
-        launch = self._launch({name: place.size for name, place in places.items()}, shared)
-        bases = {name: place.base for name, place in places.items()}
+        tensors = self._laid_out(gm, self._feeds_by_tensor(feeds, outputs or {}), shared)
+        launch = self._launch({name: held.size for name, held in tensors.items()}, shared)
+        bases = {name: held.base for name, held in tensors.items()}
         options = run_options()
         begin = perf_counter()
         traces: dict[CoreId, InstructionTrace] = {}
@@ -148,15 +148,15 @@ class TikKernel:
             launch, self.chip, gm, bases, *run, order=order, ended=self._judge_end
         )
         wall_s = perf_counter() - begin
-        found = {t.name: places[t.name].array(t.record.numpy) for t in self.outputs}
+        results = {t.name: tensors[t.name].array(t.record.numpy) for t in self.outputs}
         findings = outcome.findings
         if INITCHECK in options.wanted_checks:
-            findings = (*findings, *self._never_written(places))
+            findings = (*findings, *self._never_written(tensors))
         return TikRun(
             kernel=self.name,
             blocks=self.blocks,
             chip=self.chip,
-            outputs=found,
+            outputs=results,
             findings=findings,
             issued=outcome.issued,
             wall_s=wall_s,
@@ -186,12 +186,12 @@ class TikKernel:
         self, gm: GlobalMemory, given: Mapping[str, Array], shared: Mapping[str, str]
     ) -> dict[str, _GlobalTensor]:
         """Return where each tensor lies in global memory, with what it is given."""
-        places: dict[str, _GlobalTensor] = {}
+        tensors: dict[str, _GlobalTensor] = {}
         for tensor in (*self.inputs, *self.outputs, *self.others):
-            if tensor.name in places:
+            if tensor.name in tensors:
                 continue
             if tensor.name in shared:
-                places[tensor.name] = places[shared[tensor.name]]
+                tensors[tensor.name] = tensors[shared[tensor.name]]
                 continue
             values = given.get(tensor.name)
             shape = _shape(tensor) if values is None else values.shape
@@ -199,34 +199,36 @@ class TikKernel:
             padded = align_up(size + _SLACK - 1, _SLACK)
             if values is None:
                 zeroed = tensor.name in self.zeroed
-                placed = gm.allocate(tensor.name, padded, zeroed=zeroed)
+                allocated = gm.allocate(tensor.name, padded, zeroed=zeroed)
                 if not zeroed:
-                    placed.buffer.data[:] = np.resize(_NEVER_WRITTEN, padded)
+                    allocated.buffer.data[:] = np.resize(_NEVER_WRITTEN, padded)
             else:
                 raw = np.zeros(padded, np.uint8)
                 raw[:size] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-                placed = gm.allocate_from(tensor.name, raw)
-            places[tensor.name] = _GlobalTensor(placed.address, placed.buffer, tuple(shape), size)
-        return places
+                allocated = gm.allocate_from(tensor.name, raw)
+            tensors[tensor.name] = _GlobalTensor(
+                allocated.address, allocated.buffer, tuple(shape), size
+            )
+        return tensors
 
-    def _never_written(self, places: Mapping[str, _GlobalTensor]) -> Iterator[SanitizerFinding]:
+    def _never_written(self, tensors: Mapping[str, _GlobalTensor]) -> Iterator[SanitizerFinding]:
         """Yield a finding for each output with bytes that no store reached.
 
         Padding that a store copies from unwritten local memory is the user's to handle.
         """
         for tensor in self.outputs:
-            place = places[tensor.name]
-            raw, valid = place.buffer.data[: place.size], place.buffer.valid[: place.size]
-            bare = (valid == 0) & (raw == np.resize(_NEVER_WRITTEN, place.size))
-            bare[1::2] &= bare[: place.size - 1 : 2]  # its even bytes tell the pattern apart
+            held = tensors[tensor.name]
+            raw, valid = held.buffer.data[: held.size], held.buffer.valid[: held.size]
+            bare = (valid == 0) & (raw == np.resize(_NEVER_WRITTEN, held.size))
+            bare[1::2] &= bare[: held.size - 1 : 2]  # its even bytes tell the pattern apart
             if missing := int(np.count_nonzero(bare)):
-                got = f"{missing} of {place.size} B never written, the first at byte"
+                got = f"{missing} of {held.size} B never written, the first at byte"
                 message = f"{tensor.name} must be written whole, got {got} {int(np.argmax(bare))}"
                 yield SanitizerFinding(
                     "uninitialised", message, "end of kernel", self.place, "all cores"
                 )
 
-    def _placed(
+    def _feeds_by_tensor(
         self, feeds: Mapping[str, object], outputs: Mapping[str, Array]
     ) -> dict[str, Array]:
         names = [tensor.name for tensor in self.inputs]
@@ -256,10 +258,10 @@ class TikKernel:
             ("output", inplace, self.outputs),
             ("input", inplace.values(), self.inputs),
         ):
-            known = [tensor.name for tensor in tensors]
+            accepted = [tensor.name for tensor in tensors]
             for name in names:
-                if name not in known:
-                    need = f"name an {kind} ({', '.join(known)})"
+                if name not in accepted:
+                    need = f"name an {kind} ({', '.join(accepted)})"
                     raise refuse(f"inplace {name!r}", need, "another name")
         return inplace
 

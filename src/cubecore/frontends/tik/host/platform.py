@@ -21,7 +21,7 @@ def set_current_compile_soc_info(soc: str, *_core_type: object, **_options: obje
 def get_soc_spec(key: str) -> Any:
     """Return a size or a name of the current chip."""
     chip = target(Platform.soc)
-    known = {
+    value_of = {
         "CORE_NUM": chip.aic_count,
         "UB_SIZE": chip.ub_user_bytes,
         "L1_SIZE": chip.l1_bytes,
@@ -33,9 +33,9 @@ def get_soc_spec(key: str) -> Any:
         "FULL_SOC_VERSION": chip.name,
         "AICORE_TYPE": "AiCore",
     }
-    if key not in known:
+    if key not in value_of:
         raise refuse("get_soc_spec", f"be one of {', '.join((*_KEYS, *_NAMES))}", repr(key))
-    return known[key]
+    return value_of[key]
 
 
 def _short(name: str) -> str:
@@ -60,10 +60,10 @@ def api_check_support(name: str, dtype: str = "") -> bool:
         return arch in _ATOMIC and (not dtype or dtype in _ATOMIC[arch])
     if call in {"vconv", "vec_conv"}:  # the type is a pair, "f322f16", and maybe a rounding
         call = f"vconv_{dtype.rstrip(_ROUNDING_LETTERS)}"
-    found = instructions().get(call)
-    if found is None:
-        found = next((c for c in instructions().values() if c.names.get("tik") == call), None)
-    if found is None or arch not in found.archs:
+    instruction = instructions().get(call)
+    if instruction is None:
+        instruction = next((c for c in instructions().values() if c.names.get("tik") == call), None)
+    if instruction is None or arch not in instruction.archs:
         return False
     return not (
         arch == "m100" and dtype == "float32" and call in {"vexp", "vln", "vec_exp", "vec_ln"}

@@ -189,11 +189,11 @@ class _Fluent:
 
 
 def _module(kind: type[ModuleType], name: str, **names: object) -> ModuleType:
-    made = kind(name)
-    made.__path__ = []
+    module = kind(name)
+    module.__path__ = []
     for key, value in names.items():
-        setattr(made, key, value)
-    return made
+        setattr(module, key, value)
+    return module
 
 
 _CHECKS = (
@@ -233,43 +233,43 @@ ROOTS = ("te", "tbe", "topi")
 
 def modules() -> dict[str, ModuleType]:
     """Return every shim by its full name; packages hold their children as attributes."""
-    made: dict[str, ModuleType] = {}
+    by_name: dict[str, ModuleType] = {}
     for name in _PACKAGES:
-        made[name] = _module(_Package, name)
+        by_name[name] = _module(_Package, name)
     for name in ("te.tik", "tbe.tik"):
-        made[name] = _tik_module(name)
+        by_name[name] = _tik_module(name)
     for name in _PLATFORMS:
-        made[name] = _module(_Platform, name, **_SCOPES, **platform_names())
+        by_name[name] = _module(_Platform, name, **_SCOPES, **platform_names())
     for kind, names in ((_Checks, _CHECKS), (_Errors, _ERRORS), (_Absent, _DSL)):
         for name in names:
-            made[name] = _module(kind, name)
+            by_name[name] = _module(kind, name)
     for name in _CHECKS:
         # by name too: programs import all of the module
-        vars(made[name]).update({key: key.lower() for key in _CHECK_CONSTANTS})
-        vars(made[name]).update(dict.fromkeys(_CHECK_FUNCTIONS, _nothing))
-        vars(made[name]).update(dict.fromkeys(_SIZE_CHECKS, _elements))
-        vars(made[name]).update(check_op_params=_passes, check_input_type=_passes, math=math)
+        vars(by_name[name]).update({key: key.lower() for key in _CHECK_CONSTANTS})
+        vars(by_name[name]).update(dict.fromkeys(_CHECK_FUNCTIONS, _nothing))
+        vars(by_name[name]).update(dict.fromkeys(_SIZE_CHECKS, _elements))
+        vars(by_name[name]).update(check_op_params=_passes, check_input_type=_passes, math=math)
     for name in ("te.tvm", "tbe.tvm"):
-        made[name].const = lambda value, *_, **_options: value  # type: ignore[attr-defined]
-        made[name].placeholder = _Placeholder  # type: ignore[attr-defined]
+        by_name[name].const = lambda value, *_, **_options: value  # type: ignore[attr-defined]
+        by_name[name].placeholder = _Placeholder  # type: ignore[attr-defined]
         # operators of tensor expressions that stand beside TIK's make these as they are imported
-        for made_early in ("thread_axis", "var"):
-            setattr(made[name], made_early, lambda *_, **_options: _Refused("a tvm expression"))
+        for attribute in ("thread_axis", "var"):
+            setattr(by_name[name], attribute, lambda *_, **_options: _Refused("a tvm expression"))
     build: dict[str, object] = {
         "build_config": {},
         "build_config_update": lambda *_, **_options: nullcontext(),
     }
-    vars(made["te.platform.cce_build"]).update(build)
+    vars(by_name["te.platform.cce_build"]).update(build)
     for name in ("te.platform", "te.platform.cce_conf"):
-        made[name].CceProductParams = Dprofile  # type: ignore[attr-defined]
+        by_name[name].CceProductParams = Dprofile  # type: ignore[attr-defined]
     for name in ("te.utils.shape_util", "tbe.common.utils.shape_util"):
-        made[name] = _module(_Absent, name, **shape_util.NAMES)
+        by_name[name] = _module(_Absent, name, **shape_util.NAMES)
     for name in ("tbe.common.context", "tbe.common.context.op_context"):
         context: dict[str, object] = {"get_context": _Fluent(), "OpContext": _Fluent()}
-        made[name] = _module(ModuleType, name, **context)
-    made["tbe.common.utils.log"] = _module(_Checks, "tbe.common.utils.log")
+        by_name[name] = _module(ModuleType, name, **context)
+    by_name["tbe.common.utils.log"] = _module(_Checks, "tbe.common.utils.log")
     config: dict[str, object] = {"get_current_build_config": lambda *_: False}
-    made["tbe.common.buildcfg"] = _module(_Absent, "tbe.common.buildcfg", **config)
+    by_name["tbe.common.buildcfg"] = _module(_Absent, "tbe.common.buildcfg", **config)
     if find_spec("mindspore") is None:
         described: dict[str, object] = {
             "op_info_register": _passes,
@@ -277,45 +277,45 @@ def modules() -> dict[str, ModuleType]:
             "DataType": _Fluent(),
         }
         for name in ("mindspore", "mindspore.ops", "mindspore.ops.op_info_register"):
-            made[name] = _module(ModuleType, name, **described)
-    for name, module in made.items():
+            by_name[name] = _module(ModuleType, name, **described)
+    for name, module in by_name.items():
         parent, _, child = name.rpartition(".")
-        if parent in made:
-            setattr(made[parent], child, module)
-    return made
+        if parent in by_name:
+            setattr(by_name[parent], child, module)
+    return by_name
 
 
 def _tik_module(name: str) -> ModuleType:
-    made = _module(ModuleType, name, **_tik_names())
+    module = _module(ModuleType, name, **_tik_names())
     kinds: dict[str, object] = {"Scalar": values.Scalar, "InputScalar": values.InputScalar}
     scalar = _module(ModuleType, f"{name}.api.tik_scalar", **kinds)
     tensor = _module(ModuleType, f"{name}.api.tik_tensor", Tensor=Tensor)
-    made.api = _module(ModuleType, f"{name}.api", tik_scalar=scalar, tik_tensor=tensor)  # type: ignore[attr-defined]
+    module.api = _module(ModuleType, f"{name}.api", tik_scalar=scalar, tik_tensor=tensor)  # type: ignore[attr-defined]
     expr = _module(ModuleType, f"{name}.tik_lib.tik_expr", Expr=values.Value)
-    made.tik_lib = _module(ModuleType, f"{name}.tik_lib", tik_expr=expr)  # type: ignore[attr-defined]
-    made.ir_builder_lib = _module(ModuleType, f"{name}.ir_builder_lib")  # type: ignore[attr-defined]
-    return made
+    module.tik_lib = _module(ModuleType, f"{name}.tik_lib", tik_expr=expr)  # type: ignore[attr-defined]
+    module.ir_builder_lib = _module(ModuleType, f"{name}.ir_builder_lib")  # type: ignore[attr-defined]
+    return module
 
 
 class _Finder(MetaPathFinder, Loader):
     """Finds the shims; what else a kit has is there to import, and refuses to be used."""
 
-    def __init__(self, made: dict[str, ModuleType]) -> None:
-        self._made = made
+    def __init__(self, by_name: dict[str, ModuleType]) -> None:
+        self._by_name = by_name
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return where a shim comes from."""
-        if fullname.partition(".")[0] in ROOTS and fullname not in self._made:
-            self._made[fullname] = _module(_Absent, fullname)
-        if fullname not in self._made:
+        if fullname.partition(".")[0] in ROOTS and fullname not in self._by_name:
+            self._by_name[fullname] = _module(_Absent, fullname)
+        if fullname not in self._by_name:
             return None
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the shim."""
-        return self._made[spec.name]
+        return self._by_name[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: it is complete."""

@@ -63,7 +63,7 @@ class _Scope:
     late: dict[Mem, Expr]
     threads: int
     turn: Expr
-    made: list[TensorBuffer] = field(default_factory=list)
+    buffers: list[TensorBuffer] = field(default_factory=list)
 
 
 class Buffers:
@@ -100,7 +100,7 @@ class Buffers:
         """Leave the scope: what was made in it is gone."""
         scope = self._scopes.pop()
         self._top, self._late = scope.marks, scope.late
-        for buffer in scope.made:
+        for buffer in scope.buffers:
             buffer.alive = False
 
     def free(self, mem: Mem) -> tuple[int, int]:
@@ -123,15 +123,15 @@ class Buffers:
         base = Expr(start) + scope.turn * size if scope.threads > 1 else Expr(start)
         late = self._late[mem]
         until = None if late.constant == 0 else self.capacity[mem]
-        made = TensorBuffer(
+        buffer = TensorBuffer(
             name, mem, base + late, start, size, scope.threads, owner=self, until=until
         )
-        scope.made.append(made)
+        scope.buffers.append(buffer)
         if end > self.capacity[mem]:
             raise self._full(mem, end)
         self._top[mem] = end
         self.peak[mem] = max(self.peak[mem], end)
-        return made
+        return buffer
 
     def allocate_late(self, name: str, mem: Mem, size_bytes: Expr) -> tuple[TensorBuffer, Expr]:
         """Return a new buffer of a size that only the run knows, and how far it moves later ones.
@@ -141,23 +141,23 @@ class Buffers:
         unit, start = _ALIGN[mem], align_up(self._top[mem], _ALIGN[mem])
         room = self.capacity[mem] - start
         base = Expr(start) + self._late[mem]
-        made = TensorBuffer(name, mem, base, start, room, owner=self, until=self.capacity[mem])
-        self._scopes[-1].made.append(made)
+        buffer = TensorBuffer(name, mem, base, start, room, owner=self, until=self.capacity[mem])
+        self._scopes[-1].buffers.append(buffer)
         self._top[mem] = start
-        return made, self._late[mem] + (size_bytes + unit - 1) // unit * unit
+        return buffer, self._late[mem] + (size_bytes + unit - 1) // unit * unit
 
     def last(self, name: str, mem: Mem, size_bytes: int) -> TensorBuffer:
         """Return a memory's last bytes, whosever they are: what is put there must be put back."""
         start = self.capacity[mem] - size_bytes
         return TensorBuffer(name, mem, Expr(start), start, size_bytes, owner=self)
 
-    def placed_late(self, mem: Mem, moved: Expr) -> None:
+    def allocated_late(self, mem: Mem, moved: Expr) -> None:
         """Let later buffers of a memory start `moved` bytes further on."""
         self._late[mem] = moved
 
     def living(self) -> list[TensorBuffer]:
         """Return the buffers of every open scope."""
-        return [buffer for scope in self._scopes for buffer in scope.made]
+        return [buffer for scope in self._scopes for buffer in scope.buffers]
 
     def _full(self, mem: Mem, total: int) -> Exception:
         here = [b for b in self.living() if b.mem is mem]

@@ -13,13 +13,13 @@ from cubecore.lazy_dataclass import dataclass
 class TracedBody:
     """The nodes of a loop's or a branch's body while it is traced.
 
-    `placed`: the branch that contains it stands in the outer body already (an else of it). `left`
+    `in_outer`: the branch that contains it stands in the outer body already (an else of it). `left`
     are the places from which on nodes are done only while a variable is 0, `whole` the variables
     for all of a loop's body; `breaks` is the variable of leaving this loop.
     """
 
     loops: bool = False
-    placed: bool = False
+    in_outer: bool = False
     nodes: list[Node] = field(default_factory=list)
     left: list[tuple[int, Var]] = field(default_factory=list)
     whole: list[Var] = field(default_factory=list)
@@ -28,16 +28,16 @@ class TracedBody:
     def closed(self) -> tuple[Node, ...]:
         """Return the nodes, those behind a place that may leave under its condition."""
         nodes = list(self.nodes)
-        for place, variable in [*reversed(self.left), *((0, v) for v in self.whole)]:
-            if rest := tuple(nodes[place:]):
-                nodes[place:] = [Branch(Condition.of(Expr.of(variable), "==", 0), rest, ())]
+        for index, variable in [*reversed(self.left), *((0, v) for v in self.whole)]:
+            if rest := tuple(nodes[index:]):
+                nodes[index:] = [Branch(Condition.of(Expr.of(variable), "==", 0), rest, ())]
         return tuple(nodes)
 
 
 def leave(bodies: Sequence[TracedBody], variable: Var) -> None:
     """Note in bodies, from the one that is left inward, that `variable` says it from here on."""
     for outer, inner in itertools.pairwise(bodies):
-        outer.left.append((len(outer.nodes) + (not inner.placed), variable))
+        outer.left.append((len(outer.nodes) + (not inner.in_outer), variable))
     bodies[-1].left.append((len(bodies[-1].nodes), variable))
     for body in bodies:
         if body.loops and variable not in body.whole:

@@ -202,7 +202,7 @@ class Language:
             kept = self.trace.variable(f"{name}_end")
             buffer, end = buffers.allocate_late(name, mem, count.expr * record.size_bytes)
             self.trace.assign(kept, end)
-            buffers.placed_late(mem, Expr.of(kept))
+            buffers.allocated_late(mem, Expr.of(kept))
         else:
             buffer = buffers.allocate(
                 name, mem, record.bytes_of(int(count)) if size is None else size

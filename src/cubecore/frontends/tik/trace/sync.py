@@ -25,13 +25,13 @@ class State:
     """The accesses under way: the last of equal touches, and each pipe's clock of the others."""
 
     touches: dict[tuple[str, Resource, bool], int] = field(default_factory=dict)
-    known: dict[tuple[str, str], int] = field(default_factory=dict)
+    waited: dict[tuple[str, str], int] = field(default_factory=dict)
     events: dict[tuple[str, str], int] = field(default_factory=dict)
     count: int = 0
 
     def copy(self) -> "State":
         """Return a state of its own."""
-        return State(dict(self.touches), dict(self.known), dict(self.events), self.count)
+        return State(dict(self.touches), dict(self.waited), dict(self.events), self.count)
 
 
 class Synchroniser:
@@ -59,9 +59,9 @@ class Synchroniser:
             state.touches |= {(pipe, *touch): state.count for touch in touches}
 
     def _hazards(self, pipe: str, touches: Sequence[Touch]) -> Iterator[str]:
-        known = self.state.known
+        waited = self.state.waited
         for (source, resource, wrote), number in self.state.touches.items():
-            if number <= known.get((source, pipe), 0):
+            if number <= waited.get((source, pipe), 0):
                 continue
             for mine, writes in touches:
                 if (wrote or writes) and _meet(resource, mine):
@@ -72,7 +72,7 @@ class Synchroniser:
         state = self.state
         if source == pipe:
             self._insert(_barrier(pipe))
-            state.known[source, pipe] = state.count
+            state.waited[source, pipe] = state.count
             return
         event = state.events.get((source, pipe), 0)
         if event == EVENT_IDS or (source, pipe) not in self._pairs():
@@ -81,7 +81,7 @@ class Synchroniser:
         state.events[source, pipe] = event + 1
         for flag in _flags(source, pipe, event):
             self._insert(flag)
-        state.known[source, pipe] = state.count
+        state.waited[source, pipe] = state.count
 
     def forget(self) -> None:
         """Start anew: everything before has been joined."""

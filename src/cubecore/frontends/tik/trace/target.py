@@ -34,13 +34,15 @@ def target(soc: str) -> Chip:
     options = run_options()
     named = options.chip or soc
     try:
-        found = chip(_SHORT.get(named, named)).what_if(options.settings or {})
+        chosen = chip(_SHORT.get(named, named)).what_if(options.settings or {})
     except RequestError as error:
         raise RequestError([located(violation) for violation in error.violations]) from None
-    if found.arch not in _ARCHS:
-        known = "Ascend310, Ascend310P, Ascend910 or a chip of arch 2201"
-        raise refuse("the target of TIK", f"be {known}", f"{named} of architecture {found.arch}")
-    return found
+    if chosen.arch not in _ARCHS:
+        accepted = "Ascend310, Ascend310P, Ascend910 or a chip of arch 2201"
+        raise refuse(
+            "the target of TIK", f"be {accepted}", f"{named} of architecture {chosen.arch}"
+        )
+    return chosen
 
 
 def profiled(arch: str, version: str) -> str:

@@ -201,18 +201,18 @@ class Tensor:
                 return integer(part.start or 0, subject), 1
             first = _from_end(0 if part.start is None else part.start, extent)
             stop = _from_end(extent if part.stop is None else part.stop, extent)
-            known = isinstance(first, int) and isinstance(stop, int)
-            if known and stop <= first and not self.buffer.unreached:
+            constant = isinstance(first, int) and isinstance(stop, int)
+            if constant and stop <= first and not self.buffer.unreached:
                 raise refuse(f"a slice of {self.name}", "stop after its start", f"{first}:{stop}")
-            return integer(first, subject), _known(stop - first)
-        place = _from_end(part, extent)
-        late = isinstance(place, Value) or self.start.constant is None
+            return integer(first, subject), _as_constant(stop - first)
+        index = _from_end(part, extent)
+        late = isinstance(index, Value) or self.start.constant is None
         if self._begins and (late or not self._element):
             return integer(part, subject), 1
-        known = isinstance(place, int) and isinstance(extent, int) and not self.buffer.unreached
-        if known and not 0 <= place < extent:
+        constant = isinstance(index, int) and isinstance(extent, int) and not self.buffer.unreached
+        if constant and not 0 <= index < extent:
             raise refuse(subject, f"be in [{-extent}, {extent})", part)
-        return integer(place, subject), 1
+        return integer(index, subject), 1
 
     def reshape(self, *shape: Any) -> "Tensor":
         """Return the same elements in another shape."""
@@ -255,16 +255,16 @@ def _strides(shape: Sequence[Extent]) -> tuple[Extent, ...]:
     return tuple(prod(shape[i + 1 :], start=1) for i in range(len(shape)))
 
 
-def _known(extent: Extent) -> Extent:
+def _as_constant(extent: Extent) -> Extent:
     """Return an expression that is a constant as the number it is."""
     if isinstance(extent, Value) and not extent.is_float and extent.expr.constant is not None:
         return extent.expr.constant
     return extent
 
 
-def _from_end(place: TikValue, extent: Extent) -> TikValue:
-    if isinstance(place, float) and place.is_integer():
-        place = int(place)
-    if isinstance(place, int) and not isinstance(place, bool) and place < 0:
-        return place + extent
-    return place
+def _from_end(index: TikValue, extent: Extent) -> TikValue:
+    if isinstance(index, float) and index.is_integer():
+        index = int(index)
+    if isinstance(index, int) and not isinstance(index, bool) and index < 0:
+        return index + extent
+    return index

@@ -38,7 +38,7 @@ class KernelTrace:
         self._open = [TracedBody()]
         self._ended: Var | None = None
         self._mask: tuple[Expr, Expr] | None = None
-        self._place: Location | None = None
+        self._location: Location | None = None
         self._branches: list[tuple[TracedBody, int, list[tuple[Expr, tuple[Node, ...]]]]] = []
 
     def variable(self, name: str) -> Var:
@@ -64,7 +64,7 @@ class KernelTrace:
         self._open[-1].nodes.append(node)
 
     def _insert(self, template: Instruction) -> None:
-        self.append(Issue(template, (), self._place or user_location()))
+        self.append(Issue(template, (), self._location or user_location()))
 
     def _pairs(self) -> frozenset[tuple[str, str]]:
         if self.chip.joins_vector:
@@ -122,7 +122,7 @@ class KernelTrace:
         chain: list[tuple[Expr, tuple[Node, ...]]],
         condition: Expr | None,
         *,
-        placed: bool = False,
+        in_outer: bool = False,
     ) -> Iterator[None]:
         """Add what is issued inside to a chain of branches; None is a condition that holds.
 
@@ -132,7 +132,7 @@ class KernelTrace:
         settled = any(earlier.constant not in {None, 0} for earlier, _ in chain)
         unreached = settled or taken.constant == 0
         before = self.sync.state.copy()
-        self._open.append(TracedBody(placed=placed))
+        self._open.append(TracedBody(in_outer=in_outer))
         self._mask = None
         self.buffers.unreached += unreached
         yield
@@ -161,14 +161,14 @@ class KernelTrace:
     def otherwise(self, condition: Expr | None, call: str) -> Iterator[None]:
         """Go on with the branch that ended right before: else (None), or else if."""
         here = self._open[-1]
-        found = next((b for b in self._branches if b[0] is here), None)
-        if found is None or found[1] != len(here.nodes) - 1:
+        chain = next((b for b in self._branches if b[0] is here), None)
+        if chain is None or chain[1] != len(here.nodes) - 1:
             raise unable(call, f"{call} does not follow an if_scope at the same level")
-        with self._alternative(found[2], condition, placed=True):
+        with self._alternative(chain[2], condition, in_outer=True):
             yield
-        here.nodes[found[1]] = _chained(found[2])
+        here.nodes[chain[1]] = _chained(chain[2])
         if condition is None:
-            self._branches.remove(found)
+            self._branches.remove(chain)
 
     def assign(self, target: Var, value: Expr) -> None:
         """Give a variable a value."""
@@ -180,8 +180,8 @@ class KernelTrace:
         """Set the vector mask, if it is not what it is known to be."""
         if self._mask == (high, low):
             return
-        known = high.constant is not None and low.constant is not None
-        self._mask = (high, low) if known else None  # a Scalar may change
+        constant = high.constant is not None and low.constant is not None
+        self._mask = (high, low) if constant else None  # a Scalar may change
         self.issue(SetVectorMask, {"mask_high": high, "mask_low": low}, ())
 
     def count(self, elements: Expr | None) -> None:
@@ -218,39 +218,43 @@ class KernelTrace:
             raise RequestError(
                 [located(replace(v, subject=_named(v.subject, kind, call))) for v in broken]
             )
-        places = tuple(t.address for t in operands) if addresses is None else tuple(addresses)
-        met = list(touches)
+        operand_addresses = (
+            tuple(t.address for t in operands) if addresses is None else tuple(addresses)
+        )
+        touched = list(touches)
         for tensor, operand in zip(operands, template.operands(), strict=False):
-            met.append(_touch(tensor, operand.access.writes))
+            touched.append(_touch(tensor, operand.access.writes))
         masked = None if late else self._masked(template)
         breaches: list[str] = []
-        for tensor, operand, place in zip(operands, template.operands(), places, strict=False):
+        for tensor, operand, address in zip(
+            operands, template.operands(), operand_addresses, strict=False
+        ):
             self.memories.add(operand.mem)
             if tensor.mem is not operand.mem:
                 subject = f"{call or template.name}.{operand.name}"
                 raise refuse(subject, f"lie in {operand.mem.label}", tensor.mem.label)
             if not late:
-                _require_aligned(template, tensor, operand, place, call)
+                _require_aligned(template, tensor, operand, address, call)
             if masked is not None:
-                breaches += self._left(masked, tensor, operand, place, call)
+                breaches += self._left(masked, tensor, operand, address, call)
         if template.register:
-            leaves = type(template).leaves is not Instruction.leaves
-            met.append(((template.register, 0, 1), leaves))
-        self._place = user_location()
-        self.sync.before(template.pipe.value, met)
+            sets_register = type(template).leaves is not Instruction.leaves
+            touched.append(((template.register, 0, 1), sets_register))
+        self._location = user_location()
+        self.sync.before(template.pipe.value, touched)
         left, held = tuple(late.items()), (tuple(rules), tuple(breaches))
-        self.append(Issue(template, places, self._place, left, None, *held))
-        self._place = None
+        self.append(Issue(template, operand_addresses, self._location, left, None, *held))
+        self._location = None
 
     def _left(
-        self, template: Instruction, tensor: Tensor, operand: Operand, place: Expr, call: str
+        self, template: Instruction, tensor: Tensor, operand: Operand, address: Expr, call: str
     ) -> list[str]:
         """Return how an operand leaves its tensor, where the trace knows its address.
 
         In UB that is a finding of the run, since programs step over tensors there on purpose;
         elsewhere, and beyond UB, it is refused.
         """
-        start = place.constant
+        start = address.constant
         touched = None if tensor.mem is Mem.GM else reach(template, operand.name)
         if start is None or touched is None:
             return []
@@ -289,30 +293,32 @@ def _chained(chain: Sequence[tuple[Expr, tuple[Node, ...]]]) -> Branch:
     otherwise: tuple[Node, ...] = ()
     for condition, body in reversed(chain):
         otherwise = (Branch(Condition.of(condition, "!=", 0), body, otherwise),)
-    (made,) = otherwise
-    assert isinstance(made, Branch)
-    return made
+    (branch,) = otherwise
+    assert isinstance(branch, Branch)
+    return branch
 
 
 def _template(
     kind: type[Instruction], parameters: Mapping[str, object]
 ) -> tuple[Instruction, dict[str, Expr]]:
     """Return the template, and the parameters whose values only the run knows."""
-    known: dict[str, object] = {}
+    values: dict[str, object] = {}
     late: dict[str, Expr] = {}
     for name, value in parameters.items():
         if isinstance(value, Expr) and value.constant is None:
             late[name] = value
         else:
-            known[name] = value.constant if isinstance(value, Expr) else value
+            values[name] = value.constant if isinstance(value, Expr) else value
     for f in fields(kind) if late else ():  # type: ignore[arg-type]
         if f.name in late and f.default is MISSING:
-            known[f.name] = f.metadata.get("low", 0)
-    return _made(kind, tuple(known.items())), late  # type: ignore[arg-type]  # a class has a hash
+            values[f.name] = f.metadata.get("low", 0)
+    return _instruction(kind, tuple(values.items())), late  # type: ignore[arg-type]  # a class has a hash
 
 
 @lru_cache(maxsize=65536)
-def _made(kind: type[Instruction], parameters: tuple[tuple[str, object], ...]) -> Instruction:
+def _instruction(
+    kind: type[Instruction], parameters: tuple[tuple[str, object], ...]
+) -> Instruction:
     """Return a template, the same one for the same parameters: it is a key of every cache."""
     return kind(**dict(parameters))
 
@@ -345,14 +351,14 @@ def touch_of(tensor: Tensor, *, writes: bool) -> Touch:
 
 
 def _require_aligned(
-    template: Instruction, tensor: Tensor, operand: Operand, place: Expr, call: str
+    template: Instruction, tensor: Tensor, operand: Operand, address: Expr, call: str
 ) -> None:
     """Refuse an operand that starts where its memory takes none, where the trace knows it."""
     if (
         tensor.mem is not Mem.GM
-        and place.constant is not None
-        and place.constant % operand.alignment
+        and address.constant is not None
+        and address.constant % operand.alignment
     ):
         need = f"start at a multiple of {operand.alignment} B in {tensor.mem.label}"
-        got = f"{place.constant - tensor.buffer.start} B into {tensor.name}"
+        got = f"{address.constant - tensor.buffer.start} B into {tensor.name}"
         raise refuse(f"{call or template.name}.{operand.name}", need, got)

@@ -196,26 +196,26 @@ def integer(value: TikValue, subject: str) -> Expr:
         return Expr(value)
     if isinstance(value, float) and value.is_integer():
         return Expr(int(value))
-    found = as_value(value, subject)
-    if not found.is_float:
-        return found.expr
-    if found.expr.constant is not None:
-        raise refuse(subject, "be an integer", f"{found.dtype} {value}")
-    return as_float(found).applied("f32toint", ROUND_MODES.index("trunc"))
+    held = as_value(value, subject)
+    if not held.is_float:
+        return held.expr
+    if held.expr.constant is not None:
+        raise refuse(subject, "be an integer", f"{held.dtype} {value}")
+    return as_float(held).applied("f32toint", ROUND_MODES.index("trunc"))
 
 
 def converted(value: TikValue, target: ElementType, rounding: str = "trunc") -> Expr:
     """Return `value` in the element type `target`: an integer wrapped to it, or a float's bits."""
     if isinstance(value, (float, np.floating)) and target.kind == "float":
         return Expr(bits_of(float(value), target))
-    found = as_value(value)
+    held = as_value(value)
     if target.kind == "float":
-        return _to_float(found, target)
-    whole = found.expr
-    if found.is_float:
+        return _to_float(held, target)
+    whole = held.expr
+    if held.is_float:
         mode = ROUND_MODES.index(rounding)
-        whole = as_float(found).applied("f32toint", mode)
-    if found.dtype_record is target:
+        whole = as_float(held).applied("f32toint", mode)
+    if held.dtype_record is target:
         return whole
     return whole.applied("wrap", target.bits if target.kind == "uint" else -target.bits)
 
@@ -341,8 +341,8 @@ class _Chosen(Value):
         branch: Callable[[Value], AbstractContextManager[None]],
     ) -> None:
         total = Expr(0)
-        for place, scalar in enumerate(scalars):
-            total = total + index.expr.applied("eq", place) * scalar.expr
+        for index_of_scalar, scalar in enumerate(scalars):
+            total = total + index.expr.applied("eq", index_of_scalar) * scalar.expr
         super().__init__(total, scalars[0].dtype_record)
         self._scalars, self._index, self._branch = scalars, index, branch
 
