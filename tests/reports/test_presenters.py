@@ -8,6 +8,7 @@ import pytest
 import cubecore
 from cubecore.errors import RequestError
 from cubecore.reports.presenters import rows
+from cubecore.reports.text.answers import duration
 from cubecore.tiling.model.tcubetiling import FIELDS
 from workflows.command import cli
 from workflows.folders import folder  # noqa: F401 - a fixture
@@ -114,3 +115,20 @@ def test_what_cannot_be_is_one_sentence(results, folder, monkeypatch):
     with pytest.raises(RequestError) as error:
         results["plan"].to_frame()
     assert str(error.value) == "to_frame needs pandas; pip install pandas"
+
+
+@pytest.mark.parametrize(
+    ("us", "said"),
+    [
+        (None, "unknown us"),
+        (0, "0 us"),
+        (0.5, "0.5 us"),
+        (999.4, "999.4 us"),
+        (1000, "1 ms"),
+        (1289, "1.289 ms"),
+        (43_700, "43.7 ms"),
+        (8_897_452_342, "8,897 s"),
+    ],
+)
+def test_a_time_has_the_unit_that_fits(us, said):
+    assert duration(us) == said

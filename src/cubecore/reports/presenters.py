@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import unable
 from cubecore.reports.html.card import bars, card_page, grid
-from cubecore.reports.text.answers import number, problem_line
+from cubecore.reports.text.answers import duration, number, problem_line
 from cubecore.units import plural
 
 if TYPE_CHECKING:
@@ -128,14 +128,14 @@ def _blocks(tiling: Any) -> list[tuple[str, str]]:
 
 def _plan(plan: Any) -> Figures:
     best = plan.predicted
-    time = f"{number(best.us)} us" if best.us is not None else f"{best.cycles:,} cycles"
+    time = duration(best.us) if best.us is not None else f"{best.cycles:,} cycles"
     figures = [("predicted", time), ("limited by", best.limited_by), *_blocks(plan.tiling)]
     return problem_line(plan.request), figures
 
 
 def _time(timed: Any) -> Figures:
     line = timed.timeline
-    figures = [("time", f"{number(line.us)} us ({line.cycles:,} cycles)")]
+    figures = [("time", f"{duration(line.us)} ({line.cycles:,} cycles)")]
     figures += [("limited by", line.limited_by)]
     if line.tflops is not None:
         figures += [("rate", f"{number(line.tflops)} TFLOPS")]
@@ -160,7 +160,7 @@ def _findings(findings: Any) -> Figures:
 def _comparison(comparison: Any) -> Figures:
     ratio = comparison.ratio
     times = [
-        f"{number(side.timed.timeline.us)} us" if side.timed else "illegal"
+        duration(side.timed.timeline.us) if side.timed else "illegal"
         for side in (comparison.first, comparison.second)
     ]
     figures = [("first", times[0]), ("second", times[1])]
@@ -171,7 +171,7 @@ def _comparison(comparison: Any) -> Figures:
 def _series(series: Any) -> Figures:
     axes = ", ".join(f"{axis.name} ({len(axis.values)} values)" for axis in series.axes)
     timed = [p.timed.timeline.us for p in series.answers if p.timed is not None]
-    span = f"{number(min(timed))} to {number(max(timed))} us" if timed else "none"
+    span = f"{duration(min(timed))} to {duration(max(timed))}" if timed else "none"
     failed = str(len(series.answers) - len(timed))
     return f"sweep of {axes}", [
         ("points", str(len(series.answers))),

@@ -5,7 +5,7 @@ from math import ceil, floor, log10
 from xml.sax.saxutils import escape
 
 from cubecore.lazy_dataclass import dataclass
-from cubecore.reports.text.answers import number, table
+from cubecore.reports.text.answers import duration, number, table
 from cubecore.workflows.sweep.vary import Axis, Series, SweepPoint, Value
 
 _WIDTH, _PANEL, _LEFT, _RIGHT, _TOP, _GAP = 760, 250, 76, 150, 56, 66
@@ -241,4 +241,4 @@ def _tooltip(answer: SweepPoint) -> str:
     assert answer.timed is not None, "a point without a time is not drawn"
     line = answer.timed.timeline
     rate = "" if line.tflops is None else f", {number(line.tflops)} TFLOPS"
-    return f"{values}: {number(line.us)} us{rate}, limited by {line.limited_by}"
+    return f"{values}: {duration(line.us)}{rate}, limited by {line.limited_by}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # a verb loads the records that it shows, and no other verb's
 _SHOWN_STALLS = 5
 _LEAST_GAIN = 0.0005
 """Share of the time below which a change saves nothing that a tenth of a percent would show."""
-_FIGURE = re.compile(r"[\d,.]+( us| MB| kB| GB/s|%|\.\.)?")
+_FIGURE = re.compile(r"[\d,.]+( us| ms| s| MB| kB| GB/s|%|\.\.)?")
 """A cell that stands to the right of its column."""
 _MAP_LIMIT = 16
 
@@ -51,6 +51,14 @@ def number(value: float | None, digits: int = 4) -> str:
     if value == 0 or abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"
+
+
+def duration(us: float | None) -> str:
+    """Return a time of so many microseconds in the unit that fits: us, ms or s."""
+    for unit, size in (("s", 1e6), ("ms", 1e3)):
+        if us is not None and us >= size:
+            return f"{number(us / size)} {unit}"
+    return f"{number(us)} us"
 
 
 def problem_line(request: TilingRequest) -> str:
@@ -120,7 +128,7 @@ def plan_text(plan: TilingPlan) -> str:
     lines[-1:] = [*_capped(plan.request), ""]
     bound = f"{plan.gap:.2f} times what no tiling can beat"
     if plan.lower_bound_us is not None:
-        bound = f"no tiling can be under {number(plan.lower_bound_us)} us ({plan.gap:.2f} times)"
+        bound = f"no tiling can be under {duration(plan.lower_bound_us)} ({plan.gap:.2f} times)"
     lines.append(f"Predicted {_duration(p.us, p.cycles)}, limited by {p.limited_by}; {bound}")
     lines.append(_proven(plan))
     if p.not_modelled:
@@ -166,11 +174,11 @@ def _proven(plan: TilingPlan) -> str:
         return "Not proven: nothing that was looked at is faster, but some values were left out"
     if plan.complete and bound >= (1 - COARSE) * us:
         return f"Proven to {COARSE:.1%}: no other tiling that the planner knows is faster by more"
-    return f"Not proven: what was not looked at may take {number(bound)} us"
+    return f"Not proven: what was not looked at may take {duration(bound)}"
 
 
 def _duration(us: float | None, cycles: int) -> str:
-    return f"{cycles:,} cycles" if us is None else f"{number(us)} us ({cycles:,} cycles)"
+    return f"{cycles:,} cycles" if us is None else f"{duration(us)} ({cycles:,} cycles)"
 
 
 def core_map(blocks: Sequence[CoreBlock]) -> list[str]:
@@ -261,7 +269,7 @@ def timeline_lines(timeline: Timeline) -> list[str]:
     used = timeline.utilisation
     share = "" if used is None else f" ({used:.{1 if used >= 0.01 else 2}%} of the chip)"
     lines = [
-        f"{number(timeline.us)} us ({timeline.cycles:,} cycles), limited by "
+        f"{duration(timeline.us)} ({timeline.cycles:,} cycles), limited by "
         f"{timeline.limited_by}{rate}{share}",
         "",
         "Pipe busy, average over cores",
@@ -336,7 +344,7 @@ def changes_lines(changes: TimedChanges) -> list[str]:
 
 def _changes_table(changes: Sequence[TimedChange]) -> list[str]:
     rows = [("saves", "then", "of", "change")]
-    rows += [(f"{c.gain:.1%}", f"{number(c.us)} us", c.of, f"{c.kind}: {c.what}") for c in changes]
+    rows += [(f"{c.gain:.1%}", duration(c.us), c.of, f"{c.kind}: {c.what}") for c in changes]
     return table(rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cubecore.reports.text.answers import number, table
+from cubecore.reports.text.answers import duration, table
 from cubecore.units import plural
 from cubecore.workflows.check import RepairedFindings
 
@@ -43,7 +43,7 @@ def _outcome(findings: RepairedFindings) -> Iterator[str]:
 
 def repair_lines(repair: Repair) -> Iterator[str]:
     """Yield what a repair changes, why, and what is proven of it."""
-    us = "" if repair.predicted is None else f", predicted {number(repair.predicted.us)} us"
+    us = "" if repair.predicted is None else f", predicted {duration(repair.predicted.us)}"
     yield f"Repaired by {plural(len(repair.changes), 'change')}{us}"
     yield from table((c.field, c.before, "->", c.after, c.findings[0].rule) for c in repair.changes)
     if not repair.fewest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cubecore.reports.text.answers import number, table
+from cubecore.reports.text.answers import duration, number, table
 from cubecore.units import plural
 from cubecore.workflows.calibration.validation import GROUPS, Errors, HeldOut, Validated, Validation
 
@@ -34,7 +34,7 @@ def _row(case: Validated) -> tuple[str, ...]:
     wall, pipes = case.wall, " ".join(f"{name} {_signed(p)}" for name, p in _pipes(case).items())
     if wall is None:
         return (case.point.id, case.chip, "", "", "", pipes)
-    times = (f"{number(wall.measured_us)} us", f"{number(wall.predicted_us)} us")
+    times = (duration(wall.measured_us), duration(wall.predicted_us))
     return (case.point.id, case.chip, *times, _signed(wall.error), pipes)
 
 
