@@ -144,15 +144,15 @@ def test_mode_0_with_one_core_that_does_not_signal():
         script.run()
     assert str(caught.value) == (
         "deadlock, no core sends a signal: core 0 AIV0 waits for flag 3 at kernel.py:3 (kernel), "
-        "which core 2 AIV0 has not sent; core 1 AIV0 waits for flag 3 at kernel.py:3 (kernel), "
-        "which core 2 AIV0 has not sent"
+        "which core 2 AIV0 (at its end) has not sent; core 1 AIV0 waits for flag 3 at kernel.py:3 "
+        "(kernel), which core 2 AIV0 (at its end) has not sent"
     )
     assert [(f.id, f.core, f.message) for f in caught.value.findings] == [
         (
             "deadlock",
             f"core {core} AIV0",
-            f"core {core} AIV0 waits for flag 3 at kernel.py:3 (kernel), which core 2 AIV0 has "
-            "not sent",
+            f"core {core} AIV0 waits for flag 3 at kernel.py:3 (kernel), which core 2 AIV0 (at its "
+            "end) has not sent",
         )
         for core in (0, 1)
     ]
@@ -195,7 +195,20 @@ def test_mode_2_from_the_vector_cores_needs_both():
         script.run()
     assert str(caught.value) == (
         "deadlock, no core sends a signal: core 0 AIC waits for flag 4 at kernel.py:3 (kernel), "
-        "which core 0 AIV1 has not sent"
+        "which core 0 AIV1 (at its end) has not sent"
+    )
+
+
+def test_a_deadlock_says_where_the_cores_stand_that_do_not_signal():
+    script = Script()
+    script.core(0, 1, signal(0, 3), wait(3), "after")
+    script.core(1, 1, "works", wait(5), signal(0, 3))
+    with pytest.raises(DeadlockError) as caught:
+        script.run()
+    assert str(caught.value) == (
+        "deadlock, no core sends a signal: core 0 AIV0 waits for flag 3 at kernel.py:3 (kernel), "
+        "which core 1 AIV0 (waiting at kernel.py:3 (kernel)) has not sent; core 1 AIV0 waits for "
+        "flag 5 at kernel.py:3 (kernel), which no core has sent"
     )
 
 

@@ -38,7 +38,8 @@ class RepeatedCalls:
         call, modes, issues = site.quick, self._modes, self._issues
         if call is None or modes.counts or modes.dirty or (call.masked and modes.stale is not None):
             return False
-        count, core, given = issues.count + call.size, self._core, list[int]()
+        count, core = issues.count + call.size, self._core
+        given: list[int] = []
         if count > issues.most or core.real is not None:
             return False
         for pointer, (mem, kind) in zip(arguments, site.kinds, strict=False):
@@ -47,7 +48,7 @@ class RepeatedCalls:
             if pointer.dtype is not kind and pointer.dtype != kind:
                 return False
             given.append(pointer.address)
-        if site.types != tuple(map(type, arguments[site.pointers :])):
+        if site.types and site.types != tuple(map(type, arguments[site.pointers :])):
             return False
         addresses = given
         if not call.plain:

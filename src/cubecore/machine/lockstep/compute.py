@@ -131,7 +131,8 @@ def _binding(
             raise ApartError(f"{template.name}: operands that meet")
         if feeds or meets:
             return _Bound(alone=True)
-        reads, writes = list[Read](), list[Write]()
+        reads: list[Read] = []
+        writes: list[Write] = []
         for one in sides:
             if one.stack is None:
                 continue

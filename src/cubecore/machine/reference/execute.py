@@ -319,7 +319,9 @@ def _compute_part(
     where: Location,
 ) -> None:
     before = core.registers
-    reads, writes, own = list[Read](), list[Write](), dict[str, tuple[Placed, Elements]]()
+    reads: list[Read] = []
+    writes: list[Write] = []
+    own: dict[str, tuple[Placed, Elements]] = {}
     for one, here in zip(placed, touched, strict=True):
         used, buffer, address = one
         place = Place(Spot.of(buffer, address), here, used.element)

@@ -100,7 +100,7 @@ def run(
         except CubecoreError as error:
             _log_stuck(log, stuck, cores)
             if isinstance(error, DeadlockError):
-                _log_waiting(log, waiting, flags)
+                _log_waiting(log, waiting, flags, stuck)
             error.findings = tuple(log)
             raise
     if sanitizer is not None:
@@ -144,10 +144,15 @@ def _log_stuck(
         _log_deadlock(log, ident, (str(stopped), "wait_flag", queues.stuck_at))
 
 
-def _log_waiting(log: FindingLog, waiting: Mapping[CoreId, Wait], flags: Signals) -> None:
+def _log_waiting(
+    log: FindingLog,
+    waiting: Mapping[CoreId, Wait],
+    flags: Signals,
+    stuck: Mapping[CoreId, DeadlockError],
+) -> None:
     """Log each core that waits for another one."""
-    for ident, (flag, where) in sorted(waiting.items()):
-        message = _waits(ident, flag, where, flags)
+    for ident, (_, where) in sorted(waiting.items()):
+        message = _waits(ident, waiting, flags, stuck)
         _log_deadlock(log, ident, (message, WaitFlagDev.name, where))
 
 
@@ -204,14 +209,27 @@ def _deadlock(
     stuck: dict[CoreId, DeadlockError], waiting: dict[CoreId, Wait], flags: Signals
 ) -> DeadlockError:
     sentences = [str(error) for _, error in sorted(stuck.items())]
-    sentences += [_waits(core, *wait, flags) for core, wait in waiting.items()]
+    sentences += [_waits(core, waiting, flags, stuck) for core in waiting]
     head = "deadlock" if stuck else "deadlock, no core sends a signal"
     sentence = f"{head}: {'; '.join(sentences)}"
     return DeadlockError([Violation("every wait", "", "; ".join(sentences), sentence=sentence)])
 
 
-def _waits(core: CoreId, flag: int, where: Location, flags: Signals) -> str:
-    missing = [str(sender) for sender in flags.missing(core, flag)]
+def _waits(
+    core: CoreId,
+    waiting: Mapping[CoreId, Wait],
+    flags: Signals,
+    stuck: Mapping[CoreId, DeadlockError],
+) -> str:
+    """Return what a core waits for, from whom, and where those stand."""
+
+    def standing(sender: CoreId) -> str:
+        if sender in waiting:
+            return f"{sender} (waiting at {waiting[sender][1]})"
+        return f"{sender} ({'held by its own pipes' if sender in stuck else 'at its end'})"
+
+    flag, where = waiting[core]
+    missing = [standing(sender) for sender in flags.missing(core, flag)]
     if len(missing) > _SHOWN_CORES:
         missing[_SHOWN_CORES:] = [f"{len(missing) - _SHOWN_CORES} more cores"]
     verb = "has" if len(missing) == 1 else "have"
