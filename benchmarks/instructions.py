@@ -81,7 +81,7 @@ def lockstep(case: Case, repeat: int, cores: int) -> Callable[[], None]:
     group = LockstepGroup(chip(case.chip), gm, log, Snapshots(), on)
     single, addresses, _ = bench(case)
     tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
-    group.reach.agree(tensor.address, np.arange(cores) * GM_BYTES)
+    group.aliasing.agree(tensor.address, np.arange(cores) * GM_BYTES)
     template = case.template(repeat)
     for operand in template.resolved(single.registers).operands():
         held = single.memory(operand.mem)

@@ -144,7 +144,7 @@ class Pair:
         sanitizer = Sanitizer(self.other, FindingLog(), CORES)
         on_places = [(core, CorePosition(n, 3)) for n, core in enumerate(CORES)]
         self.group = LockstepGroup(self.chip, sanitizer, Snapshots(), on_places)
-        self.group.reach.agree(self.tensor.address, self.far)
+        self.group.aliasing.agree(self.tensor.address, self.far)
         self.group._each = lambda *issue: self.alone.append(issue)
         for setting in BEFORE.get(name, ()):
             if self.template.takes_registers:
@@ -225,7 +225,7 @@ def test_a_fault_of_one_core_in_global_memory_sends_all_one_by_one(number, fault
         for each in (tensor, other):
             each.buffer.valid[2 * FAR :] = 0
     pair.far = np.array(far)
-    pair.group.reach.agree(other.address, pair.far)
+    pair.group.aliasing.agree(other.address, pair.far)
     at = [tensor.address if o.mem is Mem.GM else 4096 for o in pair.template.operands()]
     pair.issue(pair.template, at)
     ((*_, reason),) = pair.alone

@@ -139,7 +139,7 @@ class Pair:
         self.found = FindingLog(frozenset(CHECKS) - {"usecheck"})
         sanitizer = Sanitizer(self.other, self.found, CORES)
         self.group = LockstepGroup(on, sanitizer, self.snapshots, places)
-        self.group.reach.agree(self.tensor.address, far)
+        self.group.aliasing.agree(self.tensor.address, far)
         stack = self.group.stack(Mem.UB)
         stack.data[:], stack.valid[:] = self.raw, self.known
         rows = self.group.rows()

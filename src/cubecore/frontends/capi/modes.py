@@ -121,11 +121,11 @@ class Modes:
             if operand.mem is not Mem.GM or not operand.access.reads:
                 continue
             low, high = span_bytes(template, operand, address) or (0, 0)
-            for (start, end), place in self.dirty.items():
+            for (start, end), at in self.dirty.items():
                 if low < end and start < high:
                     message = (
                         f"{template.name} must read global memory behind a dcci, got none since "
-                        f"the scalar unit's store at {place}, which is in the data cache; call "
+                        f"the scalar unit's store at {at}, which is in the data cache; call "
                         "asc_dcci_single first"
                     )
                     return "stale-cache", message, template.name, where

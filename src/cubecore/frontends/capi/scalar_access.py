@@ -57,7 +57,7 @@ def scalar_store(pointer: Pointer, value: object, where: Location) -> Instructio
             raise refuse("the pointer of a store", need, pointer.mem.label)
         if kind.bits < 8:
             raise refuse("a value", "be of 8 bits or more", kind.name)
-        return _made(pointer.mem, kind.bits, _bits(value, kind))
+        return _store_of(pointer.mem, kind.bits, _bits(value, kind))
     except CubecoreError as error:
         raise KernelError.at(where, error) from None
 
@@ -71,8 +71,8 @@ def _bits(value: object, kind: ElementType) -> int:
         number = np.array(float(value))
         codes = kind.library == "codes"
         with np.errstate(over="ignore"):
-            made = codes_of(number, kind) if codes else number.astype(kind.numpy)
-        return int.from_bytes(made.tobytes(), "little")
+            converted = codes_of(number, kind) if codes else number.astype(kind.numpy)
+        return int.from_bytes(converted.tobytes(), "little")
     low = -(1 << kind.bits - 1) if kind.kind == "int" else 0
     high = low + (1 << kind.bits) - 1
     number_ = int(value) if whole else None  # type: ignore[call-overload]
@@ -83,7 +83,7 @@ def _bits(value: object, kind: ElementType) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _made(mem: Mem, bits: int, value: int) -> Instruction:
+def _store_of(mem: Mem, bits: int, value: int) -> Instruction:
     kind = element_type(f"uint{bits}")
     if mem is Mem.GM:
         return StoreScalarGm(dtype=kind, value=value)

@@ -66,24 +66,24 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
     kernel = kernel_of(source, asked.entry, verbose=asked.verbose, auto_sync=auto_sync, **options)
     if asked.blocks is None:
         raise unable("--blocks", f"a launch of {kernel.name} needs --blocks")
-    known = {p.name: p for p in kernel.parameters}
+    parameters = {p.name: p for p in kernel.parameters}
     arguments: dict[str, Any] = {}
     for text in asked.arguments:
         name, sign, value = text.partition("=")
         if not sign:
             raise refuse("--arg", "be NAME=VALUE or NAME=FILE", repr(text))
-        arguments[name] = _argument(_known(name, known, kernel), value)
+        arguments[name] = _argument(_parameter_named(name, parameters, kernel), value)
     if asked.tiling_data is not None:
         from cubecore.frontends.cpp.tiling_data import filled
 
         arguments[_tiling_name(kernel)] = filled(source.text, asked.tiling_data)
-    outputs = [_output(text, known, kernel, arguments) for text in asked.outputs]
+    outputs = [_output(text, parameters, kernel, arguments) for text in asked.outputs]
     for output in outputs:
         arguments[output.name] = output.values
-    _require_all(kernel, known, arguments)
+    _require_all(kernel, parameters, arguments)
     names = tuple(o.name for o in outputs if o.name not in _names(asked.arguments))
-    made = kernel.changed(outputs=names, timeout_s=asked.timeout_s, tiling_key=asked.tiling_key)
-    return CppKernelCall(made, asked.blocks, arguments, outputs)
+    changed = kernel.changed(outputs=names, timeout_s=asked.timeout_s, tiling_key=asked.tiling_key)
+    return CppKernelCall(changed, asked.blocks, arguments, outputs)
 
 
 def program_of(
@@ -123,27 +123,29 @@ def _names(arguments: Sequence[str]) -> set[str]:
 
 
 def _defined(texts: Sequence[str]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not name.replace("_", "a").isalnum() or name[0].isdigit():
             raise refuse("-D", "be NAME or NAME=VALUE", repr(text))
-        found[name] = value if sign else None
-    return found
+        values[name] = value if sign else None
+    return values
 
 
-def _known(name: str, known: Mapping[str, Parameter], kernel: CppKernel) -> Parameter:
-    found = known.get(name)
-    if found is None:
-        need = f"name a parameter of {kernel.name} ({', '.join(known) or 'none'})"
-        raise refuse("--arg", need, name, did_you_mean(name, known))
-    return found
+def _parameter_named(
+    name: str, parameters: Mapping[str, Parameter], kernel: CppKernel
+) -> Parameter:
+    parameter = parameters.get(name)
+    if parameter is None:
+        need = f"name a parameter of {kernel.name} ({', '.join(parameters) or 'none'})"
+        raise refuse("--arg", need, name, did_you_mean(name, parameters))
+    return parameter
 
 
 def _require_all(
-    kernel: CppKernel, known: Mapping[str, Parameter], given: Mapping[str, Any]
+    kernel: CppKernel, parameters: Mapping[str, Parameter], given: Mapping[str, Any]
 ) -> None:
-    missing = [name for name in known if name not in given]
+    missing = [name for name in parameters if name not in given]
     if missing:
         sentence = f"{kernel.name} has no value for {missing[0]}"
         raise unable(kernel.name, sentence, f"give --arg {missing[0]}=...")
@@ -172,14 +174,14 @@ def _loaded(name: str, path: str) -> Array:
 
 
 def _output(
-    text: str, known: Mapping[str, Parameter], kernel: CppKernel, given: Mapping[str, Any]
+    text: str, parameters: Mapping[str, Parameter], kernel: CppKernel, given: Mapping[str, Any]
 ) -> Output:
     name, sign, rest = text.partition("=")
     kind, _, rest = rest.partition(":")
     shape, _, file = rest.partition(":")
     if not (sign and kind and shape):
         raise refuse("--out-arg", _FORM, repr(text))
-    parameter = _known(name, known, kernel)
+    parameter = _parameter_named(name, parameters, kernel)
     if parameter.letter != "p":
         raise refuse(f"--out-arg {name}", "be a pointer of the kernel", parameter.meaning)
     extents = shape.replace("x", ",").split(",")

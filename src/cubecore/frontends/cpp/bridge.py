@@ -196,8 +196,8 @@ class Bridge:
         ask = self._library.cubecore_registered
         ask.restype = POINTER(_Registration)
         number = 0
-        while found := ask(number):
-            facts = found.contents
+        while entry := ask(number):
+            facts = entry.contents
             name, kind, file = (
                 text.decode("utf-8", "replace") for text in (facts.name, facts.kind, facts.file)
             )
@@ -235,13 +235,13 @@ class Bridge:
             self._names = core.trace.names if isinstance(core, Recorder) else Names()
         state = self._library.cubecore_core(len(self._cores)).contents
         state.launch = launch
-        own = _Core(handle, state, self.names)
-        self._cores.append(own)
+        native_core = _Core(handle, state, self.names)
+        self._cores.append(native_core)
         self._running += 1
         code = self._library.cubecore_run(ctypes.byref(state), entry, words)
         self._running -= 1
         if code == 0:
-            own.hand_over()
+            native_core.hand_over()
             return
         error, self._error = self._error, None
         if error is None:
@@ -263,9 +263,9 @@ class Bridge:
     def _where(self, file: bytes, function: bytes, line: int) -> int:
         return self.names.location_number(self._location(file, line, function))
 
-    def _place(self, at: Any) -> Location:
-        found = at.contents
-        return self._location(found.file, found.line, found.function)
+    def _location_at(self, at: Any) -> Location:
+        location = at.contents
+        return self._location(location.file, location.line, location.function)
 
     def _location(self, file: bytes, line: int, function: bytes) -> Location:
         shown = self._files.get(file)
@@ -274,27 +274,27 @@ class Bridge:
         return Location(shown, line, shortened(function.decode()))
 
     def _miss(self, call: bytes, key: Any, words: int, pointers: int, at: Any, entry: Any) -> None:
-        where, name = self._place(at), call.decode()
+        where, name = self._location_at(at), call.decode()
         arguments, keywords = _decoded(key, words)
         chip = self._cores[-1].handle.core.chip
         try:
             bound = bind(name, arguments, keywords, chip.arch)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-        made = entry.contents
-        made.steps, made.flags = len(bound.steps), self._flags(bound)
+        cached = entry.contents
+        cached.steps, cached.flags = len(bound.steps), self._flags(bound)
         masks = (t.mask_low for t, _ in bound.steps if isinstance(t, SetVectorMask))
         count = next(masks, None) if bound.counted else None
         if bound.dropped:
-            made.note = self._noted(bound.dropped, bound.steps[0][0].name)
+            cached.note = self._noted(bound.dropped, bound.steps[0][0].name)
         elif bound.counted:
-            made.note = self._noted(name, str(count))
+            cached.note = self._noted(name, str(count))
         elif bound.masked:
-            made.note = self._noted(bound.steps[0][0].name)
-        for number, (template, places) in enumerate(bound.steps):
-            step = made.step[number]
-            step.kind, step.operands = self.names.kind(template), len(places)
-            for index, source in enumerate(places):
+            cached.note = self._noted(bound.steps[0][0].name)
+        for number, (template, sources) in enumerate(bound.steps):
+            step = cached.step[number]
+            step.kind, step.operands = self.names.kind(template), len(sources)
+            for index, source in enumerate(sources):
                 step.from_[index] = -1 if source is None else source
             note_order(step, template, count)
 
@@ -318,56 +318,56 @@ class Bridge:
         self._cores[core].hand_over()
 
     def _ask(self, core: int, kind: int, result: int, answer: Any) -> None:
-        own = self._cores[core]
-        own.hand_over()
-        values = own.handle.core.scalars(self.names.templates[kind])
+        native_core = self._cores[core]
+        native_core.hand_over()
+        values = native_core.handle.core.scalars(self.names.templates[kind])
         answer[0] = _signed(values[result])
 
     def _load(self, core: int, mem: int, kind: bytes, address: int, at: int, answer: Any) -> None:
-        own, where = self._cores[core], self.names.locations[at]
-        own.hand_over()
-        own.handle.issues.one(where)
+        native_core, where = self._cores[core], self.names.locations[at]
+        native_core.hand_over()
+        native_core.handle.issues.one(where)
         element = element_type(kind.decode())
         load = LoadScalar(Var("value", 0), MEMORIES[mem], element, Expr(address), where)
         if load.mem is Mem.GM:
-            own.behind(address, address + element.size_bytes, where)
-        answer[0] = own.handle.core.load_scalar(load, address) & (2**64 - 1)
+            native_core.behind(address, address + element.size_bytes, where)
+        answer[0] = native_core.handle.core.load_scalar(load, address) & (2**64 - 1)
 
     def _text(
         self, core: int, what: int, first: bytes, second: bytes, third: bytes, at: int
     ) -> None:
-        own = self._cores[core]
+        native_core = self._cores[core]
         texts = [(text or b"").decode("utf-8", "replace") for text in (first, second, third)]
-        known = self.names.locations
-        where = known[at] if at < len(known) else self._begin
+        locations = self.names.locations
+        where = locations[at] if at < len(locations) else self._begin
         if what == 2:
-            own.handle.show(texts[0])
+            native_core.handle.show(texts[0])
             return
         if what in {1, 6}:
             if what == 1:
                 raise KernelError.at(where, refuse(texts[0], texts[1], texts[2]))
             got = f"the kernel threw an exception: {texts[0]}"
             raise KernelError.at(where, unable("the kernel", got))
-        own.hand_over()
+        native_core.hand_over()
         if what == 0:
-            own.handle.log(texts[0], f"{texts[1]}: {texts[2]}", texts[1], where)
+            native_core.handle.log(texts[0], f"{texts[1]}: {texts[2]}", texts[1], where)
         elif what == 4:
-            own.handle.core.flush()
+            native_core.handle.core.flush()
         elif what >= _NOTE:
-            self._note(own, self._notes[what - _NOTE], where)
+            self._note(native_core, self._notes[what - _NOTE], where)
 
-    def _note(self, own: "_Core", note: tuple[str, ...], where: Location) -> None:
+    def _note(self, native_core: "_Core", note: tuple[str, ...], where: Location) -> None:
         """Log the sentence that a call brings with it: a stale mask, or bytes that stay behind."""
         if len(note) == 2:
-            own.handle.log("parameter", note[0], note[1], where)
+            native_core.handle.log("parameter", note[0], note[1], where)
             return
-        call, count = self._notes[own.state.stale_note]
-        left = self.names.locations[own.state.stale - 1]
+        call, count = self._notes[native_core.state.stale_note]
+        left = self.names.locations[native_core.state.stale - 1]
         message = (
             f"{note[0]} must run under a mask that was set for it, got the count {count} "
             f"that {call} left at {left}; call asc_set_vector_mask first"
         )
-        own.handle.log("stale-mask", message, note[0], where)
+        native_core.handle.log("stale-mask", message, note[0], where)
 
     def _dump(
         self,
@@ -380,17 +380,17 @@ class Bridge:
         dims: int,
         at: int,
     ) -> None:
-        own, where = self._cores[core], self.names.locations[at]
-        own.hand_over()
-        own.handle.issues.one(where)
-        own.handle.core.flush()
+        native_core, where = self._cores[core], self.names.locations[at]
+        native_core.hand_over()
+        native_core.handle.issues.one(where)
+        native_core.handle.core.flush()
         extents = tuple(shape[n] for n in range(dims))
         element = element_type(kind.decode())
         try:
-            found = view(own.handle.core, MEMORIES[mem], address, element, extents, "ND")
+            matrix = view(native_core.handle.core, MEMORIES[mem], address, element, extents, "ND")
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-        own.handle.show(f"desc {desc} at {where}: {found}")
+        native_core.handle.show(f"desc {desc} at {where}: {matrix}")
 
 
 class _Core:
@@ -410,7 +410,7 @@ class _Core:
         addresses = ctypes.string_at(state.addresses, 8 * state.addresses_used)
         state.count = state.addresses_used = 0
         words = np.frombuffer(kinds, np.uint32), np.frombuffer(wheres, np.uint32)
-        found = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
+        findings = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
         core, issues = self.handle.core, self.handle.issues
         if isinstance(core, Recorder) and core.records and not self.handle.debugged:
             last = struct.unpack_from("<I", kinds, 4 * (count - 1))[0]
@@ -420,7 +420,7 @@ class _Core:
                 core.pause()  # C++ may read through a pointer what it waited for
         else:
             self._one_by_one(kinds, wheres, addresses)
-        for said in found:
+        for said in findings:
             self.handle.log(*said)
 
     def behind(self, low: int, high: int, where: Location) -> None:

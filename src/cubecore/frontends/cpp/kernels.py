@@ -64,8 +64,8 @@ class CppKernel(Kernel):
     @property
     def place(self) -> Location:
         """Return the source location of the entry."""
-        found = self.source.entry(self.entry)
-        return location_of(str(self.source.path), found.line if found else 1, self.entry)
+        entry = self.source.entry(self.entry)
+        return location_of(str(self.source.path), entry.line if entry else 1, self.entry)
 
     def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
         """Return the launch on `blocks` blocks."""
@@ -99,15 +99,17 @@ def kernel_of(
     name = require_entry(source, entry)
     kind = kind_of(source, name)
     first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
-    found = source.entry(name)
-    parameters = parameters_of(first.signature, found.parameters if found else ())
+    source_entry = source.entry(name)
+    parameters = parameters_of(first.signature, source_entry.parameters if source_entry else ())
     names = ["core", *(p.name for p in parameters)]
 
     def function(core: CoreHandle, **_: Any) -> None:
         raise AssertionError(f"{name} runs on {core} through `launch` alone")
 
-    own = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
-    function.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+    parameters_of_call = [
+        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names
+    ]
+    function.__signature__ = inspect.Signature(parameters_of_call)  # type: ignore[attr-defined]
     function.__name__ = name
     return CppKernel(
         function,
@@ -125,7 +127,7 @@ def kernel_of(
 
 
 def launch(
-    made: CppKernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+    device_kernel: CppKernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
 ) -> KernelRun:
     """Run a C++ kernel in another process; the arrays are written when it has ended, or not at all.
 
@@ -138,11 +140,11 @@ def launch(
     DeadlockError
         If cores wait for each other.
     """
-    ready, gm = ready_launch(made, blocks, arguments, words)
-    for parameter in made.parameters:
+    ready, gm = ready_launch(device_kernel, blocks, arguments, words)
+    for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
     parts = {
-        part: made.build(part, ready.chip)
+        part: device_kernel.build(part, ready.chip)
         for part in ("cube", "vector")
         if any(core.is_aic == (part == "cube") for core in ready.cores)
     }
@@ -152,16 +154,19 @@ def launch(
     begin = perf_counter()
 
     def work(page: int) -> _ChildResult:
-        return _run(ready, gm, checks, _Loaded(library, page, parts, arena.base, made))
+        return _run(ready, gm, checks, _Loaded(library, page, parts, arena.base, device_kernel))
 
     session = current_session()
     alone = session is None or session.debugger is None
     cores = tuple(str(core) for core in ready.cores)
     left = answered(
-        work, ChildSubject("the kernel", made.timeout_s, cores, made.entry, alone=alone)
+        work,
+        ChildSubject(
+            "the kernel", device_kernel.timeout_s, cores, device_kernel.entry, alone=alone
+        ),
     )
     ready.traces.update(left.traces)
-    write_back((host, place.buffer.data) for host, place in ready.tensors.values())
+    write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     return ready.done(left.findings, left.issued, left.engine, perf_counter() - begin)
 
 
@@ -224,46 +229,55 @@ def launch_facts(
 ) -> BridgeLaunch:
     """Return what a core is told of its launch."""
     core, chip = handle.core, handle.core.chip
-    place = core.registers.position
-    made = BridgeLaunch(
+    position = core.registers.position
+    facts = BridgeLaunch(
         gm_base=base,
-        block=place.block,
-        blocks=place.blocks,
-        part=place.part,
-        parts=place.parts,
+        block=position.block,
+        blocks=position.blocks,
+        part=position.part,
+        parts=position.parts,
         is_cube=core.id.is_aic,
         tiling_key=tiling_key,
         task=("vector", "cube", "mix").index(kind),
         auto_sync=auto_sync and not core.id.is_aic,
     )
     for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
-        setattr(made, name.lower(), memory_bytes(chip, Mem[name])[1] or 0)
-    return made
+        setattr(facts, name.lower(), memory_bytes(chip, Mem[name])[1] or 0)
+    return facts
 
 
 class _Loaded:
     """The libraries of a launch, in the process that runs it."""
 
     def __init__(
-        self, library: str, page: int, parts: Mapping[str, Built], base: int, made: CppKernel
+        self,
+        library: str,
+        page: int,
+        parts: Mapping[str, Built],
+        base: int,
+        device_kernel: CppKernel,
     ) -> None:
         self.bridge = Bridge(library, page)
-        self._parts, self._base, self._made = parts, base, made
+        self._parts, self._base, self._kernel = parts, base, device_kernel
         self._entries: dict[str, Any] = {}
         self._held: list[Any] = []
 
-    def run(self, handle: CoreHandle, own: Mapping[str, Any]) -> None:
+    def run(self, handle: CoreHandle, arguments: Mapping[str, Any]) -> None:
         """Run the kernel on one core."""
         core = handle.core
         entry = self._entry("cube" if core.id.is_aic else "vector")
-        words = (ctypes.c_uint64 * max(len(self._made.parameters), 1))()
-        for at, parameter in enumerate(self._made.parameters):
-            words[at] = self._word(parameter, own[parameter.name])
-        made = self._made
+        words = (ctypes.c_uint64 * max(len(self._kernel.parameters), 1))()
+        for at, parameter in enumerate(self._kernel.parameters):
+            words[at] = self._word(parameter, arguments[parameter.name])
+        device_kernel = self._kernel
         facts = launch_facts(
-            handle, made.kind, self._base, made.tiling_key, auto_sync=made.auto_sync
+            handle,
+            device_kernel.kind,
+            self._base,
+            device_kernel.tiling_key,
+            auto_sync=device_kernel.auto_sync,
         )
-        self.bridge.run(handle, entry, words, facts, self._made.place)
+        self.bridge.run(handle, entry, words, facts, self._kernel.place)
 
     def _word(self, parameter: Parameter, value: Any) -> int:
         if isinstance(value, Pointer):
@@ -279,10 +293,10 @@ class _Loaded:
         built_ = self._parts[part]
         if built_.copies:
             return _loaded_copy(built_.path)[built_.symbol]
-        found = self._entries.get(part)
-        if found is None:
-            found = self._entries[part] = ctypes.PyDLL(str(built_.path))[built_.symbol]
-        return found
+        function = self._entries.get(part)
+        if function is None:
+            function = self._entries[part] = ctypes.PyDLL(str(built_.path))[built_.symbol]
+        return function
 
 
 def _loaded_copy(path: Path) -> Any:
@@ -298,8 +312,8 @@ def _loaded_copy(path: Path) -> Any:
 def _run(
     ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _Loaded
 ) -> _ChildResult:
-    def function(handle: CoreHandle, **own: Any) -> None:
-        loaded.run(handle, own)
+    def function(handle: CoreHandle, **arguments: Any) -> None:
+        loaded.run(handle, arguments)
 
     here = replace(ready, kernel=replace(ready.kernel, function=function))
     outcome, engine = here.run(gm, checks)
@@ -318,7 +332,7 @@ class Module:
 
     def __init__(self, source: Source, options: Mapping[str, Any]) -> None:
         self._source, self._options = source, dict(options)
-        self._known: dict[str, CppKernel] = {}
+        self._kernels: dict[str, CppKernel] = {}
 
     def __getattr__(self, name: str) -> CppKernel:
         if name.startswith("__"):
@@ -333,10 +347,10 @@ class Module:
         RequestError
             If there is no such kernel, or it does not compile.
         """
-        found = self._known.get(name)
-        if found is None:
-            found = self._known[name] = kernel_of(self._source, name, **self._options)
-        return found
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = self._kernels[name] = kernel_of(self._source, name, **self._options)
+        return kernel
 
     def tiling(self, name: str, **fields: Any) -> NDArray[np.uint8]:
         """Return tiling data: the bytes of one of the file's structs.

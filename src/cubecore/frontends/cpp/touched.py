@@ -33,15 +33,15 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
     if not any(operand.mem is Mem.UB for operand in operands):
         return
     try:
-        found = footprints(template)
+        runs = footprints(template)
     except (CubecoreError, ValueError):
-        found = ()
+        runs = ()
     for number, operand in enumerate(operands):
         if operand.mem is not Mem.UB:
             continue
         step.low[number], step.high[number] = -_ANYWHERE, _ANYWHERE
-        if found:
-            touched = found[number]
+        if runs:
+            touched = runs[number]
             if touched is None:
                 continue
             step.low[number], step.high[number] = touched.low, touched.high

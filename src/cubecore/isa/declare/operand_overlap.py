@@ -19,7 +19,7 @@ STEERED = 16
 """The size of caches of templates that values steer: each is asked for in one stretch."""
 
 
-def reach(template: Instruction, operand: str) -> tuple[int, int] | None:
+def touched_span(template: Instruction, operand: str) -> tuple[int, int] | None:
     """Return the lowest and the highest element offset that the mask lets through, or None."""
     return (_steered_extent if template.steering else _extent)(template, operand)
 
@@ -37,7 +37,7 @@ _steered_extent = lru_cache(maxsize=STEERED)(_find_extent)
 
 def span_bytes(template: Instruction, operand: Operand, address: int) -> tuple[int, int] | None:
     """Return the bytes [start, end) between which an operand lies, or None if it touches none."""
-    touched = reach(template, operand.name)
+    touched = touched_span(template, operand.name)
     if touched is None:
         return None
     low, high = template.element(operand).extent_bytes(*touched)

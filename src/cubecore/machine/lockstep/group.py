@@ -60,15 +60,15 @@ class LockstepGroup:
     ) -> None:
         self.chip, self.gm, self.snapshots = chip, sanitizer.gm, snapshots
         self.count = len(cores)
-        self.reach = GroupAliasing(self.count, joins=shared is None)
-        self.watch = GroupWatch(sanitizer, [core for core, _ in cores], self.reach, shared)
+        self.aliasing = GroupAliasing(self.count, joins=shared is None)
+        self.watch = GroupWatch(sanitizer, [core for core, _ in cores], self.aliasing, shared)
         self._signals = None if shared is None else sanitizer.signals
         self._log = GroupLog.of(sanitizer.log, 1)
         self.registers = Registers()
         self._positions = [position for _, position in cores]
         self._stacks: dict[Mem, MemoryStack] = {}
         self._rows = [_Row(self, number, core, self._log) for number, (core, _) in enumerate(cores)]
-        self._own: dict[str, list[Any]] = {}
+        self._left_by_core: dict[str, list[Any]] = {}
         self._late: dict[str, Callable[[int], object]] = {}
         self._synced: Registers | None = None
         self._states: dict[Registers, tuple[Registers, dict[Instruction, Act]]] = {}
@@ -77,12 +77,12 @@ class LockstepGroup:
 
     def stack(self, mem: Mem) -> MemoryStack:
         """Return a local memory of all cores, made on first use."""
-        found = self._stacks.get(mem)
-        if found is None:
+        stack = self._stacks.get(mem)
+        if stack is None:
             if not self._rows[0].has(mem):
                 raise IrregularError(f"a memory that {self._rows[0].id} lacks")
-            found = self._stacks[mem] = MemoryStack(self.count, memory_bytes(self.chip, mem)[0])
-        return found
+            stack = self._stacks[mem] = MemoryStack(self.count, memory_bytes(self.chip, mem)[0])
+        return stack
 
     # --- instructions
 
@@ -139,8 +139,8 @@ class LockstepGroup:
                 for row in self._rows:
                     row.allows(sync, where)
                 return
-            for row, known in zip(self._rows, self.watch.signal(sync, where), strict=True):
-                if signals.send(row.id, sync, known) and SYNCCHECK in self._log.checks:
+            for row, clock in zip(self._rows, self.watch.signal(sync, where), strict=True):
+                if signals.send(row.id, sync, clock) and SYNCCHECK in self._log.checks:
                     raise IrregularError("a counter between cores that passes its limit")
 
         return act
@@ -160,8 +160,12 @@ class LockstepGroup:
         if not self._is_legal(resolved):
             return self._one_by_one(template)
         if template.reads_left:
-            placed = template.addressed_by_left
-            return self._placed(template) if placed else self._with_left(template, resolved)
+            by_left = template.addressed_by_left
+            return (
+                self._addressed_by_left(template)
+                if by_left
+                else self._with_left(template, resolved)
+            )
         after = resolved.apply(self.registers)
         if resolved.register and not resolved.operands():
             return self._setting(resolved, getattr(after, resolved.register))
@@ -183,13 +187,13 @@ class LockstepGroup:
 
     def _flagging(self, sync: Sync) -> Act:
         """Return the act of a flag or a barrier inside of the cores."""
-        known: dict[int, tuple[Callable[[], None], Location]] = {}
+        syncers: dict[int, tuple[Callable[[], None], Location]] = {}
 
         def act(_: tuple[int, ...], where: Location) -> None:
-            found = known.get(id(where))
-            if found is None:
-                found = known[id(where)] = self.watch.syncer(sync, where), where
-            found[0]()
+            syncer = syncers.get(id(where))
+            if syncer is None:
+                syncer = syncers[id(where)] = self.watch.syncer(sync, where), where
+            syncer[0]()
 
         return act
 
@@ -226,8 +230,8 @@ class LockstepGroup:
         Where all cores have the same ones, and had them before, it is prepared for them.
         """
         reads = [
-            (place, o, self.stack(o.mem), elements(template, o.name), template.element(o))
-            for place, o in enumerate(template.operands())
+            (index, o, self.stack(o.mem), elements(template, o.name), template.element(o))
+            for index, o in enumerate(template.operands())
             if o in steers(template)
         ]
         acts = BoundedCache[tuple[bytes, ...], Act | None](_MOST_STEERED)
@@ -236,14 +240,14 @@ class LockstepGroup:
             apart = picking(self, template, apart)
 
         def act(addresses: tuple[int, ...], where: Location) -> None:
-            places, values = template.operand_addresses(addresses), {}
-            for place, operand, stack, here, element in reads:
-                found = _inside(stack, places[place], here, element)
-                if found is None or (self.count > 1 and (found != found[0]).any()):
+            all_addresses, values = template.operand_addresses(addresses), {}
+            for index, operand, stack, here, element in reads:
+                per_core = _inside(stack, all_addresses[index], here, element)
+                if per_core is None or (self.count > 1 and (per_core != per_core[0]).any()):
                     apart(addresses, where)
                     return
-                values[operand.name] = found[0]
-            key = tuple([found.tobytes() for found in values.values()])
+                values[operand.name] = per_core[0]
+            key = tuple([per_core.tobytes() for per_core in values.values()])
             prepared = acts.get(key)
             if prepared is not None:
                 prepared(addresses, where)
@@ -269,12 +273,12 @@ class LockstepGroup:
 
         def compute(read: dict[str, Array]) -> Mapping[str, Array]:
             values, left = template.compute_left(read, registers, self._left(name))
-            self._own[name], self._synced = list(left), None
+            self._left_by_core[name], self._synced = list(left), None
             return values
 
         return computing(self, template, each, compute)
 
-    def _placed(self, issued: Instruction) -> Act:
+    def _addressed_by_left(self, issued: Instruction) -> Act:
         """Return what a template does if a register with values in it says where operands lie.
 
         Where it says the same on all cores, it is prepared for that.
@@ -289,8 +293,8 @@ class LockstepGroup:
                 return
             prepared = acts.get(first)
             if prepared is None:
-                own: dict[str, Any] = {name: first}
-                resolved = issued.resolved(replace(registers, **own)).reaching()
+                left: dict[str, Any] = {name: first}
+                resolved = issued.resolved(replace(registers, **left)).reaching()
                 if not self._is_legal(resolved):
                     raise ApartError(f"{issued.name} is not legal")
                 prepared = acts[first] = self._with_left(issued, resolved)
@@ -306,7 +310,7 @@ class LockstepGroup:
             self.watch.touch(template, (), where, self.registers)
             if sets:
                 self._late.pop(name, None)
-                self._own[name], self._synced = [value] * self.count, None
+                self._left_by_core[name], self._synced = [value] * self.count, None
 
         return act
 
@@ -314,8 +318,11 @@ class LockstepGroup:
         """Return what one register holds on each core."""
         late = self._late.pop(name, None)
         if late is not None:
-            self._own[name], self._synced = [late(core) for core in range(self.count)], None
-        return self._own.get(name) or [_NONE_LEFT[name]] * self.count
+            self._left_by_core[name], self._synced = (
+                [late(core) for core in range(self.count)],
+                None,
+            )
+        return self._left_by_core.get(name) or [_NONE_LEFT[name]] * self.count
 
     def _leave(self, template: Instruction, inputs: dict[str, Array], registers: Registers) -> None:
         """Let a template that replaces a register whole leave it on request."""
@@ -323,8 +330,8 @@ class LockstepGroup:
         held = {operand: values.copy() for operand, values in inputs.items()}
 
         def left(core: int) -> object:
-            own = {operand: values[core] for operand, values in held.items()}
-            return getattr(template.leaves(own, registers), name)
+            of_core = {operand: values[core] for operand, values in held.items()}
+            return getattr(template.leaves(of_core, registers), name)
 
         self._late[name] = left
 
@@ -334,8 +341,12 @@ class LockstepGroup:
             self._left(name)
         if self._synced is not self.registers:
             for number, row in enumerate(self._rows):
-                own: dict[str, Any] = {name: left[number] for name, left in self._own.items()}
-                row.registers = replace(self.registers, position=self._positions[number], **own)
+                left_by_core: dict[str, Any] = {
+                    name: left[number] for name, left in self._left_by_core.items()
+                }
+                row.registers = replace(
+                    self.registers, position=self._positions[number], **left_by_core
+                )
             self._synced = self.registers
         return self._rows
 
@@ -344,7 +355,9 @@ class LockstepGroup:
         after = [row.registers for row in self._rows]
         if all(new is old for new, old in zip(after, before, strict=True)):
             return
-        self._own = {name: [getattr(registers, name) for registers in after] for name in LEFT}
+        self._left_by_core = {
+            name: [getattr(registers, name) for registers in after] for name in LEFT
+        }
         shared = {replace(registers, position=CorePosition(), **_NONE_LEFT) for registers in after}
         if len(shared) > 1:
             raise IrregularError("registers that differ from core to core")
@@ -373,18 +386,20 @@ class LockstepGroup:
         collected, sharing = Collecting(), Sharing(None if followed else self.watch)
         maps = SharedMaps(self._stacks) if self.count > 1 else None
         for core, row in enumerate(rows):
-            known = len(collected.found)
+            count_before = len(collected.touched)
             sharing.next_core()
             row.watch = collected if steered else sharing  # type: ignore[assignment]
-            own = tuple(at + (f[core] if f else 0) for at, f in zip(addresses, far, strict=True))
-            row.perform((template, own, where))
+            of_core = tuple(
+                at + (f[core] if f else 0) for at, f in zip(addresses, far, strict=True)
+            )
+            row.perform((template, of_core, where))
             if maps is not None:
-                maps.compare(collected.found[known:] if steered else sharing.found)
+                maps.compare(collected.touched[count_before:] if steered else sharing.touched)
         sharing.settle()
         if maps is not None:
             maps.settle()
-        if collected.found and not followed:
-            self.watch.together(INDEX[template.pipe.value], collected.found, where)
+        if collected.touched and not followed:
+            self.watch.together(INDEX[template.pipe.value], collected.touched, where)
         self._take(before)
 
     def _far(self, mem: Mem, address: int) -> list[int] | None:
@@ -395,7 +410,7 @@ class LockstepGroup:
         if tensor is None:
             raise IrregularError("an address between tensors")
         self.snapshots.keep(tensor)
-        return [int(distance) for distance in self.reach.distances(tensor).values]
+        return [int(distance) for distance in self.aliasing.distances(tensor).values]
 
     # --- the scalar unit
 
@@ -415,10 +430,10 @@ class LockstepGroup:
         if address % size:
             raise IrregularError("a value at a misaligned address")
         if load.mem is Mem.GM:
-            tensor = self.reach.visible(self.gm.at(address), address, address + size)
-            first = address - tensor.address + self.reach.distances(tensor).values
-            places = first[:, None] + np.arange(size)
-            data, valid = tensor.buffer.data[places], tensor.buffer.valid[places]
+            tensor = self.aliasing.visible(self.gm.at(address), address, address + size)
+            first = address - tensor.address + self.aliasing.distances(tensor).values
+            offsets = first[:, None] + np.arange(size)
+            data, valid = tensor.buffer.data[offsets], tensor.buffer.valid[offsets]
         else:
             stack = self.stack(load.mem)
             if not 0 <= address <= stack.size_bytes - size:
@@ -430,8 +445,8 @@ class LockstepGroup:
             raise IrregularError("a value that was not written")
         self.follow_load(load, address)
         kind = f"u{size}" if load.element.kind == "float" else load.element.numpy
-        found: list[int] = np.ascontiguousarray(data).view(kind).reshape(-1).tolist()
-        return found
+        scalars: list[int] = np.ascontiguousarray(data).view(kind).reshape(-1).tolist()
+        return scalars
 
     def peek(self, row: int, load: LoadScalar, address: int) -> int | None:
         """Return what one core's scalar unit reads from memory; None where that is a finding.

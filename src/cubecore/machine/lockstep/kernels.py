@@ -162,7 +162,7 @@ class _Launch:
         joined = self._chip.joins_vector
         self.log = FindingLog(self._checks)
         for recorder in recorders:
-            for _, finding, operand in recorder.found:
+            for _, finding, operand in recorder.findings:
                 self.log.add(finding, operand)
             recorder.tell = self.log.add
         sanitizer = Sanitizer(self._gm, self.log, ids, joined=joined)
@@ -179,12 +179,12 @@ class _Launch:
                 raise IrregularError("cores that wait for each other")
             if not ready.go_on():
                 self._next(ready)
-        if self._signals() and any(recorder.found for recorder in recorders):
+        if self._signals() and any(recorder.findings for recorder in recorders):
             raise IrregularError("findings of kernels that take turns")
         for running in groups:
             running.group.finish()
         if self._shared is None:
-            require_apart(running.group.reach for running in groups)
+            require_apart(running.group.aliasing for running in groups)
         sanitizer.finish()
         return [running.group for running in groups]
 
@@ -297,7 +297,7 @@ class _Launch:
             rows.append(far)
         for core in cores:
             core.forget()
-        return first.issues(np.array(rows), group.reach)
+        return first.issues(np.array(rows), group.aliasing)
 
     def _answer(self, group: LockstepGroup, cores: Sequence[Recorder]) -> None:
         """Answer what the cores of a group ask."""
@@ -339,7 +339,7 @@ class _Launch:
             tensor = self._gm.at(addresses[0])
             if tensor is None:
                 raise IrregularError("cores of a group that ask differently")
-            group.reach.move(tensor.address, far)
+            group.aliasing.move(tensor.address, far)
 
 
 def _same_part(one: CoreId, other: CoreId) -> bool:

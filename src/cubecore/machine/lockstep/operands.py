@@ -40,7 +40,7 @@ class Cores(Protocol):
     chip: Chip
     gm: GlobalMemory
     count: int
-    reach: GroupAliasing
+    aliasing: GroupAliasing
     watch: GroupWatch
     snapshots: Snapshots
     registers: Registers
@@ -124,7 +124,7 @@ def finding(cores: Cores, one: LockstepOperand) -> Callable[[int], Spot]:
 def _outside(cores: Cores, one: LockstepOperand, span: tuple[int, int]) -> Callable[[int], Spot]:
     """Return what finds an operand in global memory."""
     unit, writes, count = one.operand.alignment, one.operand.access.writes, cores.count
-    aliasing, gm, snapshots = cores.reach, cores.gm, cores.snapshots
+    aliasing, gm, snapshots = cores.aliasing, cores.gm, cores.snapshots
     filled = one.elements.offsets < 0
 
     def find(address: int) -> Spot:

@@ -166,7 +166,7 @@ class Recorder(Core):
         self.peek: Callable[[LoadScalar, int], int | None] | None = None
         self.read: list[tuple[LoadScalar, int]] = []
         """The values read at once, by `peek`, since the core went on."""
-        self.found: list[tuple[int, SanitizerFinding, str]] = []
+        self.findings: list[tuple[int, SanitizerFinding, str]] = []
         """Findings of the kernel itself, each behind so many issues; `tell` is told at once."""
         self.tell: Callable[[SanitizerFinding, str], None] | None = None
         self.gives_up = False
@@ -320,7 +320,7 @@ class Recorder(Core):
         with the one that it has.
         """
         self._give_position(core)
-        recorded, findings = iter(self.trace), iter(self.found)
+        recorded, findings = iter(self.trace), iter(self.findings)
         at, finding = 0, next(findings, None)
 
         def issue(end: int) -> None:
@@ -368,7 +368,7 @@ class _Handing(FindingLog):
         if recorder.real is not None:
             recorder.real.log.add(finding, operand)
             return
-        recorder.found.append((len(recorder.trace), finding, operand))
+        recorder.findings.append((len(recorder.trace), finding, operand))
         if recorder.tell is not None:
             recorder.tell(finding, operand)
 

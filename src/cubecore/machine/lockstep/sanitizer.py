@@ -143,7 +143,7 @@ class Collecting:
     """Stands where an engine expects a watch, and keeps what it is told for `together`."""
 
     def __init__(self) -> None:
-        self.found: list[Touched] = []
+        self.touched: list[Touched] = []
 
     def touch(
         self,
@@ -153,7 +153,7 @@ class Collecting:
         registers: Registers,
     ) -> None:
         """Keep an instruction's touches: `addresses` are those of its operands."""
-        self.found.extend(touches(template, addresses, where, registers))
+        self.touched.extend(touches(template, addresses, where, registers))
 
 
 class Sharing:
@@ -164,13 +164,13 @@ class Sharing:
 
     def __init__(self, watch: CoreWatch | None) -> None:
         self._watch = watch
-        self.told: list[int] = []
-        self.found: list[Touched] = []
+        self.reported: list[int] = []
+        self.touched: list[Touched] = []
         """Touches of the first core; in local memories the others' are the same."""
 
     def next_core(self) -> None:
         """Go on with the next core."""
-        self.told.append(0)
+        self.reported.append(0)
 
     def touch(
         self,
@@ -180,19 +180,19 @@ class Sharing:
         registers: Registers,
     ) -> None:
         """Follow an instruction, if it is the first core's."""
-        self.told[-1] += 1
-        if len(self.told) == 1:
-            self.found.extend(touches(template, addresses, where, registers))
+        self.reported[-1] += 1
+        if len(self.reported) == 1:
+            self.touched.extend(touches(template, addresses, where, registers))
             if self._watch is not None:
                 self._watch.touch(template, addresses, where, registers)
 
     def sync(self, template: Sync, where: Location) -> None:
         """Follow a flag or a barrier, if it is the first core's."""
-        self.told[-1] += 1
-        if len(self.told) == 1 and self._watch is not None:
+        self.reported[-1] += 1
+        if len(self.reported) == 1 and self._watch is not None:
             self._watch.sync(template, where)
 
     def settle(self) -> None:
         """Require that every core made the instruction, or none did."""
-        if any(count != self.told[0] for count in self.told):
+        if any(count != self.reported[0] for count in self.reported):
             raise IrregularError("an instruction that some cores make")

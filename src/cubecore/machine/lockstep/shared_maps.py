@@ -18,10 +18,10 @@ class SharedMaps:
         self._before = {mem: valid.copy() for mem, valid in self._maps.items()}
         self._left: list[tuple[Mem, int, bytes]] | None = None
 
-    def compare(self, found: Sequence[Touched]) -> None:
+    def compare(self, touched_bytes: Sequence[Touched]) -> None:
         """Require a core, which touched this, to leave what the first one left; take it back."""
         left = []
-        for mem, low, high in self._written(found):
+        for mem, low, high in self._written(touched_bytes):
             now, then = self._maps[mem][low:high], self._before[mem][low:high]
             if not (now.all() and then.all()):
                 left.append((mem, low, now.tobytes()))
@@ -32,10 +32,10 @@ class SharedMaps:
             raise IrregularError("cores that differ in what they have written")
 
     @staticmethod
-    def _written(found: Sequence[Touched]) -> list[tuple[Mem, int, int]]:
+    def _written(touched_bytes: Sequence[Touched]) -> list[tuple[Mem, int, int]]:
         return [
             (touch.mem, at + touched.low, at + touched.high)
-            for touched, at, touch in found
+            for touched, at, touch in touched_bytes
             if touch.writes and isinstance(touch.mem, Mem) and touch.mem is not Mem.GM
         ]
 

@@ -31,16 +31,16 @@ def operate(
     `unwritten` is told of an operand some of whose bytes were not, before anything is computed.
     """
     inputs: Inputs = {}
-    known: Known = None
-    for name, place, propagates in reads:
-        inputs[name] = place.read()
-        if not place.written():
+    defined: Known = None
+    for name, operand, propagates in reads:
+        inputs[name] = operand.read()
+        if not operand.written():
             if propagates:
-                ready = place.ready()
-                known = ready if known is None else known & ready
+                ready = operand.ready()
+                defined = ready if defined is None else defined & ready
             else:
-                unwritten(name, place)
+                unwritten(name, operand)
     results = compute(inputs)
     for name, write in writes:
-        write(results[name], known)
+        write(results[name], defined)
     return inputs

@@ -157,12 +157,12 @@ class ArrayWatch:
 
 
 def _span(template: Instruction, operand: Operand) -> tuple[Operand, int, int]:
-    elements_are_known = not template.steering or operand.name in template.steering
+    has_elements = not template.steering or operand.name in template.steering
     if isinstance(template, GatherMask):
-        elements_are_known = operand.access.reads
+        has_elements = operand.access.reads
     span = (
         elements(template, operand.name).span
-        if elements_are_known and operand.mem is not Mem.GM
+        if has_elements and operand.mem is not Mem.GM
         else None
     )
     return operand, *(span or (0, 0))

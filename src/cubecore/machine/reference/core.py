@@ -64,11 +64,11 @@ class Core:
 
     def memory(self, mem: Mem) -> MemoryBuffer | None:
         """Return a local memory, made on first use; None if this part of the core lacks it."""
-        found = self.memories.get(mem)
-        if found is None and self.has(mem):
+        buffer = self.memories.get(mem)
+        if buffer is None and self.has(mem):
             physical, _ = memory_bytes(self.chip, mem)
-            found = self.memories[mem] = MemoryBuffer(physical)
-        return found
+            buffer = self.memories[mem] = MemoryBuffer(physical)
+        return buffer
 
     @property
     def _own(self) -> tuple[Mem, ...]:
@@ -121,10 +121,10 @@ class Core:
         return not self._broken(template)
 
     def _broken(self, template: Instruction) -> list[Violation]:
-        found = list(template_violations(template, self.chip))
+        violations = list(template_violations(template, self.chip))
         if isinstance(template, FftsCrossCoreSync) and template.mode == 1 and self.id.is_aic:
-            found.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
-        return found
+            violations.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
+        return violations
 
     def report(
         self, violations: Sequence[Violation], template: Instruction, where: Location

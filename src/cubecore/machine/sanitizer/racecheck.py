@@ -161,15 +161,15 @@ class CoreWatch:
         registers: Registers,
     ) -> None:
         """Follow an instruction that touches memory: `addresses` are those of its operands."""
-        pipe, found = self._touches(template, addresses, where, registers)
-        if not found:
+        pipe, touched = self._touches(template, addresses, where, registers)
+        if not touched:
             return
         if template.shares_units and self._judges_units(registers):
-            self._units.issue(template, found, where)
+            self._units.issue(template, touched, where)
         if self.order.held[pipe] or self.order.stuck:
-            self.order.submit(pipe, lambda: self._enter(pipe, found), where)
+            self.order.submit(pipe, lambda: self._enter(pipe, touched), where)
         else:
-            self._enter(pipe, found)
+            self._enter(pipe, touched)
 
     def _touches(
         self,
@@ -182,28 +182,31 @@ class CoreWatch:
         if template.steering:
             return INDEX[template.pipe.value], touches(template, addresses, where, registers)
         key = template, id(where), registers.atomic, registers.atomic_type
-        known = self._accesses.get(key)
-        if known is None:
-            places = range(len(template.operands()))
-            met = touches(template, places, where, registers)
-            known = self._accesses[key] = INDEX[template.pipe.value], met, where
-        pipe, met, _ = known
+        cached = self._accesses.get(key)
+        if cached is None:
+            indices = range(len(template.operands()))
+            accesses = touches(template, indices, where, registers)
+            cached = self._accesses[key] = INDEX[template.pipe.value], accesses, where
+        pipe, accesses, _ = cached
         return pipe, [
-            (touched, 0 if touch.mem.__class__ is Special else addresses[place], touch)
-            for touched, place, touch in met
+            (touched, 0 if touch.mem.__class__ is Special else addresses[index], touch)
+            for touched, index, touch in accesses
         ]
 
     def followers(
         self, template: Instruction, registers: Registers
     ) -> Callable[[tuple[int, ...], Location], None]:
         """Return what follows a resolved template at addresses, from wherever it is issued."""
-        known: dict[int, tuple[Follow, Location]] = {}
+        followers_at: dict[int, tuple[Follow, Location]] = {}
 
         def follow(addresses: tuple[int, ...], where: Location) -> None:
-            found = known.get(id(where))
-            if found is None:
-                found = known[id(where)] = self.follower(template, where, registers), where
-            found[0](addresses)
+            follower = followers_at.get(id(where))
+            if follower is None:
+                follower = followers_at[id(where)] = (
+                    self.follower(template, where, registers),
+                    where,
+                )
+            follower[0](addresses)
 
         return follow
 
@@ -216,18 +219,18 @@ class CoreWatch:
         """
         order, pipe = self.order, INDEX[template.pipe.value]
         held, plan = order.held[pipe], []
-        places = {operand.name: place for place, operand in enumerate(template.operands())}
-        for touched, _, touch in touches(template, [0] * len(places), where, registers):
+        index_of = {operand.name: index for index, operand in enumerate(template.operands())}
+        for touched, _, touch in touches(template, [0] * len(index_of), where, registers):
             if globally or touch.mem is not Mem.GM:
                 shadow = None if touch.mem is Mem.GM else self.shadow(touch.mem)
                 memo = None if shadow is None else shadow.memo()
-                plan.append((places.get(touch.operand), touched, shadow, memo, touch))
+                plan.append((index_of.get(touch.operand), touched, shadow, memo, touch))
 
         def enter(addresses: tuple[int, ...]) -> None:
             number = order.enter(pipe)
             entered = []
-            for place, touched, shadow, memo, touch in plan:
-                at = 0 if place is None else addresses[place]
+            for index, touched, shadow, memo, touch in plan:
+                at = 0 if index is None else addresses[index]
                 if shadow is None or memo is None:
                     self._global(touched, at, touch, pipe, number)
                     continue
@@ -260,12 +263,12 @@ class CoreWatch:
         if not (template.shares_units and self._judges_units(registers)):
             return follow
         names = [operand.name for operand in template.operands()]
-        found = touches(template, [0] * len(names), where, registers)
-        tile = next(used for used in reversed(found) if used[2].mem is Mem.L0C)
-        place, share = names.index(tile[2].operand), self._units.follower(template, tile, where)
+        touched = touches(template, [0] * len(names), where, registers)
+        tile = next(used for used in reversed(touched) if used[2].mem is Mem.L0C)
+        index, share = names.index(tile[2].operand), self._units.follower(template, tile, where)
 
         def both(addresses: tuple[int, ...]) -> None:
-            share(addresses[place])
+            share(addresses[index])
             follow(addresses)
 
         return both
@@ -283,10 +286,10 @@ class CoreWatch:
 
     # --- accesses
 
-    def _enter(self, pipe: int, found: Sequence[Touched]) -> None:
+    def _enter(self, pipe: int, accesses: Sequence[Touched]) -> None:
         number = self.order.enter(pipe)
         entered = []
-        for touched, address, touch in found:
+        for touched, address, touch in accesses:
             if touch.mem is Mem.GM:
                 self._global(touched, address, touch, pipe, number)
             else:
@@ -305,11 +308,13 @@ class CoreWatch:
 
     def shadow(self, mem: Mem | Special) -> LocalShadow:
         """Return the shadow of a local memory, or of the registers."""
-        found = self._local.get(mem)
-        if found is None:
+        shadow = self._local.get(mem)
+        if shadow is None:
             uses = USECHECK in self.log.checks
-            found = self._local[mem] = LocalShadow(self.order, (self.report, self.again), uses=uses)
-        return found
+            shadow = self._local[mem] = LocalShadow(
+                self.order, (self.report, self.again), uses=uses
+            )
+        return shadow
 
     # --- findings
 
@@ -331,10 +336,10 @@ class CoreWatch:
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
         """Count a meeting of two touches that were told of before; False if they were not."""
-        known = self._reported.get((kind, id(earlier), id(later)))
-        if known is None:
+        reported = self._reported.get((kind, id(earlier), id(later)))
+        if reported is None:
             return False
-        known[2].count += self.log.weight
+        reported[2].count += self.log.weight
         return True
 
     def _tell(self, meeting: Meeting, tally: CountedFinding) -> None:
@@ -350,9 +355,9 @@ class CoreWatch:
         earlier_touch, later_touch = meeting.earlier, meeting.later
         kind, name = f"race-{meeting.kind}", later_touch.template.name
         about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
-        known = self.log.again((kind, name, about, later_touch.where))
-        if known is not None:
-            self._tell(meeting, known)
+        counted = self.log.again((kind, name, about, later_touch.where))
+        if counted is not None:
+            self._tell(meeting, counted)
             return
         other = self._core if meeting.earlier_core < 0 else self._launch.cores[meeting.earlier_core]
         accesses = tuple(
@@ -400,8 +405,10 @@ def touches(
     template: Instruction, addresses: Sequence[int], where: Location, registers: Registers
 ) -> list[Touched]:
     """Return what an instruction touches, what it reads first, as it reads it first."""
-    found, operands = [], template.operands()
-    computes = not (template.copies or _leaves(template)) and any(o.access.reads for o in operands)
+    accesses, operands = [], template.operands()
+    computes = not (template.copies or _sets_register(template)) and any(
+        o.access.reads for o in operands
+    )
     given = zip(operands, addresses, footprints(template), strict=True)
     for operand, address, touched in given:
         if touched is None:
@@ -414,14 +421,14 @@ def touches(
         touch = MemoryAccess(
             template, operand.name, mem, access.reads, access.writes, where, atomic, makes
         )
-        found.append((touched, address, touch))
+        accesses.append((touched, address, touch))
     if (used := register_touch(template, where)) is not None:
-        found.append(used)
-    found.sort(key=lambda entry: entry[2].writes)
-    return found
+        accesses.append(used)
+    accesses.sort(key=lambda entry: entry[2].writes)
+    return accesses
 
 
-def _leaves(template: Instruction) -> bool:
+def _sets_register(template: Instruction) -> bool:
     """True if it leaves a register, which may be its only use."""
     return type(template).leaves is not Instruction.leaves
 

@@ -391,7 +391,7 @@ class GlobalShadow:
             ]
             if near:
                 if reader is None:
-                    near.sort(key=_place)
+                    near.sort(key=_position)
                 for other in near:
                     touch = other.access.touch
                     if id(touch) not in reported and _races(other.access, access, order):
@@ -424,7 +424,7 @@ class GlobalShadow:
                     del held[who]
 
 
-def _place(entry: _Entry) -> int:
+def _position(entry: _Entry) -> int:
     return entry.access.position
 
 

@@ -74,20 +74,20 @@ class Axis:
         """
         key = name.replace("-", "_")
         if key in _KEYS:
-            made, of, name = [_of_key(key, value) for value in values], "problem", key
+            taken, of, name = [_of_key(key, value) for value in values], "problem", key
         elif name in PLANNED_FIELDS:
-            made, of = [_whole(name, value) for value in values], "tiling"
+            taken, of = [_whole(name, value) for value in values], "tiling"
         elif name in FACT_FIELDS:
-            made, of = [_of_chip(name, value) for value in values], "chip"
+            taken, of = [_of_chip(name, value) for value in values], "chip"
         else:
             near = did_you_mean(name, [*_KEYS, *PLANNED_FIELDS, *FACT_FIELDS])
             need = "be over a key of the problem, or a field of the tiling or the chip"
             raise refuse("a sweep", need, repr(name), near)
-        if not made:
+        if not taken:
             raise refuse(name, "have values", "none")
-        if len(set(made)) < len(made):
-            raise refuse(name, "take each value once", ", ".join(map(str, made)))
-        return cls(name, of, tuple(made))
+        if len(set(taken)) < len(taken):
+            raise refuse(name, "take each value once", ", ".join(map(str, taken)))
+        return cls(name, of, tuple(taken))
 
 
 def _spelled(name: str, text: str) -> Iterator[str | int | float]:
@@ -113,8 +113,8 @@ def _steps(
     count = math.log(high / low, step) if times else (high - low) / step
     if count > MOST_POINTS:
         raise refuse(name, f"have at most {MOST_POINTS} values", f"{count:,.0f}")
-    for place in range(int(count + 1e-9) + 1):
-        yield low * step**place if times else low + step * place
+    for number in range(int(count + 1e-9) + 1):
+        yield low * step**number if times else low + step * number
 
 
 def _number(name: str, text: str) -> int | float:

@@ -49,17 +49,17 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
         If no compiler is found, the file does not compile, or the architecture has no headers.
     """
     macros = macros_of(arch, part)
-    made = compiler()
-    flags = (*made.flags(), *(f"-D{m}" for m in macros), *(f"-D{d}" for d in source.defines))
-    content = (made.identity, str(source.path), source.text, headers(), *flags)
+    tool = compiler()
+    flags = (*tool.flags(), *(f"-D{m}" for m in macros), *(f"-D{d}" for d in source.defines))
+    content = (tool.identity, str(source.path), source.text, headers(), *flags)
     content += (host_structs(source), *source.includes)
     plain = tuple(one.name for one in source.scan.entries if not one.templated)
     together = plain if entry in plain and len(set(plain)) == len(plain) else (entry,)
     for entries in dict.fromkeys((together, (entry,))):
-        place = folder() / f"{digest((*content, *entries))}.json"
-        found = _kept(place, entry)
-        if found is not None:
-            return found
+        record_path = folder() / f"{digest((*content, *entries))}.json"
+        kept = _kept(record_path, entry)
+        if kept is not None:
+            return kept
     if together != (entry,):
         first = folder() / f"{digest((*content, *together))}.json"
         try:
@@ -68,8 +68,8 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
         except CubecoreError as error:
             if error.violations[0].subject not in {shown_path(source.path), str(source.path)}:
                 raise  # at a line of the user's, which is in both
-    _compile(source, (entry,), flags, macros, place, verbose=verbose)
-    return _require_kept(place, entry)
+    _compile(source, (entry,), flags, macros, record_path, verbose=verbose)
+    return _require_kept(record_path, entry)
 
 
 def macros_of(arch: str, part: str) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def macros_of(arch: str, part: str) -> tuple[str, ...]:
     return (*_ARCH[arch], *_PARTS[part])
 
 
-def _require_kept(place: Path, entry: str) -> Built:
+def _require_kept(record_path: Path, entry: str) -> Built:
     """Return what was put into the cache just now.
 
     Raises
@@ -93,17 +93,17 @@ def _require_kept(place: Path, entry: str) -> Built:
     RequestError
         If it is gone, or a file that it was made of has changed meanwhile.
     """
-    found = _kept(place, entry)
-    if found is None:
+    kept = _kept(record_path, entry)
+    if kept is None:
         raise unable(entry, f"the files of {entry} changed while they were compiled", "try again")
-    return found
+    return kept
 
 
-def _kept(place: Path, entry: str) -> Built | None:
+def _kept(record_path: Path, entry: str) -> Built | None:
     """Return what the cache has, if the files that it was made of are as they were."""
     try:
-        record = json.loads(place.read_text())
-        library = place.with_suffix(".so")
+        record = json.loads(record_path.read_text())
+        library = record_path.with_suffix(".so")
         if not library.is_file():
             return None
         for name, was in record["files"].items():
@@ -128,7 +128,7 @@ def _compile(
     entries: Sequence[str],
     flags: Sequence[str],
     macros: Sequence[str],
-    place: Path,
+    record_path: Path,
     *,
     verbose: bool,
 ) -> None:
@@ -147,12 +147,12 @@ def _compile(
         read = {*_dependencies(deps, work, source.path), *code.files} - {source.path}
         files = {str(f): file_digest(f) for f in sorted(read)}
         signatures = [""] if entries == (PROGRAM,) else _signatures(out, len(entries))
-        known = dict(zip(entries, signatures, strict=True))
-        record = {"signatures": known, "copies": has_variables(out), "files": files}
-        out.replace(place.with_suffix(".so"))
+        signature_of = dict(zip(entries, signatures, strict=True))
+        record = {"signatures": signature_of, "copies": has_variables(out), "files": files}
+        out.replace(record_path.with_suffix(".so"))
         note = work / "record.json"
         note.write_text(json.dumps(record))
-        note.replace(place)
+        note.replace(record_path)
     trim()
 
 
@@ -202,14 +202,14 @@ def _dependencies(deps: Path, work: Path, main: Path) -> list[Path]:
     """Return the user's files that a library was made of, but the first, which the key holds."""
     text = deps.read_text("utf-8", "surrogateescape").replace("\\\n", " ")
     names = re.findall(r"(?:\\.|[^\s\\])+", text.partition(": ")[2])
-    found = []
+    paths = []
     for name in names:
         path = Path(re.sub(r"\\(.)", r"\1", name))
         ours = path.is_relative_to(INCLUDE) or path.is_relative_to(folder())
         if ours or path.is_relative_to(work) or path == main or path.is_relative_to("/usr"):
             continue
-        found.append(path)
-    return found
+        paths.append(path)
+    return paths
 
 
 def precompiled(macros: Sequence[str]) -> Path:
@@ -220,12 +220,12 @@ def precompiled(macros: Sequence[str]) -> Path:
     RequestError
         If the headers of cubecore do not compile.
     """
-    made = compiler()
-    flags = (*made.flags(), *(f"-D{m}" for m in macros))
+    tool = compiler()
+    flags = (*tool.flags(), *(f"-D{m}" for m in macros))
     written = "".join(
         file_digest(HERE / name) for name in ("compile/capi_header.py", "header_names.txt")
     )
-    base = folder() / f"pch-{digest((made.identity, headers(), written, *flags))}"
+    base = folder() / f"pch-{digest((tool.identity, headers(), written, *flags))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():
         return prefix
@@ -241,7 +241,7 @@ def precompiled(macros: Sequence[str]) -> Path:
             alias.parent.mkdir(parents=True, exist_ok=True)
             _write(alias, '#pragma once\n#include "kernel_operator.h"\n')
         _write(prefix, '#include "kernel_operator.h"\n#include "c_api/asc_simd.h"\n')
-    if made.is_clang:
+    if tool.is_clang:
         return prefix
     with tempfile.TemporaryDirectory(dir=folder()) as scratch:
         out = Path(scratch) / "out.gch"
@@ -268,9 +268,9 @@ def runtime() -> Path:
     RequestError
         If no compiler is found.
     """
-    made = compiler()
-    place = folder() / f"runtime-{digest((made.identity, headers()))}.so"
-    if not place.is_file():
+    tool = compiler()
+    library = folder() / f"runtime-{digest((tool.identity, headers()))}.so"
+    if not library.is_file():
         from cubecore.frontends.cpp.compile.diagnostics import compile_with
 
         with tempfile.TemporaryDirectory(dir=folder()) as scratch:
@@ -280,12 +280,12 @@ def runtime() -> Path:
             if sys.platform == "linux":
                 command.append(f"-Wl,-soname,{_SONAME}")
             compile_with([*command, str(text), "-o", str(out)], text, Path(scratch), verbose=True)
-            out.replace(place)
-    return place
+            out.replace(library)
+    return library
 
 
 def _arch_of(macros: Sequence[str]) -> str:
-    return next(arch for arch, own in _ARCH.items() if set(own) <= set(macros))
+    return next(arch for arch, needed in _ARCH.items() if set(needed) <= set(macros))
 
 
 def _write(path: Path, text: str) -> None:
@@ -307,9 +307,9 @@ def _signatures(library: Path, count: int) -> list[str]:
         ctypes.CDLL(str(runtime()), mode=ctypes.RTLD_GLOBAL)
         loaded, letters = ctypes.CDLL(str(library)), []
         for number in range(count):
-            found = loaded[f"cubecore_signature{number}"]
-            found.restype = ctypes.c_char_p
-            letters.append((found() or b"").decode())
+            symbol = loaded[f"cubecore_signature{number}"]
+            symbol.restype = ctypes.c_char_p
+            letters.append((symbol() or b"").decode())
         return letters
 
     return answer_of(ask, "loading the kernel", 60)

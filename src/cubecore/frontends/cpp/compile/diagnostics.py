@@ -70,9 +70,9 @@ def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exceptio
             if outside is not None:
                 file, at = outside
         where = f"{_shown(file, path)}:{at}" if str(file) != "entry" else shown_path(path)
-        for own in _OURS:
-            if said.startswith(own):
-                return _refused(where, said.removeprefix(own).strip(' "'))
+        for prefix in _OURS:
+            if said.startswith(prefix):
+                return _refused(where, said.removeprefix(prefix).strip(' "'))
         if "local_array" in said:
             length = _LENGTH.search(said)
             got = length["length"].strip() if length else "another value"

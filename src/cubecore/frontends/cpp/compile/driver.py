@@ -140,7 +140,7 @@ def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
     named = source_of(name, call.defines)
     source = Source(named.path, named.text, named.defines, tuple(call.includes))
     code = overlay(source, work)
-    made = work / "made.o"
+    object_file = work / "made.o"
     flags = [*compiler().flags(), *(f"-D{d}" for d in source.defines), *call.passed]
     if code.has_device_code or name.endswith((".asc", ".cce")):
         macros = macros_of(_ARCHITECTURE.removeprefix("dav-"), code.part)
@@ -149,17 +149,19 @@ def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
     else:
         command = [f"-I{folder}" for folder in (*source.includes, INCLUDE)]
         command += ["-x", "c++", str(source.path)]
-    compile_with([*flags, *command, "-c", "-o", str(made)], source.path, work, verbose=call.verbose)
-    _replaced(made, out)
+    compile_with(
+        [*flags, *command, "-c", "-o", str(object_file)], source.path, work, verbose=call.verbose
+    )
+    _replaced(object_file, out)
 
 
-def _replaced(made: Path, out: Path) -> None:
+def _replaced(built_file: Path, out: Path) -> None:
     """Put a file where it is wanted, in one step."""
     from cubecore.errors import unwritable
 
     beside = out.with_name(f"{out.name}.part")
     try:
-        beside.write_bytes(made.read_bytes())
+        beside.write_bytes(built_file.read_bytes())
         beside.replace(out)
     except OSError as error:
         beside.unlink(missing_ok=True)
@@ -167,14 +169,14 @@ def _replaced(made: Path, out: Path) -> None:
 
 
 def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
-    out, made = Path(call.output or "a.out"), work / "program.so"
-    command = ["-shared", "-o", str(made), *map(str, objects), *call.linked]
+    out, program = Path(call.output or "a.out"), work / "program.so"
+    command = ["-shared", "-o", str(program), *map(str, objects), *call.linked]
     if os.uname().sysname == "Linux":
         command += ["-Wl,-z,defs", "-Wl,--wrap=exit", str(runtime()), "-ldl", "-lm", "-lpthread"]
     else:
         command += ["-undefined", "dynamic_lookup"]
     compile_with(command, out, work, verbose=call.verbose)
     if call.shared:
-        _replaced(made, out)
+        _replaced(program, out)
     else:
-        write_program(made, out)
+        write_program(program, out)

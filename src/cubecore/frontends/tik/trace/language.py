@@ -79,7 +79,7 @@ class Dprofile:
     def getParams(self, name: str) -> int:  # noqa: N802 - the kit's name
         """Return a number of the target by the kit's name for it; 0 for a stream's number."""
         chip = target(self.soc)
-        known = {
+        value_of = {
             "Unified_Buffer": chip.ub_user_bytes,
             "L1_Buffer": chip.l1_bytes,
             "L0A_Buffer": chip.l0a_bytes,
@@ -87,9 +87,9 @@ class Dprofile:
             "L0C_Buffer": chip.l0c_bytes,
             "Device_core_num": chip.aic_count,
         }
-        if name not in known and not name.startswith("Sid_"):
-            raise refuse("getParams", f"be one of {', '.join(known)}, Sid_...", repr(name))
-        return known.get(name, 0)
+        if name not in value_of and not name.startswith("Sid_"):
+            raise refuse("getParams", f"be one of {', '.join(value_of)}, Sid_...", repr(name))
+        return value_of.get(name, 0)
 
     def get_product_name(self) -> str:
         """Return the version's name."""
@@ -129,26 +129,26 @@ class Language:
         """Return a new Scalar."""
         if dtype not in SCALAR_TYPES:
             raise refuse("Scalar.dtype", f"be one of {', '.join(SCALAR_TYPES)}", repr(dtype))
-        made = scalars.Scalar(
+        scalar = scalars.Scalar(
             self.trace.variable(name or "scalar"),
             element_type(dtype),
             name or "scalar",
             self._assign,
         )
         if init_value is not None:
-            made.set_as(init_value)
-        return made
+            scalar.set_as(init_value)
+        return scalar
 
     def InputScalar(  # noqa: N802 - TIK's name
         self, dtype: str = "int64", name: str = "input_scalar"
     ) -> scalars.InputScalar:
         """Return a Scalar whose value the launch gives; it is named among BuildCCE's inputs."""
-        made = self.Scalar(dtype, name)
-        holder = self._global(name, made.dtype_record, [1], SCOPE_GM)
-        place = LoadScalar(made.var, Mem.GM, made.dtype_record, holder.address, user_location())
+        scalar = self.Scalar(dtype, name)
+        holder = self._global(name, scalar.dtype_record, [1], SCOPE_GM)
+        load = LoadScalar(scalar.var, Mem.GM, scalar.dtype_record, holder.address, user_location())
         self.trace.memories.add(Mem.GM)
-        self.trace.append(place)
-        return scalars.InputScalar(made.var, made.dtype_record, name, self._assign, holder)
+        self.trace.append(load)
+        return scalars.InputScalar(scalar.var, scalar.dtype_record, name, self._assign, holder)
 
     def ScalarArray(  # noqa: N802 - TIK's name
         self,
@@ -159,8 +159,8 @@ class Language:
     ) -> scalars.ScalarArray:
         """Return a fixed list of Scalars."""
         values = init_value if isinstance(init_value, (list, tuple)) else [init_value] * length
-        made = [self.Scalar(dtype, name, value) for value in values]
-        return scalars.ScalarArray(made, self.if_scope)
+        elements = [self.Scalar(dtype, name, value) for value in values]
+        return scalars.ScalarArray(elements, self.if_scope)
 
     def Tensor(  # noqa: N802 - TIK's name
         self,
@@ -189,13 +189,13 @@ class Language:
                 "Tensor.shape", f"have at most {_MOST_DIMENSIONS} dimensions", len(extents)
             )
         if scope == SCOPE_GM:
-            made = self._global(name, record, extents, scope)
-            name = made.name
+            tensor = self._global(name, record, extents, scope)
+            name = tensor.name
             if is_atomic_add:
                 self.zeroed.add(name)
             if init_value is not None:
                 self.constants[name] = (init_value, record)
-            return made
+            return tensor
         size, count = max_mem_size, prod(extents, start=1)
         buffers, mem = self.trace.buffers, MEMORIES[scope]
         if size is None and isinstance(count, Value) and count.expr.constant is None:
@@ -225,14 +225,14 @@ class Language:
     def _global(
         self, name: str, record: ElementType, extents: Sequence[Any], scope: str
     ) -> views.Tensor:
-        again = sum(known.partition("#")[0] == name for known in self.gm_tensors)
+        again = sum(other.partition("#")[0] == name for other in self.gm_tensors)
         name = f"{name}#{again + 1}" if again else name
         buffer = TensorBuffer(
             name, Mem.GM, Expr.of(self.trace.slot(name)), 0, 0, owner=self.trace.buffers
         )
-        made = views.Tensor(buffer, record, extents, scope, self._store, load=self._load)
-        self.gm_tensors[name] = made
-        return made
+        tensor = views.Tensor(buffer, record, extents, scope, self._store, load=self._load)
+        self.gm_tensors[name] = tensor
+        return tensor
 
     def _assign(self, scalar: scalars.Scalar, value: Any) -> None:
         if self.trace.buffers.unreached:
@@ -243,8 +243,8 @@ class Language:
         arch = self.trace.chip.arch
         readable = (Mem.UB, Mem.GM) if arch in _SCALAR_FROM_GM else (Mem.UB,)
         if value.mem not in readable:
-            places = " or ".join(mem.label for mem in readable)
-            need = f"read an element in {places} on {self.trace.chip.name}"
+            memories = " or ".join(mem.label for mem in readable)
+            need = f"read an element in {memories} on {self.trace.chip.name}"
             raise refuse(f"{scalar.name}.set_as", need, value.mem.label)
         source, kind = value.record, scalar.dtype_record
         if source.bits != kind.bits and "float" in (source.kind, kind.kind):
@@ -291,8 +291,8 @@ class Language:
     ) -> Iterator[Value]:
         """Repeat the body; it runs once in Python, whatever the trip count."""
         begin, end = integer(begint, "for_range.begint"), integer(endt, "for_range.endt")
-        known = begin.constant is not None and end.constant is not None
-        if known and end.constant < begin.constant:  # type: ignore[operator]
+        constant = begin.constant is not None and end.constant is not None
+        if constant and end.constant < begin.constant:  # type: ignore[operator]
             raise refuse("for_range.endt", f"be at least begint = {begin.constant}", end.constant)
         many = integer(block_num, "for_range.block_num")
         if many.constant != 1:

@@ -14,7 +14,7 @@ from cubecore.frontends.tik.trace.errors import located, refuse, unable, user_lo
 from cubecore.frontends.tik.trace.sync import Synchroniser, Touch
 from cubecore.frontends.tik.trace.tensor import Tensor
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand, Pipe
-from cubecore.isa.declare.operand_overlap import reach
+from cubecore.isa.declare.operand_overlap import touched_span
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.expr import Condition, Expr, Var
@@ -255,7 +255,7 @@ class KernelTrace:
         elsewhere, and beyond UB, it is refused.
         """
         start = address.constant
-        touched = None if tensor.mem is Mem.GM else reach(template, operand.name)
+        touched = None if tensor.mem is Mem.GM else touched_span(template, operand.name)
         if start is None or touched is None:
             return []
         low, high = template.element(operand).extent_bytes(*touched)
