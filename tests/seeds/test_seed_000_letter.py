@@ -236,3 +236,15 @@ def test_a_full_buffer_is_legal_but_by_the_letter(edition):
         "L0C-CAPACITY",
         "BIAS-TABLE-CAPACITY",
     ]
+
+
+@both_editions
+@pytest.mark.parametrize("reading", ["documented", "effective"])
+@pytest.mark.parametrize("axis", ["M", "N"])
+def test_the_step_over_all_of_k_is_the_problems_by_the_letter(edition, reading, axis):
+    """Of K = 512 a core has 256: steps of 4 blocks of 64 hold the core's K, and half of Ka."""
+    step_k, rule = {"M": ("stepKa", "MDL-STEP-M"), "N": ("stepKb", "MDL-STEP-N")}[axis]
+    for step in range(1, 10):
+        fields = {f"step{axis}": 2, step_k: step, "baseK": 64, "singleCoreK": 256}
+        found = broken(rule, fields, edition, reading=reading, template="MDL", split_k=True)
+        assert found == (step < (8 if reading == "documented" else 4))
