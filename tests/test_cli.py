@@ -207,6 +207,10 @@ NOTHING_GIVEN = "\n".join(
 )
 NARROW = "TCubeTiling is int32"
 WIDE = 10**30
+NO_NAME = (
+    "NAME must be a rule, a field, an instruction, a finding, advice, a chip or a term of the "
+    "glossary, got"
+)
 B_NAMES = "Ascend910B1, Ascend910B2, Ascend910B2C, Ascend910B3, Ascend910B4, Ascend910B4-1"
 LINES = [
     (["plan"], NOTHING_GIVEN),
@@ -294,22 +298,19 @@ LINES = [
     ),
     (
         ["explain", "qqqqqq"],
-        "NAME must be a rule, a field of TCubeTiling, an instruction or a finding, got 'qqqqqq'",
+        f"{NO_NAME} 'qqqqqq'",
     ),
     (
         ["explain", "L0A-CAPACTY"],
-        "NAME must be a rule, a field of TCubeTiling, an instruction or a finding, got "
-        "'L0A-CAPACTY'; did you mean L0A-CAPACITY?",
+        f"{NO_NAME} 'L0A-CAPACTY'; did you mean L0A-CAPACITY?",
     ),
     (
         ["explain", "FACTOR-K"],
-        "NAME must be a rule, a field of TCubeTiling, an instruction or a finding, got 'FACTOR-K'; "
-        "did you mean MX-FACTOR-KA or MX-FACTOR-KB?",
+        f"{NO_NAME} 'FACTOR-K'; did you mean MX-FACTOR-KA or MX-FACTOR-KB?",
     ),
     (
         ["explain", "race"],
-        "NAME must be a rule, a field of TCubeTiling, an instruction or a finding, got 'race'; did "
-        "you mean race-raw or race-war or race-waw?",
+        f"{NO_NAME} 'race'; did you mean race-raw or race-war or race-waw?",
     ),
     (
         ["check", "none.json", *PROBLEM],

@@ -270,6 +270,17 @@ def examples_page() -> str:
     return "\n".join([_EXAMPLES_INTRODUCTION, *head, *rows, "", *sections])
 
 
+@document("architecture.md")
+def architecture_page() -> str:
+    """Return the page as it is written, with the glossary of `explain` as its last section."""
+    from cubecore.workflows.glossary import glossary
+
+    head, title, _ = (DOCS / "architecture.md").read_text("utf-8").partition("## Glossary\n")
+    rows = [f"| {', '.join(term.names)} | {term.meaning} |" for term in glossary()]
+    table = ["| term | meaning |", "|---|---|", *rows]
+    return "\n".join([head + title, *table]) + "\n"
+
+
 @document("validation.md")
 def validation() -> str:
     """Return the timing model's error on every published point."""

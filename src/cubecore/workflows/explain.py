@@ -1,4 +1,4 @@
-"""explain: a rule, a field of TCubeTiling, an instruction or a finding, from its declaration."""
+"""explain: a rule, field, instruction, finding, advice or word, from where it is declared."""
 
 import re
 from dataclasses import fields
@@ -6,16 +6,19 @@ from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.chips import Chip, chip
+from cubecore.chips import Chip, chip, expand_family
+from cubecore.citations import cite_row
 from cubecore.errors import did_you_mean, refuse
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_meanings import FIELD_MEANINGS
 from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.rules.advice import MEANINGS, ROWS
 from cubecore.tiling.rules.checker import explain as explain_rule
 from cubecore.tiling.rules.checker import rules
+from cubecore.workflows.glossary import term_named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from cubecore.isa.declare.instruction import Instruction
 
@@ -36,12 +39,13 @@ class Explanation:
 
 
 def explain(name: str, chip_name: str | None = None) -> Explanation:
-    """Return the declaration of a rule, a field of TCubeTiling, an instruction or a finding.
+    """Return what a printed name means: the declaration of what it names, or its meaning.
 
     Parameters
     ----------
     name : str
-        A rule's id, a field, an instruction in any dialect's spelling, or a finding's kind.
+        A rule's id, a field, an instruction in any dialect's spelling, a finding's kind, an
+        advice's id, a chip, or a term of the glossary. Case does not matter where one name is left.
     chip_name : str or None
         Full SoC name: an instruction also says whether this chip has it; of several that have
         the name it is the chip's.
@@ -54,7 +58,7 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     Raises
     ------
     RequestError
-        If no declaration has that name, or `chip_name` is not a SoC's.
+        If nothing has that name, or `chip_name` is not a SoC's.
 
     Examples
     --------
@@ -65,16 +69,11 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     ids = [rule.id for rule in rules()]
     if name.upper() in ids:
         return Explanation(name.upper(), "rule", explain_rule(name.upper()))
-    from cubecore.isa.catalogue import instructions, spellings
+    from cubecore.isa.catalogue import spellings
     from cubecore.isa.declare.not_modelled import why_not
     from cubecore.machine.sanitizer.findings import KINDS
 
-    called = [
-        cls
-        for cls in instructions().values()
-        if name in (cls.name, *cls.names.values(), *cls.variants)
-    ]
-    if called:
+    if called := _called(lambda spelling: spelling == name):
         return _about_instruction(name, called, target)
     if (reason := why_not(name)) is not None:
         text = f"{name}: not modelled\n\n{reason}\n"
@@ -84,8 +83,40 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
         return Explanation(field, "field", _about_field(field))
     if name.lower() in KINDS:
         return Explanation(name.lower(), "finding", _about_finding(name.lower()))
-    need = "be a rule, a field of TCubeTiling, an instruction or a finding"
-    raise refuse("NAME", need, repr(name), _near(name, [*ids, *FIELDS, *spellings(), *KINDS]))
+    if (told := _word(name)) is not None:
+        return told
+    if called := _called(lambda spelling: spelling.lower() == name.lower()):
+        return _about_instruction(called[0].name, called, target)
+    need = "be a rule, a field, an instruction, a finding, advice, a chip or a term of the glossary"
+    known = [*ids, *FIELDS, *spellings(), *KINDS, *MEANINGS]
+    raise refuse("NAME", need, repr(name), _near(name, known))
+
+
+def _called(is_it: "Callable[[str], bool]") -> "list[type[Instruction]]":
+    """Return the instructions with a spelling that is meant."""
+    from cubecore.isa.catalogue import instructions
+
+    return [
+        cls
+        for cls in instructions().values()
+        if any(map(is_it, (cls.name, *cls.names.values(), *cls.variants)))
+    ]
+
+
+def _word(name: str) -> Explanation | None:
+    """Return the meaning of an advice's id, a chip's name or a term; None for other words."""
+    if (meaning := MEANINGS.get(name.upper())) is not None:
+        rows = [cite_row(row) for row in ROWS.get(name.upper(), ())]
+        source = "; ".join(dict.fromkeys(rows)) or "cubecore"
+        text = f"{name.upper()}: advice\n\n  {meaning}\n\nFrom: {source}\n"
+        return Explanation(name.upper(), "advice", text)
+    if len(meant := expand_family(name)) == 1:
+        text = f"{meant[0]}: a chip of architecture {chip(meant[0]).arch}\n\n"
+        return Explanation(meant[0], "chip", f"{text}cubecore chips {meant[0]} says more\n")
+    if (term := term_named(name)) is not None:
+        title = ", ".join(term.names)
+        return Explanation(title, "term", f"{title}\n\n  {term.meaning}\n")
+    return None
 
 
 def _about_finding(name: str) -> str:

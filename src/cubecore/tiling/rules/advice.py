@@ -30,6 +30,26 @@ ROWS = {
 }
 """The pages' rows that each piece of advice carries; the others are cubecore's own."""
 
+MEANINGS = {
+    "BASE": "the base block is not the one that the page recommends",
+    "CORES-CAPPED": "more cores are asked for than the chip has",
+    "DOUBLE-BUFFER-A1": "A has one buffer in L1, so that loads and products take turns",
+    "DOUBLE-BUFFER-B1": "B has one buffer in L1, so that loads and products take turns",
+    "DOUBLE-BUFFER-L0": "L0A or L0B has one buffer, so that loads and products take turns",
+    "IDLE-CORES": "fewer cores are used than may be",
+    "INTRINSICS-CHECK": "a stored row is longer than a load takes without intrinsicsCheck",
+    "K-FULL-LOAD": "L1 has room for all of K, which is then loaded once",
+    "L1-RESERVED": "the tiling takes L1 that the vendor's tiling library keeps for itself",
+    "MN-FULL-LOAD": "L1 has room for M or N beside all of K",
+    "MX-SCALE-PADDING": "scales must be stored in whole pairs along K",
+    "MX-TYPE-PARA-UNUSED": "mxTypePara is set where nothing reads it",
+    "POSITION": "the vendor's Matmul object does not take the operand from there",
+    "POSITION-TIME": "the prediction counts an operand as if it lay in GM",
+    "RESERVED-FIELD": "a reserved field holds another value than the vendor's library writes",
+    "TRANSPOSED-INT8": "the vendor's Matmul object does not take a transposed A of int8 here",
+}
+"""The advice by its id, in one line."""
+
 
 _INFERENCE_ARCH = "2002"
 """Atlas inference products, which SetAType excepts from a transposed A of int8."""
