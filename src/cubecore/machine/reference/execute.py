@@ -26,7 +26,7 @@ from cubecore.machine.reference.issue_cache import CachedIssue, plan
 from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 from cubecore.numerics.quantisation import atomic
 
-Placed = tuple[Use, MemoryBuffer, int]
+OperandBytes = tuple[Use, MemoryBuffer, int]
 """An operand, the memory that it lies in, and its address there."""
 
 
@@ -41,66 +41,68 @@ def execute(core: Core, recorded: Recorded) -> None:
         if core.allows(template, where) and core.watch is not None:
             core.watch.sync(template, where)
         return
-    known = plan(core, template)
-    resolved = known.template
-    if known.wrong:
-        core.report(known.wrong, resolved, where)
+    issue = plan(core, template)
+    resolved = issue.template
+    if issue.wrong:
+        core.report(issue.wrong, resolved, where)
         return
-    if known.applies:
+    if issue.applies:
         core.registers = resolved.apply(core.registers)
-    if not known.operands:
+    if not issue.operands:
         if resolved.register and core.watch is not None:
             core.watch.touch(resolved, (), where, core.registers)
         return
-    if known.moves:
+    if issue.moves:
         resolved, addresses = resolved.rebased(addresses)
-    places = resolved.operand_addresses(addresses)
+    all_addresses = resolved.operand_addresses(addresses)
     steering: dict[str, tuple[MemoryBuffer, int]] = {}
     if resolved.steering:
-        found = _steered(core, resolved, places, where)
-        if found is None:
+        steered = _steered(core, resolved, all_addresses, where)
+        if steered is None:
             return
-        resolved, steering = found
-    placed = _places(core, known, resolved, steering, (places, where))
-    if placed is None or (known.judges and not _lies_well(core, resolved, places, where)):
+        resolved, steering = steered
+    operands = _operand_bytes(core, issue, resolved, steering, (all_addresses, where))
+    if operands is None or (issue.judges and not _lies_well(core, resolved, all_addresses, where)):
         return
-    settled = resolved is known.template
-    feeds, meets = known.relation(places) if settled else relation(resolved, places)
+    settled = resolved is issue.template
+    feeds, meets = issue.relation(all_addresses) if settled else relation(resolved, all_addresses)
     if meets:
-        _log_overlaps(core, resolved, places, where)
+        _log_overlaps(core, resolved, all_addresses, where)
     if core.watch is not None:
-        core.watch.touch(resolved, places, where, core.registers)
+        core.watch.touch(resolved, all_addresses, where, core.registers)
     if core.observe is not None:
-        core.observe(core, resolved, places)
+        core.observe(core, resolved, all_addresses)
     if resolved.copies:
-        _move(core, resolved, placed, where)
+        _move(core, resolved, operands, where)
     else:
-        _compute(core, resolved, placed, where, feeds=feeds)
+        _compute(core, resolved, operands, where, feeds=feeds)
 
 
-def _places(
+def _operand_bytes(
     core: Core,
-    known: CachedIssue,
+    issue: CachedIssue,
     template: Instruction,
     steering: dict[str, tuple[MemoryBuffer, int]],
     at: tuple[tuple[int, ...], Location],
-) -> list[Placed] | None:
-    """Return where the operands lie; None, after logging, where one cannot be placed."""
-    places, where = at
-    complete, placed = True, []
-    for used, usable, address in zip(uses(template), known.usable, places, strict=True):
+) -> list[OperandBytes] | None:
+    """Return where the operands lie; None, after logging, where one lies outside of its memory."""
+    addresses, where = at
+    complete, operands = True, []
+    for used, usable, address in zip(uses(template), issue.usable, addresses, strict=True):
         if steering and used.name in steering:
-            placed.append((used, *steering[used.name]))
+            operands.append((used, *steering[used.name]))
             continue
-        found = _placed(core, used, usable, address) or _place(core, template, used, address, where)
-        if found is None:
+        operand = _if_inside(core, used, usable, address) or _checked(
+            core, template, used, address, where
+        )
+        if operand is None:
             complete = False
         else:
-            placed.append(found)
-    return placed if complete else None
+            operands.append(operand)
+    return operands if complete else None
 
 
-def _placed(core: Core, used: Use, usable: int, address: int) -> Placed | None:
+def _if_inside(core: Core, used: Use, usable: int, address: int) -> OperandBytes | None:
     """Return an operand's buffer and its address there; None if that takes a closer look."""
     low, high, mem = address + used.low, address + used.high, used.operand.mem
     if address % used.unit or low < 0 or low == high:
@@ -115,47 +117,49 @@ def _placed(core: Core, used: Use, usable: int, address: int) -> Placed | None:
 
 
 def _steered(
-    core: Core, template: Instruction, places: tuple[int, ...], where: Location
+    core: Core, template: Instruction, addresses: tuple[int, ...], where: Location
 ) -> tuple[Instruction, dict[str, tuple[MemoryBuffer, int]]] | None:
     """Return the template that values have located, and where those lie; None where it is wrong."""
-    placed = {
-        operand.name: _place(core, template, use(template, operand), address, where)
-        for operand, address in zip(template.operands(), places, strict=True)
+    operands = {
+        operand.name: _checked(core, template, use(template, operand), address, where)
+        for operand, address in zip(template.operands(), addresses, strict=True)
         if operand.name in template.steering
     }
-    found = {name: place for name, place in placed.items() if place is not None}
-    if len(found) < len(placed):
+    by_name = {name: one for name, one in operands.items() if one is not None}
+    if len(by_name) < len(operands):
         return None
     values = tuple(
-        (name, used.element, _place_of(used, buffer, address).read().tobytes())
-        for name, (used, buffer, address) in found.items()
+        (name, used.element, _elements_at(used, buffer, address).read().tobytes())
+        for name, (used, buffer, address) in by_name.items()
     )
     located, violations = _located(template, core.chip, values)
     if violations:  # of what nobody has written, perhaps
-        for place in found.values():
-            _require_written(core, template, place, place[0].elements, where)
+        for one in by_name.values():
+            _require_written(core, template, one, one[0].elements, where)
     if not core.report(violations, located, where):
         return None
-    return located, {name: (buffer, address) for name, (_, buffer, address) in found.items()}
+    return located, {name: (buffer, address) for name, (_, buffer, address) in by_name.items()}
 
 
-def _place_of(used: Use, buffer: MemoryBuffer, address: int) -> Place:
+def _elements_at(used: Use, buffer: MemoryBuffer, address: int) -> Place:
     return Place(Spot.of(buffer, address), used.elements, used.element)
 
 
-def _named(template: Instruction, places: tuple[int, ...]) -> dict[str, int]:
-    return dict(zip((o.name for o in template.operands()), places, strict=True))
+def _named(template: Instruction, addresses: tuple[int, ...]) -> dict[str, int]:
+    return dict(zip((o.name for o in template.operands()), addresses, strict=True))
 
 
-def _lies_well(core: Core, template: Instruction, places: tuple[int, ...], where: Location) -> bool:
+def _lies_well(
+    core: Core, template: Instruction, addresses: tuple[int, ...], where: Location
+) -> bool:
     """True if nothing is wrong with the operands' addresses beyond alignment and bounds."""
-    return core.report(template.address_violations(_named(template, places)), template, where)
+    return core.report(template.address_violations(_named(template, addresses)), template, where)
 
 
 def _log_overlaps(
-    core: Core, template: Instruction, places: tuple[int, ...], where: Location
+    core: Core, template: Instruction, addresses: tuple[int, ...], where: Location
 ) -> None:
-    for to, source, wrong in overlaps(template, _named(template, places)):
+    for to, source, wrong in overlaps(template, _named(template, addresses)):
         message = f"{template.name}.{to} must {wrong}"
         finding = SanitizerFinding("overlap", message, template.name, where, str(core.id))
         core.log.add(finding, f"{to} {source}")
@@ -166,17 +170,17 @@ def _located(
     template: Instruction, chip: Chip, values: tuple[tuple[str, ElementType, bytes], ...]
 ) -> tuple[Instruction, list[Violation]]:
     """Return what values make of a template, and what it breaks then."""
-    found = {
+    values_of = {
         name: np.frombuffer(raw, element.numpy).reshape(template.offsets(name).shape)
         for name, element, raw in values
     }
-    located = template.located(found)
+    located = template.located(values_of)
     return located, located.preconditions(chip)
 
 
-def _place(
+def _checked(
     core: Core, template: Instruction, used: Use, address: int, where: Location
-) -> Placed | None:
+) -> OperandBytes | None:
     """Return the operand's buffer and its address there, or None after logging what is wrong."""
     operand, span = used.operand, used.elements.span
 
@@ -196,7 +200,7 @@ def _place(
     if operand.mem is Mem.GM:
         if span is None:
             return used, MemoryBuffer(0), 0
-        return _place_global(core, used, address, log)
+        return _checked_global(core, used, address, log)
     buffer = core.memory(operand.mem)
     if buffer is None:
         part = "AIC" if core.id.is_aic else "AIV"
@@ -211,9 +215,9 @@ def _place(
     return used, buffer, address
 
 
-def _place_global(
+def _checked_global(
     core: Core, used: Use, address: int, log: Callable[[str, str], None]
-) -> Placed | None:
+) -> OperandBytes | None:
     first, last = address + used.low, address + used.high
     tensor = core.gm.at(first)
     if tensor is None or last > tensor.end:
@@ -237,8 +241,8 @@ def _inside(what: str, size: int, first: int, last: int) -> str:
     return f"stay inside {what} (0 to {size} B), got bytes [{first}, {last})"
 
 
-def _move(core: Core, template: Instruction, placed: list[Placed], where: Location) -> None:
-    by_name = {place[0].name: place for place in placed}
+def _move(core: Core, template: Instruction, operands: list[OperandBytes], where: Location) -> None:
+    by_name = {one[0].name: one for one in operands}
     fill = template.fill(core.registers)
     for target, origin in template.pairs:
         (dst, to, to_address), (src, source, address) = by_name[target], by_name[origin]
@@ -246,9 +250,9 @@ def _move(core: Core, template: Instruction, placed: list[Placed], where: Locati
         if dst.operand.mem is Mem.GM and core.registers.atomic:
             element = element_type(core.registers.atomic_type)
             cut, there = (_cut(template, name, element) for name in (origin, target))
-            place = Place(here, cut, element)
+            elements = Place(here, cut, element)
             combining = _Combining(core, template, by_name[target], there, element, where)
-            combining.write(place.read(), place.ready())
+            combining.write(elements.read(), elements.ready())
         else:
             move_of(template, src.operand, dst.operand, fill)(here, Spot.of(to, to_address))
 
@@ -256,9 +260,9 @@ def _move(core: Core, template: Instruction, placed: list[Placed], where: Locati
 @lru_cache(maxsize=64)
 def _cut(template: Instruction, operand: str, element: ElementType) -> Elements:
     """Return the elements that make up each block of an operand, last axis new."""
-    (found,) = (used for used in uses(template) if used.name == operand)
-    ratio = found.element.bits // element.bits
-    offsets = found.elements.offsets[..., None] * ratio + np.arange(ratio, dtype=np.intp)
+    (whole,) = (used for used in uses(template) if used.name == operand)
+    ratio = whole.element.bits // element.bits
+    offsets = whole.elements.offsets[..., None] * ratio + np.arange(ratio, dtype=np.intp)
     return Elements.of(offsets, None, element)
 
 
@@ -269,7 +273,7 @@ class _Combining:
         self,
         core: Core,
         template: Instruction,
-        target: Placed,
+        target: OperandBytes,
         there: Elements,
         element: ElementType,
         where: Location,
@@ -277,14 +281,16 @@ class _Combining:
         self._core, self._template, self._where = core, template, where
         self._there = there
         used, buffer, address = target
-        self._operand, self._place = used.operand, Place(Spot.of(buffer, address), there, element)
+        self._operand = used.operand
+        self._elements = Place(Spot.of(buffer, address), there, element)
 
-    def write(self, values: Array, known: Known) -> None:
+    def write(self, values: Array, defined: Known) -> None:
         """Store values where the mask lets them through."""
-        core, operand, place, active = self._core, self._operand, self._place, self._there.active
+        core, operand, active = self._core, self._operand, self._there.active
+        elements = self._elements
         if self._there.span is None:
             return
-        there = place.ready()
+        there = elements.ready()
         blocks = there.ndim > len(operand.axes.split())
         ready = there if active is None else there[active]
         _log_uninitialised(
@@ -295,45 +301,45 @@ class _Combining:
             self._where,
         )
         finite = not core.registers.float_ieee
-        made = atomic(core.registers.atomic, place.read(), values, finite=finite)
-        place.write(made, there if known is None else there & known)
+        combined = atomic(core.registers.atomic, elements.read(), values, finite=finite)
+        elements.write(combined, there if defined is None else there & defined)
 
 
 def _compute(
-    core: Core, template: Instruction, placed: list[Placed], where: Location, *, feeds: bool
+    core: Core, template: Instruction, operands: list[OperandBytes], where: Location, *, feeds: bool
 ) -> None:
     """Run an instruction on arrays: all at once, or repeat by repeat where one feeds the next."""
     if not feeds:
-        _compute_part(core, template, placed, [u.elements for u, _, _ in placed], where)
+        _compute_part(core, template, operands, [u.elements for u, _, _ in operands], where)
         return
-    for repeat in range(placed[0][0].elements.offsets.shape[0]):
-        touched = [part(template, u.name, repeat) for u, _, _ in placed]
-        _compute_part(core, template, placed, touched, where)
+    for repeat in range(operands[0][0].elements.offsets.shape[0]):
+        touched = [part(template, u.name, repeat) for u, _, _ in operands]
+        _compute_part(core, template, operands, touched, where)
 
 
 def _compute_part(
     core: Core,
     template: Instruction,
-    placed: list[Placed],
+    operands: list[OperandBytes],
     touched: list[Elements],
     where: Location,
 ) -> None:
     before = core.registers
     reads: list[Read] = []
     writes: list[Write] = []
-    own: dict[str, tuple[Placed, Elements]] = {}
-    for one, here in zip(placed, touched, strict=True):
+    by_name: dict[str, tuple[OperandBytes, Elements]] = {}
+    for one, here in zip(operands, touched, strict=True):
         used, buffer, address = one
-        place = Place(Spot.of(buffer, address), here, used.element)
+        elements = Place(Spot.of(buffer, address), here, used.element)
         if used.reads:
-            own[used.name] = one, here
-            reads.append((used.name, place, template.propagates and not used.operand.used))
+            by_name[used.name] = one, here
+            reads.append((used.name, elements, template.propagates and not used.operand.used))
         if used.writes:
             if used.operand.mem is Mem.GM and combines(template, before):
                 combining = _Combining(core, template, one, here, used.element, where)
                 writes.append((used.name, combining.write))
             else:
-                writes.append((used.name, place.write))
+                writes.append((used.name, elements.write))
 
     def compute(inputs: Inputs) -> Mapping[str, Array]:
         results, core.registers = template.run(inputs, before)
@@ -342,16 +348,16 @@ def _compute_part(
         return results
 
     def unwritten(name: str, _: Place) -> None:
-        _require_written(core, template, *own[name], where)
+        _require_written(core, template, *by_name[name], where)
 
     operate(reads, writes, compute, unwritten)
 
 
 def _require_written(
-    core: Core, template: Instruction, place: Placed, here: Elements, where: Location
+    core: Core, template: Instruction, operand: OperandBytes, here: Elements, where: Location
 ) -> None:
     """Log the uninitialised elements of an operand that are used."""
-    used, buffer, address = place
+    used, buffer, address = operand
     ready = Place(Spot.of(buffer, address), here, used.element).ready()
     if here.active is not None:
         ready |= ~here.active
@@ -378,17 +384,21 @@ def _log_uninitialised(
     """Log elements that are not ready; `missing` are the bytes of local memory that they reach."""
     if ready.all():
         return
-    place = tuple(int(i) for i in np.argwhere(~ready)[0])
-    axes = ", ".join(f"{a} {i}" for a, i in zip(operand.axes.split(), place, strict=True))
+    index = tuple(int(i) for i in np.argwhere(~ready)[0])
+    axes = ", ".join(f"{a} {i}" for a, i in zip(operand.axes.split(), index, strict=True))
     message = (
         f"{template.name}.{operand.name} must be initialised in {operand.mem.label}, "
         f"got {int((~ready).sum())} of {ready.size} elements never written, first {axes}"
     )
-    own, accesses = str(core.id), tuple[FindingAccess, ...]()
+    core_name, accesses = str(core.id), tuple[FindingAccess, ...]()
     if missing is not None:
         pipe, memory = template.pipe.value, operand.mem.label
         accesses = (
-            FindingAccess("read", template.name, operand.name, pipe, memory, *missing, own, where),
+            FindingAccess(
+                "read", template.name, operand.name, pipe, memory, *missing, core_name, where
+            ),
         )
-    found = SanitizerFinding("uninitialised", message, template.name, where, own, accesses=accesses)
-    core.log.add(found, operand.name)
+    finding = SanitizerFinding(
+        "uninitialised", message, template.name, where, core_name, accesses=accesses
+    )
+    core.log.add(finding, operand.name)
