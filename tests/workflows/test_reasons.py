@@ -259,12 +259,16 @@ def test_a_plan_gives_the_reasons_of_time():
     assert padded in answer.out
 
 
-def test_a_plan_of_little_work_names_the_start_alone():
-    (reason,) = cubecore.plan(m=64, n=64, k=64, chip=CHIP).reasons
-    assert (reason.cause, reason.text) == (
+def test_a_plan_of_little_work_names_what_costs_beside_the_start():
+    start, rows = cubecore.plan(m=1, n=358, k=896, a="float32", chip=CHIP).reasons
+    assert (start.cause, start.text) == (
         "start-up",
         "launch and start take 7.8 us of any product",
     )
+    padded = (
+        "rows of B begin 1,432 B apart, off the boundary of 256 B; N padded to 384 puts them on it"
+    )
+    assert (rows.cause, rows.text) == ("row starts", padded)
 
 
 def test_a_plan_that_is_not_timed_has_no_reasons():

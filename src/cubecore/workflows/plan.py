@@ -79,17 +79,17 @@ class TilingPlan(Presented):
     def reasons(self) -> "tuple[Reason, ...]":
         """Causes of the predicted time in words, the dearest first, as `time` has them.
 
-        They are timed when asked for. Where launch and start take most of it they are the only
-        one; where `timed` is 0 there is none.
+        They are timed when asked for. Where launch and start take most of the time, those that
+        need a timeline are left out; where `timed` is 0 there is none.
         """
         if not self.timed:
             return ()
         from cubecore.kernels.timed_plans.timed_product import TimedProduct
-        from cubecore.workflows.reasons import reasons, start_reasons
+        from cubecore.workflows.reasons import reasons, reasons_without_line
 
         product = TimedProduct(self.problem, self.tiling, self.request.chip)
         if self.predicted.limited_by == START_UP:
-            return start_reasons(product, self.predicted.cycles)
+            return reasons_without_line(product, self.predicted.cycles)
         return reasons(product, product.line)
 
     def to_json(self) -> Json:

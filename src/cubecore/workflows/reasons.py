@@ -19,7 +19,7 @@ from cubecore.tiling.model.core_grid import problem_blocks
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from cubecore.aliases import Json
     from cubecore.kernels.timed_plans.timed_product import TimedProduct
@@ -64,19 +64,26 @@ class Reason:
 
 def reasons(product: TimedProduct, line: Timeline) -> tuple[Reason, ...]:
     """Return why a product whose timeline is `line` takes its time, the dearest cause first."""
-    kinds: tuple[Callable[[TimedProduct, Timeline], Iterator[Reason]], ...] = (
-        *(_row_starts, _one_buffer, _read_again, _start_up),
-        *(_idle_cores, _serial_products, _scalar_unit),
-    )
-    candidates = [reason for kind in kinds for reason in kind(product, line)]
-    least = LEAST_SHARE * line.cycles
+    kinds = _read_again, _serial_products, _scalar_unit
+    others = [reason for kind in kinds for reason in kind(product, line)]
+    return _dearest([*_without_line(product, line.cycles), *others], line.cycles)
+
+
+def reasons_without_line(product: TimedProduct, cycles: int) -> tuple[Reason, ...]:
+    """Return those of the reasons for so many cycles that are known without a timeline."""
+    return _dearest(_without_line(product, cycles), cycles)
+
+
+def _without_line(product: TimedProduct, cycles: int) -> list[Reason]:
+    kinds = _row_starts, _one_buffer, _start_up, _idle_cores
+    return [reason for kind in kinds for reason in kind(product, cycles)]
+
+
+def _dearest(candidates: Sequence[Reason], cycles: int) -> tuple[Reason, ...]:
+    """Return what costs enough to be told, the dearest first."""
+    least = LEAST_SHARE * cycles
     significant = [one for one in candidates if one.cycles is None or one.cycles >= least]
     return tuple(sorted(significant, key=lambda one: -(one.cycles or 0)))
-
-
-def start_reasons(product: TimedProduct, cycles: int) -> tuple[Reason, ...]:
-    """Return launch and start as the reason for so many cycles, most of which they take."""
-    return tuple(_started(product, cycles))
 
 
 def _cycles(product: TimedProduct) -> int:
@@ -91,7 +98,7 @@ def _cycles(product: TimedProduct) -> int:
 # --- rows
 
 
-def _row_starts(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+def _row_starts(product: TimedProduct, cycles: int) -> Iterator[Reason]:
     """Rows of A or B that begin off the boundary on which they cost nothing more."""
     if not product.chip.gm_to_l1_misaligned_block_cycles or product.padded:
         return
@@ -105,8 +112,8 @@ def _row_starts(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
     without = _cycles(replace(product, chip=level))
     height = max(MEASURED_HEIGHTS[what] for what, _, _ in penalised)
     text = "; ".join(f"{what} of {text}" for what, text, _ in penalised)
-    rough = line.cycles > height * without
-    yield Reason("row starts", text, line.cycles - without, on_boundary(product), rough)
+    rough = cycles > height * without
+    yield Reason("row starts", text, cycles - without, on_boundary(product), rough)
 
 
 def on_boundary(product: TimedProduct) -> Mapping[str, int]:
@@ -154,13 +161,13 @@ def _off_boundary(product: TimedProduct, operand: str) -> tuple[str, str, Mappin
 # --- buffers and memory
 
 
-def _one_buffer(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+def _one_buffer(product: TimedProduct, cycles: int) -> Iterator[Reason]:
     """Places with one buffer, for which two pipes take turns."""
     for name, value, text in _lone_buffers(product):
         second = product.with_tiling(**{name: value})
         room = "" if second.legal else ", for which there is no room"
         fields = {name: value} if second.legal else {}
-        saved = line.cycles - _cycles(second)
+        saved = cycles - _cycles(second)
         yield Reason("one buffer", f"{text}; {name} = {value} gives two{room}", saved, fields)
 
 
@@ -202,21 +209,17 @@ def _read_again(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
 # --- cores and instructions
 
 
-def _start_up(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
-    return _started(product, line.cycles)
-
-
-def _started(product: TimedProduct, whole: int) -> Iterator[Reason]:
+def _start_up(product: TimedProduct, cycles: int) -> Iterator[Reason]:
     chip = product.chip
-    cycles = start_cycles(chip, product.step)
-    if cycles >= START_SHARE * whole:
-        text = f"launch and start take {chip.microseconds(cycles):.1f} us of any product"
-        yield Reason("start-up", text, cycles)
+    started = start_cycles(chip, product.step)
+    if started >= START_SHARE * cycles:
+        text = f"launch and start take {chip.microseconds(started):.1f} us of any product"
+        yield Reason("start-up", text, started)
 
 
-def _idle_cores(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
+def _idle_cores(product: TimedProduct, cycles: int) -> Iterator[Reason]:
     """Cores without work, and blocks of which one is larger than the others."""
-    del line
+    del cycles
     p, chip = product.problem, product.chip
     blocks, limit = problem_blocks(p, chip, product.tiling), p.core_limit(chip)
     if len(blocks) < limit:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SHORTLIST = 6
 """Tilings that the planner puts first and that are timed, beside the closed form's best."""
-WALKED = 2
+WALKED = 4
 """The same where trees have to be walked, which takes some times as long."""
 START_UP, MEMORY = "start-up", "HBM"
 

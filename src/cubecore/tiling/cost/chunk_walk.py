@@ -38,7 +38,7 @@ _OPERAND = (
 )
 _SHARED = (
     *("swapped", "inner_tiles", "n_first", "tiles", "k_steps", "parts", "mte1", "m", "fix"),
-    *("written", "double", "pause", "clients", "hbm"),
+    *("written", "double", "pause", "fetched", "clients", "hbm"),
 )
 COLUMNS = (*(f"{x}_{name}" for x in "ab" for name in _OPERAND), *_SHARED)
 """Values of a tiling that its walk needs."""
@@ -75,8 +75,11 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     values += (swapped, np.where(n_first, w.n_tiles, w.m_tiles), n_first, w.tiles, w.k_steps)
     values += (np.maximum(w.ka_chunks, w.kb_chunks), pipes["MTE1"] / w.steps, pipes["M"] / w.steps)
     values += (pipes["FIX"] / w.tiles, out / (w.tiles * clients), double)
+    rows = np.where(n_first, w.m_tiles, w.m_chunks) * w.n_tiles
+    fetched = np.equal(rows, w.tiles) if problem.bias_type is not None else False
     values += (
         np.logical_not(beside),
+        fetched,
         clients_per_core(t, problem, chip),
         problem.batch * hbm + out,
     )
@@ -217,6 +220,7 @@ class _Walk:
         together = pace + serial
         part, queued = g * together, depth / IN_MTE1 * together
         steps, multiplied, twice = g * step, g * tm, 2 * pace
+        fetches = [row if row.any() else None for row in begins & v["fetched"].astype(bool)]
         begun, written = np.where(begins, tile, 0), np.where(ends, v["written"], 0)
         waited = [np.any(one.waits, axis=1) for one in operands]
         for i in range(self.walked):
@@ -230,17 +234,16 @@ class _Walk:
                 ready = np.where(one.single, done, one.ready)
                 start = np.where(one.waits[i], np.maximum(start, ready), start)
                 np.copyto(one.ready, done, where=one.asks[i])
-            start = np.maximum(start, self.s)
+            start = _once_free(np.maximum(start, self.s), m, fetches[i])
             beside = np.minimum(np.maximum((self.mte2 - start) / part, 0), 1)
             move = t1 * (1 + contention * beside)
             begin = np.maximum(np.maximum(m, start + move), np.where(begins[i], free_c, 0))
             self.s = self.s + steps
-            end = np.maximum(begin + multiplied, start + g * (move + serial) + last)
-            end = np.maximum(end, self.s + move + tm)
-            mte1 = np.maximum(start + g * move, end - twice + move)
-            mte1 = np.where(double, mte1, end - tm)
+            end = np.maximum(start + g * (move + serial) + last, self.s + move + tm)
+            m = end = np.maximum(begin + multiplied, end)
+            ahead = np.maximum(start + g * move, end - twice + move)
+            mte1 = np.where(double, ahead, end - tm)
             self.s = np.maximum(self.s, np.maximum(mte1, end - pace) - queued)
-            m = end
             stored = np.maximum(np.maximum(fix, m), self.s) + fix_cycles
             before = np.where(ends[i], fix, before)
             fix = np.where(ends[i], stored, fix)
@@ -263,3 +266,8 @@ class _Walk:
         )
         rest = self.whole - last
         return np.asarray(reached + np.where(rest > 0, rest * pace, 0))
+
+
+def _once_free(start: Floats, multiplied: Floats, fetches: Mask | None) -> Floats:
+    """Return when moves start where they wait for the table of the bias, which Mmads read."""
+    return start if fetches is None else np.where(fetches, np.maximum(start, multiplied), start)

@@ -35,21 +35,21 @@ from cubecore.tiling.solver.l1_residency import (
 )
 from cubecore.units import ceil_div
 
-NEAR = 1.05
+NEAR = 1.08
 """Times the closed form's best: what is above it is not walked."""
-MOST_WALKED = 100
+MOST_WALKED = 160
 """Tilings of the search that are walked."""
 FEWEST_WALKED = 4
 """Times the tilings asked for: so many are, however far behind they are."""
 MOST_VARIED = 20
 """Base blocks of which other residencies are walked as well."""
-FIRST_CHUNKS, ALL_CHUNKS = 24, 64
+FIRST_CHUNKS, ALL_CHUNKS = 48, 64
 """Chunks of each tiling that are walked before and after its residencies are varied."""
 MARGIN = 1.01
 """Times the walked cycles of the last tiling asked for: what must be above it is not walked."""
 MOST_REBASED = 8
 """Base blocks of C that are walked with other values of baseK."""
-_BASE_FACTORS = (0.5, 0.75, 1.25, 1.5, 2)
+_BASE_FACTORS = (0.5, 0.67, 0.75, 1.25, 1.34, 1.5, 2)
 CHOSEN = (*GROUP_FIELDS, "baseK", "stepKa", "stepKb", "depthA1", "depthB1", "iterateOrder")
 _FACTORS, _CHUNKS = (0.5, 0.75, 1, 1.33), (1, 2)
 """Steps along K that are looked at: these times a tiling's own, rounded away from it, and all of K
