@@ -34,7 +34,7 @@ class KernelError(CubecoreError):
 
 
 def location_of(file: str, line: int, function: str) -> Location:
-    """Return a place; the file is named as `shown_path` does, a long function by its beginning."""
+    """Return a location; its file is as `shown_path` has it, a long function name is cut."""
     return Location(shown_path(file), line, shortened(function))
 
 
@@ -71,27 +71,27 @@ def is_outside(code: CodeType) -> bool:
 
 
 def location(frame: FrameType) -> Location:
-    """Return the place of a frame, or of the nearest caller outside this package."""
+    """Return the location of a frame, or of the nearest caller outside this package."""
     outer: FrameType | None = frame
     while outer is not None and outer.f_code.co_filename.startswith(_PACKAGE):
         outer = outer.f_back
-    found = frame if outer is None else outer
-    code = found.f_code
-    return _location(code.co_filename, found.f_lineno, code.co_name)
+    innermost = frame if outer is None else outer
+    code = innermost.f_code
+    return _location(code.co_filename, innermost.f_lineno, code.co_name)
 
 
 def here() -> Location:
-    """Return the nearest place outside this package that led here."""
+    """Return the nearest location outside this package that led here."""
     return location(sys._getframe(1))  # noqa: SLF001 - inspect.stack reads source files
 
 
 def raised_at(trace: TracebackType | None) -> Location | None:
-    """Return the innermost place outside this package, and outside libraries, of a traceback."""
-    found = None
+    """Return the innermost location outside this package, and outside libraries, of a traceback."""
+    where = None
     while trace is not None:
         code = trace.tb_frame.f_code
         name = code.co_filename
         if not name.startswith((_PACKAGE, "<")) and "site-packages" not in name:
-            found = _location(name, trace.tb_lineno, code.co_name)
+            where = _location(name, trace.tb_lineno, code.co_name)
         trace = trace.tb_next
-    return found
+    return where

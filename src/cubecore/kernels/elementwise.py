@@ -108,7 +108,7 @@ class _Tree:
                 buffers = [first + i * buffer_bytes for i in range(len(template.operands()) - 1)]
                 with b.loop("again", times):
                     b.issue(template, to + done, *[buffer + done for buffer in buffers])
-                    b.issue(PipeBarrier(on="V"))  # all work of a tile writes one place
+                    b.issue(PipeBarrier(on="V"))  # all work of a tile writes one buffer
         self.flags.set("V", "MTE2", event)
         self.flags.set("V", "MTE3", event)
         self.flags.wait("V", "MTE3", event)

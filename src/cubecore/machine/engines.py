@@ -50,7 +50,7 @@ def run_launch(
     `machine.options.ENGINES`; blas computes products that it proves, and runs program order alone.
     lockstep executes equal cores together. Everything else is the reference engine's, for all
     cores: so are other orders, and launches with `traces`, which take what each core issues.
-    `ended` is told of each core at its end, but of those that BLAS computed.
+    `ended` is called with each core at its end, but of those that BLAS computed.
     """
     require_engine(engine)
     checks -= {USECHECK}

@@ -130,7 +130,7 @@ class TimedChanges:
 
 @dataclass(frozen=True, slots=True)
 class _Variant:
-    """A changed product and how the change is told."""
+    """A changed product and how the change is described."""
 
     of: str
     what: str

@@ -78,7 +78,7 @@ class Struct:
 class LocalMemory:
     """One local memory of a core: call it to declare an array or a struct in it.
 
-    `mixed` is told when arrays and physical addresses are used in one memory.
+    `mixed` is called when arrays and physical addresses are used in one memory.
     """
 
     mem: Mem

@@ -24,12 +24,12 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.reference.array_bounds import ArrayPlan
 
 _MOST_NUMBERS = 256
-"""Calls with other numbers that are remembered of one place."""
+"""Calls with other numbers that are remembered of one location."""
 
 
 @dataclass(eq=False, slots=True)
 class Site:
-    """A call: the place, the types of its arguments, pointers first, and the numbers behind them.
+    """A call: location, types of its arguments, pointers first, and the numbers behind them.
 
     `quick` is what it issues if that needs nothing but the pointers' addresses, else None.
     """
@@ -72,7 +72,7 @@ class QuickCall:
     plans: dict[int, ArrayPlan] = field(default_factory=dict)
 
     def number(self, names: Names, where: Location) -> "tuple[Names, array[int], array[int]]":
-        """Return a trace's numbers of the templates, and of the place once for each."""
+        """Return a trace's numbers of the templates, and of the location once for each."""
         kinds = array("I", [names.kind(template) for template in self.templates])
         wheres = array("I", [names.location_number(where)] * len(kinds))
         self.numbers = names, kinds, wheres
@@ -86,7 +86,7 @@ class Sites:
         self._by_code: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
 
     def near(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
-        """Return the site of a call that was made at its place with equal numbers."""
+        """Return the site of an earlier call at this location with equal numbers."""
         site = self._by_code.get((id(frame.f_code), frame.f_lasti))
         if site is None:
             return None
@@ -98,7 +98,7 @@ class Sites:
     def keep(
         self, frame: FrameType, where: Location, arguments: tuple[Any, ...], bound: BoundCall
     ) -> None:
-        """Remember a call, if its place is the author's and its arguments are plain."""
+        """Remember a call, if its location is the author's and its arguments are plain."""
         count = [type(argument) for argument in arguments].count(Pointer)
         numbers = arguments[count:]
         plain = all(isinstance(n, (int, str)) or _is_signed(n) for n in numbers)

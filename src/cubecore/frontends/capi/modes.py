@@ -22,9 +22,9 @@ _RESERVED_FROM = 6
 
 Steps = tuple[Instruction, ...]
 Stale = tuple[str, int, Location]
-"""The count that a call left as a mask: the call, the count, the place."""
+"""The count that a call left as a mask: the call, the count, the location."""
 Said = tuple[str, str, str, Location]
-"""A finding: its id, its sentence, the instruction, and the place."""
+"""A finding: its id, its sentence, the instruction, and the location."""
 
 
 class Modes:
@@ -47,7 +47,7 @@ class Modes:
     def follow(
         self, issued: Iterable[tuple[Instruction, tuple[int, ...]]], where: Location
     ) -> None:
-        """Take what instructions set, store and clean at one place."""
+        """Take what instructions set, store and clean at one location."""
         for template, addresses in issued:
             if isinstance(template, Dcci):
                 self._stored.clear()
@@ -82,9 +82,9 @@ class Modes:
         self._registers, self._used = cached[2], None
 
     def stored(self, low: int, high: int, by: tuple[str, Location]) -> None:
-        """Take that an instruction stored bytes of global memory, at a place.
+        """Take that an instruction stored bytes of global memory, at a location.
 
-        Stores of one place that follow each other are held as one.
+        Stores of one location that follow each other are held as one.
         """
         last = self._last
         if last is not None and last[1] == low and self._stored.get(last) == by:

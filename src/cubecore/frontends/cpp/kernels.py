@@ -227,7 +227,7 @@ class _Fixed:
 def launch_facts(
     handle: CoreHandle, kind: str, base: int, tiling_key: int = 0, *, auto_sync: bool = True
 ) -> BridgeLaunch:
-    """Return what a core is told of its launch."""
+    """Return the facts of its launch that a core reads."""
     core, chip = handle.core, handle.core.chip
     position = core.registers.position
     facts = BridgeLaunch(

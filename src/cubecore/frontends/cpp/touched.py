@@ -12,7 +12,7 @@ from cubecore.machine.memory.footprint import footprints
 
 _PIPES = {"S": 0, "V": 1, "M": 2, "MTE1": 3, "MTE2": 4, "MTE3": 5, "FIX": 6, "ALL": 7}
 _ANYWHERE = 1 << 40
-"""Bytes around an address that is not told: all of a memory."""
+"""Bytes around an unknown address: all of a memory."""
 
 
 def note_order(step: Any, template: Instruction, count: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The checks of a script, told while it runs: its assertions, and exits that depend on results."""
+"""The checks of a script, reported while it runs: assertions, and exits that depend on results."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Debugging a launch from Python: `debug` makes one that stands still until told to go on."""
+"""Debugging a launch from Python: `debug` returns one that stays stopped until it is resumed."""
 
 from collections.abc import Sequence
 from contextlib import suppress

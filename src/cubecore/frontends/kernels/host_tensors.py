@@ -124,7 +124,7 @@ def write_back(left: Iterable[tuple[HostTensor, Bytes]]) -> None:
 
 @contextmanager
 def unbroken() -> Iterator[None]:
-    """Hold a Ctrl-C back until the block has ended; only the main thread is told of one."""
+    """Hold a Ctrl-C back until the block has ended; only the main thread receives one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -228,7 +228,7 @@ class ReadyLaunch:
     debugger: LaunchDebugger | None
 
     def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
-        """Run every core to its end; return what was found, and the engine that ran it."""
+        """Run every core to its end; return the findings, and the engine that ran it."""
         tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
         together = order == "program" and self.options.engine in {"fast", "lockstep"}
         if self.debugger is None and together:
@@ -363,10 +363,10 @@ def ready_launch(
 def _allocated(
     device_kernel: Kernel, gm: GlobalMemory, hosts: Sequence[HostTensor]
 ) -> dict[str, tuple[HostTensor, GlobalTensor]]:
-    """Return the tensors by name, each with its place and the bytes that the kernel may read.
+    """Return the tensors by name, each on the host and in global memory.
 
-    An array that is given twice has one place; it holds what the array holds, unless both are
-    outputs.
+    An array that is given twice has one global tensor; it holds what the array holds, unless both
+    are outputs.
     """
     unwritten = {*device_kernel.outputs, *device_kernel.scratch}
     read = {host.at for host in hosts if host.name not in unwritten}
@@ -388,7 +388,7 @@ def _allocated(
 def _shared(
     device_kernel: Kernel, host: HostTensor, others: Iterable[tuple[HostTensor, GlobalTensor]]
 ) -> GlobalTensor | None:
-    """Return the place of the same array, if it has one.
+    """Return the global tensor of the same array, if it has one.
 
     Raises
     ------

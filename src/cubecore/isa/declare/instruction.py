@@ -239,7 +239,7 @@ class Instruction(Template):
     Names of operands and parameters; one with an underscore before it is taken and means nothing.
     """
     signatures: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Further orders of arguments, told apart by how many there are."""
+    """Further orders of arguments, distinguished by their number."""
     pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
     """The moves of a copy: operands in pairs, target first."""
     by_arch: ClassVar[Mapping[str, Order]] = MappingProxyType({})

@@ -30,7 +30,7 @@ class Topology:
     cores: Sequence[CoreId]
 
     def peers(self, core: CoreId, mode: int) -> list[CoreId]:
-        """Return the cores that must all signal before `mode`'s receivers are told."""
+        """Return the cores that must all signal before `mode`'s receivers may go on."""
         if mode == 0:
             return [c for c in self.cores if c.is_aic == core.is_aic]
         if mode == 1 or not core.is_aic:

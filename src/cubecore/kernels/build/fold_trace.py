@@ -105,7 +105,7 @@ class _Run:
     """The sequence so far, and where its end may fold.
 
     `ends` has the places of each shape; `due` the loops that a body behind them, of their length,
-    would continue, by the place where it ends.
+    would continue, by the index where it ends.
     """
 
     def __init__(self, folder: Folder) -> None:

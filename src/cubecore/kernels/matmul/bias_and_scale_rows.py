@@ -70,7 +70,7 @@ class TableRow(ABC):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """Flags that are up while the place in L1, and in the table, is free."""
+        """Flags that are up while the row in L1, and in the table, is free."""
         pipe, number = self.reader
         of_l1 = (self.copier, "MTE2", self.event)
         return (of_l1,) if pipe == self.copier else (of_l1, (pipe, self.copier, number))

@@ -175,7 +175,7 @@ class BlockTree:
         """Return the rows of scales and of bias, one behind the other in what is left of L1."""
         l1 = self.l1_rows
         base_n, n = self.plan.tiling.baseN, self.share.n
-        # A part of the bias always has its place; the rules count it.
+        # A part of the bias always has its buffer; the rules count it.
         kind = self.plan.problem.bias_type if "bias" in self._slots else None
         kept = 0 if kind is None else align_up(kind.bytes_of(base_n), DATA_BLOCK_BYTES)
         scales = bias = None

@@ -284,7 +284,7 @@ class Provenance:
         return self._block(int(start[0]), shape, kind)
 
     def _block(self, address_code: int, shape: Shape, kind: ElementType) -> Block:
-        """Return the block of a shape that starts at a place."""
+        """Return the block of a shape that starts at an address code."""
         number, address = address_code >> ADDRESS_BITS, address_code & ((1 << ADDRESS_BITS) - 1)
         tensor = self._gm.at(address)
         if tensor is None or address + shape.size_bytes > tensor.end:

@@ -37,7 +37,7 @@ class Range:
     access: str = ""
 
     def __str__(self) -> str:
-        """Return the words that it was made of."""
+        """Return the text that it was parsed from."""
         return self.text
 
     @classmethod
@@ -196,7 +196,7 @@ class Break:
     condition: str = ""
 
     def __str__(self) -> str:
-        """Return the words that it was made of."""
+        """Return the text that it was parsed from."""
         return self.text
 
     @classmethod

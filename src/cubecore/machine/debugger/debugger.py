@@ -1,8 +1,8 @@
 """The debugger of a launch: stops at instructions, at steps and at accesses of watched bytes.
 
 A `LaunchDebugger` stands between the cores and their engine. It is asked before every instruction
-and told of every access; where it stops, it calls `stopped`, and the run goes on when that returns.
-Its own reads are no accesses: findings and values are those of a run without it.
+and called on every access; where it stops, it calls `stopped`, and goes on when that returns. Its
+own reads are no accesses: findings and values are those of a run without it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

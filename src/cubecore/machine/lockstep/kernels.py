@@ -51,9 +51,9 @@ def run_together(
     checks: frozenset[str],
     ended: Callable[[Core], None] | None = None,
 ) -> tuple[RunOutcome, str]:
-    """Run every task to its end; return what was found, and the engine that ran it.
+    """Run every task to its end; return the findings, and the engine that ran it.
 
-    `ended` is told of each core at its end.
+    `ended` is called with each core at its end.
 
     Raises
     ------

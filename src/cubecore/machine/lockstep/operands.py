@@ -26,7 +26,7 @@ Act = Callable[[tuple[int, ...], Location], object]
 class ApartError(IrregularError):
     """Something that the cores of a group do one by one, or that has a finding.
 
-    Nothing was changed yet. `followed`: the watch was told of the instruction.
+    Nothing was changed yet. `followed`: the watch has seen the instruction.
     """
 
     def __init__(self, why: str, *, followed: bool = False) -> None:
@@ -62,7 +62,7 @@ class LockstepOperand:
 
 
 def side(cores: Cores, template: Instruction, number: int) -> LockstepOperand:
-    """Return the operand at a place of a resolved template."""
+    """Return operand `number` of a resolved template."""
     operand = template.operands()[number]
     stack = None if operand.mem is Mem.GM else cores.stack(operand.mem)
     return LockstepOperand(

@@ -97,7 +97,7 @@ class RecordedPart:
         return True
 
     def issues(self, far: Addresses, moves: "_Moves") -> Iterator[Issued]:
-        """Yield the instructions with their addresses; where distances change, `moves` is told.
+        """Yield the instructions with their addresses; where distances change, `moves` is called.
 
         `far` are those of the cores in a row each, [cores, global addresses].
         """
@@ -167,7 +167,7 @@ class Recorder(Core):
         self.read: list[tuple[LoadScalar, int]] = []
         """The values read at once, by `peek`, since the core went on."""
         self.findings: list[tuple[int, SanitizerFinding, str]] = []
-        """Findings of the kernel itself, each behind so many issues; `tell` is told at once."""
+        """Findings of the kernel itself, each behind so many issues; `tell` is called at once."""
         self.tell: Callable[[SanitizerFinding, str], None] | None = None
         self.gives_up = False
         self._hub = getcurrent()

@@ -78,7 +78,7 @@ class GroupWatch(CoreWatch):
         return USECHECK in self.log.checks
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
-        """Count a meeting of two touches that were told of before; False if they were not."""
+        """Count a meeting of two touches that were reported before; False if they were not."""
         return not self.log.strict and super().again(kind, earlier, later)
 
     def report(self, meeting: Meeting) -> None:
@@ -140,7 +140,7 @@ class GroupWatch(CoreWatch):
 
 
 class Collecting:
-    """Stands where an engine expects a watch, and keeps what it is told for `together`."""
+    """Stands where an engine expects a watch, and keeps the accesses for `together`."""
 
     def __init__(self) -> None:
         self.touched: list[Touched] = []
@@ -157,7 +157,7 @@ class Collecting:
 
 
 class Sharing:
-    """Stands where an engine expects a watch: the first core's is told, the others must agree.
+    """Stands where an engine expects a watch: the first core's is notified, the others must agree.
 
     None: it was told before.
     """

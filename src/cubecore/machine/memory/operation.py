@@ -8,7 +8,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.machine.memory.places import Known, Place
 
 Read = tuple[str, Place, bool]
-"""An operand that is read, its place, and whether what was never written there propagates."""
+"""An operand that is read, its elements, and whether what was never written there propagates."""
 Write = tuple[str, Callable[[Array, Known], None]]
 """An operand that is written, and what stores its values and the known part of them."""
 Inputs = dict[str, Array]
@@ -28,7 +28,7 @@ def operate(
     """Compute of what is read, store the results, and return what was read, perhaps as views.
 
     Results of elements that were never written are unknown where that propagates; elsewhere
-    `unwritten` is told of an operand some of whose bytes were not, before anything is computed.
+    `unwritten` is called for an operand some of whose bytes were not, before anything is computed.
     """
     inputs: Inputs = {}
     defined: Known = None

@@ -61,7 +61,7 @@ def run(
     None: those that need no order. A piece of a program has no flags, so that racecheck and
     synccheck would find every step of it. `order` is program, late, early or random:SEED
     (`cubecore.machine.reference.queue_order`); racecheck and synccheck judge program order alone.
-    `ended` is told of each core at its end.
+    `ended` is called with each core at its end.
 
     Raises
     ------

@@ -16,7 +16,7 @@ NOTHING: Foreign = np.zeros((0, 0), np.int64)
 
 
 class _Peers:
-    """Cores that must all signal on a flag before its receivers are told."""
+    """Cores that must all signal on a flag before its receivers may go on."""
 
     def __init__(self, members: list[CoreId], receivers: list[CoreId]) -> None:
         self.receivers = receivers

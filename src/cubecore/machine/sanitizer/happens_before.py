@@ -71,7 +71,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class FlagFault:
-    """Something wrong with a flag: a stable id, what was expected, what was met, and where.
+    """Something wrong with a flag: a stable id, the expected state, the actual one, and where.
 
     `pipes` are those that a flag orders; None for unit flags.
     """
@@ -87,8 +87,8 @@ class CoreOrder:
     """The clocks, flags and held instructions of a core, in program order.
 
     Cores that issue alike share one order. `numbers` are theirs in a launch of `cores`; `foreign`
-    is what each of them knows of all. `fault` is told what is wrong. After a deadlock everything
-    later is ignored (`stuck`).
+    is what each of them knows of all. `fault` is called with what is wrong. After a deadlock
+    everything later is ignored (`stuck`).
     """
 
     def __init__(

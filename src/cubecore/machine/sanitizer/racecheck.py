@@ -94,7 +94,7 @@ class Sanitizer:
 class CoreWatch:
     """Watches what a core issues, or cores that issue alike: the first stands for all.
 
-    `log` counts what is found for as many as it stands for.
+    `log` counts each finding for as many cores as it stands for.
     """
 
     def __init__(self, sanitizer: Sanitizer, cores: Sequence[CoreId], log: FindingLog) -> None:
@@ -178,7 +178,7 @@ class CoreWatch:
         where: Location,
         registers: Registers,
     ) -> tuple[int, list[Touched]]:
-        """Return an instruction's pipe and what it touches; of what was met before, at once."""
+        """Return an instruction's pipe and what it touches; cached by template and location."""
         if template.steering:
             return INDEX[template.pipe.value], touches(template, addresses, where, registers)
         key = template, id(where), registers.atomic, registers.atomic_type
@@ -335,7 +335,7 @@ class CoreWatch:
         self.log.add(SanitizerFinding("flag-pair", message, template.name, where, core))
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
-        """Count a meeting of two touches that were told of before; False if they were not."""
+        """Count a meeting of two touches that were reported before; False if they were not."""
         reported = self._reported.get((kind, id(earlier), id(later)))
         if reported is None:
             return False

@@ -69,7 +69,7 @@ class Meeting(NamedTuple):
 
 
 Report = tuple[Callable[[Meeting], None], Callable[[str, MemoryAccess, MemoryAccess], bool]]
-"""Tells of a meeting; and counts one of two touches that were told of, False if they were not."""
+"""Reports a meeting; and counts one of two touches reported before, False if they were not."""
 Touched = tuple[Footprint, int, MemoryAccess]
 """A footprint, the address that it counts from, and what touches it."""
 
@@ -374,7 +374,7 @@ class GlobalShadow:
             self._enter(_Run(low, high, access), order, report, reported)
 
     def _enter(self, entry: _Entry, order: CoreOrder, report: Report, reported: set[int]) -> None:
-        """Enter one run of bytes into each of its pages; `reported` are the touches told of."""
+        """Enter one run of bytes into each of its pages; `reported`: touches by id."""
         low, high, access, (tell, again) = entry.low, entry.high, entry.access, report
         reader = None if access.touch.writes else (access.core, access.pipe)
         for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):

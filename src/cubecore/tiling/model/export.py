@@ -96,7 +96,7 @@ def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:
 def parse_tiling(
     data: bytes, subject: str = "tiling", number: int | None = None
 ) -> TCubeTiling | LoggedTiling:
-    """Return the tiling in `data`, told apart by content.
+    """Return the tiling in `data`; its format is recognised by content.
 
     JSON, a header, a hex dump and the 200-byte blob are whole tilings. Of any other text of names
     and numbers, as logs print them, the fields that are absent come with the tiling; `number`

@@ -97,7 +97,7 @@ class Explorer:
         self.whole = covers == {Cover.ALL}
 
     def run(self) -> Explored:
-        """Return what was found."""
+        """Run the exploration and return its result."""
         try:
             values = self._values()
             if values is not None:

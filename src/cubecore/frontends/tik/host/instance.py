@@ -160,7 +160,7 @@ class TikDebugger:
         self.last: TikRun | None = None
 
     def start_debug(self, feed_dict: Mapping[str, object], interactive: bool = True) -> list[Any]:
-        """Run to the end and return the outputs in order; what was found goes to stderr."""
+        """Run to the end and return the outputs in order; the findings go to stderr."""
         self.last = self._instance.launch(feed_dict)
         for finding in self.last.findings if run_options().echo else ():
             sys.stderr.write(f"{finding.location}: {finding.message} [{finding.id}]\n")

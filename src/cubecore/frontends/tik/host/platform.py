@@ -86,7 +86,7 @@ _ALIKE = {
     "sum": "vcadd",
     "reduce_sum": "vcadd",
 }
-"""Calls, TIK's and the tensor-expression language's, by what they are made of."""
+"""Calls, TIK's and the tensor-expression language's, by the instructions behind them."""
 _INTRINSICS = {
     "data_move_l12ub": "copy_cbuf_to_ubuf",
     "data_move_ub2l1": "copy_ubuf_to_cbuf",
