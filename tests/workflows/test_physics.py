@@ -83,6 +83,8 @@ def test_a_padded_size_that_would_be_faster_is_named(seed):
     """Rows of B off the boundary: where padding pays, the plan says so, with the size."""
     source = random.Random(f"padded {seed}")
     keys, line = drawn(source)
+    while not chip(keys["chip"]).gm_to_l1_misaligned_block_cycles:
+        keys, line = drawn(source)
     n = keys["n"] + source.randint(1, line - 1)
     keys |= {"n": n, "trans_b": False}
     plain, padded = planned(keys), planned({**keys, "n": align_up(n, line)})
