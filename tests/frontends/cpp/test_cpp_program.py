@@ -63,3 +63,31 @@ def test_memory_that_the_program_never_filled_is_a_finding(tmp_path):
     assert "uninitialised: vadd.src1 must be initialised" in out
     assert "add.asc exited with code 3" in out
     assert np.count_nonzero(["verified" in line for line in out.splitlines()]) == 1
+
+
+TWIN = """
+#include "tikicpulib.h"
+#include <cstdio>
+extern "C" __global__ __aicore__ void k(GM_ADDR x) {
+  AscendC::GlobalTensor<float> to;
+  to.SetGlobalBuffer((__gm__ float*)x);
+  to.SetValue(8 * AscendC::GetBlockIdx(), to.GetValue(1) + (TILING_KEY_IS(3) ? 3 : 1));
+}
+int main() {
+  float* x = (float*)AscendC::GmAlloc(64);
+  x[1] = 0.5f;
+  AscendC::SetKernelMode(KernelMode::AIV_MODE);
+  ICPU_SET_TILING_KEY(3);
+  ICPU_RUN_KF(k, 2, (uint8_t*)x);
+  printf("%g %g\\n", x[0], x[8]);
+  AscendC::GmFree(x);
+}
+"""
+
+
+def test_a_program_may_call_kernels_as_the_cpu_twin_does(tmp_path):
+    (tmp_path / "twin.cpp").write_text(TWIN)
+    code, out, err = cli(tmp_path, "run", "twin.cpp")
+    assert (code, err) == (0, "")
+    assert out.startswith("3.5 3.5\n")
+    assert out.count("k[2] on Ascend910B3") == 1

@@ -203,12 +203,14 @@ def test_the_host_of_a_program_is_compiled_as_plain_c_plus_plus(tmp_path):
 
 
 OPERATOR = """#include "lib/math/kernel_operator_tanh_intf.h"
+#include "../shared/parts.h"
+constexpr uint32_t PARTS = 3;  // as op_host has it
 
 extern "C" __global__ __aicore__ void scale_all(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
   GET_TILING_DATA(facts, tiling);
   AscendC::GlobalTensor<float> to;
   to.SetGlobalBuffer((__gm__ float*)x);
-  to.SetValue(0, facts.scale + facts.parts[PARTS - 1]);
+  to.SetValue(0, facts.scale + facts.parts[last()]);
 }
 """
 TILING = """#include "nowhere/tilingdata.h"
@@ -229,16 +231,26 @@ REGISTER_TILING_DATA_CLASS(ScaleAll, ScaleTiling)
 
 def test_a_kernel_of_an_operator_project_takes_the_structs_of_its_host_code(tmp_path):
     for folder, name, text in (
-        ("op_kernel", "scale_all.cpp", OPERATOR),
-        ("op_host", "scale_all_tiling.h", TILING),
+        ("scale/op_kernel", "scale_all.cpp", OPERATOR),
+        ("scale/op_host", "scale_all_tiling.h", TILING),
+        ("shared/op_kernel", "parts.h", "inline uint32_t last() { return PARTS_OF_ALL - 1; }\n"),
     ):
-        (tmp_path / folder).mkdir()
+        (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / name).write_text(text)
     np.save(tmp_path / "x.npy", np.zeros(8, np.float32))
     tiling = np.zeros(4, np.uint32)
     tiling[0], tiling[3] = np.float32(2.5).view(np.uint32), 40
     tiling.tofile(tmp_path / "t.bin")
-    words = ("run", "op_kernel/scale_all.cpp", "--blocks", "1", "--tiling-data", "t.bin")
+    words = (
+        "run",
+        "scale/op_kernel/scale_all.cpp",
+        "-D",
+        "PARTS_OF_ALL=3",
+        "--blocks",
+        "1",
+        "--tiling-data",
+        "t.bin",
+    )
     words += ("--arg", "x=x.npy", "--out-arg", "x=float32:8:z.npy")
     words += ("--arg", "workspace=x.npy")
     code, _, err = cli(tmp_path, *words)

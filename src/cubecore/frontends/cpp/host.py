@@ -41,7 +41,9 @@ from cubecore.machine.sanitizer.findings import SanitizerFinding, checks_of
 _MOST_BYTES = 2 << 30
 """Device memory of a program, all its allocations together."""
 _MAIN = re.compile(r"^\s*(?:int|int32_t|auto)\s+main\s*\(", re.MULTILINE)
-_LAUNCH, _ALLOCATE, _WRITTEN, _FREE, _CHIP = range(5)
+_LAUNCH, _ALLOCATE, _WRITTEN, _FREE, _CHIP, _TILING_KEY, _MODE = range(7)
+_KINDS = ("", "cube", "vector")
+"""The kinds of launches by the number of a mode; none: as the kernel's file says."""
 _FACTS = ("L0A", "L0B", "L0C", "L1", "L2", "UB", "HBM", "FB", "BT")
 """Memories of a chip, in the order of the platform's CoreMemType."""
 
@@ -156,7 +158,7 @@ class _Program:
     def __init__(
         self, path: Path, library: str, page: int, options: LaunchOptions, *, auto_sync: bool
     ) -> None:
-        self._auto_sync = auto_sync
+        self._auto_sync, self._tiling_key, self._kind = auto_sync, 0, ""
         self.launched: list[_LaunchResult] = []
         self._path, self._options = path, options
         self._gm = GlobalMemory()
@@ -182,6 +184,10 @@ class _Program:
             self._written(a, b)
         elif what == _CHIP:
             answer[0] = _fact(chip_named(self._options.chip).what_if(self._options.settings), a)
+        elif what == _TILING_KEY:
+            self._tiling_key = a
+        elif what == _MODE:
+            self._kind = _KINDS[a] if a < len(_KINDS) else ""
         elif what == _LAUNCH:
             self._launch((text or b"").decode(), a, entry, context)
 
@@ -207,13 +213,13 @@ class _Program:
         name = text.strip("() ")
         plain = name.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1].strip()
         facts = self._kernels.get(plain, RegisteredKernel(name, "vector", str(self._path), 1))
-        kind, where = facts.kind, location_of(facts.file, facts.line, name)
+        kind, where = self._kind or facts.kind, location_of(facts.file, facts.line, name)
         auto_sync = self._auto_sync and facts.auto_sync
         self._bridge.restart()
         thunk, held = ctypes.c_void_p(entry), ctypes.c_void_p(context)
 
         def function(core: CoreHandle) -> None:
-            told = launch_facts(core, kind, self._base, auto_sync=auto_sync)
+            told = launch_facts(core, kind, self._base, self._tiling_key, auto_sync=auto_sync)
             self._bridge.run(core, thunk, held, told, where)
 
         function.__name__ = name

@@ -21,6 +21,8 @@ _PARTS = {
     "vector": ("__DAV_C220_VEC__", "CUBECORE_PART=2"),
     "cube": ("__DAV_C220_CUBE__", "CUBECORE_PART=1"),
 }
+_TWIN = frozenset({"GmAlloc", "ICPU_RUN_KF"})
+"""Words of programs that call kernels as the vendor's CPU twin does, by headers of any name."""
 _SONAME = "libcubecore_runtime.so"
 _ARCH = {"2201": ("__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__")}
 PROGRAM = "cubecore_program"
@@ -175,6 +177,8 @@ def unit_command(
     )
     search = [f"-iquote{q}" for q in code.folders] + [f"-I{i}" for i in source.includes]
     search += [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
+    if code.words & _TWIN:
+        search += ["-include", str(INCLUDE / "tikicpulib.h")]
     return [*search, "-x", "c++", str(unit)]
 
 

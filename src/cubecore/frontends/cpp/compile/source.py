@@ -110,6 +110,7 @@ def _kind(entry: Entry | None, words: frozenset[str]) -> str:
 
 
 _STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(.*?END_TILING_DATA_DEF\s*;", re.DOTALL)
+_STRUCT_NAME = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(\s*(\w+)")
 _CONSTANT = re.compile(
     r"^[ \t]*(?:static[ \t]+|inline[ \t]+)*(?:constexpr|const)[ \t]+\w+[ \t]+"
     r"(?P<name>\w+)[ \t]*=[^;{]+;",
@@ -121,14 +122,18 @@ _REGISTERED = re.compile(r"REGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)\s
 def host_structs(source: Source) -> str:
     """Return the structs that an operator project's host code registers, as C++.
 
-    A kernel in op_kernel takes them from nowhere: the build writes them beside it.
+    A kernel in op_kernel takes them from nowhere: the build writes them beside it. They lie in
+    the op_host of its operator, and of operators whose headers it includes.
     """
     words = source.scan.words
-    folder = source.path.parent.parent / "op_host"
+    operators = source.path.parent.parent.parent
+    others = re.findall(r"\.\./(\w+)/", " ".join(source.scan.includes))
+    folders = [source.path.parent.parent, *(operators / name for name in dict.fromkeys(others))]
     uses = {"GET_TILING_DATA", "GET_TILING_DATA_WITH_STRUCT"} & words
-    if not uses or "REGISTER_TILING_DEFAULT" in words or not folder.is_dir():
+    if not uses or "REGISTER_TILING_DEFAULT" in words:
         return ""
-    texts = [path.read_text("utf-8", "replace") for path in sorted(folder.rglob("*.h"))]
+    headers = [path for folder in folders for path in sorted((folder / "op_host").rglob("*.h"))]
+    texts = [path.read_text("utf-8", "replace") for path in headers]
     blocks = [match[0] for text in texts for match in _STRUCT.finditer(text)]
     if not blocks:
         return ""
@@ -140,8 +145,11 @@ def host_structs(source: Source) -> str:
     used = set(re.findall(r"\w+", " ".join(lines)))
     constants = [match for text in texts for match in _CONSTANT.finditer(text)]
     lines = [match[0].strip() for match in constants if match["name"] in used] + lines
+    lines = ["namespace cubecore_op_host {", *dict.fromkeys(lines), "}"]  # constants stay inside
+    structs = dict.fromkeys(_STRUCT_NAME.findall(" ".join(blocks)))
+    lines += [f"using cubecore_op_host::{name};" for name in structs]
     lines += [f"using cubecore_tiling_default = {default};"] if default else []
-    return '#line 1 "op_host"\n' + "\n".join(dict.fromkeys(lines)) + "\n"
+    return '#line 1 "op_host"\n' + "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +206,12 @@ class _Copies:
         return self.copied[path]
 
     def _included(self, path: Path, name: str) -> Path | None:
-        for folder in (path.parent, *map(Path, self._source.includes)):
-            below = (folder / name).resolve()
+        candidates = [folder / name for folder in (path.parent, *map(Path, self._source.includes))]
+        beside = _of_another_operator(path, name)
+        if beside is not None and not candidates[0].is_file():
+            inner = self._included(path, str(beside))
+            return inner or beside
+        for below in (candidate.resolve() for candidate in candidates):
             if not below.is_file() or below.is_relative_to(HERE):
                 continue
             try:
@@ -213,6 +225,19 @@ class _Copies:
         target = self._work / name
         target.write_text(f"#line 1 {quoted(path)}\n{text}", "utf-8", "surrogateescape")
         return target
+
+
+def _of_another_operator(path: Path, name: str) -> Path | None:
+    """Return the file that an operator project's build finds beside an operator's.
+
+    The build puts every operator's op_kernel into one folder, by the operator's name.
+    """
+    base = next((parent for parent in path.parents if parent.name == "op_kernel"), None)
+    if base is None or not name.startswith("../"):
+        return None
+    operator, _, rest = name.removeprefix("../").partition("/")
+    found = base.parent.parent / operator / "op_kernel" / rest
+    return found.resolve() if path.parent == base and rest and found.is_file() else None
 
 
 def quoted(path: Path) -> str:

@@ -47,6 +47,19 @@ inline void ResetMask(CUBECORE_AT) { detail::set_mask(~0ull, ~0ull, at); }
 inline void SetMaskNorm(CUBECORE_AT) { cubecore::issue("asc_set_mask_norm", at); }
 inline void SetMaskCount(CUBECORE_AT) { cubecore::issue("asc_set_mask_count", at); }
 
+// No page has this class; page Mmad and public kernels call it. Uncertain beyond that.
+class AscendCUtils {
+ public:
+  template <typename T, bool isSetMask = true>
+  static void SetMask(int32_t len, CUBECORE_AT) {
+    if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(len), at);
+  }
+  template <typename T, bool isSetMask = true>
+  static void SetMask(const uint64_t& maskHigh, const uint64_t& maskLow, CUBECORE_AT) {
+    if constexpr (isSetMask) detail::set_mask(maskHigh, maskLow, at);
+  }
+};
+
 }  // namespace AscendC
 
 inline void set_mask_norm(CUBECORE_AT) { AscendC::SetMaskNorm(at); }
