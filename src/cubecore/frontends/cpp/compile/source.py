@@ -1,7 +1,7 @@
 """A file of kernels: its text, its entries and their kinds, and the overlay that compilers read."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -144,12 +144,18 @@ def host_structs(source: Source) -> str:
     lines = [re.sub(r"//[^\n]*", "", block) for block in blocks]
     used = set(re.findall(r"\w+", " ".join(lines)))
     constants = [match for text in texts for match in _CONSTANT.finditer(text)]
-    lines = [match[0].strip() for match in constants if match["name"] in used] + lines
+    first = {match["name"]: match[0].strip() for match in reversed(constants)}
+    lines = [first[name] for name in _in_order(constants) if name in used] + lines
     lines = ["namespace cubecore_op_host {", *dict.fromkeys(lines), "}"]  # constants stay inside
     structs = dict.fromkeys(_STRUCT_NAME.findall(" ".join(blocks)))
     lines += [f"using cubecore_op_host::{name};" for name in structs]
     lines += [f"using cubecore_tiling_default = {default};"] if default else []
     return '#line 1 "op_host"\n' + "\n".join(lines) + "\n"
+
+
+def _in_order(constants: Sequence[re.Match[str]]) -> list[str]:
+    """Return the names of constants, each where it is defined first."""
+    return list(dict.fromkeys(match["name"] for match in constants))
 
 
 @dataclass(frozen=True, slots=True)
