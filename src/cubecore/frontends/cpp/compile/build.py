@@ -53,8 +53,8 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     macros = macros_of(arch, part)
     tool = compiler()
     flags = (*tool.flags(), *(f"-D{m}" for m in macros), *(f"-D{d}" for d in source.defines))
-    content = (tool.identity, str(source.path), source.text, headers(), *flags)
-    content += (host_structs(source), *source.includes)
+    texts = (source.text, source.scan.text, headers(), host_structs(source))
+    content = (tool.identity, str(HERE), str(source.path), *texts, *flags, *source.includes)
     plain = tuple(one.name for one in source.scan.entries if not one.templated)
     together = plain if entry in plain and len(set(plain)) == len(plain) else (entry,)
     for entries in dict.fromkeys((together, (entry,))):
@@ -229,7 +229,7 @@ def precompiled(macros: Sequence[str]) -> Path:
     written = "".join(
         file_digest(HERE / name) for name in ("compile/capi_header.py", "header_names.txt")
     )
-    base = folder() / f"pch-{digest((tool.identity, headers(), written, *flags))}"
+    base = folder() / f"pch-{digest((tool.identity, str(HERE), headers(), written, *flags))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():
         return prefix
