@@ -16,6 +16,7 @@ MODULES = (
     "cube.mad",
     "mte.fill",
     "cube.fixpipe",
+    "cube.fixpipe_registers",
     "cube.fixpipe_3510",
     "mte.copies_joined_core",
     "scalar.store",

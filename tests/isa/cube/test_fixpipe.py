@@ -8,7 +8,8 @@ import pytest
 from cubecore.chips import chip
 from cubecore.chips.products import fixpipe_modes
 from cubecore.dtypes import element_type
-from cubecore.isa.cube.fixpipe import CopyMatrixCcToCbuf, CopyMatrixCcToGm, SetNdPara
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToCbuf, CopyMatrixCcToGm
+from cubecore.isa.cube.fixpipe_registers import SetNdPara
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.scale_registers import SetQuantPre

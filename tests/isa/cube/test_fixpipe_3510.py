@@ -11,7 +11,6 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
-from cubecore.isa.cube.fixpipe import SetLreluAlpha
 from cubecore.isa.cube.fixpipe_3510 import (
     CopyMatrixCcToCbufV2,
     CopyMatrixCcToGmV2,
@@ -19,6 +18,7 @@ from cubecore.isa.cube.fixpipe_3510 import (
     SetNdParaV2,
     SetReluAlpha,
 )
+from cubecore.isa.cube.fixpipe_registers import SetLreluAlpha
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.scale_registers import SetFpc, SetQuantPre
 from cubecore.isa.scalar.control_registers import SetCtrl

@@ -8,7 +8,8 @@ import pytest
 
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
-from cubecore.isa.cube.fixpipe import CopyMatrixCcToCbuf, CopyMatrixCcToGm, SetLreluAlpha
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToCbuf, CopyMatrixCcToGm
+from cubecore.isa.cube.fixpipe_registers import SetLreluAlpha
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.scale_registers import SetFpc

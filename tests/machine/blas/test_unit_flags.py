@@ -11,7 +11,8 @@ import pytest
 from cubecore import Problem
 from cubecore.chips import chip
 from cubecore.dtypes import FLOAT16, FLOAT32
-from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, SetNdPara
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.fixpipe_registers import SetNdPara
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.scale_registers import SetAtomic, SetFpc, SetQuantPre

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from cubecore.dtypes import ELEMENT_TYPES
 from cubecore.errors import DeadlockError, RequestError
 from cubecore.isa.catalogue import instruction_named
-from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, SetNdPara
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.fixpipe_registers import SetNdPara
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var

@@ -24,7 +24,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.l2_reuse import cost_of
 
 
-class Move(NamedTuple):
+class TileMove(NamedTuple):
     """Moves of MTE1, one right behind the other: alone, beside MTE2, and what a gap adds.
 
     None at all, no `times`, is a barrier.
@@ -41,12 +41,12 @@ class NotEveryInstruction(Exception):  # noqa: N818 - no error: the caller walks
 
 
 @lru_cache(maxsize=16384)
-def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[Move, ...]:
+def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[TileMove, ...]:
     """Return the moves of a base block into L0."""
     builder = Builder("moves")
     zero = Expr(0)
     Mover(builder, plan).move(zero, Slot(zero, 0).at, (zero, zero), tile)
-    moves_of_tile: list[Move] = []
+    moves_of_tile: list[TileMove] = []
     for node in builder.finish().body:
         if not isinstance(node, Loop):
             moves_of_tile.append(_move(node, chip))
@@ -57,21 +57,21 @@ def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[Move, ...]:
     return tuple(moves_of_tile)
 
 
-def _move(leaf: Node, chip: Chip) -> Move:
+def _move(leaf: Node, chip: Chip) -> TileMove:
     """Return a move of MTE1, or a barrier behind moves that may overlap."""
     assert isinstance(leaf, Issue), "moves are leaves or loops of leaves"
     if isinstance(leaf.template, PipeBarrier):
-        return Move(0, 0, 0, 0)
+        return TileMove(0, 0, 0, 0)
     cost = cost_of(leaf.template, chip)
     contention: float = chip.require("l1_to_l0_contention", "timing")
-    return Move(1, cost.busy, cost.busy + round(cost.busy * contention), cost.idle_head)
+    return TileMove(1, cost.busy, cost.busy + round(cost.busy * contention), cost.idle_head)
 
 
 class BaseKStep(NamedTuple):
     """A base-K step of a tile: the moves of A and of B, the product, and a barrier behind it."""
 
-    a: tuple[Move, ...]
-    b: tuple[Move, ...]
+    a: tuple[TileMove, ...]
+    b: tuple[TileMove, ...]
     busy: int
     head: int
     barrier: bool

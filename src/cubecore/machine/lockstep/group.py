@@ -30,15 +30,14 @@ from cubecore.machine.lockstep.compute import computing, prepares, steers
 from cubecore.machine.lockstep.copy import moving
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.operands import Act, ApartError
+from cubecore.machine.lockstep.row import GroupRow
 from cubecore.machine.lockstep.sanitizer import Collecting, GroupLog, GroupWatch, Sharing
 from cubecore.machine.lockstep.shared_maps import SharedMaps
 from cubecore.machine.lockstep.shared_memory import SharedMemory
-from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements, elements
 from cubecore.machine.memory.places import MemoryStack, Place
-from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import SCALAR_LOAD, Core
-from cubecore.machine.sanitizer.findings import SYNCCHECK, FindingLog
+from cubecore.machine.sanitizer.findings import SYNCCHECK
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
@@ -67,7 +66,10 @@ class LockstepGroup:
         self.registers = Registers()
         self._positions = [position for _, position in cores]
         self._stacks: dict[Mem, MemoryStack] = {}
-        self._rows = [_Row(self, number, core, self._log) for number, (core, _) in enumerate(cores)]
+        self._rows = [
+            GroupRow(chip, self.gm, self._log, core, number, self.stack)
+            for number, (core, _) in enumerate(cores)
+        ]
         self._left_by_core: dict[str, list[Any]] = {}
         self._late: dict[str, Callable[[int], object]] = {}
         self._synced: Registers | None = None
@@ -495,19 +497,3 @@ def _inside(stack: MemoryStack, at: int, here: Elements, element: ElementType) -
 
 
 _NONE_LEFT: dict[str, Any] = {name: getattr(Registers(), name) for name in LEFT}
-
-
-class _Row(Core):
-    """One core of a group: its memories are rows of the group's stacks."""
-
-    def __init__(self, group: LockstepGroup, number: int, core: CoreId, log: FindingLog) -> None:
-        super().__init__(core, group.chip, group.gm, log, execute.execute, _alone, _alone)
-        self._group, self._number = group, number
-
-    def memory(self, mem: Mem) -> MemoryBuffer | None:
-        """Return the core's row."""
-        return self._group.stack(mem).rows[self._number] if mem in self._own else None
-
-
-def _alone(core: Core, *_: object) -> None:
-    raise IrregularError(f"{core.id} waits for others")

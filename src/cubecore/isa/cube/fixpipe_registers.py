@@ -1,0 +1,56 @@
+"""Registers of fixpipe: the factor of leaky ReLU, and the repetition of NZ2ND, arch 2201."""
+
+from dataclasses import replace
+
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation
+from cubecore.isa.declare.instruction import Instruction, Pipe, instruction, param
+from cubecore.isa.declare.registers import Registers
+
+
+@instruction(
+    "set_lrelu_alpha",
+    Pipe.S,
+    names={"c_api": "asc_set_l0c2gm_lrelu_alpha"},
+    source="asc-devkit, asc_set_l0c2gm_lrelu_alpha (2201, 3510)",
+    archs=("2201", "3510"),
+)
+class SetLreluAlpha(Instruction):
+    """Set the factor of fixpipe's leaky ReLU; a half one is widened, which is exact."""
+
+    alpha: int = param(0, 2**32 - 1, "the factor, bits of a float32", bits_of="float32")
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """An ordinary number or 0, as the parameters of ReLU are (asc-devkit, relu_pre)."""
+        exponent, fraction = self.alpha >> 23 & 0xFF, self.alpha & 0x7FFFFF
+        if exponent != 0xFF and (exponent or not fraction):
+            return []
+        need = "be no infinity, NaN or subnormal number"
+        return [Violation(f"{self.name}.alpha", need, f"{self.alpha:#010x}")]
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the factor."""
+        return replace(registers, lrelu_alpha=self.alpha)
+
+
+@instruction(
+    "set_nd_para",
+    Pipe.S,
+    names={"c_api": "asc_set_l0c_copy_params", "cpp": "SetFixpipeNz2ndFlag"},
+    source="asc-devkit, asc_set_l0c_copy_params (2201) and NZ2ND",
+)
+class SetNdPara(Instruction):
+    """Set how many matrices an NZ2ND fixpipe writes, and their distances."""
+
+    nd_num: int = param(1, 65535, "matrices")
+    src_nd_stride: int = param(0, 512, "fractals (1024 B) between source matrices")
+    dst_nd_stride: int = param(0, 65535, "elements between destination matrices")
+
+    def apply(self, registers: Registers) -> Registers:
+        """Keep the three values."""
+        return replace(
+            registers,
+            nd_num=self.nd_num,
+            src_nd_stride=self.src_nd_stride,
+            dst_nd_stride=self.dst_nd_stride,
+        )

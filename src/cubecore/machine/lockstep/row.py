@@ -1,0 +1,37 @@
+"""One core of a group as the reference engine sees it: its memories are rows of the stacks."""
+
+from collections.abc import Callable
+
+from cubecore.chips.model import Chip
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.topology import CoreId
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
+from cubecore.machine.memory.places import MemoryStack
+from cubecore.machine.reference import execute
+from cubecore.machine.reference.core import Core
+from cubecore.machine.sanitizer.findings import FindingLog
+
+
+class GroupRow(Core):
+    """A core whose memories are the rows `number` of the stacks that `stack` returns."""
+
+    def __init__(
+        self,
+        chip: Chip,
+        gm: GlobalMemory,
+        log: FindingLog,
+        core: CoreId,
+        number: int,
+        stack: Callable[[Mem], MemoryStack],
+    ) -> None:
+        super().__init__(core, chip, gm, log, execute.execute, _alone, _alone)
+        self._stack, self._number = stack, number
+
+    def memory(self, mem: Mem) -> MemoryBuffer | None:
+        """Return the core's row."""
+        return self._stack(mem).rows[self._number] if mem in self._own else None
+
+
+def _alone(core: Core, *_: object) -> None:
+    raise IrregularError(f"{core.id} waits for others")
