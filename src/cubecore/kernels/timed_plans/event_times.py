@@ -37,8 +37,8 @@ def timed_plan(
         return plan_tilings(problem, chip, alternatives, narrowing), 0
     few = SHORTLIST if is_known(problem, chip) else WALKED
     count = max(alternatives, few - 1)
-    found = plan_tilings(problem, chip, count, narrowing, refine=True)
-    return retimed(found, problem, chip, alternatives)
+    solution = plan_tilings(problem, chip, count, narrowing, refine=True)
+    return retimed(solution, problem, chip, alternatives)
 
 
 def can_be_timed(problem: Problem, chip: Chip) -> bool:
@@ -52,39 +52,41 @@ def can_be_timed(problem: Problem, chip: Chip) -> bool:
 
 
 def retimed(
-    found: Solution, problem: Problem, chip: Chip, alternatives: int
+    solution: Solution, problem: Problem, chip: Chip, alternatives: int
 ) -> tuple[Solution, int]:
     """Return the solution with its tilings in the order of their event timings, and their number.
 
     Up to `alternatives` of them stay. Only the hardware's bound holds for these times.
     """
-    known = [timed(ranked, problem, chip) for ranked in (found.best, *found.alternatives)]
-    known.sort(key=lambda ranked: ranked.predicted.cycles)
+    retimed_plans = [
+        timed(ranked, problem, chip) for ranked in (solution.best, *solution.alternatives)
+    ]
+    retimed_plans.sort(key=lambda ranked: ranked.predicted.cycles)
     first: dict[tuple[int, ...], Ranked] = {}
-    for ranked in known:
+    for ranked in retimed_plans:
         first.setdefault(tuple(getattr(ranked.tiling, n) for n in GROUP_FIELDS), ranked)
     best, *others = first.values()
-    bound = found.lower_bound
+    bound = solution.lower_bound
     answer = replace(
-        found,
+        solution,
         best=best,
         alternatives=tuple(others[:alternatives]),
         search_bound=bound,
         proven=best.predicted.cycles <= bound,
     )
-    return answer, len(known)
+    return answer, len(retimed_plans)
 
 
 def timed(ranked: Ranked, problem: Problem, chip: Chip) -> Ranked:
     """Return a tiling with the cycles that `time` says, and what its busiest pipes do."""
-    found = launch_time(problem, ranked.tiling, chip)
-    if found is None:
+    time = launch_time(problem, ranked.tiling, chip)
+    if time is None:
         return _walked(ranked, problem, chip)
-    start = found.start + chip.require("launch_cycles", "timing")
-    pipes = {**ranked.predicted.pipes, **found.pipes}
-    waiting = 2 * found.waited > found.pipes["MTE2"]
-    limit = _limit(found.cycles, start, pipes, waiting=waiting)
-    return _told(ranked, chip, found.cycles, pipes, limit)
+    start = time.start + chip.require("launch_cycles", "timing")
+    pipes = {**ranked.predicted.pipes, **time.pipes}
+    waiting = 2 * time.waited > time.pipes["MTE2"]
+    limit = _limit(time.cycles, start, pipes, waiting=waiting)
+    return _with_time(ranked, chip, time.cycles, pipes, limit)
 
 
 def _walked(ranked: Ranked, problem: Problem, chip: Chip) -> Ranked:
@@ -93,12 +95,12 @@ def _walked(ranked: Ranked, problem: Problem, chip: Chip) -> Ranked:
 
     line = TimedProduct(problem, ranked.tiling, chip).line
     slowest = max(line.groups, key=lambda group: group.end_cycles)
-    known = ranked.predicted.pipes
-    pipes = {**known, **{name: slowest.busy_cycles[name] for name in known if name != "S"}}
+    predicted = ranked.predicted.pipes
+    pipes = {**predicted, **{name: slowest.busy_cycles[name] for name in predicted if name != "S"}}
     limit = line.limited_by
     if limit != START_UP:
         limit = MEMORY if limit == DEVICE_MEMORY else max(pipes, key=lambda name: pipes[name])
-    return _told(ranked, chip, line.cycles, pipes, limit)
+    return _with_time(ranked, chip, line.cycles, pipes, limit)
 
 
 def _limit(cycles: int, start: int, pipes: dict[str, int], *, waiting: bool) -> str:
@@ -108,12 +110,14 @@ def _limit(cycles: int, start: int, pipes: dict[str, int], *, waiting: bool) -> 
     return MEMORY if busiest == "MTE2" and waiting else busiest
 
 
-def _told(ranked: Ranked, chip: Chip, cycles: int, pipes: dict[str, int], limit: str) -> Ranked:
-    told = replace(
+def _with_time(
+    ranked: Ranked, chip: Chip, cycles: int, pipes: dict[str, int], limit: str
+) -> Ranked:
+    prediction = replace(
         ranked.predicted,
         us=chip.microseconds(cycles),
         cycles=cycles,
         limited_by=limit,
         pipes=pipes,
     )
-    return Ranked(ranked.tiling, told)
+    return Ranked(ranked.tiling, prediction)

@@ -66,11 +66,11 @@ def refined(
     order = np.argsort(result.cycles, kind="stable")
     near = np.count_nonzero(result.cycles <= NEAR * result.cycles[order[0]])
     most = max(min(near, MOST_WALKED), FEWEST_WALKED * count)
-    found = _plain(result.tilings.take(order[:most]))
-    _, values = _measured(case, found, traces)
+    shortlist = _plain(result.tilings.take(order[:most]))
+    _, values = _measured(case, shortlist, traces)
     cycles = walked_cycles(case, values, FIRST_CHUNKS)
-    rows = _best_of_each(found, cycles, max(MOST_VARIED, count))
-    first = found.take(rows)
+    rows = _best_of_each(shortlist, cycles, max(MOST_VARIED, count))
+    first = shortlist.take(rows)
     limit = MARGIN * cycles[rows[:count][-1]]
     others = _other_base_k(case, first.take(np.arange(min(MOST_REBASED, len(first)))), wanted)
     varied = _varied(concatenate([first, others]))
@@ -84,9 +84,9 @@ def refined(
     every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
     cycles = walked_cycles(case, values, ALL_CHUNKS)
     best = every.take(_filled(every, cycles, _best_of_each(every, cycles, count), count))
-    closed = found.take(np.arange(1))
-    known = np.logical_and.reduce([getattr(best, n) == getattr(closed, n) for n in CHOSEN])
-    return best if known.any() else _plain(concatenate([best, closed]))
+    closed = shortlist.take(np.arange(1))
+    is_closed = np.logical_and.reduce([getattr(best, n) == getattr(closed, n) for n in CHOSEN])
+    return best if is_closed.any() else _plain(concatenate([best, closed]))
 
 
 def _plain(tilings: TilingColumns) -> TilingColumns:
@@ -144,19 +144,19 @@ def _other_base_k(case: RuleCase, tilings: TilingColumns, wanted: FieldLimits) -
     t, rows, sizes = tilings, [], []
     for k in sorted(set(t.singleCoreK.tolist())):
         useful = base_k_sizes(case, int(k), wanted).astype(float)
-        own = np.flatnonzero(t.singleCoreK == k)
+        with_k = np.flatnonzero(t.singleCoreK == k)
         for factor in _BASE_FACTORS:
-            near = np.searchsorted(useful, factor * t.baseK[own])
-            rows.append(own)
+            near = np.searchsorted(useful, factor * t.baseK[with_k])
+            rows.append(with_k)
             sizes.append(useful[np.minimum(near, len(useful) - 1)])
     row, base_k = np.concatenate(rows), np.concatenate(sizes)
     one, two = base_k_limits(case, t)
     fits = np.flatnonzero((base_k <= one[row]) & (base_k != t.baseK[row]))
     row, base_k = row[fits], base_k[fits]
-    made = t.take(row)
+    taken = t.take(row)
     buffers = np.where(base_k <= two[row], 2.0, 1.0)
-    steps = {n: np.ceil(getattr(made, n) * made.baseK / base_k) for n in ("stepKa", "stepKb")}
-    return made.with_fields(baseK=base_k, dbL0A=buffers, dbL0B=buffers, **steps)
+    steps = {n: np.ceil(getattr(taken, n) * taken.baseK / base_k) for n in ("stepKa", "stepKb")}
+    return taken.with_fields(baseK=base_k, dbL0A=buffers, dbL0B=buffers, **steps)
 
 
 def _varied(tilings: TilingColumns) -> TilingColumns:
