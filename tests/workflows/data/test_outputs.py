@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 
+import click
 import pytest
 
 import cubecore
@@ -136,8 +137,10 @@ def test_nowhere_may_be_named_twice(files):
 
 
 def listed(group, name=""):
-    for word, command in group.commands.items():
-        if hasattr(command, "commands"):
+    context = click.Context(group)
+    for word in group.list_commands(context):
+        command = group.get_command(context, word)
+        if isinstance(command, click.Group):
             yield from listed(command, f"{name}{word} ")
         else:
             yield f"{name}{word}", command
@@ -151,6 +154,10 @@ def test_every_file_of_a_command_is_declared(name, command):
         if any(word in text for word in (" file", ".npy", "the same for", ".json,")):
             declared = isinstance(param.type, (InputFile, OutputFile))
             assert declared or param.multiple, f"{name} {param.name}"
+
+
+def test_every_command_is_listed():
+    assert {"plan", "c++", "store show"} <= {name for name, _ in listed(main)}
 
 
 MINE = ("q.part", "o.part", "o.part.of", "o.tmp", ".o.part")
