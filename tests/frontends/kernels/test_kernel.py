@@ -377,6 +377,28 @@ def test_arrays_are_for_910b_and_910c():
         assert declare(lambda core: core.ubuf("float", 8), chip=on) == ()
 
 
+@pytest.mark.parametrize("on", ["Ascend310P3", "KirinX90", "Kirin9030"])
+@pytest.mark.parametrize(
+    "build", [lambda core: core.ubuf("float", 8), lambda core: core.ubuf(Buffers())]
+)
+def test_no_array_is_on_another_chip(build, on):
+    with pytest.raises(KernelError, match=f"an array in a local memory must be on .* got {on}$"):
+        declare(build, chip=on)
+
+
+def test_a_struct_of_arrays_is_arrays_beside_a_physical_address():
+    findings = declare(lambda core: (core.ubuf(Buffers()), core.ubuf.at("float", 0)))
+    assert [line.partition(":")[0] for line in said(findings)] == ["mixed-allocation"]
+
+
+def test_an_array_in_a_struct_has_one_length():
+    class Flat(Struct):
+        src = ("float", 64, 2)
+
+    with pytest.raises(KernelError, match=r"must have one length, got \[64\]\[2\]$"):
+        declare(lambda core: core.ubuf(Flat()))
+
+
 def test_arrays_and_physical_addresses_are_the_same_bytes():
     """Seed 003's last example: src0 and src1 start at one address."""
 
