@@ -106,6 +106,15 @@ def test_the_page_of_a_result(results, folder, name):
     assert (folder / "r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
+def test_the_page_of_a_comparison_is_of_its_what_if_chip(results, folder):
+    plan, slow = results["plan"], {"hbm_bytes_per_second": "1e11", "l2_bytes": "1000"}
+    other = plan.alternatives[0].tiling
+    comparison = cubecore.compare(plan.tiling, other, plan.problem, settings=slow)
+    comparison.report("slow.html")
+    page = (folder / "slow.html").read_text("utf-8")
+    assert f'"{duration(comparison.first.timed.timeline.us)}"' in page
+
+
 def test_what_cannot_be_is_one_sentence(results, folder, monkeypatch):
     with pytest.raises(RequestError) as error:
         results["run"].report("r.html")

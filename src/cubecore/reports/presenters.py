@@ -2,12 +2,21 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import unable
 from cubecore.reports.html.card import bars, card_page, grid
-from cubecore.reports.text.answers import duration, number, problem_line
+from cubecore.reports.html.curves import sweep_svg, sweep_text
+from cubecore.reports.text.answers import (
+    compare_text,
+    duration,
+    number,
+    plan_text,
+    problem_line,
+    run_text,
+    time_text,
+)
+from cubecore.reports.text.repair import findings_text
 from cubecore.units import plural
 
 if TYPE_CHECKING:
@@ -15,31 +24,32 @@ if TYPE_CHECKING:
 
     from cubecore.aliases import Json
 
-_TEXTS = {
-    "Comparison": "cubecore.reports.text.answers:compare_text",
-    "Findings": "cubecore.reports.text.repair:findings_text",
-    "Run": "cubecore.reports.text.answers:run_text",
-    "Series": "cubecore.reports.html.curves:sweep_text",
-    "Timed": "cubecore.reports.text.answers:time_text",
-    "TilingPlan": "cubecore.reports.text.answers:plan_text",
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    "Comparison": compare_text,
+    "Findings": findings_text,
+    "Run": run_text,
+    "Series": sweep_text,
+    "Timed": time_text,
+    "TilingPlan": plan_text,
 }
 """The function that a command prints a result with, by the result's class or its base."""
 _LONGEST_LINE = 390
+_RECORDED = 2000
+"""Instructions of each group of cores that a page draws."""
 
 
 def text(result: object) -> str:
     """Return what the command prints, without the last line's end."""
-    module, _, function = _of(result, _TEXTS).partition(":")
-    write: Callable[[object], str] = getattr(import_module(module), function)
-    return write(result).rstrip("\n")
+    written: str = _of(result, _TEXTS)(result)
+    return written.rstrip("\n")
 
 
 def line(result: object) -> str:
     """Return the class and the result in one line of less than 400 characters."""
     title, figures = _of(result, _FIGURES)(result)
-    told = ", ".join(f"{name} {value}" for name, value in figures)
-    made = f"<{type(result).__name__} {title}: {told}>"
-    return made if len(made) <= _LONGEST_LINE else f"{made[: _LONGEST_LINE - 4]}...>"
+    pairs = ", ".join(f"{name} {value}" for name, value in figures)
+    whole = f"<{type(result).__name__} {title}: {pairs}>"
+    return whole if len(whole) <= _LONGEST_LINE else f"{whole[: _LONGEST_LINE - 4]}...>"
 
 
 def card(result: object) -> str:
@@ -70,18 +80,17 @@ def _page(result: Any) -> str:
     from cubecore.reports.html.pair import pair_report
     from cubecore.workflows.time import time
 
-    kind, recorded = type(result).__name__, 2000
+    def recorded(timed: Any) -> Any:
+        request, step = timed.request, getattr(timed, "step", None)
+        asked = {"tiling": timed.tiling, "settings": request.settings, "step": step}
+        return time(request.problem, **asked, record=_RECORDED)
+
+    kind = type(result).__name__
     if kind in {"Timed", "TilingPlan"}:
-        settings = result.request.settings
-        step = getattr(result, "step", None)
-        asked = {"tiling": result.tiling, "settings": settings, "step": step}
-        timed = time(result.request.problem, **asked, record=recorded)
+        timed = recorded(result)
         return html_report(replace(timed, changes=getattr(result, "changes", None)))
     if kind == "Comparison" and result.timed:
-        first, second = (
-            time(timed.request.problem, tiling=timed.tiling, record=recorded)
-            for timed in result.timed
-        )
+        first, second = map(recorded, result.timed)
         return pair_report(first, second, problem_line(result.request))
     raise unable("report", f"a {kind} has no page; plans, times and comparisons have one")
 
@@ -103,8 +112,8 @@ def frame(result: object) -> "pd.DataFrame":
 
 def rows(result: object) -> list["Json"]:
     """Return the rows of a result's table."""
-    made: list[Json] = _of(result, _ROWS)(result)
-    return made
+    table: list[Json] = _of(result, _ROWS)(result)
+    return table
 
 
 def _of(result: object, table: Mapping[str, Any]) -> Any:
@@ -202,8 +211,6 @@ def _pair(comparison: Any) -> str:
 
 
 def _curves(series: Any) -> str:
-    from cubecore.reports.html.curves import sweep_svg
-
     return sweep_svg(series) if any(p.timed for p in series.answers) else ""
 
 
