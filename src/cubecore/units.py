@@ -4,6 +4,7 @@
 its vectorised use are one expression.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cubecore.aliases import Column
@@ -71,6 +72,12 @@ def distinct(values: Column) -> "Array":
 def align_up(value: object, multiple: Column) -> Column:
     """Return the least multiple of `multiple` that is at least `value`."""
     return ceil_div(value, multiple) * multiple
+
+
+def first_few(names: Sequence[str], most: int = 4) -> str:
+    """Return names in a row, of more than `most` the first and the number of the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def plural(count: int, noun: str) -> str:

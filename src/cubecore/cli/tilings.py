@@ -4,12 +4,10 @@ from typing import TYPE_CHECKING
 
 from cubecore.cli.console import InputFile
 from cubecore.cli.streams import say
+from cubecore.units import first_few
 
 if TYPE_CHECKING:
     from cubecore.tiling.model.tcubetiling import TCubeTiling
-
-_LISTED = 4
-"""Absent fields that are named."""
 
 
 class TilingFile(InputFile):
@@ -31,7 +29,6 @@ def given_tiling(path: str) -> "TCubeTiling":
     if not isinstance(read, LoggedTiling):
         return read
     if absent := read.absent:
-        more = f" and {len(absent) - _LISTED} more" if absent[_LISTED:] else ""
         where = f"{'standard input' if path == '-' else path}, line {read.line}"
-        say(f"{where}: absent fields are 0: {', '.join(absent[:_LISTED])}{more}", to_error=True)
+        say(f"{where}: absent fields are 0: {first_few(absent)}", to_error=True)
     return read.tiling

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from cubecore.errors import unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import DEFAULTS, FIELDS, TCubeTiling
+from cubecore.units import first_few
 
 OPTIONAL = {"transLength": 0, "iterateOrder": 0, **DEFAULTS}
 """Fields that a text may leave out, with their values; logs of public operators seldom have them.
@@ -53,8 +54,7 @@ def tiling_of_text(text: str, subject: str, number: int | None = None) -> Logged
     whole = [group for group in groups if not _missing(group[1])]
     if not whole:
         line, fullest = max(groups, key=lambda group: len(group[1]))
-        missing = _missing(fullest)
-        names = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if missing[4:] else "")
+        names = first_few(_missing(fullest))
         raise unable(subject, f"{subject}: the tiling at line {line} lacks {names}")
     several = list({tuple(sorted(group[1].items())): group for group in reversed(whole)}.values())
     several.sort(key=lambda group: group[0])

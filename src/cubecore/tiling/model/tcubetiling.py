@@ -9,7 +9,7 @@ from typing import Any
 from cubecore.aliases import Columns, JsonMapping
 from cubecore.errors import RequestError, Violation, did_you_mean, refuse, shown
 from cubecore.lazy_dataclass import dataclass
-from cubecore.units import INT32_MAX, INT32_MIN
+from cubecore.units import INT32_MAX, INT32_MIN, first_few
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +259,8 @@ def _name_violations(mapping: JsonMapping) -> Iterator[Violation]:
             near = did_you_mean(str(key), missing or absent or FIELDS)
             yield Violation("tiling", "have only the fields of TCubeTiling", repr(key), near)
     if len(missing) > _MOST_LISTED:
-        needed, first = len(FIELDS) - len(DEFAULTS), ", ".join(missing[:_MOST_LISTED])
-        more = f"missing are {first} and {len(missing) - _MOST_LISTED} more"
+        needed = len(FIELDS) - len(DEFAULTS)
+        more = f"missing are {first_few(missing, _MOST_LISTED)}"
         need = f"give the {needed} fields of TCubeTiling without a default"
         yield Violation("tiling", need, f"{needed - len(missing)}", more)
         return
