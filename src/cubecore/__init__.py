@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cubecore.workflows.check import check
     from cubecore.workflows.compare import compare
     from cubecore.workflows.explain import explain
+    from cubecore.workflows.model import model
     from cubecore.workflows.plan import plan
     from cubecore.workflows.run import run
     from cubecore.workflows.sweep.plan_many import plan_many
@@ -70,6 +71,7 @@ _HOMES = {
     "check": "cubecore.workflows.check",
     "compare": "cubecore.workflows.compare",
     "explain": "cubecore.workflows.explain",
+    "model": "cubecore.workflows.model",
     "plan": "cubecore.workflows.plan",
     "plan_many": "cubecore.workflows.sweep.plan_many",
     "run": "cubecore.workflows.run",
@@ -112,6 +114,7 @@ __all__ = [
     "kernel",
     "load",
     "load_tiling",
+    "model",
     "plan",
     "plan_many",
     "run",

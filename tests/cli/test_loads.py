@@ -46,6 +46,7 @@ MACHINE = {
     "machine.blas", "machine.memory", "machine.reference", "machine.sanitizer",
     "concurrent.futures", "threadpoolctl", "numpy.random",
 }  # fmt: skip
+MODEL = {"concurrent.futures", "models", "sqlite3", "workflows.sweep"}
 COMPILER = {
     *("aliases", "arrays", "cache", "chips", "cli", "cli.verbs", "click", "dtypes", "errors"),
     *("frontends.capi", "frontends.cpp", "frontends.cpp.compile", "isa.declare", "isa.program"),
@@ -61,6 +62,7 @@ MAY_LOAD = {
     ("explain", "L0C-CAPACITY"): RULES - {"reports.text"},
     ("check", "TILING", *SHAPE): RULES | {"workflows.data"},
     ("plan", *SHAPE): KERNEL | PLAN_TIMING,
+    ("model", "CONFIG", "--phase", "decode", "--batch", "1"): KERNEL | PLAN_TIMING | MODEL,
     ("time", *SHAPE): KERNEL | TIMING,
     ("compare", "TILING", "TILING", *SHAPE): KERNEL | TIMING,
     ("env",): {
@@ -71,6 +73,10 @@ MAY_LOAD = {
     ("sample", "--help"): {"aliases", "cli", "cli.verbs", "click", "typing", "version"},
     ("run", *SHAPE): KERNEL | MACHINE | TIMING,
 }
+CONFIG = {
+    "model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 1,
+    "num_hidden_layers": 1, "vocab_size": 64,
+}  # fmt: skip
 CODE = """
 import json, sys
 from cubecore.cli.entry import main
@@ -104,7 +110,14 @@ def test_a_command_loads_what_it_needs(command, tmp_path):
     tiling.write_text(to_json_text(cubecore.plan(m=64, n=64, k=64).tiling))
     host, compiled = tmp_path / "host.cpp", tmp_path / "host.o"
     host.write_text("int main() { return 0; }\n")
-    files = {"TILING": str(tiling), "HOST": str(host), "OBJECT": str(compiled)}
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(CONFIG))
+    files = {
+        "TILING": str(tiling),
+        "CONFIG": str(config),
+        "HOST": str(host),
+        "OBJECT": str(compiled),
+    }
     arguments = [files.get(part, part) for part in command]
     subprocess.run(
         [sys.executable, "-c", CODE, str(out), *arguments],

@@ -31,6 +31,8 @@ else:  # before 8.4 Click's types of values take no parameters at run time
     _IntegerBase, _WordBase = click.ParamType, click.Choice
 
 _SHOW_JSON = "--json"
+TEXT, JSON, CSV = "text", "json", "csv"
+"""Forms in which an answer is printed."""
 DEBUG = "CUBECORE_DEBUG"
 """The environment variable that shows the traceback of an internal error."""
 TILING_FORMS = "write the tiling: .json, .bin (200 bytes), .hex (its dump) or .h (C++ header)"
@@ -150,6 +152,12 @@ def common_options(command: Command) -> Command:
         help="replace a field of the chip (what-if)",
     )
     return settings(json_option(command))
+
+
+def table_options(command: Command) -> Command:
+    """Add --set, --json and --csv, for a command whose answer has a table."""
+    text = "print the table as CSV, a header and a line for each row"
+    return common_options(click.option("--csv", "as_csv", is_flag=True, help=text)(command))
 
 
 class Integer(_IntegerBase):
@@ -331,11 +339,11 @@ def _fail(error: JsonMapping, as_json: bool, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def split_options(options: Json) -> tuple[Json, dict[str, str], bool]:
-    """Return (the problem's keys, the settings, whether JSON is wanted) of a command."""
+def split_options(options: Json) -> tuple[Json, dict[str, str], str]:
+    """Return (the problem's keys, the settings, the form of the answer) of a command."""
     from cubecore.errors import RequestError, Violation
 
-    as_json = options.pop("as_json")
+    form = taken_form(options)
     settings, wrong = {}, []
     for text in options.pop("settings"):
         name, sign, value = text.partition("=")
@@ -349,12 +357,35 @@ def split_options(options: Json) -> tuple[Json, dict[str, str], bool]:
     given = {name: value for name, value in epilogue.items() if value is not None}
     if given:
         keys["epilogue"] = given
-    return keys, settings, as_json
+    return keys, settings, form
 
 
-def show(answer: _AnswerT, as_json: bool, text: Callable[[_AnswerT], str]) -> None:
-    """Print an answer: one JSON object on one line, or the text that `text` makes of it."""
-    say(_object(answer.to_json()) if as_json else text(answer), newline=as_json)
+def taken_form(options: Json) -> str:
+    """Return the form of the answer, taken out of a command's options.
+
+    Raises
+    ------
+    RequestError
+        If two forms are asked for.
+    """
+    from cubecore.errors import unable
+
+    as_json, as_csv = options.pop("as_json"), options.pop("as_csv", False)
+    if as_json and as_csv:
+        raise unable("--csv", "--csv excludes --json")
+    return CSV if as_csv else JSON if as_json else TEXT
+
+
+def show(answer: _AnswerT, form: str, text: Callable[[_AnswerT], str]) -> None:
+    """Print an answer: one JSON object on one line, its table as CSV, or what `text` makes."""
+    if form == JSON:
+        say(_object(answer.to_json()))
+    elif form == CSV:
+        from cubecore.reports.presenters import csv_text
+
+        say(csv_text(answer), newline=False)
+    else:
+        say(text(answer), newline=False)
 
 
 def _object(value: JsonMapping) -> str:

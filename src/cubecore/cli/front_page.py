@@ -12,6 +12,7 @@ SUMMARIES = {
     ),
     "env": 'Show the shell\'s settings for CMake projects of kernels: eval "$(cubecore env)".',
     "explain": "Explain a rule, a field of TCubeTiling, an instruction or a finding by its id.",
+    "model": "List, plan, time and sum the matrix products of a step of a language model.",
     "plan": "Find a legal, fast TCubeTiling for a product, or for every product in a file.",
     "run": "Execute the kernel instruction by instruction and verify its result.",
     "sample": "Build, run and verify a sample project of kernels, as its README does.",

@@ -1,7 +1,10 @@
 """The look of results: as text, in one line, as a card of a notebook, as a page, as rows."""
 
+import csv
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import unable
@@ -16,6 +19,7 @@ from cubecore.reports.text.answers import (
     run_text,
     time_text,
 )
+from cubecore.reports.text.model import model_lines, model_text
 from cubecore.reports.text.repair import findings_text
 from cubecore.units import plural
 
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "Comparison": compare_text,
     "Findings": findings_text,
+    "ModelStep": model_text,
     "Run": run_text,
     "Series": sweep_text,
     "Timed": time_text,
@@ -34,6 +39,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 }
 """The function that a command prints a result with, by the result's class or its base."""
 _LONGEST_LINE = 390
+_SHOWN_PRODUCTS = 8
 _RECORDED = 2000
 """Instructions of each group of cores that a page draws."""
 
@@ -86,13 +92,19 @@ def _page(result: Any) -> str:
         return time(request.problem, **asked, record=_RECORDED)
 
     kind = type(result).__name__
+    if kind == "ModelStep":
+        from cubecore.reports.html.model import model_page
+
+        return model_page(result)
     if kind in {"Timed", "TilingPlan"}:
         timed = recorded(result)
         return html_report(replace(timed, changes=getattr(result, "changes", None)))
     if kind == "Comparison" and result.timed:
         first, second = map(recorded, result.timed)
         return pair_report(first, second, problem_line(result.request))
-    raise unable("report", f"a {kind} has no page; plans, times and comparisons have one")
+    raise unable(
+        "report", f"a {kind} has no page; plans, times, comparisons and models have one"
+    )
 
 
 def frame(result: object) -> "pd.DataFrame":
@@ -108,6 +120,26 @@ def frame(result: object) -> "pd.DataFrame":
     except ImportError:
         raise unable("to_frame", "to_frame needs pandas; pip install pandas") from None
     return pd.DataFrame(rows(result))
+
+
+def csv_text(result: object) -> str:
+    """Return the rows of a result as CSV: a header with every column, then a line each."""
+    table = rows(result)
+    columns = list(dict.fromkeys(name for row in table for name in row))
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in table)
+    return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    """Return a value as a cell: nothing for None, true or false, JSON of what has parts."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple | dict):
+        return json.dumps(value)
+    return "" if value is None else value
 
 
 def rows(result: object) -> list["Json"]:
@@ -189,9 +221,17 @@ def _series(series: Any) -> Figures:
     ]
 
 
+def _model(answer: Any) -> Figures:
+    title, step = model_lines(answer)
+    steps = [total for total in answer.totals if total.of == "step"]
+    figures = [("step", step), *((total.variant, duration(total.us)) for total in steps)]
+    return title, [*figures, ("in no sum", ", ".join(answer.to_json()["not_counted"]))]
+
+
 _FIGURES: dict[str, Callable[[Any], Figures]] = {
     "Comparison": _comparison,
     "Findings": _findings,
+    "ModelStep": _model,
     "Run": _run,
     "Series": _series,
     "Timed": _time,
@@ -214,8 +254,21 @@ def _curves(series: Any) -> str:
     return sweep_svg(series) if any(p.timed for p in series.answers) else ""
 
 
+def _shares(answer: Any) -> str:
+    """Return the longest products of a fused step as bars."""
+    times = {
+        f"{row.product.name} of {row.product.layers}": row.us * row.product.launches
+        for row in answer.rows
+        if row.us is not None and "fused" in row.product.variants
+    }
+    whole = sum(times.values())
+    longest = sorted(times, key=lambda name: -times[name])[:_SHOWN_PRODUCTS]
+    return bars({name: times[name] / whole for name in longest}, label_width=180)
+
+
 _PICTURES: dict[str, Callable[[Any], str]] = {
     "Comparison": _pair,
+    "ModelStep": _shares,
     "Series": _curves,
     "Timed": _pipes,
     "TilingPlan": lambda plan: grid(plan.blocks),
@@ -238,9 +291,19 @@ def _sides(comparison: Any) -> list["Json"]:
     ]
 
 
+def _products(answer: Any) -> list["Json"]:
+    rows = []
+    for row in answer.to_json()["products"]:
+        row.pop("problem")
+        tiling, variants = row.pop("tiling") or {}, " ".join(row.pop("variants"))
+        rows.append({**row, "variants": variants, **tiling})
+    return rows
+
+
 _ROWS: dict[str, Callable[[Any], list["Json"]]] = {
     "Comparison": _sides,
     "Findings": lambda result: [finding.to_json() for finding in result.findings],
+    "ModelStep": _products,
     "Run": lambda run: [finding.to_json() for finding in run.findings],
     "Series": lambda series: [
         {**point["values"], **{k: v for k, v in point.items() if k not in {"values", "tiling"}}}

@@ -43,7 +43,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
     from cubecore.workflows.check import check as make_check
     from cubecore.workflows.data.files import require_writable, write_whole
 
-    keys, settings, as_json = split_options(options)
+    keys, settings, form = split_options(options)
     if not keys["repair"] and (out is not None or keys["keep"]):
         name = "--out" if out is not None else "--keep"
         raise unable(name, f"{name} needs --repair")
@@ -53,5 +53,5 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
     answer = make_check(given_tiling(tiling), settings=settings, **keys)
     if out is not None and isinstance(answer, RepairedFindings) and answer.repair is not None:
         write_whole(out, tiling_data(answer.repair.tiling, out), "--out")
-    show(answer, as_json, findings_text)
+    show(answer, form, findings_text)
     return DONE if answer.legal else FOUND

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import Verb, common_options, show, split_options
+from cubecore.cli.console import JSON, Verb, common_options, show, split_options
 from cubecore.cli.streams import DONE, say
 
 
@@ -19,12 +19,12 @@ def chips(name: str | None, chip: str | None, **options: Any) -> int:
     from cubecore.reports.text.answers import chip_text, chips_text
     from cubecore.workflows.chips import ChipSheet, chip_list, chip_sheet
 
-    _, settings, as_json = split_options(options)
+    _, settings, form = split_options(options)
     if name is not None:
-        show(chip_sheet(name, settings), as_json, chip_text)
+        show(chip_sheet(name, settings), form, chip_text)
         return DONE
     sheets = [ChipSheet(record) for record in chip_list()]
-    if as_json:
+    if form == JSON:
         say(json.dumps({"chips": [sheet.to_json() for sheet in sheets]}))
     else:
         say(chips_text(sheets), newline=False)

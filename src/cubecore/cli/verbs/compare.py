@@ -31,7 +31,7 @@ def compare(first: str, second: str, **options: Any) -> int:
     from cubecore.workflows.compare import compare as make_compare
 
     files = time_files(options)
-    keys, settings, as_json = split_options(options)
+    keys, settings, form = split_options(options)
     keys |= {"first": _named(first), "second": _named(second), "settings": settings}
     files.require_openable(lambda: make_compare(**keys).timed)
     answer = make_compare(**keys, record=files.record)
@@ -39,7 +39,7 @@ def compare(first: str, second: str, **options: Any) -> int:
     if one is not None and other is not None:
         title = f"1 is {first}, 2 is {second}: {problem_line(answer.request)}"
         files.write_pair(one, other, title)
-    show(answer, as_json, compare_text)
+    show(answer, form, compare_text)
     return DONE if answer.legal else FOUND
 
 

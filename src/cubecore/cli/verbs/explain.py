@@ -16,6 +16,6 @@ def explain(name: str, chip: str | None, **options: Any) -> int:
     """Explain a rule, a field of TCubeTiling, an instruction or a finding by its id."""
     from cubecore.workflows.explain import explain as make_explanation
 
-    _, _, as_json = split_options(options)
-    show(make_explanation(name, chip), as_json, lambda answer: answer.text)
+    _, _, form = split_options(options)
+    show(make_explanation(name, chip), form, lambda answer: answer.text)
     return DONE

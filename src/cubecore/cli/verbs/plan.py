@@ -53,14 +53,14 @@ def plan(
     from cubecore.reports.text.answers import plan_text
     from cubecore.workflows.plan import plan as make_plan
 
-    keys, settings, as_json = split_options(options)
+    keys, settings, form = split_options(options)
     if exact:
         raise unable("--exact", "--exact is gone: every plan is timed event by event")
     if queries is not None:
         from cubecore.cli.verbs.queries import Sweep
 
         asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
-        return asked.run(as_json)
+        return asked.run(form)
     for name, value in (("--store", store), ("--processes", processes)):
         if value is not None:
             raise unable(name, f"{name} needs --queries")
@@ -73,5 +73,5 @@ def plan(
     answer = make_plan(settings=settings, alternatives=alternatives, **keys)
     if out is not None:
         write_whole(out, tiling_data(answer.tiling, out), "--out")
-    show(answer, as_json, plan_text)
+    show(answer, form, plan_text)
     return DONE

@@ -22,7 +22,7 @@ class Sweep:
     keys: Json
     """Of a problem: what the lines leave out."""
 
-    def run(self, as_json: bool) -> int:
+    def run(self, form: str) -> int:
         """Plan every query; return the exit code."""
         from cubecore.reports.text.progress import counting
         from cubecore.reports.text.sweeps import SweepTally
@@ -62,5 +62,5 @@ class Sweep:
         for line in tally.complaint_lines(self.queries):
             say(line, to_error=True)
         if out is not None or store is not None:
-            show(tally, as_json, lambda counted: counted.text)
+            show(tally, form, lambda counted: counted.text)
         return DONE if tally.every_one_planned else FOUND

@@ -118,7 +118,7 @@ def _run_product(
     from cubecore.workflows.data.process import process_seconds
     from cubecore.workflows.run import run as make_run
 
-    keys, settings, as_json = split_options(options)
+    keys, settings, form = split_options(options)
     keys["tiling"] = None if tiling is None else given_tiling(tiling)
     keys["operands"] = OperandFiles(*operands)
     files = RunFiles(sarif)
@@ -127,5 +127,5 @@ def _run_product(
         answer = make_run(settings=settings, on_stage=on_stage, **keys)
         files.write(answer.findings)
     answer = replace(answer, total_wall_s=process_seconds())
-    show(answer, as_json, run_text)
+    show(answer, form, run_text)
     return DONE if answer.verified else FOUND

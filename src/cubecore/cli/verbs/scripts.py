@@ -7,6 +7,7 @@ import click
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.cli.console import (
+    TEXT,
     Command,
     InputFile,
     Integer,
@@ -213,7 +214,7 @@ def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None
     from cubecore.errors import RequestError, Violation
     from cubecore.workflows.scripts.script import is_script
 
-    allowed = ("chip", "settings", "as_json")
+    allowed = ("chip", "settings", "as_json", "as_csv")
     given = {k.replace("_", "-"): v for k, v in options.items() if k not in allowed} | dict(files)
     wrong = [
         Violation(f"--{name}", "", "", "", f"--{name} does not apply to a script")
@@ -262,7 +263,7 @@ def run_of_script(
     from cubecore.reports.text.script import script_run_text
     from cubecore.workflows.scripts.script import run_script
 
-    keys, settings, as_json = split_options(options)
+    keys, settings, form = split_options(options)
     files = RunFiles(sarif)
     files.require_writable()
     dialogue = _dialogue(asked)
@@ -274,7 +275,7 @@ def run_of_script(
             order=keys.get("order"),
             engine=keys.get("engine"),
             settings=settings,
-            quiet=as_json,
+            quiet=form != TEXT,
             chip=keys.get("chip"),
             debugger=None if dialogue is None else dialogue.debugger,
             asked=_launch_options(kernel),
@@ -287,7 +288,7 @@ def run_of_script(
     if dialogue is not None:
         dialogue.finish()
     files.write(answer.findings)
-    show(answer, as_json, script_run_text)
+    show(answer, form, script_run_text)
     return DONE if answer.clean else FOUND
 
 
@@ -302,18 +303,18 @@ def time_of_script(
     from cubecore.reports.text.script import script_time_text
     from cubecore.workflows.scripts.script import time_script
 
-    keys, settings, as_json = split_options(options)
+    keys, settings, form = split_options(options)
     answer = time_script(
         script,
         arguments=arguments,
         settings=settings,
         record=files.record,
-        quiet=as_json,
+        quiet=form != TEXT,
         chip=keys.get("chip"),
         advise=keys["advise"],
         asked=_launch_options(kernel),
         debug_inputs=keys.get("debug_inputs"),
     )
     files.write_launches(answer)
-    show(answer, as_json, script_time_text)
+    show(answer, form, script_time_text)
     return FOUND if answer.findings else DONE

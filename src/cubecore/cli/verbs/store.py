@@ -41,14 +41,14 @@ def _filters(command: Any) -> Any:
     return command
 
 
-def _chosen(options: Json) -> tuple[Json, bool]:
-    """Return (what `Store.plans` is to be asked for, whether JSON is wanted)."""
+def _chosen(options: Json) -> tuple[Json, str]:
+    """Return (what `Store.plans` is to be asked for, the form of the answer)."""
     from cubecore.dtypes import element_type
 
-    keys, settings, as_json = split_options(options)
+    keys, settings, form = split_options(options)
     if "a" in keys:
         keys["a"] = element_type(keys["a"], "--a").name
-    return {"settings": settings or None, **keys}, as_json
+    return {"settings": settings or None, **keys}, form
 
 
 def _code(store: "Store") -> int:
@@ -70,12 +70,12 @@ def show_store(path: str, limit: int, **options: Any) -> int:
     from cubecore.reports.text.sweeps import StoreView
     from cubecore.workflows.sweep.store import Store
 
-    chosen, as_json = _chosen(options)
+    chosen, form = _chosen(options)
     with Store.open(path) as opened:
         if chosen.get("model") is not None:
             opened.require_model(chosen["model"])
         plans = tuple(islice(opened.plans(**chosen), max(limit, 0)))
-        show(StoreView(opened.models(), plans), as_json, lambda view: view.text)
+        show(StoreView(opened.models(), plans), form, lambda view: view.text)
         return _code(opened)
 
 
@@ -91,9 +91,9 @@ def compare_store(path: str, old: str | None, new: str | None, **options: Any) -
     from cubecore.workflows.sweep.store import Store
     from cubecore.workflows.sweep.store_compare import compare_models
 
-    chosen, as_json = _chosen(options)
+    chosen, form = _chosen(options)
     with Store.open(path) as opened:
-        show(compare_models(opened, old, new, **chosen), as_json, comparison_text)
+        show(compare_models(opened, old, new, **chosen), form, comparison_text)
         return _code(opened)
 
 
@@ -111,7 +111,7 @@ def export_store(path: str, out: str | None, **options: Any) -> int:
     from cubecore.workflows.sweep.store import Store
     from cubecore.workflows.sweep.store_compare import write_csv
 
-    chosen, as_json = _chosen(options)
+    chosen, form = _chosen(options)
     if out is not None:
         require_writable(out, "--out")
     with Store.open(path) as opened:
@@ -124,5 +124,5 @@ def export_store(path: str, out: str | None, **options: Any) -> int:
         say(text.getvalue(), newline=False)
     else:
         write_whole(out, text.getvalue(), "--out")
-        show(Exported(count, out), as_json, lambda answer: answer.text)
+        show(Exported(count, out), form, lambda answer: answer.text)
     return code

@@ -53,7 +53,7 @@ def sweep(
     from cubecore.workflows.sweep.vary import Axis
     from cubecore.workflows.sweep.vary import sweep as make_sweep
 
-    keys, settings, as_json = split_options(options)
+    keys, settings, form = split_options(options)
     varied = [Axis.from_text(text) for text in axes]
     if plot is not None:
         if not plot.endswith(".svg"):
@@ -73,5 +73,5 @@ def sweep(
         )
     if plot is not None:
         write_whole(plot, sweep_svg(answer), "--plot")
-    show(answer, as_json, sweep_text)
+    show(answer, form, sweep_text)
     return DONE if answer.complete else FOUND

@@ -71,7 +71,7 @@ def time(
     from cubecore.reports.text.progress import working
     from cubecore.workflows.time import time as make_time
 
-    keys, settings, as_json = split_options(options)
+    keys, settings, form = split_options(options)
     given = None if tiling is None else given_tiling(tiling)
     with working("timing"):
         record = max(files.record, RECORDED if critical_path else 0)
@@ -79,5 +79,5 @@ def time(
         files.require_openable(lambda: [make_time(**keys)])
         answer = make_time(**keys, record=record, full=full, advise=advise)
         files.write(answer)
-    show(answer, as_json, time_path_text if critical_path else time_text)
+    show(answer, form, time_path_text if critical_path else time_text)
     return DONE

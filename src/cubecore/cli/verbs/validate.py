@@ -36,7 +36,7 @@ def validate(
 
     if held_out and (points is not None or options["settings"]):
         raise unable("--held-out", "--held-out excludes --points and --set")
-    _, settings, as_json = split_options(options)
+    _, settings, form = split_options(options)
     if report is not None:
         require_writable(report, "--report")
     with working("timing the points"):
@@ -45,5 +45,5 @@ def validate(
             answer = replace(answer, held_out=make_held_out(answer))
         if report is not None:
             write_whole(report, scatter_page(answer), "--report")
-    show(answer, as_json, validation_text)
+    show(answer, form, validation_text)
     return FOUND if answer.unreadable else DONE

@@ -23,17 +23,17 @@ def card_page(title: str, figures: Sequence[tuple[str, str]], picture: str) -> s
     )
 
 
-def bars(shares: Mapping[str, float]) -> str:
+def bars(shares: Mapping[str, float], label_width: int = 52) -> str:
     """Return an SVG with a bar for each share, 1 being the whole width."""
-    height = _ROW * len(shares)
+    height, x, width = _ROW * len(shares), label_width, _WIDTH - 100
     drawn = [
         f'<text x="0" y="{y + 13}">{escape(name)}</text>'
-        f'<rect x="52" y="{y + 3}" width="{_WIDTH - 100:.0f}" height="11" opacity="0.15"/>'
-        f'<rect x="52" y="{y + 3}" width="{(_WIDTH - 100) * min(share, 1):.1f}" height="11" '
-        f'opacity="0.65"/><text x="{_WIDTH - 42}" y="{y + 13}">{share:.0%}</text>'
+        f'<rect x="{x}" y="{y + 3}" width="{width:.0f}" height="11" opacity="0.15"/>'
+        f'<rect x="{x}" y="{y + 3}" width="{width * min(share, 1):.1f}" height="11" '
+        f'opacity="0.65"/><text x="{x + width + 6}" y="{y + 13}">{share:.0%}</text>'
         for y, (name, share) in zip(range(0, height, _ROW), shares.items(), strict=True)
     ]
-    return _svg(_WIDTH, height, drawn)
+    return _svg(x + width + 48, height, drawn)
 
 
 def grid(blocks: Sequence[CoreBlock]) -> str:

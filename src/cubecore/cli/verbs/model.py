@@ -1,0 +1,72 @@
+"""The command `model`."""
+
+from typing import Any
+
+import click
+
+from cubecore.cli.console import (
+    InputFile,
+    Integer,
+    OutputFile,
+    Verb,
+    Word,
+    show,
+    split_options,
+    table_options,
+)
+from cubecore.cli.streams import DONE, FOUND
+
+
+@click.command(cls=Verb)
+@click.argument("config", type=InputFile())
+@click.option("--phase", type=Word(["prefill", "decode"]), help="kind of step (needed)")
+@click.option("--batch", type=Integer(), help="sequences in the step (needed)")
+@click.option(
+    "--seq", type=Integer(), help="tokens of each sequence in a prefill; the context of a decode"
+)
+@click.option("--tp", type=Integer(), default=1, help="cards that divide heads and widths")
+@click.option("--ep", type=Integer(), default=1, help="cards that divide the experts")
+@click.option("--dtype", default="bf16", help="element type: bf16, fp16, int8, mxfp8, ...")
+@click.option(
+    "--head-dtype",
+    help="that of the head, routers and MLA's products by head (default: 16 bits)",
+)
+@click.option("--format-b", default="ND", help="layout of the weights: ND or NZ")
+@click.option("--chip", help="SoC name (default: CUBECORE_CHIP, else Ascend910B3)")
+@click.option("--store", type=OutputFile(), help="SQLite file that keeps and reuses the plans")
+@click.option("--out", type=OutputFile(), help="JSONL file: each product with its tiling")
+@click.option("--report", type=OutputFile(), help="write an HTML page")
+@table_options
+def model(config: str, **options: Any) -> int:
+    """List, plan, time and sum the matrix products of a step of a language model.
+
+    CONFIG is a Hugging Face config.json or its folder: Llama, Mistral, Qwen, DeepSeek, GLM, Gemma
+    or Phi. Sums are of products alone: attention, norms, collectives and the rest of a step are not
+    in them. The exit code is 1 if a product has no plan.
+    """
+    from cubecore.errors import RequestError, Violation
+    from cubecore.reports.text.model import model_text
+    from cubecore.reports.text.progress import working
+    from cubecore.workflows.data.files import require_writable, write_whole
+    from cubecore.workflows.model import model as make_model
+
+    keys, settings, form = split_options(options)
+    if lacking := [name for name in ("phase", "batch") if name not in keys]:
+        raise RequestError(Violation(f"--{name}", "be given", "nothing") for name in lacking)
+    report, out = keys.pop("report", None), keys.pop("out", None)
+    for option, path in (("--report", report), ("--out", out)):
+        if path is not None:
+            require_writable(path, option)
+    with working("planning the products"):
+        answer = make_model(config, settings=settings, **keys)
+    if out is not None:
+        import json
+
+        lines = (json.dumps(row.to_json()) for row in answer.rows)
+        write_whole(out, "".join(f"{line}\n" for line in lines), "--out")
+    if report is not None:
+        from cubecore.reports.html.model import model_page
+
+        write_whole(report, model_page(answer), "--report")
+    show(answer, form, model_text)
+    return DONE if answer.complete else FOUND

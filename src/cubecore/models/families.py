@@ -1,0 +1,53 @@
+"""The families whose configs are read, by the `model_type` of the config."""
+
+from collections.abc import Callable, Mapping
+
+from cubecore.errors import did_you_mean, refuse
+from cubecore.models.config import Config, read_config
+from cubecore.models.decoder import Decoder
+from cubecore.models.deepseek import deepseek
+from cubecore.models.experts import glm4_moe, mixtral, qwen2_moe, qwen3_moe
+from cubecore.models.glm import chatglm, glm
+from cubecore.models.llama import gemma, llama, qwen2, qwen3
+from cubecore.models.phi import phi, phi3
+
+FAMILIES: Mapping[str, Callable[[Config], Decoder]] = {
+    "chatglm": chatglm,
+    "deepseek_v2": deepseek,
+    "deepseek_v3": deepseek,
+    "gemma": gemma,
+    "gemma2": gemma,
+    "gemma3": gemma,
+    "gemma3_text": gemma,
+    "glm": glm,
+    "glm4": glm,
+    "glm4_moe": glm4_moe,
+    "llama": llama,
+    "mistral": llama,
+    "mixtral": mixtral,
+    "phi": phi,
+    "phi3": phi3,
+    "phimoe": mixtral,
+    "qwen2": qwen2,
+    "qwen2_moe": qwen2_moe,
+    "qwen3": qwen3,
+    "qwen3_moe": qwen3_moe,
+}
+"""By `model_type`: what reads the config."""
+
+
+def read_decoder(config: object) -> Decoder:
+    """Return the decoder of a config: a file, its folder, or a mapping of its fields.
+
+    Raises
+    ------
+    RequestError
+        If the config cannot be read, its family is not known, or a field is missing or wrong.
+    """
+    fields = read_config(config)
+    family = fields.text("model_type")
+    if family not in FAMILIES:
+        known = ", ".join(FAMILIES)
+        near = did_you_mean(family, FAMILIES)
+        raise refuse(f"{fields.where}: model_type", f"be one of {known}", repr(family), near)
+    return FAMILIES[family](fields)

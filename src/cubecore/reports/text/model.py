@@ -1,0 +1,93 @@
+"""The products of a model's step as text: a table for each kind of layer, and their sums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cubecore.reports.text.answers import duration, number, table
+from cubecore.units import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cubecore.workflows.model import ModelStep, PlannedProduct, Total
+
+_GIGA = 1e9
+
+
+def model_text(answer: ModelStep) -> str:
+    """Return the products of a step, and their sums."""
+    lines = [*model_lines(answer)]
+    for heading, rows in parts_of(answer):
+        lines += ["", heading, *table([_HEADS, *map(_row, rows)])]
+    lines += ["", "Sums of products alone", *table(totals_rows(answer))]
+    missing = [row for row in answer.rows if row.us is None]
+    if missing:
+        lines += ["", f"Without a time, and in no sum: {plural(len(missing), 'product')}"]
+        lines += table((row.product.name, row.error) for row in missing)
+    lines += ["", "In no sum"]
+    lines += [f"  {name}" for name in answer.to_json()["not_counted"]]
+    lines += ["", "Assumed", *(f"  {sentence}" for sentence in answer.assumed)]
+    return "\n".join(lines) + "\n"
+
+
+def model_lines(answer: ModelStep) -> tuple[str, str]:
+    """Return the model and its step, a line each."""
+    d, s, problem = answer.decoder, answer.step, answer.request.problem
+    kinds = ", ".join(f"{kind.count} {kind.name}s" for kind in d.layers)
+    of_each = "" if s.seq is None else f" of {s.seq:,} tokens"
+    behind = "" if s.seq is None else f" behind {s.seq:,} tokens each"
+    sequences = plural(s.batch, "sequence")
+    what = f"{sequences}{of_each}" if s.phase == "prefill" else f"{sequences}{behind}"
+    cards = f"tp {s.tp}" + (f", ep {s.ep}" if s.ep > 1 else "")
+    return (
+        f"{d.family}: {kinds}, hidden size {d.hidden:,}, vocabulary {d.vocab:,}",
+        f"One {s.phase} of {what}, {cards}, {problem.a}, on one {answer.request.chip.name}",
+    )
+
+
+_HEADS = ("product", "variant", "M x N x K", "each", "a step", "by")
+
+
+def parts_of(answer: ModelStep) -> Iterator[tuple[str, list[PlannedProduct]]]:
+    """Yield a heading for each kind of layer and the head, with its products."""
+    rows: dict[str, list[PlannedProduct]] = {}
+    for row in answer.rows:
+        rows.setdefault(row.product.layers, []).append(row)
+    for name, some in rows.items():
+        count = some[0].product.launches
+        heading = (
+            "Head, once a step"
+            if name == "head"
+            else f"{name[0].upper()}{name[1:]}, {count} a step"
+        )
+        yield heading, some
+
+
+def _row(row: PlannedProduct) -> Sequence[str]:
+    p = row.product
+    variant = "" if len(p.variants) > 1 else p.variants[0]
+    if row.us is None:
+        return (p.name, variant, extents(row), "-", "-", "-")
+    times = duration(row.us), duration(row.us * p.launches)
+    return (p.name, variant, extents(row), *times, row.limited_by or "")
+
+
+def extents(row: PlannedProduct) -> str:
+    """Return M x N x K of a product, with the number of matrices in front of a batch."""
+    p = row.product
+    return f"{p.batch} of " * (p.batch > 1) + f"{p.m} x {p.n} x {p.k}"
+
+
+def totals_rows(answer: ModelStep) -> list[tuple[str, ...]]:
+    """Return the sums as rows, fused beside split, under a row of heads."""
+    rows: list[tuple[str, ...]] = [("", "fused", "split")]
+    pairs: dict[str, list[Total]] = {}
+    for total in answer.totals:
+        pairs.setdefault(total.of, []).append(total)
+    for of, pair in pairs.items():
+        name = of if of in {"head", "step"} else f"one {of}"
+        rows.append((name, *(duration(total.us) for total in pair)))
+    weights = [f"{number(total.weight_bytes / _GIGA)} GB" for total in pairs["step"]]
+    rows.append(("weights of a step", *weights))
+    return rows

@@ -1,0 +1,230 @@
+"""A model's step: published steps, sums, the store, and the answer in every form."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore.errors import RequestError
+from cubecore.models.products import BOTH
+from cubecore.workflows.model import NOT_COUNTED
+from models.configs import DEEPSEEK_V3, LLAMA3_8B, PHI2, QWEN3_8B
+from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, shell
+from workflows.folders import folder  # noqa: F401 - a fixture
+
+# ruff: noqa: F811 - fixtures are arguments
+
+SMALL = {
+    "model_type": "qwen3_moe", "hidden_size": 256, "intermediate_size": 512,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "num_hidden_layers": 3,
+    "vocab_size": 1000, "num_experts": 8, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 128, "mlp_only_layers": [0],
+}  # fmt: skip
+A3 = "Ascend910_9391"  # 24 cores at 1.85 GHz and 64 GB, as one die of the published steps
+PUBLISHED_MS = {  # Qwen3-8B on Atlas A3, decode (cann-recipes-infer, models/qwen, README)
+    ("bf16", 1): 15.48, ("bf16", 2): 10.35, ("int8", 1): 10.46, ("int8", 2): 7.9,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def small():
+    return cubecore.model(SMALL, phase="decode", batch=3)
+
+
+@pytest.mark.parametrize(("dtype", "tp"), PUBLISHED_MS)
+def test_products_leave_some_milliseconds_of_the_published_steps(dtype, tp):
+    """Attention of one sequence and the rest of 36 layers take 2 to 5 ms."""
+    step = cubecore.model(QWEN3_8B, phase="decode", batch=1, tp=tp, dtype=dtype, chip=A3)
+    rest = PUBLISHED_MS[dtype, tp] - step.total("step", "fused").us / 1000
+    assert 2 <= rest <= 5
+
+
+def test_each_product_has_the_time_of_its_plan_and_of_time(small):
+    for row in small.rows:
+        product = row.product
+        problem = {"m": product.m, "n": product.n, "k": product.k, "batch": product.batch}
+        problem |= {"a": "bfloat16", "c": "bfloat16", "trans_b": True}
+        assert row.us == cubecore.plan(problem).predicted.us
+        assert row.us == cubecore.time(problem, tiling=row.tiling).timeline.us
+
+
+def test_sums_are_those_of_the_rows(small):
+    """One dense layer and two with experts."""
+    for variant in BOTH:
+        rows = [row for row in small.rows if variant in row.product.variants]
+        of = dict.fromkeys(("dense layer", "MoE layer", "head"), 0.0)
+        for row in rows:
+            of[row.product.layers] += row.us
+        for name, us in of.items():
+            assert small.total(name, variant).us == pytest.approx(us)
+        step = of["dense layer"] + 2 * of["MoE layer"] + of["head"]
+        total = small.total("step", variant)
+        assert total.us == pytest.approx(step)
+        weights = sum(2 * row.product.weight_elements * row.product.launches for row in rows)
+        assert total.weight_bytes == weights
+
+
+def test_every_total_says_what_is_not_counted(small):
+    totals = small.to_json()["totals"]
+    assert [total["of"] for total in totals][::2] == ["dense layer", "MoE layer", "head", "step"]
+    assert all(total["not_counted"] == list(NOT_COUNTED) for total in totals)
+    shown = str(small)
+    assert all(f"\n  {name}" in shown for name in NOT_COUNTED)
+    assert all(name in small._repr_html_() for name in NOT_COUNTED)
+
+
+def test_integers_and_narrow_floats_keep_16_bits_where_models_do():
+    step = cubecore.model(SMALL, phase="decode", batch=1, dtype="int8")
+    types = {row.product.name: (row.request.problem.a, row.request.problem.c) for row in step.rows}
+    assert types["o_proj"] == ("int8", "float16")
+    assert types["router"] == types["lm_head"] == ("bfloat16", "bfloat16")
+    wide = cubecore.model(SMALL, phase="decode", batch=1, dtype="int8", head_dtype="fp16")
+    assert wide.rows[-1].request.problem.a == "float16"
+    scaled = cubecore.model(SMALL, phase="decode", batch=1, dtype="mxfp8", chip="Ascend950PR_9599")
+    first = scaled.rows[0].request.problem
+    assert (first.a, first.scale_a, first.c) == ("float8_e4m3fn", "float8_e8m0fnu", "bfloat16")
+    assert scaled.rows[-1].request.problem.a == "bfloat16"
+
+
+def test_types_of_libraries_are_taken():
+    step = cubecore.model(SMALL, phase="decode", batch=1, dtype=np.dtype("float16"))
+    assert {row.request.problem.a for row in step.rows} == {"float16"}
+
+
+def test_a_bias_is_part_of_its_product():
+    small = {**PHI2, "num_hidden_layers": 1, "hidden_size": 256, "intermediate_size": 512}
+    step = cubecore.model({**small, "vocab_size": 512}, phase="decode", batch=1)
+    assert {row.request.problem.bias for row in step.rows} == {"float32"}
+
+
+def test_weights_by_head_lie_as_they_are_used():
+    step = cubecore.model(
+        {**DEEPSEEK_V3, "num_hidden_layers": 1, "vocab_size": 512}, phase="decode", batch=1, tp=64
+    )
+    stored = {row.product.name: row.request.problem.trans_b for row in step.rows}
+    assert not stored.pop("kv_b_proj keys, by head")
+    assert all(stored.values())
+
+
+def test_a_store_answers_the_second_time(tmp_path, monkeypatch):
+    store = str(tmp_path / "plans.sqlite")
+    first = cubecore.model(SMALL, phase="decode", batch=1, store=store)
+    monkeypatch.setattr("cubecore.workflows.sweep.pool.plan_line", None)
+    again = cubecore.model(SMALL, phase="decode", batch=1, store=store)
+    assert again.to_json() == first.to_json()
+
+
+def test_a_product_without_a_plan_is_in_no_sum_and_the_others_are():
+    """A block of 16 x 16 sums in float32 takes 1 KiB of L0C."""
+    limits = {"settings": {"l0c_bytes": "1024"}, "phase": "decode", "batch": 1}
+    step = cubecore.model({**SMALL, "vocab_size": 8}, **limits)
+    assert step.complete
+    tight = cubecore.model(SMALL, **limits | {"settings": {"l0c_bytes": "512"}})
+    assert not tight.complete
+    total = tight.total("step", "fused")
+    assert total.without == len([r for r in tight.rows if "fused" in r.product.variants])
+    assert "in no sum" in str(tight)
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        ({"dtype": "bf17"}, None),
+        ({"dtype": 3}, "dtype must be the name of an element type, got int"),
+        ({"chip": "Ascend310P3"},
+         "time supports architectures 2201 and 3510; Ascend310P3 is 2002 (plan and check support "
+         "it)"),
+        ({"dtype": "fp8_e4m3fn_t", "chip": "Ascend910B3"}, None),
+        ({"format_b": "NN"}, "format_b must be one of ND, NZ, got 'NN'"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_timed_is_one_sentence(keys, line):
+    with pytest.raises(RequestError) as caught:
+        cubecore.model(SMALL, phase="decode", batch=1, **keys)
+    told = str(caught.value)
+    assert "\n" not in told
+    assert line is None or told == line
+
+
+# --- the command
+
+STEP = ("--phase", "decode", "--batch", 3)
+
+
+@pytest.fixture
+def config(folder):
+    (folder / "config.json").write_text(json.dumps(SMALL), encoding="utf-8")
+    return "config.json"
+
+
+def test_the_command_prints_the_answer(config, small):
+    answer = cli("model", config, *STEP)
+    assert (answer.code, answer.out) == (DONE, f"{small}\n")
+    assert cli("model", config, *STEP, "--json").json == json.loads(json.dumps(small.to_json()))
+    assert cli("model", ".", *STEP).out == answer.out
+
+
+def test_the_table_as_csv_has_a_line_for_each_product(config, small):
+    rows = list(csv.DictReader(io.StringIO(cli("model", config, *STEP, "--csv").out)))
+    assert [row["product"] for row in rows] == [row.product.name for row in small.rows]
+    assert [float(row["us"]) for row in rows] == [row.us for row in small.rows]
+    assert [int(row["baseM"]) for row in rows] == [row.tiling.baseM for row in small.rows]
+
+
+def test_tilings_are_written_a_line_each(config, small, folder):
+    assert cli("model", config, *STEP, "--out", "t.jsonl").code == DONE
+    lines = (folder / "t.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in lines]
+    assert [record["tiling"] for record in records] == [r.tiling.to_json() for r in small.rows]
+    problem, tiling = records[0]["problem"], records[0]["tiling"]
+    assert cubecore.check(tiling, problem).legal
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((), "--phase must be given, got nothing\n--batch must be given, got nothing"),
+        (("--phase", "decode"), "--batch must be given, got nothing"),
+        (("--phase", "train"), "--phase must be prefill or decode, got 'train'"),
+        ((*STEP, "--tp", "8"), "tp must divide the attention heads = 4, got 8"),
+        ((*STEP, "--report", "none/r.html"), None),
+    ],
+)
+def test_what_the_command_refuses_is_one_line(config, words, line):
+    answer = cli("model", config, *words)
+    if line is None:
+        assert (answer.code, answer.out, answer.err.count("\n")) == (BAD_REQUEST, "", 1)
+    else:
+        assert_refused(answer, line)
+
+
+def test_two_forms_exclude_each_other(config):
+    answer = cli("model", config, *STEP, "--json", "--csv")
+    assert answer.code == BAD_REQUEST
+    assert answer.json["error"]["message"] == "--csv excludes --json"
+
+
+def test_a_product_without_a_plan_is_exit_code_1(config):
+    assert cli("model", config, *STEP, "--set", "l0c_bytes=512").code == FOUND
+
+
+@pytest.mark.parametrize("config", [LLAMA3_8B, DEEPSEEK_V3], ids=["dense", "MoE"])
+def test_the_page_has_every_product_and_every_sum(config, tmp_path):
+    small = {**config, "vocab_size": 512, "num_hidden_layers": 4}
+    step = cubecore.model(small, phase="decode", batch=1, tp=4)
+    step.report(str(tmp_path / "r.html"))
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<script" not in page
+    for row in step.rows:
+        assert f"<td>{row.product.name}</td>" in page
+    assert page.count("not nan") == page.count("None") == 0
+    assert all(name in page for name in NOT_COUNTED)
+
+
+def test_the_command_in_a_process_of_its_own(config, folder):
+    answer = shell("model", config, *STEP, "--store", "p.sqlite", cwd=folder)
+    assert answer.code == DONE
+    assert answer.err == ""
