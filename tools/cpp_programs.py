@@ -139,7 +139,7 @@ def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
             try:
                 compile_and_link(["-c", str(path), *given, "-o", f"{scratch}/out.o"])
             except CubecoreError as error:
-                more = _include(str(error), path, checkouts / row["repo"])
+                more = _needed(str(error), path, checkouts / row["repo"])
                 if more is None or more in given:
                     return {"outcome": "refused", "why": obstacle(str(error))}
                 given.append(more)
@@ -154,6 +154,14 @@ def _header_files(checkout: Path) -> dict[str, list[Path]]:
     for path in checkout.rglob("*.h*"):
         found.setdefault(path.name, []).append(path)
     return found
+
+
+def _needed(said: str, path: Path, checkout: Path) -> str | None:
+    """Return the argument that a file's own build has, if that is what the compiler lacks."""
+    macro = re.search(r"'((?:ORIG_)?DTYPE_\w+)' was not declared", said)
+    if macro is not None:
+        return f"-D{macro[1]}={0 if macro[1].startswith('ORIG') else 'float'}"
+    return _include(said, path, checkout)
 
 
 def _include(said: str, path: Path, checkout: Path) -> str | None:

@@ -109,7 +109,7 @@ def _kind(entry: Entry | None, words: frozenset[str]) -> str:
     return "vector"
 
 
-_STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(.*?END_TILING_DATA_DEF\s*;", re.DOTALL)
+_STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(.*?END_TILING_DATA_DEF\b", re.DOTALL)
 _STRUCT_NAME = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(\s*(\w+)")
 _CONSTANT = re.compile(
     r"^[ \t]*(?:static[ \t]+|inline[ \t]+)*(?:constexpr|const)[ \t]+\w+[ \t]+"
@@ -126,22 +126,18 @@ def host_structs(source: Source) -> str:
     the op_host of its operator, and of operators whose headers it includes.
     """
     words = source.scan.words
-    operators = source.path.parent.parent.parent
-    others = re.findall(r"\.\./(\w+)/", " ".join(source.scan.includes))
-    folders = [source.path.parent.parent, *(operators / name for name in dict.fromkeys(others))]
     uses = {"GET_TILING_DATA", "GET_TILING_DATA_WITH_STRUCT"} & words
     if not uses or "REGISTER_TILING_DEFAULT" in words:
         return ""
-    headers = [path for folder in folders for path in sorted((folder / "op_host").rglob("*.h"))]
-    texts = [path.read_text("utf-8", "replace") for path in headers]
+    texts = [_text_of(path) for path in _host_headers(source)]
     blocks = [match[0] for text in texts for match in _STRUCT.finditer(text)]
     if not blocks:
         return ""
     named = [match.groups() for text in texts for match in _REGISTERED.finditer(text)]
-    stem = source.path.stem.replace("_", "").lower()
+    stem = _stem(source).lower()
     default = next((name for op, name in named if op.lower() == stem), None)
     default = default or next((name for op, name in named if op[-1:].isalpha()), None)
-    lines = [re.sub(r"//[^\n]*", "", block) for block in blocks]
+    lines = [re.sub(r"//[^\n]*", "", block) + ";" for block in blocks]
     used = set(re.findall(r"\w+", " ".join(lines)))
     constants = [match for text in texts for match in _CONSTANT.finditer(text)]
     first = {match["name"]: match[0].strip() for match in reversed(constants)}
@@ -151,6 +147,39 @@ def host_structs(source: Source) -> str:
     lines += [f"using cubecore_op_host::{name};" for name in structs]
     lines += [f"using cubecore_tiling_default = {default};"] if default else []
     return '#line 1 "op_host"\n' + "\n".join(lines) + "\n"
+
+
+_INCLUDED = re.compile(r'#\s*include\s*"(?P<path>[^"\n]+)"')
+
+
+def _host_headers(source: Source) -> list[Path]:
+    """Return the headers in which an operator's structs may stand.
+
+    They lie in the op_host of the operator and of those whose headers it includes, or register it
+    in `common/inc` of the operators' repository.
+    """
+    own = source.path.parent.parent
+    near = [path for name in ("op_kernel", "op_host") for path in sorted((own / name).rglob("*.*"))]
+    named = {name for path in near for name in _included_in(path)} | {*source.scan.includes}
+    others = re.findall(r"\.\./(\w+)/", " ".join(sorted(named)))
+    folders = [own, *(own.parent / name for name in dict.fromkeys(others))]
+    headers = [path for folder in folders for path in sorted((folder / "op_host").rglob("*.h"))]
+    shared = [folder / "common" / "inc" for folder in own.parents[:4]]
+    found = [path for folder in shared if folder.is_dir() for path in sorted(folder.rglob("*.h"))]
+    registers = re.compile(rf"REGISTER_TILING_DATA_CLASS\s*\(\s*{_stem(source)}\s*,", re.IGNORECASE)
+    return headers + [path for path in found if registers.search(_text_of(path))]
+
+
+def _stem(source: Source) -> str:
+    return source.path.stem.replace("_", "")
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
+
+
+def _included_in(path: Path) -> list[str]:
+    return _INCLUDED.findall(_text_of(path))
 
 
 def _in_order(constants: Sequence[re.Match[str]]) -> list[str]:

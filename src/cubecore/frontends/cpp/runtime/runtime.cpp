@@ -590,4 +590,6 @@ const Launch* cubecore_launch() { return &current->launch; }
 void** cubecore_slot(uint32_t slot) { return &current->slots[slot]; }
 
 void cubecore_mark(const Where* at) { current->last = *at; }
+
+const Where* cubecore_last() { return &current->last; }
 }

@@ -99,6 +99,8 @@ const cubecore::Launch* cubecore_launch();
 // A word for each core that headers keep their own state in (`slot` 0 to 15).
 void** cubecore_slot(uint32_t slot);
 void cubecore_mark(const cubecore::Where* at);
+// The line of the core's last call: of calls through a pointer, which bring no line.
+const cubecore::Where* cubecore_last();
 }
 
 namespace cubecore {

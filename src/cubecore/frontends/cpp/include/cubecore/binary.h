@@ -1,6 +1,7 @@
 // Vector arithmetic of two tensors. Pages: Add, Sub, Mul, Div, Max, Min, And, Or, AddRelu, SubRelu,
 // FusedMulAdd, MulAddDst, MulAddRelu. Each has three forms: a mask of lanes, a mask of bits, and a
-// number of elements.
+// number of elements; and the last again for pointers to functions, which take no line. A call
+// prefers the form without a pack.
 #pragma once
 
 #include "cubecore/mask.h"
@@ -20,25 +21,30 @@ inline void binary(const char* call, const LocalTensor<T>& dst, const cubecore::
 
 }  // namespace detail
 
-#define CUBECORE_BINARY(NAME, CALL)                                                          \
-  template <typename T, bool isSetMask = true, typename U = T>                               \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                    \
-                   const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeatTime,      \
-                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                    \
-    if constexpr (isSetMask) detail::set_lanes(mask, at);                                    \
-    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at); \
-  }                                                                                          \
-  template <typename T, bool isSetMask = true, typename U = T>                               \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                    \
-                   const LocalTensor<U>& src1, uint64_t mask[], const uint8_t repeatTime,    \
-                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                    \
-    if constexpr (isSetMask) detail::set_bits<PrimT<U>>(mask, at);                           \
-    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at); \
-  }                                                                                          \
-  template <typename T, typename U = T>                                                      \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                    \
-                   const LocalTensor<U>& src1, const int32_t& count, CUBECORE_AT) {          \
-    cubecore::issue(CALL, at, dst.pointer(), src0.pointer(), src1.pointer(), count);         \
+#define CUBECORE_BINARY(NAME, CALL)                                                                \
+  template <typename T, bool isSetMask = true, typename U = T>                                     \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                          \
+                   const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeatTime,            \
+                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                          \
+    if constexpr (isSetMask) detail::set_lanes(mask, at);                                          \
+    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);       \
+  }                                                                                                \
+  template <typename T, bool isSetMask = true, typename U = T>                                     \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                          \
+                   const LocalTensor<U>& src1, uint64_t mask[], const uint8_t repeatTime,          \
+                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                          \
+    if constexpr (isSetMask) detail::set_bits<PrimT<U>>(mask, at);                                 \
+    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);       \
+  }                                                                                                \
+  template <typename T, typename U = T>                                                            \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                          \
+                   const LocalTensor<U>& src1, const int32_t& count, CUBECORE_AT) {                \
+    cubecore::issue(CALL, at, dst.pointer(), src0.pointer(), src1.pointer(), count);               \
+  }                                                                                                \
+  template <typename T, typename U = T, typename... None>                                          \
+  inline detail::Unless<None...> NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,       \
+                                      const LocalTensor<U>& src1, const int32_t& count, None...) { \
+    NAME(dst, src0, src1, count, *cubecore_last());                                                \
   }
 
 CUBECORE_BINARY(Add, "asc_add")

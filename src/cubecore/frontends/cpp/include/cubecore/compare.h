@@ -67,20 +67,20 @@ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                     detail::moved(src1.pointer(), done * 256), times, 1, 1, 1, 8, 8, 8);
   }
 }
-template <typename T, typename U, bool isSetMask = true>
+template <typename T, typename U, bool isSetMask = true, typename M>
 inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
-                    const LocalTensor<T>& src1, CMPMODE cmpMode, const uint64_t mask,
-                    uint8_t repeatTime, const BinaryRepeatParams& p, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_lanes(mask, at);
+                    const LocalTensor<T>& src1, CMPMODE cmpMode, const M mask, uint8_t repeatTime,
+                    const BinaryRepeatParams& p, CUBECORE_AT) {
+  if constexpr (isSetMask) detail::set_given<T>(mask, at);
   cubecore::issue(detail::compare_call(cmpMode, false), at, detail::as_bits(dst.pointer()),
                   src0.pointer(), src1.pointer(), repeatTime, p.dstBlkStride, p.src0BlkStride,
                   p.src1BlkStride, p.dstRepStride, p.src0RepStride, p.src1RepStride);
 }
 // Page "Compare（结果存入寄存器）": the result goes to CMPMASK.
-template <typename T, bool isSetMask = true>
+template <typename T, bool isSetMask = true, typename M>
 inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode,
-                    const uint64_t mask, const BinaryRepeatParams& p, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_lanes(mask, at);
+                    const M mask, const BinaryRepeatParams& p, CUBECORE_AT) {
+  if constexpr (isSetMask) detail::set_given<T>(mask, at);
   cubecore::issue(detail::compare_call(cmpMode, false), at, src0.pointer(), src1.pointer(), 1,
                   p.dstBlkStride, p.src0BlkStride, p.src1BlkStride, p.dstRepStride, p.src0RepStride,
                   p.src1RepStride);
@@ -101,11 +101,11 @@ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPM
                       detail::as_element<T>(src1Scalar), times, 1, 1, 8, 8);                       \
     }                                                                                              \
   }                                                                                                \
-  template <typename T, typename U, bool isSetMask = true, typename S = T>                         \
+  template <typename T, typename U, bool isSetMask = true, typename S = T, typename M>             \
   inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const S src1Scalar,      \
-                   CMPMODE cmpMode, const uint64_t mask, uint8_t repeatTime,                       \
-                   const UnaryRepeatParams& p, CUBECORE_AT) {                                      \
-    if constexpr (isSetMask) detail::set_lanes(mask, at);                                          \
+                   CMPMODE cmpMode, const M mask, uint8_t repeatTime, const UnaryRepeatParams& p,  \
+                   CUBECORE_AT) {                                                                  \
+    if constexpr (isSetMask) detail::set_given<T>(mask, at);                                       \
     cubecore::issue(detail::compare_call(cmpMode, true), at, detail::as_bits(dst.pointer()),       \
                     src0.pointer(), detail::as_element<T>(src1Scalar), repeatTime, p.dstBlkStride, \
                     p.srcBlkStride, p.dstRepStride, p.srcRepStride);                               \
@@ -174,13 +174,13 @@ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
     done += times * lanes;
   }
 }
-template <typename T, typename U, bool isSetMask = true>
+template <typename T, typename U, bool isSetMask = true, typename M>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
                    const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE selMode,
-                   uint64_t mask, uint8_t repeatTime, const BinaryRepeatParams& repeatParams,
+                   const M mask, uint8_t repeatTime, const BinaryRepeatParams& repeatParams,
                    CUBECORE_AT) {
   detail::load_bits<T>(selMask, selMode, at);
-  if constexpr (isSetMask) detail::set_lanes(mask, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, at);
   detail::selected(dst, selMask, src0, src1, selMode, repeatTime, repeatParams, at);
 }
 
@@ -201,13 +201,13 @@ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
     done += times * lanes;
   }
 }
-template <typename T, typename U, bool isSetMask = true>
+template <typename T, typename U, bool isSetMask = true, typename M>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
-                   const LocalTensor<T>& src0, PrimT<T> src1, SELMODE selMode, uint64_t mask,
+                   const LocalTensor<T>& src0, PrimT<T> src1, SELMODE selMode, const M mask,
                    uint8_t repeatTime, const BinaryRepeatParams& p, CUBECORE_AT) {
   (void)selMode;
   detail::load_cmp_mask(cubecore::Element<PrimT<T>>::name, cubecore::scalar(src1), at);
-  if constexpr (isSetMask) detail::set_lanes(mask, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, at);
   cubecore::issue("vsel_scalar", at, dst.pointer(), src0.pointer(),
                   detail::as_bits(selMask.pointer()), repeatTime, p.dstBlkStride, p.src0BlkStride,
                   p.dstRepStride, p.src0RepStride);

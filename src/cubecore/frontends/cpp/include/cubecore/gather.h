@@ -1,5 +1,5 @@
-// Elements picked by offsets, patterns and scores. Pages: Gather, Gatherb(ISASI), GatherMask, Brcb,
-// CreateVecIndex, Sort32, MrgSort, GetMrgSortResult, Transpose.
+// Elements picked by offsets and patterns. Pages: Gather, Gatherb(ISASI), GatherMask, Brcb,
+// CreateVecIndex.
 #pragma once
 
 #include "cubecore/compare.h"
@@ -41,32 +41,6 @@ struct BrcbRepeatParams {
   uint16_t dstRepStride = DEFAULT_REPEAT_STRIDE;
 };
 
-struct MrgSort4Info {
-  MrgSort4Info() = default;
-  MrgSort4Info(const uint16_t elementLengthsIn[4], const bool ifExhaustedSuspensionIn,
-               const uint16_t validBitIn, const uint16_t repeatTimesIn = 1)
-      : ifExhaustedSuspension(ifExhaustedSuspensionIn),
-        validBit(validBitIn),
-        repeatTimes(static_cast<uint8_t>(repeatTimesIn)) {
-    for (int n = 0; n < 4; ++n) elementLengths[n] = elementLengthsIn[n];
-  }
-
-  uint16_t elementLengths[4] = {0};
-  bool ifExhaustedSuspension = false;
-  uint16_t validBit = 0;
-  uint8_t repeatTimes = 1;
-};
-
-template <typename T>
-struct MrgSortSrcList {
-  MrgSortSrcList() = default;
-  MrgSortSrcList(const LocalTensor<T>& src1In, const LocalTensor<T>& src2In,
-                 const LocalTensor<T>& src3In, const LocalTensor<T>& src4In)
-      : src1(src1In), src2(src2In), src3(src3In), src4(src4In) {}
-
-  LocalTensor<T> src1, src2, src3, src4;
-};
-
 namespace detail {
 
 // A pointer to elements of the same size without a sign: what moves whole elements takes.
@@ -87,12 +61,11 @@ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   cubecore::issue("asc_gather", at, dst.pointer(), detail::moved(src.pointer(), srcBaseAddr),
                   srcOffset.pointer(), count);
 }
-template <typename T>
+template <typename T, typename M>
 inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                   const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
-                   const uint64_t mask, const uint8_t repeatTime, const uint16_t dstRepStride,
-                   CUBECORE_AT) {
-  detail::set_lanes(mask, at);
+                   const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr, const M mask,
+                   const uint8_t repeatTime, const uint16_t dstRepStride, CUBECORE_AT) {
+  detail::set_given<T>(mask, at);
   cubecore::issue("asc_gather", at, dst.pointer(), detail::moved(src.pointer(), srcBaseAddr),
                   srcOffset.pointer(), dstRepStride, repeatTime);
 }
@@ -164,26 +137,15 @@ inline void CreateVecIndex(LocalTensor<T> dst, const S& firstValue, uint32_t cou
   }
 }
 
-template <typename T>
-inline void Sort32(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
-                   const LocalTensor<uint32_t>& src1, const int32_t repeatTime, CUBECORE_AT) {
-  cubecore::issue("asc_bitsort", at, dst.pointer(), src0.pointer(), src1.pointer(), repeatTime);
-}
-
-template <typename T>
-inline void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgSort4Info& p,
-                    CUBECORE_AT) {
-  cubecore::issue("asc_mrgsort4", at, dst.pointer(), src.src1.pointer(), src.src2.pointer(),
-                  src.src3.pointer(), src.src4.pointer(), p.repeatTimes, p.elementLengths[0],
-                  p.elementLengths[1], p.elementLengths[2], p.elementLengths[3],
-                  p.ifExhaustedSuspension, p.validBit);
-}
-
-template <typename T>
-inline void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, CUBECORE_AT) {
-  cubecore::Pointer to = dst.pointer(), from = src.pointer();
-  to.type = from.type = "uint16";
-  cubecore::issue("asc_transpose", at, to, from);
+template <typename T, typename S, typename M>
+inline void CreateVecIndex(const LocalTensor<T>& dst, const S& firstValue, const M mask,
+                           uint8_t repeatTime, uint16_t dstBlkStride, uint8_t dstRepStride,
+                           CUBECORE_AT) {
+  detail::set_given<T>(mask, at);
+  cubecore::issue("vci", at, dst.pointer(), cubecore::named("repeat", repeatTime),
+                  cubecore::named("first", detail::as_element<T>(firstValue)),
+                  cubecore::named("dst_block_stride", dstBlkStride),
+                  cubecore::named("dst_repeat_stride", dstRepStride));
 }
 
 }  // namespace AscendC

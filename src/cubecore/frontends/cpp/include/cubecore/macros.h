@@ -89,6 +89,12 @@ template <typename T, typename U>
 constexpr T AlignUp(T value, U unit) {
   return CeilAlign(value, unit);
 }
+// No page has it; public kernels divide numbers so.
+template <typename T, typename U, typename = std::enable_if_t<std::is_integral_v<T>>,
+          typename = std::enable_if_t<std::is_integral_v<U>>>
+constexpr auto Ceil(T value, U divisor) {
+  return divisor == 0 ? value : (value + divisor - 1) / divisor;
+}
 template <uint32_t = 0>
 inline void Nop() {}
 inline void ICachePreLoad(int64_t) {}

@@ -28,6 +28,15 @@ inline void set_bits(const uint64_t mask[], const cubecore::Where& at) {
   set_mask(sizeof(T) >= 4 ? 0 : mask[1], mask[0], at);
 }
 
+// A mask as its caller has it: how many lanes, or an array of bits.
+template <typename T, typename M>
+inline void set_given(const M mask, const cubecore::Where& at) {
+  if constexpr (std::is_pointer_v<M>)
+    set_bits<PrimT<T>>(mask, at);
+  else
+    set_lanes(static_cast<uint64_t>(mask), at);
+}
+
 }  // namespace detail
 
 template <typename T, MaskMode mode = MaskMode::NORMAL>
@@ -58,7 +67,21 @@ class AscendCUtils {
   static void SetMask(const uint64_t& maskHigh, const uint64_t& maskLow, CUBECORE_AT) {
     if constexpr (isSetMask) detail::set_mask(maskHigh, maskLow, at);
   }
+  // Elements of a row of a fractal.
+  template <typename T>
+  static constexpr int32_t GetC0Count(const int32_t dtypeSize = sizeof(PrimT<T>)) {
+    return static_cast<int32_t>(ONE_BLK_SIZE) / dtypeSize;
+  }
+  static constexpr int32_t GetC0Count(const int32_t dtypeSize) {
+    return static_cast<int32_t>(ONE_BLK_SIZE) / dtypeSize;
+  }
+  static int64_t GetRsvdCnt(CUBECORE_AT) { return cubecore::ask(0, "asc_get_rsvd_count", at); }
 };
+
+// Elements that the last GatherMask kept; no page has this name.
+inline int64_t GetGatherMaskRemainCount(CUBECORE_AT) {
+  return cubecore::ask(0, "asc_get_rsvd_count", at);
+}
 
 }  // namespace AscendC
 

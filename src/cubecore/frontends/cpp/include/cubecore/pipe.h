@@ -28,6 +28,13 @@ class TBuf {
     made.Place(pos, address_ + bufOffset, size, nullptr);
     return made;
   }
+  // No page has these two for TBuf; public kernels call them as for a queue of one buffer.
+  template <typename T>
+  LocalTensor<T> AllocTensor(CUBECORE_AT) {
+    return Get<T>(at);
+  }
+  template <typename T>
+  void FreeTensor(LocalTensor<T>&) {}
   uint32_t GetBufLen() const { return len_; }
   TPosition GetPosition() const { return pos; }
 

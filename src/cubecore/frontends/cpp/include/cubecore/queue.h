@@ -82,6 +82,7 @@ struct CoreState {
   uint64_t uses = 0;
   uint64_t pad = 0;  // of SetPadValue, if `pads`
   bool pads = false;
+  int64_t sum = 0;     // where the last ReduceSum of a number of elements left its result
   uint32_t epoch = 0;  // counts resets: buffers of an earlier one hold no flags
   cubecore::Where last = {"", "", 0};
 

@@ -1,6 +1,6 @@
 // Reductions. Pages: ReduceSum, ReduceMax, ReduceMin, ReduceRepeat (WholeReduceSum, WholeReduceMax,
 // WholeReduceMin), ReduceDataBlock (BlockReduceSum, ...), ReducePairElem (PairReduceSum),
-// RepeatReduceSum, GetReduceRepeatMaxMinSpr(ISASI).
+// RepeatReduceSum, GetReduceRepeatMaxMinSpr(ISASI), GetReduceRepeatSumSpr(ISASI).
 #pragma once
 
 #include "cubecore/queue.h"
@@ -73,6 +73,7 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   constexpr int32_t lanes = static_cast<int32_t>(detail::lanes_of<T>());
   int32_t left = count;
   if (left <= 0) return;
+  detail::core_state().sum = dst.element(0);
   cubecore::Pointer from = src.pointer();
   while (true) {
     bool last = left <= lanes;
@@ -84,11 +85,11 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
     from = sharedTmpBuffer.pointer();
   }
 }
-template <typename T>
+template <typename T, typename M>
 inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                      const LocalTensor<T>& sharedTmpBuffer, const int32_t mask,
-                      const int32_t repeatTime, const int32_t srcRepStride, CUBECORE_AT) {
-  detail::set_lanes(static_cast<uint64_t>(mask), at);
+                      const LocalTensor<T>& sharedTmpBuffer, const M mask, const int32_t repeatTime,
+                      const int32_t srcRepStride, CUBECORE_AT) {
+  detail::set_given<T>(mask, at);
   for (int32_t done = 0; done < repeatTime; done += 255) {
     int32_t times = repeatTime - done < 255 ? repeatTime - done : 255;
     detail::reduced("asc_repeat_reduce_sum", sharedTmpBuffer[static_cast<uint32_t>(done)],
@@ -99,26 +100,25 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   ReduceSum(dst, sharedTmpBuffer, sharedTmpBuffer, repeatTime, at);
 }
 
-#define CUBECORE_EXTREME(NAME, LARGEST)                                                         \
-  template <typename T>                                                                         \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                        \
-                   const LocalTensor<T>& sharedTmpBuffer, const int32_t count,                  \
-                   bool calIndex = false, CUBECORE_AT) {                                        \
-    if (count <= 0) return;                                                                     \
-    const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);           \
-    cubecore::issue(call, at, sharedTmpBuffer.pointer(), src.pointer(), count);                 \
-    detail::extreme(LARGEST, dst, sharedTmpBuffer, call, calIndex, at);                         \
-  }                                                                                             \
-  template <typename T>                                                                         \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                        \
-                   const LocalTensor<T>& sharedTmpBuffer, const int32_t mask,                   \
-                   const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = false, \
-                   CUBECORE_AT) {                                                               \
-    if (repeatTime <= 0) return;                                                                \
-    detail::set_lanes(static_cast<uint64_t>(mask), at);                                         \
-    const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);           \
-    detail::reduced(call, sharedTmpBuffer, src, repeatTime, 1, 1, srcRepStride, at);            \
-    detail::extreme(LARGEST, dst, sharedTmpBuffer, call, calIndex, at);                         \
+#define CUBECORE_EXTREME(NAME, LARGEST)                                                           \
+  template <typename T>                                                                           \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                          \
+                   const LocalTensor<T>& sharedTmpBuffer, const int32_t count,                    \
+                   bool calIndex = false, CUBECORE_AT) {                                          \
+    if (count <= 0) return;                                                                       \
+    const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);             \
+    cubecore::issue(call, at, sharedTmpBuffer.pointer(), src.pointer(), count);                   \
+    detail::extreme(LARGEST, dst, sharedTmpBuffer, call, calIndex, at);                           \
+  }                                                                                               \
+  template <typename T, typename M>                                                               \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                          \
+                   const LocalTensor<T>& sharedTmpBuffer, const M mask, const int32_t repeatTime, \
+                   const int32_t srcRepStride, bool calIndex = false, CUBECORE_AT) {              \
+    if (repeatTime <= 0) return;                                                                  \
+    detail::set_given<T>(mask, at);                                                               \
+    const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);             \
+    detail::reduced(call, sharedTmpBuffer, src, repeatTime, 1, 1, srcRepStride, at);              \
+    detail::extreme(LARGEST, dst, sharedTmpBuffer, call, calIndex, at);                           \
   }
 CUBECORE_EXTREME(ReduceMax, true)
 CUBECORE_EXTREME(ReduceMin, false)
@@ -246,6 +246,26 @@ inline void GetReduceRepeatMaxMinSpr(T& maxMinValue, T& maxMinIndex, CUBECORE_AT
 template <typename T>
 inline void GetReduceRepeatMaxMinSpr(T& maxMinValue, CUBECORE_AT) {
   maxMinValue = detail::value_of<T>(cubecore::ask(0, "asc_get_reduce_max_cnt", at));
+}
+// The names before ("接口变更说明").
+template <typename T>
+inline void GetReduceMaxMinCount(T& maxMinValue, T& maxMinIndex, CUBECORE_AT) {
+  GetReduceRepeatMaxMinSpr(maxMinValue, maxMinIndex, at);
+}
+template <typename T>
+inline void GetReduceMaxMinCount(T& maxMinValue, CUBECORE_AT) {
+  GetReduceRepeatMaxMinSpr(maxMinValue, at);
+}
+
+// Uncertain: read where the last ReduceSum of a number of elements left it.
+template <typename T>
+inline T GetReduceRepeatSumSpr(CUBECORE_AT) {
+  return detail::value_of<T>(
+      cubecore_load(1, cubecore::Element<T>::name, detail::core_state().sum, &at));
+}
+template <typename T>
+inline T GetAccVal(CUBECORE_AT) {
+  return GetReduceRepeatSumSpr<T>(at);
 }
 
 }  // namespace AscendC

@@ -65,6 +65,10 @@ using PrimT = typename detail::Plain<T>::type;
 
 namespace detail {
 
+// The result of a form that only pointers to functions take: a call with more arguments is none.
+template <typename... None>
+using Unless = std::enable_if_t<sizeof...(None) == 0>;
+
 template <typename T>
 inline uint64_t bits_of(T value) {
   uint64_t bits = 0;

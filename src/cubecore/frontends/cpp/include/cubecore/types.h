@@ -4,6 +4,8 @@
 
 #include "cubecore/abi.h"
 
+typedef float float32_t;
+
 namespace cubecore {
 
 inline uint32_t float_bits(float value) {

@@ -48,6 +48,11 @@ inline auto as_element(S value) {
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count,     \
                    CUBECORE_AT) {                                                                  \
     cubecore::issue(CALL, at, dst.pointer(), src.pointer(), count);                                \
+  }                                                                                                \
+  template <typename T, typename... None>                                                          \
+  inline detail::Unless<None...> NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,        \
+                                      const int32_t& count, None...) {                             \
+    NAME(dst, src, count, *cubecore_last());                                                       \
   }
 
 CUBECORE_UNARY(Abs, "asc_abs")
@@ -82,6 +87,11 @@ CUBECORE_UNARY(Not, "asc_not")
                    const int32_t& count, CUBECORE_AT) {                                            \
     cubecore::issue(CALL, at, dst.pointer(), src.pointer(), detail::as_element<T>(scalarValue),    \
                     count);                                                                        \
+  }                                                                                                \
+  template <typename T, bool isSetMask = true, typename S = T, typename... None>                   \
+  inline detail::Unless<None...> NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,        \
+                                      const S& scalarValue, const int32_t& count, None...) {       \
+    NAME(dst, src, scalarValue, count, *cubecore_last());                                          \
   }
 
 CUBECORE_SCALED(Adds, "asc_add_scalar")

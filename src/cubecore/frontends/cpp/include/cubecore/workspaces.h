@@ -100,6 +100,37 @@ inline void GetPowerMaxMinTmpSize(const TensorShape& base, const TensorShape& by
                                   bool, uint32_t& most, uint32_t& least) {
   cubecore::workspace(base.GetShapeSize() < by.GetShapeSize() ? by : base, most, least);
 }
+// Pages GetArangeMaxMinTmpSize, GetBroadCastMaxMinTmpSize, GetSelectMaxMinTmpSize, GetSortTmpSize,
+// GetConcatTmpSize.
+inline void GetArangeMaxMinTmpSize(uint32_t& most, uint32_t& least) { most = least = 0; }
+inline void GetArithProgressionMaxMinTmpSize(uint32_t& most, uint32_t& least) { most = least = 0; }
+template <typename P>
+inline void GetBroadCastMaxMinTmpSize(const P&, const TensorShape&, const TensorShape& dst,
+                                      uint32_t typeSize, const bool, uint32_t& most,
+                                      uint32_t& least) {
+  uint32_t rows = dst.GetDimNum() > 1 ? static_cast<uint32_t>(dst.GetDim(0)) : 1, block = 32;
+  uint32_t columns = static_cast<uint32_t>(dst.GetShapeSize()) / (rows == 0 ? 1 : rows);
+  uint32_t width = (columns * typeSize + block - 1) / block + 1;  // a row in blocks, and its own
+  least = block / (typeSize == 0 ? 1 : typeSize) * width * block;
+  most = (rows + 15) / 16 * 16 * width * block;
+  if (most < least) most = least;
+}
+inline void GetSelectMaxMinTmpSize(const TensorShape& src0, const TensorShape& src1, const uint32_t,
+                                   const TensorShape&, const uint32_t, const bool, uint32_t& most,
+                                   uint32_t& least) {
+  const TensorShape& tensor = src0.GetShapeSize() < src1.GetShapeSize() ? src1 : src0;
+  size_t dims = tensor.GetDimNum();
+  uint32_t columns = dims == 0 ? 0 : static_cast<uint32_t>(tensor.GetDim(dims - 1));
+  most = least = (columns + 127) / 128 * 544;  // bits and halves of a row
+}
+template <typename P>
+inline uint32_t GetSortTmpSize(const P&, const uint32_t elemCount, const uint32_t) {
+  return elemCount * 8;
+}
+template <typename P>
+inline uint32_t GetConcatTmpSize(const P&, const uint32_t, const uint32_t) {
+  return 0;
+}
 inline void GetCumSumMaxMinTmpSize(const TensorShape& shape, uint32_t, bool, bool, uint32_t& most,
                                    uint32_t& least) {
   cubecore::workspace(shape, most, least);

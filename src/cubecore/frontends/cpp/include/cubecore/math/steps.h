@@ -242,6 +242,11 @@ inline void of_two(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                    CUBECORE_AT) {                                                                 \
     NAME<T, isReuseSource>(dst, src, detail::free_memory(), calCount, at);                        \
   }                                                                                               \
+  template <typename T, bool isReuseSource = false, typename... None>                             \
+  inline detail::Unless<None...> NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,       \
+                                      const uint32_t calCount, None...) {                         \
+    NAME<T, isReuseSource>(dst, src, calCount, *cubecore_last());                                 \
+  }                                                                                               \
   template <typename T, bool isReuseSource = false>                                               \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, CUBECORE_AT) {           \
     NAME<T, isReuseSource>(dst, src, detail::free_memory(), src.GetSize(), at);                   \
