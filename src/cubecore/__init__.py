@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cubecore.workflows.sweep.store import Store
     from cubecore.workflows.sweep.vary import sweep
     from cubecore.workflows.time import time
+    from cubecore.workflows.tune import tune
 
 _HOMES = {
     "capi": "cubecore.frontends.capi.constants",
@@ -78,6 +79,7 @@ _HOMES = {
     "Store": "cubecore.workflows.sweep.store",
     "sweep": "cubecore.workflows.sweep.vary",
     "time": "cubecore.workflows.time",
+    "tune": "cubecore.workflows.tune",
     "validate": "cubecore.workflows.calibration.validate",
 }
 
@@ -120,6 +122,7 @@ __all__ = [
     "run",
     "sweep",
     "time",
+    "tune",
     "validate",
 ]
 

@@ -71,6 +71,7 @@ MAY_LOAD = {
     },
     ("c++", "-c", "HOST", "-o", "OBJECT"): COMPILER,
     ("sample", "--help"): {"aliases", "cli", "cli.verbs", "click", "typing", "version"},
+    ("tune", "TILING", *SHAPE): KERNEL | TIMING,
     ("run", *SHAPE): KERNEL | MACHINE | TIMING,
 }
 CONFIG = {

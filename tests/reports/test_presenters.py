@@ -118,7 +118,10 @@ def test_the_page_of_a_comparison_is_of_its_what_if_chip(results, folder):
 def test_what_cannot_be_is_one_sentence(results, folder, monkeypatch):
     with pytest.raises(RequestError) as error:
         results["run"].report("r.html")
-    assert str(error.value) == "a Run has no page; plans, times, comparisons and models have one"
+    assert (
+        str(error.value)
+        == "a Run has no page; plans, times, comparisons, models and tuned tilings do"
+    )
     assert list(folder.iterdir()) == []
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(RequestError) as error:

@@ -19,6 +19,7 @@ SUMMARIES = {
     "store": "Show, compare or export a store of plans (plan --store).",
     "sweep": "Time a product over values of its shape, its options, its tiling or its chip.",
     "time": "Time a kernel: cycles by pipe, stalls and links.",
+    "tune": "Say of a tiling whether it is legal, what it costs and which small changes help.",
     "validate": "Compare the timing model with measurements, case by case.",
 }
 """Every command and its summary."""

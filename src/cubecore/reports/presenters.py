@@ -21,6 +21,7 @@ from cubecore.reports.text.answers import (
 )
 from cubecore.reports.text.model import model_lines, model_text
 from cubecore.reports.text.repair import findings_text
+from cubecore.reports.text.tune import tune_text
 from cubecore.units import plural
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "Series": sweep_text,
     "Timed": time_text,
     "TilingPlan": plan_text,
+    "Tuned": tune_text,
 }
 """The function that a command prints a result with, by the result's class or its base."""
 _LONGEST_LINE = 390
@@ -96,6 +98,11 @@ def _page(result: Any) -> str:
         from cubecore.reports.html.model import model_page
 
         return model_page(result)
+    if kind == "Tuned":
+        from cubecore.reports.html.tuned import tuned_page
+
+        drawn = None if result.timed is None else recorded(result.timed)
+        return tuned_page(replace(result, timed=drawn))
     if kind in {"Timed", "TilingPlan"}:
         timed = recorded(result)
         return html_report(replace(timed, changes=getattr(result, "changes", None)))
@@ -103,7 +110,7 @@ def _page(result: Any) -> str:
         first, second = map(recorded, result.timed)
         return pair_report(first, second, problem_line(result.request))
     raise unable(
-        "report", f"a {kind} has no page; plans, times, comparisons and models have one"
+        "report", f"a {kind} has no page; plans, times, comparisons, models and tuned tilings do"
     )
 
 
@@ -228,6 +235,16 @@ def _model(answer: Any) -> Figures:
     return title, [*figures, ("in no sum", ", ".join(answer.to_json()["not_counted"]))]
 
 
+def _tuned(tuned: Any) -> Figures:
+    figures = [("legal", "yes" if tuned.legal else "no")]
+    if tuned.timed is not None:
+        figures.append(("time", duration(tuned.timed.timeline.us)))
+    figures += [(f"{c.kind}, {c.gain:.0%} less", c.what) for c in tuned.changes]
+    if tuned.best is not None:
+        figures.append(("best plan", duration(tuned.best.predicted.us)))
+    return problem_line(tuned.request), figures
+
+
 _FIGURES: dict[str, Callable[[Any], Figures]] = {
     "Comparison": _comparison,
     "Findings": _findings,
@@ -236,6 +253,7 @@ _FIGURES: dict[str, Callable[[Any], Figures]] = {
     "Series": _series,
     "Timed": _time,
     "TilingPlan": _plan,
+    "Tuned": _tuned,
 }
 
 
@@ -272,6 +290,7 @@ _PICTURES: dict[str, Callable[[Any], str]] = {
     "Series": _curves,
     "Timed": _pipes,
     "TilingPlan": lambda plan: grid(plan.blocks),
+    "Tuned": lambda tuned: _pipes(tuned.timed) if tuned.timed else "",
 }
 
 
@@ -280,6 +299,21 @@ def _tilings(plan: Any) -> list["Json"]:
     return [
         {"us": p.us, "cycles": p.cycles, "limited_by": p.limited_by, **tiling.to_json()}
         for tiling, p in ranked
+    ]
+
+
+def _changes(tuned: Any) -> list["Json"]:
+    return [
+        {
+            "kind": change.kind,
+            "change": change.what,
+            "us": change.us,
+            "cycles": change.cycles,
+            "gain": change.gain,
+            "limited_by": change.limited_by,
+            **change.tiling.to_json(),
+        }
+        for change in tuned.as_changes.tried
     ]
 
 
@@ -314,4 +348,5 @@ _ROWS: dict[str, Callable[[Any], list["Json"]]] = {
         for pipe, cycles in timed.timeline.pipes.items()
     ],
     "TilingPlan": _tilings,
+    "Tuned": _changes,
 }

@@ -265,14 +265,15 @@ def _kept(product: TimedProduct, *names: str) -> dict[str, Limits]:
     return {name: Limits(value, value) for name, value in values.items()}
 
 
-def _differing(old: TCubeTiling, new: TCubeTiling) -> str:
-    pairs = [(name, getattr(old, name), getattr(new, name)) for name in FIELDS]
+def differing(old: TCubeTiling, new: TCubeTiling, names: Iterable[str] = FIELDS) -> str:
+    """Return which of some fields differ in two tilings, with both values."""
+    pairs = [(name, getattr(old, name), getattr(new, name)) for name in names]
     return ", ".join(f"{name} {a} -> {b}" for name, a, b in pairs if a != b)
 
 
 def _of_tiling(product: TimedProduct, wanted: Mapping[str, Limits]) -> _Variant:
     fastest = _fastest(product, wanted, but=product.tiling)
-    return _Variant("tiling", _differing(product.tiling, fastest.tiling), fastest)
+    return _Variant("tiling", differing(product.tiling, fastest.tiling), fastest)
 
 
 def _base_block(product: TimedProduct) -> _Variant:
@@ -289,7 +290,7 @@ def _depths(product: TimedProduct) -> _Variant:
     closed = {t: predict(t, product.problem, product.chip).cycles for t in near}
     likely = sorted(near, key=closed.__getitem__)[: _CANDIDATES + 1]
     deepened = min((near[t] for t in likely), key=lambda one: one.line.cycles)
-    return _Variant("tiling", _differing(product.tiling, deepened.tiling), deepened)
+    return _Variant("tiling", differing(product.tiling, deepened.tiling), deepened)
 
 
 def _near_depths(product: TimedProduct) -> Iterator[TimedProduct]:
@@ -313,7 +314,7 @@ def _swapped(product: TimedProduct, **fields: int) -> _Variant:
     swapped = product.with_tiling(**fields)
     if not swapped.legal:
         raise _UntriedChange("the tiling would not be legal")
-    return _Variant("tiling", _differing(product.tiling, swapped.tiling), swapped)
+    return _Variant("tiling", differing(product.tiling, swapped.tiling), swapped)
 
 
 def _row_starts(product: TimedProduct) -> _Variant:

@@ -138,7 +138,7 @@ def plan_text(plan: TilingPlan) -> str:
         )
     lines += [f"Advice {advice.id}: {advice.message}" for advice in plan.advice]
     if reasons := plan.reasons:
-        lines += ["", *_reasons_lines(reasons, p.cycles)]
+        lines += ["", *reasons_lines(reasons, p.cycles)]
     head = ("", "us", "cores", "singleCore M x N", "base M x N x K", "by")
     rows: list[Sequence[Any]] = [head]
     for index, ranked in enumerate(plan.alternatives, 1):
@@ -246,7 +246,7 @@ def time_text(timed: Timed) -> str:
     """Return where the cycles go."""
     lines = [problem_line(timed.request), *timeline_lines(timed.timeline)]
     if timed.reasons:
-        lines += ["", *_reasons_lines(timed.reasons, timed.timeline.cycles)]
+        lines += ["", *reasons_lines(timed.reasons, timed.timeline.cycles)]
     if timed.changes is not None:
         lines += ["", *changes_lines(timed.changes)]
     return "\n".join(lines) + "\n"
@@ -312,7 +312,7 @@ def _path_lines(path: CriticalPath) -> list[str]:
     return [f"Critical path{part}, cycles on", *table(rows)]
 
 
-def _reasons_lines(reasons: Sequence[Reason], cycles: int) -> list[str]:
+def reasons_lines(reasons: Sequence[Reason], cycles: int) -> list[str]:
     """Return why a product takes its cycles, with the share that is saved without each cause."""
     rows = []
     for one in reasons:

@@ -1,0 +1,51 @@
+"""The command `tune`."""
+
+from typing import Any
+
+import click
+
+from cubecore.cli.console import (
+    OutputFile,
+    Verb,
+    problem_options,
+    show,
+    split_options,
+    table_options,
+)
+from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.tilings import TilingFile, given_tiling
+
+
+@click.command(cls=Verb)
+@click.argument("tiling", type=TilingFile())
+@problem_options
+@click.option("--report", type=OutputFile(), help="write an HTML page")
+@table_options
+def tune(tiling: str, report: str | None, **options: Any) -> int:
+    """Say of a tiling whether it is legal, what it costs and which small changes help.
+
+    TILING is JSON, a header, the structure's bytes, or any log that prints its fields (FILE#2 is
+    the second of a log, - standard input); extents that are not given are the tiling's. One that
+    breaks rules is repaired by the fewest changes first, and the exit code is 1.
+    """
+    from cubecore.reports.text.progress import working
+    from cubecore.reports.text.tune import tune_text
+    from cubecore.workflows.data.files import require_writable, write_whole
+    from cubecore.workflows.tune import tune as make_tuned
+
+    keys, settings, form = split_options(options)
+    record = 0
+    if report is not None:
+        from cubecore.reports.html.page import SHOWN_INSTRUCTIONS
+
+        require_writable(report, "--report")
+        record = SHOWN_INSTRUCTIONS
+    given = given_tiling(tiling)
+    with working("timing the changes"):
+        answer = make_tuned(given, settings=settings, record=record, **keys)
+    if report is not None:
+        from cubecore.reports.html.tuned import tuned_page
+
+        write_whole(report, tuned_page(answer, tiling), "--report")
+    show(answer, form, tune_text)
+    return DONE if answer.legal else FOUND

@@ -1,0 +1,215 @@
+"""tune: a tiling judged and timed, the small changes that help it, and the best plan beside it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import log
+from typing import Unpack
+
+from cubecore.aliases import Json, JsonMapping
+from cubecore.errors import NoLegalTilingError
+from cubecore.kernels.matmul.launch import require_supported
+from cubecore.kernels.matmul_time.launch import is_known
+from cubecore.kernels.runnable import require_timed
+from cubecore.kernels.timed_plans.event_times import timed as event_timed
+from cubecore.kernels.timed_plans.timed_product import TimedProduct
+from cubecore.lazy_dataclass import dataclass
+from cubecore.presented import Presented
+from cubecore.tiling.cost.closed_form import predict
+from cubecore.tiling.model.field_limits import PLANNED_FIELDS
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.repair.faster import Nearby, nearby
+from cubecore.tiling.rules.checker import Findings
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.solver import Ranked
+from cubecore.timing.records import Timeline
+from cubecore.units import plural
+from cubecore.workflows.advise import TimedChange, TimedChanges, differing
+from cubecore.workflows.check import RepairedFindings, check
+from cubecore.workflows.keywords import ProblemKeys, takes_problem
+from cubecore.workflows.plan import TilingPlan, plan_request
+from cubecore.workflows.request import Planned, TilingRequest, given_tiling, is_plan, make_request
+from cubecore.workflows.time import Timed
+
+MOST_FIELDS = 3
+"""Fields of a change."""
+LEAST_GAIN = 0.005
+"""Share of the time that a change of more fields must save beyond those of fewer."""
+_TIMED, _WALKED = 16, 4
+"""Changes of so many fields that are timed; the second where trees have to be walked."""
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Tuned(Presented):
+    """A tiling judged, timed and improved by small changes.
+
+    Attributes
+    ----------
+    tiling : TCubeTiling
+        The tiling that was given.
+    findings : Findings
+        The rules that it breaks; `RepairedFindings` where it breaks one.
+    timed : Timed or None
+        The timing of the tiling, or of the nearest legal one; None where there is none.
+    changes : tuple of TimedChange
+        Changes of one field, of two and of three that save time, each timed with all other fields
+        kept; those of fewer fields first.
+    best : TilingPlan or None
+        The planner's tiling; None where no tiling is legal.
+    """
+
+    request: TilingRequest
+    tiling: TCubeTiling
+    findings: Findings
+    timed: Timed | None
+    changes: tuple[TimedChange, ...]
+    best: TilingPlan | None
+
+    @property
+    def legal(self) -> bool:
+        """True if the tiling that was given breaks no rule."""
+        return self.findings.legal
+
+    @property
+    def as_changes(self) -> TimedChanges:
+        """The changes and the best plan, the most helpful first, as a page shows them."""
+        if self.timed is None or self.best is None:
+            return TimedChanges(self.changes)
+        plan = Ranked(self.best.tiling, self.best.predicted)
+        whole = _change("plan", self.timed.tiling, plan, self.timed.timeline.cycles)
+        return TimedChanges(tuple(sorted((*self.changes, whole), key=lambda one: one.cycles)))
+
+    def to_json(self) -> Json:
+        """Return the public contract's object."""
+        return {
+            "problem": self.request.problem.to_json(),
+            "tiling": self.tiling.to_json(),
+            **self.findings.to_json(),
+            "timed": None if self.timed is None else self.timed.to_json(),
+            "changes": [change.to_json() for change in self.changes],
+            "best": None if self.best is None else self.best.to_json(),
+        }
+
+
+@takes_problem
+def tune(
+    tiling: TCubeTiling | JsonMapping | Planned,
+    problem: Problem | JsonMapping | Planned | None = None,
+    *,
+    settings: Mapping[str, str] | None = None,
+    record: int = 0,
+    **keys: Unpack[ProblemKeys],
+) -> Tuned:
+    """Return whether a tiling is legal, where its time goes, and which small changes help.
+
+    Parameters
+    ----------
+    tiling : TCubeTiling or mapping or TilingPlan
+        The tiling; one that breaks rules is repaired first.
+    problem : Problem or mapping or None
+        The product: a record or a JSON object. Keys of it can also be given as keywords, and
+        replace those of `problem`; extents that are not given are the tiling's.
+    settings : mapping or None
+        Fields of the chip to replace, as texts: a what-if chip.
+    record : int
+        Instructions of each group of cores to keep as segments, for a page.
+    **keys
+        Fields of `Problem` (m, n, k, a, chip, ...).
+
+    Returns
+    -------
+    Tuned
+        Findings, timing, changes and the best plan.
+
+    Raises
+    ------
+    RequestError
+        If the tiling or the problem is malformed, or no model times the request.
+
+    Examples
+    --------
+    >>> plan = cubecore.plan(m=512, n=512, k=512, fix={"baseM": 48})
+    >>> tuned = cubecore.tune(plan.tiling, m=512, n=512, k=512)
+    >>> tuned.changes[0].what
+    'baseM 48 -> 112'
+    """
+    planned = problem is None and is_plan(tiling)
+    request = make_request(tiling if planned else problem, settings, keys, tiling)
+    require_timed(request.chip)
+    require_supported(request.problem)
+    given = given_tiling(tiling, request.problem)
+    findings = check(given, request.problem, settings=settings)
+    if not findings.legal:
+        findings = check(given, request.problem, repair=True, settings=settings)
+    legal = _legal_one(given, findings)
+    try:
+        best = plan_request(request, 0)
+    except NoLegalTilingError:
+        best = None
+    if legal is None:
+        return Tuned(request, given, findings, None, (), best)
+    line = TimedProduct(request.problem, legal, request.chip).timed(record=record)
+    findings = _as_timed(findings, line)
+    changes = tuple(_changes(request, legal, line.cycles))
+    return Tuned(request, given, findings, Timed(request, legal, line), changes, best)
+
+
+def _legal_one(given: TCubeTiling, findings: Findings) -> TCubeTiling | None:
+    """Return the tiling if it is legal, else the nearest legal one."""
+    if findings.legal:
+        return given
+    assert isinstance(findings, RepairedFindings), "a repair was asked for"
+    return None if findings.repair is None else findings.repair.tiling
+
+
+def _as_timed(findings: Findings, line: Timeline) -> Findings:
+    """Return findings whose repair has the time of its timeline in place of the closed form's."""
+    mended = findings.repair if isinstance(findings, RepairedFindings) else None
+    if mended is None or mended.predicted is None:
+        return findings
+    predicted = replace(mended.predicted, cycles=line.cycles, us=line.us)
+    return replace(findings, repair=replace(mended, predicted=predicted))  # type: ignore[call-arg]
+
+
+def _changes(request: TilingRequest, given: TCubeTiling, cycles: int) -> Iterator[TimedChange]:
+    """Yield the best changes of one field, of two, ... where they beat those of fewer."""
+    problem, chip = request.problem, request.chip
+    count = _TIMED if is_known(problem, chip) else _WALKED
+    fewest = cycles
+    for number, level in enumerate(nearby(RuleCase(given, problem, chip), MOST_FIELDS), 1):
+        ranked = _ranked(request, given, level[:count])
+        faster = [one for one in ranked if one.predicted.cycles <= (1 - LEAST_GAIN) * fewest]
+        for one in faster[:_SHOWN]:
+            yield _change(plural(number, "field"), given, one, cycles)
+        if faster:
+            fewest = faster[0].predicted.cycles
+
+
+def _change(kind: str, given: TCubeTiling, ranked: Ranked, cycles: int) -> TimedChange:
+    """Return another tiling as a change of one that takes so many cycles."""
+    new = ranked.predicted
+    what = differing(given, ranked.tiling, PLANNED_FIELDS) or "the same tiling"
+    figures = (new.cycles, new.us or 0.0, 1 - new.cycles / cycles, new.limited_by)
+    return TimedChange(kind, "tiling", what, *figures, tiling=ranked.tiling)
+
+
+def _ranked(
+    request: TilingRequest, given: TCubeTiling, some: Sequence[Nearby]
+) -> tuple[Ranked, ...]:
+    """Return the fastest change of each set of fields, those that take as long by nearness."""
+    problem, chip = request.problem, request.chip
+    first: dict[frozenset[str], tuple[tuple[float, float], Ranked]] = {}
+    for one in some:
+        prediction = predict(one.tiling, problem, chip)
+        ranked = event_timed(Ranked(one.tiling, prediction), problem, chip)
+        entry = (ranked.predicted.cycles, _distance(given, one)), ranked
+        if one.fields not in first or entry[0] < first[one.fields][0]:
+            first[one.fields] = entry
+    return tuple(ranked for _, ranked in sorted(first.values(), key=lambda entry: entry[0]))
+
+
+def _distance(given: TCubeTiling, one: Nearby) -> float:
+    """Return by which factors the fields of a change differ, as the sum of their logarithms."""
+    pairs = ((getattr(given, name), getattr(one.tiling, name)) for name in one.fields)
+    return sum(abs(log((new + 1) / (old + 1))) for old, new in pairs)
