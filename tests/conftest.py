@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -38,11 +39,24 @@ def pytest_configure(config: pytest.Config) -> None:
 MADE_ONCE = {"published", "without_publications"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before the marker expression chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of the published points one after another, so that no process waits for them.
+    """Make sweeps of the cases that an ordinary run leaves out, and order the others.
 
-    They share what one process makes, which takes longest of all.
+    The tests of the published points run one after another, so that no process waits for what one
+    of them makes, which takes longest of all.
     """
+    cases: dict[tuple[str, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("thinned"):
+            name = item.originalname if isinstance(item, pytest.Function) else item.name
+            cases.setdefault((str(item.path), name), []).append(item)
+    for of_test in cases.values():
+        marker = of_test[0].get_closest_marker("thinned")
+        assert marker is not None
+        drawn = sorted(of_test, key=lambda item: crc32(item.name.encode()))
+        for item in drawn[-(-len(drawn) // marker.args[0]) :]:
+            item.add_marker(pytest.mark.sweep)
     items.sort(key=lambda item: not MADE_ONCE & set(getattr(item, "fixturenames", ())))
 
 

@@ -107,6 +107,7 @@ def strict(text):
 
 
 @every_record
+@pytest.mark.thinned(2)
 def test_json_round_trips(name):
     made = RECORDS[name]().to_json()
     assert strict(json.dumps(made)) == made

@@ -73,6 +73,7 @@ def check_rounding(values: np.ndarray, name: str, *, finite: bool) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.thinned(2)
 def test_float64_is_rounded_once_to_nearest_even(name):
     check_rounding(interesting(name), name, finite=True)
 
@@ -89,6 +90,7 @@ def as_float32(name: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.thinned(2)
 def test_float32_is_rounded_once_to_nearest_even(name):
     check_rounding(as_float32(name), name, finite=True)
 

@@ -228,6 +228,7 @@ every_cost = pytest.mark.parametrize("cost", SIZED.values(), ids=SIZED)
 @every_cost
 @examples(100)
 @given(c=chips, one=sizes, other=sizes)
+@pytest.mark.thinned(3)
 def test_more_never_costs_less(cost, c, one, other):
     small, large = sorted((one, other))
     assert 0 <= cost(c, small) <= cost(c, large)
@@ -236,6 +237,7 @@ def test_more_never_costs_less(cost, c, one, other):
 @every_cost
 @examples(100)
 @given(c=chips, values=st.lists(sizes, min_size=1, max_size=8))
+@pytest.mark.thinned(3)
 def test_an_array_costs_what_its_elements_cost(cost, c, values):
     assert np.array_equal(
         np.asarray(cost(c, np.array(values))), [cost(c, value) for value in values]

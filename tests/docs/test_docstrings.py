@@ -16,6 +16,7 @@ RIDDLES = {"What", "When", "Where", "Whether", "Which", "Who", "Whose", "Why", "
 
 
 @pytest.mark.parametrize("package", sorted({Path(module).parent for module in MODULES}), ids=str)
+@pytest.mark.thinned(4)
 def test_no_docstring_begins_with_a_riddle(package):
     for module in MODULES:
         if Path(module).parent == package:
@@ -79,6 +80,7 @@ def test_a_public_callable_documents_its_parameters_and_its_result(name):
 
 
 @pytest.mark.parametrize("name", sorted({name.partition(".")[0] for name in PUBLIC}))
+@pytest.mark.thinned(4)
 def test_the_examples_of_the_public_interface_hold(name):
     runner = doctest.DocTestRunner()
     finder = doctest.DocTestFinder()

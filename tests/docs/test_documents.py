@@ -25,6 +25,7 @@ def test_console_blocks_show_what_the_commands_print(name):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.thinned(3)
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for code in PYTHON.findall(page.read_text(encoding="utf-8")):

@@ -44,6 +44,7 @@ def test_the_library_is_whole():
 
 @pytest.mark.parametrize("order", ["program", "late", "early", "random:1"])
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.thinned(4)
 def test_a_small_case_is_right_in_any_order(name, order):
     module = example(name)
     given = module.small()
@@ -66,6 +67,7 @@ def test_each_style_of_synchronisation_adds(order):
 
 
 @pytest.mark.parametrize("name", strided(NAMES, 2))
+@pytest.mark.thinned(2)
 def test_the_time_and_the_report(name, golden, capsys):
     """The script verifies itself; what it prints is one line for each launch."""
     timed = time_script(str(FOLDER / f"{name}.py"), record=200)

@@ -474,6 +474,7 @@ ALIGNED = [
 
 
 @pytest.mark.parametrize("name", sorted({name for name, *_ in ALIGNED}))
+@pytest.mark.thinned(4)
 def test_alignment_is_enforced(name):
     for of, operand, mem, align in ALIGNED:
         if of == name:

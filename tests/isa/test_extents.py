@@ -14,6 +14,7 @@ EXTENTS = {
 
 @pytest.mark.parametrize("name", [n for n, row in RANGES.items() if EXTENTS & set(row)])
 @pytest.mark.parametrize("edge", [1, 64])
+@pytest.mark.thinned(4)
 def test_the_largest_extents_do_not_exhaust_the_machine(name, edge):
     """Each is in its range (a multiple of `edge` there); the product may be terabytes."""
     largest = {f: row[1] // edge * edge for f in EXTENTS if (row := RANGES[name].get(f))}

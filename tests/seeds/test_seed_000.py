@@ -156,6 +156,7 @@ ODD = [(1, 1, 1), (7, 13, 5), (33, 17, 65), (16, 31, 1)]
 
 @pytest.mark.parametrize("dtype", ["float16", "int8"])
 @pytest.mark.parametrize("extents", ODD, ids=str)
+@pytest.mark.thinned(2)
 def test_nd_extents_need_no_alignment(extents, dtype):
     m, n, k = extents
     for trans_a, trans_b in ((False, False), (True, False), (False, True), (True, True)):
@@ -295,6 +296,7 @@ DEPTHS = [
 
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("fields", DEPTHS, ids=lambda f: f"{f['depthA1']}-{f['depthB1']}")
+@pytest.mark.thinned(2)
 def test_depth_is_the_base_blocks_in_l1(fields, order):
     problem = Problem(m=64, n=96, k=128, cores=20)
     tiling = make_tiling(problem, baseM=16, baseN=16, baseK=16, iterateOrder=order, **fields)
@@ -320,6 +322,7 @@ def test_depth_is_the_base_blocks_in_l1(fields, order):
     ("dtype", "bias"), [("float16", "float32"), ("float16", "float16"), ("int8", "int32")]
 )
 @pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.thinned(2)
 def test_is_bias_adds_the_bias_row(dtype, bias, order):
     shape = {"m": 40, "n": 72, "k": 64, "cores": 20}
     with_bias = Problem(a=dtype, bias=bias, **shape)

@@ -71,6 +71,7 @@ def test_l1_counts_pieces_of_c0_as_printed(dtype):
 
 @every_type
 @every_reading
+@pytest.mark.thinned(4)
 def test_nz_extents_along_k_are_whole_c0(dtype, edition, reading):
     how = {"edition": edition, "reading": reading}
     steps = range(4, 257, 4)
@@ -82,6 +83,7 @@ def test_nz_extents_along_k_are_whole_c0(dtype, edition, reading):
 
 @every_type
 @every_reading
+@pytest.mark.thinned(4)
 def test_nz_extents_along_m_and_n_are_whole_fractals(dtype, edition, reading):
     how = {"edition": edition, "reading": reading}
     steps = range(4, 257, 4)
@@ -113,6 +115,7 @@ def test_nz_shares_along_k_are_whole_c0_times_fractal_num(dtype, edition, readin
 
 @every_type
 @every_reading
+@pytest.mark.thinned(4)
 def test_nz_shares_along_m_and_n_are_whole_fractals(dtype, edition, reading):
     for rule, field, options in (
         ("A-NZ-SINGLE-CORE-M", "singleCoreM", {"format_a": "NZ"}),

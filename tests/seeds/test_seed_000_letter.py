@@ -30,6 +30,7 @@ def broken(rule, fields, edition="000", soc=A2, reading="documented", **keys):
 
 @both_editions
 @pytest.mark.parametrize("dtype", ["half", "float", "int8_t"])
+@pytest.mark.thinned(2)
 def test_base_blocks_are_smaller_than_their_buffers(edition, dtype):
     # A transposed A and a plain B: 48 rows and columns of int8 are 64 on chip, not by the letter.
     size = {"half": 2, "float": 4, "int8_t": 1}[dtype]

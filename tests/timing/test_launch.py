@@ -212,6 +212,7 @@ SLOWER = {
 
 @pytest.mark.parametrize("name", SLOWER)
 @pytest.mark.parametrize("shape", [(512, 512, 512), (300, 1000, 200)], ids=str)
+@pytest.mark.thinned(4)
 def test_a_slower_chip_is_never_faster(name, shape):
     m, k, n = shape
     launch_of = product(m=m, k=k, n=n)[1]
@@ -275,6 +276,7 @@ def vector_launch() -> Launch:
 
 
 @pytest.mark.parametrize("name", COSTS)
+@pytest.mark.thinned(4)
 def test_a_cost_that_nobody_knows_is_refused(name):
     launch_of = vector_launch() if name in VECTOR_COSTS else product(bias="float32")[1]
     with pytest.raises(RequestError) as caught:

@@ -68,6 +68,7 @@ def test_a_public_function_says_what_it_takes_returns_and_raises(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned(3)
 def test_the_examples_of_a_public_function_hold(name):
     found = doctest.DocTestFinder().find(
         getattr(cubecore, name), name, globs={"cubecore": cubecore}, module=False

@@ -36,6 +36,7 @@ def product(on, kind, m, n, k, **keys):
 @pytest.mark.parametrize("trans_a", [False, True])
 @pytest.mark.parametrize("trans_b", [False, True])
 @pytest.mark.parametrize("shape", [(1, 16, 16), (33, 47, 65), (130, 40, 300)], ids=str)
+@pytest.mark.thinned(4)
 def test_a_product_in_the_types_of_the_tables(on, kind, trans_a, trans_b, shape):
     """Sums of small whole numbers are exact in half as well."""
     ran, exact = product(on, kind, *shape, trans_a=trans_a, trans_b=trans_b)

@@ -89,6 +89,7 @@ def assert_one_number(plan, keys):
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.thinned(3)
 def test_predictions_are_event_timings(seed):
     keys = drawn(random.Random(seed))
     assert_one_number(cubecore.plan(**keys, alternatives=2), keys)

@@ -44,6 +44,7 @@ SEEDS = crossed("mnk", range(350), every=176)
 
 
 @pytest.mark.parametrize(("axis", "seed"), SEEDS)
+@pytest.mark.thinned(2)
 def test_more_rows_or_columns_or_a_longer_k_never_take_less_time(axis, seed):
     source = random.Random(f"{axis} {seed}")
     keys, line = drawn(source)

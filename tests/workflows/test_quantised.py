@@ -94,6 +94,7 @@ def test_a_scale_that_makes_no_sense_is_refused(keys, line):
 @pytest.mark.parametrize("mode", ["DEQF16", "REQ8", "QF322B8_PRE"])
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("template", ["MDL", "NORM"])
+@pytest.mark.thinned(3)
 def test_one_scale(mode, relu, template):
     a = "float16" if mode.startswith("Q") else "int8"
     scale = 0.003 if a == "int8" else 1.7
@@ -128,6 +129,7 @@ def test_a_scale_for_each_column(mode, format_c):
     ],
     ids=["VDEQF16", "VDEQF16-3510", "VQF322BF16_PRE-3510"],
 )
+@pytest.mark.thinned(2)
 def test_scales_of_every_last_fractal(keys, format_c):
     """A fixpipe to NZ reads the scales of whole fractals, whatever of the last one is C's."""
     for n in (*range(1, 18, stride(16)), 15, 31, 40):

@@ -100,6 +100,7 @@ def test_rows_on_the_boundary_are_no_reason(problem):
     ],
     ids=str,
 )
+@pytest.mark.thinned(2)
 def test_every_kind_of_product_is_told(problem):
     answer = timed({"m": 100, "n": 640, "k": 1024, **problem})
     assert "start-up" in by_cause(answer)
@@ -234,6 +235,7 @@ def test_heights_are_those_of_the_published_products():
 
 
 @pytest.mark.parametrize("n", strided(range(1, 300, 7)))
+@pytest.mark.thinned(3)
 def test_shares_on_the_boundary_begin_on_it(n):
     """By the definition: each core's first element of a row of B."""
     problem = {"m": 256, "n": 8 * n, "k": 256, "chip": CHIP}

@@ -89,6 +89,7 @@ def test_the_right_kernel_is_verified(run_changed, problem):
 
 
 @each_kind
+@pytest.mark.thinned(3)
 def test_a_kernel_without_one_kind_of_instruction_is_not(run_changed, problem, kind):
     def drop(leaf):
         return None if isinstance(leaf.template, kind) else leaf
@@ -98,6 +99,7 @@ def test_a_kernel_without_one_kind_of_instruction_is_not(run_changed, problem, k
 
 @each_kind
 @pytest.mark.parametrize("place", [0, 1], ids=["destination", "source"])
+@pytest.mark.thinned(4)
 def test_an_address_32_bytes_off_is_not_verified(run_changed, problem, kind, place):
     def shift(leaf):
         if not isinstance(leaf.template, kind):
@@ -122,6 +124,7 @@ SHRUNK = [
 
 @both
 @pytest.mark.parametrize(("kind", "field"), SHRUNK, ids=lambda x: getattr(x, "__name__", x))
+@pytest.mark.thinned(3)
 def test_an_extent_that_is_one_short_is_not_verified(run_changed, problem, kind, field):
     def shrink(leaf):
         if not isinstance(leaf.template, kind) or getattr(leaf.template, field) == 1:

@@ -80,6 +80,7 @@ RAW = kernel_of("""
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned(2)
 def test_a_dependence_is_ordered_where_the_compiler_orders_it(name):
     _, exact, inserted = CASES[name]
     value, found, issued = run(KERNELS[name], auto_sync=True)

@@ -138,6 +138,7 @@ def timeout_of(said):
 
 
 @pytest.mark.parametrize("name", HOSTS)
+@pytest.mark.thinned(3)
 def test_a_hostile_main_is_one_sentence(program, name):
     _, code, said = HOSTS[name]
     found, _, err = program(list(HOSTS).index(name), timeout_of(said))
@@ -148,6 +149,7 @@ def test_a_hostile_main_is_one_sentence(program, name):
 
 
 @pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.thinned(2)
 def test_a_hostile_kernel_of_a_program_is_one_sentence(program, name):
     _, said = KERNELS[name]
     code, _, err = program(100 + list(KERNELS).index(name), timeout_of(said))

@@ -150,6 +150,7 @@ def crashes():
 
 
 @pytest.mark.parametrize("name", CRASHES)
+@pytest.mark.thinned(3)
 def test_a_hostile_kernel_ends_in_one_sentence(crashes, name):
     _, tail = CRASHES[name]
     made = replace(crashes, timeout_s=1.0 if name == "loop" else 60.0)
@@ -269,6 +270,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("words", "sentence"), BAD_WORDS)
+@pytest.mark.thinned(3)
 def test_a_bad_request_is_one_sentence(folder, words, sentence):
     if words[-1:] == ["0"]:
         words = [

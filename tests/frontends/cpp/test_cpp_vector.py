@@ -31,6 +31,7 @@ BINARY_CASES = {
 
 
 @pytest.mark.parametrize("name", BINARY)
+@pytest.mark.thinned(2)
 def test_binary_functions(name):
     a, b, _, z = BINARY_CASES[name].run()
     same(z[:300], BINARY[name](a, b)[:300])
@@ -139,6 +140,7 @@ CASTS = {
 
 
 @pytest.mark.parametrize("case", CASTS, ids=lambda case: case.name)
+@pytest.mark.thinned(3)
 def test_conversions(case):
     a, _, _, z = case.run()
     same(z, CASTS[case](a))

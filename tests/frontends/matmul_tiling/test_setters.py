@@ -159,6 +159,7 @@ def scaled_elsewhere(operand="a"):
 @pytest.mark.parametrize(
     "name", sorted({*SHARED.split(), *MULTI.split(), *SINGLE.split(), *BATCH.split()})
 )
+@pytest.mark.thinned(4)
 def test_every_documented_call_works_or_says_why_not(name):
     assert PARITY[name]()
 

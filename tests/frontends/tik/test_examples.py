@@ -12,6 +12,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.thinned(4)
 def test_an_example(name, capsys):
     assert main([str(FOLDER / f"{name}.py")]) == 0
     captured = capsys.readouterr()
@@ -24,6 +25,7 @@ def test_there_are_thirty():
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.thinned(4)
 def test_an_example_is_timed_and_says_if_that_is_rough(name):
     (launch, *_) = time_script(str(FOLDER / f"{name}.py"), quiet=True).launches
     busy = {pipe for pipe, use in launch.timeline.to_json()["pipes"].items() if use["busy_cycles"]}

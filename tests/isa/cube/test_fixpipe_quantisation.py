@@ -75,6 +75,7 @@ def word_of(scale: float, offset: int = 0, *, signed: bool = True, shift: int = 
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("offset", [-256, -255, -128, -1, 0, 1, 127, 255])
 @pytest.mark.parametrize("scale", [1.0, 0.5, -1.0, 0.25])
+@pytest.mark.thinned(4)
 def test_every_edge_of_8_bits(scale, offset, signed):
     """Halves are ties: they go to the even neighbour."""
     values = np.arange(-1100, 1101, dtype=np.int32)

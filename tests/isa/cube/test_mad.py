@@ -144,6 +144,7 @@ EDGES = [
 @pytest.mark.parametrize("types", TYPES, ids=lambda t: t[0])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape", EDGES, ids=str)
+@pytest.mark.thinned(4)
 def test_mad(types, form, shape):
     bench = Bench(seed=sum(shape))
     fill(bench, types)
@@ -153,6 +154,7 @@ def test_mad(types, form, shape):
 
 @pytest.mark.parametrize("types", TYPES, ids=lambda t: t[0])
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.thinned(3)
 def test_mad_of_random_extents(types, form):
     bench = Bench(seed=3)
     fill(bench, types)

@@ -54,6 +54,7 @@ def place_b(bench: Bench, b: np.ndarray, size: int) -> None:
 
 @pytest.mark.parametrize(("left", "right"), PAIRS)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.thinned(4)
 def test_products_with_a_as_nz(left, right, shape):
     m, k, n = shape
     bench = Bench(seed=m, on=A5)

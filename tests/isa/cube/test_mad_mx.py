@@ -116,6 +116,7 @@ def product_case(bench: Bench, left: str, right: str, shape: tuple[int, int, int
 @pytest.mark.parametrize(
     ("shape", "types", "start"), crossed(SHAPES, PAIRS, ["zero", "old", "bias"], every=5), ids=str
 )
+@pytest.mark.thinned(3)
 def test_products_of_scaled_matrices(shape, types, start):
     """Small values and scales: every sum is exact, so that its order cannot matter."""
     (m, k, n), (left, right) = shape, types

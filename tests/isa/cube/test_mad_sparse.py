@@ -129,6 +129,7 @@ SHAPES = [(16, 64, 16), (1, 4, 1), (1, 64, 16), (17, 68, 33), (30, 128, 20), (2,
 
 @pytest.mark.parametrize("start", ["zero", "old", "bias"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.thinned(3)
 def test_products_of_sparse_matrices(shape, start):
     m, k, n = shape
     bench = Bench(seed=m * k + n)

@@ -66,6 +66,7 @@ SHAPES = [(16, 32, 16), (20, 17, 33), (1, 24, 18), (3, 1, 3)]
 @pytest.mark.parametrize("types", A2_TYPES, ids=lambda t: t[0])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("start", [16384, 16384 + 128, 0])
+@pytest.mark.thinned(4)
 def test_a_product_that_starts_from_another_tile(types, shape, start):
     """At a multiple of 128 B; the tile may be C itself, which is an accumulation."""
     bench = Bench(seed=sum(shape))

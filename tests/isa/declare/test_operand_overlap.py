@@ -82,6 +82,7 @@ def random_operand(rng: np.random.Generator, dtype: str, base: int) -> Operand:
     ],
     ids=str,
 )
+@pytest.mark.thinned(2)
 def test_random_strides(name, types):
     """Small addresses, so that most runs meet somewhere; both answers occur."""
     rng = np.random.default_rng(151)

@@ -153,6 +153,7 @@ TURNED_BITS = BITS | {"int4": 4, "float4_e2m1fn": 4, "float4_e1m2": 4}
 @pytest.mark.parametrize("load", TURNED, ids=lambda load: load[0].name)
 @pytest.mark.parametrize("dtype", TURNED_BITS)
 @pytest.mark.parametrize("steps", [(4, 2), (4, 6), (8, 2), (0, 2), (4, 0)], ids=str)
+@pytest.mark.thinned(4)
 def test_windows_transposed(load, dtype, steps):
     """Row r, column c of the window becomes row c, column r of NZ, cut into C0 anew."""
     kind, mem = load

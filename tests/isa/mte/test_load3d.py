@@ -212,6 +212,7 @@ def whole(m: Map, c0: int) -> dict:
 
 
 @pytest.mark.parametrize("sink", TO_A + TO_B, ids=lambda s: f"{s[0].name} {s[2]}")
+@pytest.mark.thinned(3)
 def test_windows_of_the_expanded_matrix(sink):
     """Whole matrices of every layout of channels, and parts of one."""
     bits = BITS[sink[2]]
@@ -294,6 +295,7 @@ def test_transposed_windows(sink):
 
 @pytest.mark.parametrize("rpt", [(1, 2, 0), (2, 2, 0), (0, 3, 0), (1, 2, 1), (3, 2, 1), (5, 0, 0)])
 @pytest.mark.parametrize("sink", TO_A[-5:] + TO_B, ids=lambda s: f"{s[0].name} {s[2]}")
+@pytest.mark.thinned(4)
 def test_repeated_windows(sink, rpt):
     """Along M windows lie below each other in L0, along K beside; 0 of them are none."""
     c0 = 256 // BITS[sink[2]]

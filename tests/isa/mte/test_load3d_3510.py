@@ -64,6 +64,7 @@ def run(sink_of, m: Map, p: dict, *, pad: int | None = PAD, rpt=(0, 1, 0), apart
 
 
 @every_sink
+@pytest.mark.thinned(4)
 def test_windows_of_the_expanded_matrix(sink):
     """Whole matrices of every layout of channels, and parts of one."""
     bits = BITS[sink[2]]
@@ -80,6 +81,7 @@ def test_windows_of_the_expanded_matrix(sink):
 
 
 @every_sink
+@pytest.mark.thinned(4)
 def test_transposed_windows(sink):
     """On the way to L0B the flag changes nothing; 8 bits turn as others do."""
     c0 = 256 // BITS[sink[2]]
@@ -97,6 +99,7 @@ REPEATS = [(1, 2, 0), (2, 2, 0), (0, 3, 0), (1, 2, 1), (3, 2, 1), (5, 0, 0)]
     crossed(SINKS, REPEATS, every=5),
     ids=lambda s: f"{s[0].name} {s[2]}" if s in SINKS else str(s),
 )
+@pytest.mark.thinned(4)
 def test_repeated_windows(sink, rpt):
     """Along M windows lie below each other in L0's matrix, along K beside; 0 of them are none."""
     c0 = 256 // BITS[sink[2]]

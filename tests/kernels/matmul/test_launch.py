@@ -81,6 +81,7 @@ def check_plan(kind, shape, *, relu, seed):
 
 
 @pytest.mark.parametrize("kind", strided(KINDS), ids=kind_id)
+@pytest.mark.thinned(4)
 def test_the_plans_tiling_gives_the_exact_product(kind):
     """Of one shape, of the next for the next kind; a sweep takes them all."""
     place = KINDS.index(kind)
@@ -89,6 +90,7 @@ def test_the_plans_tiling_gives_the_exact_product(kind):
 
 
 @kinds_in_turn
+@pytest.mark.thinned(3)
 def test_the_plans_tiling_of_a_large_product(kind):
     """With and without relu by turns; a sweep takes both of every kind."""
     check_plan(kind, LARGE, relu=in_turn().index(kind) % 2 == 1, seed=6)
@@ -128,6 +130,7 @@ def test_one_row_of_a_is_gemv(kind, trans_a):
 @pytest.mark.parametrize("kind", [HALF, INT8], ids=["half", "int8"])
 @pytest.mark.parametrize(("base_k", "step_ka"), [(16, 1), (16, 3), (32, 2), (48, 7), (80, 5)])
 @pytest.mark.parametrize("m", [33, 65])
+@pytest.mark.thinned(3)
 def test_a_tail_of_one_row_is_an_m_1_product_in_gemvs_layout(kind, base_k, step_ka, m):
     problem = make(kind, m, 40, 145)
     fields = {"baseM": 32, "baseK": base_k, "stepKa": step_ka, "stepKb": step_ka, "dbL0A": 2}
@@ -151,17 +154,20 @@ def test_a_transposed_one_row_tail_is_computed_as_two_rows(kind):
 
 
 @half_the_kinds
+@pytest.mark.thinned(4)
 def test_a_one_column_tail_in_n(kind):
     check_right(make(kind, 20, 33, 40), baseN=32, stepKb=3, dbL0B=2)
 
 
 @half_the_kinds
+@pytest.mark.thinned(4)
 def test_a_one_element_tail_in_k(kind):
     base_k = 64 if kind["a"] == "int4" else 32
     check_right(make(kind, 20, 33, 97), baseK=base_k, baseN=32, dbL0A=2, dbL0B=2, dbL0C=2)
 
 
 @every_kind
+@pytest.mark.thinned(4)
 def test_one_element_in_every_direction(kind):
     check_right(make(kind, 1, 1, 1, relu=True))
 
@@ -190,6 +196,7 @@ REST = [(kind, order) for kind in KINDS for order in (0, 1) if (kind, order) not
     [*WALKED, *(pytest.param(*one, marks=pytest.mark.sweep) for one in REST)],
     ids=lambda x: kind_id(x) if isinstance(x, dict) else f"order {x}",
 )
+@pytest.mark.thinned(4)
 def test_several_tiles_in_a_chunk_where_k_is_whole(kind, order):
     check_right(
         make(kind, 100, 120, 70),
@@ -216,6 +223,7 @@ def test_one_operand_stays_while_the_other_streams(order):
 
 @pytest.mark.parametrize("base_k", [16, 48, 80])
 @pytest.mark.parametrize("trans", [(True, True), (True, False), (False, False)])
+@pytest.mark.thinned(2)
 def test_int8_base_k_of_sixteens_is_padded_on_chip(base_k, trans):
     problem = make(INT8, 50, 70, 161, trans_a=trans[0], trans_b=trans[1])
     check_right(problem, baseK=base_k, stepKa=4, stepKb=2, depthA1=8, depthB1=4)
@@ -433,12 +441,14 @@ raced_walks = pytest.mark.parametrize(
 
 
 @raced_walks
+@pytest.mark.thinned(3)
 def test_flags_order_every_pair_of_conflicting_accesses(problem, walk, order):
     _, program = raced_listing(problem, walk, order)
     HappensBefore(program).require_order()
 
 
 @raced_walks
+@pytest.mark.thinned(3)
 def test_without_preload_all_of_k_is_asked_for_where_it_is_needed(problem, walk, order):
     """The same loads and products, in order; only a chunk that holds all of K comes later."""
     tiling, ahead = raced_listing(problem, walk, order)
@@ -468,6 +478,7 @@ def check_order_of_plan(kind, shape):
 
 
 @pytest.mark.parametrize("kind", strided(KINDS, 5), ids=kind_id)
+@pytest.mark.thinned(3)
 def test_flags_order_every_access_of_the_plans_tiling(kind):
     check_order_of_plan(kind, (61, 130, 257))
     if kind in in_turn():
@@ -510,6 +521,7 @@ def test_every_flag_is_waited_for_as_often_as_it_is_raised(problem, walk):
 
 
 @raced_walks
+@pytest.mark.thinned(3)
 def test_c_is_the_same_in_an_order_that_the_flags_allow(problem, walk, order, drawn_seed):
     check_orders(problem, walk, order, [drawn_seed])
 
@@ -561,6 +573,7 @@ FLAGS = [
 @pytest.mark.parametrize("kind", [SetFlag, WaitFlag])
 @pytest.mark.parametrize("flag", FLAGS, ids="-".join)
 @every_walk
+@pytest.mark.thinned(4)
 def test_without_one_flag_the_order_is_broken(flag, kind, walk):
     _, program = raced_listing(RACED[0], walk, 1)
     for place in (5, 8):

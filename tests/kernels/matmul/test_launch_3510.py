@@ -35,6 +35,7 @@ SHAPES = [(50, 70, 90), (1, 33, 65), (129, 40, 17)]
     crossed(TYPES, SHAPES, (False, True), (False, True), every=5),
     ids=str,
 )
+@pytest.mark.thinned(3)
 def test_both_engines_multiply(types, shape, trans_a, trans_b):
     """Whole numbers, so that every product is exact: C is the product by NumPy's integers."""
     (m, n, k), (a, b, c) = shape, types
@@ -100,6 +101,7 @@ def test_hifloat8_multiplies_as_codes(trans, more):
 
 
 @pytest.mark.parametrize("seed", strided(range(40)))
+@pytest.mark.thinned(3)
 def test_random_products_with_every_option(seed):
     """Transposed, with bias, scales, C in NZ, a batch, a split K: legal tilings of any shape."""
     rng = np.random.default_rng(seed)
@@ -118,6 +120,7 @@ def test_random_products_with_every_option(seed):
 
 
 @pytest.mark.parametrize("types", TIMED, ids=str)
+@pytest.mark.thinned(2)
 def test_it_runs_and_is_timed(types):
     a, b, c = types
     problem = {"chip": A5.name, "m": 200, "n": 300, "k": 256, "a": a, "b": b, "c": c}
@@ -142,6 +145,7 @@ MODES = {
 
 @pytest.mark.parametrize("by_column", [False, True])
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.thinned(3)
 def test_its_own_conversions(mode, by_column):
     scale = [0.5 + i % 3 for i in range(48)] if by_column else 0.037
     epilogue = {"quant": "V" * by_column + mode, "scale": scale}
@@ -204,6 +208,7 @@ MIX += [("float8_e4m3fn", "float8_e4m3fn", "float32", "IBSHARE")]
     ("engine", "order"),
     [("blas", "program"), *(("reference", o) for o in ("program", "late", "early", "random:1"))],
 )
+@pytest.mark.thinned(4)
 def test_two_clients_of_a_mix_launch_take_turns_on_their_ai_core(types, engine, order):
     """Four blocks of C on two AI Cores, whatever order the flags leave open."""
     a, b, c, template = types

@@ -103,6 +103,7 @@ SHAPES = [(50, 70, 192), (1, 34, 256), (33, 16, 96), (18, 130, 1000)]
 @pytest.mark.parametrize(
     ("types", "trans_b", "shape"), crossed(PAIRS, (False, True), SHAPES), ids=str
 )
+@pytest.mark.thinned(3)
 def test_products(types, trans_b, shape):
     """Any K: what is missing to whole pairs of scales is zeros."""
     (m, n, k), (a, b) = shape, types
@@ -125,6 +126,7 @@ TRANSPOSED = (
 
 
 @pytest.mark.parametrize(("types", "more"), crossed(PAIRS, TRANSPOSED), ids=str)
+@pytest.mark.thinned(2)
 def test_a_transposed_and_with_bias(types, more):
     a, b = types
     asked = {"m": 50, "n": 70, "k": 320, "a": a, "b": b} | more
@@ -190,6 +192,7 @@ def test_every_order_that_flags_allow(order):
     ],
     ids=str,
 )
+@pytest.mark.thinned(2)
 def test_options_that_go_with_scales(more):
     """Verified against an independent product with block scales."""
     asked = {"chip": A5.name, "m": 40, "n": 64, "k": 320, "a": "float4_e2m1fn"} | more

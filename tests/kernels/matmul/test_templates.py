@@ -197,6 +197,7 @@ def id_of(kind):
 
 
 @pytest.mark.parametrize("kind", [KINDS[i] for i in range(0, len(KINDS), 7)], ids=id_of)
+@pytest.mark.thinned(3)
 def test_a_kind_in_some_formats_templates_and_launches(kind):
     rng = np.random.default_rng(7)
     every = cross([kind])

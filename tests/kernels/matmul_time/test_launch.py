@@ -63,6 +63,22 @@ def decoded(source):
     }
 
 
+def large(source):
+    """Return a product of many tiles and long K: rows of tiles recur, and sections of K."""
+    kind = source.choice(["float16", "bfloat16", "int8", "float32"])
+    return {
+        "m": source.randint(500, 20000),
+        "n": 16 * source.randint(30, 1500),
+        "k": source.choice([source.randint(500, 9000), 16 * source.randint(1000, 5000)]),
+        "a": kind,
+        "b": kind,
+        "chip": source.choice(CHIPS),
+        "trans_a": source.random() < 0.3,
+        "trans_b": source.random() < 0.5,
+        "batch": source.choice([1, 1, 3]),
+    }
+
+
 def tilings(source, request):
     """Yield legal tilings: some that the planner finds, and changes of them."""
     problem = request.problem
@@ -101,6 +117,16 @@ def test_it_is_the_time_of_the_trees():
 
 def test_few_rows_and_long_k_take_the_time_of_the_trees():
     assert sum(compared(seed, decoded) for seed in range(part(3))) >= part(20)
+
+
+def test_many_tiles_and_long_k_take_the_time_of_the_trees():
+    assert sum(compared(seed, large) for seed in range(part(2))) >= part(8)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_many_tiles_and_long_k_take_the_time_of_the_trees_for_many(seed):
+    compared(seed, large)
 
 
 @pytest.mark.sweep

@@ -56,6 +56,7 @@ def test_many_more_are_proven_and_agree():
 
 
 @pytest.mark.parametrize("number", strided(range(len(KINDS + QUANTISED)), 2))
+@pytest.mark.thinned(4)
 def test_every_kind_is_proven(number):
     """In a batch, with ragged tiles, in every format by turns."""
     kind = {"trans_a": False, "trans_b": False} | (KINDS + QUANTISED)[number]
@@ -137,6 +138,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.thinned(3)
 def test_a_broken_kernel_gives_the_same_answer_on_both(name):
     assert_agree(*broken(BROKEN[name]), name)
 

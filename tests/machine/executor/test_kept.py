@@ -37,10 +37,12 @@ def test_every_random_program_leaves_what_it_left(part):
 
 @pytest.mark.parametrize("engine", ["fast", "reference"])
 @pytest.mark.parametrize("name", answers.names("kernels"))
+@pytest.mark.thinned(4)
 def test_examples_leave_what_they_left(name, engine):
     assert answers.example(name, engine) == KEPT["examples"][name]
 
 
 @pytest.mark.parametrize("name", answers.names("tik"))
+@pytest.mark.thinned(4)
 def test_examples_of_tik_leave_what_they_left(name):
     assert answers.tik_example(name) == KEPT["tik"][name]

@@ -193,6 +193,7 @@ class Pair:
 
 @pytest.mark.parametrize("even", [True, False], ids=["even", "uneven"])
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: f"{n}-{CASES[n][0]}")
+@pytest.mark.thinned(4)
 def test_an_instruction_of_the_cube_is_done_for_all_cores_at_once(number, even):
     name, on, params = CASES[number]
     pair = Pair(name, on, params, number, even=even)

@@ -230,6 +230,7 @@ def sharing(kind, flag):
 
 
 @pytest.mark.parametrize("order", ["program", *ORDERS])
+@pytest.mark.thinned(3)
 def test_unit_flags_hold_products_and_fixpipe(order):
     c, wanted = handed_over(order)
     assert (c == wanted).all()

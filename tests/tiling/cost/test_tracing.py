@@ -71,6 +71,7 @@ def searched(problem, lines):
 
 
 @pytest.mark.parametrize("seed", strided(range(60)))
+@pytest.mark.thinned(3)
 def test_a_search_finds_the_same_by_lines(seed):
     problem = drawn(seed)
     plain, made = searched(problem, NO_TRACES), searched(problem, warm())

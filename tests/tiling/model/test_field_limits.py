@@ -46,6 +46,7 @@ def only(value):
     ],
     ids=str,
 )
+@pytest.mark.thinned(3)
 def test_a_fixed_field_is_as_asked(asked):
     found = best(**{name: only(value) for name, value in asked.items()})
     assert {name: getattr(found.tiling, name) for name in asked} == asked

@@ -124,6 +124,7 @@ def cycles(case, columns):
 
 
 @pytest.mark.parametrize("seed", strided(range(40)))
+@pytest.mark.thinned(3)
 def test_no_smaller_change_is_legal_and_none_of_as_few_is_faster(seed):
     case = perturbed(seed, most=3)
     found = repair(case)
@@ -249,6 +250,7 @@ def test_every_rule_that_reads_a_field_has_a_situation():
 
 
 @pytest.mark.parametrize("rule_id", [rule.id for rule in rules()])
+@pytest.mark.thinned(4)
 def test_a_rule_broken_near_its_boundary_is_named_and_mended(rule_id):
     cases = list(itertools.islice(broken_by_one_field(rule_id), part(FEW_CASES)))
     assert bool(cases) == (rule_id not in READS_NO_FIELD)
@@ -303,6 +305,7 @@ def differ(one, other, name):
 
 
 @pytest.mark.parametrize("rule_id", [r.id for r in rules() if r.id not in READS_NO_FIELD])
+@pytest.mark.thinned(4)
 def test_where_two_rules_are_broken_no_single_change_is_enough_unless_it_is_the_repair(rule_id):
     case = next(broken_by_two_fields(rule_id))
     broken = check_tiling(case.tiling, case.problem, case.chip).findings
@@ -316,6 +319,7 @@ def test_where_two_rules_are_broken_no_single_change_is_enough_unless_it_is_the_
 
 
 @pytest.mark.parametrize("pair", strided(PAIRS, 2), ids=lambda pair: f"{pair.rule}-{pair.how}")
+@pytest.mark.thinned(4)
 def test_every_wrong_tiling_of_the_pairs_is_mended(pair):
     p = problem(**(pair.problem if pair.wrong_problem is None else pair.wrong_problem))
     case = RuleCase(tiling(p, **pair.wrong), p, chip(pair.soc), **pair.how)

@@ -77,6 +77,7 @@ def check_names(boundary, soc, p, t):
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES, ids=lambda b: f"{b.rule}-{b.move}-{b.soc}")
+@pytest.mark.thinned(4)
 def test_a_rule_at_its_boundary(boundary):
     soc = chip(boundary.soc)
     found = 0

@@ -245,6 +245,7 @@ def test_more_columns_than_one_at_once():
 
 
 @pytest.mark.parametrize("name", chip_names())
+@pytest.mark.thinned(4)
 def test_every_chip_of_the_catalogue_is_judged_by_its_own_sizes(name):
     soc = chip(name)
     for row in combinations(soc.arch):

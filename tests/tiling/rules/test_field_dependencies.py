@@ -24,6 +24,7 @@ PAIRS = (*PLAIN, *FORMATS, *SCALED, *PLACES, *CUT)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.rule}-{pair.how}")
+@pytest.mark.thinned(4)
 def test_fields_that_a_rule_does_not_read_make_no_difference(pair):
     rng = random.Random(pair.rule)
     p = problem(**(pair.problem if pair.wrong_problem is None else pair.wrong_problem))

@@ -141,6 +141,7 @@ def test_the_closed_form_chooses_the_fastest(name):
 
 
 @pytest.mark.parametrize("name", TIMED)
+@pytest.mark.thinned(2)
 def test_the_event_timing_chooses_the_fastest(name, published):
     cases = published.cases
     timed = {case.point.id: case.wall.predicted_us for case in cases if case.wall is not None}

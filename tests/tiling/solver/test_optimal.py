@@ -109,6 +109,7 @@ def small(seed, *, every=False):
 
 
 @pytest.mark.parametrize("seed", strided(range(PROBLEMS)))
+@pytest.mark.thinned(4)
 def test_the_plan_is_the_fastest_of_all_tilings(seed):
     p, soc, solution = small(seed)
     best, _ = fastest(p, soc, every=False)
@@ -120,6 +121,7 @@ def test_the_plan_is_the_fastest_of_all_tilings(seed):
 
 @pytest.mark.parametrize("seed", strided(range(0, PROBLEMS, 4)))
 @pytest.mark.usefixtures("bit_by_bit")
+@pytest.mark.thinned(3)
 def test_what_bounds_exclude_is_no_faster(seed):
     p, soc, solution = small(seed)
     assert solution.best.predicted.cycles == fastest(p, soc, every=False)[0]
@@ -127,6 +129,7 @@ def test_what_bounds_exclude_is_no_faster(seed):
 
 
 @pytest.mark.parametrize("seed", strided(range(12), 2))
+@pytest.mark.thinned(2)
 def test_no_other_share_of_a_core_is_faster(seed):
     """Shares of every length, where the planner looks at the smallest for a number of cores."""
     p, soc, solution = small(seed, every=True)
@@ -267,6 +270,7 @@ def pair_bound_of(case, blocks):
 
 
 @pytest.mark.parametrize("seed", strided(range(60)))
+@pytest.mark.thinned(3)
 def test_no_bound_is_above_what_it_bounds(seed):
     rng = np.random.default_rng(seed)
     while True:

@@ -58,6 +58,7 @@ def test_every_plan_is_legal(m, n, k, kind, flags, cores, launch, soc):
 
 
 @pytest.mark.parametrize("name", chip_names())
+@pytest.mark.thinned(4)
 def test_every_chip_of_the_catalogue_is_planned(name):
     p = problem(chip=name)
     solution = solve(p, chip(name), count=1)
@@ -183,6 +184,7 @@ def test_the_smallest_buffers_that_hold_one_fractal_suffice():
 
 
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.thinned(4)
 def test_plans_of_mx_matmul_are_legal(seed):
     rng = random.Random(seed)
     soc = chip("Ascend950PR_9589")

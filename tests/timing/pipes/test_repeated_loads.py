@@ -86,6 +86,7 @@ def require_alike(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.thinned(4)
 def test_runs_of_loads_are_timed_as_one_by_one(seed):
     require_alike(seed)
 

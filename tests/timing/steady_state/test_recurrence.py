@@ -87,6 +87,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("m", "n", "k", "keys"), SHAPES, ids=str)
+@pytest.mark.thinned(2)
 def test_products_take_the_same_time_both_ways(m, n, k, keys):
     problem = Problem(chip=A2.name, **{"cores": 4, **keys}, m=m, n=n, k=k)
     tiling = solve(problem, A2, 1).best.tiling
@@ -120,6 +121,7 @@ def compare_random(seed: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(25))
+@pytest.mark.thinned(4)
 def test_random_tilings_on_random_chips(seed):
     compare_random(seed)
 
@@ -464,6 +466,7 @@ def test_a_wheel_may_turn_between_two_looks(down):
 
 
 @pytest.mark.parametrize("comparison", ["<", "<=", "==", "!=", ">=", ">"])
+@pytest.mark.thinned(2)
 def test_a_condition_is_constant_as_long_as_it_says_exhaustively(comparison):
     """Against trying every value of every period."""
     for low in range(-6, 7):

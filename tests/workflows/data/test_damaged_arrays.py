@@ -38,6 +38,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("name", HEADERS)
 @pytest.mark.parametrize("version", [b"\1\0", b"\2\0", b"\3\0"], ids=["1.0", "2.0", "3.0"])
+@pytest.mark.thinned(4)
 def test_a_damaged_header_is_one_sentence(folder, name, version):
     (folder / "x.npy").write_bytes(_with_header(HEADERS[name], version))
     with warnings.catch_warnings():

@@ -148,6 +148,7 @@ def test_an_operand_that_cannot_be_read_is_refused_with_one_line(on_shelf, name,
 
 
 @pytest.mark.parametrize("name", OPERAND_LINES)
+@pytest.mark.thinned(3)
 def test_a_file_that_is_no_operand_is_refused_with_one_line(on_shelf, name):
     assert on_shelf
     line = f"--a-file {name} must {OPERAND_LINES[name]}"
@@ -189,6 +190,7 @@ def test_a_broken_file_is_refused_with_one_line(on_shelf, name):
         "two.safetensors:w",
     ],
 )
+@pytest.mark.thinned(2)
 def test_one_operand_in_many_forms(on_shelf, tmp_path, name):
     np.save(tmp_path / "eye.npy", np.eye(SIZE, dtype=np.float16))
     files = ("--a-file", name, "--b-file", tmp_path / "eye.npy", "--out", tmp_path / "c.npy")

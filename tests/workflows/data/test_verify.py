@@ -144,6 +144,7 @@ def test_a_large_product_with_nan_is_compared_as_such(large):
 @pytest.mark.parametrize("engine", ["blas", "reference"])
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.thinned(3)
 def test_nan_and_infinity_are_compared_and_counted(engine, kind, relu):
     of = "float16" if kind == "float32" else kind
     p = Problem(m=32, n=48, k=64, a=of, b=of, c=kind, epilogue=Epilogue(relu=relu))
@@ -197,6 +198,7 @@ def test_sums_that_may_leave_float32_are_infinite_as_an_order_makes_them(terms, 
 @pytest.mark.parametrize(
     ("k", "value"), crossed([200, 384, 4096, 16384], [0.1, 0.7, 1 / 3], every=2)
 )
+@pytest.mark.thinned(2)
 def test_the_drift_of_repeated_terms_is_right(k, value):
     p = Problem(m=16, n=16, k=k, a="float32", b="float32")
     given = Operands(np.full((16, k), value, np.float32), np.full((k, 16), value, np.float32))

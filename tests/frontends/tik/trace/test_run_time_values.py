@@ -35,6 +35,7 @@ def reduced(call, values, mask, repeats, *more, target=V310P):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("repeats", [1, 3, 130, 255, 300, "1", "3", "64", "130", "255"])
+@pytest.mark.thinned(3)
 def test_reductions_of_all_repeats(dtype, repeats):
     lanes = 256 // np.dtype(dtype).itemsize
     values = RNG.integers(-2, 3, lanes * int(repeats)).astype(dtype)

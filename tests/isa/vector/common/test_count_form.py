@@ -70,6 +70,7 @@ def issue(bench: Bench, bound, addresses) -> None:
 
 
 @pytest.mark.parametrize(("call", "name", "types"), CASES, ids=str)
+@pytest.mark.thinned(4)
 def test_a_count_is_its_repeats(call, name, types):
     kind = instructions()[name]
     (form,) = (f for f in forms(call, "2201") if f.kind is kind)

@@ -135,6 +135,7 @@ def numbers(bench: Bench, dtype: str) -> None:
 @every_name
 @every_dtype
 @pytest.mark.parametrize("ctrl", CTRL)
+@pytest.mark.thinned(4)
 def test_two_repeats_of_every_function(name, dtype, ctrl):
     bench = Bench(1, seed=5)
     numbers(bench, dtype)
@@ -194,6 +195,7 @@ STRIDES = [
 
 @every_dtype
 @pytest.mark.parametrize("p", STRIDES, ids=str)
+@pytest.mark.thinned(4)
 def test_strides(dtype, p):
     bench = Bench(1, seed=8)
     numbers(bench, dtype)
@@ -342,6 +344,7 @@ def nearest_even(exact: Fraction, bits: int, lowest: int) -> Fraction:
 
 @pytest.mark.parametrize(("dtype", "bits", "lowest"), [("float16", 11, -24), ("float32", 24, -149)])
 @pytest.mark.parametrize("name", ["vadd", "vsub", "vmul"])
+@pytest.mark.thinned(2)
 def test_sums_and_products_are_rounded_once(name, dtype, bits, lowest):
     """Fractions decide; a result that were rounded twice, or toward zero, would differ."""
     bench = Bench(1, seed=11)

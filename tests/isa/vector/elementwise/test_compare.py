@@ -83,6 +83,7 @@ STRIDES = [
 
 @pytest.mark.parametrize("p", STRIDES, ids=str)
 @pytest.mark.parametrize(("relation", "dtype"), TYPES)
+@pytest.mark.thinned(4)
 def test_to_memory(relation, dtype, p):
     """Whatever the mask, in normal mode or as a count."""
     for mask in (Mask(low=2, high=0), Mask(count=3)):

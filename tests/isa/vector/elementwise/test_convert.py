@@ -149,6 +149,7 @@ NARROW = [(s, t, m) for (s, t), ms in PAIRS.items() for m in ms if s in ("float1
 
 
 @pytest.mark.parametrize("kind", strided(n for n in NARROW if n[1][:5] != "float"), ids=str)
+@pytest.mark.thinned(3)
 def test_every_16_bit_float_to_an_integer(kind):
     """All 65536 codes; CTRL[59] means nothing without CTRL[60], CTRL[48] nothing here."""
     source, target, mode = kind
@@ -306,6 +307,7 @@ def near_ties(target: str, seed: int) -> np.ndarray:
     ("target", "mode"),
     [(t, m) for t in ("float16", "bfloat16") for m in PAIRS["float32", t]],
 )
+@pytest.mark.thinned(4)
 def test_float_to_a_narrower_float(target, mode, ctrl):
     values = near_ties(target, 41)
     got = run("float32", target, mode, values.tobytes(), ctrl)

@@ -85,6 +85,7 @@ def filled(seed: int, *types: str) -> Bench:
 @every_ctrl
 @pytest.mark.parametrize(("dst", "src"), FLOAT_PAIRS)
 @pytest.mark.parametrize("value", [1.5, -2.0, 65504.0, INF, NAN, 0.0, -0.0, 2.0**-14])
+@pytest.mark.thinned(4)
 def test_axpy(dst, src, value, ctrl):
     bits = CTRL[ctrl]
     Run(

@@ -139,6 +139,7 @@ def operands(dtype: str, dst: int = 0, src: int = 98304, **strides) -> dict[str,
 
 @pytest.mark.parametrize("ctrl", CTRL)
 @pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, ds in UNARY.items() for d in ds])
+@pytest.mark.thinned(4)
 def test_every_function_of_one_source(name, dtype, ctrl):
     bench = Bench(1, seed=21)
     fill(bench, dtype)
@@ -197,6 +198,7 @@ SCALARS = {
 
 @pytest.mark.parametrize("ctrl", CTRL)
 @pytest.mark.parametrize(("name", "dtype"), [(n, d) for n, ds in SCALAR.items() for d in ds])
+@pytest.mark.thinned(4)
 def test_every_function_of_a_source_and_a_scalar(name, dtype, ctrl):
     for y in SCALARS[dtype]:
         bench = Bench(1, seed=22)
@@ -232,6 +234,7 @@ def shifted(name: str, x: int, distance: int, rounds: bool) -> int:
 @pytest.mark.parametrize("dtype", SHIFTED)
 @pytest.mark.parametrize("name", ["vshl", "vshr"])
 @pytest.mark.parametrize("ctrl", ["plain", "saturating"])
+@pytest.mark.thinned(3)
 def test_every_shift(name, dtype, ctrl):
     """Bits that leave the type are lost in every mode."""
     for distance in range(8 * size_of(dtype) + 1):

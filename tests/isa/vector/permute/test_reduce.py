@@ -160,6 +160,7 @@ def fill_without_nan(bench: Bench, dtype: str) -> None:
 @every_stride
 @every_mask
 @every_dtype
+@pytest.mark.thinned(4)
 def test_block_sum(dtype, mask, p, ctrl):
     by_block("vcgadd", dtype, mask, p, CTRL[ctrl])
 
@@ -169,6 +170,7 @@ def test_block_sum(dtype, mask, p, ctrl):
 @every_mask
 @every_dtype
 @pytest.mark.parametrize("name", ["vcgmax", "vcgmin"])
+@pytest.mark.thinned(4)
 def test_block_extreme(name, dtype, mask, p, ctrl):
     by_block(name, dtype, mask, p, CTRL[ctrl])
 
@@ -197,6 +199,7 @@ def by_block(name: str, dtype: str, mask: Mask, p: dict, ctrl: int) -> None:
 @every_stride
 @every_mask
 @every_dtype
+@pytest.mark.thinned(4)
 def test_pair_sum(dtype, mask, p, ctrl):
     bench = start(dtype, 84, mask, CTRL[ctrl])
     expected, size = bench.image(Mem.UB), size_of(dtype)

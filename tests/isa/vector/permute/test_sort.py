@@ -103,6 +103,7 @@ LENGTHS = [(5, 9), (32, 32), (1, 40), (7, 0), (3, 4, 5), (32, 32, 32, 32), (1, 2
 @pytest.mark.parametrize("suspends", [False, True])
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 @every_dtype
+@pytest.mark.thinned(4)
 def test_merges(dtype, lengths, suspends, in_order):
     """With suspension nothing behind the last merged record is written."""
     for seed in range(142, 146):
