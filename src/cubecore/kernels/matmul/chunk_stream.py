@@ -90,6 +90,49 @@ class StreamGeometry:
     ahead: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class ChunkOrder:
+    """The kinds of an operand's chunks in the order in which they are loaded.
+
+    Each of `passes` along K loads the kinds that its number in `patterns` lists, which are as many
+    for all. `firsts` has one chunk of each kind: its place along the operand's own axis and along
+    K, and its `Touch` level, which is that of the innermost loop that has turned and loads it
+    again, 0 where none has. Chunks of a kind are as long.
+    """
+
+    passes: list[int]
+    patterns: list[list[int]]
+    firsts: list[tuple[int, int, int]]
+
+    def __len__(self) -> int:
+        return len(self.passes) * len(self.patterns[0])
+
+    def __getitem__(self, at: int) -> int:
+        number, k = divmod(at, len(self.patterns[0]))
+        return self.patterns[self.passes[number]][k]
+
+    def alike(self, start: int, period: int, most: int) -> int:
+        """Return how many periods from `start` on are like the one before it, up to `most`.
+
+        Of periods of whole passes those are counted whose passes are alike as a whole; others
+        count within one pass.
+        """
+        length = len(self.patterns[0])
+        if period % length == 0:
+            first, shift = (start - period) // length, period // length
+            passes = self.passes
+            last = first + shift
+            while last < len(passes) and passes[last] == passes[last - shift]:
+                last += 1
+            return min((last * length - start) // period, most)
+        number, at = divmod(start, length)
+        kinds = self.patterns[self.passes[number]] if number < len(self.passes) else []
+        whole, count = kinds[at - period : at] if at >= period else None, 0
+        while count < most and kinds[at : at + period] == whole:
+            count, at = count + 1, at + period
+        return count
+
+
 class Stream(ABC):
     """The chunks of one operand.
 
@@ -269,12 +312,8 @@ class ChunkStream(Stream):
         """Return the number of chunks that L1 holds."""
         return self._plan.buffers
 
-    def order(self) -> tuple[list[int], list[tuple[int, int, int]]]:
-        """Return what kind of chunk is loaded after which, and one of each kind.
-
-        (along the operand's own axis, along K, `Touch` level): the level is that of the innermost
-        loop that has turned and loads it again, 0 where none has. Chunks of a kind are as long.
-        """
+    def order(self) -> "ChunkOrder":
+        """Return what kind of chunk is loaded after which."""
         plan, walk = self._plan, self._walk
         r_tail, k_tail = (
             total // size if total % size else -1
@@ -283,38 +322,53 @@ class ChunkStream(Stream):
                 (walk.k, plan.step_k * plan.base_k),
             )
         )
-        kinds: list[int] = []
-        numbers: dict[tuple[bool, bool, int], tuple[int, int, int]] = {}
-        rows: dict[tuple[bool, int], list[int]] = {}
         along_k = range(self._k_chunks) if self._level == "step" else range(1)
-        for r, level in self._passes():
+        numbers: dict[tuple[bool, int], int] = {}
+        kinds: dict[tuple[bool, bool, int], int] = {}
+        patterns: list[list[int]] = []
+        firsts: list[tuple[int, int, int]] = []
+
+        def number(r: int, level: int) -> int:
+            """Return the number of a pass along K in the patterns."""
             row = r == r_tail, level
-            if row not in rows:
-                numbered = []
+            if row not in numbers:
+                numbers[row] = len(patterns)
+                patterns.append([])
                 for k in along_k:
                     kind = row[0], k == k_tail, level
-                    numbers.setdefault(kind, (r, k, level))
-                    numbered.append(list(numbers).index(kind))
-                rows[row] = numbered
-            kinds += rows[row]
-        return kinds, list(numbers.values())
+                    if kind not in kinds:
+                        kinds[kind] = len(firsts)
+                        firsts.append((r, k, level))
+                    patterns[-1].append(kinds[kind])
+            return numbers[row]
 
-    def _passes(self) -> Iterator[tuple[int, int]]:
-        """Yield where each pass along K lies on the operand's own axis, and its `Touch` level."""
+        passes: list[int] = []
+        turns: dict[tuple[bool, int], list[int]] = {}
+        for turn in self._turns():
+            if turn not in turns:
+                again, times = turn
+                turns[turn] = [number(*one) for one in self._passes(again=again, times=times)]
+            passes += turns[turn]
+        return ChunkOrder(passes, patterns, firsts)
+
+    def _turns(self) -> list[tuple[bool, int]]:
+        """Return of each turn around the operand whether others were before it.
+
+        And how often each of its passes along K is repeated.
+        """
         if self._level != "step":
-            for turn in range(self._total // self._r_chunks):
-                yield from ((r, int(turn > 0)) for r in range(self._r_chunks))
-            return
+            return [(turn > 0, 1) for turn in range(self._total // self._r_chunks)]
         if self._walk.outer:
-            turns = [(0, self._other_tiles)]
-        else:
-            step, left = self._walk.other_step, self._other_tiles
-            turns = [(turn, min(step, left - turn * step)) for turn in range(self._other_chunks)]
-        inner = 1 + (len(turns) > 1)  # the level of a repetition within a turn
-        for turn, again in turns:
-            for r in range(self._r_tiles):
-                yield r, int(turn > 0)
-                yield from [(r, inner)] * (again - 1)
+            return [(False, self._other_tiles)]
+        step, left = self._walk.other_step, self._other_tiles
+        return [(turn > 0, min(step, left - turn * step)) for turn in range(self._other_chunks)]
+
+    def _passes(self, *, again: bool, times: int) -> Iterator[tuple[int, int]]:
+        """Yield where each pass along K of a turn lies on the operand's axis, and its level."""
+        inner = 1 + (len(self._turns()) > 1)  # the level of a repetition within a turn
+        for r in range(self._r_tiles if self._level == "step" else self._r_chunks):
+            yield r, int(again)
+            yield from [(r, inner)] * (times - 1)
 
     def variables(self, r: int, k: int) -> dict[Var, int]:
         """Return what the variables of a load hold for a chunk."""

@@ -1,7 +1,8 @@
 """The time of a matmul kernel's launch, without its trees."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 from cubecore.chips.model import Chip
 from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
@@ -28,10 +29,13 @@ from cubecore.timing.memory.launch_traffic import launch_start, launch_traffic, 
 from cubecore.timing.memory.memory_port import MemoryPort
 from cubecore.units import FRACTAL_ROWS, ceil_div
 
+if TYPE_CHECKING:
+    from cubecore.kernels.matmul.chunk_stream import ChunkOrder
+
 MOST_STEPS = 4000
 """Base-K steps of a core that are walked; beyond, the trees are, which skip more of what recurs."""
-MOST_LISTED = 1_000_000
-"""Base-K steps of a core whose chunks are listed, walked or not."""
+MOST_TILES = 100_000
+"""Tiles of a core that are listed, walked or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class LaunchTime:
 
 def launch_time(problem: Problem, tiling: TCubeTiling, chip: Chip) -> LaunchTime | None:
     """Return when the kernel that `tiling` implies ends; None where its tree has to be walked."""
-    if not is_known(problem, chip) or _steps(tiling) > MOST_LISTED:
+    if not is_known(problem, chip) or _tiles(tiling) > MOST_TILES:
         return None
     plan = matmul_plan(problem, tiling, chip)
     try:
@@ -79,9 +83,8 @@ def is_known(problem: Problem, chip: Chip) -> bool:
     return plain and p.bias_type is None and not p.scales_columns and not chip.unknown_costs
 
 
-def _steps(t: TCubeTiling) -> int:
-    tiles = ceil_div(t.singleCoreM, t.baseM) * ceil_div(t.singleCoreN, t.baseN)
-    return int(tiles * ceil_div(t.singleCoreK, t.baseK))
+def _tiles(t: TCubeTiling) -> int:
+    return int(ceil_div(t.singleCoreM, t.baseM) * ceil_div(t.singleCoreN, t.baseN))
 
 
 def _cut(total: int, block: int) -> list[int]:
@@ -103,6 +106,10 @@ class Turn:
     work: TileWork
 
 
+Steps = tuple[ChunkQueue, int]
+"""An operand's chunks, and the base-K steps of one; 0 where it stays."""
+
+
 class _CoreTime:
     """Walks the blocks of a core of a group."""
 
@@ -118,7 +125,7 @@ class _CoreTime:
         self._core = CorePipes(self._scalars, depth, mte2, start)
         self._registers = Registers()
         self._tiles: dict[tuple[int, int, int, int], TileWork] = {}
-        self._orders: dict[str, tuple[list[int], list[list[Load]]]] = {}
+        self._orders: dict[str, tuple[ChunkOrder, list[list[Load]]]] = {}
         self._walked = 0
 
     def of(self, trees: Sequence[AccessTree]) -> CorePipes:
@@ -178,8 +185,24 @@ class _CoreTime:
             core.time = chunk.start(core.time)
             if level == "core":
                 core.acquire(chunk)
-        turns = self._turns(tree, levels)
-        steady = Steady(core, rings, (a, b), [turn.kind for turn in turns])
+        lengths, row_of = self._rows(tree, levels)
+        steady = Steady(core, rings, (a, b), lengths)
+        number = 0
+        while number < len(lengths):
+            if len(lengths) - number > 1:
+                number += steady.skipped(number)
+            if number < len(lengths):
+                self._row(row_of[lengths[number]], rings, operands)
+            number += 1
+        for chunk, level in zip(chunks, levels, strict=True):
+            if level == "core":
+                core.release(chunk)
+
+    def _row(self, turns: list[Turn], rings: Rings, operands: tuple[Steps, Steps]) -> None:
+        """Walk the tiles of a chunk of the outer axis."""
+        core = self._core
+        chunks = operands[0][0], operands[1][0]
+        steady = Steady(core, rings, chunks, [turn.kind for turn in turns])
         number = 0
         while number < len(turns):
             if len(turns) - number > 1:
@@ -189,63 +212,52 @@ class _CoreTime:
             turn = turns[number]
             for index in turn.enters:
                 core.acquire(chunks[index])
-            compute_tile(core, rings, turn.work, *operands)
+            self._walked += compute_tile(core, rings, turn.work, *operands)
             for index in turn.releases:
                 core.release(chunks[index])
             number += 1
-            self._walked += len(turn.work.steps)
             if self._walked > MOST_STEPS:
                 raise NotEveryInstruction
-        for chunk, level in zip(chunks, levels, strict=True):
-            if level == "core":
-                core.release(chunk)
+        steady.finish()
 
-    def _turns(self, tree: AccessTree, levels: Sequence[str]) -> list[Turn]:
-        """Return the tiles of a block in their order."""
+    def _rows(
+        self, tree: AccessTree, levels: Sequence[str]
+    ) -> tuple[list[int], dict[int, list[Turn]]]:
+        """Return the lengths of the outer axis' chunks, and the tiles of one of each length."""
         t, share = self._plan.tiling, tree.share
         m_chunks, n_chunks = _cut(share.m, t.stepM * t.baseM), _cut(share.n, t.stepN * t.baseN)
         m_first = t.iterateOrder == 1
         if m_first:
-            outer, inner, outer_base, inner_base, order = (
-                m_chunks,
-                n_chunks,
-                t.baseM,
-                t.baseN,
-                (0, 1),
-            )
+            outer, inner, bases, order = m_chunks, n_chunks, (t.baseM, t.baseN), (0, 1)
         else:
-            outer, inner, outer_base, inner_base, order = (
-                n_chunks,
-                m_chunks,
-                t.baseN,
-                t.baseM,
-                (1, 0),
-            )
+            outer, inner, bases, order = n_chunks, m_chunks, (t.baseN, t.baseM), (1, 0)
         stays = [
             [index] if levels[index] == name else []
             for index, name in zip(order, ("outer", "inner"), strict=True)
         ]
-        turns: list[Turn] = []
         turn_of: dict[tuple[Any, ...], Turn] = {}
-        for outer_length in outer:
-            rows = _cut(outer_length, outer_base)
+
+        def row(outer_length: int) -> list[Turn]:
+            turns: list[Turn] = []
+            lengths = _cut(outer_length, bases[0])
             for j, inner_length in enumerate(inner):
-                columns = _cut(inner_length, inner_base)
-                for x, row in enumerate(rows):
-                    for y, column in enumerate(columns):
-                        first, last = x == y == 0, x == len(rows) - 1 and y == len(columns) - 1
-                        begins, ends = first and j == 0, last and j == len(inner) - 1
-                        key = row, column, outer_length, inner_length, first, last, begins, ends
-                        if key not in turn_of:
-                            enters = stays[0] * begins + stays[1] * first
-                            released = stays[1] * last + stays[0] * ends
-                            tile, chunk = (row, column), (outer_length, inner_length)
-                            if not m_first:
-                                tile, chunk = tile[::-1], chunk[::-1]
-                            work = self._tile(tree, tile[0], tile[1], chunk)
-                            turn_of[key] = Turn(len(turn_of), tuple(enters), tuple(released), work)
-                        turns.append(turn_of[key])
-        return turns
+                columns = _cut(inner_length, bases[1])
+                for x, y in product(range(len(lengths)), range(len(columns))):
+                    first, last = x == y == 0, x == len(lengths) - 1 and y == len(columns) - 1
+                    begins, ends = first and j == 0, last and j == len(inner) - 1
+                    tile, chunk = (lengths[x], columns[y]), (outer_length, inner_length)
+                    key = *tile, *chunk, first, last, begins, ends
+                    if key not in turn_of:
+                        enters = stays[0] * begins + stays[1] * first
+                        released = stays[1] * last + stays[0] * ends
+                        if not m_first:
+                            tile, chunk = tile[::-1], chunk[::-1]
+                        work = self._tile(tree, *tile, chunk)
+                        turn_of[key] = Turn(len(turn_of), tuple(enters), tuple(released), work)
+                    turns.append(turn_of[key])
+            return turns
+
+        return outer, {length: row(length) for length in set(outer)}
 
     def _tile(self, tree: AccessTree, m: int, n: int, chunk: tuple[int, int]) -> TileWork:
         key = m, n, *chunk
@@ -272,10 +284,9 @@ class _CoreTime:
         """Return the chunks of an operand, none loaded yet."""
         stream = tree.streams[name]
         if name not in self._orders:
-            kinds, firsts = stream.order()
-            self._orders[name] = kinds, [self._loads(tree, name, *first) for first in firsts]
-        kinds, loads = self._orders[name]
-        return ChunkQueue(self._core.mte2, free, kinds, loads, ahead=stream.ahead)
+            order = stream.order()
+            self._orders[name] = order, [self._loads(tree, name, *one) for one in order.firsts]
+        return ChunkQueue(self._core.mte2, free, *self._orders[name], ahead=stream.ahead)
 
     def _loads(self, tree: AccessTree, name: str, r: int, k: int, level: int) -> list[Load]:
         loads = []

@@ -4,10 +4,14 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cubecore.kernels.matmul.chunk_stream import ChunkOrder
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
+from cubecore.timing.pipes.repeated_loads import all_issued
 
 NO_PEAK = -(1 << 62)
 NO_LIMIT = 1 << 62
+LEAST, IN_TURN = 24, 12
+"""Equal transfers that are asked for at once where that is possible, and in turn where not."""
 
 
 class Load(NamedTuple):
@@ -107,8 +111,58 @@ class Mte2:
         return time
 
     def _several(self, time: int, load: Load) -> int:
+        """Ask for equal transfers one after another, from where they wait for one thing at once."""
+        left = load.times
+        while left:
+            after = self._at_once(time, load, left) if left >= LEAST else None
+            if after is not None:
+                return after
+            now = min(left, IN_TURN)
+            time = self._in_turn(time, load, now)
+            left -= now
+        return time
+
+    def _at_once(self, time: int, load: Load, times: int) -> int | None:
+        """Ask for transfers that all wait for the pipe, or for device memory: `EqualLoads`.
+
+        None, and nothing has happened, where they do not.
+        """
+        _, asked, arrive, request = load
+        memory, free, done, queue = self.memory, self.free, self.done, self.queue
+        until, cycles = memory.busy_until, request.server_cycles
+        left = all_issued(queue, free, asked, times, time, self.step)
+        if left is None or free < self.gate:
+            return None
+        first, apart, served_at = free, asked, 0
+        if request.missing_bytes:
+            earliest = free - memory.slack
+            if until <= free and cycles <= min(asked, arrive):
+                begun = max(until, earliest)
+                room = min(free - begun, free + arrive - begun - cycles)
+                peak = earliest - memory.served + (times - 1) * (asked - cycles)
+            elif free < until <= done and asked < cycles:
+                first, apart, served_at = until, cycles, until + times * cycles
+                room = min(free - until, asked - cycles, arrive - cycles)
+                peak = max(earliest, until + asked - cycles - memory.slack) - memory.served
+            else:
+                return None
+            self.room, self.peak = min(self.room, room), max(self.peak, peak)
+            over = max(until - memory.served, peak)
+            memory.served += times * cycles
+            memory.busy_until = memory.served + over
+        starts = range(first, first + times * apart, apart)
+        depth = queue.maxlen or 0
+        if times > depth:
+            left = max(left, starts[times - depth - 1])
+        queue.extend(starts[-depth:])
+        self.free = starts[-1] + asked
+        self.done = max(done, starts[-1] + arrive, served_at)
+        self.busy += max(self.done, self.free) - max(free, done)
+        return left
+
+    def _in_turn(self, time: int, load: Load, times: int) -> int:
         """Ask for equal transfers one after another: `_one` again and again, written out."""
-        times, asked, arrive, request = load
+        _, asked, arrive, request = load
         queue, memory, step, append = self.queue, self.memory, self.step, self.queue.append
         free, done, gate, peak, busy = self.free, self.done, self.gate, self.peak, self.busy
         cycles, slack, missing = request.server_cycles, memory.slack, request.missing_bytes
@@ -157,23 +211,34 @@ class Mte2:
 class ChunkQueue:
     """The chunks of one operand for one block of C: which comes next, which buffers are free.
 
-    `kinds` says of each chunk in turn which of `loads` brings it. With `ahead` the next one is
+    `order` says of each chunk in turn which of `loads` brings it. With `ahead` the next one is
     asked for while one is used.
     """
 
-    __slots__ = ("ahead", "at", "filled", "free", "kinds", "loads", "mte2", "ready", "used")
+    __slots__ = (
+        "ahead",
+        "at",
+        "count",
+        "filled",
+        "free",
+        "loads",
+        "mte2",
+        "order",
+        "ready",
+        "used",
+    )
 
     def __init__(
         self,
         mte2: Mte2,
         free: list[int],
-        kinds: Sequence[int],
+        order: ChunkOrder,
         loads: Sequence[Sequence[Load]],
         *,
         ahead: bool,
     ) -> None:
-        self.mte2, self.free, self.kinds, self.loads = mte2, free, kinds, loads
-        self.ahead = ahead
+        self.mte2, self.free, self.order, self.loads = mte2, free, order, loads
+        self.ahead, self.count = ahead, len(order)
         self.at = self.filled = self.used = 0
         self.ready = [0] * len(free)
 
@@ -182,7 +247,7 @@ class ChunkQueue:
         return self._load(time) if self.ahead else time
 
     def _load(self, time: int) -> int:
-        at, loads = self.filled, self.loads[self.kinds[self.at]]
+        at, loads = self.filled, self.loads[self.order[self.at]]
         time, self.ready[at] = self.mte2.chunk(time, self.free[at], loads)
         self.filled = (at + 1) % len(self.free)
         self.at += 1
@@ -190,7 +255,7 @@ class ChunkQueue:
 
     def acquire(self, time: int) -> tuple[int, int]:
         """Ask for what comes next; return until when, and when the chunk to be used is there."""
-        if self.at < len(self.kinds):
+        if self.at < self.count:
             time = self._load(time)
         return time, self.ready[self.used]
 

@@ -1,4 +1,4 @@
-"""Recurrence from tile to tile of a block, and along K: what recurs is not walked again.
+"""Recurrence in a block of C, from row to row, tile to tile and along K: none is walked again.
 
 At the head of each, everything that decides what follows is compared relative to the scalar unit's
 time. Where it is as before an earlier one, and those to come and their chunks are like those since
@@ -13,7 +13,7 @@ from cubecore.kernels.matmul_time.loads import NO_LIMIT, NO_PEAK, ChunkQueue, Mt
 
 
 class _Visit(NamedTuple):
-    """The head of a tile or of a period along K: when, and what was done by then.
+    """The head of a row of tiles, a tile or a period along K: when, and what was done by then.
 
     `lag` are the cycles by which device memory is behind the scalar unit.
     """
@@ -32,7 +32,7 @@ class _Visit(NamedTuple):
 
 
 class Steady:
-    """Recognises states at the heads of tiles, or of a tile's periods along K, and skips.
+    """Recognises states at the heads of rows, of tiles or of a tile's periods along K, and skips.
 
     `kinds` are the same for those that are alike; `misses` counts the states that were new.
     """
@@ -71,7 +71,7 @@ class Steady:
             periods = min(periods, _alike(self._kinds, number, period))
         for chunk, was, now in zip(self._chunks, before.loaded, visit.loaded, strict=True):
             if periods and now > was:
-                periods = min(periods, _alike(chunk.kinds, now, now - was))
+                periods = min(periods, chunk.order.alike(now, now - was, periods))
         if periods:
             self._advance(before, visit, periods)
             self._seen.clear()

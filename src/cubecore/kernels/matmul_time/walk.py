@@ -5,6 +5,8 @@ It is that of `kernels.matmul.block`, instruction by instruction, and what each 
 """
 
 from functools import lru_cache
+from math import lcm
+from typing import NamedTuple
 
 from cubecore.kernels.matmul_time.core_pipes import CorePipes, Rings
 from cubecore.kernels.matmul_time.loads import ChunkQueue
@@ -18,6 +20,8 @@ FEWEST_PERIODS = 6
 """Periods of a tile's base-K steps from which on it is looked whether they recur."""
 MOST_MISSES = 40
 """Periods of a tile after which it is no longer looked for."""
+FEWEST_SECTIONS = 3
+"""Sections of periods from which on it is looked whether these recur."""
 _STEPS_AT_LEAST = 4
 """Base-K steps of a period, which is then some times the shorter chunk's own."""
 
@@ -36,12 +40,25 @@ class TileWork:
     request: MemoryRequest
 
 
-@lru_cache(maxsize=4096)
-def _periods(count: int, chunks: tuple[int, ...], tail: bool) -> tuple[int, tuple[object, ...]]:
-    """Return the base-K steps of a period, and what is loaded and let go in which of its steps.
+class _Periods(NamedTuple):
+    """Base-K steps of a tile that recur: those of a period, and of a section of periods or 0.
 
-    `chunks` are the steps of the chunks that are loaded anew along K. The steps that make no whole
-    period, and with a `tail` the last one, are like no others.
+    `kinds` are those of the periods and `sections` those of the sections: equal ones load and let
+    go the same in the same steps. Steps that make no whole period, and with a tail the last one,
+    are like no others.
+    """
+
+    steps: int
+    kinds: tuple[object, ...]
+    section: int
+    sections: tuple[object, ...]
+
+
+@lru_cache(maxsize=4096)
+def _periods(count: int, chunks: tuple[int, ...], tail: bool) -> _Periods:
+    """Return how `count` base-K steps recur.
+
+    `chunks` are the steps of the chunks that are loaded anew along K.
     """
     shortest = min(chunks, default=1)
     period = shortest * ceil_div(_STEPS_AT_LEAST, shortest)
@@ -57,7 +74,47 @@ def _periods(count: int, chunks: tuple[int, ...], tail: bool) -> tuple[int, tupl
             if n % every == every - 1 or n == count - 1
         ]
         kinds.append((tuple(begins), tuple(ends)))
-    return period, (*kinds, None)
+    section = lcm(period, *chunks)
+    each = section // period
+    if each < FEWEST_PERIODS or whole // each < FEWEST_SECTIONS:
+        return _Periods(period, (*kinds, None), 0, ())
+    ends_of = range(each, whole + 1, each)
+    sections = [tuple(kinds[end - each : end]) for end in ends_of]
+    return _Periods(period, (*kinds, None), section, (*sections, None))
+
+
+class _Recurrence:
+    """What recurs of a tile's base-K steps: from section to section, and within each."""
+
+    def __init__(
+        self, core: CorePipes, rings: Rings, chunks: tuple[ChunkQueue, ChunkQueue], of: _Periods
+    ) -> None:
+        self._of, self._state = of, (core, rings, chunks)
+        self._sections = Steady(*self._state, of.sections) if of.section else None
+        self._begin(0)
+
+    def _begin(self, step: int) -> None:
+        """Begin a section, or the only one."""
+        of, first = self._of, step // self._of.steps
+        end = first + of.section // of.steps if of.section else None
+        self._head, self._periods = step, Steady(*self._state, of.kinds[first:end])
+
+    def skipped(self, number: int) -> int:
+        """Return how many steps from the head of a period on need no walk."""
+        of, sections, skipped = self._of, self._sections, 0
+        if sections is not None and number % of.section == 0 and sections.misses < MOST_MISSES:
+            self._periods.finish()
+            skipped = of.section * sections.skipped(number // of.section)
+            self._begin(number + skipped)
+        if not skipped and self._periods.misses < MOST_MISSES:
+            skipped = of.steps * self._periods.skipped((number - self._head) // of.steps)
+        return skipped
+
+    def finish(self) -> None:
+        """Leave the highest peak and the least room of all to what looks at longer periods."""
+        self._periods.finish()
+        if self._sections is not None:
+            self._sections.finish()
 
 
 def compute_tile(
@@ -66,21 +123,24 @@ def compute_tile(
     work: TileWork,
     a: tuple[ChunkQueue, int],
     b: tuple[ChunkQueue, int],
-) -> None:
-    """Walk one tile; `a` and `b` are operands and the base-K steps of a chunk, 0 where it stays."""
+) -> int:
+    """Walk one tile; return the base-K steps that were walked, which are not those that recur.
+
+    `a` and `b` are operands and the base-K steps of a chunk, 0 where it stays.
+    """
     step_cycles, steps = core.scalars.step, work.steps
     anew = tuple(pair for pair in (a, b) if pair[1])
     core.time += core.scalars.tile
     core.waited(core.m, rings.l0c[rings.at_c])
     every_chunk = tuple([every for _, every in anew])
-    period, kinds = _periods(len(steps), every_chunk, steps[-1] is not steps[0])
+    of = _periods(len(steps), every_chunk, steps[-1] is not steps[0])
     recurring = None
-    if len(kinds) > FEWEST_PERIODS:
-        recurring = Steady(core, rings, (a[0], b[0]), kinds)
-    number, last = 0, len(steps) - 1
+    if len(of.kinds) > FEWEST_PERIODS:
+        recurring = _Recurrence(core, rings, (a[0], b[0]), of)
+    number, last, walked = 0, len(steps) - 1, 0
     while number <= last:
-        if recurring is not None and number % period == 0 and recurring.misses < MOST_MISSES:
-            number += period * recurring.skipped(number // period)
+        if recurring is not None and number % of.steps == 0:
+            number += recurring.skipped(number)
             if number > last:
                 break
         step = steps[number]
@@ -94,12 +154,14 @@ def compute_tile(
                 core.release(chunks)
         _multiply(core, rings, step, moved)
         number += 1
+        walked += 1
     if recurring is not None:
         recurring.finish()
     core.waited(core.fix, core.raised(core.m))
     _store(core, work)
     rings.l0c[rings.at_c] = core.raised(core.fix)
     rings.at_c = (rings.at_c + 1) % len(rings.l0c)
+    return walked
 
 
 def _fill_l0(core: CorePipes, step: BaseKStep, free_a: int, free_b: int) -> int:

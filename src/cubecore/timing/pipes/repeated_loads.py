@@ -4,6 +4,7 @@ A load that waits for its pipe alone starts when the one before has been asked f
 for device memory alone when the one before has been served. Either way the next is as much later.
 """
 
+from collections import deque
 from itertools import islice
 
 from cubecore.lazy_dataclass import dataclass
@@ -31,7 +32,7 @@ class EqualLoads:
         """
         pipe, memory, request, asked = self.pipe, self.memory, self.request, self.asked
         free, done, served, until = pipe.free, pipe.done, request.server_cycles, memory.busy_until
-        left = self._left(times, time, step)
+        left = all_issued(pipe.queue, free, asked, times, time, step)
         if left is None or pipe.blocked or free < pipe.gate:
             return None
         if not request.missing_bytes:
@@ -60,17 +61,21 @@ class EqualLoads:
         pipe.uses += times
         return left
 
-    def _left(self, times: int, time: int, step: int) -> int | None:
-        """Return when the scalar unit has issued all; each takes the place of the queue's oldest.
 
-        Of those that are in the queue now, that is. None where a load waits for being issued.
-        """
-        queue, free, asked = self.pipe.queue, self.pipe.free, self.asked
-        if asked < step or time + step > free:
+def all_issued(
+    queue: deque[int], free: int, asked: int, times: int, time: int, step: int
+) -> int | None:
+    """Return when the scalar unit, at `time`, has issued loads to a pipe that is taken till `free`.
+
+    Each takes `step` cycles and the place of the queue's oldest, of those that are in it now. None
+    where a load waits for being issued: the first would be asked for at `free`, each next one
+    `asked` later.
+    """
+    if asked < step or time + step > free:
+        return None
+    room = (queue.maxlen or 0) - len(queue)
+    for number, at in enumerate(islice(queue, max(times - room, 0)), room + 1):
+        if at > free + (number - 1) * asked:
             return None
-        room = (queue.maxlen or 0) - len(queue)
-        for number, at in enumerate(islice(queue, max(times - room, 0)), room + 1):
-            if at > free + (number - 1) * asked:
-                return None
-            time = max(time, at - number * step)
-        return time + times * step
+        time = max(time, at - number * step)
+    return time + times * step
