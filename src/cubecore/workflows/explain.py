@@ -178,7 +178,8 @@ def describe(cls: "type[Instruction]") -> str:
     named = ", ".join(f"{dialect} {name}" for dialect, name in cls.names.items())
     lines += ["", f"Names: {named}" if named else "Names: none in other dialects"]
     for variant, fixed in cls.variants.items():
-        lines.append(f"Also: c_api {variant} with {_settings(fixed)}")
+        dialect = "c_api" if variant.startswith("asc_") else "cpp"
+        lines.append(f"Also: {dialect} {variant} with {_settings(fixed)}")
     lines += [f"Uncertain: {text}" for text in cls.uncertain]
     lines.append(f"From: {cls.source}")
     return "\n".join(lines) + "\n"

@@ -204,8 +204,8 @@ BAD_FILES = {
         "inline.cpp:5: AscendC::SoftMax is not supported",
     ),
     "missing, unqualified": (
-        "LocalTensor<float> a; Mmad(a, a, a, 3);",
-        "inline.cpp:5: AscendC::Mmad is not supported",
+        "LocalTensor<float> a; Conv2D(a, a, a, 3);",
+        "inline.cpp:5: AscendC::Conv2D is not supported",
     ),
     "syntax": (
         "int a = ;",

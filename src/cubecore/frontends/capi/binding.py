@@ -231,7 +231,9 @@ def forms(call: str, arch: str = "") -> tuple[Form, ...]:
     """
     candidates: list[Form] = []
     for kind, fixed in spelled(call):
-        if arch in kind.by_arch:
+        if call in kind.orders:
+            candidates.append(Form(call, kind, fixed, kind.orders[call]))
+        elif arch in kind.by_arch:
             order, unsaid = kind.by_arch[arch]
             candidates.append(Form(call, kind, {**fixed, **unsaid}, order))
         else:

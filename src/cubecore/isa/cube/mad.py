@@ -132,7 +132,11 @@ class CopyCbufToBt(Instruction):
     "mad",
     Pipe.M,
     names={"c_api": "asc_mmad", "cpp": "Mmad"},
-    variants={"asc_mmad_s4": {"a_type": INT4, "b_type": INT4}},
+    variants={
+        "asc_mmad_s4": {"a_type": INT4, "b_type": INT4},
+        "Mmad(C2)": {"bias_in_c2": True, "c_matrix_init_val": False},
+        "Mmad(CO1)": {"bias_in_l0c": True, "c_matrix_init_val": False},
+    },
     source="Mmad, tables 2 to 5 and constraints; asc-devkit, asc_mmad, UnitFlag, HF32, K "
     "direction alignment and boundary values of Mmad (2201)",
     uncertain=(
@@ -184,6 +188,14 @@ class Mad(CubeProduct):
             *("c", "a", "b", "m", "k", "n", "_feat_offset", "_smask_offset", "unit_flag"),
             *("k_direction_align", "_is_weight_offset", "c_matrix_source", "c_matrix_init_val"),
         ),
+    )
+    orders = MappingProxyType(
+        {
+            f"Mmad({position})": (
+                *("c", "a", "b", start, "m", "k", "n", "unit_flag", "k_direction_align"),
+            )
+            for position, start in (("C2", "bias"), ("CO1", "start"))
+        }
     )
     by_arch = MappingProxyType(
         {

@@ -232,14 +232,14 @@ class Instruction(Template):
     that write no memory that they read, and set by the declaration.
     """
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
-    """Further C API names, each with the parameters that it fixes."""
+    """Further names, most of the C API, each with the parameters that it fixes."""
     signature: ClassVar[tuple[str, ...]] = ()
-    """The C API's order of arguments where it is not operands, scalar, and parameters as declared.
-
-    Names of operands and parameters; one with an underscore before it is taken and means nothing.
-    """
+    """The C API's order of arguments where it is not operands, scalar, parameters as declared; one
+    with an underscore before its name is taken and means nothing."""
     signatures: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Further orders of arguments, distinguished by their number."""
+    orders: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+    """Orders of arguments that a name of `variants` has for itself."""
     pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
     """The moves of a copy: operands in pairs, target first."""
     by_arch: ClassVar[Mapping[str, Order]] = MappingProxyType({})

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "cubecore/asc_dump.h"
 #include "cubecore/binary.h"
 #include "cubecore/compare.h"
 #include "cubecore/convert.h"
@@ -15,12 +16,15 @@
 #include "cubecore/debug.h"
 #include "cubecore/entry.h"
 #include "cubecore/fill.h"
+#include "cubecore/fixpipe.h"
 #include "cubecore/gather.h"
 #include "cubecore/host.h"
 #include "cubecore/keywords.h"
 #include "cubecore/lists.h"
+#include "cubecore/load_data.h"
 #include "cubecore/macros.h"
 #include "cubecore/math/all.h"
+#include "cubecore/mmad.h"
 #include "cubecore/pipe.h"
 #include "cubecore/reduce.h"
 #include "cubecore/sort.h"

@@ -2,6 +2,7 @@
 // DataCopyPad, SetPadValue(ISASI).
 #pragma once
 
+#include "cubecore/cube_copy.h"
 #include "cubecore/params.h"
 #include "cubecore/queue.h"
 #include "cubecore/tensors.h"
@@ -26,15 +27,13 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, cons
 template <typename T>
 inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count,
                      CUBECORE_AT) {
-  cubecore::issue("asc_copy_ub2gm", at, dst.pointer(), src.pointer(),
-                  cubecore::bytes_of<PrimT<T>>(count));
+  detail::store_count(dst, src, count, at);
 }
 
 template <typename T>
 inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t count,
                      CUBECORE_AT) {
-  cubecore::issue("asc_copy_ub2ub", at, dst.pointer(), src.pointer(),
-                  cubecore::bytes_of<PrimT<T>>(count));
+  detail::between(dst, src, count, at);
 }
 
 template <typename T>
@@ -48,15 +47,13 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
 template <typename T>
 inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                      const DataCopyParams& repeatParams, CUBECORE_AT) {
-  cubecore::issue("asc_copy_ub2gm", at, dst.pointer(), src.pointer(), repeatParams.blockCount,
-                  repeatParams.blockLen, repeatParams.srcStride, repeatParams.dstStride);
+  detail::store_runs(dst, src, repeatParams, at);
 }
 
-template <typename T>
-inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+template <typename T, typename U>
+inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                      const DataCopyParams& repeatParams, CUBECORE_AT) {
-  cubecore::issue("asc_copy_ub2ub", at, dst.pointer(), src.pointer(), repeatParams.blockCount,
-                  repeatParams.blockLen, repeatParams.srcStride, repeatParams.dstStride);
+  detail::between_runs(dst, src, repeatParams, at);
 }
 
 // Page SetPadValue(ISASI): the value of later copies whose isPad is false.
@@ -120,9 +117,9 @@ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
 template <typename T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p,
                      CUBECORE_AT) {
-  cubecore::issue("asc_copy_gm2l1_nd2nz", at, dst.pointer(), src.pointer(), p.ndNum, p.nValue,
-                  p.dValue, p.srcNdMatrixStride, p.srcDValue, p.dstNzC0Stride, p.dstNzNStride,
-                  p.dstNzMatrixStride);
+  cubecore::issue("asc_copy_gm2l1_nd2nz", at, detail::bytes_of_nibbles(dst),
+                  detail::bytes_of_nibbles(src), p.ndNum, p.nValue, p.dValue, p.srcNdMatrixStride,
+                  p.srcDValue, p.dstNzC0Stride, p.dstNzNStride, p.dstNzMatrixStride);
 }
 
 namespace detail {

@@ -131,3 +131,5 @@ inline bfloat16_t ToBfloat16(const float& value) { return bfloat16_t(value); }
 inline float ToFloat(const bfloat16_t& value) { return static_cast<float>(value); }
 
 }  // namespace AscendC
+
+using AscendC::g_coreType;  // kernels name it both ways

@@ -233,7 +233,7 @@ class Queue {
   bool EnQue(const LocalTensor<T>& tensor, CUBECORE_AT) {
     return Enter(tensor, filler(srcUserPos, dstUserPos), emptier(srcUserPos, dstUserPos), at);
   }
-  template <typename T>
+  template <typename T = uint8_t>
   LocalTensor<T> DeQue(CUBECORE_AT) {
     LocalTensor<T> made;
     DeQue(made, at);

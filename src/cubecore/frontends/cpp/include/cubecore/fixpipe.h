@@ -1,0 +1,189 @@
+// Out of L0C. Pages: "Fixpipe（L0C到GM数据搬运）", "Fixpipe（L0C到L1数据搬运）",
+// "DataCopy（L0C到GM数据搬运）", "DataCopy（L0C到L1数据搬运）", SetFixPipeConfig,
+// SetFixpipeNz2ndFlag, SetFixpipePreQuantFlag; the order of FixpipeParams' burst: public kernels.
+#pragma once
+
+#include "cubecore/cube_params.h"
+#include "cubecore/sync.h"
+#include "cubecore/tensors.h"
+
+namespace AscendC {
+
+inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride,
+                                CUBECORE_AT) {
+  cubecore::issue("asc_set_l0c_copy_params", at, ndNum, srcNdStride, dstNdStride);
+}
+
+inline void SetFixpipePreQuantFlag(uint64_t config, CUBECORE_AT) {
+  cubecore::issue("asc_set_l0c_copy_prequant", at, config);
+}
+
+template <typename T>
+inline void SetFixPipeConfig(const LocalTensor<T>& reluPre, const LocalTensor<T>& quantPre,
+                             bool isUnitFlag = false, CUBECORE_AT) {
+  cubecore::issue("asc_set_l0c2gm_config", at, reluPre.GetPhyAddr(), quantPre.GetPhyAddr(),
+                  isUnitFlag);
+}
+
+// A tensor of CO1 only takes the unit flags down.
+template <typename T, bool setRelu = false>
+inline void SetFixPipeConfig(const LocalTensor<T>& preData, bool isUnitFlag = false, CUBECORE_AT) {
+  static_assert(!setRelu, "SetFixPipeConfig.setRelu must be false, got true");
+  bool scales = preData.memory() == memory_of(TPosition::C2PIPE2GM);
+  cubecore::issue("asc_set_l0c2gm_config", at, 0, scales ? preData.GetPhyAddr() : 0, isUnitFlag);
+}
+
+namespace detail {
+
+struct Outlet {
+  uint16_t n, m;
+  uint32_t dst_stride;
+  uint16_t src_stride;
+  uint8_t unit_flag;
+  QuantMode_t quant;
+  uint8_t relu;
+  bool split, rows;
+};
+
+template <typename D, typename S>
+inline void out_of_l0c(const D& dst, const S& src, const Outlet& o, const cubecore::Where& at) {
+  if (o.n == 0 || o.m == 0) return;
+  cubecore::Pointer to = dst.pointer();
+  const char* call = to.mem == cubecore::Mem::GM ? "asc_copy_l0c2gm" : "asc_copy_l0c2l1";
+  cubecore::issue(call, at, to, src.pointer(), o.n, o.m, o.dst_stride, o.src_stride, o.unit_flag,
+                  cubecore::quant_word(o.quant), o.relu, o.split, o.rows);
+}
+
+// Registers, as the struct says, and the move.
+template <typename D, typename S>
+inline void fixpipe(const D& dst, const S& src, const FixpipeParamsV220& p, bool rows,
+                    const cubecore::Where& at) {
+  if (p.ndNum == 0 || p.nSize == 0 || p.mSize == 0) return;
+  if (cubecore::one_scale(p.quantPre)) SetFixpipePreQuantFlag(p.deqScalar, at);
+  if (rows) SetFixpipeNz2ndFlag(p.ndNum, p.srcNdStride, p.dstNdStride, at);
+  out_of_l0c(dst, src,
+             {p.nSize, p.mSize, p.dstStride, p.srcStride, p.unitFlag, p.quantPre,
+              static_cast<uint8_t>(p.reluEn), p.isChannelSplit, rows},
+             at);
+}
+
+// The scales go from L1 to the start of the Fixpipe buffer; the move waits for them, and the next
+// scales for the move.
+template <typename S>
+inline void take_scales(const LocalTensor<S>& scales, uint16_t n, const cubecore::Where& at) {
+  static_assert(std::is_same_v<PrimT<S>, uint64_t>,
+                "Fixpipe.cbufWorkspace must be of uint64_t, got another type");
+  constexpr uint32_t WORDS = 16;  // of 128 B
+  LocalTensor<uint64_t> buffer(TPosition::C2PIPE2GM, 0, n);
+  constexpr int32_t event = 7;
+  raise_flag(HardEvent::FIX_MTE1, event, at);
+  await_flag(HardEvent::FIX_MTE1, event, at);
+  cubecore::issue("asc_copy_l12fb", at, buffer.pointer(), scales.pointer(), 1,
+                  (n + WORDS - 1) / WORDS, 0, 0);
+  raise_flag(HardEvent::MTE1_FIX, event, at);
+  await_flag(HardEvent::MTE1_FIX, event, at);
+  SetFixPipeConfig(buffer, false, at);
+}
+
+// Bursts of older kernels as a tile: a burst is a column of fractals, 32 B by 32 B.
+template <typename T, typename U>
+inline FixpipeParamsV220 as_tile(const FixpipeParams<U>& old) {
+  constexpr uint32_t row_bytes = 16 * sizeof(PrimT<U>);
+  FixpipeParamsV220 p;
+  const Nz2NdParams& nd = old.nz2ndParams;
+  p.mSize = static_cast<uint16_t>(old.burstLen * 32u / row_bytes);
+  p.nSize = nd.nz2ndEn ? nd.originalNSize : static_cast<uint16_t>(old.cburstNum * 16);
+  p.srcStride = static_cast<uint16_t>((p.mSize + 15) / 16 * 16 + old.srcStride * 16);
+  p.dstStride = nd.nz2ndEn ? old.dstStride
+                           : old.burstLen * static_cast<uint32_t>(sizeof(PrimT<T>)) /
+                                     static_cast<uint32_t>(sizeof(PrimT<U>)) +
+                                 old.dstStride;
+  p.quantPre = old.quantParams.quantPre;
+  p.deqScalar = old.quantParams.deqScalar;
+  p.ndNum = nd.ndNum;
+  p.srcNdStride = nd.srcNdStride;
+  p.dstNdStride = nd.dstNdStride;
+  p.reluEn = old.reluEn;
+  p.unitFlag = old.unitFlag;
+  return p;
+}
+
+constexpr bool by_rows(const FixpipeConfig& config) {
+  return config.format == CO2Layout::ROW_MAJOR;
+}
+
+}  // namespace detail
+
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                    const FixpipeParamsV220& intriParams, CUBECORE_AT) {
+  detail::fixpipe(dst, src, intriParams, detail::by_rows(config), at);
+}
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR, typename S>
+inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                    const LocalTensor<S>& cbufWorkspace, const FixpipeParamsV220& intriParams,
+                    CUBECORE_AT) {
+  detail::take_scales(cbufWorkspace, intriParams.nSize, at);
+  detail::fixpipe(dst, src, intriParams, detail::by_rows(config), at);
+}
+// To L1 a tile stays NZ.
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                    const FixpipeParamsV220& intriParams, CUBECORE_AT) {
+  detail::fixpipe(dst, src, intriParams, false, at);
+}
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR, typename S>
+inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                    const LocalTensor<S>& cbufWorkspace, const FixpipeParamsV220& intriParams,
+                    CUBECORE_AT) {
+  detail::take_scales(cbufWorkspace, intriParams.nSize, at);
+  detail::fixpipe(dst, src, intriParams, false, at);
+}
+template <typename T, typename U>
+inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                    const FixpipeParams<U>& intriParams, CUBECORE_AT) {
+  detail::fixpipe(dst, src, detail::as_tile<T>(intriParams), intriParams.nz2ndParams.nz2ndEn, at);
+}
+template <typename T, typename U>
+inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                    const FixpipeParams<U>& intriParams, CUBECORE_AT) {
+  detail::fixpipe(dst, src, detail::as_tile<T>(intriParams), false, at);
+}
+template <typename T, typename U, typename S>
+inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                    const LocalTensor<S>& cbufWorkspace, const FixpipeParams<U>& intriParams,
+                    CUBECORE_AT) {
+  FixpipeParamsV220 tile = detail::as_tile<T>(intriParams);
+  detail::take_scales(cbufWorkspace, tile.nSize, at);
+  detail::fixpipe(dst, src, tile, intriParams.nz2ndParams.nz2ndEn, at);
+}
+template <typename T, typename U, typename S>
+inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                    const LocalTensor<S>& cbufWorkspace, const FixpipeParams<U>& intriParams,
+                    CUBECORE_AT) {
+  FixpipeParamsV220 tile = detail::as_tile<T>(intriParams);
+  detail::take_scales(cbufWorkspace, tile.nSize, at);
+  detail::fixpipe(dst, src, tile, false, at);
+}
+
+namespace detail {
+
+inline Outlet outlet(const DataCopyCO12DstParams& p) {
+  return {p.nSize,    p.mSize,   p.dstStride,    p.srcStride, p.unitFlag,
+          p.quantPre, p.reluPre, p.channelSplit, p.nz2ndEn};
+}
+
+}  // namespace detail
+
+template <typename T, typename U>
+inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
+                     const DataCopyCO12DstParams& intriParams, CUBECORE_AT) {
+  detail::out_of_l0c(dst, src, detail::outlet(intriParams), at);
+}
+template <typename T, typename U>
+inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
+                     const DataCopyCO12DstParams& intriParams, CUBECORE_AT) {
+  detail::out_of_l0c(dst, src, detail::outlet(intriParams), at);
+}
+
+}  // namespace AscendC
