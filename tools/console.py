@@ -3,8 +3,8 @@
 In a fenced block marked ``console`` a line that starts with ``$ cubecore`` is a command, and the
 lines up to the next command are what it prints. `rendered` runs the commands in this process and
 returns the text with their present output; `same` disregards what varies from run to run or from
-machine to machine. A line that starts with the debugger's prompt is typed at it, and a block of
-Python or JSON with a title is a file that the commands find.
+machine to machine. A line that starts with the debugger's prompt is typed at it, and a block
+with a title is a file that the commands find.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ DOCUMENTS = (
 """Documents whose console blocks are run."""
 
 _BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r'^```(?:json|python) title="(\S+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r'^```(?:json|python|toml) title="(\S+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _PROMPT = "(cubecore) "
 _NUMBER = r"\d[\d.]*(e-?\d+)?"
 _VARYING = re.compile(

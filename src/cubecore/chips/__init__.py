@@ -3,11 +3,14 @@
 from cubecore.chips.catalog import (
     DEFAULT_CHIP,
     chip,
+    chip_key,
     chip_names,
     default_chip,
     expand_family,
+    is_chip,
     soc_name,
 )
+from cubecore.chips.chip_file import is_chip_file
 from cubecore.chips.model import Chip, Fact
 
 __all__ = [
@@ -15,8 +18,11 @@ __all__ = [
     "Chip",
     "Fact",
     "chip",
+    "chip_key",
     "chip_names",
     "default_chip",
     "expand_family",
+    "is_chip",
+    "is_chip_file",
     "soc_name",
 ]

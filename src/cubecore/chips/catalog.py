@@ -9,9 +9,11 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
+from cubecore.chips.chip_file import chip_file_text, chip_table, derived_chip, is_chip_file
 from cubecore.chips.model import FACT_FIELDS, REQUIRED_FACTS, Chip, Fact, number_type
 from cubecore.errors import did_you_mean, refuse
 from cubecore.package_data import packaged
@@ -38,12 +40,14 @@ def default_chip() -> str:
 def soc_name(name: str, subject: str = "chip") -> str:
     """Return the full SoC name that a name means: itself, or the only one that it can mean.
 
+    A chip file's name is that file.
+
     Raises
     ------
     RequestError
         If the name is a family's (the answer lists the SoC names that it may stand for) or unknown.
     """
-    if name in chip_names():
+    if name in chip_names() or is_chip_file(name):
         return name
     candidates = expand_family(name)
     if len(candidates) == 1:
@@ -56,15 +60,14 @@ def soc_name(name: str, subject: str = "chip") -> str:
     raise refuse(subject, "be the full name of a SoC", repr(name), remedy)
 
 
-@cache
 def chip(name: str) -> Chip:
-    """Return the chip of a SoC name.
+    """Return the chip of a SoC name, or of a chip file.
 
     Parameters
     ----------
     name : str
         As Ascend910B3, or a name that can mean one SoC only: 910b3, Kirin X90. `cubecore chips`
-        lists the full names.
+        lists the full names. A name that ends in ``.toml`` is a file of one's own.
 
     Returns
     -------
@@ -74,15 +77,39 @@ def chip(name: str) -> Chip:
     Raises
     ------
     RequestError
-        If the name is a family's (the answer lists the SoC names that it may stand for) or unknown.
+        If the name is a family's (the answer lists the SoC names that it may stand for) or unknown,
+        or the file is no chip file.
 
     Examples
     --------
     >>> cubecore.chip("Ascend910B3").arch
     '2201'
     """
-    full = soc_name(name)
-    return _load(full) if full == name else chip(full)
+    if is_chip_file(name):
+        return _own(name, chip_file_text(name))
+    return _listed(soc_name(name))
+
+
+def chip_key(name: object) -> str:
+    """Return what stands for a chip in the key of an answer: a file's text, a full name itself."""
+    if is_chip_file(name):
+        return blake2b(chip_file_text(str(name)).encode(), digest_size=16).hexdigest()
+    return str(name)
+
+
+def is_chip(name: object) -> bool:
+    """Return True if `chip` takes a name: a full one of the catalogue's, or a file's."""
+    return isinstance(name, str) and (name in chip_names() or is_chip_file(name))
+
+
+@cache
+def _own(path: str, text: str) -> Chip:
+    """Return the chip of a file with a text; each is made once."""
+    table = chip_table(path, text)
+    base = table["base"]
+    if is_chip_file(base):
+        raise refuse(f"{path}: base", "be a SoC of the catalogue", repr(base))
+    return derived_chip(path, table, _listed(soc_name(base, f"{path}: base")))
 
 
 @cache
@@ -131,6 +158,12 @@ def _products(soc: str) -> list[str]:
     """Return the names that may mean `soc`, the most specific first."""
     tables = reversed(_tables(soc))
     return [product for table in tables for product in table.get("products", [])]
+
+
+@cache
+def _listed(name: str) -> Chip:
+    """Return a chip of the catalogue; each is made once."""
+    return _load(name)
 
 
 def _load(name: str) -> Chip:

@@ -60,7 +60,7 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("bias", str, "type of the bias row; no bias unless given"),
     ("scale-a", str, "type of A's scales; float8_e8m0fnu asks for MxMatmul"),
     ("scale-b", str, "type of B's scales; A's unless given"),
-    ("chip", str, "SoC name (default: CUBECORE_CHIP, else Ascend910B3)"),
+    ("chip", str, "SoC name or chip file my.toml (default: CUBECORE_CHIP, else Ascend910B3)"),
     ("launch", str, "cube or mix"),
     ("cores", int, "cores to use; all unless given"),
     ("format-a", str, "ND or NZ"),

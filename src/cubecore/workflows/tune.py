@@ -139,9 +139,9 @@ def tune(
     require_timed(request.chip)
     require_supported(request.problem)
     given = given_tiling(tiling, request.problem)
-    findings = check(given, request.problem, settings=settings)
+    findings = check(given, request.problem, settings=request.settings)
     if not findings.legal:
-        findings = check(given, request.problem, repair=True, settings=settings)
+        findings = check(given, request.problem, repair=True, settings=request.settings)
     legal = _legal_one(given, findings)
     try:
         best = plan_request(request, 0)

@@ -32,7 +32,9 @@ from cubecore.cli.streams import DONE, FOUND
     help="that of the head, routers and MLA's products by head (default: 16 bits)",
 )
 @click.option("--format-b", default="ND", help="layout of the weights: ND or NZ")
-@click.option("--chip", help="SoC name (default: CUBECORE_CHIP, else Ascend910B3)")
+@click.option(
+    "--chip", help="SoC name or chip file my.toml (default: CUBECORE_CHIP, else Ascend910B3)"
+)
 @click.option("--store", type=OutputFile(), help="SQLite file that keeps and reuses the plans")
 @click.option("--out", type=OutputFile(), help="JSONL file: each product with its tiling")
 @click.option("--report", type=OutputFile(), help="write an HTML page")

@@ -65,6 +65,7 @@ RELIABILITY = {
     "CODE": "constant in the vendor's public code",
     "FIT": "derived here from published measurements",
     "INF": "inference, no measurement",
+    "OWN": "stated by a chip file",
     "WHAT-IF": "set on the command line",
 }
 """The meanings of the tags."""

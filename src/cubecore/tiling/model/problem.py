@@ -12,9 +12,9 @@ from cubecore.chips import (
     DEFAULT_CHIP,
     Chip,
     chip,
-    chip_names,
     default_chip,
     expand_family,
+    is_chip,
     soc_name,
 )
 from cubecore.chips.products import (
@@ -288,8 +288,7 @@ class Problem:
 
     @property
     def _sums_in_half(self) -> bool:
-        listed = isinstance(self.chip, str) and self.chip in chip_names()
-        return listed and chip(self.chip).arch in HALF_SUM_ARCHS
+        return is_chip(self.chip) and chip(self.chip).arch in HALF_SUM_ARCHS
 
     @property
     def mx(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
 from cubecore.chips import Chip, chip
-from cubecore.chips.catalog import chip_names
+from cubecore.chips.catalog import is_chip
 from cubecore.errors import CubecoreError
 from cubecore.isa.program.launch import Launch
 from cubecore.lazy_dataclass import dataclass
@@ -70,7 +70,7 @@ def chip_of(point: Point, notes: Notes) -> Chip:
         If no SoC or family has that name.
     """
     name = point.soc or point.chip
-    if name in chip_names():
+    if is_chip(name):
         return chip(name)
     if point.soc:
         raise Unmapped(f"soc must be a SoC of the catalogue, got {point.soc!r}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from cubecore.aliases import Json, JsonMapping
+from cubecore.chips import chip_key, is_chip_file
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
 from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import ROOT, files_below, packaged
@@ -75,8 +76,13 @@ def checked(problem: Problem | JsonMapping, options: SweepOptions) -> Json:
 
 
 def key_of(problem: JsonMapping, options: SweepOptions) -> str:
-    """Return what stands for a question: the same for the same problem, chip and options."""
+    """Return what stands for a question: the same for the same problem, chip and options.
+
+    A chip that is a file stands for what the file says now.
+    """
     asked = {"problem": problem, **options.to_json()}
+    if is_chip_file(problem["chip"]):
+        asked["chip"] = chip_key(problem["chip"])
     text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

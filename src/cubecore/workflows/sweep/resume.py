@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from cubecore.aliases import JsonMapping
+from cubecore.chips import chip_key, is_chip_file
 from cubecore.errors import refuse, unable, unwritable
 from cubecore.workflows.data.files import TEMPORARY, put_in_place
 from cubecore.workflows.sweep.answers import SweepOptions, model_version
@@ -31,11 +33,14 @@ _PART = ".part"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
-def signature(queries: BufferedReader, options: SweepOptions, defaults: object) -> str:
+def signature(queries: BufferedReader, options: SweepOptions, defaults: JsonMapping) -> str:
     """Return what a file of answers answers; `queries` is read and set back to its start."""
+    chip = defaults.get("chip")
     digest = hashlib.file_digest(queries, "sha256").hexdigest()
     queries.seek(0)
-    asked = {"queries": digest, "defaults": defaults, **options.to_json()}
+    asked = {"queries": digest, "defaults": dict(defaults), **options.to_json()}
+    if is_chip_file(chip):
+        asked["chip"] = chip_key(chip)
     return json.dumps({"model": model_version(), **asked}, sort_keys=True)
 
 

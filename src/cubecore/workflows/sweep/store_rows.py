@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from cubecore.aliases import Json, JsonMapping
+from cubecore.chips import is_chip_file
 from cubecore.errors import CubecoreError
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -79,7 +80,8 @@ def plan_of(row: tuple[Any, ...]) -> StoredPlan | None:
         for name in ("problem", "settings"):
             values[name] = json.loads(values[name])
         options = SweepOptions(values["settings"], alternatives)
-        if key_of(values["problem"], options) != values["key"]:
+        problem = values["problem"]  # of a chip's file only the text then is known
+        if not is_chip_file(problem["chip"]) and key_of(problem, options) != values["key"]:
             return None
         if values["tiling"] is not None:
             values["tiling"] = TCubeTiling.from_bytes(values["tiling"])
