@@ -7,7 +7,7 @@ each value comes from is in `Chip.sources`, field by field.
 import copyreg
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Self, get_args, get_type_hints
 
@@ -187,7 +187,7 @@ class Chip:
         """Vector cores beside each AI Core in a mix launch (0 where the chip has none)."""
         return (self.aiv_count or 0) // self.aic_count
 
-    @property
+    @cached_property
     def unknown_costs(self) -> tuple[str, ...]:
         """Cost constants that no source gives for this chip."""
         return tuple(
