@@ -159,7 +159,7 @@ def test_a_plan_on_it_can_be_pickled(mine):
         ('base = "910B3"\n[facts]\nl2_bytes = 0', "my.l2_bytes must be greater than 0, got 0"),
         ('base = "910B3"\n[facts]\nhbm_bytes_per_second = inf', "my.toml: hbm_bytes_per_second "
          "must be a whole number, got inf"),
-        ('base = "910B3"\n[facts]\nhbm_row_bytes = nan', "my.toml: hbm_row_bytes "
+        ('base = "910B3"\n[facts]\nl2_write_reach = nan', "my.toml: l2_write_reach "
          "must be from 0 to 9007199254740992, got nan"),
         ('base = "910B3"\n[facts]\nl2_bytes = {source = "x"}', "my.toml: l2_bytes has no field "
          "value"),

@@ -21,7 +21,7 @@ _KEYS = ("base", "name", "facts")
 _PARTS = ("value", "source", "note")
 _MOST_BYTES = 1 << 20
 RELIABILITY = "OWN"
-"""How sure a fact of such a file is: as its author says."""
+"""Reliability of a fact of such a file: its author states it."""
 
 
 def is_chip_file(name: object) -> bool:
