@@ -13,8 +13,8 @@ from frontends.cpp.test_cpp_twins import BLOCKS, CASES
 pytestmark = [needs_compiler, pytest.mark.sweep]
 ORDERS = ("program", "late", "early", *(f"random:{seed}" for seed in range(1, 5)))
 SYNCHRONISATION = re.compile(
-    r"(?:AscendC::)?(?:SetFlag|WaitFlag|PipeBarrier)<[^;]*?>\([^;]*?\);|SyncAll\(\);"
-    r"|\w+\.EnQue\(\w+\);|\w+\.DeQue<float>\(\);|asc_sync_(?:notify|wait)\([^;]*?\);|_sync(?=\()"
+    r"(?:AscendC::)?(?:CrossCore)?(?:SetFlag|WaitFlag|PipeBarrier)<[^;]*?>\([^;]*?\);|SyncAll\(\);"
+    r"|\w+\.EnQue\(\w+\);|\w+\.DeQue<\w+>\(\)|asc_sync_(?:notify|wait)\([^;]*?\);|_sync(?=\()"
 )
 
 
@@ -31,14 +31,15 @@ def own_part(text, name):
 
 def mutants(file, name):
     """Yield a description of each mutant, and its files."""
-    names = [f"{file}.cpp"]
-    if "row_tiles.h" in (EXAMPLES / names[0]).read_text():
-        names.append("row_tiles.h")
+    own = (EXAMPLES / f"{file}.cpp").read_text()
+    shared = [path.name for path in EXAMPLES.glob("*.h") if f'"{path.name}"' in own]
+    names = [f"{file}.cpp", *shared]
     texts = {name: (EXAMPLES / name).read_text() for name in names}
     for each, text in texts.items():
         for match in SYNCHRONISATION.finditer(text, *own_part(text, name)):
             line = text.count("\n", 0, match.start()) + 1
-            put = "AscendC::LocalTensor<float>();" if "DeQue" in match[0] else ";"
+            taken = re.search(r"DeQue(<\w+>)", match[0])
+            put = f"AscendC::LocalTensor{taken[1]}()" if taken else ";"
             put = "" if match[0] == "_sync" else put
             mutated = text[: match.start()] + put + text[match.end() :]
             yield f"{each}:{line} {match[0]}", texts | {each: mutated}
@@ -58,7 +59,7 @@ def outcome(made, arguments, order):
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_a_fault_that_changes_a_result_is_reported(tmp_path, case, auto_sync):
     file, name = case
-    _, arguments, _ = CASES[case]()
+    _, arguments, *_ = CASES[case]()
     right, none = outcome(
         cubecore.load(EXAMPLES / f"{file}.cpp", auto_sync=auto_sync)[name], arguments, "program"
     )

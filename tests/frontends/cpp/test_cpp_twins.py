@@ -52,6 +52,47 @@ def histogram():
     return twins.histogram, (x, np.zeros((twins.BINS, 8), np.int32), 128), exact[:, None]
 
 
+def matmul():
+    m, n, k = 150, 201, 333
+    a, b, bias = twins.halves(m, k), twins.halves(k, n), twins.halves(n).astype(np.float32)
+    exact = a.astype(np.float64) @ b.astype(np.float64) + bias
+    return twins.matmul, (a, b, bias, np.zeros((m, n), np.float32), m, n, k), exact
+
+
+def split_k():
+    a, b = twins.halves(128, 1024), twins.halves(1024, 128)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    return twins.split_k, (a, b, np.zeros((128, 128), np.float32), 128, 1024, BLOCKS), exact
+
+
+def int8_matmul():
+    x, w, bias, scales = given = twin("int8_matmul")["inputs"](128, 2 * 128, 2 * 512)
+    y, words = np.zeros((128, 256), np.int8), twin("int8_matmul")["words"](scales)
+    arguments = (x, w, bias, words, y, 128, 256, 1024)
+    return (
+        twin("int8_matmul")["layer"],
+        arguments,
+        np.rint(twin("int8_matmul")["reference"](*given)),
+    )
+
+
+def matmul_leaky_relu():
+    made = twin("matmul_leaky_relu")
+    a, b, bias = given = made["inputs"](256, 256, 256)
+    workspace = np.zeros(BLOCKS * 2 * 128 * 128, np.float32)
+    arguments = (a, b, bias, np.zeros((256, 256), np.float16), workspace, 256, 256, 256)
+    return made["matmul_leaky_relu"], arguments, made["reference"](*given), 3
+
+
+def flash_attention():
+    made = twin("flash_attention")
+    q, k, v = given = made["small"]()
+    shapes = ((256, np.float32), (256, np.float16), (128, np.float32))
+    workspaces = [np.zeros((BLOCKS, 2, 64, width), kind) for width, kind in shapes]
+    arguments = (q, k, v, np.zeros_like(q), *workspaces, len(k))
+    return made["flash_attention"], arguments, made["reference"](*given), 3
+
+
 CASES = {
     ("vector_add", "add_queued"): lambda: added("add_doubled"),
     ("vector_add", "add_static"): lambda: added("add_doubled"),
@@ -62,8 +103,13 @@ CASES = {
     ("layernorm", "layernorm"): layernorm,
     ("reduction", "add_up_together"): reduction,
     ("histogram", "histogram"): histogram,
+    ("matmul", "matmul"): matmul,
+    ("split_k", "split_k"): split_k,
+    ("int8_matmul", "layer"): int8_matmul,
+    ("matmul_leaky_relu", "matmul_leaky_relu"): matmul_leaky_relu,
+    ("flash_attention", "flash_attention"): flash_attention,
 }
-"""By file and kernel: the twin, the arguments, and the exact result."""
+"""By file and kernel: the twin, the arguments, the exact result, which array has it (the last)."""
 
 
 def arrays(arguments):
@@ -86,7 +132,7 @@ def launched(made, arguments, **options):
 @pytest.mark.thinned(2)
 def test_an_example_is_its_twin(case):
     file, name = case
-    python, arguments, exact = CASES[case]()
+    python, arguments, exact, *which = CASES[case]()
     for options in ({}, {"order": "late"}):
         module = cubecore.load(EXAMPLES / f"{file}.cpp", auto_sync=False)
         run, got, cycles, own = launched(module[name], arguments, **options)
@@ -94,7 +140,7 @@ def test_an_example_is_its_twin(case):
         assert (run.findings, other.findings) == ((), ())
         assert got == wanted
         assert abs(cycles / expected - 1) <= 0.02
-    result = arrays(own)[-1].astype(np.float64)
+    result = arrays(own)[which[0] if which else -1].astype(np.float64)
     assert np.allclose(
         result.flat[0] if np.ndim(exact) == 0 else result, exact, atol=2e-3, rtol=1e-3
     )
