@@ -42,6 +42,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "pipe_barrier": {},
     "ffts_cross_core_sync": {"mode": 0, "flag_id": 0},
     "wait_flag_dev": {"flag_id": 0},
+    "notify_blocks": {"flag_id": 0},
+    "await_block": {"flag_id": 0},
     "set_ctrl": {"value": 0},
     "set_hf32_mode": {"enable": True},
     "set_hf32_trans_mode": {"mode": 1},
@@ -102,6 +104,8 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "wait_flag": {"event_id": (0, 7)},
     "ffts_cross_core_sync": {"mode": (0, 2), "flag_id": (0, 15)},
     "wait_flag_dev": {"flag_id": (0, 15)},
+    "notify_blocks": {"mode": (3, 3), "flag_id": (0, 2**48)},
+    "await_block": {"flag_id": (0, 2**48)},
     "set_ctrl": {"value": (0, MASK_64)},
     "set_hf32_mode": {"enable": BIT},
     "set_hf32_trans_mode": {"mode": BIT},
@@ -114,6 +118,8 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 }
 """Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
 
+BETWEEN_CORES = {"ffts_cross_core_sync", "wait_flag_dev", "notify_blocks", "await_block"}
+"""Instructions that one core alone does not execute."""
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("copy_gm_to_cbuf", "pad_func_mode"): (0,),
     ("mad", "unit_flag"): (0, 2, 3),
@@ -124,7 +130,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     **dict.fromkeys(
         (
             *(("set_flag", "src"), ("set_flag", "dst"), ("wait_flag", "src")),
-            *(("wait_flag", "dst"), ("ffts_cross_core_sync", "on")),
+            *(("wait_flag", "dst"), ("ffts_cross_core_sync", "on"), ("notify_blocks", "on")),
         ),
         ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"),
     ),
@@ -209,6 +215,8 @@ ORACLES: dict[str, str] = {
     "pipe_barrier": "timing/pipes/test_core_clock.py::test_a_barrier_joins_every_pipe",
     "ffts_cross_core_sync": "machine/reference/test_scheduler.py::test_mode_0_waits_for_every_core",
     "wait_flag_dev": "machine/reference/test_scheduler.py::test_mode_0_waits_for_every_core",
+    "notify_blocks": "frontends/cpp/test_cpp_blocks.py::test_each_block_waits_for_the_one_before",
+    "await_block": "frontends/cpp/test_cpp_blocks.py::test_each_block_waits_for_the_one_before",
     "set_ctrl": "isa/vector/common/test_mask.py::test_ctrl_is_replaced_whole",
     "set_hf32_mode": "isa/cube/test_hf32.py::test_hf32_registers",
     "set_hf32_trans_mode": "isa/cube/test_hf32.py::test_hf32_registers",
@@ -389,7 +397,7 @@ def assert_range_is_checked(name, field, low, high):
             assert [str(v) for v in template.violations(home(name), letter=True)] == [message]
             continue
         assert violations(template) == [message]
-        if name not in {"ffts_cross_core_sync", "wait_flag_dev"}:
+        if name not in BETWEEN_CORES:
             bench = execute(template)
             assert bench.messages == [f"{kind_of(name)}: {message}"]
             assert [f.page for f in bench.log] == [instructions()[name].source]
@@ -423,7 +431,7 @@ def test_words_that_are_none_of_its_options(name, field):
     options = ", ".join(map(str, WORDS[name, field]))
     message = f"{name}.{field} must be one of {options}, got 'MTE9'"
     assert violations(template) == [message]
-    if name != "ffts_cross_core_sync":
+    if name not in BETWEEN_CORES:
         bench = execute(template)
         assert bench.messages == [f"{kind_of(name)}: {message}"]
         assert [f.page for f in bench.log] == [instructions()[name].source]
@@ -453,7 +461,7 @@ def test_two_broken_ranges_are_both_found():
 def test_a_legal_example_runs_without_a_finding_on_its_documented_operands(name):
     template = example(name)
     assert violations(template) == []
-    if name not in {"ffts_cross_core_sync", "wait_flag_dev"}:
+    if name not in BETWEEN_CORES:
         assert execute(template).messages == []
     stated = (*instructions()[name].declared, *template.operands())
     assert {o.name: (o.mem, o.alignment) for o in stated} == OPERANDS.get(name, {})

@@ -60,6 +60,7 @@ class BridgeLaunch(ctypes.Structure):
         *((name, c_uint64) for name in ("ub", "l1", "l0a", "l0b", "l0c", "bt", "fb")),
         ("task", c_int64),
         ("auto_sync", c_int64),
+        ("at_once", c_int64),
     )
 
 
@@ -242,6 +243,7 @@ class Bridge:
         self._running -= 1
         if code == 0:
             native_core.hand_over()
+            self._library.cubecore_done(ctypes.byref(state))
             return
         error, self._error = self._error, None
         if error is None:

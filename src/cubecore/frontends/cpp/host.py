@@ -18,7 +18,7 @@ from cubecore.frontends.cpp.bridge import Bridge, RegisteredKernel
 from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.compile.build import PROGRAM, built, macros_of, runtime
 from cubecore.frontends.cpp.compile.source import Source
-from cubecore.frontends.cpp.kernels import launch_facts, shared_pages
+from cubecore.frontends.cpp.kernels import launch_facts, shared_pages, turns
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, ready_launch
@@ -219,11 +219,15 @@ class _Program:
         thunk, held = ctypes.c_void_p(entry), ctypes.c_void_p(context)
 
         def function(core: CoreHandle) -> None:
-            told = launch_facts(core, kind, self._base, self._tiling_key, auto_sync=auto_sync)
-            self._bridge.run(core, thunk, held, told, where)
+            def run(*turn: int) -> None:
+                facts = (kind, self._base, (turn[0], turn[1]), self._tiling_key)
+                told = launch_facts(core, *facts, auto_sync=auto_sync)
+                self._bridge.run(core, thunk, held, told, where)
+
+            turns(core, run, ready.at_once, where)
 
         function.__name__ = name
-        made = Kernel(function, kind, (), (), {}, self._options)
+        made = Kernel(function, kind, (), (), {}, self._options, turns=True)
         ready, _ = ready_launch(made, blocks, (), {})
         ready = replace(ready, tensors=self._tensors)
         begin = perf_counter()

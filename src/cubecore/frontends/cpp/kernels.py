@@ -32,6 +32,7 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
@@ -123,6 +124,7 @@ def kernel_of(
         parameters=parameters,
         auto_sync=auto_sync,
         verbose=verbose,
+        turns=True,
     )
 
 
@@ -224,15 +226,36 @@ class _Fixed:
         weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
+def turns(
+    handle: CoreHandle, run: Callable[[int, int], None], at_once: int, place: Location
+) -> None:
+    """Run the blocks that a core takes in turns: `run` takes a block, and how many run at once.
+
+    A block begins when the one before it on the core has completed.
+    """
+    position = handle.core.registers.position
+    for block in range(position.block, position.blocks, at_once):
+        if block != position.block:
+            handle.record(PipeBarrier(), (), place)
+        run(block, at_once)
+
+
 def launch_facts(
-    handle: CoreHandle, kind: str, base: int, tiling_key: int = 0, *, auto_sync: bool = True
+    handle: CoreHandle,
+    kind: str,
+    base: int,
+    turn: tuple[int, int],
+    tiling_key: int = 0,
+    *,
+    auto_sync: bool = True,
 ) -> BridgeLaunch:
-    """Return the facts of its launch that a core reads."""
+    """Return the facts of its launch that a core reads; `turn` is its block, and how many run."""
     core, chip = handle.core, handle.core.chip
     position = core.registers.position
     facts = BridgeLaunch(
         gm_base=base,
-        block=position.block,
+        block=turn[0],
+        at_once=turn[1],
         blocks=position.blocks,
         part=position.part,
         parts=position.parts,
@@ -262,22 +285,27 @@ class _Loaded:
         self._entries: dict[str, Any] = {}
         self._held: list[Any] = []
 
-    def run(self, handle: CoreHandle, arguments: Mapping[str, Any]) -> None:
-        """Run the kernel on one core."""
+    def run(self, handle: CoreHandle, arguments: Mapping[str, Any], at_once: int) -> None:
+        """Run the kernel on one core: its blocks, one after another."""
         core = handle.core
         entry = self._entry("cube" if core.id.is_aic else "vector")
         words = (ctypes.c_uint64 * max(len(self._kernel.parameters), 1))()
         for at, parameter in enumerate(self._kernel.parameters):
             words[at] = self._word(parameter, arguments[parameter.name])
         device_kernel = self._kernel
-        facts = launch_facts(
-            handle,
-            device_kernel.kind,
-            self._base,
-            device_kernel.tiling_key,
-            auto_sync=device_kernel.auto_sync,
-        )
-        self.bridge.run(handle, entry, words, facts, self._kernel.place)
+
+        def run(block: int, at_once: int) -> None:
+            facts = launch_facts(
+                handle,
+                device_kernel.kind,
+                self._base,
+                (block, at_once),
+                device_kernel.tiling_key,
+                auto_sync=device_kernel.auto_sync,
+            )
+            self.bridge.run(handle, entry, words, facts, device_kernel.place)
+
+        turns(handle, run, at_once, device_kernel.place)
 
     def _word(self, parameter: Parameter, value: Any) -> int:
         if isinstance(value, Pointer):
@@ -313,7 +341,7 @@ def _run(
     ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _Loaded
 ) -> _ChildResult:
     def function(handle: CoreHandle, **arguments: Any) -> None:
-        loaded.run(handle, arguments)
+        loaded.run(handle, arguments, ready.at_once)
 
     here = replace(ready, kernel=replace(ready.kernel, function=function))
     outcome, engine = here.run(gm, checks)

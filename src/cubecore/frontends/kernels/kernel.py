@@ -1,7 +1,7 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from inspect import Parameter, Signature, isfunction, signature
 from time import perf_counter
 from typing import Any, NoReturn, overload
@@ -37,6 +37,9 @@ from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFi
 
 KINDS = ("vector", "cube", "mix")
 
+_MOST_BLOCKS = 65_535
+"""Blocks of a launch whose blocks take turns on the cores."""
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -44,6 +47,7 @@ class Kernel:
 
     `blocks` are AIVs for a vector kernel and AI Cores for a cube or mix kernel. Tensors are NumPy,
     ml_dtypes, DLPack or torch CPU arrays, which the kernel sees as pointers into global memory.
+    Where blocks may take `turns`, a launch has up to 65,535, and a core runs several of them.
     """
 
     function: Callable[..., None]
@@ -52,6 +56,7 @@ class Kernel:
     scratch: tuple[str, ...]
     types: dict[str, ElementType]
     options: LaunchOptions
+    turns: bool = field(default=False, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -226,6 +231,11 @@ class ReadyLaunch:
     issues: Issues
     spans: ArraySpans
     debugger: LaunchDebugger | None
+
+    @property
+    def at_once(self) -> int:
+        """The blocks that run at once; a core's next block is this much further on."""
+        return len({self._position(core).block for core in self.cores})
 
     def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
         """Run every core to its end; return the findings, and the engine that ran it."""
@@ -448,11 +458,13 @@ def _cores(device_kernel: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
             device_kernel.name,
             f"{device_kernel.name} is a {device_kernel.kind} kernel; {chip.name} has no {what}",
         )
-    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most:
-        need = f"be in [1, {most}], the {what} of {chip.name}"
-        raise refuse(f"{device_kernel.name}[blocks]", need, blocks)
+    limit, whose = (
+        (_MOST_BLOCKS, "") if device_kernel.turns else (most, f", the {what} of {chip.name}")
+    )
+    if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= limit:
+        raise refuse(f"{device_kernel.name}[blocks]", f"be in [1, {limit}]{whose}", blocks)
     each = _per_core(chip)
-    for block in range(blocks):
+    for block in range(min(blocks, most)):
         if vector:
             yield CoreId(block // each, 1 + block % each)
         else:

@@ -25,6 +25,10 @@ ATOMICS = ("add", "max", "min")
 """The atomic operations of a store to global memory."""
 
 
+TO_ALL = 3
+"""The mode of a signal that each AIV gets for itself, whoever else has sent one."""
+
+
 @dataclass(frozen=True, slots=True)
 class CorePosition:
     """The position of a core's part in its launch; the default is a launch of this part alone.

@@ -1,10 +1,11 @@
-"""Flags between the pipes of a core, barriers, and flags between cores, arch 2201."""
+"""Flags between the pipes of a core, barriers, flags and notices between cores, arch 2201."""
 
 from typing import ClassVar
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
+from cubecore.isa.declare.registers import TO_ALL
 
 _PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 EVENT_IDS = 8
@@ -181,3 +182,42 @@ class WaitFlagDev(Sync):
     waits = True
     signature = ("_pipe", "flag_id")
     flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")
+
+
+_NOTICES = (
+    "the copies and the polling by which the library sends a notice are one signal here",
+    "its notice is sent when MTE3's earlier instructions have completed",
+)
+_NOTICE_SOURCE = "asc-devkit, IBSet, IBWait, WaitPreBlock, NotifyNextBlock, GroupBarrier"
+
+
+@instruction(
+    "notify_blocks",
+    Pipe.S,
+    names={"cpp": "IBSet"},
+    source=_NOTICE_SOURCE,
+    archs=("2201",),
+    uncertain=_NOTICES,
+)
+class NotifyBlocks(FftsCrossCoreSync):
+    """Put a notice for AIVs into 32 B of global memory, once `pipe`'s instructions have completed.
+
+    `flag_id` is its address over 32. Every AIV can wait for it, each as often as it was put there.
+    """
+
+    mode: int = param(TO_ALL, TO_ALL, "who is told: every AIV", default=TO_ALL)
+    flag_id: int = param(0, 2**48, "address of the notice, 32 B")
+
+
+@instruction(
+    "await_block",
+    Pipe.S,
+    names={"cpp": "IBWait"},
+    source=_NOTICE_SOURCE,
+    archs=("2201",),
+    uncertain=_NOTICES,
+)
+class AwaitBlock(WaitFlagDev):
+    """Hold the whole core until a notice of `notify_blocks` is in global memory."""
+
+    flag_id: int = param(0, 2**48, "address of the notice, 32 B")

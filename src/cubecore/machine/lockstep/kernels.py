@@ -106,8 +106,7 @@ class _Running:
             group.hear(self.held)
             self.held = None
         for template, addresses, where in self.steps:
-            if template.__class__ is WaitFlagDev:
-                assert isinstance(template, WaitFlagDev)
+            if isinstance(template, WaitFlagDev):
                 if not group.allows(template, where):
                     continue
                 if group.may_hear(template):

@@ -5,9 +5,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from cubecore.isa.declare.registers import TO_ALL
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.sync import CROSS_CORE_LIMIT, FftsCrossCoreSync
+from cubecore.isa.scalar.sync import (
+    CROSS_CORE_FLAGS,
+    CROSS_CORE_LIMIT,
+    FftsCrossCoreSync,
+)
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.machine.sanitizer.happens_before import Foreign
 
@@ -69,6 +74,8 @@ class Signals:
     def send(self, core: CoreId, sync: FftsCrossCoreSync, carried: Foreign) -> list[CoreId]:
         """Send what a core knows; return the cores whose counter passed the hardware's limit."""
         receivers = self.signal(core, sync.mode, sync.flag_id, carried)
+        if sync.mode == TO_ALL:  # kept in global memory, not in a counter
+            return []
         return [core for core in receivers if self.count(core, sync.flag_id) > CROSS_CORE_LIMIT]
 
     def missing(self, receiver: CoreId, flag: int) -> list[CoreId]:
@@ -88,7 +95,7 @@ class Signals:
     def left(self) -> Iterator[tuple[CoreId, int, int]]:
         """Yield (core, flag, count) of the counters that stand above 0."""
         for (core, flag), queue in sorted(self._raised.items()):
-            if queue:
+            if queue and flag < CROSS_CORE_FLAGS:
                 yield core, flag, len(queue)
 
 

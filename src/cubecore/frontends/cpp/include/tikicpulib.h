@@ -24,11 +24,6 @@ inline void SetKernelMode(KernelMode mode) {
   cubecore_host(cubecore::MODE, static_cast<uint64_t>(mode), 0, nullptr, nullptr, nullptr);
 }
 
-// Names of public tests for what a part of a core runs; no page has them.
-constexpr int32_t MIX_TYPE = 0, AIC_TYPE = 1, AIV_TYPE = 2;
-inline void SetGCoreType(int) {}
-inline void CheckSyncState() {}
-
 }  // namespace AscendC
 
 #define ICPU_SET_TILING_KEY(tilingKey) \

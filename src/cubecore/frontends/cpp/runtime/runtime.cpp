@@ -464,6 +464,17 @@ Core* cubecore_core(uint32_t number) {
   return made;
 }
 
+// Gives back what a core has no use for when its kernel has ended.
+void cubecore_done(Core* core) {
+  delete[] core->kinds;
+  delete[] core->wheres;
+  delete[] core->addresses;
+  delete core->order;
+  core->kinds = core->wheres = nullptr;
+  core->addresses = nullptr;
+  core->order = nullptr;
+}
+
 // Runs a kernel on a core: 0, or 1 when it was stopped, 2 when it threw, 3 with a text.
 int cubecore_run(Core* core, int (*entry)(const uint64_t*), const uint64_t* arguments) {
   current = core;

@@ -65,6 +65,7 @@ struct Launch {
   uint64_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes, bt_bytes, fb_bytes;
   int64_t task;       // what the launch told of its kind: 0 vector, 1 cube, 2 mix
   int64_t auto_sync;  // whether synchronisation is put between dependent instructions
+  int64_t at_once;    // blocks that run at the same time; the others take turns
 };
 
 }  // namespace cubecore

