@@ -34,6 +34,7 @@ OUTCOMES = {
     "failed": "a sample: a step of its README failed",
     "compiles": "a file: compiles with no name refused",
     "refused": "a file: a name is not provided, or the compiler finds an error",
+    "another chip": "it is for another chip: its build or its headers name another architecture",
     "not here": "the file is not in the checkout",
 }
 """What each outcome says."""
@@ -122,7 +123,20 @@ def sample(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
         return {"outcome": "verified"}
     if ": verified in" in line:
         return {"outcome": "verified, findings"}
+    if "--npu-arch must be" in line and "dav-2201" not in _text(folder / "README.md"):
+        return {"outcome": "another chip"}
     return {"outcome": "failed", "why": obstacle(line.partition(" failed: ")[2] or line)}
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
+
+
+def _is_for_another_chip(path: Path) -> bool:
+    """True if a kernel's file, or a header that it includes, is of the folder of another chip."""
+    texts = [_text(path)]
+    texts += [_text(path.parent / name) for name in re.findall(r'#\s*include\s*"(.+?)"', texts[0])]
+    return path.stem.endswith("_apt") or any("arch35/" in text for text in texts)
 
 
 def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
@@ -141,6 +155,8 @@ def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
             except CubecoreError as error:
                 more = _needed(str(error), path, checkouts / row["repo"])
                 if more is None or more in given:
+                    if _is_for_another_chip(path):
+                        return {"outcome": "another chip"}
                     return {"outcome": "refused", "why": obstacle(str(error))}
                 given.append(more)
             else:

@@ -14,6 +14,13 @@ template <typename T> using Two = void(const LocalTensor<T>&, const LocalTensor<
                                        const LocalTensor<T>&, const int32_t&);
 template <typename T> using Scaled = void(const LocalTensor<T>&, const LocalTensor<T>&, const T&,
                                           const int32_t&);
+template <typename T> using Masked = void(const LocalTensor<T>&, const LocalTensor<T>&,
+                                          const LocalTensor<T>&, uint64_t, const uint8_t,
+                                          const BinaryRepeatParams&);
+template <typename T, Masked<T>* masked>
+inline void masked_through(const LocalTensor<T>& z, const LocalTensor<T>& a) {
+  masked(z, a, a, 20, 2, BinaryRepeatParams(1, 1, 1, 8, 8, 8));
+}
 template <typename T, One<T>* one, Two<T>* two, Scaled<T>* scaled>
 inline void through_pointers(const LocalTensor<T>& z, const LocalTensor<T>& a, T value, int32_t n) {
   one(z, a, n);
@@ -31,10 +38,16 @@ FREE = "PipeBarrier<PIPE_V>();\n"
 THROUGH_POINTERS = Case("through_pointers<float, Abs, Add, Muls>(z, a, 3.0f, 100);")
 
 
+MASK_THROUGH_POINTERS = Case("masked_through<float, Add>(z, a);")
+
+
 def test_functions_through_pointers():
     a, _, before, z = THROUGH_POINTERS.run()
     same(z[:100], ((np.abs(a) + a) * np.float32(3))[:100])
     same(z[100:], before[100:])
+    a, _, before, z = MASK_THROUGH_POINTERS.run()
+    lanes = (np.arange(N) % 64 < 20) & (np.arange(N) < 128)
+    same(z, np.where(lanes, a + a, before))
 
 
 COMPARED_LANES = Case(
@@ -45,6 +58,10 @@ COMPARED_BITS = Case(
     f"{EVEN}Compare(a, b, CMPMODE::GE, mask, {{1, 1, 1, 8, 8, 8}});\n"
     f"{FREE}GetCmpMask(bits); {FREE}"
     "Select(z, bits, a, 9.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, mask, 1, {1, 1, 1, 8, 8, 8});"
+)
+BY_REGISTER = Case(
+    f"Compare(a, b, CMPMODE::GT, 64, {{1, 1, 1, 8, 8, 8}}); {FREE}"
+    "Select<float, SELMODE::VSEL_CMPMASK_SPR>(z, a, b, 2, {1, 1, 1, 8, 8, 8});"
 )
 SCALED_BITS = Case(
     f"{EVEN}Duplicate(bits.ReinterpretCast<uint16_t>(), (uint16_t)0, 32); {FREE}"
@@ -60,6 +77,9 @@ def test_comparing_and_selecting_under_bits():
     a, b, before, z = COMPARED_BITS.run()
     first = np.arange(N) < 64
     same(z, np.where(first & even, np.where(a >= b, a, np.float32(9)), before))
+    a, b, before, z = BY_REGISTER.run()
+    bits = np.tile((a > b)[:64], 8)
+    same(z, np.where(np.arange(N) < 128, np.where(bits, a, b), before))
     a, b, _, z = SCALED_BITS.run()
     same(z[even], np.where(a > 0.5, a, b)[even])
 
@@ -71,6 +91,7 @@ LARGEST = Case(f"{EVEN}ReduceMax(z, a, work, mask, 8, 8, true);")
 ACCUMULATED = Case(
     "ReduceSum(work, a, work[64], 96);\n"
     "float sum = GetAccVal<float>(); Duplicate(z, sum, 8);\n"
+    "uint64_t bits_of_sum = GetAccVal(); Duplicate(z[24], *(float*)&bits_of_sum, 8);\n"
     "ReduceMax(work, a, work[64], 100, true);\n"
     "float most = 0, where = 0; GetReduceMaxMinCount<float>(most, where);\n"
     "Duplicate(z[8], most, 8); Duplicate(z[16], (float)*(uint32_t*)&where, 8);"
@@ -97,6 +118,7 @@ def test_what_reductions_leave_for_the_scalar_unit():
     a = (np.arange(N) * 7 % 31).astype(np.float32)
     _, _, _, z = ACCUMULATED.run(x=a)
     assert (z[0], z[8], z[16]) == (a[:96].sum(), a[:100].max(), a[:100].argmax())
+    assert z[24] == z[0]
 
 
 FULL = Case(

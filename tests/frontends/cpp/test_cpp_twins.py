@@ -93,6 +93,17 @@ def flash_attention():
     return made["flash_attention"], arguments, made["reference"](*given), 3
 
 
+def top_k():
+    made = twin("top_k")
+    (x,) = made["small"]()
+    scores, picks = (
+        np.zeros((len(x), made["K"]), np.float32),
+        np.zeros((len(x), made["K"]), np.uint32),
+    )
+    places = np.arange(made["COLUMNS"], dtype=np.uint32)
+    return made["top_k"], (x, places, scores, picks, len(x)), made["reference"](x)[1]
+
+
 CASES = {
     ("vector_add", "add_queued"): lambda: added("add_doubled"),
     ("vector_add", "add_static"): lambda: added("add_doubled"),
@@ -108,6 +119,7 @@ CASES = {
     ("int8_matmul", "layer"): int8_matmul,
     ("matmul_leaky_relu", "matmul_leaky_relu"): matmul_leaky_relu,
     ("flash_attention", "flash_attention"): flash_attention,
+    ("top_k", "top_k"): top_k,
 }
 """By file and kernel: the twin, the arguments, the exact result, which array has it (the last)."""
 

@@ -23,6 +23,11 @@ _PARTS = {
 }
 _TWIN = frozenset({"GmAlloc", "ICPU_RUN_KF"})
 """Words of programs that call kernels as the vendor's CPU twin does, by headers of any name."""
+_TYPES = (
+    *("DT_FLOAT", "DT_FLOAT16", "DT_INT8", "DT_INT32", "DT_UINT8", "DT_INT16", "DT_UINT16"),
+    *("DT_UINT32", "DT_INT64", "DT_UINT64", "DT_DOUBLE", "DT_BOOL", "DT_BF16", "DT_INT4"),
+)
+"""Types that the build of an operator project compares ORIG_DTYPE_X with; the numbers are ours."""
 _SONAME = "libcubecore_runtime.so"
 _ARCH = {"2201": ("__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__")}
 PROGRAM = "cubecore_program"
@@ -177,6 +182,8 @@ def unit_command(
     )
     search = [f"-iquote{q}" for q in code.folders] + [f"-I{i}" for i in source.includes]
     search += [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
+    if any(word.startswith("ORIG_DTYPE_") for word in code.words):
+        search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in code.words]
     if code.words & _TWIN:
         search += ["-include", str(INCLUDE / "tikicpulib.h")]
     return [*search, "-x", "c++", str(unit)]

@@ -45,6 +45,12 @@ inline void binary(const char* call, const LocalTensor<T>& dst, const cubecore::
   inline detail::Unless<None...> NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,       \
                                       const LocalTensor<U>& src1, const int32_t& count, None...) { \
     NAME(dst, src0, src1, count, *cubecore_last());                                                \
+  }                                                                                                \
+  template <typename T, bool isSetMask = true, typename U = T, typename... None>                   \
+  inline detail::Unless<None...> NAME(                                                             \
+      const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,           \
+      uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& repeatParams, None...) {  \
+    NAME<T, isSetMask, U>(dst, src0, src1, mask, repeatTime, repeatParams, *cubecore_last());      \
   }
 
 CUBECORE_BINARY(Add, "asc_add")

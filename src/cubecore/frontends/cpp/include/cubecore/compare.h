@@ -184,6 +184,16 @@ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
   detail::selected(dst, selMask, src0, src1, selMode, repeatTime, repeatParams, at);
 }
 
+// By what CMPMASK holds, under a mask that is set.
+template <typename T, SELMODE selMode>
+inline void Select(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
+                   const LocalTensor<T>& src1, int32_t repeatTime, const BinaryRepeatParams& p,
+                   CUBECORE_AT) {
+  static_assert(selMode == SELMODE::VSEL_CMPMASK_SPR,
+                "Select without bits must be of VSEL_CMPMASK_SPR on 2201, got another mode");
+  detail::selected(dst, dst, src0, src1, selMode, static_cast<uint8_t>(repeatTime), p, at);
+}
+
 template <typename T, typename U>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
                    const LocalTensor<T>& src0, PrimT<T> src1, SELMODE selMode, uint32_t count,

@@ -244,6 +244,8 @@ class Queue {
   LocalTensor<T> DeQue(CUBECORE_AT) {
     return DeQue<T>(at);
   }
+  // Without a type: no page has it; public kernels wait so for a tensor that they hold.
+  void DeQue(CUBECORE_AT) { DeQue<uint8_t>(at); }
   template <typename T>
   void DeQue(LocalTensor<T>& tensor, CUBECORE_AT) {
     core_state().last = at;

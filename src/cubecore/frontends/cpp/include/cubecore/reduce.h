@@ -267,5 +267,9 @@ template <typename T>
 inline T GetAccVal(CUBECORE_AT) {
   return GetReduceRepeatSumSpr<T>(at);
 }
+// Without a type: a float's bits.
+inline int64_t GetAccVal(CUBECORE_AT) {
+  return static_cast<int64_t>(cubecore_load(1, "uint32", detail::core_state().sum, &at));
+}
 
 }  // namespace AscendC
