@@ -350,9 +350,9 @@ def _mutants(title: str, texts: list[str]) -> list[str]:
 def chips_page() -> str:
     """Return the catalogue: one line a chip, then what each architecture shares."""
     from cubecore.reports.text.answers import chip_text, chips_text
-    from cubecore.workflows.chips import ChipSheet, chip_list
+    from cubecore.workflows.chips import chip_list
 
-    chips = chip_list()
+    sheets = chip_list().sheets
     lines = [
         "# Chips",
         "",
@@ -362,15 +362,15 @@ def chips_page() -> str:
         "inferred.",
         "",
         "```text",
-        chips_text([ChipSheet(chip) for chip in chips]).rstrip(),
+        chips_text(sheets).rstrip(),
         "```",
         "",
         "The first chip of each architecture in full:",
         "",
     ]
-    first = {chip.arch: chip for chip in reversed(chips)}
+    first = {sheet.chip.arch: sheet for sheet in reversed(sheets)}
     for arch in sorted(first):
-        text = chip_text(ChipSheet(first[arch])).rstrip()
+        text = chip_text(first[arch]).rstrip()
         lines += [f"## Architecture {arch}", "", "```text", text, "```", ""]
     return "\n".join(lines)
 

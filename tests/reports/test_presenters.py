@@ -7,7 +7,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from cubecore.reports.presenters import rows
+from cubecore.reports.tables import rows
 from cubecore.reports.text.answers import duration
 from cubecore.tiling.model.tcubetiling import FIELDS
 from workflows.command import cli

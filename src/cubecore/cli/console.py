@@ -381,11 +381,13 @@ def show(answer: _AnswerT, form: str, text: Callable[[_AnswerT], str]) -> None:
     if form == JSON:
         say(_object(answer.to_json()))
     elif form == CSV:
-        from cubecore.reports.presenters import csv_text
+        from cubecore.reports.tables import csv_text
 
         say(csv_text(answer), newline=False)
     else:
-        say(text(answer), newline=False)
+        from cubecore.cli.terminal import dressed
+
+        say(dressed(text(answer)), newline=False)
 
 
 def _object(value: JsonMapping) -> str:

@@ -1,15 +1,13 @@
 """The look of results: as text, in one line, as a card of a notebook, as a page, as rows."""
 
-import csv
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import unable
 from cubecore.reports.html.card import bars, card_page, grid
 from cubecore.reports.html.curves import sweep_svg, sweep_text
+from cubecore.reports.tables import entry_of, rows
 from cubecore.reports.text.answers import (
     compare_text,
     duration,
@@ -26,8 +24,6 @@ from cubecore.units import plural
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from cubecore.aliases import Json
 
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "Comparison": compare_text,
@@ -48,13 +44,13 @@ _RECORDED = 2000
 
 def text(result: object) -> str:
     """Return what the command prints, without the last line's end."""
-    written: str = _of(result, _TEXTS)(result)
+    written: str = entry_of(result, _TEXTS)(result)
     return written.rstrip("\n")
 
 
 def line(result: object) -> str:
     """Return the class and the result in one line of less than 400 characters."""
-    title, figures = _of(result, _FIGURES)(result)
+    title, figures = entry_of(result, _FIGURES)(result)
     pairs = ", ".join(f"{name} {value}" for name, value in figures)
     whole = f"<{type(result).__name__} {title}: {pairs}>"
     return whole if len(whole) <= _LONGEST_LINE else f"{whole[: _LONGEST_LINE - 4]}...>"
@@ -62,7 +58,7 @@ def line(result: object) -> str:
 
 def card(result: object) -> str:
     """Return a table of the main figures beside a picture, as a fragment of HTML."""
-    title, figures = _of(result, _FIGURES)(result)
+    title, figures = entry_of(result, _FIGURES)(result)
     findings = getattr(result, "findings", ())
     figures = [*figures, *(("", finding.message) for finding in findings)]
     draw = _PICTURES.get(type(result).__name__)
@@ -127,37 +123,6 @@ def frame(result: object) -> "pd.DataFrame":
     except ImportError:
         raise unable("to_frame", "to_frame needs pandas; pip install pandas") from None
     return pd.DataFrame(rows(result))
-
-
-def csv_text(result: object) -> str:
-    """Return the rows of a result as CSV: a header with every column, then a line each."""
-    table = rows(result)
-    columns = list(dict.fromkeys(name for row in table for name in row))
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(row.get(name)) for name in columns] for row in table)
-    return out.getvalue()
-
-
-def _cell(value: object) -> object:
-    """Return a value as a cell: nothing for None, true or false, JSON of what has parts."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple | dict):
-        return json.dumps(value)
-    return "" if value is None else value
-
-
-def rows(result: object) -> list["Json"]:
-    """Return the rows of a result's table."""
-    table: list[Json] = _of(result, _ROWS)(result)
-    return table
-
-
-def _of(result: object, table: Mapping[str, Any]) -> Any:
-    """Return a table's entry for a result's class or the nearest base that has one."""
-    return next(table[base.__name__] for base in type(result).__mro__ if base.__name__ in table)
 
 
 Figures = tuple[str, Sequence[tuple[str, str]]]
@@ -291,62 +256,4 @@ _PICTURES: dict[str, Callable[[Any], str]] = {
     "Timed": _pipes,
     "TilingPlan": lambda plan: grid(plan.blocks),
     "Tuned": lambda tuned: _pipes(tuned.timed) if tuned.timed else "",
-}
-
-
-def _tilings(plan: Any) -> list["Json"]:
-    ranked = [(plan.tiling, plan.predicted), *((r.tiling, r.predicted) for r in plan.alternatives)]
-    return [
-        {"us": p.us, "cycles": p.cycles, "limited_by": p.limited_by, **tiling.to_json()}
-        for tiling, p in ranked
-    ]
-
-
-def _changes(tuned: Any) -> list["Json"]:
-    return [
-        {
-            "kind": change.kind,
-            "change": change.what,
-            "us": change.us,
-            "cycles": change.cycles,
-            "gain": change.gain,
-            "limited_by": change.limited_by,
-            **change.tiling.to_json(),
-        }
-        for change in tuned.as_changes.tried
-    ]
-
-
-def _sides(comparison: Any) -> list["Json"]:
-    return [
-        {"legal": side.findings.legal, "us": side.timed and side.timed.timeline.us}
-        | side.tiling.to_json()
-        for side in (comparison.first, comparison.second)
-    ]
-
-
-def _products(answer: Any) -> list["Json"]:
-    rows = []
-    for row in answer.to_json()["products"]:
-        row.pop("problem")
-        tiling, variants = row.pop("tiling") or {}, " ".join(row.pop("variants"))
-        rows.append({**row, "variants": variants, **tiling})
-    return rows
-
-
-_ROWS: dict[str, Callable[[Any], list["Json"]]] = {
-    "Comparison": _sides,
-    "Findings": lambda result: [finding.to_json() for finding in result.findings],
-    "ModelStep": _products,
-    "Run": lambda run: [finding.to_json() for finding in run.findings],
-    "Series": lambda series: [
-        {**point["values"], **{k: v for k, v in point.items() if k not in {"values", "tiling"}}}
-        for point in series.to_json()["points"]
-    ],
-    "Timed": lambda timed: [
-        {"pipe": pipe, "cycles": cycles, "share": cycles / timed.timeline.cycles}
-        for pipe, cycles in timed.timeline.pipes.items()
-    ],
-    "TilingPlan": _tilings,
-    "Tuned": _changes,
 }

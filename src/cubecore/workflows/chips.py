@@ -35,6 +35,17 @@ class ChipSheet:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ChipList:
+    """The chips of the catalogue, each as a sheet."""
+
+    sheets: tuple[ChipSheet, ...]
+
+    def to_json(self) -> Json:
+        """Return every sheet as JSON."""
+        return {"chips": [sheet.to_json() for sheet in self.sheets]}
+
+
 def chip_sheet(name: str, settings: Mapping[str, str] | None = None) -> ChipSheet:
     """Return the sheet of a chip, fields replaced as asked.
 
@@ -46,6 +57,6 @@ def chip_sheet(name: str, settings: Mapping[str, str] | None = None) -> ChipShee
     return ChipSheet(chip(name).what_if(settings or {}))
 
 
-def chip_list() -> tuple[Chip, ...]:
+def chip_list() -> ChipList:
     """Return every chip of the catalogue."""
-    return tuple(chip(name) for name in chip_names())
+    return ChipList(tuple(ChipSheet(chip(name)) for name in chip_names()))

@@ -8,10 +8,10 @@ from cubecore.cli.console import (
     TILING_FORMS,
     OutputFile,
     Verb,
-    common_options,
     problem_options,
     show,
     split_options,
+    table_options,
 )
 from cubecore.cli.streams import DONE, FOUND
 from cubecore.cli.tilings import TilingFile, given_tiling
@@ -29,7 +29,7 @@ from cubecore.cli.tilings import TilingFile, given_tiling
 @click.option("--repair", is_flag=True, help="find the legal tiling that changes the fewest fields")
 @click.option("--keep", multiple=True, metavar="FIELD", help="field that --repair must not change")
 @click.option("--out", type=OutputFile(), help=f"with --repair, {TILING_FORMS}")
-@common_options
+@table_options
 def check(tiling: str, out: str | None, **options: Any) -> int:
     """Check the tiling in a file against every rule; --repair finds the nearest legal one.
 

@@ -6,10 +6,10 @@ import click
 
 from cubecore.cli.console import (
     Verb,
-    common_options,
     problem_options,
     show,
     split_options,
+    table_options,
 )
 from cubecore.cli.streams import DONE, FOUND
 from cubecore.cli.tilings import TilingFile, given_tiling
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("second", type=TilingFile())
 @problem_options
 @file_options
-@common_options
+@table_options
 def compare(first: str, second: str, **options: Any) -> int:
     """Compare the tilings in two files; --report and --trace draw both on one timeline."""
     from cubecore.reports.text.answers import compare_text, problem_line

@@ -10,10 +10,10 @@ from cubecore.cli.console import (
     Integer,
     OutputFile,
     Verb,
-    common_options,
     problem_options,
     show,
     split_options,
+    table_options,
 )
 from cubecore.cli.streams import DONE
 
@@ -38,7 +38,7 @@ from cubecore.cli.streams import DONE
     "--processes", type=Integer(), help="number of processes for --queries (default: all cores)"
 )
 @click.option("--exact", is_flag=True, hidden=True)
-@common_options
+@table_options
 def plan(
     alternatives: int,
     exact: bool,

@@ -4,7 +4,7 @@ from contextlib import ExitStack, closing
 from itertools import islice
 
 from cubecore.aliases import Json
-from cubecore.cli.console import show
+from cubecore.cli.console import CSV, show
 from cubecore.cli.streams import DONE, FOUND, say
 from cubecore.lazy_dataclass import dataclass
 
@@ -24,6 +24,7 @@ class Sweep:
 
     def run(self, form: str) -> int:
         """Plan every query; return the exit code."""
+        from cubecore.reports.tables import QUERY_COLUMNS, csv_lines, query_row
         from cubecore.reports.text.progress import counting
         from cubecore.reports.text.sweeps import SweepTally
         from cubecore.workflows.data.files import require_writable
@@ -43,6 +44,7 @@ class Sweep:
                 require_writable(self.out, "--out")
                 asked = signature(file, options, self.keys)
                 out = stack.enter_context(GrowingFile(self.out, asked))
+            begun = False
             tally = SweepTally(count_lines(file))
             if out is not None:
                 tally.resumed, tally.planned_before = out.done, out.planned
@@ -55,12 +57,17 @@ class Sweep:
                 advance(tally.done)
                 if out is not None:
                     out.write([answer.text])
-                elif store is None:
+                if form == CSV:
+                    row = query_row(answer.line, answer.to_json())
+                    head, line = csv_lines(QUERY_COLUMNS, [row])
+                    say(line if begun else head + line, newline=False)
+                    begun = True
+                elif out is None and store is None:
                     say(answer.text)
             if out is not None:
                 out.finish()
         for line in tally.complaint_lines(self.queries):
             say(line, to_error=True)
-        if out is not None or store is not None:
+        if form != CSV and (out is not None or store is not None):
             show(tally, form, lambda counted: counted.text)
         return DONE if tally.every_one_planned else FOUND

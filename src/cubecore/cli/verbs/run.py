@@ -11,10 +11,10 @@ from cubecore.cli.console import (
     OutputFile,
     Verb,
     Word,
-    common_options,
     problem_options,
     show,
     split_options,
+    table_options,
 )
 from cubecore.cli.streams import DONE, FOUND
 from cubecore.cli.tilings import TilingFile, given_tiling
@@ -59,7 +59,7 @@ from cubecore.cli.verbs.scripts import (
 @click.option("--sarif", type=OutputFile(), help="write the findings to this SARIF file")
 @debug_options
 @kernel_options
-@common_options
+@table_options
 def run(
     script: str | None,
     arguments: tuple[str, ...],

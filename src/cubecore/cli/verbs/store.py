@@ -1,5 +1,6 @@
 """The command `store`: what is in a store of plans."""
 
+from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,9 @@ from cubecore.cli.console import (
     InputFile,
     Integer,
     OutputFile,
-    common_options,
     show,
     split_options,
+    table_options,
 )
 from cubecore.cli.streams import DONE, FOUND, say
 from cubecore.units import plural
@@ -64,7 +65,7 @@ def _code(store: "Store") -> int:
 @click.argument("path", type=InputFile())
 @_filters
 @click.option("--limit", type=Integer(), default=20, help="number of plans to show (0: none)")
-@common_options
+@table_options
 def show_store(path: str, limit: int, **options: Any) -> int:
     """List the models that answered, and plans."""
     from cubecore.reports.text.sweeps import StoreView
@@ -74,8 +75,10 @@ def show_store(path: str, limit: int, **options: Any) -> int:
     with Store.open(path) as opened:
         if chosen.get("model") is not None:
             opened.require_model(chosen["model"])
-        plans = tuple(islice(opened.plans(**chosen), max(limit, 0)))
-        show(StoreView(opened.models(), plans), form, lambda view: view.text)
+        with closing(opened.plans(**chosen)) as found:
+            plans = tuple(islice(found, max(limit, 0)))
+            more = limit > 0 and next(found, None) is not None
+        show(StoreView(opened.models(), plans, more), form, lambda view: view.text)
         return _code(opened)
 
 
@@ -84,7 +87,7 @@ def show_store(path: str, limit: int, **options: Any) -> int:
 @click.argument("old", required=False)
 @click.argument("new", required=False)
 @click.option("--chip", default=None, help="full SoC name (default: all)")
-@common_options
+@table_options
 def compare_store(path: str, old: str | None, new: str | None, **options: Any) -> int:
     """Compare the plans of two models: the last two unless named."""
     from cubecore.reports.text.sweeps import comparison_text
@@ -101,7 +104,7 @@ def compare_store(path: str, old: str | None, new: str | None, **options: Any) -
 @click.argument("path", type=InputFile())
 @_filters
 @click.option("--out", type=OutputFile(), help="CSV file (default: standard output)")
-@common_options
+@table_options
 def export_store(path: str, out: str | None, **options: Any) -> int:
     """Write plans as CSV, a line each."""
     from io import StringIO

@@ -9,10 +9,10 @@ from cubecore.cli.console import (
     OutputFile,
     Verb,
     Word,
-    common_options,
     problem_options,
     show,
     split_options,
+    table_options,
 )
 from cubecore.cli.streams import DONE, FOUND
 from cubecore.cli.tilings import TilingFile, given_tiling
@@ -31,7 +31,7 @@ from cubecore.cli.tilings import TilingFile, given_tiling
 @click.option(
     "--plot", type=OutputFile(), help="write an SVG plot of time and TFLOPS over the first NAME"
 )
-@common_options
+@table_options
 def sweep(
     axes: tuple[str, ...],
     tiling: str | None,

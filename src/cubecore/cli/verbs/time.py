@@ -7,10 +7,10 @@ import click
 from cubecore.cli.console import (
     Verb,
     Word,
-    common_options,
     problem_options,
     show,
     split_options,
+    table_options,
 )
 from cubecore.cli.streams import DONE
 from cubecore.cli.tilings import TilingFile, given_tiling
@@ -43,7 +43,7 @@ RECORDED = 200_000
 @click.option("--critical-path", is_flag=True, help="print the critical path")
 @click.option("--advise", is_flag=True, help="list changes that make it faster, each timed anew")
 @kernel_options
-@common_options
+@table_options
 def time(
     *,
     script: str | None,

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import InputFile, OutputFile, Verb, common_options, show, split_options
+from cubecore.cli.console import InputFile, OutputFile, Verb, show, split_options, table_options
 from cubecore.cli.streams import DONE, FOUND
 
 
@@ -18,7 +18,7 @@ from cubecore.cli.streams import DONE, FOUND
 @click.option("--chip", help="full SoC name of a profiler's table")
 @click.option("--report", type=OutputFile(), help="write an HTML page: scatter plot and every case")
 @click.option("--held-out", is_flag=True, help="add errors on publications that a fit has not seen")
-@common_options
+@table_options
 def validate(
     *, points: str | None, chip: str | None, report: str | None, held_out: bool, **options: Any
 ) -> int:

@@ -381,24 +381,22 @@ def _limit(side: ComparedTiling) -> str:
 def chip_text(sheet: ChipSheet) -> str:
     """Return every fact of a chip with its source."""
     chip = sheet.chip
-    lines = [
-        f"{chip.name}: architecture {chip.arch}",
-        f"  also {', '.join(chip.products)}" if chip.products else "",
-        "",
-    ]
+    lines = [f"{chip.name}: architecture {chip.arch}"]
+    lines += [f"  also {', '.join(chip.products)}"] if chip.products else []
+    facts = sheet.to_json()["facts"]
+    known = {name: fact for name, fact in facts.items() if fact["value"] is not None}
     rows: list[Sequence[Any]] = []
-    unknown = []
-    for name, fact in sheet.to_json()["facts"].items():
-        if fact["value"] is None:
-            unknown.append(name)
-            continue
-        value = fact["value"]
-        shown = " ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value
-        rows.append((name, shown, fact["reliability"], fact["note"] or fact["source"]))
-    lines += table(rows)
-    if unknown:
+    for name, fact in known.items():
+        value = "by name" if isinstance(fact["value"], dict) else fact["value"]
+        rows.append((name, value, fact["reliability"], fact["note"] or fact["source"]))
+    lines.append("")
+    for line, fact in zip(table(rows), known.values(), strict=True):
+        lines.append(line)
+        if isinstance(fact["value"], dict):
+            lines.append("    " + ", ".join(f"{k} {v}" for k, v in fact["value"].items()))
+    if unknown := [name for name in facts if name not in known]:
         lines += ["", f"Unknown: {', '.join(unknown)}"]
-    return "\n".join(line for line in lines if line is not None) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def chips_text(sheets: Sequence[ChipSheet]) -> str:

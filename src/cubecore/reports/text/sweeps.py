@@ -99,10 +99,14 @@ class SweepTally:
 
 @dataclass(frozen=True, slots=True)
 class StoreView:
-    """The view of a store: its models with their counts, and some plans."""
+    """The view of a store: its models with their counts, and some plans.
+
+    `more` is True if the store has more plans of those that were asked for.
+    """
 
     models: Mapping[str, int]
     plans: tuple[StoredPlan, ...]
+    more: bool = False
 
     def to_json(self) -> Json:
         """Return both."""
@@ -113,8 +117,10 @@ class StoreView:
     def text(self) -> str:
         """The models, then the plans, a line each."""
         rows = [("model", "answers"), *((name, f"{n:,}") for name, n in self.models.items())]
-        lines = table(rows, "")
-        return "\n".join(lines) + "\n" + (f"\n{plans_text(self.plans)}" if self.plans else "")
+        text = "\n".join(table(rows, "")) + "\n"
+        text += f"\n{plans_text(self.plans)}" if self.plans else ""
+        shown = f"The first {plural(len(self.plans), 'plan')}; --limit shows more\n"
+        return text + shown * (self.more and bool(self.plans))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,11 @@ class QueryAnswer:
     line : int
         The number of the question from 1; in a file, the line's.
     text : str
-        The answer as one line of JSON.
+        The answer as one line of JSON, with the question's label where it has one.
     planned : bool
         True if the answer is a plan.
+    label : str or None
+        The question's ``label``.
     stored : bool
         True if it came from a store.
     error : RequestError or None
@@ -44,6 +46,7 @@ class QueryAnswer:
     planned: bool
     stored: bool
     error: RequestError | None
+    label: str | None = None
 
     def to_json(self) -> Json:
         """Return a plan's keys, or ``{problem, error {rule, message}}``."""
@@ -64,8 +67,8 @@ def plan_many(
     Parameters
     ----------
     problems : iterable of Problem or mapping
-        The products. One that makes no sense, or has no legal tiling, is an answer of its own
-        and does not stop the rest.
+        The products; a mapping may have a ``label`` of your own. One that makes no sense, or has no
+        legal tiling, is an answer of its own and does not stop the rest.
     settings : mapping or None
         Fields of the chip to replace, as texts: a what-if chip.
     alternatives : int
@@ -101,7 +104,7 @@ def plan_many(
     if processes is None and isinstance(problems, Sequence):
         processes = useful_processes(len(problems))
     opened = None if store is None else Store.open(store, write=True)
-    queries = (Query(number, problem, None) for number, problem in enumerate(problems, 1))
+    queries = (Query.of(number, problem) for number, problem in enumerate(problems, 1))
     return _closing(sweep(queries, options, processes or available_cores(), opened), opened)
 
 
@@ -205,7 +208,9 @@ def _answer_from_store(chunk: _Chunk, options: SweepOptions, store: Store | None
 def _answer(
     query: Query, line: Line, *, stored: bool = False, error: RequestError | None = None
 ) -> QueryAnswer:
-    return QueryAnswer(query.line, line.text, line.planned, stored, error)
+    label = query.label
+    text = line.text if label is None else f'{line.text[:-1]}, "label": {json.dumps(label)}}}'
+    return QueryAnswer(query.line, text, line.planned, stored, error, label)
 
 
 def _shown(asked: object) -> Any:

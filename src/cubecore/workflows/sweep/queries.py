@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,26 @@ MAX_LINE_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One line that is not blank: its number, and the object on it or what is wrong with it."""
+    """One line that is not blank: its number, and the object on it or what is wrong with it.
+
+    `label` is a name of the user's for the question, None without one.
+    """
 
     line: int
     asked: Any
     error: RequestError | None
+    label: str | None = None
+
+    @classmethod
+    def of(cls, line: int, asked: Any) -> "Query":
+        """Return the query of what was asked; ``label`` is no key of a problem."""
+        if not isinstance(asked, Mapping) or "label" not in asked:
+            return cls(line, asked, None)
+        rest = {key: value for key, value in asked.items() if key != "label"}
+        label = asked["label"]
+        if label is None or isinstance(label, str):
+            return cls(line, rest, None, label)
+        return cls(line, rest, refuse("label", "be a text", repr(label)))
 
 
 def open_queries(path: str) -> BufferedReader:
@@ -57,7 +72,7 @@ def read_queries(file: BufferedReader, defaults: JsonMapping) -> Iterator[Query]
     """Yield the queries of a file; keys that a line leaves out are those of `defaults`."""
     for number, line in _lines(file):
         try:
-            yield Query(number, {**defaults, **_object(line)}, None)
+            yield Query.of(number, {**defaults, **_object(line)})
         except RequestError as error:
             yield Query(number, None, error)
 

@@ -6,7 +6,7 @@ comes first. Rows of another version are never read as this one's.
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -219,7 +219,7 @@ class Store:
 
     def plans(
         self, model: str | None = None, *, settings: Mapping[str, str] | None = None, **keys: object
-    ) -> Iterator[StoredPlan]:
+    ) -> Generator[StoredPlan, None, None]:
         """Yield the answers of one model or of all, by model and by m, n, k.
 
         Damaged rows are left out, and counted in `damaged`.
