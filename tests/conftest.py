@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cubecore.workflows.calibration.validation import HeldOut, Validation
 
 REFRESH = "--refresh-goldens"
+WHOLE = "--every-case"
 ORDINARY = "not sweep"
 """The marker expression of the run without sweeps, as pyproject.toml has it."""
 
@@ -28,6 +29,7 @@ os.environ.setdefault("CUBECORE_DEBUG", "1")  # an internal error fails its test
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(REFRESH, action="store_true", help="write what tests find as their goldens")
+    parser.addoption(WHOLE, action="store_true", help="draw every case of a thinned test")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,7 +42,7 @@ MADE_ONCE = {"published", "without_publications"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before the marker expression chooses
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Make sweeps of the cases that an ordinary run leaves out, and order the others.
 
     The tests of the published points run one after another, so that no process waits for what one
@@ -48,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     cases: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("thinned"):
+        if item.get_closest_marker("thinned") and not config.getoption(WHOLE):
             name = item.originalname if isinstance(item, pytest.Function) else item.name
             cases.setdefault((str(item.path), name), []).append(item)
     for of_test in cases.values():

@@ -200,7 +200,7 @@ def test_documented_says_nothing_about_what_tables_do_not_state():
 @pytest.mark.parametrize("declared", rules(), ids=lambda r: r.id)
 def test_every_rule_explains_itself_and_cites_its_page(declared):
     text = explain(declared.id)
-    assert "reading" in text or "documented" in text
+    assert "reading" in text.lower()
     assert text.startswith(f"{declared.id}: {declared.title}\n")
     assert declared.text in text
     assert declared.rows or declared.basis
@@ -213,9 +213,10 @@ def test_every_rule_explains_itself_and_cites_its_page(declared):
 
 @pytest.mark.parametrize("declared", rules(), ids=lambda r: r.id)
 def test_every_rule_says_what_it_is_in_both_readings(declared):
-    text = " ".join(explain(declared.id).split())
-    apart = "effective" in text and "documented" in text
-    assert apart or "oth readings" in text
+    text = " ".join(explain(declared.id).split()).lower()
+    apart = "effective reading" in text and "documented reading" in text
+    alone = "effective reading only" in text
+    assert apart or alone or "both readings" in text or "readings and editions agree" in text
 
 
 def test_explain_names_the_nearest_rule():

@@ -32,23 +32,23 @@ def alignment(case: RuleCase, field: str, multiple: int, rule_fn: Measurer) -> M
 
 @rule("BASE-M-ALIGNMENT", "baseM in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
 def base_m_alignment(case: RuleCase) -> Measure:
-    """Hold baseM to a multiple of 16, in both readings and editions."""
+    """Require baseM to be a multiple of 16. Both readings and editions agree."""
     return alignment(case, "baseM", FRACTAL_ROWS, base_m_alignment)
 
 
 @rule("BASE-N-ALIGNMENT", "baseN in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
 def base_n_alignment(case: RuleCase) -> Measure:
-    """Hold baseN to a multiple of 16, in both readings and editions."""
+    """Require baseN to be a multiple of 16. Both readings and editions agree."""
     return alignment(case, "baseN", FRACTAL_ROWS, base_n_alignment)
 
 
 @rule("BASE-K-ALIGNMENT", "baseK in whole fractals", rows=("000/t2/alignment", "001/t2/alignment"))
 def base_k_alignment(case: RuleCase) -> Measure:
-    """Hold baseK to a multiple of C0 or 16.
+    """Require baseK to be a multiple of C0 or of 16.
 
-    newer edition: of C0 if A is not transposed and B is, of 16 otherwise; with 16 and an 8-bit type
-    the block is padded to C0 on chip, which the capacities count. older edition: of C0 always. Both
-    readings agree.
+    Newer edition: of C0 if A is not transposed and B is, otherwise of 16; with 16 and an 8-bit type
+    the block is padded to C0 on chip, and the capacity rules count the padding. Older edition:
+    always of C0. Both readings agree.
     """
     plain = not case.problem.trans_a and case.problem.trans_b
     multiple = case.k_align if case.edition == "older" or plain else FRACTAL_ROWS
@@ -77,28 +77,24 @@ def _depth(case: RuleCase, depth: str, step_mn: str, step_k: str, rule_fn: Measu
     )
 
 
-@rule(
-    "DEPTH-A1", "A's blocks in L1 are one or two steps", rows=("000/t2/depthA1", "001/t2/depthA1")
-)
+@rule("DEPTH-A1", "depthA1 is one or two steps of A", rows=("000/t2/depthA1", "001/t2/depthA1"))
 def depth_a1(case: RuleCase) -> Measure:
-    """Hold depthA1 to stepM * stepKa (single buffer) or twice that (double buffer).
+    """Require depthA1 to be stepM * stepKa (single buffer) or twice that (double buffer).
 
-    Both readings and editions agree on that. On the blocks that depthA1 counts the editions differ:
-    table 1 of the newer has those in A1 (L1), table 1 of the older those held for A2 (L0A).
-    cubecore counts A1, of which table 2 of both editions speaks.
+    Both readings and editions agree. The editions differ in which blocks depthA1 counts: those in
+    A1 (L1) in table 1 of the newer edition, those held for A2 (L0A) in table 1 of the older.
+    cubecore counts A1, as table 2 of both editions does.
     """
     return _depth(case, "depthA1", "stepM", "stepKa", depth_a1)
 
 
-@rule(
-    "DEPTH-B1", "B's blocks in L1 are one or two steps", rows=("000/t2/depthB1", "001/t2/depthB1")
-)
+@rule("DEPTH-B1", "depthB1 is one or two steps of B", rows=("000/t2/depthB1", "001/t2/depthB1"))
 def depth_b1(case: RuleCase) -> Measure:
-    """Hold depthB1 to stepN * stepKb (single buffer) or twice that (double buffer).
+    """Require depthB1 to be stepN * stepKb (single buffer) or twice that (double buffer).
 
-    Both readings and editions agree on that. On the blocks that depthB1 counts the editions differ:
-    table 1 of the newer has those in B1 (L1), table 1 of the older those held for B2 (L0B).
-    cubecore counts B1, of which table 2 of both editions speaks.
+    Both readings and editions agree. The editions differ in which blocks depthB1 counts: those in
+    B1 (L1) in table 1 of the newer edition, those held for B2 (L0B) in table 1 of the older.
+    cubecore counts B1, as table 2 of both editions does.
     """
     return _depth(case, "depthB1", "stepN", "stepKb", depth_b1)
 
@@ -108,7 +104,7 @@ def _flag(field: str, rule_id: str, title: str, options: tuple[int, int], slug: 
         rule_id,
         title,
         rows=(f"000/t1/{slug}", f"001/t1/{slug}"),
-        text=f"Hold {field} to {options[0]} or {options[1]}, in both readings and editions.",
+        text=f"Require {field} to be {options[0]} or {options[1]}. Readings and editions agree.",
     )
     def measure(case: RuleCase) -> Measure:
         """Measure the field."""
@@ -125,17 +121,23 @@ def _flag(field: str, rule_id: str, title: str, options: tuple[int, int], slug: 
 
 
 _flag("isBias", "IS-BIAS", "isBias is a flag", (0, 1), "isBias")
-_flag("iterateOrder", "ITERATE-ORDER", "M first or N first", (0, 1), "iterateOrder")
+_flag(
+    "iterateOrder",
+    "ITERATE-ORDER",
+    "iterateOrder is 0 (M first) or 1 (N first)",
+    (0, 1),
+    "iterateOrder",
+)
 _flag("dbL0A", "DB-L0A", "one or two buffers in L0A", (1, 2), "dbL0A")
 _flag("dbL0B", "DB-L0B", "one or two buffers in L0B", (1, 2), "dbL0A")
 _flag("dbL0C", "DB-L0C", "one or two buffers in L0C", (1, 2), "dbL0A")
 
 
-@rule("IS-BIAS-MATCHES", "isBias says what the problem says", basis="the problem's bias")
+@rule("IS-BIAS-MATCHES", "isBias agrees with the problem", basis="the problem's bias")
 def is_bias_matches(case: RuleCase) -> Measure | None:
-    """Hold isBias to 1 if the problem has a bias and 0 if not.
+    """Require isBias to be 1 if the problem has a bias, otherwise 0.
 
-    effective: as said. documented: not stated.
+    Effective reading only: the pages do not state it.
     """
     if not case.effective:
         return None
@@ -157,8 +159,8 @@ def _mad_extent(field: str, rule_id: str) -> Measurer:
         f"{field} is within one Mmad",
         basis=cite("002", "table 3"),
         text=(
-            f"Hold {field} to 4095, the largest extent of one Mmad. effective: as said. "
-            "documented: tables 1 to 3 of TCubeTiling structure do not repeat it."
+            f"Require {field} to be at most 4095, the largest extent of one Mmad. Effective "
+            "reading only: tables 1 to 3 of the TCubeTiling page do not repeat it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -213,34 +215,43 @@ def _mdl_step(
     )
 
 
-@rule("MDL-STEP-M", "M block by block unless K is whole", rows=("000/t3/stepM", "001/t3/stepM"))
+@rule(
+    "MDL-STEP-M",
+    "stepM is 1 unless a step of A holds all of K",
+    rows=("000/t3/stepM", "001/t3/stepM"),
+)
 def mdl_step_m(case: RuleCase) -> Measure | None:
-    """Hold stepM to 1 unless a step of A holds all of K. Applies to the MDL template.
+    """Require stepM to be 1 unless one step of A holds all of K. Template MDL only.
 
-    effective: K is the core's, ceil(singleCoreK / baseK) > stepKa. documented: Ka / baseK > stepKa,
-    which differs when cores split K.
+    Effective reading: K is the core's share, so the rule applies where ceil(singleCoreK / baseK) >
+    stepKa. Documented reading: where Ka / baseK > stepKa, which differs when cores split K.
     """
     return _mdl_step(case, ("stepM", "stepKa", "depthA1", "Ka"), mdl_step_m)
 
 
-@rule("MDL-STEP-N", "N block by block unless K is whole", rows=("000/t3/stepN", "001/t3/stepN"))
+@rule(
+    "MDL-STEP-N",
+    "stepN is 1 unless a step of B holds all of K",
+    rows=("000/t3/stepN", "001/t3/stepN"),
+)
 def mdl_step_n(case: RuleCase) -> Measure | None:
-    """Hold stepN to 1 unless a step of B holds all of K. Applies to the MDL template.
+    """Require stepN to be 1 unless one step of B holds all of K. Template MDL only.
 
-    effective: K is the core's, ceil(singleCoreK / baseK) > stepKb. documented: Kb / baseK > stepKb.
+    Effective reading: K is the core's share, so the rule applies where ceil(singleCoreK / baseK) >
+    stepKb. Documented reading: where Kb / baseK > stepKb, which differs when cores split K.
     """
     return _mdl_step(case, ("stepN", "stepKb", "depthB1", "Kb"), mdl_step_n)
 
 
 @rule(
     "MDL-K-STEP-MULTIPLE",
-    "A's and B's K iterations are multiples",
+    "kaStepIter or kbStepIter is a multiple of the other",
     rows=("000/t3/k-step-multiple", "001/t3/k-step-multiple"),
 )
 def mdl_k_step_multiple(case: RuleCase) -> Measure | None:
-    """Hold one of kaStepIter, kbStepIter to a multiple of the other. Applies to the MDL template.
+    """Require one of kaStepIter and kbStepIter to be a multiple of the other. Template MDL only.
 
-    kaStepIter = ceil(singleCoreK / (baseK * stepKa)), kbStepIter likewise; both readings and
+    kaStepIter = ceil(singleCoreK / (baseK * stepKa)), and kbStepIter likewise. Both readings and
     editions agree.
     """
     if case.problem.template != "MDL":

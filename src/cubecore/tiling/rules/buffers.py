@@ -37,10 +37,10 @@ def column_extent(case: RuleCase) -> Column:
     grows=True,
 )
 def l0a_capacity(case: RuleCase) -> Measure:
-    """Hold dbL0A blocks of baseM x baseK elements of A to the size of L0A.
+    """Require dbL0A blocks of baseM x baseK elements of A to fit L0A.
 
-    effective: at most the buffer, baseM padded to C0 if A is transposed, baseK padded to C0.
-    documented: less than the buffer, nothing padded; both editions agree.
+    Effective reading: at most the buffer, with baseM padded to C0 if A is transposed and baseK
+    padded to C0. Documented reading: less than the buffer, without padding; both editions agree.
     """
     t = case.tiling
     rows, k = row_extent(case), k_extent(case)
@@ -69,10 +69,10 @@ def l0a_capacity(case: RuleCase) -> Measure:
     grows=True,
 )
 def l0b_capacity(case: RuleCase) -> Measure:
-    """Hold dbL0B blocks of baseK x baseN elements of B to the size of L0B.
+    """Require dbL0B blocks of baseK x baseN elements of B to fit L0B.
 
-    effective: at most the buffer, baseN padded to C0 unless B is transposed, baseK padded to C0.
-    documented: less than the buffer, nothing padded; both editions agree.
+    Effective reading: at most the buffer, with baseN padded to C0 unless B is transposed and baseK
+    padded to C0. Documented reading: less than the buffer, without padding; both editions agree.
     """
     t = case.tiling
     columns, k = column_extent(case), k_extent(case)
@@ -101,10 +101,10 @@ def l0b_capacity(case: RuleCase) -> Measure:
     grows=True,
 )
 def l0c_capacity(case: RuleCase) -> Measure:
-    """Hold dbL0C blocks of baseM x baseN accumulators of 4 bytes to the size of L0C.
+    """Require dbL0C blocks of baseM x baseN accumulators of 4 bytes to fit L0C.
 
-    effective: at most the buffer. documented: less than the buffer; newer edition counts int32 or
-    float, older edition int32, which are the same size.
+    Effective reading: at most the buffer. Documented reading: less than the buffer. The newer
+    edition counts int32 or float, the older int32, which is as large.
     """
     t = case.tiling
     return Measure(
@@ -129,11 +129,11 @@ def l0c_capacity(case: RuleCase) -> Measure:
     grows=True,
 )
 def bias_table_capacity(case: RuleCase) -> Measure | None:
-    """Hold baseN elements of bias to the size of BiasTable.
+    """Require baseN elements of bias to fit BiasTable.
 
-    effective: at most the table, which holds accumulators: a 16-bit bias is widened to 4 bytes on
-    its way in. documented: less than the table, in the bias's own type. Does not apply without
-    bias, nor on a chip whose BiasTable is absent or unknown.
+    Effective reading: at most the table, which holds accumulators: a 16-bit bias is widened to 4
+    bytes on its way in. Documented reading: less than the table, in the bias's own type. The rule
+    does not apply without bias, nor on a chip whose BiasTable is absent or unknown.
     """
     bias = case.problem.bias_type
     size = case.chip.bt_bytes

@@ -41,8 +41,8 @@ def _positive(field: str, rule_id: str, least: int, rows: tuple[str, ...]) -> Me
         rows=rows,
         basis="nothing can be computed with less",
         text=(
-            f"Hold {field} to at least 1. Where an edition does not say so, the effective reading "
-            "still asks for it; the documented reading then does not."
+            f"Require {field} to be at least 1. The effective reading always applies the rule, the "
+            "documented reading only where the edition states it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -87,13 +87,14 @@ for _field, _id, _least, _rows in (
 
 @rule(
     "USED-CORE-NUM-RANGE",
-    "no more cores than there are",
+    "usedCoreNum is at most the number of cores",
     rows=("000/t2/usedCoreNum", "001/t2/usedCoreNum", "000/t1/usedCoreNum", "001/t1/usedCoreNum"),
 )
 def used_core_num_range(case: RuleCase) -> Measure:
-    """Hold usedCoreNum to the cores: AI Cores for a cube launch, vector cores for mix (D12).
+    """Require usedCoreNum to be at most the number of cores.
 
-    effective: what the problem asks for, capped at the chip's number. documented: the chip's.
+    A cube launch counts AI Cores, a mix launch vector cores. Effective reading: the number that the
+    problem asks for, at most the chip's. Documented reading: the chip's.
     """
     t = case.tiling
     chips = case.problem.core_limit(case.chip)
@@ -111,17 +112,17 @@ def used_core_num_range(case: RuleCase) -> Measure:
 
 @rule(
     "USED-CORE-NUM-PRODUCT",
-    "the cores are the blocks of the single-core grid",
+    "usedCoreNum is the number of blocks of C",
     rows=("000/t1/usedCoreNum", "001/t1/usedCoreNum"),
     counts=True,
 )
 def used_core_num_product(case: RuleCase) -> Measure:
-    """Hold usedCoreNum to the number of singleCoreM x singleCoreN blocks of C.
+    """Require usedCoreNum to be the number of singleCoreM x singleCoreN blocks of C.
 
-    effective: ceil(M / singleCoreM) * ceil(N / singleCoreN), times ceil(K / singleCoreK) if K is
-    split. documented: (M / singleCoreM) * (N / singleCoreN) as a real division, here multiplied
-    out: usedCoreNum * singleCoreM * singleCoreN = M * N. The vendor's own answers break the latter
-    whenever a tail is ragged.
+    Effective reading: ceil(M / singleCoreM) * ceil(N / singleCoreN), times ceil(K / singleCoreK) if
+    K is split. Documented reading: (M / singleCoreM) * (N / singleCoreN), a real division,
+    multiplied out: usedCoreNum * singleCoreM * singleCoreN = M * N. The vendor's own answers
+    break the latter whenever a tail is ragged.
     """
     t = case.tiling
     applies = (t.singleCoreM > 0) & (t.singleCoreN > 0) & (t.singleCoreK > 0)
@@ -205,20 +206,30 @@ def _inner_extent(case: RuleCase, operand: str, rows: str, columns: str) -> Meas
     )
 
 
-_INNER_TEXT = """Hold the length of a stored row of an ND operand to 65535 elements.
+_INNER_TEXT = """Require a stored row of an ND operand to be at most 65535 elements long.
 
-older edition, both readings: a limit. newer edition, documented: longer rows need intrinsicsCheck,
-except on Ascend 950. newer edition, effective: advice only, since the setting belongs to the
-kernel, not to the tiling, and our kernel moves such rows one by one."""
+Older edition, both readings: a limit. Newer edition, documented reading: longer rows need
+intrinsicsCheck, except on Ascend 950. Newer edition, effective reading: advice only, because the
+setting belongs to the kernel and not to the tiling, and our kernel moves such rows one by one."""
 
 
-@rule("A-INNER-EXTENT", "A's stored rows", rows=("000/t1/M", "001/t1/M"), text=_INNER_TEXT)
+@rule(
+    "A-INNER-EXTENT",
+    "rows of an ND A are at most 65535 elements",
+    rows=("000/t1/M", "001/t1/M"),
+    text=_INNER_TEXT,
+)
 def a_inner_extent(case: RuleCase) -> Measure | None:
     """Measure Ka, or M if A is transposed."""
     return _inner_extent(case, "a", "M", "Ka")
 
 
-@rule("B-INNER-EXTENT", "B's stored rows", rows=("000/t1/M", "001/t1/M"), text=_INNER_TEXT)
+@rule(
+    "B-INNER-EXTENT",
+    "rows of an ND B are at most 65535 elements",
+    rows=("000/t1/M", "001/t1/M"),
+    text=_INNER_TEXT,
+)
 def b_inner_extent(case: RuleCase) -> Measure | None:
     """Measure N, or Kb if B is transposed."""
     return _inner_extent(case, "b", "Kb", "N")
@@ -245,30 +256,31 @@ def _single_core_extent(
 _SINGLE_ROWS = ("000/t1/singleCoreM", "001/t1/singleCoreM")
 
 
-@rule("SINGLE-CORE-M", "a core's share of M", rows=_SINGLE_ROWS)
+@rule("SINGLE-CORE-M", "singleCoreM is at most M", rows=_SINGLE_ROWS)
 def single_core_m(case: RuleCase) -> Measure:
-    """Hold singleCoreM to M.
+    """Require singleCoreM to be at most M.
 
-    effective: to M rounded up to the fractal (16, or C0 if A is transposed), since the vendor's
-    library rounds up and a kernel computes whole fractals. documented: to M itself.
+    Effective reading: at most M rounded up to the fractal (16, or C0 if A is transposed), because
+    the vendor's library rounds up and a kernel computes whole fractals. Documented reading: M.
     """
     return _single_core_extent(case, "singleCoreM", "M", case.row_align, single_core_m)
 
 
-@rule("SINGLE-CORE-N", "a core's share of N", rows=_SINGLE_ROWS)
+@rule("SINGLE-CORE-N", "singleCoreN is at most N", rows=_SINGLE_ROWS)
 def single_core_n(case: RuleCase) -> Measure:
-    """Hold singleCoreN to N.
+    """Require singleCoreN to be at most N.
 
-    effective: to N rounded up to the fractal (16, or C0 unless B is transposed). documented: to N.
+    Effective reading: at most N rounded up to the fractal (16, or C0 unless B is transposed).
+    Documented reading: N.
     """
     return _single_core_extent(case, "singleCoreN", "N", case.column_align, single_core_n)
 
 
 @rule("SINGLE-CORE-K", "cores do not split K", rows=_SINGLE_ROWS)
 def single_core_k(case: RuleCase) -> Measure | None:
-    """Hold singleCoreK to K, in both readings and editions. Does not apply with split_k.
+    """Require singleCoreK to be K, unless split_k is set. Both readings and editions agree.
 
-    K is Ka or Kb, the shorter where they differ: the product runs over what both operands have.
+    K is the shorter of Ka and Kb: the product runs over the elements that both operands have.
     """
     if case.problem.split_k:
         return None

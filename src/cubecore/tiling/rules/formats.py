@@ -95,13 +95,14 @@ def _nz_share(case: RuleCase, operand: str, field: str, rule_fn: Measurer) -> Me
 def _declare_extent(operand: str, field: str, rule_id: str, letter: str) -> None:
     @rule(
         rule_id,
-        f"{field} of an NZ {operand.upper()} in whole fractals",
+        f"{field} of an NZ {operand.upper()} is a whole number of fractals",
         rows=_EXTENT_ROWS,
         text=(
-            f"Hold {field} to a multiple of {letter} where {operand.upper()} is stored as NZ. "
-            "effective: also to C0 where the axis is the inner one as stored, to 16 where it is "
-            "the outer one (vendor's Matmul pages, table 3). documented: transposition makes no "
-            "difference; both editions agree. ND extents are free."
+            f"Require {field} to be a multiple of {letter} where {operand.upper()} is stored as "
+            "NZ; extents of ND operands are free. Effective reading: also a multiple of C0 where "
+            "the axis is the inner one as stored, of 16 where it is the outer one (vendor's Matmul "
+            "pages, table 3). Documented reading: transposition makes no difference; both editions "
+            "agree."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -112,13 +113,13 @@ def _declare_extent(operand: str, field: str, rule_id: str, letter: str) -> None
 def _declare_share(operand: str, field: str, rule_id: str, letter: str) -> None:
     @rule(
         rule_id,
-        f"a core's {field} of an NZ {operand.upper()}",
+        f"{field} of an NZ {operand.upper()} is a whole number of fractals",
         rows=_SHARE_ROWS,
         text=(
-            f"Hold {field} to a multiple of {letter} where {operand.upper()} is stored as NZ. "
-            "effective: also to C0 where the axis is the inner one as stored, to 16 where it is "
-            "the outer one. documented: transposition makes no difference; both editions agree "
-            "(the older edition names fractal_num without its values)."
+            f"Require {field} to be a multiple of {letter} where {operand.upper()} is stored as "
+            "NZ. Effective reading: also a multiple of C0 where the axis is the inner one as "
+            "stored, of 16 where it is the outer one. Documented reading: transposition makes no "
+            "difference; both editions agree (the older names fractal_num without its values)."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -139,12 +140,12 @@ _declare_share("b", "singleCoreN", "B-NZ-SINGLE-CORE-N", "16")
 
 _EVEN_ROWS = ("000/t2/mx",)
 _EVEN_BASIS = "vendor's Matmul pages, MatmulType: the inner axis of 4-bit inputs is even"
-_EVEN_TEXT = """Hold the inner axis of a 4-bit {operand}, {plain}, or {transposed} if it is
-transposed, to an even number, since two elements share a byte.
+_EVEN_TEXT = """Require the inner axis of a 4-bit {operand} to be even.
 
-documented, newer edition: float4 as input of MxMatmul. The older edition does not know float4.
-effective, both editions: int4 too, and a core's share along that axis, since it must start at a
-byte."""
+Two elements share a byte. The inner axis is {plain}, or {transposed} if {operand} is transposed.
+Documented reading, newer edition: float4 as an input of MxMatmul; the older edition has no float4.
+Effective reading, both editions: int4 too, and a core's share along that axis, which must begin at
+a whole byte."""
 
 
 def _is_even(

@@ -41,9 +41,9 @@ def _stored_inner(operand: str, letter: str) -> Measurer:
         f"base blocks of an NZ {operand.upper()} in whole fractals",
         basis=_BASIS,
         text=(
-            f"Hold base{letter} (baseK if the stored rows of {operand.upper()} run along K) to a "
-            "multiple of C0 where several of them follow each other along the inner axis of an NZ "
-            f"{operand.upper()}. effective: as said. documented: not stated."
+            f"Require base{letter} (baseK if the stored rows of {operand.upper()} run along K) to "
+            "be a multiple of C0 where several base blocks follow each other along the inner axis "
+            f"of an NZ {operand.upper()}. Effective reading only: the pages do not state it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -66,9 +66,10 @@ _stored_inner("b", "N")
 
 @rule("FB-CAPACITY", "scales of a tile's columns fit the Fixpipe buffer", basis=_SCALES)
 def fb_capacity(case: RuleCase) -> Measure | None:
-    """Hold a word of 64 bits for each of baseN columns to the Fixpipe buffer.
+    """Require a word of 64 bits for each of baseN columns to fit the Fixpipe buffer.
 
-    Applies where fixpipe takes a scale for each column. effective: as said. documented: not stated.
+    Applies where fixpipe takes a scale for each column. Effective reading only: the pages do not
+    state it.
     """
     chip, base_n = case.chip, case.tiling.baseN
     if not case.effective or not case.problem.scales_columns or chip.fb_bytes is None:
@@ -89,8 +90,9 @@ def _columns_of_c(field: str, rule_id: str, title: str) -> None:
         title,
         basis=_BASIS,
         text=(
-            f"Hold {field} to a multiple of 16 where C is stored as NZ, of 32 for an 8-bit C "
-            "(fixpipe merges two fractals of L0C). effective: as said. documented: not stated."
+            f"Require {field} to be a multiple of 16 where C is stored as NZ, of 32 for an 8-bit C "
+            "(fixpipe merges two fractals of L0C). Effective reading only: the pages do not state "
+            "it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:

@@ -35,18 +35,19 @@ class _Part:
     grows=True,
 )
 def l1_capacity(case: RuleCase) -> Measure:
-    """Hold depthA1 blocks of A, depthB1 blocks of B and baseN of bias to the size of L1.
+    """Require depthA1 blocks of A, depthB1 blocks of B and baseN elements of bias to fit L1.
 
-    effective, both editions: blocks as they lie on chip: baseM padded to C0 if A is transposed,
-    baseN padded to C0 unless B is transposed, baseK padded to C0, and bias beside them. An operand
-    in TSCM lies there wholly, a core's share of it (vendor's Matmul pages, MatmulType), and so does
-    its scale in MxMatmul; of another scale, as many times what belongs to the blocks that L1 holds
-    as mxTypePara's factor along K says (asc-devkit, MxFP4 Matmul examples: both buffers hold what
-    one load brings), or one load with the other factor too where that is more. The size is the
-    physical one: the vendor's published kernel fills it, though the tiling library leaves some
-    bytes free (the documented readings hold to those). documented, newer edition: CeilDiv(baseM,
+    Effective reading, both editions: blocks count as they lie on chip: baseM padded to C0 if A is
+    transposed, baseN padded to C0 unless B is transposed, baseK padded to C0, with the bias beside
+    them. Of an operand in TSCM the core's whole share counts (vendor's Matmul pages, MatmulType),
+    and in MxMatmul its scale. Another scale counts the part that belongs to the blocks in L1, times
+    mxTypePara's factor along K (asc-devkit, MxFP4 Matmul examples: both buffers hold one load), or
+    one load with both factors where that is more. The size is the physical one: the vendor's
+    published kernel fills it, although the tiling library leaves some bytes free, which the
+    documented readings do not count. Documented reading, newer edition: CeilDiv(baseM,
     C0) for a transposed A and CeilDiv(baseN, C0) for a B that is not, as printed, without the
-    factor C0; bias counts. documented, older edition: plain products; no bias.
+    factor C0; bias counts. Documented reading, older edition: plain
+    products, without bias.
     """
     parts = tuple(_parts(case))
     return Measure(

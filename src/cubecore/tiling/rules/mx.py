@@ -30,24 +30,24 @@ def _set_factor(case: RuleCase, rule_fn: Measurer, name: str, factor: int) -> Re
     return set_fields(case, rule_fn, mxTypePara=value)
 
 
-@rule("MX-BASE-K-ALIGNMENT", "baseK in pairs of scale groups", rows=("000/t1/baseM",))
+@rule("MX-BASE-K-ALIGNMENT", "baseK is a multiple of 64", rows=("000/t1/baseM",))
 def mx_base_k_alignment(case: RuleCase) -> Measure | None:
-    """Hold baseK to a multiple of 64 in MxMatmul: scales are read two at a time, 32 elements each.
+    """Require baseK to be a multiple of 64 in MxMatmul: each scale of a pair covers 32 elements.
 
-    Both readings of the newer edition agree; documented, older edition: not stated.
+    Both readings of the newer edition agree; the older edition does not state it.
     """
     if not _stated(case):
         return None
     return alignment(case, "baseK", BASE_K_MULTIPLE, mx_base_k_alignment)
 
 
-@rule("MX-SINGLE-CORE-K", "a core's K in pairs of scale groups", rows=("000/t2/mx",))
+@rule("MX-SINGLE-CORE-K", "a core's K is a whole number of scale pairs", rows=("000/t2/mx",))
 def mx_single_core_k(case: RuleCase) -> Measure | None:
-    """Hold singleCoreK, rounded up to 32, to an even multiple of 32 unless A and B lie in GM.
+    """Require singleCoreK, rounded up to 32, to be an even multiple of 32 unless A and B lie in GM.
 
-    With both in GM singleCoreK is free, and whoever stores the scales pads an odd count of them
-    along K with a 0, which is advice. Both readings of the newer edition
-    agree; documented, older edition: not stated.
+    With both in GM singleCoreK is free, and advice says that an odd number of scales along K must
+    be padded with a 0. Both readings of the newer edition agree; the older edition does not state
+    it.
     """
     if not _stated(case) or {case.problem.pos_a, case.problem.pos_b} == {"GM"}:
         return None
@@ -72,9 +72,9 @@ def mx_single_core_k(case: RuleCase) -> Measure | None:
 
 @rule("MX-SPARE-BITS", "only the factors' bits are set", rows=_ROWS)
 def mx_spare_bits(case: RuleCase) -> Measure | None:
-    """Hold bits 7, 15, 23 and 31 of mxTypePara to 0. Applies to MxMatmul with the MDL template.
+    """Require bits 7, 15, 23 and 31 of mxTypePara to be 0. MxMatmul with template MDL only.
 
-    Both readings of the newer edition agree; documented, older edition: not stated.
+    Both readings of the newer edition agree; the older edition does not state it.
     """
     if not _factors_act(case):
         return None
@@ -97,9 +97,8 @@ def _declare_factor(name: str, rule_id: str) -> None:
         f"{name} is 1 to 127",
         rows=_ROWS,
         text=(
-            f"Hold {name}, 7 bits of mxTypePara, to at least 1. Applies to MxMatmul with the MDL "
-            "template. Both readings of the newer edition agree; documented, older edition: not "
-            "stated."
+            f"Require {name}, 7 bits of mxTypePara, to be at least 1. MxMatmul with template MDL "
+            "only. Both readings of the newer edition agree; the older edition does not state it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -128,9 +127,9 @@ def _declare_whole_k(scale: str, name: str, factor_k: str, step: str, rule_id: s
         f"more of {scale} than one row of blocks only with all of K",
         rows=_ROWS,
         text=(
-            f"Hold {name} to 1 unless baseK * {step} * {factor_k} >= singleCoreK. Applies to "
-            "MxMatmul with the MDL template. Both readings of the newer edition agree; "
-            "documented, older edition: not stated."
+            f"Require {name} to be 1 unless baseK * {step} * {factor_k} >= singleCoreK. MxMatmul "
+            "with template MDL only. Both readings of the newer edition agree; the older edition "
+            "does not state it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:
@@ -165,10 +164,10 @@ def _declare_extent(name: str, base: str, step: str, single: str, rule_id: str) 
         f"{name} loads no more than exists",
         rows=_ROWS,
         text=(
-            f"Hold {base} * {step} * {name} to {single} where the factor is above 1. Applies to "
-            f"MxMatmul with the MDL template. effective: to {single} rounded up to a whole number "
-            f"of steps, since the last step may be ragged. documented: to {single} itself; "
-            "documented, older edition: not stated."
+            f"Require {base} * {step} * {name} to be at most {single} where the factor is above 1. "
+            f"MxMatmul with template MDL only. Effective reading: at most {single} rounded up to a "
+            f"whole number of steps, since the last step may be ragged. Documented reading, newer "
+            f"edition: at most {single}; the older edition does not state it."
         ),
     )
     def measure(case: RuleCase) -> Measure | None:

@@ -83,12 +83,12 @@ def _spelled(lengths: JsonMapping) -> str:
     return "max(" + ", ".join(f"{name} {value}" for name, value in lengths.items()) + ")"
 
 
-@rule("TRANS-LENGTH", "transLength is what conversions take of UB", rows=_ROWS)
+@rule("TRANS-LENGTH", "transLength is the UB space of conversions", rows=_ROWS)
 def trans_length_rule(case: RuleCase) -> Measure | None:
-    """Hold transLength to max(A1Length, B1Length, C1Length, BiasLength).
+    """Require transLength to be max(A1Length, B1Length, C1Length, BiasLength).
 
-    effective: to at least that, and only on chips that convert layouts in UB, since the field is
-    read nowhere else. documented, both editions: to exactly that, which is 0 on other chips. The
+    Effective reading: at least that, and only on chips that convert layouts in UB, since nothing
+    else reads the field. Documented reading, both editions: exactly that, and 0 on other chips. The
     lengths: a step of A and of B in L1 (not of NZ, not in TSCM), its rows lengthened by 16 elements
     where they are multiples of 256; a base block of C; baseN of bias.
     """
@@ -108,17 +108,17 @@ def trans_length_rule(case: RuleCase) -> Measure | None:
 
 @rule(
     "UB-CAPACITY",
-    "what lies in UB fits it",
+    "operands and conversions fit UB",
     rows=_ROWS,
     grows=True,
 )
 def ub_capacity(case: RuleCase) -> Measure | None:
-    """Hold what conversions take of UB, and the operands that lie there, to the size of UB.
+    """Require the space of layout conversions and the operands in UB to fit UB.
 
-    effective: a core's share of A and of B that come from UB, which must be there as a whole
-    (vendor's Matmul pages, MatmulType), a base block of C that stays there, and the conversions'
-    space. documented, both editions: the conversions' space alone. The size is what a kernel may
-    use. The vendor's library plans more than that for 310P.
+    Effective reading: the core's share of an A or B in UB, which must lie there as a whole
+    (vendor's Matmul pages, MatmulType), a base block of a C in UB, and the space of conversions.
+    Documented reading, both editions: the space of conversions alone. The size is the part of UB
+    that a kernel may use; the vendor's library plans more than that for 310P.
     """
     parts: Json = {}
     if converts_in_ub(case):
