@@ -1,8 +1,9 @@
 """Host programs: their own main, acl calls, launches by <<<>>>."""
 
 import numpy as np
+import pytest
 
-from frontends.cpp.cpp_kernels import cli, needs_compiler
+from frontends.cpp.cpp_kernels import cli, demo, needs_compiler
 from frontends.cpp.test_cpp_launch import ADD
 
 pytestmark = needs_compiler
@@ -91,3 +92,95 @@ def test_a_program_may_call_kernels_as_the_cpu_twin_does(tmp_path):
     assert (code, err) == (0, "")
     assert out.startswith("3.5 3.5\n")
     assert out.count("k[2] on Ascend910B3") == 1
+
+
+MIX = """
+#include <cstdio>
+#include "acl/acl.h"
+#include "kernel_operator.h"
+using namespace AscendC;
+constexpr uint32_t EDGE = 32, COUNT = EDGE * EDGE;
+static uint8_t* workspace = nullptr;
+
+__global__ __mix__(1, 2) void squared(GM_ADDR a, GM_ADDR w, GM_ADDR c, uint32_t n) {
+  GlobalTensor<float> wg, cg;
+  wg.SetGlobalBuffer((__gm__ float*)w);
+  cg.SetGlobalBuffer((__gm__ float*)c);
+  if ASCEND_IS_AIC {
+    GlobalTensor<half> ag;
+    ag.SetGlobalBuffer((__gm__ half*)a);
+    LocalTensor<half> a1(TPosition::A1, 0, COUNT), a2(TPosition::A2, 0, COUNT);
+    LocalTensor<half> b2(TPosition::B2, 0, COUNT);
+    LocalTensor<float> co(TPosition::CO1, 0, COUNT);
+    DataCopy(a1, ag, Nd2NzParams(1, EDGE, EDGE, 0, EDGE, EDGE, 1, 0));
+    SetFlag<HardEvent::MTE2_MTE1>(0);
+    WaitFlag<HardEvent::MTE2_MTE1>(0);
+    for (uint32_t row = 0; row < 2; ++row)
+      LoadData(a2[row * 512], a1[row * 256], LoadData2DParams(0, 2, 2, 0, 0, false, 0));
+    LoadData(b2, a1, LoadData2DParams(0, 4, 1, 0, 0, false, 0));
+    SetFlag<HardEvent::MTE1_M>(0);
+    WaitFlag<HardEvent::MTE1_M>(0);
+    Mmad(co, a2, b2, MmadParams(EDGE, EDGE, EDGE));
+    SetFlag<HardEvent::M_FIX>(0);
+    WaitFlag<HardEvent::M_FIX>(0);
+    Fixpipe(wg, co, FixpipeParamsV220(EDGE, EDGE, EDGE, EDGE, false));
+    SIGNAL
+  }
+  if ASCEND_IS_AIV {
+    LocalTensor<float> x(TPosition::VECIN, 0, n);
+    CrossCoreWaitFlag(0);
+    DataCopy(x, wg[GetSubBlockIdx() * n], n);
+    SetFlag<HardEvent::MTE2_V>(0);
+    WaitFlag<HardEvent::MTE2_V>(0);
+    Muls(x, x, 2.0f, n);
+    SetFlag<HardEvent::V_MTE3>(0);
+    WaitFlag<HardEvent::V_MTE3>(0);
+    DataCopy(cg[GetSubBlockIdx() * n], x, n);
+  }
+}
+
+int main() {
+  aclInit(nullptr);
+  half given[COUNT];
+  float made[COUNT];
+  for (uint32_t n = 0; n < COUNT; ++n) given[n] = half(float(n % 7) - 3);
+  uint8_t *a, *c;
+  aclrtMalloc((void**)&a, sizeof given, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMalloc((void**)&workspace, sizeof made, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMalloc((void**)&c, sizeof made, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMemcpy(a, sizeof given, given, sizeof given, ACL_MEMCPY_HOST_TO_DEVICE);
+  squared<<<1, nullptr, nullptr>>>(a, workspace, c, COUNT / 2);
+  aclrtMemcpy(made, sizeof made, c, sizeof made, ACL_MEMCPY_DEVICE_TO_HOST);
+  int wrong = 0;
+  for (uint32_t row = 0; row < EDGE; ++row)
+    for (uint32_t column = 0; column < EDGE; ++column) {
+      float sum = 0;
+      for (uint32_t k = 0; k < EDGE; ++k)
+        sum += 2 * float(given[row * EDGE + k]) * float(given[column * EDGE + k]);
+      wrong += made[row * EDGE + column] != sum;
+    }
+  printf("wrong: %d\\n", wrong);
+  return wrong;
+}
+"""
+SIGNAL = "CrossCoreSetFlag<2, PIPE_FIX>(0);"
+
+
+@pytest.mark.sweep
+def test_a_programs_mix_kernel_runs_as_both_of_its_parts(tmp_path):
+    (tmp_path / "mix.asc").write_text(MIX.replace("SIGNAL", SIGNAL))
+    assert cli(tmp_path, "c++", "-c", "mix.asc", "-o", "mix.o") == (0, "", "")
+    assert cli(tmp_path, "c++", "mix.o", "-o", "demo") == (0, "", "")
+    code, out, err = demo(tmp_path)
+    assert (code, out, err) == (0, "wrong: 0\n", "")
+
+
+@pytest.mark.sweep
+def test_a_mix_kernel_whose_aic_sends_nothing_is_stopped(tmp_path):
+    (tmp_path / "mix.asc").write_text(MIX.replace("SIGNAL", ""))
+    code, _, err = cli(tmp_path, "run", "mix.asc")
+    waits = [
+        f"core 0 AIV{n} waits for flag 0 at mix.asc:35 (squared), which no core has sent"
+        for n in (0, 1)
+    ]
+    assert (code, err) == (1, f"deadlock, no core sends a signal: {'; '.join(waits)}\n")

@@ -205,6 +205,17 @@ class Bridge:
             yield RegisteredKernel(name, kind, file, facts.line, bool(facts.auto_sync))
             number += 1
 
+    def other_part(self) -> None:
+        """Say that the library that is loaded next has the other part of the kernels."""
+        self._library.cubecore_other_part()
+
+    def in_other_part(self, entry: int) -> int | None:
+        """Return the same launch in the library of the other part, if it has it."""
+        find = self._library.cubecore_in_other_part
+        find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+        found: int | None = find(entry)
+        return found
+
     def start(self, program: Any, words: Any, count: int, answer: Callable[..., None]) -> int:
         """Run a host program's main; `answer` takes what it asks.
 

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +17,13 @@ from cubecore.dtypes import element_type
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.bridge import Bridge, RegisteredKernel
 from cubecore.frontends.cpp.child import ChildSubject, answered
-from cubecore.frontends.cpp.compile.build import PROGRAM, built, macros_of, runtime
+from cubecore.frontends.cpp.compile.build import (
+    PROGRAM,
+    built,
+    macros_of,
+    program_parts,
+    runtime,
+)
 from cubecore.frontends.cpp.compile.source import Source
 from cubecore.frontends.cpp.kernels import launch_facts, shared_pages, turns
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
@@ -78,8 +85,8 @@ def run_source(source: Source, words: tuple[str, ...], asked: CppLaunchOptions) 
         If a kernel fails, or the program ends early.
     """
     chip = chip_named(_options().chip).what_if(_options().settings)
-    library = built(source, PROGRAM, chip.arch, "vector").path
-    return run_library(library, source.path, words, asked)
+    libraries = [built(source, PROGRAM, chip.arch, part).path for part in program_parts(source)]
+    return run_libraries(libraries, source.path, words, asked)
 
 
 def run_built(path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> int:
@@ -92,10 +99,10 @@ def run_built(path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> in
     KernelError
         If a kernel fails, or the program ends early.
     """
-    from cubecore.frontends.cpp.compile.executable import library_of
+    from cubecore.frontends.cpp.compile.executable import libraries_of
 
-    with library_of(path) as library:
-        return run_library(library, path, words, asked)
+    with libraries_of(path) as libraries:
+        return run_libraries(libraries, path, words, asked)
 
 
 def _options() -> LaunchOptions:
@@ -103,8 +110,12 @@ def _options() -> LaunchOptions:
     return LaunchOptions() if session is None else LaunchOptions().changed(session.options)
 
 
-def run_library(library: Path, path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> int:
-    """Run a library's main in another process; its launches go to the session. Return its code.
+def run_libraries(
+    libraries: Sequence[Path], path: Path, words: tuple[str, ...], asked: CppLaunchOptions
+) -> int:
+    """Run the first library's main in another process; its launches go to the session.
+
+    The second, if there is one, has the AIC's part of kernels. Return main's code.
 
     Raises
     ------
@@ -119,7 +130,7 @@ def run_library(library: Path, path: Path, words: tuple[str, ...], asked: CppLau
 
     def work(page: int) -> tuple[int, list[_LaunchResult]]:
         program = _Program(path, support, page, options, auto_sync=asked.auto_sync == "on")
-        code = program.run(library, words)
+        code = program.run(libraries, words)
         ctypes.CDLL(None).fflush(None)
         return code, program.launched
 
@@ -166,13 +177,16 @@ class _Program:
         self._bridge = Bridge(library, page)
         self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
         self._kernels: dict[str, RegisteredKernel] = {}
+        self._others: list[ctypes.PyDLL] = []
 
-    def run(self, library: Path, words: tuple[str, ...]) -> int:
-        """Run main; return its code."""
+    def run(self, libraries: Sequence[Path], words: tuple[str, ...]) -> int:
+        """Run the first library's main; return its code."""
         texts = [os.fsencode(self._path), *(os.fsencode(word) for word in words)]
         argv = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
-        entry = ctypes.PyDLL(str(library)).main
+        entry = ctypes.PyDLL(str(libraries[0])).main
         self._kernels = {facts.name: facts for facts in self._bridge.registered()}
+        self._bridge.other_part()
+        self._others = [ctypes.PyDLL(str(library)) for library in libraries[1:]]
         return self._bridge.start(entry, argv, len(texts), self._asked)
 
     def _asked(
@@ -216,13 +230,16 @@ class _Program:
         kind, where = self._kind or facts.kind, location_of(facts.file, facts.line, name)
         auto_sync = self._auto_sync and facts.auto_sync
         self._bridge.restart()
-        thunk, held = ctypes.c_void_p(entry), ctypes.c_void_p(context)
+        of_aic = self._bridge.in_other_part(entry) or entry
+        held = ctypes.c_void_p(context)
 
         def function(core: CoreHandle) -> None:
+            own = ctypes.c_void_p(of_aic if core.core.id.is_aic else entry)
+
             def run(*turn: int) -> None:
                 facts = (kind, self._base, (turn[0], turn[1]), self._tiling_key)
                 told = launch_facts(core, *facts, auto_sync=auto_sync)
-                self._bridge.run(core, thunk, held, told, where)
+                self._bridge.run(core, own, held, told, where)
 
             turns(core, run, ready.at_once, where)
 

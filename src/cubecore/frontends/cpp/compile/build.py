@@ -79,6 +79,12 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     return _require_kept(record_path, entry)
 
 
+def program_parts(source: Source) -> tuple[str, ...]:
+    """Return the parts that a program's file is compiled for, that with its main first."""
+    with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+        return overlay(source, Path(scratch)).parts
+
+
 def macros_of(arch: str, part: str) -> tuple[str, ...]:
     """Return the macros that tell the headers of an architecture and a part.
 

@@ -12,6 +12,7 @@ from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with
 from cubecore.frontends.cpp.compile.executable import write_program
+from cubecore.frontends.cpp.compile.parts import joined, other_of
 from cubecore.frontends.cpp.compile.source import Source, overlay, source_of
 from cubecore.frontends.cpp.launch_options import INCLUDE, SUFFIXES, VENDOR_LIBRARIES
 from cubecore.lazy_dataclass import dataclass
@@ -142,26 +143,30 @@ def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
     code = overlay(source, work)
     object_file = work / "made.o"
     flags = [*compiler().flags(), *(f"-D{d}" for d in source.defines), *call.passed]
+    commands = []
     if code.has_device_code or name.endswith((".asc", ".cce")):
-        macros = macros_of(_ARCHITECTURE.removeprefix("dav-"), code.part)
-        command = [*(f"-D{m}" for m in macros)]
-        command += unit_command(source, code, (PROGRAM,), macros, work, auto_sync=call.auto_sync)
+        for part in code.parts:
+            macros = macros_of(_ARCHITECTURE.removeprefix("dav-"), part)
+            unit = unit_command(source, code, (PROGRAM,), macros, work, auto_sync=call.auto_sync)
+            commands.append([*(f"-D{m}" for m in macros), *unit])
     else:
-        command = [f"-I{folder}" for folder in (*source.includes, INCLUDE)]
-        command += ["-x", "c++", str(source.path)]
-    compile_with(
-        [*flags, *command, "-c", "-o", str(object_file)], source.path, work, verbose=call.verbose
-    )
-    _replaced(object_file, out)
+        folders = (f"-I{folder}" for folder in (*source.includes, INCLUDE))
+        commands.append([*folders, "-x", "c++", str(source.path)])
+    made = []
+    for command in commands:
+        whole = [*flags, *command, "-c", "-o", str(object_file)]
+        compile_with(whole, source.path, work, verbose=call.verbose)
+        made.append(object_file.read_bytes())
+    _written(joined(made[0], made[1] if len(made) > 1 else None), out)
 
 
-def _replaced(built_file: Path, out: Path) -> None:
+def _written(made: bytes, out: Path) -> None:
     """Put a file where it is wanted, in one step."""
     from cubecore.errors import unwritable
 
     beside = out.with_name(f"{out.name}.part")
     try:
-        beside.write_bytes(built_file.read_bytes())
+        beside.write_bytes(made)
         beside.replace(out)
     except OSError as error:
         beside.unlink(missing_ok=True)
@@ -169,14 +174,32 @@ def _replaced(built_file: Path, out: Path) -> None:
 
 
 def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
-    out, program = Path(call.output or "a.out"), work / "program.so"
-    command = ["-shared", "-o", str(program), *map(str, objects), *call.linked]
+    """Link a library for each part that an object has, and make a program of them."""
+    out = Path(call.output or "a.out")
+    words = [*map(str, objects), *call.linked]
+    libraries = [_linked(call, words, out, work)]
+    others = {word: other_of(Path(word)) for word in words if word.endswith(".o")}
+    if any(part is not None for part in others.values()):
+        for number, (word, part) in enumerate(others.items()):
+            if part is not None:
+                held = work / f"other{number}.o"
+                held.write_bytes(part)
+                words[words.index(word)] = str(held)
+        libraries.append(_linked(call, words, out, work))
+    made = joined(libraries[0], libraries[1] if len(libraries) > 1 else None)
+    if call.shared:
+        _written(made, out)
+    else:
+        write_program(made, out)
+
+
+def _linked(call: CompilerCall, words: Sequence[str], out: Path, work: Path) -> bytes:
+    """Return the library of some objects."""
+    program = work / "program.so"
+    command = ["-shared", "-o", str(program), *words]
     if os.uname().sysname == "Linux":
         command += ["-Wl,-z,defs", "-Wl,--wrap=exit", str(runtime()), "-ldl", "-lm", "-lpthread"]
     else:
         command += ["-undefined", "dynamic_lookup"]
     compile_with(command, out, work, verbose=call.verbose)
-    if call.shared:
-        _replaced(program, out)
-    else:
-        write_program(program, out)
+    return program.read_bytes()

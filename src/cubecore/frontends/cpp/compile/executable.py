@@ -11,13 +11,14 @@ from pathlib import Path
 from cubecore.errors import unable, unreadable, unwritable
 from cubecore.frontends.cpp.compile.build import headers
 from cubecore.frontends.cpp.compile.cache import folder
+from cubecore.frontends.cpp.compile.parts import split
 from cubecore.frontends.cpp.launch_options import PROGRAM_HEAD
 
 _END = b"\nexit 126\n"
 
 
-def write_program(library: Path, out: Path) -> None:
-    """Write a program that runs a library's main.
+def write_program(library: bytes, out: Path) -> None:
+    """Write a program that runs a library's main; the library may have two parts.
 
     Raises
     ------
@@ -28,7 +29,7 @@ def write_program(library: Path, out: Path) -> None:
     text = PROGRAM_HEAD + f'# {headers()}\n{start} "$0" "$@"'.encode()
     beside = out.with_name(f"{out.name}.part")
     try:
-        beside.write_bytes(text + _END + library.read_bytes())
+        beside.write_bytes(text + _END + library)
         beside.chmod(0o777 & ~_umask())
         beside.replace(out)
     except OSError as error:
@@ -43,8 +44,8 @@ def _umask() -> int:
 
 
 @contextmanager
-def library_of(path: Path) -> Iterator[Path]:
-    """Give the library of a program as a file, while it is needed.
+def libraries_of(path: Path) -> Iterator[list[Path]]:
+    """Give the libraries of a program as files, while they are needed.
 
     Raises
     ------
@@ -59,7 +60,9 @@ def library_of(path: Path) -> Iterator[Path]:
     if head.splitlines()[2] != f"# {headers()}".encode():
         other = f"{path} was built with other headers than those of this version"
         raise unable(str(path), other, "build it again")
-    with tempfile.NamedTemporaryFile(dir=folder(), suffix=".so") as held:
-        held.write(library)
-        held.flush()
-        yield Path(held.name)
+    with tempfile.TemporaryDirectory(dir=folder()) as held:
+        paths = []
+        for number, part in enumerate(part for part in split(library) if part is not None):
+            paths.append(Path(held, f"{number}.so"))
+            paths[-1].write_bytes(part)
+        yield paths

@@ -207,10 +207,12 @@ class Overlay:
         return bool(self.kernels) or bool(self.words & _DEVICE_WORDS)
 
     @property
-    def part(self) -> str:
-        """The part that a program's kernels are compiled for: cube if all are cube kernels."""
+    def parts(self) -> tuple[str, ...]:
+        """The parts that a program's kernels are compiled for: vector before cube."""
         kinds = {kind for _, kind, _ in self.kernels}
-        return "cube" if kinds == {"cube"} else "vector"
+        if kinds <= {"vector"}:
+            return ("vector",)
+        return ("cube",) if kinds == {"cube"} else ("vector", "cube")
 
 
 class _Copies:

@@ -29,4 +29,4 @@ inline void SetKernelMode(KernelMode mode) {
 #define ICPU_SET_TILING_KEY(tilingKey) \
   cubecore_host(cubecore::TILING_KEY, (uint64_t)(tilingKey), 0, nullptr, nullptr, nullptr)
 #define ICPU_RUN_KF(func, numBlocks, ...) \
-  ::cubecore::launched(#func, static_cast<int64_t>(numBlocks), [&] { func(__VA_ARGS__); })
+  CUBECORE_LAUNCH((func), (static_cast<int64_t>(numBlocks)), (__VA_ARGS__))

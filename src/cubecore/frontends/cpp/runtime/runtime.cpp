@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cubecore/abi.h"
+#include "launches.h"
 #include "order.h"
 
 using cubecore::Launch;

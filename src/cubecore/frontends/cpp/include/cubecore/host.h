@@ -2,6 +2,9 @@
 // Pages: the launch operator `<<<blocks, l2ctrl, stream>>>`; acl calls.
 #pragma once
 
+#include <tuple>
+#include <utility>
+
 #include "cubecore/device.h"
 #include "cubecore/entry.h"
 #include "cubecore/keywords.h"
@@ -9,6 +12,8 @@
 extern "C" {
 void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line,
                        bool auto_sync);
+// Names a launch, so that it is found in the library of the other part.
+bool cubecore_known(const char* key, int (*entry)(const uint64_t*));
 }
 
 namespace cubecore {
@@ -18,12 +23,72 @@ constexpr T first_of(T value, R...) {
   return value;
 }
 
-template <typename F>
-inline void launched(const char* name, int64_t blocks, const F& body) {
-  auto entry = +[](const uint64_t* context) -> int {
-    return guarded([&] { (*reinterpret_cast<const F*>(context))(); });
+// A number for a parameter that it does not fit as it is: a null pointer written 0.
+template <typename T>
+struct Loose {
+  T value;
+  template <typename U>
+  operator U*() const {
+    return reinterpret_cast<U*>(static_cast<uint64_t>(value));
+  }
+  template <typename U, std::enable_if_t<std::is_arithmetic_v<U>, int> = 0>
+  operator U() const {
+    return static_cast<U>(value);
+  }
+};
+template <typename T>
+inline decltype(auto) loosely(T& value) {
+  if constexpr (std::is_integral_v<T>)
+    return Loose<T>{value};
+  else
+    return (value);
+}
+
+// One launch of a file: a kernel's body and the types of its arguments. Both parts of a mix kernel
+// have it, each in a library of its own.
+template <int line, typename F, typename... A>
+struct KernelLaunch {
+  struct Held {
+    const F* body;
+    std::tuple<A...>* arguments;
   };
-  cubecore_host(LAUNCH, static_cast<uint64_t>(blocks), 0, name, entry, &body);
+
+  static int Enter(const uint64_t* context) {
+    const Held& held = *reinterpret_cast<const Held*>(context);
+    return guarded([&] {
+      std::apply(
+          [&](A&... arguments) {
+            if constexpr (std::is_invocable_v<const F&, A&...>)
+              (*held.body)(arguments...);
+            else
+              (*held.body)(loosely(arguments)...);
+          },
+          *held.arguments);
+    });
+  }
+  static const char* Name() { return __PRETTY_FUNCTION__; }
+  static inline const bool known = cubecore_known(Name(), &Enter);
+};
+
+// Arguments are taken where the launch is written, since the other part has other globals.
+template <int line, typename F>
+struct Launcher {
+  const char* name;
+  int64_t blocks;
+  F body;
+
+  template <typename... A>
+  void operator()(A... arguments) const {
+    using Made = KernelLaunch<line, F, A...>;
+    std::tuple<A...> held(std::move(arguments)...);
+    typename Made::Held context{&body, &held};
+    (void)Made::known;
+    cubecore_host(LAUNCH, static_cast<uint64_t>(blocks), 0, name, &Made::Enter, &context);
+  }
+};
+template <int line, typename F>
+inline Launcher<line, F> launcher(const char* name, int64_t blocks, F body) {
+  return {name, blocks, body};
 }
 
 // A kernel of a program's files: its kind, and where it is written.
@@ -35,5 +100,9 @@ struct Registered {
 
 }  // namespace cubecore
 
-#define CUBECORE_LAUNCH(NAME, CONFIG, ARGUMENTS) \
-  ::cubecore::launched(#NAME, ::cubecore::first_of CONFIG, [&] { NAME ARGUMENTS; })
+#define CUBECORE_LAUNCH(NAME, CONFIG, ARGUMENTS)                           \
+  ::cubecore::launcher<__LINE__>(                                          \
+      #NAME, ::cubecore::first_of CONFIG,                                  \
+      [&](auto&&... cubecore_each) -> decltype((NAME)(cubecore_each...)) { \
+        return (NAME)(cubecore_each...);                                   \
+      }) ARGUMENTS

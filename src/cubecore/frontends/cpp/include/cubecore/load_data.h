@@ -10,8 +10,8 @@ namespace AscendC {
 
 namespace detail {
 
-constexpr uint8_t L0A = memory_of(TPosition::A2), L0B = memory_of(TPosition::B2),
-                  L1 = memory_of(TPosition::A1);
+constexpr uint8_t in_l0a = memory_of(TPosition::A2), in_l0b = memory_of(TPosition::B2),
+                  in_l1 = memory_of(TPosition::A1);
 
 // Fractals move whole: 16-bit integers as halves, which the instruction knows.
 template <typename T>
@@ -29,7 +29,7 @@ template <typename T>
 inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                      const LoadData2DParams& p, CUBECORE_AT) {
   using cubecore::named;
-  bool left = dst.memory() == detail::L0A;
+  bool left = dst.memory() == detail::in_l0a;
   if (!p.ifTranspose) {
     cubecore::issue(left ? "load_cbuf_to_ca" : "load_cbuf_to_cb", at, detail::fractals(dst),
                     detail::fractals(src), p.startIndex, p.repeatTimes, p.srcStride, p.dstGap,
@@ -48,9 +48,9 @@ template <typename T>
 inline void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                      const LoadData2DParams& p, CUBECORE_AT) {
   uint8_t mem = dst.memory();
-  cubecore::issue(mem == detail::L0A   ? "load_gm_to_ca"
-                  : mem == detail::L0B ? "load_gm_to_cb"
-                                       : "load_gm_to_cbuf",
+  cubecore::issue(mem == detail::in_l0a   ? "load_gm_to_ca"
+                  : mem == detail::in_l0b ? "load_gm_to_cb"
+                                          : "load_gm_to_cbuf",
                   at, detail::fractals(dst), detail::fractals(src), p.startIndex, p.repeatTimes,
                   p.srcStride, p.dstGap, cubecore::named("decrement", p.addrMode != 0));
 }
@@ -66,9 +66,10 @@ inline void LoadData(const LocalTensor<T>&, const LocalTensor<T>&, const LoadDat
 template <typename T>
 inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                   const LoadData2dTransposeParams& p, CUBECORE_AT) {
-  cubecore::issue(dst.memory() == detail::L0A ? "asc_copy_l12l0a_trans" : "asc_copy_l12l0b_trans",
-                  at, dst.pointer(), src.pointer(), p.startIndex, p.repeatTimes, p.srcStride,
-                  p.dstGap, p.addrMode != 0, p.dstFracGap);
+  cubecore::issue(
+      dst.memory() == detail::in_l0a ? "asc_copy_l12l0a_trans" : "asc_copy_l12l0b_trans", at,
+      dst.pointer(), src.pointer(), p.startIndex, p.repeatTimes, p.srcStride, p.dstGap,
+      p.addrMode != 0, p.dstFracGap);
 }
 
 template <typename T, typename U>
@@ -113,7 +114,7 @@ struct Window {
 template <typename T>
 inline void load_window(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Window& w,
                         const cubecore::Where& at) {
-  bool left = dst.memory() == L0A;
+  bool left = dst.memory() == in_l0a;
   bool nothing = w.channels == 0 || w.k == 0 || w.m == 0 || (w.filter_w == 0 && !w.wide) ||
                  (w.filter_h == 0 && !w.high);
   if (nothing) return;
@@ -156,9 +157,9 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 template <typename T>
 inline void Fill(const LocalTensor<T>& dst, const InitConstValueParams<PrimT<T>>& p, CUBECORE_AT) {
   uint8_t mem = dst.memory();
-  cubecore::issue(mem == detail::L0A   ? "asc_fill_l0a"
-                  : mem == detail::L0B ? "asc_fill_l0b"
-                                       : "asc_fill_l1",
+  cubecore::issue(mem == detail::in_l0a   ? "asc_fill_l0a"
+                  : mem == detail::in_l0b ? "asc_fill_l0b"
+                                          : "asc_fill_l1",
                   at, dst.pointer(), detail::bits_of(p.initValue), p.repeatTimes, p.blockNum,
                   p.dstGap);
 }
