@@ -1,9 +1,10 @@
 """validate: the timing model against published measurements, case by case."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cubecore.chips import Chip
 from cubecore.chips import chip as named_chip
@@ -23,6 +24,10 @@ from cubecore.workflows.calibration.vector_cases import (
     launch_case,
     vector_case,
 )
+from cubecore.workflows.executors import in_order, require_executor
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 _CASES: Mapping[str, Callable[[Point], CalibrationCase]] = {
     "matmul": matmul_case,
@@ -49,6 +54,7 @@ def validate(
     *,
     settings: Mapping[str, str] | None = None,
     chip: str | None = None,
+    executor: "Executor | None" = None,
 ) -> Validation:
     """Return predictions of the timing model beside measurements.
 
@@ -62,6 +68,8 @@ def validate(
         Fields of every chip to replace, as texts: a what-if chip.
     chip : str or None
         Full SoC name that a profiler's table is of.
+    executor : Executor or None
+        A `concurrent.futures.Executor` that times the points, as for `plan_many`.
 
     Returns
     -------
@@ -82,18 +90,28 @@ def validate(
     if chip is not None and not is_table:
         raise unable("--chip", "--chip applies to a profiler's table; other points state theirs")
     unreadable: list[Unreadable] = []
+    read: Sequence[Point]
     if points is None:
-        mapped = published_cases()
+        read = published()
     elif is_table:
         if chip is None:
             raise unable("--chip", "a profiler's table needs --chip")
         read, unreadable = read_profile(Path(points), named_chip(chip).name)
-        mapped = tuple((point, _mapped(point)) for point in read)
     else:
         read, unreadable = read_points(Path(points))
-        mapped = tuple((point, _mapped(point)) for point in read)
-    cases = [_validated(point, case, settings or {}) for point, case in mapped]
+    changed = dict(settings or {})
+    if executor is not None:
+        require_executor(executor)
+        cases = list(in_order(executor, _timed_point, ((point, changed) for point in read)))
+    else:
+        mapped = published_cases() if points is None else ((p, _mapped(p)) for p in read)
+        cases = [_validated(point, case, changed) for point, case in mapped]
     return Validation(tuple(cases), tuple(unreadable))
+
+
+def _timed_point(point: Point, settings: Mapping[str, str]) -> Validated:
+    """Return a point's case beside its measurement; a task of its own."""
+    return _validated(point, _mapped(point), settings)
 
 
 @cache

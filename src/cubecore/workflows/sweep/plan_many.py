@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from dataclasses import field
 from itertools import islice
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import chip, default_chip
@@ -15,10 +15,14 @@ from cubecore.errors import RequestError, refuse
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.units import INT32_MAX
+from cubecore.workflows.executors import require_executor
 from cubecore.workflows.sweep.answers import Line, SweepOptions, broken_line, checked
 from cubecore.workflows.sweep.pool import CHUNK, available_cores, plan_chunks
 from cubecore.workflows.sweep.queries import Query
 from cubecore.workflows.sweep.store import Store
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ def plan_many(
     alternatives: int = 5,
     processes: int | None = None,
     store: str | None = None,
+    executor: "Executor | None" = None,
 ) -> Generator[QueryAnswer, None, None]:
     """Yield the plan of every problem, in their order, as they are made.
 
@@ -76,7 +81,12 @@ def plan_many(
     processes : int or None
         Processes to plan in; one for each core that this process may use unless given.
     store : str or None
-        An SQLite file: answers of this version of the model are taken from it and kept in it.
+        An SQLite file: answers of this version of the model are taken from it and kept in it. A
+        call with the same file goes on where another one was stopped.
+    executor : Executor or None
+        A `concurrent.futures.Executor` that plans in place of processes of our own: a pool of
+        threads or processes, or a cluster's (Dask's ``client.get_executor()``). The store is
+        written by this process alone.
 
     Yields
     ------
@@ -87,7 +97,7 @@ def plan_many(
     ------
     RequestError
         If the settings are malformed or the store cannot be written; raised before the first answer
-        is asked for.
+        is asked for. Later, if the executor loses its workers: answers before stay in the store.
 
     Examples
     --------
@@ -103,9 +113,13 @@ def plan_many(
         raise refuse("processes", "be at least 1", processes)
     if processes is None and isinstance(problems, Sequence):
         processes = useful_processes(len(problems))
+    if executor is not None:
+        require_executor(executor)
     opened = None if store is None else Store.open(store, write=True)
     queries = (Query.of(number, problem) for number, problem in enumerate(problems, 1))
-    return _closing(sweep(queries, options, processes or available_cores(), opened), opened)
+    return _closing(
+        sweep(queries, options, processes or available_cores(), opened, executor), opened
+    )
 
 
 def make_options(
@@ -151,7 +165,11 @@ class _Chunk:
 
 
 def sweep(
-    queries: Iterable[Query], options: SweepOptions, processes: int, store: Store | None
+    queries: Iterable[Query],
+    options: SweepOptions,
+    processes: int,
+    store: Store | None,
+    executor: "Executor | None" = None,
 ) -> Generator[QueryAnswer, None, None]:
     """Yield the answers to queries in their order; new ones are in the store by then.
 
@@ -171,7 +189,7 @@ def sweep(
             begun.append(chunk)
             yield chunk.problems
 
-    for lines in plan_chunks(to_plan(), options, processes):
+    for lines in plan_chunks(to_plan(), options, processes, executor):
         chunk = begun.popleft()
         if store is not None and lines:
             store.add(lines, options)

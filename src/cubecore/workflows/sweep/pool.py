@@ -12,12 +12,13 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import islice
 from queue import SimpleQueue
 
 from cubecore.aliases import JsonMapping
 from cubecore.errors import unable
+from cubecore.workflows.executors import in_order
 from cubecore.workflows.sweep.answers import Line, SweepOptions, plan_line
 
 CHUNK = 16
@@ -100,21 +101,33 @@ class Worker:
         self._process.wait()
 
 
+def plan_chunk(chunk: Problems, options: SweepOptions) -> list[Line]:
+    """Return the answers to some problems, in their order."""
+    return [plan_line(problem, options) for problem in chunk]
+
+
 def plan_chunks(
-    chunks: Iterable[Problems], options: SweepOptions, processes: int
+    chunks: Iterable[Problems],
+    options: SweepOptions,
+    processes: int,
+    executor: Executor | None = None,
 ) -> Iterator[list[Line]]:
     """Yield the answers to each chunk of problems, in their order.
 
-    With one process this one plans. Chunks are taken as they are needed, a few ahead.
+    An `executor` plans in place of processes of our own. With one process this one plans. Chunks
+    are taken as they are needed, a few ahead.
 
     Raises
     ------
     RequestError
         If a process ended.
     """
+    if executor is not None:
+        yield from in_order(executor, plan_chunk, ((chunk, options) for chunk in chunks))
+        return
     if processes <= 1:
         for chunk in chunks:
-            yield [plan_line(problem, options) for problem in chunk]
+            yield plan_chunk(chunk, options)
         return
     idle: SimpleQueue[Worker | None] = SimpleQueue()  # None: one that may be started
     workers: list[Worker] = []

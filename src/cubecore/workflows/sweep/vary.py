@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips.model import FACT_FIELDS, number_type
@@ -16,10 +16,14 @@ from cubecore.presented import Presented
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.problem import COUNTS, FLAGS, OPTIONAL_COUNTS, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.workflows.executors import in_order, require_executor
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.request import as_tiling, make_request
 from cubecore.workflows.time import Timed, time
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 MOST_POINTS = 1000
 """Points of one sweep."""
@@ -221,6 +225,7 @@ def sweep(
     step: str | None = None,
     keep_tiling: bool = False,
     progress: Callable[[int], None] = lambda _: None,
+    executor: "Executor | None" = None,
     **keys: Unpack[ProblemKeys],
 ) -> Series:
     """Return the timing at every combination of the values of one or two axes.
@@ -242,6 +247,8 @@ def sweep(
         Plan once, for the problem as it stands (for axes of the chip or the tiling).
     progress : callable
         Told how many points are done.
+    executor : Executor or None
+        A `concurrent.futures.Executor` that times the points, as for `plan_many`.
     **keys
         Fields of `Problem` (m, n, k, a, chip, ...).
 
@@ -265,7 +272,9 @@ def sweep(
     given = {**(problem.to_json() if isinstance(problem, Problem) else problem or {}), **keys}
     kept = _planned(given, settings) if keep_tiling and tiling is None else tiling
     answers: list[SweepPoint] = []
-    for answer in _answers(chosen, given, dict(settings or {}), kept, step):
+    if executor is not None:
+        require_executor(executor)
+    for answer in _answers(chosen, given, dict(settings or {}), kept, step, executor):
         answers.append(answer)
         progress(len(answers))
     if not any(answer.timed for answer in answers):
@@ -280,11 +289,19 @@ def _answers(
     settings: dict[str, str],
     tiling: TCubeTiling | JsonMapping | None,
     step: str | None,
+    executor: "Executor | None",
 ) -> Iterator[SweepPoint]:
     """Time one point after the other: the last axis varies fastest."""
-    for values in itertools.product(*(axis.values for axis in axes)):
-        point = dict(zip((axis.name for axis in axes), values, strict=True))
-        yield _answer(axes, point, given, settings, tiling, step)
+    names = [axis.name for axis in axes]
+    points = itertools.product(*(axis.values for axis in axes))
+    tasks = (
+        (axes, dict(zip(names, values, strict=True)), given, settings, tiling, step)
+        for values in points
+    )
+    if executor is None:
+        yield from itertools.starmap(_answer, tasks)
+    else:
+        yield from in_order(executor, _answer, tasks)
 
 
 def _planned(keys: JsonMapping, settings: Mapping[str, str] | None) -> TCubeTiling:
@@ -317,11 +334,11 @@ def _answer(
     axes: Sequence[Axis],
     point: Mapping[str, Value],
     given: JsonMapping,
-    settings: dict[str, str],
+    settings: Mapping[str, str],
     tiling: TCubeTiling | JsonMapping | None,
     step: str | None,
 ) -> SweepPoint:
-    keys, fix = dict(given), dict(given.get("fix") or {})
+    keys, fix, settings = dict(given), dict(given.get("fix") or {}), dict(settings)
     for axis in axes:
         value = point[axis.name]
         if axis.of == "problem":
