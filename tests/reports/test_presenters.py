@@ -3,6 +3,7 @@
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import cubecore
@@ -144,3 +145,22 @@ def test_what_cannot_be_is_one_sentence(results, folder, monkeypatch):
 )
 def test_a_time_has_the_unit_that_fits(us, said):
     assert duration(us) == said
+
+
+def test_a_launch_prints_what_it_did_and_what_was_found():
+    @cubecore.kernel(types={"x": "float"})
+    def reaches(core, x):
+        core.asc_copy_gm2ub(core.ubuf("float", 64), x, 256)
+
+    run = reaches[1](np.zeros(16, np.float32))
+    assert repr(run) == (
+        "<KernelRun reaches[1] on Ascend910B3: findings out-of-bounds, issued 1, engine lockstep>"
+    )
+    (found,) = run.findings
+    title, *findings = str(run).splitlines()
+    assert title.startswith("reaches[1] on Ascend910B3: 1 instruction in ")
+    assert findings == [
+        "Findings: 1",
+        f"  out-of-bounds: {found.message} (1 time; {found.core}, {found.location})",
+    ]
+    ET.fromstring(run._repr_html_())

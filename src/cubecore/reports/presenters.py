@@ -19,6 +19,7 @@ from cubecore.reports.text.answers import (
 )
 from cubecore.reports.text.model import model_lines, model_text
 from cubecore.reports.text.repair import findings_text
+from cubecore.reports.text.script import launch_text
 from cubecore.reports.text.tune import tune_text
 from cubecore.units import plural
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "Comparison": compare_text,
     "Findings": findings_text,
+    "KernelRun": launch_text,
     "ModelStep": model_text,
     "Run": run_text,
     "Series": sweep_text,
@@ -163,6 +165,12 @@ def _run(run: Any) -> Figures:
     return problem_line(run.request), figures
 
 
+def _launch(run: Any) -> Figures:
+    ids = ", ".join(dict.fromkeys(finding.id for finding in run.findings))
+    figures = [("findings", ids or "none"), ("issued", f"{run.issued:,}"), ("engine", run.engine)]
+    return f"{run.kernel}[{run.blocks}] on {run.chip.name}", figures
+
+
 def _findings(findings: Any) -> Figures:
     rules = ", ".join(finding.rule for finding in findings.findings)
     if findings.legal:
@@ -213,6 +221,7 @@ def _tuned(tuned: Any) -> Figures:
 _FIGURES: dict[str, Callable[[Any], Figures]] = {
     "Comparison": _comparison,
     "Findings": _findings,
+    "KernelRun": _launch,
     "ModelStep": _model,
     "Run": _run,
     "Series": _series,

@@ -198,6 +198,27 @@ def test_variables_are_each_cores_own():
     assert x.tolist() == [1] * 8
 
 
+def test_a_line_of_a_template_names_the_function_of_each_type():
+    fetch = """template <typename T>
+__aicore__ inline void Fetch(GM_ADDR from, uint32_t at, uint32_t count) {
+  AscendC::GlobalTensor<T> global;
+  global.SetGlobalBuffer((__gm__ T*)from);
+  AscendC::LocalTensor<T> local(AscendC::TPosition::VECCALC, at, count);
+  AscendC::DataCopy(local, global, count);
+}"""
+    made = kernel(
+        "Fetch<float>(x, 0, 8); Fetch<half>(x, 256, 64); Fetch<bfloat16_t>(x, 512, 64);",
+        before=fetch,
+    )
+    found = made[1](np.zeros(8, np.int32)).findings
+    named = {(f.id, f.location.function, f.count) for f in found}
+    assert named == {
+        ("out-of-bounds", "Fetch<half>", 1),
+        ("out-of-bounds", "Fetch<bfloat16_t>", 1),
+    }
+    assert len({f.location.line for f in found}) == 1
+
+
 BAD_FILES = {
     "missing": (
         "LocalTensor<float> a; AscendC::SoftMax<float>(a, a, a);",

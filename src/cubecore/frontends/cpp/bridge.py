@@ -20,6 +20,7 @@ from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.modes import RecordedModes
+from cubecore.frontends.cpp.signature import function_as_written
 from cubecore.frontends.cpp.touched import note_order
 from cubecore.frontends.source_locations import KernelError, shown_path
 from cubecore.isa.declare.instruction import Instruction, Mem
@@ -284,7 +285,7 @@ class Bridge:
         shown = self._files.get(file)
         if shown is None:
             shown = self._files[file] = shown_path(file.decode("utf-8", "replace"))
-        return Location(shown, line, shortened(function.decode()))
+        return Location(shown, line, shortened(function_as_written(function.decode())))
 
     def _miss(self, call: bytes, key: Any, words: int, pointers: int, at: Any, entry: Any) -> None:
         where, name = self._location_at(at), call.decode()

@@ -89,3 +89,14 @@ def _real(parameter: Parameter, value: float) -> int:
         return int.from_bytes(raw, "little")
     kind = element_type(parameter.type)
     return int(np.asarray(value).astype(kind.numpy).view(f"u{kind.size_bytes}"))
+
+
+_ALIASES = {"cubecore::Float16<5, 10>": "half", "cubecore::Float16<8, 7>": "bfloat16_t"}
+"""Types of the headers whose names are aliases, as the compiler spells them (types.h)."""
+
+
+def function_as_written(function: str) -> str:
+    """Return a function's name with its types as the user writes them."""
+    for spelled, alias in _ALIASES.items():
+        function = function.replace(spelled, alias)
+    return function.replace(" >", ">")

@@ -16,6 +16,7 @@ from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.presented import Presented
 
 MOST_ISSUES = 2_000_000
 """The default limit of a launch's instructions: ten seconds' to a minute's work."""
@@ -85,7 +86,7 @@ class LaunchOptions:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class KernelRun:
+class KernelRun(Presented):
     """The result of a launch.
 
     Attributes

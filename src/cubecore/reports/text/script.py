@@ -8,6 +8,8 @@ from cubecore.reports.text.answers import changes_lines, timeline_lines
 from cubecore.units import plural
 
 if TYPE_CHECKING:
+    from cubecore.frontends.kernels.session import KernelRun
+    from cubecore.frontends.tik.host.kernel import TikRun
     from cubecore.frontends.tik.trace.tensor import Tensor
     from cubecore.machine.sanitizer.findings import SanitizerFinding
     from cubecore.workflows.scripts.script import ScriptRun, ScriptTime
@@ -32,12 +34,7 @@ def script_run_text(run: ScriptRun) -> str:
     if run.failure is not None:
         lines.append(run.failure)
     for launch in run.launches:
-        lines += [
-            "",
-            f"{launch.kernel}[{launch.blocks}] on {launch.chip.name}: "
-            f"{plural(launch.issued, 'instruction')} in {launch.wall_s:.2f} s",
-            *finding_lines(launch.findings),
-        ]
+        lines += ["", launch_text(launch)]
     for kernel in run.built:
         lines += ["", f"{kernel.name}[{kernel.blocks}] on {kernel.chip.name}: built, not run"]
         lines += [f"  input {_tensor(tensor)}" for tensor in kernel.inputs]
@@ -45,6 +42,13 @@ def script_run_text(run: ScriptRun) -> str:
     if run.built:
         lines += ["", "--debug-inputs random runs what is built on random numbers"]
     return "\n".join(lines) + "\n"
+
+
+def launch_text(launch: KernelRun | TikRun) -> str:
+    """Return what a launch did, and what was found in it."""
+    title = f"{launch.kernel}[{launch.blocks}] on {launch.chip.name}"
+    issued = f"{plural(launch.issued, 'instruction')} in {launch.wall_s:.2f} s"
+    return "\n".join([f"{title}: {issued}", *finding_lines(launch.findings)])
 
 
 def _tensor(tensor: Tensor) -> str:

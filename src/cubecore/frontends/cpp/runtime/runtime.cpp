@@ -169,11 +169,12 @@ Table canonical_calls;
 
 struct Line {
   const char* file;
+  const char* function;  // one line of a template is several functions
   uint32_t line;
   uint32_t number;
 };
 
-std::vector<Line> lines(4096, Line{nullptr, 0, 0});
+std::vector<Line> lines(4096, Line{nullptr, nullptr, 0, 0});
 size_t lines_used = 0;
 
 [[noreturn]] void stop() { throw cubecore::Stop{}; }
@@ -183,27 +184,29 @@ uint64_t mixed(uint64_t hash, uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
-Line* cell_of(const char* file, uint32_t line) {
+Line* cell_of(const char* file, const char* function, uint32_t line) {
   size_t mask = lines.size() - 1;
-  size_t at = mixed(reinterpret_cast<uint64_t>(file), line) & mask;
-  while (lines[at].file != nullptr && (lines[at].file != file || lines[at].line != line))
+  uint64_t names = reinterpret_cast<uint64_t>(file) ^ reinterpret_cast<uint64_t>(function);
+  size_t at = mixed(names, line) & mask;
+  while (lines[at].file != nullptr &&
+         (lines[at].file != file || lines[at].function != function || lines[at].line != line))
     at = (at + 1) & mask;
   return &lines[at];
 }
 
 uint32_t number_of(const Where* at) {
-  Line* found = cell_of(at->file, at->line);
+  Line* found = cell_of(at->file, at->function, at->line);
   if (found->file != nullptr) return found->number;
   Core* own = current;
   int number = python.where(at->file, at->function, at->line);
   current = own;
   if (number < 0) stop();
-  *found = Line{at->file, at->line, static_cast<uint32_t>(number)};
+  *found = Line{at->file, at->function, at->line, static_cast<uint32_t>(number)};
   if (2 * ++lines_used > lines.size()) {
-    std::vector<Line> old(lines.size() * 2, Line{nullptr, 0, 0});
+    std::vector<Line> old(lines.size() * 2, Line{nullptr, nullptr, 0, 0});
     old.swap(lines);
     for (const Line& each : old)
-      if (each.file != nullptr) *cell_of(each.file, each.line) = each;
+      if (each.file != nullptr) *cell_of(each.file, each.function, each.line) = each;
   }
   return static_cast<uint32_t>(number);
 }
@@ -391,7 +394,7 @@ void cubecore_bind_host(OnHost callback) { host = callback; }
 void cubecore_reset() {
   table = Table();
   canonical_calls = Table();
-  lines.assign(4096, Line{nullptr, 0, 0});
+  lines.assign(4096, Line{nullptr, nullptr, 0, 0});
   lines_used = 0;
   current = nullptr;
 }
