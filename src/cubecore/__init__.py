@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cubecore.frontends.capi.core_handle import CoreHandle
     from cubecore.frontends.capi.pointer import Pointer
     from cubecore.frontends.cpp.kernels import inline, load
+    from cubecore.frontends.cpp.operators.operator_project import load_op
     from cubecore.frontends.kernels.debugging import Debugging, debug
     from cubecore.frontends.kernels.kernel import Kernel, kernel
     from cubecore.frontends.kernels.session import KernelRun
@@ -61,6 +62,7 @@ _HOMES = {
     "inline": "cubecore.frontends.cpp.kernels",
     "kernel": "cubecore.frontends.kernels.kernel",
     "load": "cubecore.frontends.cpp.kernels",
+    "load_op": "cubecore.frontends.cpp.operators.operator_project",
     "load_tiling": "cubecore.tiling.model.export",
     "BatchMatmulTiling": "cubecore.frontends.matmul_tiling.setters",
     "MatmulApiTiling": "cubecore.frontends.matmul_tiling.setters",
@@ -115,6 +117,7 @@ __all__ = [
     "inline",
     "kernel",
     "load",
+    "load_op",
     "load_tiling",
     "model",
     "plan",

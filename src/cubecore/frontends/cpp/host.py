@@ -14,6 +14,7 @@ import numpy as np
 from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
+from cubecore.errors import unable
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.bridge import Bridge, RegisteredKernel
 from cubecore.frontends.cpp.child import ChildSubject, answered
@@ -48,7 +49,7 @@ from cubecore.machine.sanitizer.findings import SanitizerFinding, checks_of
 _MOST_BYTES = 2 << 30
 """Device memory of a program, all its allocations together."""
 _MAIN = re.compile(r"^\s*(?:int|int32_t|auto)\s+main\s*\(", re.MULTILINE)
-_LAUNCH, _ALLOCATE, _WRITTEN, _FREE, _CHIP, _TILING_KEY, _MODE = range(7)
+_LAUNCH, _ALLOCATE, _WRITTEN, _FREE, CHIP, _TILING_KEY, _MODE, _REFUSED = range(8)
 _KINDS = ("", "cube", "vector")
 """The kinds of launches by the number of a mode; none: as the kernel's file says."""
 _FACTS = ("L0A", "L0B", "L0C", "L1", "L2", "UB", "HBM", "FB", "BT")
@@ -196,12 +197,14 @@ class _Program:
             answer[0] = self._allocate(a)
         elif what == _WRITTEN:
             self._written(a, b)
-        elif what == _CHIP:
-            answer[0] = _fact(chip_named(self._options.chip).what_if(self._options.settings), a)
+        elif what == CHIP:
+            answer[0] = chip_fact(chip_named(self._options.chip).what_if(self._options.settings), a)
         elif what == _TILING_KEY:
             self._tiling_key = a
         elif what == _MODE:
             self._kind = _KINDS[a] if a < len(_KINDS) else ""
+        elif what == _REFUSED:
+            raise unable("the program", f"the program: {(text or b'').decode()}")
         elif what == _LAUNCH:
             self._launch((text or b"").decode(), a, entry, context)
 
@@ -262,7 +265,7 @@ class _Program:
         self.launched.append(_LaunchResult(name, blocks, *left))
 
 
-def _fact(chip: Chip, number: int) -> int:
+def chip_fact(chip: Chip, number: int) -> int:
     """Return what a program asks of its chip: AICs, AIVs, or the bytes of a memory."""
     if number < 2:
         return chip.aic_count if number == 0 else chip.aiv_count or chip.aic_count

@@ -157,7 +157,7 @@ def _compile(
         if entries == (PROGRAM,) and sys.platform == "linux":
             command.append("-Wl,--wrap=exit")
         compile_with([*flags, *command], source.path, work, verbose=verbose)
-        read = {*_dependencies(deps, work, source.path), *code.files} - {source.path}
+        read = {*dependencies(deps, work, source.path), *code.files} - {source.path}
         files = {str(f): file_digest(f) for f in sorted(read)}
         signatures = [""] if entries == (PROGRAM,) else _signatures(out, len(entries))
         signature_of = dict(zip(entries, signatures, strict=True))
@@ -215,7 +215,7 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
     )
 
 
-def _dependencies(deps: Path, work: Path, main: Path) -> list[Path]:
+def dependencies(deps: Path, work: Path, main: Path) -> list[Path]:
     """Return the user's files that a library was made of, but the first, which the key holds."""
     text = deps.read_text("utf-8", "surrogateescape").replace("\\\n", " ")
     names = re.findall(r"(?:\\.|[^\s\\])+", text.partition(": ")[2])

@@ -16,13 +16,28 @@ from cubecore.frontends.source_locations import shown_path
 _LONGEST_S = 300
 
 
-def compile_with(arguments: Sequence[str], path: Path, work: Path, *, verbose: bool) -> None:
+def compile_with(
+    arguments: Sequence[str], path: Path, work: Path, *, verbose: bool = False
+) -> None:
     """Run the compiler.
 
     Raises
     ------
     RequestError
         If it fails; the message has the first error with the user's file and line.
+    """
+    code, text = ran(arguments, path, work)
+    if code != 0:
+        raise _first_error(text, path, code, verbose=verbose)
+
+
+def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
+    """Run the compiler; return its code, and what it says.
+
+    Raises
+    ------
+    RequestError
+        If it cannot be run, or does not end.
     """
     command = [*compiler().command, *arguments]
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(work)}
@@ -40,10 +55,7 @@ def compile_with(arguments: Sequence[str], path: Path, work: Path, *, verbose: b
         raise unable(str(path), late) from None
     except OSError as error:
         raise unable(command[0], f"cannot run {command[0]}: {error.strerror}") from None
-    if done.returncode == 0:
-        return
-    text = done.stderr.decode("utf-8", "replace")
-    raise _first_error(text, path, done.returncode, verbose=verbose)
+    return done.returncode, done.stderr.decode("utf-8", "replace")
 
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")

@@ -9,8 +9,25 @@
 namespace platform_ascendc {
 
 enum class CoreMemType { L0_A, L0_B, L0_C, L1, L2, UB, HBM, FB, BT, RESERVED };
-enum class SocVersion { ASCEND910B, ASCEND910_95, ASCEND310P, RESERVED_VERSION = 99999 };
-enum class NpuArch { DAV_2201 = 2201, DAV_3510 = 3510 };
+enum class SocVersion {
+  ASCEND910 = 0,
+  ASCEND910B,
+  ASCEND310P,
+  ASCEND310B,
+  ASCEND910_93,
+  ASCEND910_95,
+  ASCEND950,
+  KIRINX90,
+  RESERVED_VERSION = 99999
+};
+enum class NpuArch {
+  DAV_1001 = 1001,
+  DAV_2002 = 2002,
+  DAV_2201 = 2201,
+  DAV_3002 = 3002,
+  DAV_3102 = 3102,
+  DAV_3510 = 3510
+};
 
 class PlatformAscendC {
  public:
@@ -32,6 +49,11 @@ class PlatformAscendC {
     bandwidth = memType == CoreMemType::L2 ? 110 : 32;
   }
   uint32_t GetLibApiWorkSpaceSize() const { return 16u << 20; }
+  uint32_t GetResGroupBarrierWorkSpaceSize() const { return 0; }
+  uint32_t GetResCubeGroupWorkSpaceSize() const { return 0; }
+  uint32_t CalcTschNumBlocks(uint32_t sliceNum, uint32_t aicCoreNum, uint32_t aivCoreNum) const {
+    return CalcTschBlockDim(sliceNum, aicCoreNum, aivCoreNum);
+  }
   uint32_t CalcTschBlockDim(uint32_t sliceNum, uint32_t aicCoreNum, uint32_t aivCoreNum) const {
     if (aicCoreNum == 0 || aivCoreNum == 0 || aicCoreNum > aivCoreNum) return sliceNum;
     uint32_t ratio = aivCoreNum / aicCoreNum;

@@ -1,0 +1,12 @@
+// Everything that the files of an op_host include, under each of its names.
+#pragma once
+
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <unordered_map>
+
+#include "cubecore/op_host/registry.h"
+#include "platform/platform_ascendc.h"
+#include "register/tilingdata_base.h"

@@ -1,0 +1,302 @@
+"""Operator projects from Python: `load_op` makes callables of a folder's operators."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cubecore.arrays import Array
+from cubecore.chips import chip as chip_named
+from cubecore.errors import did_you_mean, refuse, unable
+from cubecore.frontends.cpp.compile.source import Source, source_of
+from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
+from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+from cubecore.frontends.cpp.operators.host_calls import HostCalls, HostTiling
+from cubecore.frontends.cpp.operators.host_library import HostLibrary, host_library
+from cubecore.frontends.cpp.operators.operator_call import Given, OperatorCall, operator_call
+from cubecore.frontends.cpp.operators.project_files import ProjectFiles, project_files
+from cubecore.frontends.cpp.operators.registration import (
+    DYNAMIC,
+    OPTIONAL,
+    Parameter,
+    Registration,
+    plain,
+)
+from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
+from cubecore.frontends.source_locations import shown_path
+from cubecore.lazy_dataclass import dataclass
+
+_LEAST_WORKSPACE = 32
+"""Bytes: the pointer is never null."""
+_BEHIND = ("workspace", "tiling")
+"""The last parameters of a kernel."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OperatorRun:
+    """The result of an operator's run.
+
+    Attributes
+    ----------
+    outputs : tuple of arrays
+        The outputs in the order of the registration.
+    launch : KernelRun
+        The launch of its kernel: findings, instructions, tensors.
+    tiling : HostTiling
+        The results of its tiling function: blocks, key, workspaces, data.
+    """
+
+    outputs: tuple[Array, ...]
+    launch: KernelRun
+    tiling: HostTiling
+
+
+class OperatorProject:
+    """The operators of a project's folder: ``project.add_custom(x, y)``.
+
+    The op_host is compiled once; kernels are compiled for the types that they are called with.
+    """
+
+    def __init__(
+        self, folder: str | Path, defines: Mapping[str, object], options: Mapping[str, Any]
+    ) -> None:
+        launch = dict(options)
+        self._verbose = bool(launch.pop("verbose", False))
+        self._timeout_s = float(launch.pop("timeout_s", TIMEOUT_S))
+        self._auto_sync = bool(launch.pop("auto_sync", True))
+        self._options = LaunchOptions().changed(launch)
+        self._defines = dict(defines)
+        self._files: ProjectFiles = project_files(folder)
+        self._library: HostLibrary = host_library(self._files, verbose=self._verbose)
+        self._operators = {own.word: own for own in self._calls().registered() if own.defined}
+        if not self._operators:
+            raise self._nothing()
+
+    def _calls(self) -> HostCalls:
+        session = current_session()
+        options = self._options if session is None else self._options.changed(session.options)
+        chip = chip_named(options.chip).what_if(options.settings)
+        return HostCalls(self._library.path, chip, self._timeout_s)
+
+    def _nothing(self) -> Exception:
+        shown = shown_path(self._files.folder)
+        if self._library.failed:
+            return unable(str(shown), self._library.failed[0])
+        sentence = f"{shown} registers no operator"
+        return unable(str(shown), sentence, "its op_host needs an OP_ADD")
+
+    def __getattr__(self, name: str) -> "Operator":
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> "Operator":
+        """Return an operator by its name: add_custom or AddCustom.
+
+        Raises
+        ------
+        RequestError
+            If the project has no such operator.
+        """
+        own = self._operators.get(plain(name))
+        if own is None:
+            names = dir(self)
+            need = f"have the operator {name}"
+            got = f"{', '.join(names)}"
+            raise refuse(str(shown_path(self._files.folder)), need, got, did_you_mean(name, names))
+        return Operator(self, own)
+
+    def __dir__(self) -> list[str]:
+        return [self._entry(own)[1] for own in self._operators.values()]
+
+    def _entry(self, own: Registration) -> tuple[Path | None, str]:
+        """Return the file and the name of an operator's kernel."""
+        for path in self._files.kernels:
+            for entry in source_of(path).scan.entries:
+                if plain(entry.name) == own.word:
+                    return path, entry.name
+        return None, own.type
+
+    def call(
+        self, own: Registration, arrays: Sequence[object], words: Mapping[str, object]
+    ) -> OperatorRun:
+        """Run an operator: its inference, its tiling function, its kernel.
+
+        Raises
+        ------
+        RequestError
+            If a value is missing or wrong, or a file does not compile.
+        CubecoreError
+            If the tiling function or the kernel fails.
+        """
+        calls = self._calls()
+        if not own.tiles:
+            sentence = f"{own.type} has no tiling function"
+            reason = self._library.failed[0] if self._library.failed else ""
+            raise unable(own.type, reason or sentence, "" if reason else "see its op_host")
+        call = operator_call(own, calls, arrays, words)
+        tiling = calls.tiling(call.request)
+        kernel, values = self._launch(call, tiling)
+        launch = kernel[tiling.blocks](*values)
+        return OperatorRun(tuple(each.array for each in call.outputs), launch, tiling)
+
+    def _launch(
+        self, call: OperatorCall, tiling: HostTiling
+    ) -> tuple[CppKernel, tuple[object, ...]]:
+        """Return the kernel and its arguments."""
+        own = call.registration
+        path, entry = self._entry(own)
+        if path is None:
+            sentence = f"{shown_path(self._files.folder)} has no kernel for {own.type}"
+            raise unable(own.type, sentence, "its entry has the operator's name in small letters")
+        source = self._source(path, call)
+        kernel = kernel_of(
+            source,
+            entry,
+            verbose=self._verbose,
+            auto_sync=self._auto_sync,
+            **_fields(self._options),
+        )
+        names = [p.name for p in kernel.parameters]
+        wanted = [*(p.name for p in _in_order(own)), *_BEHIND]
+        if len(names) != len(wanted):
+            need = f"have the parameters {', '.join(wanted)}"
+            raise refuse(f"{entry}", need, ", ".join(names) or "none")
+        values = [_value(one, call) for one in _in_order(own)]
+        workspace = np.zeros(max(sum(tiling.workspaces), _LEAST_WORKSPACE), np.uint8)
+        data = np.frombuffer(tiling.data or bytes(8), np.uint8).copy()
+        fresh = [
+            name
+            for name, one in zip(names, _in_order(own), strict=False)
+            if one.name in call.fresh and one in own.outputs and not one.initial
+        ]
+        changed = kernel.changed(
+            outputs=tuple(fresh),
+            scratch=(names[-2],),
+            timeout_s=self._timeout_s,
+            tiling_key=tiling.key,
+        )
+        return changed, (*values, workspace, data)
+
+    def _source(self, path: Path, call: OperatorCall) -> Source:
+        defines: dict[str, object] = {}
+        for given in (*call.inputs, *call.outputs):
+            name = given.parameter.name.upper()
+            defines[f"DTYPE_{name}"] = given.type.kernel
+            defines[f"ORIG_DTYPE_{name}"] = given.type.name
+            defines[f"FORMAT_{name}"] = "FORMAT_ND"
+        source = source_of(path, {**defines, **self._defines})
+        includes = tuple(str(folder) for folder in self._files.includes)
+        return Source(source.path, source.text, source.defines, includes)
+
+
+def _fields(options: LaunchOptions) -> dict[str, Any]:
+    from dataclasses import fields
+
+    return {f.name: getattr(options, f.name) for f in fields(options)}
+
+
+def _in_order(own: Registration) -> list[Parameter]:
+    """Return the parameters that a kernel has for an operator: inputs, then outputs."""
+    return [*own.inputs, *own.outputs]
+
+
+def _value(one: Parameter, call: OperatorCall) -> object:
+    """Return a kernel's argument for a parameter."""
+    is_output = any(one is each.parameter for each in call.outputs)
+    found: list[Given] = [
+        each for each in (call.outputs if is_output else call.inputs) if each.parameter is one
+    ]
+    if one.kind == DYNAMIC:
+        sentence = f"the list of tensors {one.name} is not supported"
+        raise unable(call.registration.type, sentence)
+    if not found:
+        assert one.kind == OPTIONAL
+        return None
+    array = found[0].array
+    plain_types = {"bool", "float64", "complex64"}
+    return array.view(np.uint8) if found[0].type.array in plain_types else array
+
+
+class Operator:
+    """An operator of a project, called with arrays, and with attributes by name."""
+
+    def __init__(self, project: OperatorProject, registration: Registration) -> None:
+        self._project, self._registration = project, registration
+
+    def run(self, *arrays: object, **words: object) -> OperatorRun:
+        """Run the operator, and return everything that it left.
+
+        Parameters
+        ----------
+        *arrays : arrays
+            The inputs in the order of the registration, then outputs if wanted.
+        **words : arrays or numbers
+            Inputs, outputs and attributes by name. An output is made where none is given.
+
+        Returns
+        -------
+        OperatorRun
+            The outputs, the launch with its findings, and the tiling.
+
+        Raises
+        ------
+        RequestError
+            If a value is missing or wrong, or a file does not compile.
+        CubecoreError
+            If the tiling function or the kernel fails.
+        """
+        return self._project.call(self._registration, arrays, words)
+
+    def __call__(self, *arrays: object, **words: object) -> Any:
+        """Run the operator, and return its outputs; of several a tuple.
+
+        Raises
+        ------
+        RequestError
+            As `run`.
+        CubecoreError
+            As `run`; or if the checks find something, and no script's session reports it.
+        """
+        left = self.run(*arrays, **words)
+        findings = left.launch.findings
+        if findings and current_session() is None:
+            sentence = f"{findings[0]}"
+            error = unable(self._registration.type, sentence, "run(...) returns all findings")
+            error.findings = findings
+            raise error
+        return left.outputs[0] if len(left.outputs) == 1 else left.outputs
+
+
+def load_op(
+    folder: str | Path, defines: Mapping[str, object] | None = None, **options: Any
+) -> OperatorProject:
+    """Return the operators of a project: a folder with op_host and op_kernel.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder.
+    defines : mapping or None
+        Macros for its kernels, beside the DTYPE_ macros of the arrays' types.
+    **options : object
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; and
+        auto_sync, timeout_s and verbose.
+
+    Returns
+    -------
+    OperatorProject
+        The operators by their names.
+
+    Raises
+    ------
+    RequestError
+        If there is no such folder, or its op_host does not compile.
+
+    Examples
+    --------
+    >>> project = cubecore.load_op("add_custom")  # doctest: +SKIP
+    >>> z = project.add_custom(x, y)  # doctest: +SKIP
+    """
+    return OperatorProject(folder, defines or {}, options)
