@@ -14,7 +14,7 @@ from cubecore.frontends.cpp.compile.source import source_of
 from cubecore.frontends.cpp.host import has_main, require_clean_end, run_built, run_source
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
-from cubecore.frontends.cpp.signature import Parameter
+from cubecore.frontends.cpp.signature import Parameter, tiling_name
 from cubecore.lazy_dataclass import dataclass
 
 _FORM = "be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy"
@@ -112,10 +112,9 @@ def program_of(
 def _tiling_name(kernel: CppKernel) -> str:
     """Return the parameter that takes tiling data: the one called so, else the last pointer."""
     pointers = [p.name for p in kernel.parameters if p.letter == "p"]
-    named = [name for name in pointers if "tiling" in name.lower()]
     if not pointers:
         raise unable("--tiling-data", f"--tiling-data: {kernel.name} has no pointer parameter")
-    return named[-1] if named else pointers[-1]
+    return tiling_name(kernel.parameters) or pointers[-1]
 
 
 def _names(arguments: Sequence[str]) -> set[str]:

@@ -62,6 +62,8 @@ class BridgeLaunch(ctypes.Structure):
         ("task", c_int64),
         ("auto_sync", c_int64),
         ("at_once", c_int64),
+        ("tiling", c_uint64),
+        ("tiling_bytes", c_uint64),
     )
 
 

@@ -21,7 +21,7 @@ from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.compile.build import Built, built, runtime
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
-from cubecore.frontends.cpp.signature import Parameter, parameters_of, word_of
+from cubecore.frontends.cpp.signature import Parameter, parameters_of, tiling_name, word_of
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
@@ -284,6 +284,7 @@ class _Loaded:
         self._parts, self._base, self._kernel = parts, base, device_kernel
         self._entries: dict[str, Any] = {}
         self._held: list[Any] = []
+        self.sizes: dict[str, int] = {}
 
     def run(self, handle: CoreHandle, arguments: Mapping[str, Any], at_once: int) -> None:
         """Run the kernel on one core: its blocks, one after another."""
@@ -292,7 +293,8 @@ class _Loaded:
         words = (ctypes.c_uint64 * max(len(self._kernel.parameters), 1))()
         for at, parameter in enumerate(self._kernel.parameters):
             words[at] = self._word(parameter, arguments[parameter.name])
-        device_kernel = self._kernel
+        device_kernel, named = self._kernel, tiling_name(self._kernel.parameters)
+        tiled = named if named in self.sizes else None
 
         def run(block: int, at_once: int) -> None:
             facts = launch_facts(
@@ -303,6 +305,9 @@ class _Loaded:
                 device_kernel.tiling_key,
                 auto_sync=device_kernel.auto_sync,
             )
+            if tiled is not None:
+                facts.tiling = self._base + arguments[tiled].address
+                facts.tiling_bytes = self.sizes[tiled]
             self.bridge.run(handle, entry, words, facts, device_kernel.place)
 
         turns(handle, run, at_once, device_kernel.place)
@@ -340,6 +345,8 @@ def _loaded_copy(path: Path) -> Any:
 def _run(
     ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _Loaded
 ) -> _ChildResult:
+    loaded.sizes = {name: host.raw.size for name, (host, _) in ready.tensors.items()}
+
     def function(handle: CoreHandle, **arguments: Any) -> None:
         loaded.run(handle, arguments, ready.at_once)
 

@@ -1,6 +1,7 @@
 """An entry's parameters, as the compiler sees them, and values for them as 64-bit words."""
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,12 @@ def parameters_of(signature: str, names: tuple[str, ...]) -> tuple[Parameter, ..
         else:
             parameters.append(Parameter(name, letter, size=int(rest)))
     return tuple(parameters)
+
+
+def tiling_name(parameters: Sequence[Parameter]) -> str | None:
+    """Return the parameter that takes tiling data: the last pointer that is called so."""
+    named = [p.name for p in parameters if p.letter == "p" and "tiling" in p.name.lower()]
+    return named[-1] if named else None
 
 
 def word_of(parameter: Parameter, value: Any, *, tensor: bool) -> int:

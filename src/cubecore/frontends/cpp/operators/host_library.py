@@ -87,10 +87,7 @@ def _build(files: ProjectFiles, record_path: Path, *, verbose: bool) -> None:
         if not objects:
             assert first is not None
             raise first
-        serve = work / "serve.cpp"
-        serve.write_text(_SERVE)
-        compile_with([*_command(files), "-c", str(serve), "-o", str(work / "serve.o")], serve, work)
-        library = _linked([*objects, work / "serve.o"], files.folder, work)
+        library = _linked([*objects, _main()], files.folder, work)
         record = {"files": {str(f): file_digest(f) for f in sorted(read)}, "failed": failed}
         library.replace(record_path.with_suffix(".so"))
         note = work / "record.json"
@@ -132,6 +129,21 @@ def _prefix() -> Path:
             compile_with(command, prefix, Path(scratch), verbose=True)
             out.replace(ready)
     return prefix
+
+
+@cache
+def _main() -> Path:
+    """Return the object with the function that answers, which every op_host has."""
+    prefix = _prefix()
+    ready = prefix.with_name("serve.o")
+    if not ready.is_file():
+        with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+            unit, out = Path(scratch) / "serve.cpp", Path(scratch) / "serve.o"
+            unit.write_text(_SERVE)
+            command = [*_flags(), f"-I{INCLUDE}", "-include", str(prefix), "-x", "c++", "-c"]
+            compile_with([*command, str(unit), "-o", str(out)], unit, Path(scratch), verbose=True)
+            out.replace(ready)
+    return ready
 
 
 def _written(path: Path, text: str) -> None:

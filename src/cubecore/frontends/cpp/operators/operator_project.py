@@ -225,7 +225,7 @@ class Operator:
     def __init__(self, project: OperatorProject, registration: Registration) -> None:
         self._project, self._registration = project, registration
 
-    def run(self, *arrays: object, **words: object) -> OperatorRun:
+    def run(self, /, *arrays: object, **words: object) -> OperatorRun:
         """Run the operator, and return everything that it left.
 
         Parameters
@@ -249,7 +249,7 @@ class Operator:
         """
         return self._project.call(self._registration, arrays, words)
 
-    def __call__(self, *arrays: object, **words: object) -> Any:
+    def __call__(self, /, *arrays: object, **words: object) -> Any:
         """Run the operator, and return its outputs; of several a tuple.
 
         Raises
@@ -262,8 +262,9 @@ class Operator:
         left = self.run(*arrays, **words)
         findings = left.launch.findings
         if findings and current_session() is None:
-            sentence = f"{findings[0]}"
-            error = unable(self._registration.type, sentence, "run(...) returns all findings")
+            own = self._registration.type
+            remedy = "run(...) returns the outputs all the same"
+            error = unable(own, f"{own}: {findings[0].message}", remedy)
             error.findings = findings
             raise error
         return left.outputs[0] if len(left.outputs) == 1 else left.outputs

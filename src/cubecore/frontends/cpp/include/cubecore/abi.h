@@ -66,6 +66,7 @@ struct Launch {
   int64_t task;       // what the launch told of its kind: 0 vector, 1 cube, 2 mix
   int64_t auto_sync;  // whether synchronisation is put between dependent instructions
   int64_t at_once;    // blocks that run at the same time; the others take turns
+  uint64_t tiling, tiling_bytes;  // the host's address of tiling data, and its size
 };
 
 }  // namespace cubecore

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <tuple>
 #include <type_traits>
 
@@ -49,7 +50,13 @@
 namespace cubecore {
 
 template <typename T>
-inline void copied(T* to, const void* from) {
+inline void copied(T* to, const void* from, CUBECORE_AT) {
+  const Launch* launch = cubecore_launch();
+  if (reinterpret_cast<uint64_t>(from) == launch->tiling && launch->tiling_bytes < sizeof(T)) {
+    std::string need = "have the " + std::to_string(sizeof(T)) + " B of the kernel's struct";
+    std::string got = std::to_string(launch->tiling_bytes) + " B";
+    cubecore_refuse("tiling data", need.c_str(), got.c_str(), &at);
+  }
   std::memcpy(static_cast<void*>(to), from, sizeof(T));
 }
 
