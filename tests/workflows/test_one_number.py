@@ -108,6 +108,32 @@ def test_predictions_of_layers_are_event_timings(seed):
     assert_one_number(cubecore.plan(**keys), keys)
 
 
+def assert_queries_are_one_number(asked, store):
+    """Plan queries twice, the second time from the store, and time every answer."""
+    for _ in range(2):
+        answers = list(cubecore.plan_many(asked, alternatives=1, store=store, processes=1))
+        for keys, answer in zip(asked, answers, strict=True):
+            assert answer.planned, answer
+            told = answer.to_json()
+            for each in (told, *told["alternatives"]):
+                line = cubecore.time(**keys, tiling=each["tiling"]).timeline
+                shown = each["predicted"]["cycles"], each["predicted"]["us"]
+                assert shown == (line.cycles, line.us)
+
+
+def test_queries_and_stores_have_event_timings(tmp_path):
+    asked = [drawn(random.Random(seed)) for seed in range(2)]
+    assert_queries_are_one_number(asked, str(tmp_path / "s.sqlite"))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(50))
+def test_queries_and_stores_have_event_timings_of_many(seed, tmp_path):
+    source = random.Random(f"queries {seed}")
+    asked = [draw(source) for draw in (drawn, layer) for _ in range(5)]
+    assert_queries_are_one_number(asked, str(tmp_path / "s.sqlite"))
+
+
 def test_time_without_a_tiling_times_the_plan():
     keys = {"m": 24, "n": 1536, "k": 2048, "trans_b": True}
     plan = cubecore.plan(**keys)
