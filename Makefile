@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOWEST := .venv-lowest
+WHEEL := .venv-wheel
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # Areas whose tests tell most per second; the rest are sweeps over shapes, types and orders.
 # The generated pages are left out: each is made anew, one of them from every published time.
@@ -16,7 +17,7 @@ QUICK := tests/chips tests/docs tests/frontends/capi tests/isa/program tests/isa
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo quick test test-all ledger fuzz lowest lint types layers format bench docs changelog clean
+.PHONY: demo quick test test-all ledger fuzz lowest lint types layers format bench docs changelog dist clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -86,5 +87,15 @@ docs: $(STAMP)  ## refresh what is generated under docs/
 changelog: $(STAMP)  ## what the next release's section says; VERSION=x.y.z writes it
 	$(BIN)/towncrier build $(if $(VERSION),--yes --version $(VERSION),--draft --version next)
 
+dist: $(STAMP)  ## wheel and sdist, checked; README's blocks from the wheel in a clean environment
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet --group dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(PYTHON) -m venv --clear $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet dist/*.whl
+	$(WHEEL)/bin/python -m tools.wheel
+
 clean:
-	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf dist $(WHEEL) $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache
