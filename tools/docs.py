@@ -216,6 +216,14 @@ def public_cpp_page() -> str:
     return page()
 
 
+@document("cpp_names.md")
+def cpp_names_page() -> str:
+    """Return the page of names of the class API in C++: provided, and refused."""
+    from tools.cpp_names import page
+
+    return page()
+
+
 @document("findings.md")
 def findings_page() -> str:
     """Every kind of finding that `run` reports."""

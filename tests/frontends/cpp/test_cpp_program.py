@@ -184,3 +184,18 @@ def test_a_mix_kernel_whose_aic_sends_nothing_is_stopped(tmp_path):
         for n in (0, 1)
     ]
     assert (code, err) == (1, f"deadlock, no core sends a signal: {'; '.join(waits)}\n")
+
+
+def test_kernels_of_other_files_by_aclrt_launch_kernel(tmp_path):
+    launch = "add_queued<<<8, nullptr, stream>>>(a"
+    main = MAIN.replace("COPY_Y", COPY).replace(
+        launch, "ACLRT_LAUNCH_KERNEL(add_queued)(8, stream, a"
+    )
+    (tmp_path / "main.cpp").write_text('#include "aclrtlaunch_add_queued.h"\n' + main)
+    (tmp_path / "kernel.cpp").write_text(ADD.read_text())
+    assert cli(tmp_path, "c++", "main.cpp", "kernel.cpp", "-o", "demo") == (0, "", "")
+    code, out, err = cli(tmp_path, "run", "demo")
+    assert (code, err, out.count("add_queued[8] on Ascend910B3")) == (0, "", 2)
+    assert "wrong: 0, words: 1\n" in out
+    code, _, err = cli(tmp_path, "c++", "main.cpp", "-o", "other")
+    assert (code, "aclrtlaunch_add_queued.h: No such file" in err) == (2, True)

@@ -13,6 +13,7 @@ from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with
 from cubecore.frontends.cpp.compile.executable import write_program
 from cubecore.frontends.cpp.compile.parts import joined, other_of
+from cubecore.frontends.cpp.compile.launch_headers import write_launch_headers
 from cubecore.frontends.cpp.compile.source import Source, overlay, source_of
 from cubecore.frontends.cpp.launch_options import INCLUDE, SUFFIXES, VENDOR_LIBRARIES
 from cubecore.lazy_dataclass import dataclass
@@ -120,6 +121,9 @@ def compile_and_link(words: Sequence[str]) -> None:
     call = compiler_call(words)
     with tempfile.TemporaryDirectory(dir=folder()) as scratch:
         work = Path(scratch)
+        sources = [source_of(name, call.defines) for name in call.sources]
+        if write_launch_headers(sources, work):
+            call.includes.append(str(work))
         if call.compile_only:
             _objects(call, work)
             return

@@ -44,13 +44,14 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel's entry: its name, its parameters' names, the words before it."""
+    """A kernel's entry: its name, its parameters' names, the words before it, its declaration."""
 
     name: str
     parameters: tuple[str, ...]
     words: tuple[str, ...]
     templated: bool
     line: int
+    declaration: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +249,8 @@ def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
         words = tuple(t.text for t in code[start : open_ - 1] if t.kind in {"word", "string"})
         parameters = tuple(_parameters(code[open_ + 1 : end]))
         line = text.count("\n", 0, name.start) + 1
-        yield Entry(name.text, parameters, words, "template" in words, line)
+        declaration = text[code[open_].end : code[end].start]
+        yield Entry(name.text, parameters, words, "template" in words, line, declaration)
 
 
 def _parameters(code: list[Token]) -> Iterator[str]:

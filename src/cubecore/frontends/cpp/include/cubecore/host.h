@@ -18,6 +18,16 @@ bool cubecore_known(const char* key, int (*entry)(const uint64_t*));
 
 namespace cubecore {
 
+// What host code passes for a kernel's parameter: any pointer for a pointer.
+template <typename T>
+struct FromHost {
+  using type = T;
+};
+template <typename T>
+struct FromHost<T*> {
+  using type = const void*;
+};
+
 template <typename T, typename... R>
 constexpr T first_of(T value, R...) {
   return value;
