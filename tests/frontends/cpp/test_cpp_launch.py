@@ -1,5 +1,6 @@
 """C++ kernels from the file to the result: launches, findings, what is refused, what crashes."""
 
+import io
 import os
 import subprocess
 import sys
@@ -369,3 +370,22 @@ def test_tiling_data_goes_by_the_names_of_its_fields(tmp_path):
     made = cubecore.load(tmp_path / "k.cpp").tiling("Tiling", total=5, scale=2.0)
     assert made.nbytes == 40
     assert made[:12].view(np.uint32)[0] == 5
+
+
+def test_stops_know_the_arguments_and_the_user_may_quit(tmp_path, monkeypatch):
+    x = np.arange(2048, dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    given = [word for name in ("x", "y") for word in ("--arg", f"{name}=x.npy")]
+    words = ["run", ADD, "--entry", "add_queued", "--blocks", "1", *given, "--arg", "share=2048"]
+    words += ["--out-arg", "z=float32:2048:z.npy", "--break", "asc_add", "--dump", "x 4"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("print share\nc\nc\nc\n"))
+    code, out, err = cli(tmp_path, *words)
+    assert (code, err) == (0, "")
+    assert "0 | 0 1 2 3" in out
+    assert "  2048\n" in out
+    assert "nothing met it" not in out + err
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
+    (tmp_path / "z.npy").unlink()
+    code, _, err = cli(tmp_path, *words)
+    assert (code, err.strip()) == (130, "")
+    assert not (tmp_path / "z.npy").exists()

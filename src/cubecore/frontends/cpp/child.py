@@ -121,6 +121,8 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
     if good:
         answer: T = value
         return answer
+    if value is None:  # the user quits, at a stop
+        raise KeyboardInterrupt
     raise _rebuilt(*value)
 
 
@@ -158,6 +160,8 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
                 n for n, kind_of_error in enumerate(_KINDS) if isinstance(error, kind_of_error)
             )
             raw = _packed((False, (kind, error.violations, error.findings)))
+        except KeyboardInterrupt:
+            raw = _packed((False, None))
         except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
             sentence = f"the kernel raised {type(error).__name__}: {error}"
             violations = (Violation("the kernel", "", "", sentence=sentence),)

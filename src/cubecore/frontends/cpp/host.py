@@ -129,15 +129,19 @@ def run_libraries(
     support = str(runtime())
     spellings()  # declared here, and not in each process again
 
-    def work(page: int) -> tuple[int, list[_LaunchResult]]:
+    debugger = None if session is None else session.debugger
+
+    def work(page: int) -> tuple[int, list[_LaunchResult], tuple[str, ...]]:
         program = _Program(path, support, page, options, auto_sync=asked.auto_sync == "on")
         code = program.run(libraries, words)
         ctypes.CDLL(None).fflush(None)
-        return code, program.launched
+        return code, program.launched, () if debugger is None else debugger.reached()
 
-    code, launched = answered(
+    code, launched, reached = answered(
         work, ChildSubject("the program", asked.timeout_s, (), shown_path(path))
     )
+    if debugger is not None:
+        debugger.met_elsewhere(reached)
     for left in launched:
         run = KernelRun(
             kernel=left.kernel,

@@ -168,6 +168,8 @@ def launch(
         ),
     )
     ready.traces.update(left.traces)
+    if ready.debugger is not None:
+        ready.debugger.met_elsewhere(left.reached)
     write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     return ready.done(left.findings, left.issued, left.engine, perf_counter() - begin)
 
@@ -180,6 +182,7 @@ class _ChildResult:
     issued: int
     engine: str
     traces: dict[CoreId, InstructionTrace]
+    reached: tuple[str, ...] = ()
 
 
 class _Arena:
@@ -356,7 +359,8 @@ def _run(
     for trace in here.traces.values():
         trace.names.kind_of.clear()  # by identities, which another process does not have
         trace.names.location_of.clear()
-    return _ChildResult(findings, outcome.issued, engine, here.traces)
+    reached = () if ready.debugger is None else ready.debugger.reached()
+    return _ChildResult(findings, outcome.issued, engine, here.traces, reached)
 
 
 class Module:

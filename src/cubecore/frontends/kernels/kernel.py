@@ -280,9 +280,10 @@ class ReadyLaunch:
         checked = MEMCHECK in checks_of(self.options.checks.split(","))
         arrays = ArrayWatch(core, self.spans) if checked else None
         handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
+        arguments = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
         if self.debugger is not None:
             core.observe = self.debugger.touched
-        arguments = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
+            self.debugger.arguments[core.id] = arguments
         try:
             self.kernel.function(handle, **arguments)
             handle.ended()

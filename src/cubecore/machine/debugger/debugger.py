@@ -5,7 +5,7 @@ and called on every access; where it stops, it calls `stopped`, and goes on when
 own reads are no accesses: findings and values are those of a run without it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from types import FrameType
 
@@ -26,7 +26,8 @@ class LaunchDebugger:
     """Stops a launch at `breaks` and `watches`, after `steps` more instructions, and at `ends`.
 
     `steps` counts down over all cores; None never stops. `frame` gives the frame of the kernel that
-    issues. Cores are stopped in the order in which they run.
+    issues; where there is none, a stop knows the launch's `arguments` alone. Cores are stopped in
+    the order in which they run.
     """
 
     stopped: Callable[[Stop], None]
@@ -36,6 +37,7 @@ class LaunchDebugger:
     steps: int | None = None
     ends: bool = False
     tensors: Mapping[str, GlobalTensor] = field(default_factory=dict)
+    arguments: dict[CoreId, Mapping[str, object]] = field(default_factory=dict)
     _numbers: dict[CoreId, int] = field(default_factory=dict)
     _last: dict[CoreId, tuple[Recorded, FrameType | None]] = field(default_factory=dict)
     _touched: list[Hit] = field(default_factory=list)
@@ -97,6 +99,15 @@ class LaunchDebugger:
             self._meet(core, load.mem, run, "the scalar unit", "read")
             self._hit(core)
 
+    def reached(self) -> tuple[str, ...]:
+        """Return the breaks and watches that were met, as texts: for a run in another process."""
+        return tuple(sorted(map(str, self._reached)))
+
+    def met_elsewhere(self, reached: Collection[str]) -> None:
+        """Take breaks and watches that were met in another process."""
+        asked: list[Break | Range] = [*self.breaks, *self.watches]
+        self._reached.update(spec for spec in asked if str(spec) in reached)
+
     def unmet(self) -> list[Break | Range]:
         """Return the breaks and watches that nothing has met."""
         asked: list[Break | Range] = [*self.breaks, *self.watches]
@@ -106,7 +117,8 @@ class LaunchDebugger:
 
     def _here(self, reason: str, core: Core) -> Stop:
         recorded, frame = self._last[core.id]
-        variables = {} if frame is None else dict(frame.f_locals)
+        given = self.arguments.get(core.id, {})
+        variables = dict(given if frame is None else frame.f_locals)
         return Stop(reason, core, self._numbers[core.id], *recorded, variables=variables)
 
     def _stop(self, stop: Stop) -> None:
