@@ -40,7 +40,7 @@ def _launch(entry: Entry) -> str:
     return (
         f"{linkage}void {entry.name}({entry.declaration});\n"
         f"inline uint32_t aclrtlaunch_{entry.name}(uint32_t numBlocks, aclrtStream{given}) {{\n"
-        f'  ::cubecore::launched("{entry.name}", numBlocks, [&] {{ {entry.name}({passed}); }});\n'
+        f"  CUBECORE_LAUNCH(({entry.name}), (numBlocks), ({passed}));\n"
         "  return 0;\n}\n"
     )
 
