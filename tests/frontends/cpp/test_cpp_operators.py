@@ -30,7 +30,7 @@ REGISTER_TILING_DATA_CLASS(AxpyCustom, AxpyTiling)
 """
 HOST = """#include "axpy_custom_tiling.h"
 #include "register/op_def_registry.h"
-#include "tiling/platform/platform_ascendc.h"
+#include "tiling/tiling_api.h"
 int64_t axpy_elsewhere(int64_t);
 namespace optiling {
 static ge::graphStatus Tile(gert::TilingContext* context) {
@@ -50,6 +50,26 @@ static ge::graphStatus Tile(gert::TilingContext* context) {
   tiling.set_total(total);
   uint32_t blocks = std::min<uint32_t>(chip.GetCoreNumAiv(), (total + 127) / 128);
   tiling.part.set_elements((total / 128 + blocks - 1) / blocks * 128);
+  if (mode >= 6) {
+    matmul_tiling::MultiCoreMatmulTiling product(chip);
+    product.SetDim(6);
+    product.SetAType(matmul_tiling::TPosition::GM, matmul_tiling::CubeFormat::ND,
+                     static_cast<matmul_tiling::DataType>(context->GetInputDesc(0)->GetDataType()));
+    product.SetBType(matmul_tiling::TPosition::GM, matmul_tiling::CubeFormat::ND,
+                     matmul_tiling::DataType::DT_FLOAT16, true);
+    product.SetCType(matmul_tiling::TPosition::GM, matmul_tiling::CubeFormat::ND,
+                     matmul_tiling::DataType::DT_FLOAT);
+    product.SetOrgShape(512, 384, 256);
+    product.SetShape(512, 384, 256);
+    product.SetFixSplit(mode == 6 ? -1 : 24, -1, -1);
+    TCubeTiling found;
+    if (product.GetTiling(found) == -1) return ge::GRAPH_FAILED;
+    int32_t cores, along_m, along_n;
+    product.GetCoreNum(cores, along_m, along_n);
+    uint32_t values[3] = {static_cast<uint32_t>(found.get_baseM()),
+                          static_cast<uint32_t>(found.depthB1), static_cast<uint32_t>(along_m)};
+    tiling.part.set_spare(values);
+  }
   context->SetBlockDim(blocks);
   context->SetTilingKey(context->GetInputDesc(0)->GetDataType() == ge::DT_FLOAT ? 4 : 2);
   tiling.SaveToBuffer(context->GetRawTilingData()->GetData(),
@@ -227,6 +247,29 @@ def test_a_call_that_cannot_be_made_is_refused(
     with pytest.raises(cubecore.CubecoreError) as refused:
         project.axpy_custom(*arguments, **words)
     assert str(refused.value) == sentence
+
+
+def test_host_code_gets_the_tilings_of_the_planner(project: Any) -> None:
+    asked = cubecore.MultiCoreMatmulTiling()
+    asked.set_dim(6)
+    asked.set_a_type("GM", "ND", "float16")
+    asked.set_b_type("GM", "ND", "float16", is_trans=True)
+    asked.set_c_type("GM", "ND", "float32")
+    asked.set_org_shape(512, 384, 256)
+    asked.set_shape(512, 384, 256)
+    wanted = asked.get_tiling()
+    left = project.axpy_custom.run(X, Y, alpha=2, mode=6)
+    spare = struct.unpack("<III", left.tiling.data[20:32])
+    assert spare == (wanted.baseM, wanted.depthB1, asked.get_core_num().m_dim)
+    with pytest.raises(cubecore.CubecoreError) as refused:
+        project.axpy_custom(X, Y, alpha=2, mode=7)
+    asked.set_fix_split(24, -1, -1)
+    with pytest.raises(cubecore.CubecoreError) as reason:
+        asked.get_tiling()
+    assert str(refused.value) == (
+        "the tiling function of AxpyCustom returned GRAPH_FAILED;"
+        f" MultiCoreMatmulTiling: {str(reason.value).splitlines()[0]}"
+    )
 
 
 def test_tiling_data_of_the_wrong_size_is_refused(project: Any, folder: Path) -> None:

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from cubecore.frontends.cpp.compile.build import (
     runtime,
 )
 from cubecore.frontends.cpp.compile.source import Source
+from cubecore.frontends.cpp.host_tiling import HostTilings
 from cubecore.frontends.cpp.kernels import launch_facts, shared_pages, turns
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.host_tensors import HostTensor
@@ -50,6 +52,7 @@ _MOST_BYTES = 2 << 30
 """Device memory of a program, all its allocations together."""
 _MAIN = re.compile(r"^\s*(?:int|int32_t|auto)\s+main\s*\(", re.MULTILINE)
 _LAUNCH, _ALLOCATE, _WRITTEN, _FREE, CHIP, _TILING_KEY, _MODE, _REFUSED = range(8)
+_MATMUL_TILING = 9
 _KINDS = ("", "cube", "vector")
 """The kinds of launches by the number of a mode; none: as the kernel's file says."""
 _FACTS = ("L0A", "L0B", "L0C", "L1", "L2", "UB", "HBM", "FB", "BT")
@@ -178,6 +181,7 @@ class _Program:
         self.launched: list[_LaunchResult] = []
         self._path, self._options = path, options
         self._gm = GlobalMemory()
+        self._tilings = HostTilings(chip_named(options.chip).what_if(options.settings))
         self._pages, self._base = shared_pages(_MOST_BYTES)
         self._bridge = Bridge(library, page)
         self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
@@ -207,6 +211,10 @@ class _Program:
             self._tiling_key = a
         elif what == _MODE:
             self._kind = _KINDS[a] if a < len(_KINDS) else ""
+        elif what == _MATMUL_TILING:
+            answer[0] = self._tilings.answer((text or b"").decode(), a, b)
+            if self._tilings.reason:
+                sys.stderr.write(f"{self._tilings.reason}\n")
         elif what == _REFUSED:
             raise unable("the program", f"the program: {(text or b'').decode()}")
         elif what == _LAUNCH:

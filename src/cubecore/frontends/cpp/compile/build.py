@@ -30,6 +30,19 @@ _TYPES = (
 """Types that the build of an operator project compares ORIG_DTYPE_X with; the numbers are ours."""
 _SONAME = "libcubecore_runtime.so"
 _ARCH = {"2201": ("__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__")}
+_WRITTEN_BY = ("compile/capi_header.py", "compile/tcubetiling_header.py", "header_names.txt")
+"""Files that say which headers are written beside a precompiled one, and what is in them."""
+_C_NAMES = frozenset(
+    (
+        *("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil"),
+        *("copysign", "cos", "cosh", "div", "erf", "erfc", "exp", "exp2", "expm1", "fabs"),
+        *("floor", "fma", "fmax", "fmin", "fmod", "frexp", "hypot", "index", "j0", "j1", "ldexp"),
+        *("lgamma", "log", "log10", "log1p", "log2", "logb", "modf", "nan", "pow", "remainder"),
+        *("rint", "round", "select", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
+        *("y0", "y1"),
+    )
+)
+"""Functions of the host's C library: an entry of such a name gets another for the compiler."""
 PROGRAM = "cubecore_program"
 """The name for a file's own main in the place of an entry."""
 
@@ -206,12 +219,18 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
             f"static const ::cubecore::Registered cubecore_kernel{number}{fact};\n"
             for number, fact in enumerate(facts)
         )
-    return include + "".join(
-        f'extern "C" int cubecore_entry{number}(const uint64_t* words) '
-        f"{{ return cubecore::enter(&{entry}, words); }}\n"
-        f'extern "C" const char* cubecore_signature{number}() '
-        f"{{ return cubecore::signature(&{entry}); }}\n"
-        for number, entry in enumerate(entries)
+    named = [kernel.name for kernel, _, _ in code.kernels if kernel.name in _C_NAMES]
+    renamed = "".join(f"#define {name} cubecore_kernel_{name}\n" for name in named)
+    return (
+        renamed
+        + include
+        + "".join(
+            f'extern "C" int cubecore_entry{number}(const uint64_t* words) '
+            f"{{ return cubecore::enter(&{entry}, words); }}\n"
+            f'extern "C" const char* cubecore_signature{number}() '
+            f"{{ return cubecore::signature(&{entry}); }}\n"
+            for number, entry in enumerate(entries)
+        )
     )
 
 
@@ -239,13 +258,12 @@ def precompiled(macros: Sequence[str]) -> Path:
     """
     tool = compiler()
     flags = (*tool.flags(), *(f"-D{m}" for m in macros))
-    written = "".join(
-        file_digest(HERE / name) for name in ("compile/capi_header.py", "header_names.txt")
-    )
+    written = "".join(file_digest(HERE / name) for name in _WRITTEN_BY)
     base = folder() / f"pch-{digest((tool.identity, str(HERE), headers(), written, *flags))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():
         return prefix
+    from cubecore.frontends.cpp.compile import tcubetiling_header
     from cubecore.frontends.cpp.compile.capi_header import header
     from cubecore.frontends.cpp.compile.diagnostics import compile_with
 
@@ -257,7 +275,9 @@ def precompiled(macros: Sequence[str]) -> Path:
             alias = base / name
             alias.parent.mkdir(parents=True, exist_ok=True)
             _write(alias, '#pragma once\n#include "kernel_operator.h"\n')
-        _write(prefix, '#include "kernel_operator.h"\n#include "c_api/asc_simd.h"\n')
+        _write(base / tcubetiling_header.NAME, tcubetiling_header.tcubetiling_header())
+        included = ("kernel_operator.h", "c_api/asc_simd.h", tcubetiling_header.NAME)
+        _write(prefix, "".join(f'#include "{name}"\n' for name in included))
     if tool.is_clang:
         return prefix
     with tempfile.TemporaryDirectory(dir=folder()) as scratch:

@@ -11,12 +11,13 @@ from cubecore.frontends.cpp.bridge import Bridge
 from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.compile.build import runtime
 from cubecore.frontends.cpp.host import CHIP, chip_fact
+from cubecore.frontends.cpp.host_tiling import HostTilings
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.operators.element_types import FORMAT_ND
 from cubecore.frontends.cpp.operators.registration import Registration, registrations
 from cubecore.lazy_dataclass import dataclass
 
-_REFUSED, _ANSWER = 7, 8
+_REFUSED, _ANSWER, _MATMUL_TILING = 7, 8, 9
 _SHORT_NAMES = {"2201": "ascend910b", "3510": "ascend950"}
 """Names of chips in AddConfig, by architecture."""
 
@@ -133,7 +134,8 @@ class HostCalls:
         state = int(found["state"][0])
         if state != 0:
             name = "GRAPH_FAILED" if state == (1 << 32) - 1 else str(state)
-            raise unable(subject, f"{subject} returned {name}", "it does not take these inputs")
+            reason = found["reason"][0] or "it does not take these inputs"
+            raise unable(subject, f"{subject} returned {name}", reason)
         return found
 
     def _asked(self, subject: str, words: Sequence[str]) -> list[str]:
@@ -150,8 +152,9 @@ def _served(
 ) -> list[str]:
     """Return the lines that an op_host answers, in the process that runs it."""
     lines: list[str] = []
+    tilings = HostTilings(chip)
 
-    def asked(what: int, a: int, _b: int, text: bytes | None, *rest: Any) -> None:
+    def asked(what: int, a: int, b: int, text: bytes | None, *rest: Any) -> None:
         said = (text or b"").decode("utf-8", "replace")
         if what == CHIP:
             rest[-1][0] = chip_fact(chip, a)
@@ -159,9 +162,11 @@ def _served(
             raise unable(subject, f"{subject}: {said}")
         elif what == _ANSWER:
             lines.append(said)
+        elif what == _MATMUL_TILING:
+            rest[-1][0] = tilings.answer(said, a, b)
 
     texts = [word.encode("utf-8", "surrogateescape") for word in words]
     argv = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
     bridge.start(ctypes.PyDLL(str(library)).cubecore_op_host, argv, len(texts), asked)
     ctypes.CDLL(None).fflush(None)
-    return lines
+    return [*lines, f"reason\t{tilings.reason}"]

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from cubecore.errors import CubecoreError
+from cubecore.frontends.cpp.compile import tcubetiling_header
 from cubecore.frontends.cpp.compile.build import dependencies, headers, runtime
 from cubecore.frontends.cpp.compile.cache import digest, file_digest, folder, trim
 from cubecore.frontends.cpp.compile.compiler import compiler
@@ -112,7 +113,8 @@ def _prefix() -> Path:
     """Return the header that every file of an op_host includes first, compiled beforehand."""
     tool = compiler()
     names = (HERE / "op_host_names.txt").read_text("ascii")
-    base = folder() / f"op-host-{digest((tool.identity, str(HERE), headers(), names, *_flags()))}"
+    made = (names, tcubetiling_header.tcubetiling_header(), headers())
+    base = folder() / f"op-host-{digest((tool.identity, str(HERE), *made, *_flags()))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file() or (tool.is_clang and prefix.is_file()):
         return prefix
@@ -121,11 +123,13 @@ def _prefix() -> Path:
         alias = base / name
         alias.parent.mkdir(parents=True, exist_ok=True)
         _written(alias, '#pragma once\n#include "cubecore/op_host/all.h"\n')
+    _written(base / tcubetiling_header.NAME, tcubetiling_header.tcubetiling_header())
     _written(prefix, '#include "cubecore/op_host/all.h"\n')
     if not tool.is_clang:
         with tempfile.TemporaryDirectory(dir=folder()) as scratch:
             out = Path(scratch) / "out.gch"
-            command = [*_flags(), f"-I{INCLUDE}", "-x", "c++-header", str(prefix), "-o", str(out)]
+            command = [*_flags(), f"-I{INCLUDE}", f"-I{base}", "-x", "c++-header", str(prefix)]
+            command += ["-o", str(out)]
             compile_with(command, prefix, Path(scratch), verbose=True)
             out.replace(ready)
     return prefix
@@ -140,7 +144,8 @@ def _main() -> Path:
         with tempfile.TemporaryDirectory(dir=folder()) as scratch:
             unit, out = Path(scratch) / "serve.cpp", Path(scratch) / "serve.o"
             unit.write_text(_SERVE)
-            command = [*_flags(), f"-I{INCLUDE}", "-include", str(prefix), "-x", "c++", "-c"]
+            search = [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
+            command = [*_flags(), *search, "-x", "c++", "-c"]
             compile_with([*command, str(unit), "-o", str(out)], unit, Path(scratch), verbose=True)
             out.replace(ready)
     return ready

@@ -54,6 +54,16 @@ inline void Trap(CUBECORE_AT) { cubecore_refuse("the kernel", "run to its end", 
 
 }  // namespace AscendC
 
+namespace AscendC::detail {
+
+template <typename F>
+inline int32_t asserted(const F& condition, const char* text, CUBECORE_AT) {
+  if (!condition()) cubecore_refuse("the assertion", "hold", text, &at);
+  return 0;
+}
+
+}  // namespace AscendC::detail
+
 #define ascendc_assert(CONDITION, ...)                                                      \
   do {                                                                                      \
     if (!(CONDITION)) {                                                                     \
@@ -66,5 +76,13 @@ inline void Trap(CUBECORE_AT) { cubecore_refuse("the kernel", "run to its end", 
 #define KERNEL_LOG(LEVEL, ...) ::AscendC::printf(__VA_ARGS__)
 #undef assert
 #define assert(...) ascendc_assert((__VA_ARGS__))
-#define ASSERT(...) ascendc_assert((__VA_ARGS__))
+// On chips it may be nothing, and kernels write it behind what they have not ended: a term 0 is
+// neither in the way there nor as a statement. It sees AscendC's names, as nothing would.
+#define ASSERT(...)                                                             \
+  +::AscendC::detail::asserted(                                                 \
+      [&] {                                                                     \
+        using namespace AscendC;                                                \
+        return static_cast<bool>(__VA_ARGS__);                                  \
+      },                                                                        \
+      #__VA_ARGS__)
 #define ASSERT_MSG(CONDITION, ...) ascendc_assert(CONDITION)

@@ -7,7 +7,8 @@ extern "C" {
 // What the program asks: 0 launch, 1 memory of `a` bytes, 2 `b` bytes at `a` were written, 3 `a`
 // is given back, 4 the fact `a` about the chip: 0 its AICs, 1 its AIVs, 2 on the bytes of a memory;
 // 5 launches have the tiling key `a`, 6 they are 0 of their own kind, 1 of cube, 2 of vector;
-// 7 the program cannot go on, for the reason `text`; 8 a line of an op_host's answer.
+// 7 the program cannot go on, for the reason `text`; 8 a line of an op_host's answer;
+// 9 a tiling for the calls `text`, to be written into `b` bytes at `a`.
 uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
                        int (*entry)(const uint64_t*), const void* context);
 }
@@ -23,7 +24,8 @@ enum Ask : uint32_t {
   TILING_KEY,
   MODE,
   REFUSED,
-  ANSWER
+  ANSWER,
+  MATMUL_TILING
 };
 
 // Ends the program with a sentence.

@@ -1,5 +1,6 @@
 // What host code asks before a launch. Pages: the tiling side of the high-level API.
 #pragma once
 
+#include "cubecore/op_host/matmul_tiling.h"
 #include "cubecore/workspaces.h"
 #include "platform/platform_ascendc.h"
