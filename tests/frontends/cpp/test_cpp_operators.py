@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cubecore
-from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.cpp_kernels import cli, needs_compiler
 
 pytestmark = needs_compiler
 TILING = """#pragma once
@@ -308,3 +308,21 @@ def test_a_project_that_is_none_is_refused(tmp_path: Path, project: Any) -> None
     assert str(refused.value).endswith(
         "must have the operator axpy_custum, got axpy_custom; did you mean axpy_custom?"
     )
+
+
+def test_the_command_line_runs_and_times_an_operator(project: Any, folder: Path) -> None:
+    np.save(folder / "x.npy", X)
+    np.save(folder / "y.npy", Y)
+    given = ["--arg", "x=x.npy", "--arg", "y=y.npy", "--arg", "offsets=1:9", "--arg"]
+    taken = ["alpha=0.5", "--out-arg", "z=float16:8x512:z.npy"]
+    code, out, err = cli(folder, "run", ".", "--entry", "axpy_custom", *given, *taken)
+    assert (code, err, "axpy_custom[32]" in out) == (0, "", True)
+    np.testing.assert_array_equal(np.load(folder / "z.npy"), X / 2 + Y + 9)
+    code, out, err = cli(folder, "time", ".", *given, *taken)
+    assert (code, err, "axpy_custom[32]" in out) == (0, "", True)
+    code, _, err = cli(folder, "run", ".", *given, "alpha=fast")
+    assert (code, err) == (2, "the attribute alpha must be float, got 'fast'\n")
+    code, _, err = cli(folder, "run", ".", "--blocks", 8, *given, "alpha=1")
+    said = "--blocks does not apply to an operator; its tiling function says how many\n"
+    assert (code, err) == (2, said)
+    assert dir(project) == ["axpy_custom"]

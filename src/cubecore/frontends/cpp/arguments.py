@@ -50,7 +50,7 @@ class CppKernelCall:
         self.kernel[self.blocks](**self.arguments)
         for output in self.outputs:
             if output.file is not None:
-                _write(output.file, output.values)
+                write(output.file, output.values)
 
 
 def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> CppKernelCall:
@@ -61,7 +61,7 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
     RequestError
         If a file, an entry or an argument is not usable.
     """
-    source = source_of(path, _defined(asked.defines))
+    source = source_of(path, defined(asked.defines))
     auto_sync = asked.auto_sync == "on"
     kernel = kernel_of(source, asked.entry, verbose=asked.verbose, auto_sync=auto_sync, **options)
     if asked.blocks is None:
@@ -103,7 +103,7 @@ def program_of(
     built = Path(path).resolve()
     if is_program(path):
         return lambda words: require_clean_end(built, run_built(built, words, asked))
-    source = source_of(path, _defined(asked.defines))
+    source = source_of(path, defined(asked.defines))
     if not has_main(source):
         return None
     return lambda words: require_clean_end(source.path, run_source(source, words, asked))
@@ -121,7 +121,14 @@ def _names(arguments: Sequence[str]) -> set[str]:
     return {text.partition("=")[0] for text in arguments}
 
 
-def _defined(texts: Sequence[str]) -> dict[str, object]:
+def defined(texts: Sequence[str]) -> dict[str, object]:
+    """Return the macros of -D by their names.
+
+    Raises
+    ------
+    RequestError
+        If a text is no macro.
+    """
     values: dict[str, object] = {}
     for text in texts:
         name, sign, value = text.partition("=")
@@ -152,7 +159,7 @@ def _require_all(
 
 def _argument(parameter: Parameter, text: str) -> Any:
     if parameter.letter in {"p", "s"}:
-        array = _loaded(parameter.name, text)
+        array = loaded(parameter.name, text)
         return array.tobytes() if parameter.letter == "s" else array
     try:
         return float(text) if parameter.letter == "f" else int(text, 0)
@@ -160,7 +167,14 @@ def _argument(parameter: Parameter, text: str) -> Any:
         raise refuse(parameter.name, f"be {parameter.meaning}", repr(text)) from None
 
 
-def _loaded(name: str, path: str) -> Array:
+def loaded(name: str, path: str) -> Array:
+    """Return an array from a .npy file, or a file's bytes.
+
+    Raises
+    ------
+    RequestError
+        If the file cannot be read, or is no whole .npy file.
+    """
     try:
         if not path.endswith(".npy"):
             return np.fromfile(path, np.uint8)
@@ -175,14 +189,29 @@ def _loaded(name: str, path: str) -> Array:
 def _output(
     text: str, parameters: Mapping[str, Parameter], kernel: CppKernel, given: Mapping[str, Any]
 ) -> Output:
+    parameter = _parameter_named(text.partition("=")[0], parameters, kernel)
+    if parameter.letter != "p":
+        raise refuse(f"--out-arg {parameter.name}", "be a pointer of the kernel", parameter.meaning)
+    output = output_of(text)
+    if output.name in given:
+        raw = _same(output.name, given[output.name], output.values)
+        output.values.reshape(-1).view(np.uint8)[:] = raw
+    return output
+
+
+def output_of(text: str) -> Output:
+    """Return the array that --out-arg asks for, all zeros.
+
+    Raises
+    ------
+    RequestError
+        If the text has another form, or the file's folder does not exist.
+    """
     name, sign, rest = text.partition("=")
     kind, _, rest = rest.partition(":")
     shape, _, file = rest.partition(":")
     if not (sign and kind and shape):
         raise refuse("--out-arg", _FORM, repr(text))
-    parameter = _parameter_named(name, parameters, kernel)
-    if parameter.letter != "p":
-        raise refuse(f"--out-arg {name}", "be a pointer of the kernel", parameter.meaning)
     extents = shape.replace("x", ",").split(",")
     if not all(e.isascii() and e.isdigit() and 0 < len(e) < 12 for e in extents):
         raise refuse(f"--out-arg {name}", _FORM, repr(text))
@@ -194,8 +223,6 @@ def _output(
     if file:
         _require_writable(name, file)
     values = np.zeros([int(e) for e in extents], dtype)
-    if name in given:
-        values.reshape(-1).view(np.uint8)[:] = _same(name, given[name], values)
     return Output(name, values, file or None, f"{kind}[{shape}]")
 
 
@@ -212,7 +239,14 @@ def _require_writable(name: str, file: str) -> None:
         raise unable(name, f"--out-arg {name}: no such folder {parent}")
 
 
-def _write(file: str, values: Array) -> None:
+def write(file: str, values: Array) -> None:
+    """Write an array to a file: .npy, else its bytes.
+
+    Raises
+    ------
+    RequestError
+        If the file cannot be written.
+    """
     import io
 
     raw = io.BytesIO()

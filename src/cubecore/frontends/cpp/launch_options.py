@@ -33,6 +33,11 @@ def is_program(path: str | Path) -> bool:
         return False
 
 
+def is_project(path: str | Path) -> bool:
+    """True if a folder is an operator project: it has host code and kernels of operators."""
+    return all((Path(path) / name).is_dir() for name in ("op_host", "op_kernel"))
+
+
 @dataclass(frozen=True, slots=True)
 class CppLaunchOptions:
     """Options of a launch on the command line: texts, as they were typed."""

@@ -8,7 +8,12 @@ from time import perf_counter
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import RequestError, Violation, refuse, unable, unreadable
-from cubecore.frontends.cpp.launch_options import SUFFIXES, CppLaunchOptions, is_program
+from cubecore.frontends.cpp.launch_options import (
+    SUFFIXES,
+    CppLaunchOptions,
+    is_program,
+    is_project,
+)
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.source_locations import KernelError
@@ -145,8 +150,8 @@ class ScriptTime:
 
 
 def is_script(name: str) -> bool:
-    """True if an argument of the command line names a script, C++ kernels or a linked program."""
-    return name.endswith((".py", *SUFFIXES)) or is_program(name)
+    """True if an argument of the command line names a script, C++ kernels, a program or a project."""
+    return name.endswith((".py", *SUFFIXES)) or is_program(name) or is_project(name)
 
 
 def run_script(
@@ -301,6 +306,17 @@ def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None)
             return None
 
         return launch
+    if is_project(path):
+
+        def run(options: JsonMapping, _: Callable[[], None]) -> str | None:
+            from cubecore.frontends.cpp.operator_arguments import run_operator
+
+            if arguments:
+                raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
+            run_operator(path, asked or CppLaunchOptions(), options)
+            return None
+
+        return run
     if asked is not None and asked.given:
         raise refuse(asked.given[0], "come with a file of C++ kernels", path)
     return lambda _, checked: run_as_main(path, arguments, checked)
@@ -315,7 +331,7 @@ def _execute(
     debugger: LaunchDebugger | None = None,
 ) -> ScriptRun:
     begin = perf_counter()
-    if not Path(path).is_file():
+    if not Path(path).is_file() and not is_project(path):
         raise unreadable(path, "no such file")
     given = {name: value for name, value in options.items() if value is not None}
     session = ScriptSession(given, debugger=debugger)

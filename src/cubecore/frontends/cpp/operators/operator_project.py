@@ -223,7 +223,7 @@ class Operator:
     """An operator of a project, called with arrays, and with attributes by name."""
 
     def __init__(self, project: OperatorProject, registration: Registration) -> None:
-        self._project, self._registration = project, registration
+        self._project, self.registration = project, registration
 
     def run(self, /, *arrays: object, **words: object) -> OperatorRun:
         """Run the operator, and return everything that it left.
@@ -247,7 +247,7 @@ class Operator:
         CubecoreError
             If the tiling function or the kernel fails.
         """
-        return self._project.call(self._registration, arrays, words)
+        return self._project.call(self.registration, arrays, words)
 
     def __call__(self, /, *arrays: object, **words: object) -> Any:
         """Run the operator, and return its outputs; of several a tuple.
@@ -262,7 +262,7 @@ class Operator:
         left = self.run(*arrays, **words)
         findings = left.launch.findings
         if findings and current_session() is None:
-            own = self._registration.type
+            own = self.registration.type
             remedy = "run(...) returns the outputs all the same"
             error = unable(own, f"{own}: {findings[0].message}", remedy)
             error.findings = findings

@@ -35,11 +35,6 @@ class ProjectFiles:
         return tuple(folders)
 
 
-def is_project(path: str | Path) -> bool:
-    """True if a folder has host code and kernels of operators."""
-    return Path(path).is_dir() and any(Path(path).rglob("op_kernel"))
-
-
 def project_files(path: str | Path) -> ProjectFiles:
     """Return the files of the operator project in a folder.
 
