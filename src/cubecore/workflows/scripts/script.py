@@ -150,7 +150,7 @@ class ScriptTime:
 
 
 def is_script(name: str) -> bool:
-    """True if an argument of the command line names a script, C++ kernels, a program or a project."""
+    """True if an argument of the command line names a script, C++ kernels, a program, a project."""
     return name.endswith((".py", *SUFFIXES)) or is_program(name) or is_project(name)
 
 

@@ -243,7 +243,7 @@ def _attribute_words(
     """Return an attribute as words: its type, the count of its values, its values."""
     value = given.get(one.name)
     if value is None:
-        if one.required or one.default is None:
+        if one.default is None:
             sentence = f"{own.type} has no value for the attribute {one.name} ({one.type})"
             raise unable(own.type, sentence, f"give {one.name}=...")
         texts = one.default.split() if one.type.startswith("list_") else [one.default]
