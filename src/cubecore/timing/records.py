@@ -25,7 +25,8 @@ class Segment:
     """One instruction on one pipe of a group's cores: when it ran, in cycles.
 
     What it makes is there at `done`, which for a load is later than its `end`. `cause` is what the
-    pipe waited for before it, empty where it followed another without a gap.
+    pipe waited for before it, empty where it followed another without a gap. `operand` names what
+    it moves (A, B, C), where that is known.
     """
 
     pipe: str
@@ -34,6 +35,7 @@ class Segment:
     end: int
     done: int = 0
     cause: str = ""
+    operand: str = ""
 
 
 @dataclass(frozen=True, slots=True)

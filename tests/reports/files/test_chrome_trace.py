@@ -4,6 +4,7 @@ import json
 import re
 from collections import defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -15,7 +16,7 @@ from cubecore.reports.files.chrome_trace import (
     trace_json,
 )
 from cubecore.reports.files.trace_view import TRACED_INSTRUCTIONS, TraceView
-from cubecore.reports.html.lanes import PIPE_ORDER, groups, ranges
+from cubecore.reports.html.lanes import PIPE_ORDER, groups, ranges, signals
 from cubecore.reports.html.pair import pair_data, pair_report
 from cubecore.tiling.model.export import load_tiling
 from cubecore.workflows.time import time
@@ -105,6 +106,50 @@ def test_the_default_stays_small():
     data = trace_bytes(timed(**LARGE))
     per_event = len(data) / sum(g["instructions"] for g in json.loads(data)["otherData"]["groups"])
     assert per_event * max(MAX_EVENTS, TRACED_INSTRUCTIONS) < 20e6
+
+
+def test_arrows_lead_from_who_raises_a_flag_to_who_waits_for_it():
+    """The wait ends when the last result before it is there, and no later result is."""
+    of = timed(**SMALL)
+    trace = json.loads(trace_bytes(of))["traceEvents"]
+    starts = {e["id"]: e for e in trace if e["ph"] == "s"}
+    ends = {e["id"]: e for e in trace if e["ph"] == "f"}
+    assert starts
+    assert starts.keys() == ends.keys()
+    pipes = {(e["pid"], e["tid"]): e["args"]["name"].split()[0]
+             for e in trace if e["ph"] == "M" and e["name"] == "thread_name"}  # fmt: skip
+    for key, start in starts.items():
+        end = ends[key]
+        _, raised, _, waited, _ = start["name"].split()
+        assert pipes[start["pid"], start["tid"]] == raised
+        assert pipes[end["pid"], end["tid"]] == waited
+        assert start["ts"] < end["ts"]
+    for group in groups(of.timeline, 10_000):
+        for signal in signals(group):
+            lane, place = signal.raised
+            begin = group.lanes[signal.waited[0]].segments[signal.waited[1]].start
+            done = [segment.done for segment in group.lanes[lane].segments]
+            assert done[place] <= begin
+            assert all(later > begin for later in done[place + 1 :])
+
+
+def test_operands_and_waits_are_told():
+    events = shown(json.loads(trace_bytes(timed(**SMALL))))
+    operands = {(e["cat"], e["args"]["operand"]) for e in events if "operand" in e["args"]}
+    assert operands == {("MTE2", "A"), ("MTE2", "B"), ("MTE1", "A"), ("MTE1", "B"), ("FIX", "C")}
+    assert {e["args"]["waited_for"] for e in events if "waited_for" in e["args"]}
+
+
+def test_a_counter_says_how_many_pipes_are_at_work():
+    of = timed(**SMALL)
+    trace = json.loads(trace_bytes(of))["traceEvents"]
+    for number, group in enumerate(of.timeline.groups):
+        counted = [e for e in trace if e["ph"] == "C" and e["pid"] == number]
+        edges = sorted({cycle for s in group.segments for cycle in (s.start, s.end)})
+        busy = [sum(s.start <= cycle < s.end for s in group.segments) for cycle in edges]
+        changed = [now for before, now in pairwise([0, *busy]) if now != before]
+        assert [event["args"]["pipes"] for event in counted] == changed
+        assert changed[-1] == 0
 
 
 def test_names_stay_names():
@@ -338,7 +383,10 @@ def test_two_runs_lie_on_one_axis(tmp_path):
         own = [s for s in slowest.segments if s.pipe == lane["pipe"]]
         assert lane["length"] == [s.end - s.start for s in own]
     told = {name: values for name, *values in data["pair"]["rows"]}
-    assert told["baseM"] == [str(run.tiling.baseM) for run in runs]
+    bases = [run.tiling.baseM for run in runs]
+    assert told["baseM"] == [*map(str, bases), f"{bases[1] - bases[0]:+}"]
+    times = [run.timeline.us for run in runs]
+    assert told["time"][2] == f"{times[1] / times[0] - 1:+.1%}"
     assert "Two runs" in report.read_text("utf-8")
     figures = tmp_path / "m"
     assert cli("compare", a, b, *words, "--metrics", figures).code == 0

@@ -253,6 +253,42 @@ def test_hover_names_the_instruction_and_its_times(open_report):
     assert page.ask("document.getElementById('tip').hidden")
 
 
+def test_an_instruction_is_told_with_its_operand_tile_and_step_along_k(open_report):
+    of = timed(**SMALL)
+    page = open_report(of)
+    group, t = of.timeline.groups[0], of.tiling
+    steps = -(-min(t.singleCoreK, t.Ka) // t.baseK)
+    tiles, rest = divmod(group.started["M"], steps)
+    assert rest == 0
+    told = page.ask(
+        "clock.groups[0].lanes.flatMap((lane) => lane.from.map((_, place) => "
+        "[lane.pipe, ...describe({ lane, place })]))"
+    )
+    lanes = [row for row in told if row[0] == "M"]
+    assert [row[2] for row in lanes] == [
+        f"tile {tile + 1} of {tiles}, K step {step + 1} of {steps}"
+        for tile in range(tiles)
+        for step in range(steps)
+    ]
+    by_pipe = {(row[0], row[1].split()[-1]) for row in told if row[0] != "M"}
+    assert by_pipe == {("MTE2", "A"), ("MTE2", "B"), ("MTE1", "A"), ("MTE1", "B"), ("FIX", "C")}
+    stores = [row for row in told if row[0] == "FIX"]
+    assert [row[2] for row in stores] == [f"tile {n + 1} of {tiles}" for n in range(tiles)]
+    assert any(row[3].startswith("waited for flag M -> FIX ") for row in stores)
+
+
+def test_signals_are_drawn_when_asked_for(open_report):
+    page = open_report(timed(**SMALL))
+    picture = f"{LANES}[0].toDataURL()"
+    before = page.ask(picture)
+    button = "[...document.querySelectorAll('button')].find((b) => b.textContent === 'signals')"
+    page.ask(f"{button}.click()")
+    assert page.ask(f"{button}.getAttribute('aria-pressed')") == "true"
+    assert page.ask(picture) != before
+    page.ask(f"{button}.click()")
+    assert page.ask(picture) == before
+
+
 def test_wheel_zooms_about_the_pointer_and_drag_moves(open_report):
     page = open_report(timed(**LARGE))
     left, top, width = show_lanes(page)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import islice
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from cubecore.reports.files.trace_view import (
     TRACED_INSTRUCTIONS,
     WHOLE,
 )
-from cubecore.reports.html.lanes import PIPE_ORDER, Aside, Lane, LaneGroup, groups, ranges
+from cubecore.reports.html.lanes import PIPE_ORDER, Aside, Lane, LaneGroup, groups, ranges, signals
 from cubecore.reports.text.answers import problem_line
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from cubecore.workflows.scripts.script import TimedLaunch
     from cubecore.workflows.time import Timed
 
-MAX_EVENTS = 120_000
-"""Instructions of all groups together, unless more are asked for: about 17 MB."""
+MAX_EVENTS = 110_000
+"""Instructions of all groups together, unless more are asked for: about 19 MB."""
 _FIRST_ASIDE = 100
+_MOST_ARROWS, _MOST_COUNTS = 1_000, 2_000
+"""Of each group, so that the instructions keep the file's room: the first ones."""
 
 
 def require_openable(lines: Sequence[Timeline], chip: Chip, view: TraceView) -> None:
@@ -104,9 +107,14 @@ def _trace(title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: T
     named_groups = [(name, group) for name, line in runs for group in _chosen(line, view)]
     _require_small([group for _, group in named_groups], view, hertz)
     events: list[Json] = []
+    arrow = 0
     for number, (name, group) in enumerate(named_groups):
         events += _names(number, name + group.label, group, view)
         events += _events(number, group, view, hertz)
+        events += islice(_counters(number, group, view, hertz), _MOST_COUNTS)
+        arrows = list(islice(_flows(number, group, view, hertz, arrow), 2 * _MOST_ARROWS))
+        arrow += len(arrows) // 2 + 1
+        events += arrows
     timeline = runs[0][1]
     return {
         "displayTimeUnit": "ns",
@@ -149,6 +157,8 @@ def _require_small(chosen: Sequence[LaneGroup], view: TraceView, hertz: int) -> 
     segments = [s for group in chosen for lane in _lanes(group, view) for s in lane.segments]
     seen = [s for s in segments if _seen(s, view, hertz)]
     size = sum(EVENT_BYTES + len(s.name) for s in seen)
+    most = (2 * min(g.shown, _MOST_ARROWS) + min(2 * g.shown, _MOST_COUNTS) for g in chosen)
+    size += min(sum(most), 2 * len(seen)) * EVENT_BYTES
     if size <= MOST_BYTES:
         return
     ends = (min(s.start for s in seen) * 1e6 / hertz, max(s.end for s in seen) * 1e6 / hertz)
@@ -233,7 +243,58 @@ def _events(number: int, group: LaneGroup, view: TraceView, hertz: int) -> Itera
                 "dur": _microseconds(_nanoseconds(segment.end, hertz) - start),
                 "pid": number,
                 "tid": thread,
-                "args": {"start_cycle": segment.start, "end_cycle": segment.end},
+                "args": {"start_cycle": segment.start, "end_cycle": segment.end} | _more(segment),
+            }
+
+
+def _more(segment: Segment) -> Json:
+    """Return what an instruction moves and what it waited for, where that is known."""
+    told = {"operand": segment.operand, "waited_for": segment.cause}
+    return {name: text for name, text in told.items() if text}
+
+
+def _flows(
+    number: int, group: LaneGroup, view: TraceView, hertz: int, first: int
+) -> Iterator[Json]:
+    """Yield an arrow for each flag: from the instruction that raised it to the one that waited."""
+    for index, signal in enumerate(signals(group), first):
+        ends = [(*signal.raised, "s"), (*signal.waited, "f")]
+        chosen = [(group.lanes[lane], group.lanes[lane].segments[at], ph) for lane, at, ph in ends]
+        if not all(_seen(segment, view, hertz) for _, segment, _ in chosen):
+            continue
+        for lane, segment, phase in chosen:
+            at = _nanoseconds(segment.start, hertz)
+            yield {
+                "name": signal.flag,
+                "cat": "signal",
+                "ph": phase,
+                "id": index,
+                "ts": _microseconds(at),
+                "pid": number,
+                "tid": _thread(lane, 0),
+                **({"bp": "e"} if phase == "f" else {}),
+            }
+
+
+def _counters(number: int, group: LaneGroup, view: TraceView, hertz: int) -> Iterator[Json]:
+    """Yield how many pipes are at work, whenever that changes."""
+    changes: dict[int, int] = {}
+    for lane in group.lanes:
+        for segment in lane.segments:
+            if _seen(segment, view, hertz) and segment.end > segment.start:
+                changes[segment.start] = changes.get(segment.start, 0) + 1
+                changes[segment.end] = changes.get(segment.end, 0) - 1
+    busy = 0
+    for cycle in sorted(changes):
+        busy += changes[cycle]
+        if changes[cycle]:
+            yield {
+                "name": "pipes at work",
+                "ph": "C",
+                "ts": _microseconds(_nanoseconds(cycle, hertz)),
+                "pid": number,
+                "tid": 0,
+                "args": {"pipes": busy},
             }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ from cubecore.timing.pipes.queues import CROSS_CORE
 from cubecore.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from cubecore.timing.records import CoreTime, Segment, Timeline
 
@@ -33,6 +35,8 @@ _NOT_RECORDED = ("S",)
 _SCALAR_WAITS = ("queue of ", "flag ", CROSS_CORE)
 """The beginnings of reasons for which the scalar unit waits."""
 _SHOWN_RANGES = 6
+_FLAG = re.compile(r"flag (?P<from>\w+) -> \w+ \d+")
+"""The cause of an instruction that waited for a flag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,23 @@ class Lane:
     def complete(self) -> bool:
         """True if every instruction of the pipe is among the segments."""
         return len(self.segments) == self.started
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each segment with the operand that it moves."""
+        return tuple(f"{s.name} {s.operand}".rstrip() for s in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A flag between two instructions: the one that raised it, and the one that waited for it.
+
+    Each is the number of a lane and the number of a segment in it.
+    """
+
+    flag: str
+    raised: tuple[int, int]
+    waited: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +120,24 @@ class LaneGroup:
     def recorded_end(self) -> int:
         """The cycle at which the last shown instruction ends; 0 without any."""
         return max((s.end for lane in self.lanes for s in lane.segments), default=0)
+
+
+def signals(group: LaneGroup) -> Iterator[Signal]:
+    """Yield who signalled whom, for each instruction that started when a flag was up.
+
+    A flag is up when the results of all earlier instructions of its pipe are there: the last of
+    these is the one that raised it.
+    """
+    number = {lane.pipe: index for index, lane in enumerate(group.lanes)}
+    done = {lane.pipe: [segment.done for segment in lane.segments] for lane in group.lanes}
+    for index, lane in enumerate(group.lanes):
+        for place, segment in enumerate(lane.segments):
+            match = _FLAG.fullmatch(segment.cause)
+            if match is None or match["from"] not in done:
+                continue
+            before = bisect_right(done[match["from"]], segment.start) - 1
+            if before >= 0:
+                yield Signal(segment.cause, (number[match["from"]], before), (index, place))
 
 
 def groups(timeline: Timeline, limit: int) -> tuple[LaneGroup, ...]:

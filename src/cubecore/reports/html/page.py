@@ -18,7 +18,7 @@ from cubecore.aliases import Json
 from cubecore.chips.model import Chip
 from cubecore.reports.html.core_map import core_map
 from cubecore.reports.html.facts import facts_used
-from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups
+from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups, signals
 from cubecore.reports.html.occupancy import occupancy
 from cubecore.reports.html.roofline import roofline
 from cubecore.reports.html.slack import slack
@@ -27,6 +27,7 @@ from cubecore.reports.text.answers import problem_line
 from cubecore.tiling.model.core_grid import problem_blocks
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.timing.records import Segment, Timeline
+from cubecore.units import ceil_div
 from cubecore.version import __version__
 from cubecore.workflows.scripts.script import TimedLaunch
 from cubecore.workflows.time import Timed
@@ -123,8 +124,11 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> Json:
     problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
     case = RuleCase(timed.tiling, problem, chip)
     changes = {} if timed.changes is None else timed.changes.to_json()
+    depth = min(timed.tiling.singleCoreK, problem.shared_k)
+    steps = {"steps": ceil_div(depth, timed.tiling.baseK)}
     return common_data(problem_line(timed.request), chip, line, limit) | {
         **changes,
+        **steps,
         "tiling": {
             "from": tiling_from,
             "rows": tiling_rows(case),
@@ -206,10 +210,11 @@ def _group(group: LaneGroup) -> Json:
         if step.number is not None:
             steps.setdefault(step.pipe, []).append(step.number)
     lanes = [
-        _lane(lane.pipe, lane.pipe, lane.segments)
+        _lane(lane.pipe, lane.pipe, lane.segments, lane.names)
         | {
             "busy": lane.busy_cycles,
             "complete": lane.complete,
+            "started": lane.started,
             "critical": [n for n in steps.get(lane.pipe, ()) if n < len(lane.segments)],
         }
         for lane in group.lanes
@@ -224,18 +229,26 @@ def _group(group: LaneGroup) -> Json:
         "recorded_end": group.recorded_end,
         "lanes": lanes,
         "aside": [_lane(lane.pipe, lane.label, lane.segments) for lane in group.aside],
+        "signals": [[*s.raised, *s.waited] for s in signals(group)],
     }
 
 
-def _lane(pipe: str, label: str, segments: Sequence[Segment]) -> Json:
-    names = list(dict.fromkeys(segment.name for segment in segments))
+def _lane(
+    pipe: str, label: str, segments: Sequence[Segment], called: Sequence[str] | None = None
+) -> Json:
+    """Return a lane; its segments have their own names unless they are `called` otherwise."""
+    called = [segment.name for segment in segments] if called is None else called
+    names = list(dict.fromkeys(called))
+    causes = list(dict.fromkeys(segment.cause for segment in segments))
     index_of = {name: number for number, name in enumerate(names)}
     starts = [segment.start for segment in segments]
     return {
         "pipe": pipe,
         "label": label,
         "names": names,
-        "kind": [index_of[segment.name] for segment in segments],
+        "kind": [index_of[name] for name in called],
+        "causes": causes,
+        "cause": [causes.index(segment.cause) for segment in segments],
         "start": [b - a for a, b in zip([0, *starts], starts, strict=False)],
         "length": [segment.end - segment.start for segment in segments],
     }

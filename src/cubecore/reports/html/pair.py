@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cubecore.aliases import Json
 from cubecore.reports.html.lanes import PIPE_ORDER
 from cubecore.reports.html.page import common_data, page, timeline_data
-from cubecore.reports.text.answers import number
+from cubecore.reports.text.answers import duration, number
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.timing.records import Timeline
 from cubecore.workflows.time import Timed
@@ -65,25 +65,40 @@ def _merged(groups: list[Json]) -> Json:
         "shown": sum(group["shown"] for group in groups),
         "complete": all(group["complete"] for group in groups),
         "recorded_end": max(group["recorded_end"] for group in groups),
+        "signals": [],
         "lanes": lanes,
         "aside": aside,
     }
 
 
 def _rows(first: Timed, second: Timed) -> Iterator[tuple[str, ...]]:
-    """Yield what the runs' figures are and where they differ."""
+    """Yield what the runs' figures are, where they differ, and by how much."""
     runs = (first, second)
-    yield ("time", *(f"{number(run.timeline.us)} us" for run in runs))
-    yield ("limited by", *(run.timeline.limited_by for run in runs))
-    yield ("TFLOPS", *(number(run.timeline.tflops) for run in runs))
+    times = [run.timeline.us for run in runs]
+    yield ("time", *(duration(us) for us in times), _difference(*times))
+    yield ("limited by", *(run.timeline.limited_by for run in runs), "")
+    rates = [run.timeline.tflops for run in runs]
+    yield ("TFLOPS", *map(number, rates), _difference(*rates))
     for pipe in PIPE_ORDER:
         busy = [run.timeline.pipes.get(pipe, 0) for run in runs]
         if any(busy):
-            yield (f"{pipe} busy, cycles", *(f"{cycles:,}" for cycles in busy))
+            cycles = (f"{cycles:,}" for cycles in busy)
+            yield (f"{pipe} busy, cycles", *cycles, _difference(*busy))
+    moved = (("read", "read_bytes"), ("read from device memory", "hbm_read_bytes"))
+    for name, field in moved:
+        sizes = [getattr(run.timeline, field) for run in runs]
+        yield (name, *(f"{size / 1e6:,.2f} MB" for size in sizes), _difference(*sizes))
     chips = [run.request.chip.name for run in runs]
     if chips[0] != chips[1]:
-        yield ("chip", *chips)
+        yield ("chip", *chips, "")
     for name in FIELDS:
-        values = [str(getattr(run.tiling, name)) for run in runs]
+        values = [getattr(run.tiling, name) for run in runs]
         if values[0] != values[1]:
-            yield (name, *values)
+            yield (name, *map(str, values), f"{values[1] - values[0]:+,}")
+
+
+def _difference(first: float | None, second: float | None) -> str:
+    """Return how much more or less the second is than the first; empty where there is no ratio."""
+    if not first or second is None:
+        return ""
+    return f"{second / first - 1:+.1%}"

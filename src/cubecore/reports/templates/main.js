@@ -45,10 +45,28 @@ function instructionAt(canvas, group, event) {
   return place < lane.from.length && lane.from[place] <= time + slack ? { lane, place } : null;
 }
 
+// The tile of C and the step along K of an instruction, where each step has as many of its kind.
+function stepOf(lane, place) {
+  const steps = data.steps, tiles = clock.tiles.get(lane);
+  const total = lane.complete ? lane.count[lane.kind[place]] : lane.pipe === "M" ? lane.started : 0;
+  if (!steps || !tiles || !total) return [];
+  const turn = lane.turn[place];
+  if (lane.pipe === "FIX" && total % tiles === 0) {
+    return [`tile ${whole(Math.floor(turn / (total / tiles)) + 1)} of ${whole(tiles)}`];
+  }
+  const each = total / (tiles * steps);
+  if (!Number.isInteger(each)) return [];
+  const step = Math.floor(turn / each);
+  return [`tile ${whole(Math.floor(step / steps) + 1)} of ${whole(tiles)}, K step ` +
+    `${whole(step % steps + 1)} of ${whole(steps)}`];
+}
+
 function describe(found) {
   const { lane, place } = found;
   const from = lane.from[place], to = lane.to[place];
-  return [lane.names[lane.kind[place]],
+  const cause = lane.causes ? lane.causes[lane.cause[place]] : "";
+  return [lane.names[lane.kind[place]], ...stepOf(lane, place),
+    ...(cause ? [`waited for ${cause}`] : []),
     `${lane.label}, number ${whole(place + 1)} of ${whole(lane.from.length)} shown`,
     `start ${whole(from)}, end ${whole(to)} cycles`,
     `${whole(to - from)} cycles = ${short(micro(to - from))} us`,
@@ -123,6 +141,12 @@ function extent(group) {
 
 function drawTimeline() {
   clock.groups.forEach(unpack);
+  clock.tiles = new Map();
+  for (const group of clock.groups) {
+    const cube = group.lanes.find((lane) => lane.pipe === "M");
+    const tiles = cube && data.steps ? cube.started / data.steps : 0;
+    for (const lane of group.lanes) clock.tiles.set(lane, Number.isInteger(tiles) ? tiles : 0);
+  }
   const home = section("timeline");
   const button = (text, act) => {
     const node = el("button", { type: "button" }, text);
@@ -145,7 +169,7 @@ function drawTimeline() {
     el("div", { class: "tools" },
       button("recorded part", fit), button("whole run", () => look(bounds.from, bounds.to)),
       button("zoom in", () => zoom(0.5)), button("zoom out", () => zoom(2)),
-      toggle("scalar unit and waits", "aside"), toggle("critical path", "critical"),
+      toggle("scalar unit and waits", "aside"), toggle("critical path", "critical"), toggle("signals", "signals"),
       el("span", { class: "soft small hint" },
         "wheel zooms, drag moves, arrow keys and + - work too")),
     legend());

@@ -27,7 +27,7 @@ function drawHead() {
 function drawPair() {
   section("pair").append(
     el("p", {}, data.pair.title),
-    table([[""], ["first", "n"], ["second", "n"]],
+    table([[""], ["first", "n"], ["second", "n"], ["difference", "n"]],
       data.pair.rows.map(([name, ...values]) => [[name], ...values.map((v) => [v, "n"])])));
 }
 

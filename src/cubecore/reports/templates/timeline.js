@@ -5,7 +5,8 @@ const clock = data.timeline;
 const bounds = { from: -clock.launch, to: clock.end };
 const view = { from: bounds.from, to: bounds.to };
 const canvases = [];
-const shown = { aside: false, critical: false };
+const shown = { aside: false, critical: false, signals: false };
+const MOST_ARROWS = 400;
 const lanesOf = (group) => (shown.aside ? [...group.lanes, ...group.aside] : group.lanes);
 
 function unpack(group) {
@@ -15,6 +16,9 @@ function unpack(group) {
     lane.to = lane.from.map((start, place) => start + lane.length[place]);
     lane.last = lane.to.length ? lane.to[lane.to.length - 1] : 0;
     lane.marks = new Set(lane.critical || []);
+    const counts = [];
+    lane.turn = lane.kind.map((kind) => (counts[kind] = (counts[kind] || 0) + 1) - 1);
+    lane.count = counts;
   }
 }
 
@@ -127,6 +131,7 @@ function drawGroup(canvas, group, paint) {
     const busy = lane.busy === undefined ? "" : percent(lane.busy / Math.max(lane.of || group.end, 1));
     ctx.fillText(busy, LEFT - 8, y + LANE / 2);
   }
+  if (shown.signals) drawSignals(ctx, paint, group, clip);
   for (const [from, to, text] of still(group)) {
     const left = clip(from), right = clip(to);
     hatch(ctx, paint, left, 0, right - left, body);
@@ -134,6 +139,32 @@ function drawGroup(canvas, group, paint) {
   }
   drawAxis(ctx, paint, { x, width, body });
   canvas.dataset.drawn = drawn;
+}
+
+// Arrows from who raised a flag to who waited for it; only where few are in view.
+function drawSignals(ctx, paint, group, clip) {
+  const seen = group.signals.filter(([lane, place, other, later]) =>
+    group.lanes[other].from[later] >= view.from && group.lanes[lane].from[place] <= view.to);
+  if (seen.length > MOST_ARROWS) {
+    caption(ctx, paint, "zoom in for signals", (LEFT + clip(view.to)) / 2, LANE);
+    return;
+  }
+  ctx.strokeStyle = ctx.fillStyle = paint.ink;
+  ctx.lineWidth = 1;
+  for (const [lane, place, other, later] of seen) {
+    const down = other > lane, step = LANE + GAP;
+    const from = clip(group.lanes[lane].to[place]), to = clip(group.lanes[other].from[later]);
+    const top = lane * step + (down ? LANE : 0), end = other * step + (down ? 0 : LANE);
+    ctx.beginPath();
+    ctx.moveTo(from, top);
+    ctx.lineTo(to, end);
+    ctx.stroke();
+    ctx.beginPath();
+    ctx.moveTo(to, end);
+    ctx.lineTo(to - 4, end + (down ? -5 : 5));
+    ctx.lineTo(to + 4, end + (down ? -5 : 5));
+    ctx.fill();
+  }
 }
 
 // What no instruction can be in: from, to, name.

@@ -29,6 +29,7 @@ from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.bank_conflicts import conflict_factor
 from cubecore.timing.pipes.cross_core import Outbox
 from cubecore.timing.pipes.flags import PipeOrder
+from cubecore.timing.pipes.operands import moved_operand
 from cubecore.timing.pipes.queues import (
     DEVICE_MEMORY,
     INDEX,
@@ -223,13 +224,13 @@ class CoreClock(PipeOrder):
         pipe, head = self.pipes[INDEX[template.pipe.value]], cost.idle_head
         busy = self._busy(issue, template, cost)
         if isinstance(template, CubeProduct) and template.unit_flag:
-            chase = self._recorded(template.name, self._chase)
+            chase = self._recorded(issue, template, self._chase)
             part = unit_part(template.m, template.n, busy)
             return lambda c, *_: self._enqueue(pipe, chase, pipe, busy, head, c, part)
         if pipe is self._feeder:
-            feed = self._recorded(template.name, self._feed)
+            feed = self._recorded(issue, template, self._feed)
             return self._issuing(pipe, feed, pipe, busy, head, self._slowed(busy))
-        start = self._recorded(template.name, self._start)
+        start = self._recorded(issue, template, self._start)
         return self._issuing(pipe, start, pipe, busy, head)
 
     def _busy(self, issue: Issue, template: Instruction, cost: InstructionCost) -> int:
@@ -247,10 +248,13 @@ class CoreClock(PipeOrder):
         start = max(time, pipe.gate, pipe.free)
         return self._start(time, pipe, slowed if self._filler.free > start else busy, head)
 
-    def _recorded(self, name: str, action: Callable[..., bool]) -> Callable[..., bool]:
+    def _recorded(
+        self, issue: Issue, template: Instruction, action: Callable[..., bool]
+    ) -> Callable[..., bool]:
         """Return `action`, noting when it ran while fewer than `record` segments are noted."""
         if not self.record:
             return action
+        name, operand = template.name, moved_operand(issue, template)
 
         def note(time: int, pipe: PipeState, *arguments: object) -> bool:
             free = pipe.free
@@ -260,8 +264,8 @@ class CoreClock(PipeOrder):
                 if start > free:
                     late = UNIT_FLAG if pipe.name in {"M", "FIX"} else DEVICE_MEMORY
                     cause = ISSUE if start == time else pipe.reason if start == pipe.gate else late
-                done = pipe.done
-                self.segments.append(Segment(pipe.name, name, start, pipe.free, done, cause))
+                times = start, pipe.free, pipe.done
+                self.segments.append(Segment(pipe.name, name, *times, cause, operand))
             return started
 
         return note
@@ -311,7 +315,8 @@ class CoreClock(PipeOrder):
     ) -> Callable[..., None]:
         pipe, traffic = self.pipes[INDEX[template.pipe.value]], cost.traffic
         assert traffic is not None
-        action = self._recorded(template.name, self._store if traffic.writes else self._load)
+        moving = self._store if traffic.writes else self._load
+        action = self._recorded(issue, template, moving)
         asking = self._asking(issue, traffic)
 
         unit: tuple[int, ...] = ()
