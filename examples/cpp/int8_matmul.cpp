@@ -60,9 +60,10 @@ class Layer {
     SetFlag<HardEvent::MTE2_MTE1>(2);
     WaitFlag<HardEvent::MTE2_MTE1>(2);
     DataCopy(bias_bt_, bias_l1_, N);
+    SetFlag<HardEvent::MTE2_FIX>(0);
+    WaitFlag<HardEvent::MTE2_FIX>(0);
     DataCopy(scales_fb_, scales_l1_, N);
-    SetFlag<HardEvent::MTE1_FIX>(0);
-    WaitFlag<HardEvent::MTE1_FIX>(0);
+    PipeBarrier<PIPE_FIX>();
     SetFixPipeConfig(scales_fb_);
   }
 

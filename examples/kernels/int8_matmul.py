@@ -49,9 +49,10 @@ def load_column(
     core.asc_sync_notify("PIPE_MTE2", "PIPE_MTE1", 2)
     core.asc_sync_wait("PIPE_MTE2", "PIPE_MTE1", 2)
     core.asc_copy_l12bt(bias_bt, bias_l1, 4 * N)
+    core.asc_sync_notify("PIPE_MTE2", "PIPE_FIX", 0)
+    core.asc_sync_wait("PIPE_MTE2", "PIPE_FIX", 0)
     core.asc_copy_l12fb(scales_fb, scales_l1, 8 * N)
-    core.asc_sync_notify("PIPE_MTE1", "PIPE_FIX", 0)
-    core.asc_sync_wait("PIPE_MTE1", "PIPE_FIX", 0)
+    core.asc_sync_pipe("PIPE_FIX")
     core.asc_set_l0c2gm_config(0, scales_fb, False)
 
 

@@ -22,12 +22,12 @@ def doubled(core, a, w, c):
         x = core.cbuf("float", 64)
         for part in range(2):
             core.asc_copy_gm2l1(x, a + part * 64, 256)
-            core.asc_sync_notify("MTE2", "MTE1", 0)
-            core.asc_sync_wait("MTE2", "MTE1", 0)
+            core.asc_sync_notify("MTE2", "MTE3", 0)
+            core.asc_sync_wait("MTE2", "MTE3", 0)
             core.asc_copy_l12gm(w + part * 64, x, 1, 8, 0, 0)
-            core.asc_sync_notify("MTE1", "MTE2", 0)
-            core.asc_sync_wait("MTE1", "MTE2", 0)
-        core.asc_sync_block_arrive("MTE1", 1)
+            core.asc_sync_notify("MTE3", "MTE2", 0)
+            core.asc_sync_wait("MTE3", "MTE2", 0)
+        core.asc_sync_block_arrive("MTE3", 1)
         return
     x, first = core.ubuf("float", 64), core.block_idx * 64
     core.asc_sync_block_wait("MTE2", 1)

@@ -35,12 +35,14 @@ _BLOCK_WORDS = DATA_BLOCK_BYTES // 8
 
 @instruction(
     "copy_cbuf_to_fbuf",
-    Pipe.MTE1,
+    Pipe.FIX,
     names={"c_api": "asc_copy_l12fb", "cpp": "DataCopy(C2PIPE2GM)"},
     source="asc-devkit, DataCopy L1 to Fixpipe buffer and asc_copy_l12fb (2201)",
     uncertain=(
         "runs count 128 B and starts are given head to head, as the basic API has it; the C API "
         "page counts 32 B from tail to head",
+        "FIX, as the samples of the basic API wait for it and as on 3510; the C API's page says "
+        "MTE1",
     ),
     copies=True,
 )

@@ -107,10 +107,15 @@ class LoadGmToCbuf(_GlobalFractals):
 
 @instruction(
     "copy_cbuf_to_gm",
-    Pipe.MTE1,
+    Pipe.MTE3,
     names={"c_api": "asc_copy_l12gm", "cpp": "DataCopy(A1 to GM)"},
-    source="asc-devkit, asc_copy_l12gm (2201)",
-    uncertain=(_RATE, _GAPS_UNIT),
+    source="asc-devkit, asc_copy_l12gm (2201), table of the AIC's flags, samples of Fixpipe to L1",
+    uncertain=(
+        _RATE,
+        _GAPS_UNIT,
+        "MTE3, as the samples wait for it and the table of an AIC's flags has it; the C API's page "
+        "says MTE1",
+    ),
     copies=True,
 )
 class CopyCbufToGm(Bursts):

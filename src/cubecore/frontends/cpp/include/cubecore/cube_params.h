@@ -225,7 +225,7 @@ struct LoadData3DParamsV2 {
   uint8_t dilationFilterH = 1;
   bool enTranspose = false;
   bool enSmallK = false;
-  T padValue = static_cast<T>(0);
+  T padValue = T();
   bool filterSizeW = false;
   bool filterSizeH = false;
   bool fMatrixCtrl = false;
@@ -287,7 +287,7 @@ struct InitConstValueParams {
   uint16_t repeatTimes = 0;
   uint16_t blockNum = 0;
   uint16_t dstGap = 0;
-  T initValue = static_cast<T>(0);
+  T initValue = T();
 };
 
 struct FixpipeParamsV220 {

@@ -67,21 +67,18 @@ inline void fixpipe(const D& dst, const S& src, const FixpipeParamsV220& p, bool
              at);
 }
 
-// The scales go from L1 to the start of the Fixpipe buffer; the move waits for them, and the next
-// scales for the move.
+// The scales go from L1 to the start of the Fixpipe buffer, behind earlier moves and before the
+// next.
 template <typename S>
 inline void take_scales(const LocalTensor<S>& scales, uint16_t n, const cubecore::Where& at) {
   static_assert(std::is_same_v<PrimT<S>, uint64_t>,
                 "Fixpipe.cbufWorkspace must be of uint64_t, got another type");
   constexpr uint32_t held = 16;  // of 128 B
   LocalTensor<uint64_t> buffer(TPosition::C2PIPE2GM, 0, n);
-  constexpr int32_t event = 7;
-  raise_flag(HardEvent::FIX_MTE1, event, at);
-  await_flag(HardEvent::FIX_MTE1, event, at);
+  barrier(PIPE_FIX, at);
   cubecore::issue("asc_copy_l12fb", at, buffer.pointer(), scales.pointer(), 1,
                   (n + held - 1) / held, 0, 0);
-  raise_flag(HardEvent::MTE1_FIX, event, at);
-  await_flag(HardEvent::MTE1_FIX, event, at);
+  barrier(PIPE_FIX, at);
   SetFixPipeConfig(buffer, false, at);
 }
 

@@ -77,8 +77,10 @@ inline void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& 
                                const LocalTensor<U>& idx, const LoadData2DParams& p, CUBECORE_AT) {
   static_assert(std::is_same_v<PrimT<T>, int8_t> && std::is_same_v<PrimT<U>, uint8_t>,
                 "LoadDataWithSparse must load int8_t by an index of uint8_t, got another type");
-  cubecore::issue("asc_copy_l12l0b_sparse", at, dst.pointer(), src.pointer(), idx.pointer(),
-                  p.startIndex, p.repeatTimes);
+  cubecore::Pointer index = idx.pointer();
+  index.type = cubecore::Element<int8_t>::name;  // as the instruction has it
+  cubecore::issue("asc_copy_l12l0b_sparse", at, dst.pointer(), src.pointer(), index, p.startIndex,
+                  p.repeatTimes);
 }
 
 inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4],
