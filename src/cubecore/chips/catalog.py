@@ -9,7 +9,6 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any
 
@@ -93,6 +92,8 @@ def chip(name: str) -> Chip:
 def chip_key(name: object) -> str:
     """Return what stands for a chip in the key of an answer: a file's text, a full name itself."""
     if is_chip_file(name):
+        from hashlib import blake2b
+
         return blake2b(chip_file_text(str(name)).encode(), digest_size=16).hexdigest()
     return str(name)
 

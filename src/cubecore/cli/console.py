@@ -384,10 +384,12 @@ def show(answer: _AnswerT, form: str, text: Callable[[_AnswerT], str]) -> None:
         from cubecore.reports.tables import csv_text
 
         say(csv_text(answer), newline=False)
-    else:
+    elif sys.stdout.isatty():
         from cubecore.cli.terminal import dressed
 
         say(dressed(text(answer)), newline=False)
+    else:
+        say(text(answer), newline=False)
 
 
 def _object(value: JsonMapping) -> str:

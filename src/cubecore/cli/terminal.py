@@ -6,7 +6,6 @@ indented ones is a heading, columns are two or more spaces apart.
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 
 from cubecore.cli.streams import terminal_columns
@@ -22,9 +21,7 @@ _DEEPEST = 0.6
 
 
 def dressed(text: str) -> str:
-    """Return a text as standard output shows it best: itself, unless that is a terminal."""
-    if not sys.stdout.isatty():
-        return text
+    """Return a text as a terminal shows it best."""
     folded = fitted(text, terminal_columns())
     return emphasised(folded) if _has_colour() else folded
 
