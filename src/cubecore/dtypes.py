@@ -143,20 +143,18 @@ def type_name(given: object) -> object:
     return given.__name__ if isinstance(given, type) and named_by_class else given
 
 
-def element_type(name: str, subject: str = "dtype") -> ElementType:
-    """Return the type called `name` in our spelling or the vendor's.
+def element_type(name: object, subject: str = "dtype") -> ElementType:
+    """Return the type called `name` in our spelling or the vendor's, or NumPy's or PyTorch's type.
 
     Raises
     ------
     RequestError
         If no type has that name; the message begins with `subject`.
     """
-    kind = _BY_ANY_NAME.get(name)
+    called = type_name(name)
+    kind = _BY_ANY_NAME.get(called) if isinstance(called, str) else None
     if kind is None:
-        raise refuse(
-            subject,
-            "be an element type (" + ", ".join(ELEMENT_TYPES) + ")",
-            repr(name),
-            did_you_mean(name, _BY_ANY_NAME),
-        )
+        near = did_you_mean(called, _BY_ANY_NAME) if isinstance(called, str) else ""
+        need = "be an element type (" + ", ".join(ELEMENT_TYPES) + ")"
+        raise refuse(subject, need, repr(called), near)
     return kind

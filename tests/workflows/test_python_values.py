@@ -168,3 +168,46 @@ def test_settings_that_never_come_again_are_forgotten():
         time(number)
     for kept in (_ACCESSES, _MARKED, _TEXTS):
         assert 0 < len(kept) <= MOST_PROGRAMS
+
+
+class ByDlpack:
+    """An array of another library: it has the protocol and nothing else."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **keys):
+        return self._array.__dlpack__(**keys)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"operands": (ByDlpack(A), ByDlpack(ONE))},
+        {"operands": {"a": ByDlpack(A), "b": ONE}},
+        {"a": ByDlpack(A), "b": ByDlpack(ONE)},
+    ],
+)
+def test_arrays_of_another_library_are_operands(given):
+    made = cubecore.run(**SHAPE, **given)
+    assert made.verified
+    assert np.array_equal(made.c, np.float32(A))
+    assert made.request.problem.a == "float16"
+
+
+def test_types_are_values_of_a_sweep():
+    types = [np.float16, np.dtype("int8"), ml_dtypes.bfloat16]
+    series = cubecore.sweep({"a": types}, **SHAPE)
+    assert series.complete
+    assert [point.values["a"] for point in series.answers] == ["float16", "int8", "bfloat16"]
+
+
+def test_the_host_api_takes_types():
+    tiling = cubecore.MultiCoreMatmulTiling("Ascend910B3")
+    tiling.set_a_type("GM", "ND", np.float16)
+    assert line_of(tiling.set_b_type, "GM", "ND", 3).startswith(
+        "set_b_type.data_type must be an element type ("
+    )

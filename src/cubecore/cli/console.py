@@ -136,7 +136,7 @@ def problem_options(command: Command) -> Command:
     for name, text in reversed(_PROBLEM_FLAGS):
         command = click.option(f"--{name}", is_flag=True, default=None, help=text)(command)
     for name, kind, text in reversed(_PROBLEM_OPTIONS):
-        convert = Integer() if kind is int else kind
+        convert = Integer() if kind is int else ChipName() if name == "chip" else kind
         command = click.option(f"--{name}", type=convert, default=None, help=text)(command)
     return command
 
@@ -196,9 +196,19 @@ class Word(_WordBase):
 class InputFile(click.types.StringParamType):
     """The name of a file that a command reads."""
 
-    def path(self, value: str) -> str:
-        """Return the file that a value names."""
+    def path(self, value: str) -> str | None:
+        """Return the file that a value names, None if it names none."""
         return value
+
+
+class ChipName(InputFile):
+    """The name of a SoC, or of a chip file."""
+
+    def path(self, value: str) -> str | None:
+        """Return the chip file."""
+        from cubecore.chips import is_chip_file
+
+        return value if is_chip_file(value) else None
 
 
 class ArrayFile(InputFile):
@@ -248,9 +258,10 @@ class Verb(click.Command):
             from cubecore.workflows.data.files import require_apart
 
             inputs = [
-                (_subject(param), param.type.path(value))
+                (_subject(param), path)
                 for param, value in given
                 if isinstance(param.type, InputFile) and value is not None
+                if (path := param.type.path(value)) is not None
             ]
             require_apart(outputs, inputs)
         return super().invoke(ctx)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,13 @@ class Config:
         return self._fields[name]
 
     def _whole(self, name: str, value: object, least: int) -> int:
-        if not isinstance(value, int) or isinstance(value, bool):
+        if not isinstance(value, Integral) or isinstance(value, bool):
             raise refuse(f"{self.where}: {name}", "be a whole number", _spelled(value))
-        if not least <= value <= INT32_MAX:
+        whole = int(value)
+        if not least <= whole <= INT32_MAX:
             need = f"be from {least} to {INT32_MAX}"
             raise refuse(f"{self.where}: {name}", need, _spelled(value))
-        return value
+        return whole
 
 
 def read_config(config: object) -> Config:

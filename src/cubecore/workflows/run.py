@@ -283,8 +283,10 @@ def _arrays_among(
     RequestError
         If an operand is neither, or arrays are given beside `operands`.
     """
-    arrays: dict[str, Any] = {
-        name: value for name in _BY_NAME if hasattr(value := keys.get(name), "shape")
+    arrays: dict[str, Array] = {
+        name: _array(name, value)
+        for name in _BY_NAME
+        if hasattr(value := keys.get(name), "shape") or hasattr(value, "__dlpack__")
     }
     named: object = operands
     if isinstance(operands, list | tuple):
@@ -306,7 +308,19 @@ def _arrays_among(
         if isinstance(operands, Mapping):
             got = f"a mapping with {' and '.join(map(str, operands)) or 'nothing'}"
         raise refuse("operands", need, got)
-    return keys, Operands(**{name: np.asarray(value) for name, value in named.items()})
+    return keys, Operands(**{name: _array(name, value) for name, value in named.items()})
+
+
+def _array(name: str, given: Any) -> Array:
+    """Return the NumPy view of an operand: NumPy's own, PyTorch's or another's by DLPack."""
+    if isinstance(given, np.ndarray) or not hasattr(given, "__dlpack__"):
+        return np.asarray(given)
+    from cubecore.frontends.kernels.host_tensors import host_tensor
+
+    tensor = host_tensor(name, given)
+    if tensor is None:  # one of NumPy's numbers
+        return np.asarray(given)
+    return tensor.raw.view(tensor.dtype.numpy).reshape(tensor.shape)
 
 
 _BY_NAME = ("a", "b", "bias")

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from cubecore.cli.console import (
+    ChipName,
     InputFile,
     Integer,
     OutputFile,
@@ -33,7 +34,9 @@ from cubecore.cli.streams import DONE, FOUND
 )
 @click.option("--format-b", default="ND", help="layout of the weights: ND or NZ")
 @click.option(
-    "--chip", help="SoC name or chip file my.toml (default: CUBECORE_CHIP, else Ascend910B3)"
+    "--chip",
+    type=ChipName(),
+    help="SoC name or chip file my.toml (default: CUBECORE_CHIP, else Ascend910B3)",
 )
 @click.option("--store", type=OutputFile(), help="SQLite file that keeps and reuses the plans")
 @click.option("--out", type=OutputFile(), help="JSONL file: each product with its tiling")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips.model import FACT_FIELDS, number_type
+from cubecore.dtypes import type_name
 from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse, unable
 from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
@@ -149,7 +150,7 @@ def _of_key(key: str, value: object) -> Value:
         if str(value) not in words:
             raise refuse(key, "be true or false", repr(value))
         return words[str(value)]
-    return str(value)
+    return str(type_name(value))
 
 
 def _of_chip(name: str, value: Any) -> Value:
