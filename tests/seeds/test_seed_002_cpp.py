@@ -1,0 +1,169 @@
+"""Mmad (seed 002) in C++: the tables of types, the worked extents, GEMV, and what it refuses."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cubecore import CubecoreError
+from frontends.cpp.cpp_kernels import kernels, needs_compiler
+
+pytestmark = needs_compiler
+M, K, N = 30, 70, 40
+BEFORE = """
+constexpr uint32_t M = 30, K = 70, N = 40;
+template <typename T, typename C>
+struct Product {
+  static constexpr bool nibbles = std::is_same_v<T, int4b_t>;
+  static constexpr uint32_t C0 = nibbles ? 64 : 32 / sizeof(T), DOWN = (M + 15) / 16;
+  static constexpr uint32_t DEEP = (K + C0 - 1) / C0, WIDE = (N + 15) / 16, FRACTAL = 16 * C0;
+  static constexpr uint16_t stored = nibbles ? K / 2 : K;
+  GlobalTensor<T> ag, bg;
+  GlobalTensor<C> cg, biasg;
+  LocalTensor<T> a1{TPosition::A1, 0, 8192}, b1{TPosition::B1, 65536, 8192};
+  LocalTensor<T> a2{TPosition::A2, 0, 8192}, b2{TPosition::B2, 0, 8192};
+  LocalTensor<C> bias1{TPosition::C1, 131072, 48}, bias2{TPosition::C2, 0, 48};
+  LocalTensor<C> co{TPosition::CO1, 0, 16 * 16 * DOWN * WIDE};
+  Product(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c) {
+    ag.SetGlobalBuffer((__gm__ T*)a);
+    bg.SetGlobalBuffer((__gm__ T*)b);
+    biasg.SetGlobalBuffer((__gm__ C*)bias);
+    cg.SetGlobalBuffer((__gm__ C*)c);
+    DataCopy(bias1, biasg, 48);
+  }
+  void Load() {
+    DataCopy(a1, ag, Nd2NzParams(1, M, stored, 0, stored, DOWN * 16, 1, 0));
+    Right();
+    for (uint32_t row = 0; row < DOWN; ++row)
+      LoadData(a2[row * DEEP * FRACTAL], a1[row * FRACTAL],
+               LoadData2DParams(0, DEEP, DOWN, 0, 0, false, 0));
+    Loaded();
+  }
+  // One row is read as a vector: K elements one behind another.
+  void LoadVector() {
+    DataCopy(a1, ag, 80);
+    Right();
+    LoadData(a2, a1, LoadData2DParams(0, 1, 1, 0, 0, false, 0));
+    Loaded();
+  }
+  void Right() {
+    DataCopy(b1, bg, Nd2NzParams(1, N, stored, 0, stored, WIDE * 16, 1, 0));
+    SetFlag<HardEvent::MTE2_MTE1>(0);
+    WaitFlag<HardEvent::MTE2_MTE1>(0);
+    LoadData(b2, b1, LoadData2DParams(0, DEEP * WIDE, 1, 0, 0, false, 0));
+    DataCopy(bias2, bias1, 48);
+  }
+  void Loaded() {
+    SetFlag<HardEvent::MTE1_M>(0);
+    WaitFlag<HardEvent::MTE1_M>(0);
+  }
+  void Out(uint16_t rows = M) {
+    SetFlag<HardEvent::M_FIX>(0);
+    WaitFlag<HardEvent::M_FIX>(0);
+    uint16_t pitch = (rows + 15) / 16 * 16;
+    Fixpipe(cg, co, FixpipeParamsV220(N, rows, pitch, N, false));
+  }
+};
+"""
+PARAMETERS = "GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR c"
+TYPES = {
+    "int8_t": "int32_t",
+    "half": "float",
+    "float": "float",
+    "bfloat16_t": "float",
+    "int4b_t": "int32_t",
+}
+"""Table 4: fm and filter, dst."""
+BIASED = ("int8_t", "half", "float", "bfloat16_t")
+"""Table 5: fm and filter; bias is of dst's type."""
+
+
+def body(kind, call, out="p.Out();", load="p.Load();"):
+    return f"Product<{kind}, {TYPES[kind]}> p(a, b, bias, c);\n{load}\n{call}\n{out}"
+
+
+PLAIN = """MmadParams params;
+params.m = M;
+params.n = N;
+params.k = K;
+SET
+Mmad(p.co, p.a2, p.b2, params);"""
+WITH_BIAS = "Mmad(p.co, p.a2, p.b2, p.bias2, MmadParams(M, N, K));"
+BODIES = {
+    **{f"plain_{kind}": body(kind, PLAIN.replace("SET", "")) for kind in TYPES},
+    **{f"biased_{kind}": body(kind, WITH_BIAS) for kind in BIASED},
+    "biased_int4b_t": body("int4b_t", WITH_BIAS, ""),
+    "vector": body(
+        "half", "Mmad(p.co, p.a2, p.b2, MmadParams(1, N, K));", "p.Out(1);", "p.LoadVector();"
+    ),
+    **{
+        f"no_{extent}": body("half", PLAIN.replace("SET", f"params.{extent} = 0;"), "")
+        for extent in "mnk"
+    },
+    "elsewhere": body(
+        "half",
+        "LocalTensor<float> l1(TPosition::C1, 0, 64);Mmad(l1, p.a2, p.b2, MmadParams());",
+        "",
+    ),
+}
+
+
+@cache
+def module():
+    return kernels(BODIES, PARAMETERS, BEFORE)
+
+
+def stored(values, kind):
+    """Return whole numbers as a type's bytes."""
+    if kind == "int4b_t":
+        low, high = values[:, ::2] & 15, values[:, 1::2] & 15
+        return np.ascontiguousarray(low | high << 4).astype(np.uint8)
+    if kind == "bfloat16_t":
+        return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return values.astype({"int8_t": np.int8, "half": np.float16, "float": np.float32}[kind])
+
+
+def launched(name, kind="half"):
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(-7, 8, (M, K)), rng.integers(-7, 8, (N, K))
+    typed = np.int32 if TYPES[kind] == "int32_t" else np.float32
+    bias, c = rng.integers(-99, 99, 48).astype(typed), np.zeros((M, N), typed)
+    run = getattr(module(), name)[1](stored(a, kind), stored(b, kind), bias, c)
+    return run, a @ b.T, bias[:N], c
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_types_of_table_4(kind):
+    run, product, _, c = launched(f"plain_{kind}", kind)
+    assert run.findings == ()
+    assert np.array_equal(c, product)
+
+
+@pytest.mark.parametrize("kind", BIASED)
+def test_the_types_of_table_5(kind):
+    run, product, bias, c = launched(f"biased_{kind}", kind)
+    assert run.findings == ()
+    assert np.array_equal(c, product + bias)
+
+
+def test_a_bias_of_a_type_that_table_5_lacks():
+    run, *_ = launched("biased_int4b_t", "int4b_t")
+    assert [f.message for f in run.findings] == [
+        "mad must take no bias for int4 x int4 (Mmad, table 5), got one"
+    ]
+
+
+def test_one_row_is_read_as_a_vector():
+    run, product, _, c = launched("vector")
+    assert run.findings == ()
+    assert np.array_equal(c[0], product[0])
+
+
+@pytest.mark.parametrize("extent", "mnk")
+def test_an_extent_of_0_does_nothing(extent):
+    assert launched(f"no_{extent}")[0].findings == ()
+
+
+def test_the_result_lies_in_co1_alone():
+    with pytest.raises(CubecoreError, match=r"asc_mmad\.c must point into L0C, got"):
+        launched("elsewhere")
