@@ -56,7 +56,27 @@ INT = "Tiles<int8_t, int32_t> t(a, b, bias, c);\nt.Load();\n"
 PLAIN = "Mmad(t.co, t.a2, t.b2, MmadParams(M, N, K));\n"
 OUT = "t.Out();"
 
+RAW = """__cbuf__ half a1[512], b1[512];
+__ca__ half a2[512];
+__cb__ half b2[512];
+__cc__ float co[256];
+asc_copy_gm2l1_nd2nz(a1, (__gm__ half*)a, 1, 16, 32, 0, K, 16, 1, 1);
+asc_copy_gm2l1_nd2nz(b1, (__gm__ half*)b, 1, 16, 32, 0, K, 16, 1, 1);
+set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+load_cbuf_to_ca(a2, a1, 0, 2, 1, 0, 0, false, inc);
+load_cbuf_to_cb(b2, b1, 0, 2, 1, 0, 0, false, inc);
+set_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+wait_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+asc_mmad(co, a2, b2, 16, 32, 16, 0, false, false, true);
+set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+asc_copy_l0c2gm((__gm__ float*)c, co, 16, 16, N, 16, 0, QuantMode_t::NoQuant, 0, false, true);
+ffts_cross_core_sync(PIPE_FIX, 1 | (0 << 4) | (3 << 8));
+wait_flag_dev(3);
+"""
 BODIES = {
+    "raw": RAW,
     "half_plain": HALF + PLAIN + OUT,
     "float_plain": FLOAT + PLAIN + OUT,
     "int8_plain": INT + PLAIN + OUT,
@@ -199,3 +219,11 @@ def test_what_is_wrong_is_one_finding(name):
     run = getattr(module(), name)[1](a, b, bias, np.zeros((M, N), typed))
     (finding,) = run.findings
     assert finding.message.partition(", got no order")[0] == WRONG[name][1]
+
+
+def test_arrays_intrinsics_and_the_c_api():
+    a, b, bias, typed = numbers("half")
+    c = np.zeros((M, N), typed)
+    assert module().raw[1](a, b, bias, c).findings == ()
+    exact = a[:16, :32].astype(np.float64) @ b[:16, :32].astype(np.float64).T
+    assert np.allclose(c[:16, :16], exact, rtol=1e-5, atol=1e-5)

@@ -19,6 +19,7 @@
 #include "cubecore/fixpipe.h"
 #include "cubecore/gather.h"
 #include "cubecore/host.h"
+#include "cubecore/intrinsics.h"
 #include "cubecore/keywords.h"
 #include "cubecore/lists.h"
 #include "cubecore/load_data.h"

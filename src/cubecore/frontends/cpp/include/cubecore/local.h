@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "cubecore/cube_params.h"
 #include "cubecore/queue.h"
 #include "cubecore/sync.h"
 
@@ -105,6 +106,8 @@ template <typename T>
 inline auto plain(const T& value) {
   if constexpr (std::is_same_v<T, pipe_t>)
     return AscendC::detail::pipe_word(value);
+  else if constexpr (std::is_same_v<T, QuantMode_t>)
+    return quant_word(value);
   else if constexpr (is_half<T>)
     return static_cast<float>(value);
   else if constexpr (std::is_enum_v<T>)

@@ -1,0 +1,83 @@
+// Built-in functions that public kernels call beside the class API, over raw pointers. Pages: the
+// CCE intrinsics' "矩阵输入搬运"; the C API's pages of the same instructions. The word of
+// ffts_cross_core_sync is 1 | mode << 4 | flag << 8, as public kernels write it.
+#pragma once
+
+#include "cubecore/cores.h"
+#include "cubecore/local.h"
+#include "cubecore/sync.h"
+
+enum addr_cal_mode_t : uint8_t { inc = 0, dec = 1 };
+
+inline void ffts_cross_core_sync(pipe_t pipe, uint64_t config, CUBECORE_AT) {
+  constexpr const char* calls[] = {"asc_sync_inter_arrive", "asc_sync_subblock_arrive",
+                                   "asc_sync_block_arrive"};
+  uint64_t mode = config >> 4 & 3;
+  if ((config & 1) == 0 || mode > 2)
+    cubecore_refuse("ffts_cross_core_sync.config", "have bit 0 and mode 0, 1 or 2 in bits 4 and 5",
+                    "another word", &at);
+  cubecore::issue_raw(calls[mode], at, AscendC::detail::pipe_word(pipe), config >> 8 & 15);
+}
+inline void wait_flag_dev(int64_t flag, CUBECORE_AT) {
+  cubecore::issue_raw("asc_sync_inter_wait", at, "PIPE_S", flag);
+}
+inline void set_ffts_base_addr(uint64_t config, CUBECORE_AT) {
+  cubecore::issue_raw("asc_set_ffts_base_addr", at, config);
+}
+
+inline uint64_t get_ctrl(CUBECORE_AT) {
+  return static_cast<uint64_t>(cubecore::ask(0, "asc_get_ctrl", at));
+}
+inline void set_ctrl(uint64_t value, CUBECORE_AT) {
+  cubecore::issue_raw("asc_set_ctrl", at, value);
+}
+constexpr uint64_t sbitset0(uint64_t word, uint32_t bit) { return word & ~(1ull << bit); }
+constexpr uint64_t sbitset1(uint64_t word, uint32_t bit) { return word | 1ull << bit; }
+inline void set_atomic_none(CUBECORE_AT) { cubecore::issue_raw("asc_set_atomic_none", at); }
+
+// Between global memory and UB: runs of 32 B, gaps from a run's tail to the next one's head.
+template <typename D, typename S>
+inline void copy_gm_to_ubuf(D* dst, S* src, uint8_t, uint16_t nBurst, uint16_t lenBurst,
+                            uint16_t srcGap, uint16_t dstGap, CUBECORE_AT) {
+  using cubecore::Mem;
+  cubecore::issue_raw("asc_copy_gm2ub", at, cubecore::operand(Mem::UB, dst),
+                      cubecore::operand(Mem::GM, src), nBurst, lenBurst, srcGap, dstGap);
+}
+template <typename D, typename S>
+inline void copy_ubuf_to_gm(D* dst, S* src, uint8_t, uint16_t nBurst, uint16_t lenBurst,
+                            uint16_t srcGap, uint16_t dstGap, CUBECORE_AT) {
+  using cubecore::Mem;
+  cubecore::issue_raw("asc_copy_ub2gm", at, cubecore::operand(Mem::GM, dst),
+                      cubecore::operand(Mem::UB, src), nBurst, lenBurst, srcGap, dstGap);
+}
+
+namespace cubecore {
+
+template <typename D, typename S>
+inline void load_fractals(bool left, D* dst, S* src, uint16_t index, uint8_t repeat,
+                          uint16_t stride, uint16_t gap, bool transpose, addr_cal_mode_t mode,
+                          const Where& at) {
+  Mem mem = left ? Mem::L0A : Mem::L0B;
+  Pointer to = operand(mem, dst), from = operand(Mem::L1, src);
+  if (transpose)
+    issue_raw(left ? "asc_copy_l12l0a_trans" : "asc_copy_l12l0b_trans", at, to, from, index, repeat,
+              stride, gap, mode == dec, 0);
+  else
+    issue_raw(left ? "load_cbuf_to_ca" : "load_cbuf_to_cb", at, to, from, index, repeat, stride,
+              gap, named("decrement", mode == dec));
+}
+
+}  // namespace cubecore
+
+template <typename D, typename S>
+inline void load_cbuf_to_ca(D* dst, S* src, uint16_t baseIdx, uint8_t repeat, uint16_t srcStride,
+                            uint16_t dstGap, uint8_t, bool transpose, addr_cal_mode_t mode,
+                            CUBECORE_AT) {
+  cubecore::load_fractals(true, dst, src, baseIdx, repeat, srcStride, dstGap, transpose, mode, at);
+}
+template <typename D, typename S>
+inline void load_cbuf_to_cb(D* dst, S* src, uint16_t baseIdx, uint8_t repeat, uint16_t srcStride,
+                            uint16_t dstGap, uint8_t, bool transpose, addr_cal_mode_t mode,
+                            CUBECORE_AT) {
+  cubecore::load_fractals(false, dst, src, baseIdx, repeat, srcStride, dstGap, transpose, mode, at);
+}
