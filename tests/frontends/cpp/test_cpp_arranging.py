@@ -282,6 +282,25 @@ def test_choosing_by_elements(name):
     same(z[:192].reshape(4, 48), np.where(tensor, rows, np.float32(5)))
 
 
+SUMS = {
+    (rows, n): Case(
+        f"SumParams p; p.outter = {rows}; p.n = {n}; p.inner = {(n + 7) // 8 * 8};\n"
+        "Sum(z, a, bits, p); Duplicate(work, 0.0f, 64);"
+    )
+    for rows, n in ((1, 500), (3, 100), (8, 61), (20, 24))
+}
+
+
+@pytest.mark.parametrize("shape", SUMS)
+def test_sums_of_rows(shape):
+    rows, n = shape
+    inner = (n + 7) // 8 * 8
+    x = (np.arange(N) * 5 % 17).astype(np.float32)
+    _, _, before, z = SUMS[shape].run(x=x)
+    same(z[:rows], x[: rows * inner].reshape(rows, inner)[:, :n].sum(axis=1))
+    same(z[rows:], before[rows:])
+
+
 def test_filling_global_memory():
     body = """
     GlobalTensor<half> g;

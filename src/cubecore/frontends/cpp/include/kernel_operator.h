@@ -30,6 +30,7 @@
 #include "cubecore/pipe.h"
 #include "cubecore/reduce.h"
 #include "cubecore/sort.h"
+#include "cubecore/sums.h"
 #include "cubecore/system.h"
 #include "cubecore/transpose.h"
 #include "cubecore/unary.h"

@@ -123,6 +123,11 @@ inline void GetSelectMaxMinTmpSize(const TensorShape& src0, const TensorShape& s
   uint32_t columns = dims == 0 ? 0 : static_cast<uint32_t>(tensor.GetDim(dims - 1));
   most = least = (columns + 127) / 128 * 544;  // bits and halves of a row
 }
+// Page GetSumMaxMinTmpSize: an element for each repeat of a row.
+inline void GetSumMaxMinTmpSize(const uint32_t n, const uint32_t typeSize, const bool,
+                                uint32_t& most, uint32_t& least) {
+  most = least = (n * typeSize + 255) / 256 * typeSize / 32 * 32 + 32;
+}
 template <typename P>
 inline uint32_t GetSortTmpSize(const P&, const uint32_t elemCount, const uint32_t) {
   return elemCount * 8;
