@@ -301,6 +301,33 @@ def test_sums_of_rows(shape):
     same(z[rows:], before[rows:])
 
 
+NORMS = {
+    kind: Case(
+        f"RmsNormTiling t; t.bLength = 1; t.sLength = {rows}; t.hLength = {length};\n"
+        f"t.originalHLength = {whole}; t.reciprocalOfHLength = 1.0f / {whole};\n"
+        f"LocalTensor<{name}> gamma = b; RmsNorm(z, a, gamma, ({name})0.01f, t);",
+        kind,
+        m=rows * length,
+    )
+    for kind, name, rows, length, whole in (
+        (np.float32, "float", 3, 72, 72),
+        (np.float16, "half", 2, 144, 140),
+    )
+}
+
+
+@pytest.mark.parametrize("kind", NORMS)
+def test_norms_of_rows(kind):
+    rows, length, whole = (3, 72, 72) if kind is np.float32 else (2, 144, 140)
+    x = drawn(kind, 1)
+    x[: rows * length].reshape(rows, length)[:, whole:] = 0
+    x, gamma, _, z = NORMS[kind].run(x=x)
+    exact = x[: rows * length].reshape(rows, length).astype(np.float64)
+    mean = (exact[:, :whole] ** 2).mean(axis=1, keepdims=True)
+    exact = exact / np.sqrt(mean + float(kind(0.01))) * gamma[:length]
+    assert np.allclose(z.reshape(rows, length), exact, rtol=1e-3 if kind is np.float16 else 1e-5)
+
+
 def test_filling_global_memory():
     body = """
     GlobalTensor<half> g;

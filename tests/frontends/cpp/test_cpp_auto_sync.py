@@ -58,6 +58,16 @@ CASES = {
     "MTE2 writes, S reads": (
         "ascendc_assert(a.GetValue(7) == 7); Adds(b, a, 1.0f, 64);", X + 1, 2,
     ),
+    "V writes by a count, V reads": (
+        "SetMaskCount(); SetVectorMask<float, MaskMode::COUNTER>(192);\n"
+        "Duplicate<float, false>(a, 1.0f, MASK_PLACEHOLDER, 1, 1, 8); SetMaskNorm(); ResetMask();\n"
+        "Muls(b, c, 2.0f, 64);", 2 + 0 * X, 1,
+    ),
+    "V writes less by a count than it repeats, V reads": (
+        "SetMaskCount(); SetVectorMask<float, MaskMode::COUNTER>(60);\n"
+        "Duplicate<float, false>(c[64], 1.0f, MASK_PLACEHOLDER, 8, 1, 8); SetMaskNorm();\n"
+        "ResetMask(); Muls(b, a, 2.0f, 64);", 2 * X, 0,
+    ),
     "S writes, V reads": (
         "a.SetValue(0, 9.0f); Adds(b, a, 1.0f, 64);", np.r_[10, X[1:] + 1], 4,
     ),

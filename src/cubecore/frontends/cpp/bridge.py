@@ -115,6 +115,9 @@ class _Step(ctypes.Structure):
         ("access", c_uint32 * _OPERANDS),
         ("low", c_int64 * _OPERANDS),
         ("high", c_int64 * _OPERANDS),
+        ("stride", c_int64 * _OPERANDS),
+        ("span", c_int64 * _OPERANDS),
+        ("width", c_uint32),
     )
 
 

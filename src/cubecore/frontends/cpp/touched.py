@@ -6,7 +6,7 @@ from typing import Any
 from cubecore.errors import CubecoreError
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
-from cubecore.isa.vector.common.mask import MaskState
+from cubecore.isa.vector.common.mask import MaskState, SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.machine.memory.footprint import footprints
 
@@ -22,13 +22,17 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
     """
     if count is not None and isinstance(template, Repeated):
         template = replace(template, lanes=MaskState(0, count, counts=True))
-    step.pipe = _PIPES[template.pipe.value]
+    step.pipe, step.width = _PIPES[template.pipe.value], 0
     if isinstance(template, (SetFlag, WaitFlag)):
         step.sync = 1 if isinstance(template, SetFlag) else 2
         step.source, step.target = _PIPES[template.src], _PIPES[template.dst]
         step.event = template.event_id
     elif isinstance(template, PipeBarrier):
         step.sync, step.source = 3, _PIPES[template.on]
+    elif isinstance(template, SetVectorMask):
+        step.sync, step.event = 4, min(template.mask_low, 2**32 - 1)
+    elif isinstance(template, (SetMaskCount, SetMaskNorm)):
+        step.sync = 5 if isinstance(template, SetMaskCount) else 6
     operands = template.operands()
     if not any(operand.mem is Mem.UB for operand in operands):
         return
@@ -46,3 +50,18 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
                 continue
             step.low[number], step.high[number] = touched.low, touched.high
         step.access[number] = operand.access.reads + 2 * operand.access.writes
+    if count is None and isinstance(template, Repeated) and runs:
+        _note_repeats(step, template)
+
+
+def _note_repeats(step: Any, template: Repeated) -> None:
+    """Write how far repeats reach, for a mask that counts: its count says how many there are."""
+    one, two = (footprints(replace(template, repeat=n, lanes=None)) for n in (1, 2))
+    if None in one or None in two:
+        return
+    step.width = template.width
+    for number, (first, both) in enumerate(zip(one, two, strict=True)):
+        assert first is not None
+        assert both is not None
+        step.span[number] = first.high - first.low
+        step.stride[number] = both.high - first.high

@@ -26,6 +26,7 @@
 #include "cubecore/macros.h"
 #include "cubecore/math/all.h"
 #include "cubecore/mmad.h"
+#include "cubecore/norms.h"
 #include "cubecore/notices.h"
 #include "cubecore/pipe.h"
 #include "cubecore/reduce.h"

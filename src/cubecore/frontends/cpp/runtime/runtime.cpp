@@ -37,10 +37,13 @@ struct Step {
   uint32_t operands;
   int32_t from[MOST_OPERANDS];  // which pointer of the call; -1: address 0
   uint32_t pipe;                // order.h's number
-  uint32_t sync;                // what it orders: 0 nothing, 1 sets, 2 waits, 3 a barrier
+  uint32_t
+      sync;  // 1 sets a flag, 2 waits, 3 a barrier; the mask: 4 count `event`, 5 by count, 6 not
   uint32_t source, target, event;
-  uint32_t access[MOST_OPERANDS];                   // of UB: 1 reads, 2 writes, 0 neither
-  int64_t low[MOST_OPERANDS], high[MOST_OPERANDS];  // bytes, from the address on
+  uint32_t access[MOST_OPERANDS];                      // of UB: 1 reads, 2 writes, 0 neither
+  int64_t low[MOST_OPERANDS], high[MOST_OPERANDS];     // bytes, from the address on
+  int64_t stride[MOST_OPERANDS], span[MOST_OPERANDS];  // from repeat to repeat; of a repeat
+  uint32_t width;                                      // lanes of a repeat, else 0
 };
 
 struct Entry {
@@ -317,12 +320,17 @@ void ordered(Core* core, const Step& step, const int64_t* addresses, const Where
   if (step.sync == 1) order.set(step.source, step.target, step.event);
   if (step.sync == 2) order.wait(step.source, step.target, step.event);
   if (step.sync == 3) order.barrier(step.source);
+  if (step.sync == 4) order.count = step.event;
+  if (step.sync == 5 || step.sync == 6) order.counts = step.sync == 5;
   if (step.sync != 0 || step.pipe >= order::PIPES) return;
+  int64_t repeats =
+      order.counts && step.width != 0 ? (order.count + step.width - 1) / step.width : 0;
   auto each = [&](auto work) {
     for (uint32_t n = 0; n < step.operands; ++n) {
       if (step.access[n] == 0 || step.from[n] < 0) continue;
-      int64_t base = addresses[step.from[n]];
-      work(base + step.low[n], base + step.high[n], (step.access[n] & order::WRITE) != 0);
+      int64_t base = addresses[step.from[n]], low = base + step.low[n], high = base + step.high[n];
+      if (repeats != 0) high = low + (repeats - 1) * step.stride[n] + step.span[n];
+      work(low, high, (step.access[n] & order::WRITE) != 0);
     }
   };
   if (!raw)
