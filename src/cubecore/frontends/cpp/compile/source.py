@@ -56,8 +56,13 @@ def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> 
     except OSError as error:
         raise unreadable(str(path), error) from None
     text = raw.decode("utf-8", "surrogateescape")
-    named = tuple(k if v is None else f"{k}={v}" for k, v in (defines or {}).items())
+    named = defined_words(defines or {})
     return Source(file.resolve(), text, named)
+
+
+def defined_words(defines: Mapping[str, object]) -> tuple[str, ...]:
+    """Return macros as the compiler's -D takes them."""
+    return tuple(name if v is None else f"{name}={v}" for name, v in defines.items())
 
 
 def require_entry(source: Source, name: str | None) -> str:

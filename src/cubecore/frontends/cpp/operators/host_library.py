@@ -29,7 +29,9 @@ class HostLibrary:
     failed: tuple[str, ...]
 
 
-def host_library(files: ProjectFiles, *, verbose: bool = False) -> HostLibrary:
+def host_library(
+    files: ProjectFiles, defines: Sequence[str] = (), *, verbose: bool = False
+) -> HostLibrary:
     """Return the library of a project's op_host, compiled if the cache does not have it.
 
     A file that does not compile is left out; functions that the others lack refuse when they are
@@ -42,12 +44,13 @@ def host_library(files: ProjectFiles, *, verbose: bool = False) -> HostLibrary:
     """
     tool = compiler()
     content = [tool.identity, headers(), str(HERE), *tool.flags(), *map(str, files.includes)]
+    content += ["defines", *defines]
     for path in files.host:
         content += [str(path), file_digest(path)]
     record_path = folder() / f"op-host-{digest(content)}.json"
     kept = _kept(record_path)
     if kept is None:
-        _build(files, record_path, verbose=verbose)
+        _build(files, defines, record_path, verbose=verbose)
         kept = _kept(record_path)
     assert kept is not None
     return kept
@@ -66,7 +69,9 @@ def _kept(record_path: Path) -> HostLibrary | None:
         return None
 
 
-def _build(files: ProjectFiles, record_path: Path, *, verbose: bool) -> None:
+def _build(
+    files: ProjectFiles, defines: Sequence[str], record_path: Path, *, verbose: bool
+) -> None:
     """Put the library of an op_host into the cache."""
     first: CubecoreError | None = None
     failed: list[str] = []
@@ -76,7 +81,16 @@ def _build(files: ProjectFiles, record_path: Path, *, verbose: bool) -> None:
         work = Path(scratch)
         for number, path in enumerate(files.host):
             out, deps = work / f"{number}.o", work / f"{number}.d"
-            command = [*_command(files), "-MD", "-MF", str(deps), "-c", str(path), "-o", str(out)]
+            command = [
+                *_command(files, defines),
+                "-MD",
+                "-MF",
+                str(deps),
+                "-c",
+                str(path),
+                "-o",
+                str(out),
+            ]
             try:
                 compile_with(command, path, work, verbose=verbose)
             except CubecoreError as error:
@@ -97,11 +111,12 @@ def _build(files: ProjectFiles, record_path: Path, *, verbose: bool) -> None:
     trim()
 
 
-def _command(files: ProjectFiles) -> list[str]:
+def _command(files: ProjectFiles, defines: Sequence[str] = ()) -> list[str]:
     """Return the compiler's arguments for a file of an op_host, but the file."""
     prefix = _prefix()
     search = [f"-I{path}" for path in (*files.includes, INCLUDE, prefix.parent)]
-    return [*_flags(), *search, "-include", str(prefix), "-x", "c++"]
+    macros = [f"-D{one}" for one in defines]
+    return [*_flags(), *macros, *search, "-include", str(prefix), "-x", "c++"]
 
 
 def _flags() -> tuple[str, ...]:

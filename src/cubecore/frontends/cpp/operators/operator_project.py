@@ -9,7 +9,7 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.chips import chip as chip_named
 from cubecore.errors import did_you_mean, refuse, unable
-from cubecore.frontends.cpp.compile.source import Source, source_of
+from cubecore.frontends.cpp.compile.source import Source, defined_words, source_of
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.operators.host_calls import HostCalls, HostTiling
@@ -68,7 +68,9 @@ class OperatorProject:
         self._options = LaunchOptions().changed(launch)
         self._defines = dict(defines)
         self._files: ProjectFiles = project_files(folder)
-        self._library: HostLibrary = host_library(self._files, verbose=self._verbose)
+        self._library: HostLibrary = host_library(
+            self._files, defined_words(self._defines), verbose=self._verbose
+        )
         self._operators = {own.word: own for own in self._calls().registered() if own.defined}
         if not self._operators:
             raise self._nothing()
@@ -280,7 +282,7 @@ def load_op(
     folder : str or Path
         The folder.
     defines : mapping or None
-        Macros for its kernels, beside the DTYPE_ macros of the arrays' types.
+        Macros for its host code and its kernels, beside the DTYPE_ macros of the arrays' types.
     **options : object
         Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; and
         auto_sync, timeout_s and verbose.

@@ -23,6 +23,8 @@
   void set_##NAME(const TYPE* values) { std::memcpy(NAME, values, sizeof(NAME)); } \
   TYPE* get_##NAME() { return NAME; }
 #define TILING_DATA_FIELD_DEF_STRUCT(TYPE, NAME) TYPE NAME = {};
-#define END_TILING_DATA_DEF }
+#define END_TILING_DATA_DEF \
+  }                         \
+  ;
 #define REGISTER_TILING_DATA_CLASS(OPERATOR, NAME) \
   using cubecore_tiling_of_##OPERATOR [[maybe_unused]] = NAME;

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <unordered_map>
 
+#include "cubecore/op_host/log.h"
 #include "cubecore/op_host/matmul_tiling.h"
 #include "cubecore/op_host/registry.h"
 #include "platform/platform_ascendc.h"

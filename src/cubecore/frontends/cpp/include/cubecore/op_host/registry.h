@@ -43,11 +43,11 @@ namespace gert {
 class OpImplRegisterV2 {
  public:
   using InferShapeFunc = ge::graphStatus (*)(InferShapeContext*);
+  using InferTypeFunc = ge::graphStatus (*)(InferDataTypeContext*);
   using TilingFunc = ge::graphStatus (*)(TilingContext*);
 
   explicit OpImplRegisterV2(const char* type) : own_(cubecore::op_host::operators()[type]) {}
-  template <typename F>
-  OpImplRegisterV2& InferShape(F function) {
+  OpImplRegisterV2& InferShape(InferShapeFunc function) {
     own_.infer_shape = function;
     return *this;
   }
@@ -59,8 +59,7 @@ class OpImplRegisterV2 {
   OpImplRegisterV2& InferFormat(F) {
     return *this;
   }
-  template <typename F>
-  OpImplRegisterV2& InferDataType(F function) {
+  OpImplRegisterV2& InferDataType(InferTypeFunc function) {
     own_.infer_type = function;
     return *this;
   }
@@ -70,8 +69,7 @@ class OpImplRegisterV2 {
     };
     return *this;
   }
-  template <typename F>
-  OpImplRegisterV2& Tiling(F function, size_t = 2048) {
+  OpImplRegisterV2& Tiling(TilingFunc function, size_t = 2048) {
     own_.tiling = function;
     return *this;
   }

@@ -163,6 +163,8 @@ inline int64_t GetSizeInBytes(int64_t count, DataType type) {
 inline int32_t GetPrimaryFormat(int32_t format) { return format & 0xFF; }
 inline int32_t GetSubFormat(int32_t format) { return (format & 0xFFFF00) >> 8; }
 
+class Operator;
+
 class AscendString {
  public:
   AscendString() = default;

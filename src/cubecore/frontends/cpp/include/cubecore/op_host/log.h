@@ -1,0 +1,32 @@
+// The log that host code writes to: warnings and errors go to standard error, the rest nowhere.
+// Levels are those of page "日志级别"; the functions are as public host code calls them.
+#pragma once
+
+#include <cstdarg>
+#include <cstdio>
+
+constexpr int DLOG_DEBUG = 0, DLOG_INFO = 1, DLOG_WARN = 2, DLOG_ERROR = 3, DLOG_EVENT = 16;
+constexpr int DLOG_TYPE_DEBUG = 0, DLOG_TYPE_RUN = 1;
+constexpr int OP = 63;  // the module of operators
+
+inline int AlogCheckDebugLevel(int, int level) { return level == DLOG_WARN || level == DLOG_ERROR; }
+inline int CheckLogLevel(int, int level) { return AlogCheckDebugLevel(0, level); }
+inline void AlogRecord(int, int, int level, const char* format, ...) {
+  if (AlogCheckDebugLevel(0, level) == 0) return;
+  va_list values;
+  va_start(values, format);
+  std::vfprintf(stderr, format, values);
+  va_end(values);
+  std::fputc('\n', stderr);
+}
+template <typename... A>
+inline void DlogRecord(int module, int level, const char* format, A... values) {
+  AlogRecord(module, DLOG_TYPE_DEBUG, level, format, values...);
+}
+
+// The sentence is in the log already.
+#define REPORT_INNER_ERR_MSG(...) \
+  do {                            \
+  } while (false)
+#define REPORT_INNER_ERROR(...) REPORT_INNER_ERR_MSG(__VA_ARGS__)
+#define REPORT_CALL_ERROR(...) REPORT_INNER_ERR_MSG(__VA_ARGS__)
