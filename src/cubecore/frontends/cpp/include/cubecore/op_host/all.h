@@ -1,11 +1,15 @@
 // Everything that the files of an op_host include, under each of its names.
 #pragma once
 
+#include <array>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <numeric>
+#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "cubecore/op_host/log.h"
 #include "cubecore/op_host/matmul_tiling.h"

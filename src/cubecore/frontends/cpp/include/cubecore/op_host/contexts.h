@@ -10,8 +10,26 @@
 #include "cubecore/op_host/shapes.h"
 
 namespace fe {
-// The chip; what is asked of it goes through PlatformAscendC.
-class PlatFormInfos;
+
+enum class LocalMemType { L0_A, L0_B, L0_C, L1, L2, UB, HBM, RESERVED };
+
+// The chip; more is asked through PlatformAscendC. Page: PlatFormInfos.
+class PlatFormInfos {
+ public:
+  uint32_t GetCoreNum() const { return static_cast<uint32_t>(Asked(1)); }
+  uint32_t GetCoreNumByType(const std::string& type) const {
+    return static_cast<uint32_t>(Asked(type == "AiCore" ? 0 : 1));
+  }
+  void GetLocalMemSize(const LocalMemType& type, uint64_t& size) const {
+    size = Asked(2 + static_cast<uint64_t>(type));
+  }
+
+ private:
+  static uint64_t Asked(uint64_t fact) {
+    return cubecore_host(cubecore::CHIP, fact, 0, nullptr, nullptr, nullptr);
+  }
+};
+
 }  // namespace fe
 
 namespace gert {
