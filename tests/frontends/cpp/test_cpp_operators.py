@@ -13,6 +13,10 @@ from frontends.cpp.cpp_kernels import cli, needs_compiler
 pytestmark = needs_compiler
 TILING = """#pragma once
 #include "register/tilingdata_base.h"
+#if 0
+BEGIN_TILING_DATA_DEF(AxpyTiling)
+END_TILING_DATA_DEF;
+#endif
 namespace optiling {
 BEGIN_TILING_DATA_DEF(Part)
   TILING_DATA_FIELD_DEF(uint32_t, elements);
@@ -146,6 +150,8 @@ def written(folder: Path, host: str = HOST, kernel: str = KERNEL) -> Path:
         ("op_host/axpy_custom_tiling.h", TILING),
         ("op_host/axpy_custom.cpp", host),
         ("op_kernel/axpy_custom.cpp", kernel),
+        ("op_host/.copies/axpy_custom_tiling.h", TILING.replace("uint8_t", "uint64_t")),
+        ("op_kernel/.copies/axpy_custom.cpp", "an old state"),
     ):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -121,6 +121,11 @@ _CONSTANT = re.compile(
     r"(?P<name>\w+)[ \t]*=[^;{]+;",
     re.MULTILINE,
 )
+_PASSIVE = re.compile(
+    r"/\*.*?\*/|^[ \t]*//[^\n]*|^[ \t]*#[ \t]*if[ \t]+0\b.*?^[ \t]*#[ \t]*(?:else|endif)[^\n]*",
+    re.DOTALL | re.MULTILINE,
+)
+"""Comments, and what `#if 0` leaves out."""
 _REGISTERED = re.compile(r"REGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 
 
@@ -134,7 +139,8 @@ def host_structs(source: Source) -> str:
     uses = {"GET_TILING_DATA", "GET_TILING_DATA_WITH_STRUCT"} & words
     if not uses or "REGISTER_TILING_DEFAULT" in words:
         return ""
-    texts = [_text_of(path) for path in _host_headers(source)]
+    headers = [path for path in _host_headers(source) if not _hidden(path, source)]
+    texts = [_PASSIVE.sub("", _text_of(path)) for path in headers]
     blocks = [match[0] for text in texts for match in _STRUCT.finditer(text)]
     if not blocks:
         return ""
@@ -152,6 +158,13 @@ def host_structs(source: Source) -> str:
     lines += [f"using cubecore_op_host::{name};" for name in structs]
     lines += [f"using cubecore_tiling_default = {default};"] if default else []
     return '#line 1 "op_host"\n' + "\n".join(lines) + "\n"
+
+
+def _hidden(path: Path, source: Source) -> bool:
+    """True of copies that editors keep in hidden folders of the project."""
+    own = source.path.parent.parent
+    inside = path.relative_to(own).parts if path.is_relative_to(own) else ()
+    return any(part.startswith(".") for part in inside)
 
 
 _INCLUDED = re.compile(r'#\s*include\s*"(?P<path>[^"\n]+)"')

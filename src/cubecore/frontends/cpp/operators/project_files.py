@@ -51,7 +51,7 @@ def project_files(path: str | Path) -> ProjectFiles:
         for file in sorted(folder.rglob("*"))
         if file.suffix in _SUFFIXES
         and file.is_file()
-        and not _ELSEWHERE & {*file.relative_to(folder).parts[:-1]}
+        and not _elsewhere(file.relative_to(folder).parts[:-1])
     ]
     texts = {file: file.read_bytes().decode("utf-8", "replace") for file in found}
     kernels = [file for file in found if _ENTRY.search(texts[file]) and not _in_host(file, folder)]
@@ -62,6 +62,11 @@ def project_files(path: str | Path) -> ProjectFiles:
             sentence = f"{shown_path(folder)} has no {part} of an operator"
             raise unable(str(path), sentence, "give the folder that holds op_host and op_kernel")
     return ProjectFiles(folder, tuple(host), tuple(kernels))
+
+
+def _elsewhere(folders: tuple[str, ...]) -> bool:
+    """True of other programs' files, and of copies that editors keep in hidden folders."""
+    return any(name in _ELSEWHERE or name.startswith(".") for name in folders)
 
 
 def _in_host(file: Path, folder: Path) -> bool:
