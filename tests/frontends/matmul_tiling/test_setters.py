@@ -325,10 +325,10 @@ def test_fixed_shares_are_kept():
     assert tiling.get_core_num() == (16, 4, 4)
     assert found.usedCoreNum == 16
     assert refused(multi_with_shares(100, 100)) == (
-        "no legal tiling for 1024 x 1024 x 1024 on Ascend910B3: USED-CORE-NUM-RANGE (no more "
-        "cores than there are), USED-CORE-NUM-PRODUCT (the cores are the blocks of the "
-        "single-core grid), singleCoreM = 100 and singleCoreN = 100 exclude each other; drop any "
-        "one of them"
+        "no legal tiling for 1024 x 1024 x 1024 on Ascend910B3: USED-CORE-NUM-RANGE (usedCoreNum "
+        "is at most the number of cores), USED-CORE-NUM-PRODUCT (usedCoreNum is the number of "
+        "blocks of C), singleCoreM = 100 and singleCoreN = 100 exclude each other; drop any one of "
+        "them"
     )
 
 
