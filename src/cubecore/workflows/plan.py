@@ -26,6 +26,7 @@ from cubecore.workflows.request import (
 
 if TYPE_CHECKING:
     from cubecore.tiling.repair.infeasibility import Narrowing
+    from cubecore.workflows.calibration.intervals import Interval
     from cubecore.workflows.reasons import Reason
 
 
@@ -92,12 +93,24 @@ class TilingPlan(Presented):
             return reasons_without_line(product, self.predicted.cycles)
         return reasons(product, product.line)
 
+    @property
+    def interval(self) -> "Interval | None":
+        """The predicted time's interval, as `time` has it; None where `timed` is 0."""
+        if not self.timed or self.predicted.us is None:
+            return None
+        from cubecore.workflows.calibration.intervals import interval
+
+        chip, bits = self.request.chip, self.problem.a_type.bits
+        return interval(self.predicted.us, chip.arch, "known", bits)
+
     def to_json(self) -> Json:
         """Return the public contract's object."""
+        interval = self.interval
         return {
             "problem": self.problem.to_json(),
             "tiling": self.tiling.to_json(),
             "predicted": self.predicted.to_json(),
+            "interval": None if interval is None else interval.to_json(),
             "lower_bound_us": self.lower_bound_us,
             "gap": self.gap,
             "search_bound_us": self.search_bound_us,

@@ -13,6 +13,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import lower_bound
 from cubecore.units import ceil_div
+from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
 from cubecore.workflows.reasons import Reason, reasons
@@ -57,6 +58,11 @@ class Timed(Presented):
         return reasons(product, self.timeline)
 
     @property
+    def interval(self) -> Interval:
+        """The time's interval, by how far the model was off on publications left out of its fit."""
+        return product_interval(self.timeline.us, self.request)
+
+    @property
     def lower_bound(self) -> int:
         """Cycles that no tiling of this kind of kernel can beat."""
         return lower_bound(self.request.problem, self.request.chip, self.step)
@@ -70,6 +76,7 @@ class Timed(Presented):
             "problem": self.request.problem.to_json(),
             "tiling": self.tiling.to_json(),
             **self.timeline.to_json(),
+            "interval": self.interval.to_json(),
             "lower_bound_us": self.request.chip.microseconds(self.lower_bound),
             "reasons": [reason.to_json() for reason in self.reasons],
             **({} if self.changes is None else self.changes.to_json()),
@@ -137,6 +144,11 @@ def time(
     line = product.timed(record=record, full=full)
     changes = _changes(product, line) if advise else None
     return Timed(request, chosen, line, changes, step)
+
+
+def product_interval(us: float, request: TilingRequest) -> Interval:
+    """Return the interval of a product's time."""
+    return interval(us, request.chip.arch, "known", request.problem.a_type.bits)
 
 
 def _timed_request(

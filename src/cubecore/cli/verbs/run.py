@@ -18,6 +18,7 @@ from cubecore.cli.console import (
 )
 from cubecore.cli.streams import DONE, FOUND
 from cubecore.cli.tilings import TilingFile, given_tiling
+from cubecore.cli.verbs.operators import of_operator, operator_options, run_of_operator
 from cubecore.cli.verbs.scripts import (
     debug_options,
     kernel_options,
@@ -32,6 +33,7 @@ from cubecore.cli.verbs.scripts import (
 @click.command(cls=Verb)
 @script_arguments
 @problem_options
+@operator_options
 @click.option("--tiling", type=TilingFile(), help="file or log with a tiling (default: the plan's)")
 @click.option("--a-file", type=ArrayFile(), help=".npy or .safetensors with A as stored")
 @click.option("--b-file", type=ArrayFile(), help="B, as --a-file")
@@ -89,6 +91,12 @@ def run(
     """
     kernel, inputs = taken_kernel_options(options), options.pop("debug_inputs")
     asked = {"breaks": breaks, "watches": watches, "dumps": dumps, "step": step}
+    others: Json = {"SCRIPT": script, "tiling": tiling, "out": out, "engine": engine}
+    others |= {"order": order}
+    others |= {"reference": reference, "sarif": sarif, "debug-inputs": inputs, **asked, **kernel}
+    operator = of_operator(options, others)
+    if operator is not None:
+        return run_of_operator(operator)
     if script is not None:
         others = {"tiling": tiling, "a-file": a_file, "b-file": b_file, "bias-file": bias_file}
         others |= {

@@ -14,6 +14,7 @@ from cubecore.cli.console import (
 )
 from cubecore.cli.streams import DONE
 from cubecore.cli.tilings import TilingFile, given_tiling
+from cubecore.cli.verbs.operators import of_operator, operator_options, time_of_operator
 from cubecore.cli.verbs.scripts import (
     file_options,
     kernel_options,
@@ -32,6 +33,7 @@ RECORDED = 200_000
 @click.command(cls=Verb)
 @script_arguments
 @problem_options
+@operator_options
 @click.option("--tiling", type=TilingFile(), help="file or log with a tiling (default: the plan's)")
 @click.option(
     "--step",
@@ -61,6 +63,11 @@ def time(
     file of C++ kernels, of which one is launched with --arg.
     """
     kernel, inputs = taken_kernel_options(options), options.pop("debug_inputs")
+    others = {"SCRIPT": script, "tiling": tiling, "step": step, "advise": advise}
+    others |= {"critical-path": critical_path}
+    operator = of_operator(options, {**others, **kernel, "debug-inputs": inputs})
+    if operator is not None:
+        return time_of_operator(operator, full=full)
     files = time_files(options, tiling or "")
     if script is not None:
         require_alone(script, options, {"tiling": tiling, "critical-path": critical_path or None})

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # a verb loads the records that it shows, and no other verb's
     from cubecore.tiling.model.tcubetiling import TCubeTiling
     from cubecore.timing.records import CriticalPath, Link, Timeline
     from cubecore.workflows.advise import TimedChange, TimedChanges
+    from cubecore.workflows.calibration.intervals import Interval
     from cubecore.workflows.chips import ChipSheet
     from cubecore.workflows.compare import ComparedTiling, Comparison
     from cubecore.workflows.plan import TilingPlan
@@ -130,6 +131,8 @@ def plan_text(plan: TilingPlan) -> str:
     if plan.lower_bound_us is not None:
         bound = f"no tiling can be under {duration(plan.lower_bound_us)} ({plan.gap:.2f} times)"
     lines.append(f"Predicted {_duration(p.us, p.cycles)}, limited by {p.limited_by}; {bound}")
+    if plan.interval is not None:
+        lines.append(interval_line(plan.interval))
     lines.append(_proven(plan))
     if p.not_modelled:
         lines.append(
@@ -244,7 +247,7 @@ def _users(run: Run) -> str:
 
 def time_text(timed: Timed) -> str:
     """Return where the cycles go."""
-    lines = [problem_line(timed.request), *timeline_lines(timed.timeline)]
+    lines = [problem_line(timed.request), *timeline_lines(timed.timeline, timed.interval)]
     if timed.reasons:
         lines += ["", *reasons_lines(timed.reasons, timed.timeline.cycles)]
     if timed.changes is not None:
@@ -263,7 +266,15 @@ def _size(count: float) -> str:
     return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"
 
 
-def timeline_lines(timeline: Timeline) -> list[str]:
+def interval_line(interval: Interval) -> str:
+    """Return an interval in words: 34 to 45 us in 8 of 10 cases."""
+    low, high = (duration(us) for us in (interval.low_us, interval.high_us))
+    if low.rpartition(" ")[2] == high.rpartition(" ")[2]:
+        low = low.rpartition(" ")[0]
+    return f"{low} to {high} in 8 of 10 measured cases like it"
+
+
+def timeline_lines(timeline: Timeline, interval: Interval | None = None) -> list[str]:
     """Return a timeline's figures."""
     rate = "" if timeline.tflops is None else f", {number(timeline.tflops)} TFLOPS"
     used = timeline.utilisation
@@ -271,6 +282,7 @@ def timeline_lines(timeline: Timeline) -> list[str]:
     lines = [
         f"{duration(timeline.us)} ({timeline.cycles:,} cycles), limited by "
         f"{timeline.limited_by}{rate}{share}",
+        *([] if interval is None else [interval_line(interval)]),
         "",
         "Pipe busy, average over cores",
     ]

@@ -61,7 +61,7 @@ def script_time_text(timed: ScriptTime) -> str:
     parts = []
     for launch in timed.launches:
         lines = [launch.title, *([launch.rough] if launch.rough else [])]
-        lines += timeline_lines(launch.timeline)
+        lines += timeline_lines(launch.timeline, launch.interval)
         if launch.run.findings:
             lines += ["", *finding_lines(launch.run.findings)]
         if launch.changes is not None:

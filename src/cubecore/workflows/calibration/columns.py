@@ -16,7 +16,7 @@ FIELDS = (*_TEXTS, *_COUNTS, *_WORDS, *_TABLES, *STATED, "assumed")
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "api": ("basic", "matmul", "library"),
     "cache": ("cold", "warm"),
-    "launch": ("counted", "not counted"),
+    "launch": ("counted", "not counted", "looped"),
     "counts": ("2MNK", "read", "write", "read+write"),
 }
 """Values of the columns that take one of a few."""
@@ -27,7 +27,7 @@ _OF_TILING = (
     *("scaleFactor", "usedCoreNum", "batch", "rounds", "swizzleOffset", "buffers", "dataCopyLen"),
     *("tileLen", "slices", "repeats"),
 )
-_FLAGS = ("unitFlag", "constant_tiling", "split_k", "past_l2")
+_FLAGS = ("unitFlag", "constant_tiling", "split_k", "past_l2", "pads")
 _PAIRS = ("tensor", "tile")
 _TILING_CHOICES: Mapping[str, tuple[str, ...]] = {
     "epilogue": ("fixpipe", "vector cores"),

@@ -5,16 +5,19 @@ case of that publication is timed with those values.
 """
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from cubecore.chips import Chip
-from cubecore.chips import chip as named_chip
+from cubecore.dtypes import element_type
+from cubecore.errors import CubecoreError
 from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import packaged
 from cubecore.workflows.calibration.cases import CalibrationCase
+from cubecore.workflows.calibration.intervals import Residual, interval_among, residuals
 from cubecore.workflows.calibration.measured_points import Point
 from cubecore.workflows.calibration.validate import beside, published_cases
 from cubecore.workflows.calibration.validation import Errors, HeldOut, MeasuredPair, Validation
@@ -24,8 +27,12 @@ if TYPE_CHECKING:
 
 REFITTED = packaged("workflows", "calibration", "measured", "refitted.json")
 """Values by architecture and publication left out; those of ``""`` are fitted on all."""
-FITTED = ("known", "vector", "vector library", "dma", "bench", "launch")
+FITTED = ("known", "library", "small", "vector", "vector library", "dma", "bench", "launch")
 """Groups of cases that a fit is made on: their kernels are known, or stand for known ones."""
+IDENTIFYING = ("dma", "bench", "launch")
+"""Groups that are never left out: loads, micro-benchmarks and launches, made to find constants."""
+UNSEEN = ("operator",)
+"""Groups that are in no fit."""
 WHOLE_TABLE = "*"
 """After a table's name: all of the table, by the value of its first key."""
 
@@ -92,33 +99,108 @@ def refitted() -> dict[str, dict[str, dict[str, float]]]:
 
 
 def held_out(validation: Validation) -> tuple[HeldOut, ...]:
-    """Return the errors on each publication that a fit was made without.
+    """Return the errors left out, by publication and by kind of kernel and chip.
 
-    `validation` is that of the published points: its errors are those of the chip files.
+    `validation` is that of the published points: its errors are those of the chip files. Loads,
+    micro-benchmarks and launches are in every fit; operators are in none.
     """
+    cases = left_out_cases(refitted())
+    shipped = {one.point.id: one.wall for one in validation.timed}
+    rows: dict[tuple[str, str, str], list[LeftOutCase]] = {}
+    for case in cases:
+        chip = case.one.case.chip
+        rows.setdefault((chip.arch, case.one.point.repository, ""), []).append(case)
+    kinds: dict[tuple[str, str, str], list[LeftOutCase]] = {}
+    for case in cases:
+        chip, group = case.one.case.chip, _KIND.get(case.one.case.group, case.one.case.group)
+        kinds.setdefault(("", group, ""), []).append(case)
+        kinds.setdefault(("", group, chip.name), []).append(case)
     return tuple(
-        _held_out(arch, source, fits, validation)
-        for arch, fits in sorted(refitted().items())
-        for source in sorted(fits)
-        if source
+        HeldOut(
+            arch,
+            source,
+            chip_name,
+            Errors.of([shipped.get(case.one.point.id) for case in of_row]),
+            Errors.of([case.fitted for case in of_row]),
+            Errors.of([case.held for case in of_row]),
+            sum(case.inside for case in of_row),
+        )
+        for table in (rows, kinds)
+        for (arch, source, chip_name), of_row in sorted(table.items())
     )
 
 
-def _held_out(
-    arch: str, source: str, fits: Mapping[str, Mapping[str, float]], validation: Validation
-) -> HeldOut:
-    shipped = [
-        one.wall
-        for one in validation.timed
-        if one.group in FITTED
-        and one.point.repository == source
-        and named_chip(one.chip).arch == arch
-    ]
-    cases = [
-        one for one in fit_cases() if one.case.chip.arch == arch and one.point.repository == source
-    ]
+_KIND = {
+    "known": "products, tiling published",
+    "library": "products of libraries",
+    "small": "products of libraries",
+    "vector": "element-wise kernels, code published",
+    "vector library": "element-wise kernels of libraries",
+    "operator": "operators, in no fit",
+}
 
-    def errors(values: Mapping[str, float]) -> Errors:
-        return Errors.of([one.errors(values)[0] for one in cases])
 
-    return HeldOut(arch, source, Errors.of(shipped), errors(fits[""]), errors(fits[source]))
+@dataclass(frozen=True, slots=True)
+class LeftOutCase:
+    """A case beside both predictions: of the fit on all, and of that without its publication.
+
+    `inside`: the interval, made without its publication, holds the measured time.
+    """
+
+    one: FitCase
+    fitted: MeasuredPair
+    held: MeasuredPair
+    inside: bool = False
+
+
+def left_out_cases(fits: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[LeftOutCase]:
+    """Return every case that is left out of a fit, or in none, with both predictions."""
+    found = []
+    for one in (*fit_cases(), *_unseen_cases()):
+        if one.case.group in IDENTIFYING:
+            continue
+        of_arch, source = fits[one.case.chip.arch], one.point.repository
+        fitted = one.errors(of_arch[""])[0]
+        held = one.errors(of_arch.get(source, of_arch[""]))[0]
+        if fitted is not None and held is not None:
+            found.append(LeftOutCase(one, fitted, held, _holds(one, held)))
+    return found
+
+
+def _unseen_cases() -> Iterator[FitCase]:
+    for point, case in published_cases():
+        if not isinstance(case, str) and case.group in UNSEEN:
+            yield FitCase(point, case)
+
+
+def _holds(one: FitCase, held: MeasuredPair) -> bool:
+    """Return whether the interval that is made without a case's publication holds it."""
+    source, chip = one.point.repository, one.case.chip
+    others = [each for each in residuals() if each.source != source]
+    found = interval_among(others, held.predicted_us, chip.arch, one.case.group, input_bits(one))
+    return found.holds(held.measured_us)
+
+
+def input_bits(one: FitCase) -> int:
+    """Return the bits of an element of a case's inputs, 16 where it is not stated."""
+    name = one.point.types[0].split("(", maxsplit=1)[0].split("/", maxsplit=1)[0].strip(" ?")
+    names = {"half": "float16", "float": "float32", "fp8": "float8_e4m3fn"}
+    try:
+        return element_type(names.get(name, name)).bits
+    except CubecoreError:
+        return 16
+
+
+def residuals_of(fits: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[Residual]:
+    """Return what intervals are made of: each left-out case's measured over predicted time."""
+    return [
+        Residual(
+            case.one.point.repository,
+            case.one.case.chip.arch,
+            case.one.case.group,
+            input_bits(case.one),
+            float(f"{case.held.predicted_us:.4g}"),
+            float(f"{-math.log1p(case.held.error):.4f}"),
+        )
+        for case in left_out_cases(fits)
+    ]

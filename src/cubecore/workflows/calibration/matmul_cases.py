@@ -5,11 +5,13 @@ from dataclasses import replace
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip
+from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.problem import SCALE_TYPE, Problem
 from cubecore.tiling.solver.solver import solve
+from cubecore.units import align_up
 from cubecore.workflows.calibration.cases import (
     CalibrationCase,
     Notes,
@@ -30,6 +32,11 @@ _TYPES = {
     **{name: name for name in ("float16", "float32", "bfloat16", "int8")},
     **{name: name for name in ("float8_e4m3fn", "float8_e5m2", "float4_e1m2", "float4_e2m1")},
 }
+LIBRARY = "LIBRARY"
+"""The kind of kernel whose start is that of an operator library's products."""
+_PADDED_BYTES = 512
+_POSSIBLE = 0.9
+"""Of the time at the Cube's peak: a clock may be higher than the one that is configured."""
 _SCALED_TYPES = ("float8", "float4")
 _BY_TILING = {
     "enableKdimReorderLoad": "loads staggered over cores along K are not in the kernel",
@@ -53,6 +60,7 @@ def matmul_case(point: Point) -> CalibrationCase:
     chip = chip_of(point, notes)
     require_cores(point, chip, chip.aic_count, "AIC")
     types = _types(point, notes)
+    _require_possible(point, chip, types)
     try:
         if has_tiling(point):
             case = stated_case(point, chip, _problem(point, chip, types, notes), notes)
@@ -76,6 +84,20 @@ def _require_plain(point: Point) -> None:
         raise Unmapped("vector cores bring B into fractals beside the product")
     if None in (point.m, point.n, point.k):
         raise Unmapped("the extents are not stated")
+
+
+def _require_possible(point: Point, chip: Chip, types: Json) -> None:
+    """Refuse a time that the Cubes of the stated cores cannot reach."""
+    per_cycle = (chip.cube_k or {}).get(types["a"])
+    if point.wall_us is None or point.cores is None or per_cycle is None:
+        return
+    m, n, k = point.m or 0, point.n or 0, point.k or 0
+    each = per_cycle * (chip.cube_m or 16) * (chip.cube_n or 16)
+    work = m * n * k * int(point.tiling.get("batch", 1)) / each / point.cores
+    least = work * 1e6 / chip.require("frequency_hz", "timing")
+    if types["a"] != "float32" and point.wall_us < _POSSIBLE * least:
+        cores = f"{point.cores} cores take at least {least:.4g} us"
+        raise Unmapped(f"cores contradicts the time of {point.wall_us:.4g} us: {cores}")
 
 
 def _types(point: Point, notes: Notes) -> Json:
@@ -135,6 +157,10 @@ def _planned_case(point: Point, chip: Chip, types: Json, notes: Notes) -> Calibr
         if types["c"] != accumulator:
             notes.add(f"slices of K add up in {accumulator}; the last conversion is left out")
             keys |= {"c": accumulator, "epilogue": Epilogue()}
+    if point.tiling.get("pads"):
+        notes.add("rows are padded to 512 B before; the time of the copy is left out")
+        each = _PADDED_BYTES * 8 // element_type(types["a"]).bits
+        point = replace(point, k=align_up(point.k or 0, each), n=align_up(point.n or 0, each))
     problem = _problem(point, chip, types, notes, **keys)
     step = "BASIC" if point.api == "basic" else "CONSTANT"
     if step == "CONSTANT":
@@ -143,9 +169,10 @@ def _planned_case(point: Point, chip: Chip, types: Json, notes: Notes) -> Calibr
     notes.add("our planner's tiling")
     if point.left_out:
         notes.add(f"{point.left_out}: left out")
+    kind = step if point.api == "basic" else LIBRARY
     return CalibrationCase(
         chip,
-        lambda: matmul_launch(problem, tiling, chip, step),
+        lambda: replace(matmul_launch(problem, tiling, chip, step), kind=kind),
         "partial" if point.left_out else "library",
         assumed=notes.done(),
     )

@@ -16,8 +16,9 @@ from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 from cubecore.workflows.calibration.cases import CalibrationCase, Notes
 from cubecore.workflows.calibration.measured_points import Point
 
-_STATES = ("baseM", "L0", "L1tileB")
-_BY_HAND = ("L0", "L1tileB")
+_STATES = ("baseM", "L0", "L1tileB", "scheduler")
+_TELLING = ("baseM", "L0", "L1tileB")
+_BY_HAND = ("L0", "L1tileB", "scheduler")
 """The columns that only kernels written by hand on the basic API state."""
 _TEMPLATES = ("NORM", "MDL", "IBSHARE")
 
@@ -59,6 +60,7 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cal
     unit_flag = point.tiling.get("unitFlag") or None
     problem = replace(problem, template=template, unit_flag=unit_flag, **_cores(point, template))
     stated = _stated(point, chip, problem, notes)
+    known = any(name in point.tiling for name in _TELLING)
     tiling, blocks = _laid_out(chip, problem, stated, notes)
     step = _step(point, api, template)
     options = {"preload": _preloads(point, problem, stated, step, notes)}
@@ -68,8 +70,8 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cal
     return CalibrationCase(
         chip,
         lambda: matmul_launch(problem, tiling, chip, step, blocks, **options),
-        "doubted" if point.doubt else "known",
-        tiling_known=True,
+        "doubted" if point.doubt else "known" if known else "library",
+        tiling_known=known,
         assumed=(*notes.done(), *((point.doubt,) if point.doubt else ())),
     )
 
@@ -128,6 +130,8 @@ def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
     if "L1tileB" in tiling:
         columns = ceil_div(problem.n, tiling["blocks"])
         return Stated((16, columns, 128), (1, 1), (2, 2), single=(16, columns))
+    if "scheduler" in tiling and "L0" not in tiling:
+        tiling = {**tiling, **_default_blocks(chip, problem, notes)}
     if "L0" in tiling:
         base = tuple(int(x) for x in tiling["L0"].split(","))
         in_l1 = tuple(int(x) for x in tiling["L1"].split(","))
@@ -146,6 +150,16 @@ def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
     single, rounds = _single(point, problem, blocks, notes)
     factor = tiling.get("scaleFactor", 1)
     return Stated(blocks, steps, depth, step, single, rounds, factor)
+
+
+def _default_blocks(chip: Chip, problem: Problem, notes: Notes) -> Json:
+    """Return the blocks that CATLASS's examples have: as wide as fills L0C, 512 B of K in L1."""
+    room = chip.l0c_bytes // problem.accumulator_type.size_bytes
+    rows = 256 if room >= 256 * 256 else 128
+    k_in_l0 = chip.l0a_bytes // 2 // int(problem.a_type.bytes_of(256))
+    in_l1 = 2 * k_in_l0 if rows == 256 else 4 * k_in_l0
+    notes.add(f"blocks of {rows} x 256, {k_in_l0} of K in L0 and {in_l1} in L1, as in the examples")
+    return {"L1": f"{rows},256,{in_l1}", "L0": f"{rows},256,{k_in_l0}"}
 
 
 def _steps(

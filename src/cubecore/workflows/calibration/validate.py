@@ -1,5 +1,6 @@
 """validate: the timing model against published measurements, case by case."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -39,6 +40,8 @@ _CASES: Mapping[str, Callable[[Point], CalibrationCase]] = {
     "dma_read": dma_case,
     "launch": launch_case,
 }
+HOST_LOOP_US = 30
+"""What a host takes to launch a kernel from Python: shorter ones in a loop wait for it."""
 _NO_KERNEL = {
     "flash_attention": "flash attention is not in the kernels",
     "conv": "convolutions are not in the kernels",
@@ -176,6 +179,8 @@ def case_of(point: Point) -> CalibrationCase:
     if point.kind not in _CASES:
         raise Unmapped(f"kind must be one of {', '.join(_CASES)}, got {point.kind!r}")
     rated_us(point)
+    if point.launch == "looped" and (point.wall_us or math.inf) < HOST_LOOP_US:
+        raise Unmapped(f"launch looped times the host below {HOST_LOOP_US} us a launch")
     try:
         return _CASES[point.kind](point)
     except CubecoreError as error:

@@ -20,6 +20,7 @@ GROUPS: Mapping[str, str] = {
     "partial": "products in our planner's tiling whose part on vector cores is left out",
     "vector": "element-wise kernels whose code is published",
     "vector library": "element-wise kernels of a library, their instructions guessed",
+    "operator": "functions of rows of a library: norms, softmax, quantisation",
     "dma": "kernels that only load",
     "bench": "1000 Adds at stated addresses of the Unified Buffer",
     "launch": "empty kernels",
@@ -122,26 +123,37 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """A publication on an architecture, and the errors on its cases.
+    """A publication on an architecture, or a kind of kernel, and the errors on its cases.
 
     `shipped` are those of the chip files, `fitted` those of the automatic fit on everything, `held`
-    those of the same fit without this publication.
+    those of the same fits without the cases' publications; `inside` counts the cases whose
+    interval, made without their publication, holds what was measured. Of a kind `arch` is empty,
+    and `chip` is empty where it is of all chips.
     """
 
     arch: str
     source: str
+    chip: str
     shipped: Errors
     fitted: Errors
     held: Errors
+    inside: int
+
+    @property
+    def name(self) -> str:
+        """What the cases have in common."""
+        return " ".join(part for part in (self.arch, self.source, self.chip) if part)
 
     def to_json(self) -> Json:
         """Return the errors as JSON."""
         return {
             "arch": self.arch,
             "source": self.source,
+            "chip": self.chip,
             "shipped": self.shipped.to_json(),
             "fitted_on_all": self.fitted.to_json(),
             "held_out": self.held.to_json(),
+            "in_interval": self.inside,
         }
 
 

@@ -18,6 +18,8 @@ from cubecore.kernels.elementwise import (
     loads_launch,
     vector_instruction,
 )
+from cubecore.kernels.operators.functions import FUNCTIONS
+from cubecore.kernels.operators.launch import OperatorProblem, operator_launch
 from cubecore.units import ceil_div
 from cubecore.workflows.calibration.cases import (
     CalibrationCase,
@@ -31,16 +33,8 @@ from cubecore.workflows.calibration.measured_points import Point
 
 _HERE = Location("points", 0, "case")
 _STAND_IN = "unary and binary instructions of architecture 2201"
-_WORK: dict[str, tuple[tuple[str, int], ...]] = {
-    "exp": (("vexp", 1),),
-    "sigmoid": (("vmuls", 1), ("vexp", 1), ("vadds", 1), ("vrec", 1)),
-    "gelu": (("vmul", 3), ("vmuls", 3), ("vexp", 1), ("vadds", 1), ("vrec", 1), ("vmul", 1)),
-    "mish": (("vexp", 2), ("vadds", 3), ("vln", 1), ("vmuls", 2), ("vmul", 3), ("vrec", 1)),
-    "swish": (("vmuls", 1), ("vexp", 1), ("vadds", 1), ("vrec", 1), ("vmul", 1)),
-    "muls": (("vmuls", 1),),
-}
-"""Instructions of a function by its formula; a library's own may be others."""
-_IN_FLOAT32 = ("gelu", "mish")
+_OPERATORS = ("dynamic_quant", "layer_norm", "rms_norm", "softmax")
+"""Functions of rows, whose cases are a group of their own."""
 
 
 def vector_case(point: Point) -> CalibrationCase:
@@ -54,11 +48,11 @@ def vector_case(point: Point) -> CalibrationCase:
     notes = Notes()
     chip = chip_of(point, notes)
     require_cores(point, chip, chip.aiv_count, "AIV")
-    cases = {"add": _add_case, "nd2nz": _nd2nz_case}
+    cases = {"add": _add_case, "muls": _scaled_case, "nd2nz": _nd2nz_case}
     if not point.op:
         raise Unmapped("op must be stated for kind vector")
-    if point.op not in {*cases, *_WORK}:
-        names = ", ".join(sorted({*cases, *_WORK}))
+    if point.op not in {*cases, *FUNCTIONS}:
+        names = ", ".join(sorted({*cases, *FUNCTIONS}))
         raise Unmapped(f"op must be one of {names} to be timed, got {point.op!r}")
     for column, value in (("M", point.m), ("N", point.n), ("cores", point.cores)):
         if value is None:
@@ -67,19 +61,28 @@ def vector_case(point: Point) -> CalibrationCase:
 
 
 def _function_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
-    """Return the case of a function of each element."""
-    elements = (point.m or 0) * (point.n or 0)
-    dtype = _type(point)
-    wide = dtype.name == "bfloat16" or point.op in _IN_FLOAT32
-    work_type = element_type("float32") if wide else dtype
-    notes.add("instructions by the formula of the activation; two buffers")
-    room = chip.ub_user_bytes // (6 * work_type.size_bytes)
-    tile = point.tiling.get("tileLen") or room // 128 * 128
-    work = tuple((op, times, work_type) for op, times in _WORK[point.op])
-    if chip.arch != "2201":
+    """Return the case of a function of each element, or of rows."""
+    fused = chip.arch != "2201"
+    notes.add("instructions by the formula, in float32; two buffers")
+    if fused:
         notes.add("fused in registers: a third of the instructions")
-        work = work[::3]
+    problem = OperatorProblem(point.op, point.m or 0, point.n or 0, _type(point))
+    group = "vector" if point.api == "basic" else "vector library"
+    if point.op in _OPERATORS:
+        group = "operator"
+    return _case(
+        point, chip, lambda: operator_launch(problem, chip, point.cores, fused=fused), group, notes
+    )
+
+
+def _scaled_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
+    """Return the case of an array times a number."""
+    dtype = _type(point)
+    work = (("vmuls", 1, dtype),)
+    elements = (point.m or 0) * (point.n or 0)
+    tile = chip.ub_user_bytes // (6 * dtype.size_bytes) // 128 * 128
     kernel = Elementwise(elements, dtype, 1, work, tile, 2, point.cores or 1)
+    notes.add("two buffers")
     group = "vector" if point.api == "basic" else "vector library"
     return _case(point, chip, lambda: elementwise_launch(kernel), group, notes)
 

@@ -31,8 +31,12 @@ from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 from cubecore.workflows.advise import TimedChanges, chip_changes
+from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.data.process import peak_bytes
 from cubecore.workflows.scripts.stand_in_costs import rough_chip
+
+_USUAL_BITS = 16
+"""The bits of an element for intervals of kernels, whose tensors may have several types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,15 @@ class TimedLaunch:
     rough: str | None = None
 
     @property
+    def interval(self) -> Interval | None:
+        """The time's interval; None of a rough time."""
+        if self.rough is not None:
+            return None
+        of_vector = all(group.part == "AIV" for group in self.timeline.groups)
+        group = "vector" if of_vector else "known"
+        return interval(self.timeline.us, self.run.chip.arch, group, _USUAL_BITS)
+
+    @property
     def title(self) -> str:
         """The launch in a line."""
         return f"{self.run.kernel}[{self.run.blocks}] on {self.run.chip.name}"
@@ -120,6 +133,7 @@ class TimedLaunch:
             **self.timeline.to_json(),
             **({} if self.changes is None else self.changes.to_json()),
             **({} if self.rough is None else {"rough": self.rough}),
+            "interval": None if self.interval is None else self.interval.to_json(),
         }
 
 

@@ -1,0 +1,1 @@
+"""Operators of vector cores: functions of elements, and functions of rows."""

@@ -1,0 +1,234 @@
+"""Functions of vector cores by name: the instructions that compute each on a tile of float32.
+
+The steps of softmax, RmsNorm and LayerNorm are those of the vendor's pages of these names; element
+functions follow their formulas, written so that no step leaves the range of float32.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+
+from cubecore.kernels.operators.tile import Tile
+from cubecore.lazy_dataclass import dataclass
+
+EPSILON = 1e-6
+_STEEP = -2 * math.sqrt(2 / math.pi)
+_CUBIC = 0.044715
+_MOST = 8.8
+"""The hyperbolic tangent of more than this is 1 in float32."""
+_LARGE = 20.0
+"""The softplus of more than this is the number itself in float32."""
+_LEAST_SCALE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The buffers of a tile, bytes in UB.
+
+    `wide` are tiles of float32, the first with x and in the end with the result; `partial` has 64
+    floats a row, `one` a float a row, `spread` a block a row; `vectors` are what all rows share,
+    `ones` 64 times 1.
+    """
+
+    wide: tuple[int, ...]
+    vectors: tuple[int, ...]
+    partial: int
+    one: int
+    spread: int
+    ones: int
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function: how many arrays, vectors and tiles it needs, and what it does to a tile.
+
+    `arrays` are its inputs of the same extents, `vectors` those of a row's length. `by_rows` says
+    that a row depends on all of it. `gives` is what it leaves: a tile, a value a row (`rows`), or
+    int8 with a scale a row (`quantised`).
+    """
+
+    text: str
+    work: Callable[[Tile, Places], None]
+    arrays: int = 1
+    vectors: int = 0
+    wide: int = 1
+    by_rows: bool = False
+    gives: str = "tile"
+
+
+def _exp(t: Tile, p: Places) -> None:
+    t.each("vexp", p.wide[0], p.wide[0])
+
+
+def _ln(t: Tile, p: Places) -> None:
+    t.each("vln", p.wide[0], p.wide[0])
+
+
+def _sqrt(t: Tile, p: Places) -> None:
+    t.each("vsqrt", p.wide[0], p.wide[0])
+
+
+def _abs(t: Tile, p: Places) -> None:
+    t.each("vabs", p.wide[0], p.wide[0])
+
+
+def _relu(t: Tile, p: Places) -> None:
+    t.each("vmaxs", p.wide[0], p.wide[0], value=0.0)
+
+
+def _add(t: Tile, p: Places) -> None:
+    t.each("vadd", p.wide[0], p.wide[0], p.wide[1])
+
+
+def _mul(t: Tile, p: Places) -> None:
+    t.each("vmul", p.wide[0], p.wide[0], p.wide[1])
+
+
+def _denominator(t: Tile, x: int, into: int) -> None:
+    """Leave 1 + exp(-x)."""
+    t.each("vmuls", into, x, value=-1.0)
+    t.each("vexp", into, into)
+    t.each("vadds", into, into, value=1.0)
+
+
+def _sigmoid(t: Tile, p: Places) -> None:
+    x, y = p.wide
+    _denominator(t, x, y)
+    t.over("vdiv", x, p.ones, y)
+
+
+def _swish(t: Tile, p: Places) -> None:
+    x, y = p.wide
+    _denominator(t, x, y)
+    t.each("vdiv", x, x, y)
+
+
+def _tanh(t: Tile, p: Places) -> None:
+    _tanh_of(t, *p.wide)
+
+
+def _tanh_of(t: Tile, x: int, y: int) -> None:
+    """Leave the tangent of `x` there, by way of `y`."""
+    t.each("vmins", x, x, value=_MOST)
+    t.each("vmaxs", x, x, value=-_MOST)
+    t.each("vmuls", x, x, value=2.0)
+    t.each("vexp", x, x)
+    t.each("vadds", y, x, value=1.0)
+    t.each("vadds", x, x, value=-1.0)
+    t.each("vdiv", x, x, y)
+
+
+def _gelu(t: Tile, p: Places) -> None:
+    x, y = p.wide
+    t.each("vmul", y, x, x)
+    t.each("vmuls", y, y, value=_STEEP * _CUBIC)
+    t.each("vadds", y, y, value=_STEEP)
+    t.each("vmul", y, y, x)
+    t.each("vexp", y, y)
+    t.each("vadds", y, y, value=1.0)
+    t.each("vdiv", x, x, y)
+
+
+def _mish(t: Tile, p: Places) -> None:
+    x, y, z = p.wide
+    t.each("vmins", y, x, value=_LARGE)
+    t.each("vexp", y, y)
+    t.each("vadds", y, y, value=1.0)
+    t.each("vln", y, y)
+    t.each("vmaxs", y, y, value=0.0)
+    t.each("vmax", y, y, x)
+    _tanh_of(t, y, z)
+    t.each("vmul", x, x, y)
+
+
+def _softmax(t: Tile, p: Places) -> None:
+    x = p.wide[0]
+    t.reduce("max", p.one, x, p.partial)
+    t.spread(p.spread, p.one)
+    t.by_row("vsub", x, x, p.spread)
+    t.each("vexp", x, x)
+    t.reduce("add", p.one, x, p.partial)
+    t.spread(p.spread, p.one)
+    t.by_row("vdiv", x, x, p.spread)
+
+
+def _by_deviation(t: Tile, p: Places) -> None:
+    """Divide each row by the root of its mean square."""
+    x, y = p.wide
+    t.each("vmul", y, x, x)
+    t.reduce("add", p.one, y, p.partial)
+    t.of_rows("vmuls", p.one, p.one, value=1 / t.columns)
+    t.of_rows("vadds", p.one, p.one, value=EPSILON)
+    t.of_rows("vsqrt", p.one, p.one)
+    t.spread(p.spread, p.one)
+    t.by_row("vdiv", x, x, p.spread)
+
+
+def _rms_norm(t: Tile, p: Places) -> None:
+    _by_deviation(t, p)
+    t.by_column("vmul", p.wide[0], p.wide[0], p.vectors[0])
+
+
+def _layer_norm(t: Tile, p: Places) -> None:
+    x = p.wide[0]
+    t.reduce("add", p.one, x, p.partial)
+    t.of_rows("vmuls", p.one, p.one, value=1 / t.columns)
+    t.spread(p.spread, p.one)
+    t.by_row("vsub", x, x, p.spread)
+    _by_deviation(t, p)
+    t.by_column("vmul", x, x, p.vectors[0])
+    t.by_column("vadd", x, x, p.vectors[1])
+
+
+def _dynamic_quant(t: Tile, p: Places) -> None:
+    x, y = p.wide
+    t.each("vabs", y, x)
+    t.reduce("max", p.one, y, p.partial)
+    t.of_rows("vmaxs", p.one, p.one, value=_LEAST_SCALE)
+    t.of_rows("vmuls", p.one, p.one, value=1 / 127)
+    t.spread(p.spread, p.one)
+    t.by_row("vdiv", x, x, p.spread)
+
+
+def _reduce_sum(t: Tile, p: Places) -> None:
+    t.reduce("add", p.one, p.wide[0], p.partial)
+
+
+def _reduce_max(t: Tile, p: Places) -> None:
+    t.reduce("max", p.one, p.wide[0], p.partial)
+
+
+FUNCTIONS: Mapping[str, Function] = {
+    "abs": Function("|x|", _abs),
+    "add": Function("x0 + x1", _add, arrays=2, wide=2),
+    "dynamic_quant": Function(
+        "int8 of x over a scale a row", _dynamic_quant, wide=2, by_rows=True, gives="quantised"
+    ),
+    "exp": Function("exp(x)", _exp),
+    "gelu": Function("x / (1 + exp(-1.596 (x + 0.0447 x^3)))", _gelu, wide=2),
+    "layer_norm": Function(
+        "rows to mean 0 and deviation 1, then gamma and beta",
+        _layer_norm,
+        vectors=2,
+        wide=2,
+        by_rows=True,
+    ),
+    "ln": Function("ln(x)", _ln),
+    "mish": Function("x tanh(ln(1 + exp(x)))", _mish, wide=3),
+    "mul": Function("x0 x1", _mul, arrays=2, wide=2),
+    "reduce_max": Function("the largest of each row", _reduce_max, by_rows=True, gives="rows"),
+    "reduce_sum": Function("the sum of each row", _reduce_sum, by_rows=True, gives="rows"),
+    "relu": Function("max(x, 0)", _relu),
+    "rms_norm": Function(
+        "rows over the root of their mean square, then gamma",
+        _rms_norm,
+        vectors=1,
+        wide=2,
+        by_rows=True,
+    ),
+    "sigmoid": Function("1 / (1 + exp(-x))", _sigmoid, wide=2),
+    "softmax": Function("exp(x - max) over its sum, by rows", _softmax, by_rows=True),
+    "sqrt": Function("sqrt(x)", _sqrt),
+    "swish": Function("x / (1 + exp(-x))", _swish, wide=2),
+    "tanh": Function("tanh(x)", _tanh, wide=2),
+}
+"""The functions that `time --op` and `run --op` take."""

@@ -1,0 +1,340 @@
+"""The launch of an operator: rows, or elements, dealt out to the vector cores in equal shares.
+
+Each core walks its share in tiles with two buffers, or with one where two do not fit: MTE2 brings a
+tile, the Vector unit computes in float32, MTE3 writes the result back.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import cycle, repeat
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import refuse
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.scalar.sync import PipeBarrier
+from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.flags import Flags, Ring
+from cubecore.kernels.elementwise import KIND
+from cubecore.kernels.operators.functions import FUNCTIONS, Function, Places
+from cubecore.kernels.operators.tile import LANES, Tile, float_code
+from cubecore.lazy_dataclass import dataclass
+from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
+
+TYPES = ("float16", "bfloat16", "float32")
+_TILE_BYTES = 32 * 1024
+"""Bytes of a tile in float32, where a row is not longer."""
+_TO_FLOAT = {"float16": "vconv_f162f32", "bfloat16": "vconv_bf162f32"}
+_FROM_FLOAT = {"float16": "vconv_f322f16", "bfloat16": "vconv_f322bf16"}
+_MOST_EXTENT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProblem:
+    """An operator on `rows` rows of `columns` elements of `dtype`."""
+
+    op: str
+    rows: int
+    columns: int
+    dtype: ElementType
+
+    @property
+    def function(self) -> Function:
+        """What is computed."""
+        return FUNCTIONS[self.op]
+
+    @property
+    def operations(self) -> int:
+        """Elements of x."""
+        return self.rows * self.columns
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What a tile takes: rows and columns of it, and how many buffers of x and y there are."""
+
+    rows: int
+    columns: int
+    buffers: int
+
+
+def operator_launch(
+    problem: OperatorProblem, chip: Chip, cores: int | None = None, *, fused: bool = False
+) -> Launch:
+    """Return the launch of an operator on the vector cores of a chip, or on so many of them.
+
+    `fused` is for timing alone: an instruction of three goes to UB, as in code that computes in
+    registers.
+
+    Raises
+    ------
+    RequestError
+        If no row fits in the Unified Buffer, or the chip has no vector cores of its own.
+    """
+    if not chip.aiv_count or chip.joins_vector:
+        raise refuse("chip", "have vector cores of its own to run an operator", chip.name)
+    cores = cores or chip.aiv_count
+    function, size = problem.function, problem.dtype.size_bytes
+    total, row = (problem.rows, problem.columns) if function.by_rows else (problem.operations, 1)
+    share = ceil_div(total, cores)
+    if not function.by_rows:
+        share = align_up(share, DATA_BLOCK_BYTES // size)
+    layout = _layout(problem, chip, share)
+    trees: dict[int, _Tree] = {}
+    programs = []
+    for core in range(ceil_div(total, share)):
+        length = min(share, total - core * share)
+        tree = trees.get(length) or _Tree(problem, layout, length, fused=fused)
+        trees[length] = tree
+        programs.append(tree.on_core(core, core * share * row))
+    return Launch(tuple(_tensors(problem)), tuple(programs), KIND)
+
+
+def _tensors(problem: OperatorProblem) -> Iterator[TensorSpec]:
+    function = problem.function
+    size = problem.operations * problem.dtype.size_bytes
+    for number in range(function.arrays):
+        yield TensorSpec(f"x{number}", size)
+    for number in range(function.vectors):
+        yield TensorSpec(f"v{number}", problem.columns * problem.dtype.size_bytes)
+    out = {"tile": size, "rows": problem.rows * problem.dtype.size_bytes}
+    yield TensorSpec("y", out.get(function.gives, problem.operations), output=True)
+    if function.gives == "quantised":
+        yield TensorSpec("scale", 4 * problem.rows, output=True)
+
+
+def _layout(problem: OperatorProblem, chip: Chip, share: int) -> _Layout:
+    """Return the largest tile up to `_TILE_BYTES` that fits, with two buffers or one."""
+    function = problem.function
+    for buffers in (2, 1):
+        for size in (_TILE_BYTES, _TILE_BYTES // 2, _TILE_BYTES // 4):
+            if function.by_rows:
+                pitch = align_up(problem.columns, LANES)
+                rows = max(1, min(size // (4 * pitch), share, 255))
+                layout = _Layout(rows, problem.columns, buffers)
+            else:
+                layout = _Layout(1, min(size // 4, share), buffers)
+            if _Buffers(problem, layout).end <= chip.ub_user_bytes:
+                return layout
+    lengths = range(LANES, problem.columns, LANES)
+    count = bisect_right(
+        lengths, chip.ub_user_bytes, key=lambda c: _Buffers(problem, _Layout(1, c, 1)).end
+    )
+    raise refuse(
+        f"the columns of {problem.op}",
+        f"be at most {count * LANES}, so that a row fits in the Unified Buffer of {chip.name}",
+        problem.columns,
+    )
+
+
+class _Buffers:
+    """Where everything of a core lies in UB."""
+
+    def __init__(self, problem: OperatorProblem, layout: _Layout) -> None:
+        function, size = problem.function, problem.dtype.size_bytes
+        self.end = 0
+        pitch = align_up(layout.columns, LANES)
+        tile = layout.rows * pitch
+        given = [
+            [self._take(tile * size) for _ in range(function.arrays)] for _ in range(layout.buffers)
+        ]
+        self.given = given
+        self.made = [self._take(tile * size) for _ in range(layout.buffers)]
+        self.scales = [self._take(4 * layout.rows) for _ in range(layout.buffers)]
+        wide = tuple(self._take(4 * tile) for _ in range(max(function.wide, function.arrays)))
+        raw = tuple(self._take(pitch * size) for _ in range(function.vectors))
+        vectors = tuple(self._take(4 * pitch) for _ in range(function.vectors))
+        self.raw = raw
+        few = align_up(layout.rows, 8)
+        by_rows = function.by_rows
+        partial = self._take(
+            4 * LANES * (1 + max(layout.rows, ceil_div(pitch, LANES**2))) * by_rows
+        )
+        one, spread = (
+            self._take(4 * align_up(few, LANES) * by_rows),
+            self._take(DATA_BLOCK_BYTES * few * by_rows),
+        )
+        self.places = Places(wide, vectors, partial, one, spread, self._take(4 * LANES))
+        self.few = few
+
+    def _take(self, size: int) -> int:
+        at = self.end
+        self.end += align_up(size, 256)
+        return at
+
+
+class _Tree:
+    """The tree of a core with `length` rows, or elements."""
+
+    def __init__(
+        self, problem: OperatorProblem, layout: _Layout, length: int, *, fused: bool
+    ) -> None:
+        self.kept = cycle((True, False, False)) if fused else repeat(True)
+        b = Builder(f"{problem.op}_{length}", KIND)
+        self.problem, self.layout, self.builder, self.flags = problem, layout, b, Flags(b)
+        function = problem.function
+        self.inputs = [b.slot(f"x{i}") for i in range(function.arrays)]
+        self.vectors = [b.slot(f"v{i}") for i in range(function.vectors)]
+        self.out = b.slot("y")
+        self.scale = b.slot("scale") if function.gives == "quantised" else None
+        self.buffers = _Buffers(problem, layout)
+        self.ring = Ring(b, "buffer", layout.buffers)
+        self._begin()
+        pairs = (("V", "MTE2"), ("MTE3", "V"))
+        for src, dst in pairs:
+            for event in range(layout.buffers):
+                self.flags.set(src, dst, event)
+        step = layout.rows if function.by_rows else layout.columns
+        for index, count in b.split("tile", length, step):
+            shape = (count, layout.columns) if function.by_rows else (1, count)
+            self._tile(index * step, Tile(b, *shape, self.kept))
+        for src, dst in pairs:
+            for event in range(layout.buffers):
+                self.flags.wait(src, dst, event)
+        self.program = b.finish()
+
+    def on_core(self, core: int, first: int) -> CoreProgram:
+        """Return the share of a core that begins at element `first`."""
+        size, columns = self.problem.dtype.size_bytes, self.problem.columns
+        gives = self.problem.function.gives
+        out = {"rows": first // columns * size, "quantised": first}.get(gives, first * size)
+        slots = {slot: (f"x{i}", first * size) for i, slot in enumerate(self.inputs)}
+        slots |= {slot: (f"v{i}", 0) for i, slot in enumerate(self.vectors)}
+        slots[self.out] = ("y", out)
+        if self.scale is not None:
+            slots[self.scale] = ("scale", first // columns * 4)
+        return CoreProgram(core // 2, self.program, slots, sub=1 + core % 2)
+
+    def _begin(self) -> None:
+        """Bring the vectors that rows share, and clear what is read whole before it is written."""
+        places, dtype = self.buffers.places, self.problem.dtype
+        ones = instruction_named("vector_dup")(dtype=element_type("float32"), value=float_code(1.0))
+        self.builder.issue(ones, Expr(places.ones))
+        if self.problem.function.by_rows:
+            clear = instruction_named("vector_dup")(
+                dtype=element_type("float32"),
+                value=float_code(0.0),
+                repeat=ceil_div(self.buffers.few, LANES),
+            )
+            self.builder.issue(clear, Expr(places.one))
+        self.builder.issue(PipeBarrier(on="V"))
+        if not self.vectors:
+            return
+        row = Tile(self.builder, 1, self.layout.columns)
+        for slot, raw in zip(self.vectors, self.buffers.raw, strict=True):
+            self._load(Expr.of(slot), raw, row)
+        self.flags.set("MTE2", "V", 0)
+        self.flags.wait("MTE2", "V", 0)
+        for raw, wide in zip(self.buffers.raw, places.vectors, strict=True):
+            self._widen(row, wide, Expr(raw), dtype)
+
+    def _tile(self, first: Expr, tile: Tile) -> None:
+        problem, flags, event = self.problem, self.flags, self.ring.at
+        function, size = problem.function, problem.dtype.size_bytes
+        begin = first * (problem.columns if function.by_rows else 1)
+        given, places = self.buffers.given, self.buffers.places
+        flags.wait("V", "MTE2", event)
+        for number, slot in enumerate(self.inputs):
+            self._load(Expr.of(slot) + begin * size, self._of(given, number), tile)
+        flags.set("MTE2", "V", event)
+        flags.wait("MTE2", "V", event)
+        for number in range(function.arrays):
+            self._widen(tile, places.wide[number], self._of(given, number), problem.dtype)
+        flags.set("V", "MTE2", event)
+        function.work(tile, places)
+        flags.wait("MTE3", "V", event)
+        self._give(tile)
+        flags.set("V", "MTE3", event)
+        flags.wait("V", "MTE3", event)
+        self._store(first, begin, tile)
+        flags.set("MTE3", "V", event)
+        self.ring.next()
+
+    def _of(self, given: list[list[int]], number: int) -> Expr:
+        """Return the buffer of an input that is its turn's."""
+        apart = given[1][number] - given[0][number] if len(given) > 1 else 0
+        return self.ring.at * apart + given[0][number]
+
+    def _turn(self, buffers: list[int]) -> Expr:
+        apart = buffers[1] - buffers[0] if len(buffers) > 1 else 0
+        return self.ring.at * apart + buffers[0]
+
+    def _load(self, source: Expr, into: Expr | int, tile: Tile) -> None:
+        size = self.problem.dtype.size_bytes
+        length = tile.columns * size
+        gap = (tile.pitch * size - align_up(length, DATA_BLOCK_BYTES)) // DATA_BLOCK_BYTES
+        copy = CopyGmToUbufAlign(
+            dtype=self.problem.dtype, n_burst=tile.rows, len_burst=length, dst_gap=gap
+        )
+        self.builder.issue(copy, into, source)
+
+    def _widen(self, tile: Tile, wide: int, source: Expr, dtype: ElementType) -> None:
+        if dtype.name == "float32":
+            for one in tile.stretches():
+                fields = {"dst_repeat_stride": one.apart, "src_repeat_stride": one.apart}
+                fields |= {"value": 0, "repeat": one.repeats}
+                places = [Expr(wide + one.at), source + one.at]
+                tile.issue("vadds", one.lanes, places, {"dtype": dtype, **fields})
+            tile.barrier()
+            return
+        tile.convert(_TO_FLOAT[dtype.name], Expr(wide), source, (4, dtype.size_bytes))
+
+    def _give(self, tile: Tile) -> None:
+        """Bring the result to the buffer that MTE3 stores."""
+        function, dtype, places = self.problem.function, self.problem.dtype, self.buffers.places
+        made, wide = self._turn(self.buffers.made), places.wide
+        source = Expr(wide[0])
+        if function.gives == "quantised":
+            tile.convert("vconv_f322s32", source, source, (4, 4))
+            tile.convert("vconv_s322f32", source, source, (4, 4))
+            tile.convert("vconv_f322f16", Expr(wide[1]), source, (2, 4))
+            tile.convert("vconv_f162s8", made, Expr(wide[1]), (1, 2))
+            few = Tile(self.builder, 1, tile.rows)
+            self._narrow(few, self._turn(self.buffers.scales), places.one, element_type("float32"))
+            return
+        if function.gives == "rows":
+            few = Tile(self.builder, 1, tile.rows)
+            self._narrow(few, made, places.one, dtype)
+            return
+        self._narrow(tile, made, wide[0], dtype)
+
+    def _narrow(self, tile: Tile, into: Expr, wide: int, dtype: ElementType) -> None:
+        if dtype.name == "float32":
+            for one in tile.stretches():
+                fields = {"dst_repeat_stride": one.apart, "src_repeat_stride": one.apart}
+                fields |= {"value": 0, "repeat": one.repeats}
+                places = [into + one.at, Expr(wide + one.at)]
+                tile.issue("vadds", one.lanes, places, {"dtype": dtype, **fields})
+            tile.barrier()
+            return
+        tile.convert(_FROM_FLOAT[dtype.name], into, Expr(wide), (dtype.size_bytes, 4))
+
+    def _store(self, first: Expr, begin: Expr, tile: Tile) -> None:
+        function, dtype = self.problem.function, self.problem.dtype
+        made, out = self._turn(self.buffers.made), Expr.of(self.out)
+        if function.gives == "rows":
+            few = Tile(self.builder, 1, tile.rows)
+            self._put(out + first * dtype.size_bytes, made, few, dtype)
+            return
+        if function.gives == "quantised":
+            self._put(out + begin, made, tile, element_type("int8"))
+            assert self.scale is not None
+            few = Tile(self.builder, 1, tile.rows)
+            scales = self._turn(self.buffers.scales)
+            self._put(Expr.of(self.scale) + first * 4, scales, few, element_type("float32"))
+            return
+        self._put(out + begin * dtype.size_bytes, made, tile, dtype)
+
+    def _put(self, into: Expr, source: Expr, tile: Tile, dtype: ElementType) -> None:
+        length = tile.columns * dtype.size_bytes
+        gap = tile.pitch * dtype.size_bytes - align_up(length, DATA_BLOCK_BYTES)
+        copy = CopyUbufToGmAlign(
+            dtype=dtype,
+            n_burst=tile.rows,
+            len_burst=length,
+            src_gap=gap // DATA_BLOCK_BYTES if tile.rows > 1 else 0,
+        )
+        self.builder.issue(copy, into, source)

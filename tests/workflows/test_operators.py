@@ -1,0 +1,100 @@
+"""Operators: what they compute is right on the machine, their times follow the work, bad input."""
+
+import pytest
+
+from cubecore.kernels.operators import functions
+from cubecore.kernels.operators.functions import FUNCTIONS
+from cubecore.workflows import operators
+from cubecore.workflows.operators import operator_problem, run_operator, time_operator
+from workflows.command import assert_refused, cli
+
+SHAPES = ("1x1", "7x64", "100x33", "49x200", "2x5000", "5")
+TYPES = ("float32", "float16", "bfloat16")
+
+
+@pytest.mark.parametrize("op", FUNCTIONS)
+def test_operators_are_right(op):
+    number = list(FUNCTIONS).index(op)
+    for turn, shape in enumerate(SHAPES):
+        done = run_operator(op, shape, a=TYPES[(turn + number) % 3], seed=turn)
+        assert done.findings == (), (op, shape)
+        assert done.verified, (op, shape, done.worst)
+
+
+def test_rows_of_many_lengths_are_right():
+    for columns in (1, 8, 63, 64, 65, 127, 128, 129, 2048, 2049, 4096, 4097, 9000):
+        done = run_operator("softmax", f"3x{columns}", a="float32")
+        assert done.verified, (columns, done.worst, done.findings)
+
+
+def test_a_wrong_step_is_not_verified(monkeypatch):
+    monkeypatch.setattr(functions, "_LARGE", 1.0)
+    assert not run_operator("mish", "8x64", a="float32").verified
+    monkeypatch.setitem(operators._REFERENCES, "relu", lambda x: x)
+    assert not run_operator("relu", "8x64").verified
+
+
+def test_time_follows_the_work_and_the_answer_has_its_interval():
+    few, many = (time_operator("gelu", f"{rows}x4096") for rows in (1024, 4096))
+    assert 3 * few.timeline.read_bytes < many.timeline.read_bytes
+    assert few.timeline.cycles < many.timeline.cycles
+    made = cli("time", "--op", "gelu", "--shape", "1024x4096", "--json").json
+    assert made["us"] == few.timeline.us
+    assert made["operator"] == {"op": "gelu", "shape": [1024, 4096], "a": "float16"}
+    interval = made["interval"]
+    assert interval["low_us"] <= made["us"] <= interval["high_us"]
+    assert interval["share"] == 0.8
+
+
+def test_register_code_issues_fewer_instructions():
+    plain = time_operator("gelu", "1024x4096")
+    fused = time_operator("gelu", "1024x4096", chip="Ascend950PR_9589")
+    assert not plain.fused
+    assert fused.fused
+    assert fused.timeline.issued < plain.timeline.issued
+    assert len(fused.to_json()["assumed"]) == 1
+
+
+def test_run_of_the_command_line():
+    done = cli("run", "--op", "rms_norm", "--shape", "10x3x77", "--a", "float32")
+    assert done.code == 0
+    assert "rms_norm of 30 x 77 float32 on Ascend910B3" in done.out
+    assert "verified" in done.out
+    made = cli("run", "--op", "tanh", "--shape", "64", "--json").json
+    assert made["verified"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("--op", "softmax"), "--op needs --shape beside it"),
+        (("--shape", "4x4"), "--shape needs --op beside it"),
+        (("--op", "gelu", "--shape", "4x4", "--m", "5"), "--m does not apply to an operator"),
+        (
+            ("--op", "gelu", "--shape", "4x"),
+            "--shape must be positive integers as in 4096x2048, below 2^31 in all, got '4x'",
+        ),
+        (
+            ("--op", "gelu", "--shape", "4x0"),
+            "--shape must be positive integers as in 4096x2048, below 2^31 in all, got '4x0'",
+        ),
+        (
+            ("--op", "gelu", "--shape", "4", "--a", "int8"),
+            "--a must be float16, bfloat16, float32 of an operator, got 'int8'",
+        ),
+        (
+            ("--op", "softmax", "--shape", "4x900000"),
+            "the columns of softmax must be at most 24192, so that a row fits in the Unified "
+            "Buffer of Ascend910B3, got 900000",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, line):
+    assert_refused(cli("time", *arguments), line)
+
+
+def test_an_unknown_operator_is_refused_with_the_likely_name():
+    refused = cli("time", "--op", "softmx", "--shape", "4x4")
+    assert refused.code == 2
+    assert "did you mean softmax?" in refused.err
+    assert operator_problem("add", "2x3x4").rows == 6
