@@ -172,7 +172,8 @@ def time_operator(
 
     Examples
     --------
-    >>> cubecore.time_operator("softmax", "4096x2048").timeline.limited_by
+    >>> from cubecore.workflows.operators import time_operator
+    >>> time_operator("softmax", "4096x2048").timeline.limited_by
     'V'
     """
     problem = operator_problem(op, shape, a)

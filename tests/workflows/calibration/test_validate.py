@@ -160,8 +160,9 @@ def test_a_chip_of_settings_is_another_chip(tmp_path):
         ({"kind": "matmul+vector"}, "vector cores work beside the product"),
         ({"dtype_b": "int8"}, "weights are dequantised on vector cores"),
         ({"kind": "vector"}, "op must be stated for kind vector"),
-        ({"kind": "vector", "op": "softmax"}, "op must be one of add, exp, gelu, mish, muls, "
-         "nd2nz, sigmoid, swish to be timed, got 'softmax'"),
+        ({"kind": "vector", "op": "top_k"}, "op must be one of abs, add, dynamic_quant, exp, "
+         "gelu, layer_norm, ln, mish, mul, muls, nd2nz, reduce_max, reduce_sum, relu, rms_norm, "
+         "sigmoid, softmax, sqrt, swish, tanh to be timed, got 'top_k'"),
         ({"kind": "vector", "op": "exp", "M": None}, "M must be stated for kind vector"),
         ({"kind": "vector", "op": "exp", "M": None, "counts": "read", "measured": {"GBps": 3}},
          "M must be stated for GBps to give a time"),
@@ -320,7 +321,7 @@ def case_is_skipped(point):
         (GOOD, "id must be no other line's, got 'mine_1' again"),
         (GOOD | {"cache": "hot"}, "cache must be one of cold, warm, got 'hot'"),
         (GOOD | {"launch": 1}, "launch must be a text, got 1"),
-        (GOOD | {"launch": "no"}, "launch must be one of counted, not counted, got 'no'"),
+        (GOOD | {"launch": "no"}, "launch must be one of counted, not counted, looped, got 'no'"),
         (GOOD | {"api": "tik"}, "api must be one of basic, matmul, library, got 'tik'"),
         (
             GOOD | {"counts": "mnk"},
