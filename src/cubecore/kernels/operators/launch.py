@@ -43,7 +43,7 @@ class OperatorProblem:
 
     @property
     def function(self) -> Function:
-        """What is computed."""
+        """The function that is computed."""
         return FUNCTIONS[self.op]
 
     @property
@@ -54,7 +54,7 @@ class OperatorProblem:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What a tile takes: rows and columns of it, and how many buffers of x and y there are."""
+    """The extents of a tile, and the number of buffers of x and y."""
 
     rows: int
     columns: int
@@ -131,7 +131,7 @@ def _layout(problem: OperatorProblem, chip: Chip, share: int) -> _Layout:
 
 
 class _Buffers:
-    """Where everything of a core lies in UB."""
+    """The places of a core's buffers in UB."""
 
     def __init__(self, problem: OperatorProblem, layout: _Layout) -> None:
         function, size = problem.function, problem.dtype.size_bytes

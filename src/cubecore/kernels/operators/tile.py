@@ -54,7 +54,7 @@ class Tile:
     rows: int
     columns: int
     kept: Iterator[bool] = repeat(True)
-    """Which instructions are issued, in turn: not all, where registers hold what others do."""
+    """Turns of instructions that are issued: not all, where registers hold results of others."""
 
     @property
     def pitch(self) -> int:

@@ -35,9 +35,9 @@ _KINDS = {
 }
 """The kind of kernel of a group of cases, and whether its code was guessed."""
 _OTHER_ARCH, _OTHER_BITS, _GUESSED = 1.5, 0.5, 2.0
-"""How far residuals are away, in factors of 2 of the time, that differ in more than the time."""
+"""The distance of residuals that differ in more than the time, in factors of 2 of the time."""
 _GROWTH = 0.1
-"""How much wider an interval is for each factor of 2 that its residuals are away."""
+"""The widening of an interval for each factor of 2 that its residuals are away."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ _CASES: Mapping[str, Callable[[Point], CalibrationCase]] = {
     "launch": launch_case,
 }
 HOST_LOOP_US = 30
-"""What a host takes to launch a kernel from Python: shorter ones in a loop wait for it."""
+"""The time of a launch from Python on the host: shorter kernels in a loop wait for it."""
 _NO_KERNEL = {
     "flash_attention": "flash attention is not in the kernels",
     "conv": "convolutions are not in the kernels",

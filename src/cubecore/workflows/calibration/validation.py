@@ -141,7 +141,7 @@ class HeldOut:
 
     @property
     def name(self) -> str:
-        """What the cases have in common."""
+        """The row's label: the cases' common part."""
         return " ".join(part for part in (self.arch, self.source, self.chip) if part)
 
     def to_json(self) -> Json:
