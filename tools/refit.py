@@ -73,7 +73,6 @@ STARTS: Mapping[str, Mapping[str, float]] = {
         "short_start_cycles.CONSTANT": 5000,
         "short_start_cycles.BASIC": 5000,
         "short_start_cycles.VECTOR": 2000,
-        "short_start_cycles.LIBRARY": 3000,
         "launch_cycles": 2500,
     },
     "3510": {
@@ -113,7 +112,6 @@ STARTS: Mapping[str, Mapping[str, float]] = {
         "short_start_cycles.CONSTANT": 5000,
         "short_start_cycles.BASIC": 5000,
         "short_start_cycles.VECTOR": 2000,
-        "short_start_cycles.LIBRARY": 3000,
         "launch_cycles": 2500,  # empty kernels take 1.5 us
     },
 }
@@ -154,7 +152,7 @@ OF_VECTOR_CORES = (
 )
 OF_AI_CORES = (
     *("gm_to_l1", "gm_miss_bytes", "l1_to", "mad_", "l0c", "scalar_", "start_cycles"),
-    *("short_start_cycles.CONSTANT", "short_start_cycles.BASIC", "short_start_cycles.LIBRARY"),
+    *("short_start_cycles.CONSTANT", "short_start_cycles.BASIC"),
     *("hbm_row", "hbm_latency"),
 )
 """How the names of constants begin that only kernels of vector cores, or of AICs, depend on."""

@@ -32,8 +32,8 @@ _TYPES = {
     **{name: name for name in ("float16", "float32", "bfloat16", "int8")},
     **{name: name for name in ("float8_e4m3fn", "float8_e5m2", "float4_e1m2", "float4_e2m1")},
 }
-LIBRARY = "LIBRARY"
-"""The kind of kernel whose start is that of an operator library's products."""
+_START = "BASIC"
+"""The kind of kernel whose start a library's products have: they are written by hand."""
 _PADDED_BYTES = 512
 _POSSIBLE = 0.9
 """Of the time at the Cube's peak: a clock may be higher than the one that is configured."""
@@ -169,10 +169,9 @@ def _planned_case(point: Point, chip: Chip, types: Json, notes: Notes) -> Calibr
     notes.add("our planner's tiling")
     if point.left_out:
         notes.add(f"{point.left_out}: left out")
-    kind = step if point.api == "basic" else LIBRARY
     return CalibrationCase(
         chip,
-        lambda: replace(matmul_launch(problem, tiling, chip, step), kind=kind),
+        lambda: replace(matmul_launch(problem, tiling, chip, step), kind=_START),
         "partial" if point.left_out else "library",
         assumed=notes.done(),
     )
