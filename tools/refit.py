@@ -352,9 +352,14 @@ def _valued(line: str, name: str, value: float) -> str:
     )
 
 
+_LARGE = 100_000
+"""Whole numbers from here on are written with separators."""
+
+
 def _as(old: str, value: float) -> str:
     """Return a value as the old one is written: a whole number where that is one."""
-    return f"{value:.4g}" if "." in old else f"{max(round(value), 1):_}"
+    whole = max(round(value), 1)
+    return f"{value:.4g}" if "." in old else f"{whole:_}" if whole >= _LARGE else str(whole)
 
 
 def _scaled(line: str, value: float) -> str:

@@ -22,7 +22,7 @@ LEFT_OUT = packaged("workflows", "calibration", "measured", "left_out.json")
 """The residuals of left-out cases: what `Residual` holds, one list each."""
 SHARE = 0.8
 """The share of cases that an interval is made to hold."""
-NEAREST = 24
+NEAREST = 40
 """The residuals that an interval is made of."""
 PRODUCT, VECTOR = "product", "vector"
 _KINDS = {
@@ -36,7 +36,7 @@ _KINDS = {
 """The kind of kernel of a group of cases, and whether its code was guessed."""
 _OTHER_ARCH, _OTHER_BITS, _GUESSED = 1.5, 0.5, 2.0
 """The distance of residuals that differ in more than the time, in factors of 2 of the time."""
-_GROWTH = 0.1
+_GROWTH = 0.3
 """The widening of an interval for each factor of 2 that its residuals are away."""
 
 
