@@ -51,9 +51,11 @@ def test_a_row_lies_beside_what_time_says_of_its_product(tmp_path, bom):
     """Durations and pipes made of the prediction have no error."""
     problem = {"chip": CHIP, "m": 2048, "n": 2560, "k": 1024, "c": "float16", "cores": 20}
     line = cubecore.time(problem, tiling=planned(problem), step="CONSTANT").timeline
-    hertz = chip(CHIP).frequency_hz
-    own = {column: str(line.pipes[pipe] / hertz * 1e6) for column, pipe in PIPES.items()}
-    row = ROW | own | {"Task Duration(us)": str(line.us)}
+    hertz, starts = chip(CHIP).frequency_hz, chip(CHIP).short_start_cycles
+    later = starts["BASIC"] - starts["CONSTANT"]  # a library's product starts as one by hand
+    pipes = {**line.pipes, "S": line.pipes["S"] + later}
+    own = {column: str(pipes[pipe] / hertz * 1e6) for column, pipe in PIPES.items()}
+    row = ROW | own | {"Task Duration(us)": str(line.us + later / hertz * 1e6)}
     answer = validate(written(tmp_path, row, bom=bom), chip=CHIP)
     (case,) = answer.cases
     assert case.skipped is None
