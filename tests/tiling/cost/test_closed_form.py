@@ -201,11 +201,11 @@ def test_one_tile_by_hand():
     load = c.gm_to_l1_transfer_cycles + 16 * row + slower
     latency = (1 - c.gm_latency_overlap) * c.hbm_latency_cycles
     mte1 = 512 / 256 + 512 / 128 + c.l1_to_l0_head_cycles + c.l1_to_l0_queued_cycles
-    fix = 20 + 16 * 1.2 + 1024 / 80
+    fix = 20 + 16 * c.l0c_to_gm_row_cycles + 1024 / c.l0c_to_gm_bytes_per_cycle
     tables = c.scalar_step_cycles, c.scalar_load_cycles, c.scalar_tile_cycles
     step, of_load, of_tile = (table["MDL"] for table in tables)
     assert dict(found.pipes) == {
-        "M": 1 + 9,
+        "M": 1 + c.mad_queued_cycles,
         "MTE1": int(np.ceil(mte1)),
         "MTE2": int(np.ceil(2 * (load + latency))),
         "FIX": int(np.ceil(fix)),
@@ -216,7 +216,7 @@ def test_one_tile_by_hand():
     start = c.launch_cycles + c.start_cycles
     slowed = 1 + c.l1_to_l0_contention * min(1, (2 * load + 2 * latency) / found.pipes["S"])
     total = start + of_load + max(load + latency, of_load) + load + c.hbm_latency_cycles
-    total += mte1 * slowed + 10 + fix
+    total += mte1 * slowed + 1 + c.mad_queued_cycles + fix
     assert found.cycles == int(np.ceil(total))
     assert found.limited_by == "start-up"
     assert found.not_modelled == ()
@@ -391,9 +391,9 @@ def test_the_bound_is_the_largest_of_its_parts():
     decode = problem(m=1, n=8192, k=8192)
     row = B3.hbm_row_bytes
     bytes_ = 8192 * 8192 * 2 * (1 + row / 16384) + 8192 * 2 * (1 + row / 16384)
-    assert lower_bound(decode, B3) == int(np.ceil(start + bytes_ * 1.8e9 / 1.49e12))
+    assert lower_bound(decode, B3) == int(np.ceil(start + bytes_ * 1.8e9 / B3.hbm_bytes_per_second))
     outer = problem(m=8192, n=8192, k=1)
-    assert lower_bound(outer, B3) == int(np.ceil(start + 8192 * 8192 * 4 / (80 * 20)))
+    assert lower_bound(outer, B3) == int(np.ceil(start + 8192 * 8192 * 4 / (B3.l0c_to_gm_bytes_per_cycle * 20)))
 
 
 def test_a_row_of_one_4_bit_element_is_a_byte_at_least():
