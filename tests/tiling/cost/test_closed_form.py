@@ -393,7 +393,9 @@ def test_the_bound_is_the_largest_of_its_parts():
     bytes_ = 8192 * 8192 * 2 * (1 + row / 16384) + 8192 * 2 * (1 + row / 16384)
     assert lower_bound(decode, B3) == int(np.ceil(start + bytes_ * 1.8e9 / B3.hbm_bytes_per_second))
     outer = problem(m=8192, n=8192, k=1)
-    assert lower_bound(outer, B3) == int(np.ceil(start + 8192 * 8192 * 4 / (B3.l0c_to_gm_bytes_per_cycle * 20)))
+    assert lower_bound(outer, B3) == int(
+        np.ceil(start + 8192 * 8192 * 4 / (B3.l0c_to_gm_bytes_per_cycle * 20))
+    )
 
 
 def test_a_row_of_one_4_bit_element_is_a_byte_at_least():

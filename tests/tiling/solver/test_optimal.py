@@ -201,8 +201,8 @@ def test_many_plans_are_the_fastest_of_all_tilings():
 
 @pytest.mark.usefixtures("bit_by_bit")
 def test_a_bound_that_excludes_too_much_is_caught(monkeypatch):
-    """The comparison above is worth something: bounds 1 % too high lose the fastest tiling."""
-    monkeypatch.setattr(lower_bounds, "SAFE", 1.01)
+    """The comparison above is worth something: bounds 3 % too high lose the fastest tiling."""
+    monkeypatch.setattr(lower_bounds, "SAFE", 1.03)
     monkeypatch.setattr(TraceCache, "_of", {})
     problems = (small(seed) for seed in range(40))
     assert any(
