@@ -35,6 +35,7 @@ def small():
 
 
 @pytest.mark.parametrize(("dtype", "tp"), PUBLISHED_MS)
+@pytest.mark.thinned(2)
 def test_products_leave_some_milliseconds_of_the_published_steps(dtype, tp):
     """Attention of one sequence and the rest of 36 layers take 2 to 5 ms."""
     step = cubecore.model(QWEN3_8B, phase="decode", batch=1, tp=tp, dtype=dtype, chip=A3)
@@ -212,6 +213,7 @@ def test_a_product_without_a_plan_is_exit_code_1(config):
 
 
 @pytest.mark.parametrize("config", [LLAMA3_8B, DEEPSEEK_V3], ids=["dense", "MoE"])
+@pytest.mark.thinned(2)
 def test_the_page_has_every_product_and_every_sum(config, tmp_path):
     small = {**config, "vocab_size": 512, "num_hidden_layers": 4}
     step = cubecore.model(small, phase="decode", batch=1, tp=4)

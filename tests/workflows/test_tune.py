@@ -30,6 +30,7 @@ every_case = pytest.mark.parametrize("name", CASES)
 
 
 @every_case
+@pytest.mark.thinned(2)
 def test_a_legal_tiling_is_timed_as_time_does(name):
     tuned, plan = TUNED[name], PLANS[name]
     assert tuned.legal
@@ -39,6 +40,7 @@ def test_a_legal_tiling_is_timed_as_time_does(name):
 
 
 @every_case
+@pytest.mark.thinned(2)
 def test_each_change_is_legal_and_takes_what_it_says(name):
     tuned, shape = TUNED[name], CASES[name][0]
     assert tuned.changes
@@ -51,6 +53,7 @@ def test_each_change_is_legal_and_takes_what_it_says(name):
 
 
 @every_case
+@pytest.mark.thinned(2)
 def test_a_change_is_of_as_many_fields_as_it_says_and_keeps_the_rest(name):
     tuned = TUNED[name]
     old = tuned.tiling.to_json()
@@ -65,6 +68,7 @@ def test_a_change_is_of_as_many_fields_as_it_says_and_keeps_the_rest(name):
 
 
 @every_case
+@pytest.mark.thinned(2)
 def test_more_fields_are_shown_where_they_save_more(name):
     best = TUNED[name].timed.timeline.cycles
     for number in ("1 field", "2 fields", "3 fields"):
