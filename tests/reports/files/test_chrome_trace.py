@@ -229,7 +229,7 @@ def test_a_trace_is_measured_before_it_is_made(problem, monkeypatch):
         str(caught.value),
     )
     assert told is not None, str(caught.value)
-    monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", 2 * size)
+    monkeypatch.setattr("cubecore.reports.files.chrome_trace.MOST_BYTES", 5 * size // 2)
     assert len(trace_bytes(of)) == size
     assert int(told[1].replace(",", "")) == len(shown(trace_json(of)))
 
