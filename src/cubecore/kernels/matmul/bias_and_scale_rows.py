@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from cubecore.dtypes import INT16, ElementType
 from cubecore.isa.cube.mad import CopyCbufToBt
+from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.scale_registers import FIXPIPE_ALIGN_BYTES, CopyCbufToFbuf
 from cubecore.isa.mte.copies import CopyGmToCbuf, CopyGmToCbufMultiNd2Nz
 from cubecore.isa.mte.copies_3510 import CopyCbufToFbufV2
@@ -34,7 +35,7 @@ class TableRow(ABC):
     """The values of a core's `n` columns, in tiles of `base_n`.
 
     The whole row stays in L1 where `room_bytes` of it are left; otherwise each tile's part is
-    loaded when it is needed, and MTE1 waits for it.
+    loaded when it is needed, and the pipe that fills the table waits for it.
     """
 
     builder: Builder
@@ -183,10 +184,14 @@ class BiasRow(TableRow):
 
 @dataclass(frozen=True, slots=True)
 class ScaleRow(TableRow):
-    """Words of 64 bits, which fixpipe reads from its buffer; global memory pads them to 128 B."""
+    """Words of 64 bits, which fixpipe reads from its buffer; global memory pads them to 128 B.
+
+    Fixpipe itself fills its buffer.
+    """
 
     event: ClassVar[int] = 7
     reader: ClassVar[tuple[str, int]] = ("FIX", 2)
+    copier: ClassVar[str] = "FIX"
 
     @property
     def value_bytes(self) -> int:
@@ -209,20 +214,20 @@ class ScaleRow(TableRow):
         self.builder.issue(copy, self.addresses.l1, source)
 
     def _copy(self, source: Expr, columns: int) -> None:
-        units = ceil_div(self._scaled_bytes(columns), FIXPIPE_ALIGN_BYTES)
-        self.builder.issue(CopyCbufToFbuf(len_burst=units), 0, source)
-        flags, number = self._flags, self.reader[1]
-        flags.set("MTE1", "FIX", number)
-        flags.wait("MTE1", "FIX", number)
+        self.builder.issue(self._to_buffer(self._scaled_bytes(columns)), 0, source)
+        self.builder.issue(PipeBarrier(on="FIX"))
+
+    @staticmethod
+    def _to_buffer(size_bytes: int) -> Instruction:
+        """Return the copy of so many bytes from L1."""
+        return CopyCbufToFbuf(len_burst=ceil_div(size_bytes, FIXPIPE_ALIGN_BYTES))
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleRowOfFixpipe(ScaleRow):
-    """The same on architecture 3510, where fixpipe itself fills its buffer."""
+class ScaleRow3510(ScaleRow):
+    """The same on architecture 3510, with its own copy."""
 
-    copier: ClassVar[str] = "FIX"
-
-    def _copy(self, source: Expr, columns: int) -> None:
-        units = ceil_div(self._scaled_bytes(columns), CopyCbufToFbufV2.size_unit)
-        self.builder.issue(CopyCbufToFbufV2(len_burst=units), 0, source)
-        self.builder.issue(PipeBarrier(on="FIX"))
+    @staticmethod
+    def _to_buffer(size_bytes: int) -> Instruction:
+        """Return the copy of so many bytes from L1."""
+        return CopyCbufToFbufV2(len_burst=ceil_div(size_bytes, CopyCbufToFbufV2.size_unit))

@@ -15,7 +15,7 @@ from cubecore.kernels.build.flags import Event, Flags, Ring
 from cubecore.kernels.matmul.bias_and_scale_rows import (
     BiasRow,
     ScaleRow,
-    ScaleRowOfFixpipe,
+    ScaleRow3510,
     TableRow,
 )
 from cubecore.kernels.matmul.chunk_stream import (
@@ -182,8 +182,7 @@ class BlockTree:
         if "scale" in self._slots:
             addresses = OperandAddresses(Expr.of(self._slots["scale"]), l1)
             room = self.plan.chip.l1_bytes - l1 - kept
-            by_fixpipe = self.plan.chip.arch == "3510"
-            kind_of_row = ScaleRowOfFixpipe if by_fixpipe else ScaleRow
+            kind_of_row = ScaleRow3510 if self.plan.chip.arch == "3510" else ScaleRow
             scales = kind_of_row(self.builder, addresses, n, base_n, room)
             l1 += scales.held_bytes
         if kind is not None:
