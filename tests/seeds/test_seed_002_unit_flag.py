@@ -91,7 +91,10 @@ def test_a_result_that_was_handed_over_is_not_accumulated_on():
 @pytest.mark.parametrize("shared", [True, False])
 def test_finished_fractals_leave_while_mmad_goes_on(shared):
     """Fixpipe begins before the Mmad of its tile has ended, and without the flag behind it."""
-    groups = cubecore.time(m=128, n=128, k=64, unit_flag=shared, record=10**4).timeline.groups
+    product = {"m": 128, "n": 128, "k": 64, "unit_flag": shared, "cores": 1}
+    block = {"baseM": 128, "baseN": 128, "baseK": 64}
+    tiling = cubecore.plan(**product, fix=block).tiling
+    groups = cubecore.time(**product, tiling=tiling, record=10**4).timeline.groups
     for group in groups:
         (sums,) = (s for s in group.segments if s.pipe == "M")
         (store,) = (s for s in group.segments if s.pipe == "FIX")

@@ -89,7 +89,7 @@ def test_fields_of_neither_page_say_so():
 @pytest.mark.parametrize("side", ["A", "B"])
 def test_the_rule_of_a_depth_discloses_where_the_editions_differ(side):
     assert (
-        f"The editions differ in which blocks depth{side}1 counts: those in\n{side}1 (L1) in table 1 "
-        f"of the newer edition, those held for {side}2 (L0{side}) in table 1 of the older.\n"
+        f"The editions differ in which blocks depth{side}1 counts: those in\n{side}1 (L1) in table "
+        f"1 of the newer edition, those held for {side}2 (L0{side}) in table 1 of the older.\n"
         f"cubecore counts {side}1, as table 2 of both editions does."
     ) in rule_named(f"DEPTH-{side}1").text
