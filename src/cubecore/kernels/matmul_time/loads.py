@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cubecore.kernels.matmul.chunk_stream import ChunkOrder
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
-from cubecore.timing.pipes.repeated_loads import all_issued
+from cubecore.timing.pipes.repeated_loads import alike, all_issued, started
 
 NO_PEAK = -(1 << 62)
 NO_LIMIT = 1 << 62
@@ -127,38 +127,19 @@ class Mte2:
 
         None, and nothing has happened, where they do not.
         """
-        _, asked, arrive, request = load
-        memory, free, done, queue = self.memory, self.free, self.done, self.queue
-        until, cycles = memory.busy_until, request.server_cycles
-        left = all_issued(queue, free, asked, times, time, self.step)
-        if left is None or free < self.gate:
+        takes, memory, request = load[1:3], self.memory, load.request
+        left = all_issued(self.queue, self.free, load.asked, times, time, self.step)
+        if left is None or self.free < self.gate:
             return None
-        first, apart, served_at = free, asked, 0
+        run = alike(self.free, self.done, memory, request, takes)
+        if run is None:
+            return None
         if request.missing_bytes:
-            earliest = free - memory.slack
-            if until <= free and cycles <= min(asked, arrive):
-                begun = max(until, earliest)
-                room = min(free - begun, free + arrive - begun - cycles)
-                peak = earliest - memory.served + (times - 1) * (asked - cycles)
-            elif free < until <= done and asked < cycles:
-                first, apart, served_at = until, cycles, until + times * cycles
-                room = min(free - until, asked - cycles, arrive - cycles)
-                peak = max(earliest, until + asked - cycles - memory.slack) - memory.served
-            else:
-                return None
-            self.room, self.peak = min(self.room, room), max(self.peak, peak)
-            over = max(until - memory.served, peak)
-            memory.served += times * cycles
-            memory.busy_until = memory.served + over
-        starts = range(first, first + times * apart, apart)
-        depth = queue.maxlen or 0
-        if times > depth:
-            left = max(left, starts[times - depth - 1])
-        queue.extend(starts[-depth:])
-        self.free = starts[-1] + asked
-        self.done = max(done, starts[-1] + arrive, served_at)
-        self.busy += max(self.done, self.free) - max(free, done)
-        return left
+            cycles = request.server_cycles
+            last = run.highest + times * (run.apart - cycles)
+            self.room, self.peak = min(self.room, run.room), max(self.peak, last)
+            memory.repeat(0, cycles, run.apart, run.highest, times)
+        return started(self, run, times, takes, left)
 
     def _in_turn(self, time: int, load: Load, times: int) -> int:
         """Ask for equal transfers one after another: `_one` again and again, written out."""

@@ -6,6 +6,7 @@ for device memory alone when the one before has been served. Either way the next
 
 from collections import deque
 from itertools import islice
+from typing import NamedTuple, Protocol
 
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
@@ -31,35 +32,82 @@ class EqualLoads:
         None, and nothing has happened, where they do not all wait for the same.
         """
         pipe, memory, request, asked = self.pipe, self.memory, self.request, self.asked
-        free, done, served, until = pipe.free, pipe.done, request.server_cycles, memory.busy_until
-        left = all_issued(pipe.queue, free, asked, times, time, step)
-        if left is None or pipe.blocked or free < pipe.gate:
+        left = all_issued(pipe.queue, pipe.free, asked, times, time, step)
+        if left is None or pipe.blocked or pipe.free < pipe.gate:
             return None
-        if not request.missing_bytes:
-            first, apart, served_at = free, asked, 0
-        elif until <= free and served <= min(asked, self.arrive):
-            first, apart, served_at = free, asked, 0
-            highest = free - memory.slack - memory.served - (asked - served)
-            memory.repeat(1, served, asked, highest, times)
-        elif free < until <= done and asked < served:
-            first, apart, served_at = until, served, until + times * served
-            highest = max(free, until + asked - served) - memory.slack - memory.served
-            memory.repeat(1, served, served, highest, times)
-            memory.delays += times
-        else:
+        run = alike(pipe.free, pipe.done, memory, request, (asked, self.arrive))
+        if run is None:
             return None
+        if request.missing_bytes:
+            memory.repeat(1, request.server_cycles, run.apart, run.highest, times)
+            if run.served:
+                memory.delays += times
         memory.read_bytes += times * request.bytes
         memory.hbm_read_bytes += times * request.missing_bytes
-        starts = range(first, first + times * apart, apart)
-        depth = pipe.queue.maxlen or 0
-        if times > depth:
-            left = max(left, starts[times - depth - 1])
-        pipe.queue.extend(starts[-depth:])
-        pipe.free = starts[-1] + asked
-        pipe.done = max(done, starts[-1] + self.arrive, served_at)
-        pipe.busy += max(pipe.done, pipe.free) - max(free, done)
         pipe.uses += times
-        return left
+        return started(pipe, run, times, (asked, self.arrive), left)
+
+
+class Run(NamedTuple):
+    """A run of equal loads: when the first starts, and how much later each next one.
+
+    `served` is when device memory is done with the first, 0 where it holds up none. `highest` is
+    the highest peak of a period right before (`MemoryPort.repeat`), `room` the cycles by which
+    device memory could be later without holding up a load; both only where it is asked.
+    """
+
+    first: int
+    apart: int
+    served: int = 0
+    highest: int = 0
+    room: int = 0
+
+
+def alike(
+    free: int, done: int, memory: MemoryPort, request: MemoryRequest, takes: tuple[int, int]
+) -> Run | None:
+    """Return the run of loads that all wait for their pipe, or all for device memory, or None.
+
+    The pipe is taken until `free`, its data are there at `done`; a load takes so many cycles to be
+    asked for, and to be there.
+    """
+    asked, arrive = takes
+    if not request.missing_bytes:
+        return Run(free, asked)
+    until, cycles = memory.busy_until, request.server_cycles
+    earliest = free - memory.slack
+    if until <= free and cycles <= min(asked, arrive):
+        begun = max(until, earliest)
+        room = min(free - begun, free + arrive - begun - cycles)
+        return Run(free, asked, 0, earliest - memory.served - (asked - cycles), room)
+    if free < until <= done and asked < cycles:
+        room = min(free - until, asked - cycles, arrive - cycles)
+        highest = max(free, until + asked - cycles) - memory.slack - memory.served
+        return Run(until, cycles, until + cycles, highest, room)
+    return None
+
+
+class _Pipe(Protocol):
+    queue: deque[int]
+    free: int
+    done: int
+    busy: int
+
+
+def started(pipe: _Pipe, run: Run, times: int, takes: tuple[int, int], left: int) -> int:
+    """Let a pipe take a run of loads; return when the scalar unit, at `left`, has issued all."""
+    asked, arrive = takes
+    starts = range(run.first, run.first + times * run.apart, run.apart)
+    depth = pipe.queue.maxlen or 0
+    if times > depth:
+        left = max(left, starts[times - depth - 1])
+    pipe.queue.extend(starts[-depth:])
+    idle_from = max(pipe.free, pipe.done)
+    served = run.served and run.served + (times - 1) * run.apart
+    pipe.free = starts[-1] + asked
+    pipe.done = max(pipe.done, starts[-1] + arrive, served)
+    pipe.busy += max(pipe.done, pipe.free) - idle_from
+    return left
 
 
 def all_issued(
