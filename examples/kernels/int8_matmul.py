@@ -13,6 +13,8 @@ Shapes: x is [m, k], w is [n, k], y is [m, n], all int8; bias is [n] in int32, s
 words of 64 bits. m and n are multiples of M and N times the blocks, k of CHUNK.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,6 +58,14 @@ def load_column(
     core.asc_set_l0c2gm_config(0, scales_fb, False)
 
 
+def for_all_halves(signal: Callable[[str, str, int], None]) -> None:
+    """Signal, or wait, that both halves of L1, of L0A and L0B, and of L0C are free."""
+    for slot in SLOTS:
+        signal("PIPE_MTE1", "PIPE_MTE2", slot)
+        signal("PIPE_M", "PIPE_MTE1", slot)
+        signal("PIPE_FIX", "PIPE_M", slot)
+
+
 @kernel(kind="cube", outputs="y", types=TYPES)
 def layer(
     core: CoreHandle,
@@ -79,10 +89,7 @@ def layer(
         *(core.cbuf("int32", N), core.cbuf("uint64", N)),
         *(core.biasbuf("int32", N), core.fbuf("uint64", N)),
     )
-    for slot in SLOTS:
-        core.asc_sync_notify("PIPE_MTE1", "PIPE_MTE2", slot)
-        core.asc_sync_notify("PIPE_M", "PIPE_MTE1", slot)
-        core.asc_sync_notify("PIPE_FIX", "PIPE_M", slot)
+    for_all_halves(core.asc_sync_notify)
     chunks = steps = tiles = 0
     for column in range(core.block_idx * N, n, core.block_num * N):
         core.asc_sync()  # the column before is done with its bias and scales
@@ -119,10 +126,7 @@ def layer(
             to = y + (row * n + column)
             core.asc_copy_l0c2gm(to, sums[out], N, M, n, M, 0, "VREQ8", False, False, True)
             core.asc_sync_notify("PIPE_FIX", "PIPE_M", out)
-    for slot in SLOTS:
-        core.asc_sync_wait("PIPE_MTE1", "PIPE_MTE2", slot)
-        core.asc_sync_wait("PIPE_M", "PIPE_MTE1", slot)
-        core.asc_sync_wait("PIPE_FIX", "PIPE_M", slot)
+    for_all_halves(core.asc_sync_wait)
 
 
 KERNELS = (layer,)

@@ -42,6 +42,14 @@ def row_sums(core: CoreHandle, one: Pointer, few: Pointer, eighth: Pointer, wide
     core.asc_sync_pipe("PIPE_V")
 
 
+def spread_means(core: CoreHandle, spread: Pointer, sums: Pointer) -> None:
+    """Divide each row's sum by the columns, and write it eight times."""
+    core.asc_brcb(spread.cast("uint32"), sums.cast("uint32"), 1, 8, ROWS // 8)
+    core.asc_sync_pipe("PIPE_V")
+    core.asc_mul_scalar(spread, spread, 1 / COLUMNS, SPREAD, 1, 1, 8, 8)
+    core.asc_sync_pipe("PIPE_V")
+
+
 @kernel(outputs="y", types=TYPES)
 def layernorm(
     core: CoreHandle, x: Pointer, gamma: Pointer, beta: Pointer, y: Pointer, rows: int
@@ -69,20 +77,14 @@ def layernorm(
         core.asc_sync_notify("PIPE_V", "PIPE_MTE2", slot)
         # subtract each row's mean
         row_sums(core, one, few, eighth, wide)
-        core.asc_brcb(spread.cast("uint32"), one.cast("uint32"), 1, 8, ROWS // 8)
-        core.asc_sync_pipe("PIPE_V")
-        core.asc_mul_scalar(spread, spread, 1 / COLUMNS, SPREAD, 1, 1, 8, 8)
-        core.asc_sync_pipe("PIPE_V")
+        spread_means(core, spread, one)
         for part in range(0, COLUMNS, LANES):
             core.asc_sub(wide + part, wide + part, spread, ROWS, 1, 1, 0, PITCH, PITCH, 1)
         # divide by each row's standard deviation
         core.asc_sync_pipe("PIPE_V")
         core.asc_mul(square, wide, wide, REPEATS, 1, 1, 1, 8, 8, 8)
         row_sums(core, one, few, eighth, square)
-        core.asc_brcb(spread.cast("uint32"), one.cast("uint32"), 1, 8, ROWS // 8)
-        core.asc_sync_pipe("PIPE_V")
-        core.asc_mul_scalar(spread, spread, 1 / COLUMNS, SPREAD, 1, 1, 8, 8)
-        core.asc_sync_pipe("PIPE_V")
+        spread_means(core, spread, one)
         core.asc_add_scalar(spread, spread, EPSILON, SPREAD, 1, 1, 8, 8)
         core.asc_sync_pipe("PIPE_V")
         core.asc_sqrt(spread, spread, SPREAD, 1, 1, 8, 8)

@@ -10,6 +10,8 @@ Shapes: a is [m, k], b is [k, n], y is [m, n], all half; bias is [n] in float32;
 2 * M * N floats for each AI Core. m, n and k are multiples of M, N and CHUNK.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +46,14 @@ def load_b(core: CoreHandle, dst: Pointer, chunk: Pointer, step: int) -> None:
         core.asc_copy_l12l0b_trans(to, chunk, first, N // EDGE, CHUNK // EDGE, 0, False, 0)
 
 
+def for_all_halves(signal: Callable[[str, str, int], None]) -> None:
+    """Signal, or wait, that both halves of L1, of L0A and L0B, and of L0C are free."""
+    for slot in SLOTS:
+        signal("PIPE_MTE1", "PIPE_MTE2", slot)
+        signal("PIPE_M", "PIPE_MTE1", slot)
+        signal("PIPE_FIX", "PIPE_M", slot)
+
+
 def products(
     core: CoreHandle,
     a: Pointer,
@@ -61,10 +71,7 @@ def products(
         [core.cb("half", N * STEP) for _ in SLOTS],
     )
     c_l0 = [core.cc("float", M * N) for _ in SLOTS]
-    for slot in SLOTS:
-        core.asc_sync_notify("PIPE_MTE1", "PIPE_MTE2", slot)
-        core.asc_sync_notify("PIPE_M", "PIPE_MTE1", slot)
-        core.asc_sync_notify("PIPE_FIX", "PIPE_M", slot)
+    for_all_halves(core.asc_sync_notify)
     core.asc_sync_notify("PIPE_M", "PIPE_MTE1", 2)  # the BiasTable is free
     chunks = steps = 0
     for turn, tile in enumerate(range(core.block_idx, m // M * (n // N), core.block_num)):
@@ -103,10 +110,8 @@ def products(
         core.asc_copy_l0c2gm(to, c_l0[out], N, M, N, M, 0, "NoQuant", False, False, True)
         core.asc_sync_block_arrive("PIPE_FIX", READY)
         core.asc_sync_notify("PIPE_FIX", "PIPE_M", out)
-    for slot in SLOTS:
-        core.asc_sync_wait("PIPE_MTE1", "PIPE_MTE2", slot)
-        core.asc_sync_wait("PIPE_M", "PIPE_MTE1", slot)
-        core.asc_sync_wait("PIPE_FIX", "PIPE_M", slot)
+    for_all_halves(core.asc_sync_wait)
+    for _ in SLOTS:
         core.asc_sync_block_wait("PIPE_FIX", FREE)
     core.asc_sync_wait("PIPE_M", "PIPE_MTE1", 2)
 

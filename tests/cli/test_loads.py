@@ -44,7 +44,9 @@ PLAN_TIMING = {
     *("kernels.matmul_time", "kernels.timed_plans", "timing.memory", "timing.pipes"),
     "workflows.calibration",  # the intervals alone
 }
-TIMING = PLAN_TIMING | {"greenlet", "reports.html", "timing.steady_state"}
+TIMING = PLAN_TIMING | {
+    *("greenlet", "reports.html", "timing.steady_state", "workflows.advice"),
+}
 MACHINE = {
     "machine.blas", "machine.memory", "machine.reference", "machine.sanitizer",
     "concurrent.futures", "threadpoolctl", "numpy.random",

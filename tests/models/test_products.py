@@ -7,7 +7,7 @@ import pytest
 from cubecore.errors import RequestError
 from cubecore.models.families import FAMILIES, read_decoder
 from cubecore.models.products import BOTH, FUSED, SPLIT, step_products
-from cubecore.models.step import Step
+from cubecore.models.step import InferenceStep
 from models.configs import DEEPSEEK_V3, LLAMA3_8B, PHI4, QWEN3_30B_A3B
 from models.tables import TABLES
 
@@ -20,7 +20,7 @@ WEIGHTS = {  # parameters of the published models in units of 1e9, embeddings an
 
 
 def products(config, **step):
-    asked = Step(**{"phase": "decode", "batch": 2, **step})
+    asked = InferenceStep(**{"phase": "decode", "batch": 2, **step})
     return step_products(read_decoder(config), asked)
 
 

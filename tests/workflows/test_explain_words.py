@@ -11,7 +11,7 @@ from cubecore.machine.sanitizer.findings import KINDS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules import advice
 from cubecore.timing.pipes.queues import NAMES
-from cubecore.workflows import reasons
+from cubecore.workflows.advice import reasons
 from cubecore.workflows.glossary import glossary
 from workflows.command import cli
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from cubecore.errors import refuse
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.decoder import Attention, Decoder, Experts, LatentAttention, Mlp
-from cubecore.models.step import Step
+from cubecore.models.step import InferenceStep
 from cubecore.units import ceil_div
 
 FUSED, SPLIT = "fused", "split"
@@ -52,7 +52,7 @@ class StepProduct:
         return 2 * self.batch * self.m * self.n * self.k
 
 
-def step_products(decoder: Decoder, step: Step) -> tuple[StepProduct, ...]:
+def step_products(decoder: Decoder, step: InferenceStep) -> tuple[StepProduct, ...]:
     """Return the products of a step, in the order in which a layer computes them.
 
     Raises
@@ -86,7 +86,7 @@ class _Part:
     layers: str
     count: int
     hidden: int
-    step: Step
+    step: InferenceStep
     part: str
 
     def named(self, part: str) -> "_Part":

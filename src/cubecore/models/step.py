@@ -9,7 +9,7 @@ PHASES = ("prefill", "decode")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class InferenceStep:
     """One step of a model on one of several cards.
 
     `batch` sequences go through `tp` cards that divide heads and widths. In ``prefill`` each brings

@@ -107,7 +107,7 @@ def _repaired(
     conflict = None
     if mended is None:
         from cubecore.tiling.repair.infeasibility import find_conflict
-        from cubecore.workflows.infeasibility import narrowing
+        from cubecore.workflows.advice.infeasibility import narrowing
 
         conflict = find_conflict(case, keep, narrowing(case.problem, settings))
     answer = check_case(case)

@@ -15,7 +15,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.models.decoder import Decoder
 from cubecore.models.families import read_decoder
 from cubecore.models.products import BOTH, HEAD, StepProduct, step_products
-from cubecore.models.step import Step
+from cubecore.models.step import InferenceStep
 from cubecore.presented import Presented
 from cubecore.tiling.model.problem import MX_FORMATS
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -121,7 +121,7 @@ class ModelStep(Presented):
     """The products of one step on one card, each with its plan, and their sums."""
 
     decoder: Decoder
-    step: Step
+    step: InferenceStep
     request: TilingRequest
     kept_type: str
     rows: tuple[PlannedProduct, ...]
@@ -205,31 +205,24 @@ def model(
 
     Parameters
     ----------
-    config : str or Path or mapping
-        A Hugging Face ``config.json``, its folder, its fields, or transformers' configuration.
-    phase : str
-        ``prefill`` or ``decode``.
-    batch : int
-        Sequences in the step.
+    config : str, Path or mapping
+        A ``config.json`` of Hugging Face, its folder, its fields, or transformers' configuration.
+    phase, batch : str, int
+        ``prefill`` or ``decode``, and the sequences in the step.
     seq : int or None
-        Tokens of each sequence in a prefill; the context of a decode, on which no product depends.
+        Tokens of a sequence in a prefill; the context of a decode: no product depends on it.
     tp, ep : int
         Cards that divide heads and widths, and cards that divide the experts.
     dtype : str or dtype
         The element type of the products: bf16, fp16, int8, mxfp8, ...; NumPy's or PyTorch's, too.
     head_dtype : str or dtype or None
-        That of the head, the router and MLA's products by head, which usually keep 16 bits:
-        `dtype`, or bfloat16 where that has fewer bits.
+        That of the head, the router and MLA's products by head: `dtype`, or bfloat16 for narrower.
     format_b : str
         The layout of the weights: ND or NZ.
-    chip : str or None
-        The SoC; CUBECORE_CHIP's, else Ascend910B3, unless given.
-    settings : mapping or None
-        Fields of the chip to replace, as texts: a what-if chip.
-    store : str or None
-        An SQLite file that keeps the plans and gives those that it has.
-    progress : callable
-        Told how many products are planned.
+    chip, settings : str or None, mapping or None
+        The SoC (CUBECORE_CHIP's, else Ascend910B3), and fields of it to replace: a what-if chip.
+    store, progress : str or None, callable
+        An SQLite file that keeps the plans, and a callable that is told how many are made.
 
     Returns
     -------
@@ -239,28 +232,42 @@ def model(
     Raises
     ------
     RequestError
-        If the config or the step is malformed, or the chip does not time such products.
+        If config or step is malformed, or the chip does not time such products.
 
     Examples
     --------
-    >>> sizes = {"hidden_size": 64, "intermediate_size": 128, "vocab_size": 256}
-    >>> fields = {"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4}
-    >>> step = cubecore.model(fields | sizes, phase="decode", batch=1)
-    >>> [row.product.name for row in step.rows][-2:]
-    ['down_proj', 'lm_head']
+    >>> sizes = {"num_attention_heads": 4, "hidden_size": 64, "intermediate_size": 128}
+    >>> config = {"model_type": "llama", "num_hidden_layers": 2, "vocab_size": 256} | sizes
+    >>> len(cubecore.model(config, phase="decode", batch=1).rows)
+    7
     """
-    decoder, asked = read_decoder(config), Step(phase, batch, seq, tp, ep)
-    products = step_products(decoder, asked)
-    kind = _type(dtype, "dtype")
-    kept = _kept_type(kind) if head_dtype is None else _type(head_dtype, "head_dtype")
-    shared = {"chip": chip, "format_b": format_b}
-    problems = [
-        {**shared, **_problem(product, kept if product.kept else kind)} for product in products
-    ]
+    decoder, step = read_decoder(config), InferenceStep(phase, batch, seq, tp, ep)
     require_timed(chip_record(chip or default_chip()).what_if(settings or {}))
+    kinds, keys = _types(dtype, head_dtype), {"chip": chip, "format_b": format_b}
+    return _planned_step(decoder, step, kinds, keys, settings, store, progress)
+
+
+def _planned_step(
+    decoder: Decoder,
+    step: InferenceStep,
+    kinds: tuple[str, str],
+    keys: JsonMapping,
+    settings: Mapping[str, str] | None,
+    store: str | None,
+    progress: Callable[[int], None],
+) -> ModelStep:
+    """Plan every product of a step; of the types, the second is that of what keeps 16 bits."""
+    products = step_products(decoder, step)
+    problems = [{**keys, **_problem(product, kinds[product.kept])} for product in products]
     requests = [make_request(problem, settings, {}) for problem in problems]
     rows = tuple(_planned(products, requests, settings, store, progress))
-    return ModelStep(decoder, asked, requests[0], requests[-1].problem.a, rows, settings or {})
+    return ModelStep(decoder, step, requests[0], requests[-1].problem.a, rows, settings or {})
+
+
+def _types(dtype: object, head_dtype: object) -> tuple[str, str]:
+    """Return the type of the products, and of those that keep 16 bits."""
+    kind = _type(dtype, "dtype")
+    return kind, _kept_type(kind) if head_dtype is None else _type(head_dtype, "head_dtype")
 
 
 def _type(given: object, subject: str) -> str:

@@ -26,8 +26,8 @@ from cubecore.workflows.request import (
 
 if TYPE_CHECKING:
     from cubecore.tiling.repair.infeasibility import Narrowing
+    from cubecore.workflows.advice.reasons import Reason
     from cubecore.workflows.calibration.intervals import Interval
-    from cubecore.workflows.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class TilingPlan(Presented):
         if not self.timed:
             return ()
         from cubecore.kernels.timed_plans.timed_product import TimedProduct
-        from cubecore.workflows.reasons import reasons, reasons_without_line
+        from cubecore.workflows.advice.reasons import reasons, reasons_without_line
 
         product = TimedProduct(self.problem, self.tiling, self.request.chip)
         if self.predicted.limited_by == START_UP:
@@ -198,7 +198,7 @@ def _solution(request: TilingRequest, alternatives: int) -> tuple[Solution, int]
     """Return the solution, and how many tilings were timed event by event for it."""
 
     def narrowed() -> "Narrowing":
-        from cubecore.workflows.infeasibility import narrowing
+        from cubecore.workflows.advice.infeasibility import narrowing
 
         return narrowing(request.problem, request.settings, planned_chip)
 

@@ -13,10 +13,10 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import lower_bound
 from cubecore.units import ceil_div
+from cubecore.workflows.advice.reasons import Reason, reasons
 from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
-from cubecore.workflows.reasons import Reason, reasons
 from cubecore.workflows.request import (
     TilingRequest,
     make_request,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cubecore.tiling.model.problem import Problem
     from cubecore.tiling.model.tcubetiling import TCubeTiling
     from cubecore.timing.records import Timeline
-    from cubecore.workflows.advise import TimedChanges
+    from cubecore.workflows.advice.timed_changes import TimedChanges
     from cubecore.workflows.plan import TilingPlan
 
 _MOST_STEPS = 50_000_000
@@ -165,7 +165,7 @@ def _timed_request(
 
 
 def _changes(product: TimedProduct, line: Timeline) -> TimedChanges:
-    from cubecore.workflows.advise import product_changes
+    from cubecore.workflows.advice.timed_changes import product_changes
 
     return product_changes(product, line)
 

@@ -24,7 +24,7 @@ from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.solver import Ranked
 from cubecore.timing.records import Timeline
 from cubecore.units import plural
-from cubecore.workflows.advise import TimedChange, TimedChanges, differing
+from cubecore.workflows.advice.timed_changes import TimedChange, TimedChanges, differing
 from cubecore.workflows.check import RepairedFindings, check
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import TilingPlan, plan_request

@@ -12,7 +12,7 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.planner import plan_tilings
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import planned_chip
-from cubecore.workflows.infeasibility import narrowing
+from cubecore.workflows.advice.infeasibility import narrowing
 from cubecore.workflows.request import make_request
 from parts import part
 

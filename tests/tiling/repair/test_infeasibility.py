@@ -24,7 +24,7 @@ from cubecore.tiling.rules.checker import check_tiling, rule_named
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.tiling.solver.solver import planned_chip
-from cubecore.workflows.infeasibility import narrowing
+from cubecore.workflows.advice.infeasibility import narrowing
 from parts import part, stride
 from tiling.cases import B3, problem, tiling
 from tiling.solver.test_plans_legal import drawn

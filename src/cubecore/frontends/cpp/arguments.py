@@ -14,7 +14,7 @@ from cubecore.frontends.cpp.compile.source import source_of
 from cubecore.frontends.cpp.host import has_main, require_clean_end, run_built, run_source
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
-from cubecore.frontends.cpp.signature import Parameter, tiling_name
+from cubecore.frontends.cpp.signature import EntryParameter, tiling_name
 from cubecore.lazy_dataclass import dataclass
 
 _FORM = "be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy"
@@ -139,8 +139,8 @@ def defined(texts: Sequence[str]) -> dict[str, object]:
 
 
 def _parameter_named(
-    name: str, parameters: Mapping[str, Parameter], kernel: CppKernel
-) -> Parameter:
+    name: str, parameters: Mapping[str, EntryParameter], kernel: CppKernel
+) -> EntryParameter:
     parameter = parameters.get(name)
     if parameter is None:
         need = f"name a parameter of {kernel.name} ({', '.join(parameters) or 'none'})"
@@ -149,7 +149,7 @@ def _parameter_named(
 
 
 def _require_all(
-    kernel: CppKernel, parameters: Mapping[str, Parameter], given: Mapping[str, Any]
+    kernel: CppKernel, parameters: Mapping[str, EntryParameter], given: Mapping[str, Any]
 ) -> None:
     missing = [name for name in parameters if name not in given]
     if missing:
@@ -157,7 +157,7 @@ def _require_all(
         raise unable(kernel.name, sentence, f"give --arg {missing[0]}=...")
 
 
-def _argument(parameter: Parameter, text: str) -> Any:
+def _argument(parameter: EntryParameter, text: str) -> Any:
     if parameter.letter in {"p", "s"}:
         array = loaded(parameter.name, text)
         return array.tobytes() if parameter.letter == "s" else array
@@ -187,7 +187,7 @@ def loaded(name: str, path: str) -> Array:
 
 
 def _output(
-    text: str, parameters: Mapping[str, Parameter], kernel: CppKernel, given: Mapping[str, Any]
+    text: str, parameters: Mapping[str, EntryParameter], kernel: CppKernel, given: Mapping[str, Any]
 ) -> Output:
     parameter = _parameter_named(text.partition("=")[0], parameters, kernel)
     if parameter.letter != "p":

@@ -21,7 +21,7 @@ from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.compile.build import Built, built, runtime
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
-from cubecore.frontends.cpp.signature import Parameter, parameters_of, tiling_name, word_of
+from cubecore.frontends.cpp.signature import EntryParameter, parameters_of, tiling_name, word_of
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
@@ -51,7 +51,7 @@ class CppKernel(Kernel):
 
     source: Source = field(repr=False, kw_only=True)
     entry: str = field(kw_only=True)
-    parameters: tuple[Parameter, ...] = field(kw_only=True)
+    parameters: tuple[EntryParameter, ...] = field(kw_only=True)
     timeout_s: float = field(default=TIMEOUT_S, kw_only=True)
     tiling_key: int = field(default=0, kw_only=True)
     auto_sync: bool = field(default=True, kw_only=True)
@@ -315,7 +315,7 @@ class _Loaded:
 
         turns(handle, run, at_once, device_kernel.place)
 
-    def _word(self, parameter: Parameter, value: Any) -> int:
+    def _word(self, parameter: EntryParameter, value: Any) -> int:
         if isinstance(value, Pointer):
             return self._base + value.address
         if isinstance(value, bytes):

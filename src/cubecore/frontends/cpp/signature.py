@@ -15,7 +15,7 @@ _REALS = {"float32": "<f", "float64": "<d"}
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class EntryParameter:
     """One parameter: p a pointer, i and u integers of `size` bytes, f a float, b, s a struct."""
 
     name: str
@@ -33,28 +33,28 @@ class Parameter:
         return {"f": self.type, "b": "bool", "s": f"{self.size} bytes"}[self.letter]
 
 
-def parameters_of(signature: str, names: tuple[str, ...]) -> tuple[Parameter, ...]:
+def parameters_of(signature: str, names: tuple[str, ...]) -> tuple[EntryParameter, ...]:
     """Return the parameters that a signature's letters name."""
     parameters = []
     for at, part in enumerate(signature.split(";")[:-1]):
         name = names[at] if at < len(names) and names[at] else f"arg{at}"
         letter, rest = part[0], part[1:]
         if letter in {"p", "f"}:
-            parameters.append(Parameter(name, letter, rest))
+            parameters.append(EntryParameter(name, letter, rest))
         elif letter == "b":
-            parameters.append(Parameter(name, letter, size=1))
+            parameters.append(EntryParameter(name, letter, size=1))
         else:
-            parameters.append(Parameter(name, letter, size=int(rest)))
+            parameters.append(EntryParameter(name, letter, size=int(rest)))
     return tuple(parameters)
 
 
-def tiling_name(parameters: Sequence[Parameter]) -> str | None:
+def tiling_name(parameters: Sequence[EntryParameter]) -> str | None:
     """Return the parameter that takes tiling data: the last pointer that is called so."""
     named = [p.name for p in parameters if p.letter == "p" and "tiling" in p.name.lower()]
     return named[-1] if named else None
 
 
-def word_of(parameter: Parameter, value: Any, *, tensor: bool) -> int:
+def word_of(parameter: EntryParameter, value: Any, *, tensor: bool) -> int:
     """Return a value as the word that the entry takes; of a tensor or a struct 0.
 
     Raises
@@ -88,7 +88,7 @@ def word_of(parameter: Parameter, value: Any, *, tensor: bool) -> int:
     return int(value) & _MASK
 
 
-def _real(parameter: Parameter, value: float) -> int:
+def _real(parameter: EntryParameter, value: float) -> int:
     layout = _REALS.get(parameter.type)
     if layout is not None:
         with np.errstate(over="ignore"):

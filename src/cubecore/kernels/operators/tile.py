@@ -33,7 +33,7 @@ def float_code(value: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Repeats:
     """Some repeats of the tile: where they start, how many, how far apart, and their lanes.
 
     Bytes into a buffer of the tile, 32 B from repeat to repeat, and the column that they start at.
@@ -67,7 +67,7 @@ class Tile:
         """True if one instruction takes the same columns of every row."""
         return self.rows > 1 and self.pitch // _BLOCK <= _MOST_STRIDE
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[Repeats]:
         """Yield the tile's stretches: columns of all rows, or all columns of a row."""
         whole, rest = divmod(self.columns, LANES)
         if self.across:
@@ -77,15 +77,15 @@ class Tile:
                 for row in range(0, self.rows, _MOST_REPEATS):
                     at = 4 * (row * self.pitch + first)
                     repeats = min(_MOST_REPEATS, self.rows - row)
-                    yield Stretch(at, repeats, apart, lanes, first)
+                    yield Repeats(at, repeats, apart, lanes, first)
             return
         for row in range(self.rows):
             start = 4 * row * self.pitch
             for first in range(0, whole, _MOST_REPEATS):
                 repeats = min(_MOST_REPEATS, whole - first)
-                yield Stretch(start + 256 * first, repeats, _BLOCK, LANES, LANES * first)
+                yield Repeats(start + 256 * first, repeats, _BLOCK, LANES, LANES * first)
             if rest:
-                yield Stretch(start + 256 * whole, 1, _BLOCK, rest, LANES * whole)
+                yield Repeats(start + 256 * whole, 1, _BLOCK, rest, LANES * whole)
 
     def issue(
         self,

@@ -13,12 +13,12 @@ if TYPE_CHECKING:  # a verb loads the records that it shows, and no other verb's
     from cubecore.tiling.model.core_grid import CoreBlock
     from cubecore.tiling.model.tcubetiling import TCubeTiling
     from cubecore.timing.records import CriticalPath, Link, Timeline
-    from cubecore.workflows.advise import TimedChange, TimedChanges
+    from cubecore.workflows.advice.reasons import Reason
+    from cubecore.workflows.advice.timed_changes import TimedChange, TimedChanges
     from cubecore.workflows.calibration.intervals import Interval
     from cubecore.workflows.chips import ChipSheet
     from cubecore.workflows.compare import ComparedTiling, Comparison
     from cubecore.workflows.plan import TilingPlan
-    from cubecore.workflows.reasons import Reason
     from cubecore.workflows.request import TilingRequest
     from cubecore.workflows.run import Run
     from cubecore.workflows.time import Timed

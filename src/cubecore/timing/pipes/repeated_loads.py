@@ -48,7 +48,7 @@ class EqualLoads:
         return started(pipe, run, times, (asked, self.arrive), left)
 
 
-class Run(NamedTuple):
+class LoadRun(NamedTuple):
     """A run of equal loads: when the first starts, and how much later each next one.
 
     `served` is when device memory is done with the first, 0 where it holds up none. `highest` is
@@ -65,7 +65,7 @@ class Run(NamedTuple):
 
 def alike(
     free: int, done: int, memory: MemoryPort, request: MemoryRequest, takes: tuple[int, int]
-) -> Run | None:
+) -> LoadRun | None:
     """Return the run of loads that all wait for their pipe, or all for device memory, or None.
 
     The pipe is taken until `free`, its data are there at `done`; a load takes so many cycles to be
@@ -73,17 +73,17 @@ def alike(
     """
     asked, arrive = takes
     if not request.missing_bytes:
-        return Run(free, asked)
+        return LoadRun(free, asked)
     until, cycles = memory.busy_until, request.server_cycles
     earliest = free - memory.slack
     if until <= free and cycles <= min(asked, arrive):
         begun = max(until, earliest)
         room = min(free - begun, free + arrive - begun - cycles)
-        return Run(free, asked, 0, earliest - memory.served - (asked - cycles), room)
+        return LoadRun(free, asked, 0, earliest - memory.served - (asked - cycles), room)
     if free < until <= done and asked < cycles:
         room = min(free - until, asked - cycles, arrive - cycles)
         highest = max(free, until + asked - cycles) - memory.slack - memory.served
-        return Run(until, cycles, until + cycles, highest, room)
+        return LoadRun(until, cycles, until + cycles, highest, room)
     return None
 
 
@@ -94,7 +94,7 @@ class _Pipe(Protocol):
     busy: int
 
 
-def started(pipe: _Pipe, run: Run, times: int, takes: tuple[int, int], left: int) -> int:
+def started(pipe: _Pipe, run: LoadRun, times: int, takes: tuple[int, int], left: int) -> int:
     """Let a pipe take a run of loads; return when the scalar unit, at `left`, has issued all."""
     asked, arrive = takes
     starts = range(run.first, run.first + times * run.apart, run.apart)

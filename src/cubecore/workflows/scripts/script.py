@@ -30,7 +30,7 @@ from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
-from cubecore.workflows.advise import TimedChanges, chip_changes
+from cubecore.workflows.advice.timed_changes import TimedChanges, chip_changes
 from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.data.process import peak_bytes
 from cubecore.workflows.scripts.stand_in_costs import rough_chip

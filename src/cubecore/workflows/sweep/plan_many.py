@@ -84,9 +84,8 @@ def plan_many(
         An SQLite file: answers of this version of the model are taken from it and kept in it. A
         call with the same file goes on where another one was stopped.
     executor : Executor or None
-        A `concurrent.futures.Executor` that plans in place of processes of our own: a pool of
-        threads or processes, or a cluster's (Dask's ``client.get_executor()``). The store is
-        written by this process alone.
+        A `concurrent.futures.Executor` that plans in place of processes of our own: a pool's or a
+        cluster's (Dask's ``client.get_executor()``). This process alone writes the store.
 
     Yields
     ------
@@ -96,8 +95,8 @@ def plan_many(
     Raises
     ------
     RequestError
-        If the settings are malformed or the store cannot be written; raised before the first answer
-        is asked for. Later, if the executor loses its workers: answers before stay in the store.
+        At once, if the settings are malformed or the store cannot be written; later, if the
+        executor loses its workers (the store keeps the answers so far).
 
     Examples
     --------
@@ -117,9 +116,8 @@ def plan_many(
         require_executor(executor)
     opened = None if store is None else Store.open(store, write=True)
     queries = (Query.of(number, problem) for number, problem in enumerate(problems, 1))
-    return _closing(
-        sweep(queries, options, processes or available_cores(), opened, executor), opened
-    )
+    answers = sweep(queries, options, processes or available_cores(), opened, executor)
+    return _closing(answers, opened)
 
 
 def make_options(

@@ -238,18 +238,15 @@ def sweep(
     problem : Problem or mapping or None
         The product: a record or a JSON object; keywords replace its keys.
     tiling : TCubeTiling or mapping or None
-        The tiling of every point, with the values of axes that are fields of it in their places;
-        each point's plan unless given.
+        The tiling of every point, with the values of its axes; each point's plan unless given.
     settings : mapping or None
-        Fields of the chip to replace, as texts: a what-if chip.
-    step : str or None
-        As for `time`.
+        Fields of a what-if chip, as texts.
+    step, executor : str or None, Executor or None
+        As for `time`, and as for `plan_many`.
     keep_tiling : bool
         Plan once, for the problem as it stands (for axes of the chip or the tiling).
     progress : callable
         Told how many points are done.
-    executor : Executor or None
-        A `concurrent.futures.Executor` that times the points, as for `plan_many`.
     **keys
         Fields of `Problem` (m, n, k, a, chip, ...).
 
@@ -273,8 +270,6 @@ def sweep(
     given = {**(problem.to_json() if isinstance(problem, Problem) else problem or {}), **keys}
     kept = _planned(given, settings) if keep_tiling and tiling is None else tiling
     answers: list[SweepPoint] = []
-    if executor is not None:
-        require_executor(executor)
     for answer in _answers(chosen, given, dict(settings or {}), kept, step, executor):
         answers.append(answer)
         progress(len(answers))
@@ -302,6 +297,7 @@ def _answers(
     if executor is None:
         yield from itertools.starmap(_answer, tasks)
     else:
+        require_executor(executor)
         yield from in_order(executor, _answer, tasks)
 
 

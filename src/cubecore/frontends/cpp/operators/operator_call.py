@@ -19,7 +19,7 @@ from cubecore.frontends.cpp.operators.registration import (
     DYNAMIC,
     OPTIONAL,
     Attribute,
-    Parameter,
+    OperatorParameter,
     Registration,
 )
 from cubecore.lazy_dataclass import dataclass
@@ -31,7 +31,7 @@ _LONGEST_LIST = 4
 class Given:
     """An array of a call, and its type."""
 
-    parameter: Parameter
+    parameter: OperatorParameter
     slot: int
     array: Array
     type: RegisteredType
@@ -123,7 +123,7 @@ def _inputs(own: Registration, given: Mapping[str, object]) -> Iterable[Given]:
             yield _given(one, slot, value)
 
 
-def _given(one: Parameter, slot: int, value: object) -> Given:
+def _given(one: OperatorParameter, slot: int, value: object) -> Given:
     array = _array(one.name, value)
     kind = BY_ARRAY.get(str(array.dtype))
     if kind is None:
@@ -216,7 +216,7 @@ def _output_shapes(
 
 def _output(
     own: Registration,
-    one: Parameter,
+    one: OperatorParameter,
     slot: int,
     kind: RegisteredType,
     shape: tuple[int, ...] | None,

@@ -19,7 +19,7 @@ from cubecore.frontends.cpp.operators.project_files import ProjectFiles, project
 from cubecore.frontends.cpp.operators.registration import (
     DYNAMIC,
     OPTIONAL,
-    Parameter,
+    OperatorParameter,
     Registration,
     plain,
 )
@@ -34,7 +34,7 @@ _BEHIND = ("workspace", "tiling")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class OperatorRun:
+class ProjectRun:
     """The result of an operator's run.
 
     Attributes
@@ -122,7 +122,7 @@ class OperatorProject:
 
     def call(
         self, own: Registration, arrays: Sequence[object], words: Mapping[str, object]
-    ) -> OperatorRun:
+    ) -> ProjectRun:
         """Run an operator: its inference, its tiling function, its kernel.
 
         Raises
@@ -141,7 +141,7 @@ class OperatorProject:
         tiling = calls.tiling(call.request)
         kernel, values = self._launch(call, tiling)
         launch = kernel[tiling.blocks](*values)
-        return OperatorRun(tuple(each.array for each in call.outputs), launch, tiling)
+        return ProjectRun(tuple(each.array for each in call.outputs), launch, tiling)
 
     def _launch(
         self, call: OperatorCall, tiling: HostTiling
@@ -199,12 +199,12 @@ def _fields(options: LaunchOptions) -> dict[str, Any]:
     return {f.name: getattr(options, f.name) for f in fields(options)}
 
 
-def _in_order(own: Registration) -> list[Parameter]:
+def _in_order(own: Registration) -> list[OperatorParameter]:
     """Return the parameters that a kernel has for an operator: inputs, then outputs."""
     return [*own.inputs, *own.outputs]
 
 
-def _value(one: Parameter, call: OperatorCall) -> object:
+def _value(one: OperatorParameter, call: OperatorCall) -> object:
     """Return a kernel's argument for a parameter."""
     is_output = any(one is each.parameter for each in call.outputs)
     found: list[Given] = [
@@ -227,7 +227,7 @@ class Operator:
     def __init__(self, project: OperatorProject, registration: Registration) -> None:
         self._project, self.registration = project, registration
 
-    def run(self, /, *arrays: object, **words: object) -> OperatorRun:
+    def run(self, /, *arrays: object, **words: object) -> ProjectRun:
         """Run the operator, and return everything that it left.
 
         Parameters
@@ -239,7 +239,7 @@ class Operator:
 
         Returns
         -------
-        OperatorRun
+        ProjectRun
             The outputs, the launch with its findings, and the tiling.
 
         Raises

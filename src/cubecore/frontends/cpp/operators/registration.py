@@ -10,7 +10,7 @@ OPTIONAL, REQUIRED, DYNAMIC = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class OperatorParameter:
     """An input or output: the types that it may have, one for each combination unless free."""
 
     name: str
@@ -43,8 +43,8 @@ class Registration:
     tiles: bool
     infers_shapes: bool
     infers_types: bool
-    inputs: list[Parameter] = field(default_factory=list)
-    outputs: list[Parameter] = field(default_factory=list)
+    inputs: list[OperatorParameter] = field(default_factory=list)
+    outputs: list[OperatorParameter] = field(default_factory=list)
     attributes: list[Attribute] = field(default_factory=list)
     chips: list[str] = field(default_factory=list)
     extended: dict[str, str] = field(default_factory=dict)
@@ -83,9 +83,9 @@ def registrations(lines: Iterable[str]) -> list[Registration]:
     return found
 
 
-def _parameter(words: list[str]) -> Parameter:
+def _parameter(words: list[str]) -> OperatorParameter:
     name, kind, types, formats, free, valued, type_of, shape_of, initial = words
-    return Parameter(
+    return OperatorParameter(
         name,
         int(kind),
         _numbers(types),

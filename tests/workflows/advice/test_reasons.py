@@ -7,10 +7,10 @@ import pytest
 
 import cubecore
 from cubecore.kernels.timed_plans.timed_product import TimedProduct
+from cubecore.workflows.advice.reasons import MEASURED_HEIGHTS, on_boundary
 from cubecore.workflows.calibration import validate
 from cubecore.workflows.calibration.cases import Unmapped
 from cubecore.workflows.calibration.measured_points import published
-from cubecore.workflows.reasons import MEASURED_HEIGHTS, on_boundary
 from parts import strided
 from workflows.command import DONE, cli
 

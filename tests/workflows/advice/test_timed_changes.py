@@ -12,7 +12,7 @@ from cubecore.isa.program.tree import Issue
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.reports.html.page import page_data
 from cubecore.tiling.model.problem import Problem
-from cubecore.workflows.advise import HARDWARE
+from cubecore.workflows.advice.timed_changes import HARDWARE
 from cubecore.workflows.scripts.script import time_script
 from parts import strided
 from workflows.command import DONE, cli

@@ -25,7 +25,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.planner import tilings_within
 from cubecore.timing.records import Timeline
 from cubecore.units import ceil_div
-from cubecore.workflows.reasons import on_boundary
+from cubecore.workflows.advice.reasons import on_boundary
 
 _CANDIDATES = 3
 """Tilings of a kind that are timed beside the closed form's best, which need not be the fastest."""
