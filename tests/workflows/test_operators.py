@@ -4,7 +4,7 @@ import pytest
 
 from cubecore.kernels.operators import functions
 from cubecore.kernels.operators.functions import FUNCTIONS
-from cubecore.workflows import operators
+from cubecore.workflows import operator_results
 from cubecore.workflows.operators import operator_problem, run_operator, time_operator
 from workflows.command import assert_refused, cli
 
@@ -27,10 +27,42 @@ def test_rows_of_many_lengths_are_right():
         assert done.verified, (columns, done.worst, done.findings)
 
 
+@pytest.mark.parametrize(
+    ("op", "shape", "a"),
+    [
+        ("attention", "3x16x64x64", "float16"),
+        ("attention", "1x128x320x64", "bfloat16"),
+        ("attention", "2x32x192x256", "float16"),
+        ("rotary", "5x3x128", "float16"),
+        ("rotary", "3x70x64", "bfloat16"),
+        ("rotary", "2x300x96", "float32"),
+        ("moe_permute", "16x8x2x100", "bfloat16"),
+        ("moe_permute", "3x32x4x33", "float32"),
+        ("moe_permute", "2x8x8x17000", "float16"),
+        ("moe_unpermute", "16x8x2x100", "float16"),
+        ("moe_unpermute", "3x32x4x33", "float32"),
+        ("moe_unpermute", "2x12x12x1500", "bfloat16"),
+    ],
+)
+def test_operators_of_several_extents_are_right(op, shape, a):
+    done = run_operator(op, shape, a=a)
+    assert done.findings == ()
+    assert done.verified, done.worst
+
+
+def test_attention_walks_what_the_cores_share():
+    """Heads on their own cores, rows of a head on several, and each AI Core's two slots."""
+    whole = time_operator("attention", "40x64x256x128")
+    parts = time_operator("attention", "1x2560x256x128")
+    assert whole.timeline.issued == parts.timeline.issued
+    assert len(whole.timeline.groups) >= 3
+    assert not whole.fused
+
+
 def test_a_wrong_step_is_not_verified(monkeypatch):
     monkeypatch.setattr(functions, "_LARGE", 1.0)
     assert not run_operator("mish", "8x64", a="float32").verified
-    monkeypatch.setitem(operators._REFERENCES, "relu", lambda x: x)
+    monkeypatch.setitem(operator_results.REFERENCES, "relu", lambda x: x)
     assert not run_operator("relu", "8x64").verified
 
 
@@ -72,11 +104,11 @@ def test_run_of_the_command_line():
         (("--op", "gelu", "--shape", "4x4", "--m", "5"), "--m does not apply to an operator"),
         (
             ("--op", "gelu", "--shape", "4x"),
-            "--shape must be positive integers as in 4096x2048, below 2^31 in all, got '4x'",
+            "--shape must be positive integers as in 4096x2048, below 2^31 each, got '4x'",
         ),
         (
             ("--op", "gelu", "--shape", "4x0"),
-            "--shape must be positive integers as in 4096x2048, below 2^31 in all, got '4x0'",
+            "--shape must be positive integers as in 4096x2048, below 2^31 each, got '4x0'",
         ),
         (
             ("--op", "gelu", "--shape", "4", "--a", "int8"),
@@ -86,6 +118,40 @@ def test_run_of_the_command_line():
             ("--op", "softmax", "--shape", "4x900000"),
             "the columns of softmax must be at most 24192, so that a row fits in the Unified "
             "Buffer of Ascend910B3, got 900000",
+        ),
+        (
+            ("--op", "attention", "--shape", "4x64x64"),
+            "--shape must be heads x queries x keys x head size of attention, got '4x64x64'",
+        ),
+        (
+            ("--op", "attention", "--shape", "4x64x64x80"),
+            "the head size of attention must be 64, 128 or 256, got 80",
+        ),
+        (
+            ("--op", "attention", "--shape", "4x64x100x64"),
+            "the keys of attention must be a multiple of 64, got 100",
+        ),
+        (
+            ("--op", "attention", "--shape", "4x65x64x64"),
+            "the queries of attention must be a multiple of 16 up to 64, or a multiple of 64, "
+            "got 65",
+        ),
+        (
+            ("--op", "attention", "--shape", "4x64x64x64", "--a", "float32"),
+            "--a must be float16 or bfloat16 of attention, got 'float32'",
+        ),
+        (
+            ("--op", "rotary", "--shape", "4x8x80"),
+            "the head size of rotary must be a multiple of 32 up to 512, got 80",
+        ),
+        (
+            ("--op", "moe_permute", "--shape", "4x8x3x64"),
+            "the experts of a token must be at most 64 and divide the experts = 8, got 3",
+        ),
+        (
+            ("--op", "moe_unpermute", "--shape", "5x8x2x64"),
+            "the tokens of a permutation must be at most experts / chosen = 4, or a multiple of "
+            "it, got 5",
         ),
     ],
 )
@@ -97,4 +163,4 @@ def test_an_unknown_operator_is_refused_with_the_likely_name():
     refused = cli("time", "--op", "softmx", "--shape", "4x4")
     assert refused.code == 2
     assert "did you mean softmax?" in refused.err
-    assert operator_problem("add", "2x3x4").rows == 6
+    assert operator_problem("add", "2x3x4").extents == (6, 4)

@@ -102,6 +102,13 @@ def _swish(t: Tile, p: Places) -> None:
     t.each("vdiv", x, x, y)
 
 
+def _swiglu(t: Tile, p: Places) -> None:
+    x, up, y = p.wide
+    _denominator(t, x, y)
+    t.each("vdiv", x, x, y)
+    t.each("vmul", x, x, up)
+
+
 def _tanh(t: Tile, p: Places) -> None:
     _tanh_of(t, *p.wide)
 
@@ -228,6 +235,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "sigmoid": Function("1 / (1 + exp(-x))", _sigmoid, wide=2),
     "softmax": Function("exp(x - max) over its sum, by rows", _softmax, by_rows=True),
     "sqrt": Function("sqrt(x)", _sqrt),
+    "swiglu": Function("x0 / (1 + exp(-x0)) x1", _swiglu, arrays=2, wide=3),
     "swish": Function("x / (1 + exp(-x))", _swish, wide=2),
     "tanh": Function("tanh(x)", _tanh, wide=2),
 }

@@ -21,14 +21,13 @@ from cubecore.kernels.build.flags import Flags, Ring
 from cubecore.kernels.elementwise import KIND
 from cubecore.kernels.operators.functions import FUNCTIONS, Function, Places
 from cubecore.kernels.operators.tile import LANES, Tile, float_code
+from cubecore.kernels.operators.wide import narrowed, widened
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
 TYPES = ("float16", "bfloat16", "float32")
 _TILE_BYTES = 32 * 1024
 """Bytes of a tile in float32, where a row is not longer."""
-_TO_FLOAT = {"float16": "vconv_f162f32", "bfloat16": "vconv_bf162f32"}
-_FROM_FLOAT = {"float16": "vconv_f322f16", "bfloat16": "vconv_f322bf16"}
 _MOST_EXTENT = 2**31 - 1
 
 
@@ -229,7 +228,7 @@ class _Tree:
         self.flags.set("MTE2", "V", 0)
         self.flags.wait("MTE2", "V", 0)
         for raw, wide in zip(self.buffers.raw, places.vectors, strict=True):
-            self._widen(row, wide, Expr(raw), dtype)
+            widened(row, wide, Expr(raw), dtype)
 
     def _tile(self, first: Expr, tile: Tile) -> None:
         problem, flags, event = self.problem, self.flags, self.ring.at
@@ -242,7 +241,7 @@ class _Tree:
         flags.set("MTE2", "V", event)
         flags.wait("MTE2", "V", event)
         for number in range(function.arrays):
-            self._widen(tile, places.wide[number], self._of(given, number), problem.dtype)
+            widened(tile, places.wide[number], self._of(given, number), problem.dtype)
         flags.set("V", "MTE2", event)
         function.work(tile, places)
         flags.wait("MTE3", "V", event)
@@ -271,17 +270,6 @@ class _Tree:
         )
         self.builder.issue(copy, into, source)
 
-    def _widen(self, tile: Tile, wide: int, source: Expr, dtype: ElementType) -> None:
-        if dtype.name == "float32":
-            for one in tile.stretches():
-                fields = {"dst_repeat_stride": one.apart, "src_repeat_stride": one.apart}
-                fields |= {"value": 0, "repeat": one.repeats}
-                places = [Expr(wide + one.at), source + one.at]
-                tile.issue("vadds", one.lanes, places, {"dtype": dtype, **fields})
-            tile.barrier()
-            return
-        tile.convert(_TO_FLOAT[dtype.name], Expr(wide), source, (4, dtype.size_bytes))
-
     def _give(self, tile: Tile) -> None:
         """Bring the result to the buffer that MTE3 stores."""
         function, dtype, places = self.problem.function, self.problem.dtype, self.buffers.places
@@ -293,24 +281,13 @@ class _Tree:
             tile.convert("vconv_f322f16", Expr(wide[1]), source, (2, 4))
             tile.convert("vconv_f162s8", made, Expr(wide[1]), (1, 2))
             few = Tile(self.builder, 1, tile.rows)
-            self._narrow(few, self._turn(self.buffers.scales), places.one, element_type("float32"))
+            narrowed(few, self._turn(self.buffers.scales), places.one, element_type("float32"))
             return
         if function.gives == "rows":
             few = Tile(self.builder, 1, tile.rows)
-            self._narrow(few, made, places.one, dtype)
+            narrowed(few, made, places.one, dtype)
             return
-        self._narrow(tile, made, wide[0], dtype)
-
-    def _narrow(self, tile: Tile, into: Expr, wide: int, dtype: ElementType) -> None:
-        if dtype.name == "float32":
-            for one in tile.stretches():
-                fields = {"dst_repeat_stride": one.apart, "src_repeat_stride": one.apart}
-                fields |= {"value": 0, "repeat": one.repeats}
-                places = [into + one.at, Expr(wide + one.at)]
-                tile.issue("vadds", one.lanes, places, {"dtype": dtype, **fields})
-            tile.barrier()
-            return
-        tile.convert(_FROM_FLOAT[dtype.name], into, Expr(wide), (dtype.size_bytes, 4))
+        narrowed(tile, made, wide[0], dtype)
 
     def _store(self, first: Expr, begin: Expr, tile: Tile) -> None:
         function, dtype = self.problem.function, self.problem.dtype

@@ -12,7 +12,7 @@ from typing import Any
 
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
-from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.expr import Expr, Int
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.kernels.build.builder import Builder
@@ -244,11 +244,11 @@ class Tile:
         few = Tile(self.builder, 1, self.rows)
         few.each(name, into, *sources, value=value)
 
-    def spread(self, into: int, values: int) -> None:
+    def spread(self, into: int, values: Int) -> None:
         """Spread one value a row over a block each."""
         repeats = ceil_div(self.rows, _BLOCK)
         for first in range(0, repeats, _MOST_REPEATS):
             now = min(_MOST_REPEATS, repeats - first)
-            places = [Expr(into + 256 * first), Expr(values + 32 * first)]
+            places = [Expr(into + 256 * first), Expr.of(values) + 32 * first]
             self.issue("vbrcb", LANES, places, {"dtype": element_type("uint32"), "repeat": now})
         self.barrier()

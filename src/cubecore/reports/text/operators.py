@@ -8,13 +8,13 @@ from cubecore.reports.text.answers import timeline_lines
 from cubecore.reports.text.script import finding_lines
 
 if TYPE_CHECKING:
-    from cubecore.kernels.operators.launch import OperatorProblem
+    from cubecore.kernels.operators.named import Operator
     from cubecore.workflows.operators import OperatorRun, TimedOperator
 
 
-def _title(problem: OperatorProblem, chip: str) -> str:
-    shape = f"{problem.rows} x {problem.columns}"
-    return f"{problem.op} of {shape} {problem.dtype} on {chip}: {problem.function.text}"
+def _title(problem: Operator, chip: str) -> str:
+    shape = " x ".join(map(str, problem.extents))
+    return f"{problem.op} of {shape} {problem.dtype} on {chip}: {problem.text}"
 
 
 def operator_time_text(timed: TimedOperator) -> str:

@@ -1,0 +1,270 @@
+"""Attention without a mask: O = softmax(Q K^T / sqrt(D)) V for each head, all of it on the chip.
+
+An AI Core takes up to 64 rows of Q and goes over the keys in blocks. Its AIC multiplies, its two
+AIVs, each with half the rows, keep the softmax as it grows (`attention_rows`). Scores,
+probabilities and sums pass through global memory, two slots of each for an AI Core; three flags
+count blocks of keys. The AIC multiplies Q K_(j+1)^T before it waits for P_j, so that both sides
+work. It is the kernel of examples/kernels/flash_attention.py, with shapes as parameters.
+"""
+
+from collections.abc import Iterator
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import element_type
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
+from cubecore.isa.mte.copies import (
+    CopyGmToCbufMultiNd2Nz,
+    LoadCbufToCa,
+    LoadCbufToCb,
+    LoadCbufToCbTranspose,
+)
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.flags import Flags
+from cubecore.kernels.operators.attention_rows import AttentionRows
+from cubecore.kernels.operators.attention_shape import CHANCES, SCORES, VALUES, AttentionShape, Part
+from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
+
+KIND = "BASIC"
+_KEYS_FREE, _VALUES_FREE, _QUERIES_FREE = 0, 2, 4
+"""Events of MTE1 to MTE2: of the two slots of K, of those of V and P, of Q."""
+_LEFT_FREE = 2
+"""The event of the Cube to MTE1 for Q in L0A; 0 and 1 are those of L0B's slots."""
+_SUM_FREE = 2
+"""The event of fixpipe to the Cube for O_j; those before are of S_j's parts."""
+
+
+def attention_launch(shape: AttentionShape, chip: Chip, cores: int | None = None) -> Launch:
+    """Return the launch of attention on the AI Cores of a chip, or on so many of them."""
+    shares = shape.shares(cores or chip.require("aic_count", "attention"))
+    trees: dict[tuple[tuple[int, int], ...], tuple[_Products, AttentionRows, AttentionRows]] = {}
+    programs = []
+    for core, share in enumerate(shares):
+        extents = tuple((part.heads, part.blocks) for part in share)
+        made = trees.get(extents)
+        if made is None:
+            made = (
+                _Products(shape, extents),
+                AttentionRows(shape, extents),
+                AttentionRows(shape, extents, second=True),
+            )
+            trees[extents] = made
+        programs += [tree.on_core(core, share) for tree in made]
+    return Launch(tuple(_tensors(shape, len(shares))), tuple(programs), KIND)
+
+
+def _tensors(shape: AttentionShape, cores: int) -> Iterator[TensorSpec]:
+    yield TensorSpec("q", shape.q_bytes)
+    yield TensorSpec("k", shape.kv_bytes)
+    yield TensorSpec("v", shape.kv_bytes)
+    yield TensorSpec("y", shape.q_bytes, output=True)
+    for name, size in shape.workspace.items():
+        yield TensorSpec(name, 2 * cores * size, output=True)
+
+
+class _Products:
+    """The AIC's tree."""
+
+    def __init__(self, shape: AttentionShape, extents: tuple[tuple[int, int], ...]) -> None:
+        self.shape, self.builder = shape, Builder(f"attention_{shape.name}", KIND)
+        b, s = self.builder, shape
+        self.flags = Flags(b)
+        self.slots: list[dict[str, Var]] = []
+        self.made = {name: b.slot(name) for name in s.workspace}
+        size, at = s.dtype.size_bytes, 0
+        places = {}
+        for name, bytes_each, count in (
+            ("q", s.rows * s.width * size, 1),
+            ("k", s.block * s.width * size, 2),
+            ("v", s.block * s.width * size, 2),
+            ("p", s.rows * s.block * size, 2),
+        ):
+            places[name] = (at, bytes_each)
+            at += bytes_each * count
+        self.l1 = places
+        self.q_l0, self.p_l0 = 0, s.rows * s.width * size
+        self.p_apart = s.rows * s.part * size
+        self.b_apart = s.part * s.width * size
+        self.o_l0 = 4 * s.rows * s.block
+        self.turn = b.scalar("turn")
+        self.l0 = b.scalar("l0")
+        up = [("MTE1", "MTE2", event) for event in range(_QUERIES_FREE + 1)]
+        up += [("M", "MTE1", event) for event in range(_LEFT_FREE + 1)]
+        up += [("FIX", "M", event) for event in range(_SUM_FREE + 1)]
+        for event in up:
+            self.flags.set(*event)
+        for number, (heads, blocks) in enumerate(extents):
+            slots = {name: b.slot(f"{name}{number}") for name in "qkv"}
+            self.slots.append(slots)
+            with b.loop("head", heads) as head, b.loop("rows", blocks) as row:
+                begin = Expr.of(slots["q"]) + head * (blocks * self.l1["q"][1])
+                keys = head * (s.keys * s.width * size)
+                matrices = [Expr.of(slots[name]) + keys for name in "kv"]
+                self._rows(begin + row * self.l1["q"][1], matrices)
+        for event in up:
+            self.flags.wait(*event)
+        self.program = b.finish()
+
+    def on_core(self, core: int, share: tuple[Part, ...]) -> CoreProgram:
+        """Return the tree with its slots filled for the parts of a core."""
+        slots = {
+            var: (name, 2 * core * self.shape.workspace[name]) for name, var in self.made.items()
+        }
+        for part, named in zip(share, self.slots, strict=True):
+            slots[named["q"]] = ("q", part.query)
+            slots |= {named[name]: (name, part.key) for name in "kv"}
+        return CoreProgram(core, self.program, slots)
+
+    def _rows(self, q: Expr, matrices: list[Expr]) -> None:
+        """Multiply rows of Q with every block of keys."""
+        s, flags = self.shape, self.flags
+        self.turn.set(0)
+        flags.wait("MTE1", "MTE2", _QUERIES_FREE)
+        self._fractals(self.l1["q"][0], q, s.rows, s.width)
+        whole, tail = divmod(s.keys, s.block)
+        self._scores(s.block, matrices, Expr(0), first=True)
+        with self.builder.loop("keys", whole - 1) as block:
+            self._scores(s.block, matrices, block + 1)
+            self._values(s.block)
+        if tail:
+            self._scores(tail, matrices, Expr(whole))
+            self._values(s.block)
+        self._values(tail or s.block)
+        flags.set("M", "MTE1", _LEFT_FREE)
+
+    def _scores(self, keys: int, matrices: list[Expr], block: Expr, *, first: bool = False) -> None:
+        """Load K_j and V_j; multiply Q by K_j^T, which does not wait for V_j."""
+        s, b, flags = self.shape, self.builder, self.flags
+        size = s.dtype.size_bytes
+        slot = Expr(0) if first else (self.turn.value + 1) % 2
+        at = block * (s.block * s.width * size)
+        for name, free, matrix in zip("kv", (_KEYS_FREE, _VALUES_FREE), matrices, strict=True):
+            flags.wait("MTE1", "MTE2", slot + free)
+            for start, length in s.parts(keys):
+                away = start * s.width * size
+                self._fractals(self._l1(name, slot) + away, matrix + at + away, length, s.width)
+            if name == "k":
+                flags.set("MTE2", "MTE1", slot)
+        flags.wait("MTE2", "MTE1", slot)
+        if first:
+            flags.wait("M", "MTE1", _LEFT_FREE)
+            self._left(self.q_l0, Expr(self.l1["q"][0]), s.width)
+            flags.set("MTE1", "MTE2", _QUERIES_FREE)
+        made = Expr.of(self.made["scores"]) + slot * s.workspace["scores"]
+        for number, (start, length) in enumerate(s.parts(keys)):
+            into = self._next()
+            source = self._l1("k", slot) + start * s.width * size
+            fractals = length * s.width * size // FRACTAL_BYTES
+            b.issue(LoadCbufToCb(repeat=fractals), into * self.b_apart, source)
+            flags.set("MTE1", "M", into)
+            flags.wait("MTE1", "M", into)
+            flags.wait("FIX", "M", number)
+            tile = Expr(4 * s.rows * start)
+            self._multiply(tile, Expr(self.q_l0), into, (s.rows, s.width, length), start=True)
+            flags.set("M", "MTE1", into)
+            self._store(made + 4 * start, tile, (length, s.block), number)
+            self._step()
+        flags.set("MTE1", "MTE2", slot + _KEYS_FREE)
+        b.issue(FftsCrossCoreSync(on="FIX", mode=2, flag_id=SCORES))
+
+    def _values(self, keys: int) -> None:
+        """Multiply P_j by V_j."""
+        s, b, flags = self.shape, self.builder, self.flags
+        size, slot = s.dtype.size_bytes, self.turn.value
+        b.issue(WaitFlagDev(flag_id=CHANCES))
+        chances = Expr.of(self.made["chances"]) + slot * s.workspace["chances"]
+        p = self._l1("p", slot)
+        self._fractals(p, chances, s.rows, keys, pitch=s.block)
+        flags.set("MTE2", "MTE1", slot + _VALUES_FREE)
+        flags.wait("MTE2", "MTE1", slot + _VALUES_FREE)
+        flags.wait("FIX", "M", _SUM_FREE)
+        for start, length in s.parts(keys):
+            into = self._next()
+            left = into * self.p_apart + self.p_l0
+            self._left(left, p + start * s.rows * size, length)
+            source = self._l1("v", slot) + start * s.width * size
+            self._turned(into * self.b_apart, source, length)
+            flags.set("MTE1", "M", into)
+            flags.wait("MTE1", "M", into)
+            extents = (s.rows, length, s.width)
+            self._multiply(Expr(self.o_l0), left, into, extents, start=start == 0)
+            flags.set("M", "MTE1", into)
+            self._step()
+        flags.set("MTE1", "MTE2", slot + _VALUES_FREE)
+        values = Expr.of(self.made["values"]) + slot * s.workspace["values"]
+        self._store(values, Expr(self.o_l0), (s.width, s.width), _SUM_FREE)
+        b.issue(FftsCrossCoreSync(on="FIX", mode=2, flag_id=VALUES))
+        self.turn.set((self.turn.value + 1) % 2)
+
+    def _l1(self, name: str, slot: Expr) -> Expr:
+        at, apart = self.l1[name]
+        return slot * apart + at
+
+    def _next(self) -> Expr:
+        """Return the slot of L0B whose turn it is, once the Cube is done with it."""
+        self.flags.wait("M", "MTE1", self.l0.value)
+        return self.l0.value
+
+    def _step(self) -> None:
+        self.l0.set((self.l0.value + 1) % 2)
+
+    def _fractals(
+        self, into: Expr | int, source: Expr, rows: int, columns: int, pitch: int | None = None
+    ) -> None:
+        """Bring rows of global memory into fractals in L1."""
+        load = CopyGmToCbufMultiNd2Nz(
+            dtype=self.shape.dtype,
+            n_value=rows,
+            d_value=columns,
+            src_d_value=pitch or columns,
+            dst_nz_c0_stride=rows,
+        )
+        self.builder.issue(load, into, source)
+
+    def _left(self, into: Expr | int, matrix: Expr, columns: int) -> None:
+        """Move all rows of some columns from L1 to L0A, row of fractals by row."""
+        down, across = self.shape.rows // FRACTAL_ROWS, columns // FRACTAL_ROWS
+        move = LoadCbufToCa(repeat=across, src_stride=down)
+        with self.builder.loop("row", down) as row:
+            to = row * (across * FRACTAL_BYTES) + into
+            self.builder.issue(move, to, matrix + row * FRACTAL_BYTES)
+
+    def _turned(self, into: Expr, matrix: Expr, keys: int) -> None:
+        """Move keys x D from L1 to L0B, transposing every fractal."""
+        across, down = self.shape.width // FRACTAL_ROWS, keys // FRACTAL_ROWS
+        move = LoadCbufToCbTranspose(dtype=self.shape.dtype, repeat=across, src_stride=down)
+        with self.builder.loop("row", down) as row:
+            to = row * (across * FRACTAL_BYTES) + into
+            self.builder.issue(move, to, matrix + row * FRACTAL_BYTES)
+
+    def _multiply(
+        self, tile: Expr, left: Expr, right: Expr, extents: tuple[int, int, int], *, start: bool
+    ) -> None:
+        m, k, n = extents
+        dtype, wide = self.shape.dtype, element_type("float32")
+        product = Mad(
+            m=m, k=k, n=n, a_type=dtype, b_type=dtype, c_type=wide, c_matrix_init_val=start
+        )
+        self.builder.issue(product, tile, left, right * self.b_apart)
+        if ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS) < DEPENDENT_MAD_FRACTALS:
+            self.builder.issue(PipeBarrier(on="M"))
+
+    def _store(self, into: Expr, tile: Expr, widths: tuple[int, int], event: int) -> None:
+        """Write a tile row by row once it is summed; `widths` are its own and the rows'."""
+        columns, pitch = widths
+        self.flags.set("M", "FIX", event)
+        self.flags.wait("M", "FIX", event)
+        store = CopyMatrixCcToGm(
+            src_type=element_type("float32"),
+            n_size=columns,
+            m_size=self.shape.rows,
+            dst_stride=pitch,
+            src_stride=self.shape.rows,
+            nz2nd_en=True,
+        )
+        self.builder.issue(store, into, tile)
+        self.flags.set("FIX", "M", event)

@@ -1,0 +1,124 @@
+"""The extents of attention, and how cores divide it."""
+
+from collections.abc import Mapping
+
+from cubecore.dtypes import ElementType
+from cubecore.errors import refuse
+from cubecore.lazy_dataclass import dataclass
+from cubecore.units import FRACTAL_ROWS, ceil_div
+
+SCORES, CHANCES, VALUES = 0, 1, 2
+"""Flags between an AIC and its AIVs: S_j, P_j and O_j are in the workspace."""
+_ROWS, _BLOCK, _PART_BYTES = 64, 256, 32 * 1024
+_WIDTHS = (64, 128, 256)
+_KEYS = 64
+"""Keys come in multiples of what a repeat of the Vector unit takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some heads of a core, with blocks of rows of each; where they begin in Q and in K, bytes."""
+
+    heads: int
+    blocks: int
+    query: int
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionShape:
+    """`heads` heads, each of `queries` rows of Q, and of `keys` rows of K and V, of `width`.
+
+    Heads of queries that share keys are one head here, with all their rows.
+
+    Raises
+    ------
+    RequestError
+        If the kernel cannot take an extent.
+    """
+
+    heads: int
+    queries: int
+    keys: int
+    width: int
+    dtype: ElementType
+
+    def __post_init__(self) -> None:
+        if self.width not in _WIDTHS:
+            raise refuse("the head size of attention", "be 64, 128 or 256", self.width)
+        if self.keys % _KEYS:
+            raise refuse("the keys of attention", f"be a multiple of {_KEYS}", self.keys)
+        q = self.queries
+        if q % FRACTAL_ROWS or (q > _ROWS and q % _ROWS):
+            need = f"be a multiple of {FRACTAL_ROWS} up to {_ROWS}, or a multiple of {_ROWS}"
+            raise refuse("the queries of attention", need, q)
+
+    @property
+    def name(self) -> str:
+        """The extents in a word."""
+        return f"{self.heads}x{self.queries}x{self.keys}x{self.width}"
+
+    @property
+    def rows(self) -> int:
+        """Rows of Q that an AI Core takes."""
+        return min(self.queries, _ROWS)
+
+    @property
+    def block(self) -> int:
+        """Keys of a block: what L1 and UB hold twice."""
+        return min(_BLOCK * 128 // max(self.width, 128), self.keys)
+
+    @property
+    def part(self) -> int:
+        """Keys that a slot of L0B takes at a time."""
+        return min(_PART_BYTES // (self.width * self.dtype.size_bytes), 128)
+
+    def parts(self, keys: int) -> list[tuple[int, int]]:
+        """Return where the parts of a block of `keys` start, and their lengths."""
+        return [(start, min(self.part, keys - start)) for start in range(0, keys, self.part)]
+
+    @property
+    def q_bytes(self) -> int:
+        """Bytes of Q, and of O."""
+        return self.heads * self.queries * self.width * self.dtype.size_bytes
+
+    @property
+    def kv_bytes(self) -> int:
+        """Bytes of K, and of V."""
+        return self.heads * self.keys * self.width * self.dtype.size_bytes
+
+    @property
+    def workspace(self) -> Mapping[str, int]:
+        """Bytes of a slot of what AIC and AIVs hand over."""
+        return {
+            "scores": 4 * self.rows * self.block,
+            "chances": self.dtype.size_bytes * self.rows * self.block,
+            "values": 4 * self.rows * self.width,
+        }
+
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions of the products."""
+        return 4 * self.heads * self.queries * self.keys * self.width
+
+    def shares(self, cores: int) -> list[tuple[Part, ...]]:
+        """Return each core's parts: whole heads where there are many, or parts of them.
+
+        The rows of a head are cut where that spreads the work better over the cores.
+        """
+        blocks = self.queries // self.rows
+        cuts = [cut for cut in range(1, blocks + 1) if blocks % cut == 0]
+        cut = min(cuts, key=lambda cut: (ceil_div(self.heads * cut, cores) / cut, cut))
+        each = ceil_div(self.heads * cut, cores)
+        rows, size = blocks // cut, self.dtype.size_bytes
+        of_part, of_keys = rows * self.rows * self.width * size, self.keys * self.width * size
+        units = self.heads * cut
+        shares: list[tuple[Part, ...]] = []
+        for first in range(0, units, each):
+            count = min(each, units - first)
+            if cut == 1:
+                shares.append((Part(count, rows, first * of_part, first * of_keys),))
+                continue
+            chosen = range(first, first + count)
+            shares.append(tuple(Part(1, rows, u * of_part, u // cut * of_keys) for u in chosen))
+        return shares

@@ -1,0 +1,221 @@
+"""Permutation of tokens for a mixture of experts: rows to their experts, and their results back.
+
+Tokens are spread evenly: token t takes the experts (t k + s) mod E for s below k, so that rows of
+an expert come from every (E / k)-th token. Permuting brings each token once and writes its row k
+times; bringing back adds a token's k rows up, each times its weight, in float32.
+"""
+
+from collections.abc import Iterator
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import refuse
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.scalar.sync import PipeBarrier
+from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.flags import Flags, Ring
+from cubecore.kernels.elementwise import KIND
+from cubecore.kernels.operators.tile import LANES, Tile
+from cubecore.kernels.operators.wide import narrowed, widened
+from cubecore.lazy_dataclass import dataclass
+from cubecore.units import align_up, ceil_div
+
+_FLOAT = element_type("float32")
+_ROW_BYTES = 32 * 1024
+"""Bytes of a row that a core brings at a time to permute it."""
+_SUM_FLOATS = 8192
+"""Floats of all rows of a token that a core adds up at a time."""
+_MOST_CHOSEN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class MoeShape:
+    """`tokens` tokens of `width` elements that take `chosen` of `experts` experts each.
+
+    Raises
+    ------
+    RequestError
+        If tokens cannot be spread evenly.
+    """
+
+    tokens: int
+    experts: int
+    chosen: int
+    width: int
+    dtype: ElementType
+
+    def __post_init__(self) -> None:
+        if self.chosen > min(self.experts, _MOST_CHOSEN) or self.experts % self.chosen:
+            need = f"be at most {_MOST_CHOSEN} and divide the experts = {self.experts}"
+            raise refuse("the experts of a token", need, self.chosen)
+        if self.tokens > self.turn and self.tokens % self.turn:
+            need = f"be at most experts / chosen = {self.turn}, or a multiple of it"
+            raise refuse("the tokens of a permutation", need, self.tokens)
+
+    @property
+    def turn(self) -> int:
+        """Tokens after which the same experts are taken again."""
+        return self.experts // self.chosen
+
+    @property
+    def each(self) -> int:
+        """Rows of an expert that has any."""
+        return int(ceil_div(self.tokens, self.turn))
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """The tokens as turns, and tokens of a turn: token t is (t // turn, t % turn)."""
+        return self.each, min(self.turn, self.tokens)
+
+    @property
+    def rows(self) -> int:
+        """Rows after permuting."""
+        return self.tokens * self.chosen
+
+    def destination(self, turn: int, token: int, expert: int) -> int:
+        """Return the row where a token's row for one of its experts goes."""
+        return (token * self.chosen + expert) * self.each + turn
+
+
+def moe_launch(shape: MoeShape, chip: Chip, cores: int | None = None, *, back: bool) -> Launch:
+    """Return the launch of the permutation, or `back`, on the vector cores of a chip."""
+    cores = cores or chip.require("aiv_count", "an operator")
+    turns, tokens = shape.grid
+    by_turn = turns >= tokens
+    total = turns if by_turn else tokens
+    share = ceil_div(total, cores)
+    trees: dict[int, _MoeTree] = {}
+    programs = []
+    for core, first in enumerate(range(0, total, share)):
+        count = min(share, total - first)
+        extents = (count, tokens) if by_turn else (turns, count)
+        tree = trees.get(count) or _MoeTree(shape, extents, back=back)
+        trees[count] = tree
+        begin = (first, 0) if by_turn else (0, first)
+        programs.append(tree.on_core(core, begin))
+    return Launch(tuple(_tensors(shape, back=back)), tuple(programs), KIND)
+
+
+def _tensors(shape: MoeShape, *, back: bool) -> Iterator[TensorSpec]:
+    size = shape.dtype.size_bytes * shape.width
+    sizes = {"x": shape.tokens * size, "y": shape.rows * size}
+    if back:
+        yield TensorSpec("x", sizes["y"])
+        yield TensorSpec("weights", 4 * shape.tokens * shape.chosen)
+        yield TensorSpec("y", sizes["x"], output=True)
+        return
+    yield TensorSpec("x", sizes["x"])
+    yield TensorSpec("y", sizes["y"], output=True)
+
+
+class _MoeTree:
+    """The tree of a core with some turns of some tokens."""
+
+    def __init__(self, shape: MoeShape, extents: tuple[int, int], *, back: bool) -> None:
+        way = "back" if back else "permute"
+        b = Builder(f"moe_{way}_{extents[0]}x{extents[1]}x{shape.width}", KIND)
+        self.shape, self.builder, self.flags, self.back = shape, b, Flags(b), back
+        names = ("tokens", "rows", "weights") if back else ("tokens", "rows")
+        self.slots: dict[str, Var] = {name: b.slot(name) for name in names}
+        self.ring = Ring(b, "buffer", 2)
+        size = shape.dtype.size_bytes
+        most = _SUM_FLOATS // shape.chosen // LANES * LANES if back else _ROW_BYTES // size
+        step = min(max(most, LANES), shape.width)
+        pairs = (("V", "MTE2"), ("MTE3", "V")) if back else (("MTE3", "MTE2"),)
+        for src, dst in pairs:
+            for event in range(2):
+                self.flags.set(src, dst, event)
+        with b.loop("turn", extents[0]) as turn, b.loop("token", extents[1]) as token:
+            row = (turn * shape.grid[1] + token) * (shape.width * size)
+            made = (token * (shape.chosen * shape.each) + turn) * (shape.width * size)
+            weights = (turn * shape.grid[1] + token) * (4 * shape.chosen)
+            for index, columns in b.split("columns", shape.width, step):
+                at = index * (step * size)
+                if back:
+                    self._add_up(made + at, row + at, weights, columns, step)
+                else:
+                    self._spread(row + at, made + at, columns)
+        for src, dst in pairs:
+            for event in range(2):
+                self.flags.wait(src, dst, event)
+        self.program = b.finish()
+
+    def on_core(self, core: int, begin: tuple[int, int]) -> CoreProgram:
+        """Return the share of a core that begins at a turn and a token of it."""
+        s = self.shape
+        size = s.width * s.dtype.size_bytes
+        token = begin[0] * s.grid[1] + begin[1]
+        tokens = ("y" if self.back else "x", token * size)
+        rows = ("x" if self.back else "y", s.destination(*begin, 0) * size)
+        slots = {self.slots["tokens"]: tokens, self.slots["rows"]: rows}
+        if self.back:
+            slots[self.slots["weights"]] = ("weights", 4 * token * s.chosen)
+        return CoreProgram(core // 2, self.program, slots, sub=1 + core % 2)
+
+    def _spread(self, source: Expr, into: Expr, columns: int) -> None:
+        """Bring a token's columns, and write them to every row of the token."""
+        s, b, flags, event = self.shape, self.builder, self.flags, self.ring.at
+        length = columns * s.dtype.size_bytes
+        buffer = event * _ROW_BYTES
+        flags.wait("MTE3", "MTE2", event)
+        load = CopyGmToUbufAlign(dtype=s.dtype, n_burst=1, len_burst=length)
+        b.issue(load, buffer, Expr.of(self.slots["tokens"]) + source)
+        flags.set("MTE2", "MTE3", event)
+        flags.wait("MTE2", "MTE3", event)
+        store = CopyUbufToGmAlign(dtype=s.dtype, n_burst=1, len_burst=length)
+        with b.loop("expert", s.chosen) as expert:
+            away = expert * (s.each * s.width * s.dtype.size_bytes)
+            b.issue(store, Expr.of(self.slots["rows"]) + into + away, buffer)
+        flags.set("MTE3", "MTE2", event)
+        self.ring.next()
+
+    def _add_up(self, source: Expr, into: Expr, weights: Expr, columns: int, step: int) -> None:
+        """Bring all rows of a token, weigh them, and write their sum."""
+        s, b, flags, event = self.shape, self.builder, self.flags, self.ring.at
+        size, k = s.dtype.size_bytes, s.chosen
+        pitch = align_up(step, LANES)
+        given = align_up(k * pitch * size, 256)
+        scales, made = 2 * given, 2 * given + 2 * 256 * ceil_div(k, LANES)
+        wide = made + 2 * align_up(pitch * size, 256)
+        spread, total = wide + 4 * k * pitch, wide + 4 * k * pitch + 32 * align_up(k, 8)
+        tile = Tile(b, k, columns)
+        flags.wait("V", "MTE2", event)
+        load = CopyGmToUbufAlign(
+            dtype=s.dtype,
+            n_burst=k,
+            len_burst=columns * size,
+            src_gap=(s.each * s.width - columns) * size if k > 1 else 0,
+            dst_gap=(tile.pitch * size - align_up(columns * size, 32)) // 32,
+        )
+        rows = event * given
+        b.issue(load, rows, Expr.of(self.slots["rows"]) + source)
+        weigh = CopyGmToUbufAlign(dtype=_FLOAT, n_burst=1, len_burst=4 * k)
+        factors = event * (256 * ceil_div(k, LANES)) + scales
+        b.issue(weigh, factors, Expr.of(self.slots["weights"]) + weights)
+        flags.set("MTE2", "V", event)
+        flags.wait("MTE2", "V", event)
+        widened(tile, wide, rows, s.dtype)
+        tile.spread(spread, factors)
+        flags.set("V", "MTE2", event)
+        tile.by_row("vmul", wide, wide, spread)
+        self._sum(total, wide, tile)
+        flags.wait("MTE3", "V", event)
+        row = Tile(b, 1, columns)
+        result = event * align_up(pitch * size, 256) + made
+        narrowed(row, result, total, s.dtype)
+        flags.set("V", "MTE3", event)
+        flags.wait("V", "MTE3", event)
+        store = CopyUbufToGmAlign(dtype=s.dtype, n_burst=1, len_burst=columns * size)
+        b.issue(store, Expr.of(self.slots["tokens"]) + into, result)
+        flags.set("MTE3", "V", event)
+        self.ring.next()
+
+    def _sum(self, total: int, wide: int, tile: Tile) -> None:
+        """Leave the sum of all rows of a tile."""
+        row = Tile(self.builder, 1, tile.columns)
+        row.each("vadds", total, wide, value=0.0)
+        for other in range(1, tile.rows):
+            row.each("vadd", total, total, wide + 4 * other * tile.pitch)
+        self.builder.issue(PipeBarrier(on="V"))

@@ -1,0 +1,32 @@
+"""Tiles to float32 and back: how an operator computes in float32 whatever its elements are."""
+
+from cubecore.dtypes import ElementType
+from cubecore.isa.program.expr import Expr
+from cubecore.kernels.operators.tile import Tile
+
+_TO_FLOAT = {"float16": "vconv_f162f32", "bfloat16": "vconv_bf162f32"}
+_FROM_FLOAT = {"float16": "vconv_f322f16", "bfloat16": "vconv_f322bf16"}
+
+
+def widened(tile: Tile, wide: int, source: Expr, dtype: ElementType) -> None:
+    """Bring a tile of `dtype` to float32."""
+    if dtype.name == "float32":
+        _copied(tile, Expr(wide), source, dtype)
+    else:
+        tile.convert(_TO_FLOAT[dtype.name], Expr(wide), source, (4, dtype.size_bytes))
+
+
+def narrowed(tile: Tile, into: Expr, wide: int, dtype: ElementType) -> None:
+    """Bring a tile of float32 to `dtype`."""
+    if dtype.name == "float32":
+        _copied(tile, into, Expr(wide), dtype)
+    else:
+        tile.convert(_FROM_FLOAT[dtype.name], into, Expr(wide), (dtype.size_bytes, 4))
+
+
+def _copied(tile: Tile, into: Expr, source: Expr, dtype: ElementType) -> None:
+    for one in tile.stretches():
+        fields = {"dst_repeat_stride": one.apart, "src_repeat_stride": one.apart}
+        fields |= {"value": 0, "repeat": one.repeats}
+        tile.issue("vadds", one.lanes, [into + one.at, source + one.at], {"dtype": dtype, **fields})
+    tile.barrier()

@@ -1,0 +1,150 @@
+"""Inputs of operators, and what NumPy makes of them in float64."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from cubecore.arrays import Array
+from cubecore.kernels.operators.functions import EPSILON, FUNCTIONS
+from cubecore.kernels.operators.named import Operator
+
+_TOLERANCE = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-15}
+"""Of a result, beside as much of 1: conversions round once, and float32 a few dozen times."""
+
+
+def operator_inputs(problem: Operator, seed: int) -> dict[str, Array]:
+    """Return random inputs: arrays around 0, positive where the function asks for it."""
+    rng = np.random.default_rng(seed)
+    named = {}
+    for name, extents in problem.inputs.items():
+        if name == "weights":
+            named[name] = rng.uniform(0, 1, extents).astype(np.float32)
+            continue
+        of_row = name.startswith("v") and problem.op in FUNCTIONS
+        values = rng.normal(1, 0.2, extents) if of_row else rng.normal(0, 2, extents)
+        if problem.op in {"ln", "sqrt"}:
+            values = np.abs(values) + 0.1
+        named[name] = values.astype(problem.dtype.numpy)
+    return named
+
+
+def operator_reference(problem: Operator, inputs: Mapping[str, Array]) -> Array:
+    """Return the operator's result by NumPy in float64; of dynamic_quant what it stands for."""
+    wide = [one.astype(np.float64) for one in inputs.values()]
+    with np.errstate(over="ignore"):
+        return np.asarray(REFERENCES[problem.op](*wide, *_counts(problem)))
+
+
+def _counts(problem: Operator) -> tuple[int, ...]:
+    """Return what the reference takes of the extents: of a permutation experts and chosen."""
+    return problem.extents[1:3] if problem.op.startswith("moe_") else ()
+
+
+def _softmax(scores: Array) -> Array:
+    power = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(power / power.sum(axis=-1, keepdims=True))
+
+
+def _normed(x: Array) -> Array:
+    return np.asarray(x / np.sqrt(np.mean(x * x, axis=1, keepdims=True) + EPSILON))
+
+
+def _attention(q: Array, k: Array, v: Array) -> Array:
+    chances = _softmax(q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[2]))
+    return np.asarray(chances @ v)
+
+
+def _rotary(x: Array, cos: Array, sin: Array) -> Array:
+    first, second = np.split(x, 2, axis=2)
+    cos, sin = cos[:, None], sin[:, None]
+    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=2)
+
+
+def _taken(tokens: int, experts: int, chosen: int) -> Array:
+    """Return the order of pairs of a token and one of its experts: by expert, then by token."""
+    pairs = np.arange(tokens * chosen)
+    return np.lexsort((pairs, pairs % experts))
+
+
+def _permuted(x: Array, experts: int, chosen: int) -> Array:
+    return np.asarray(x[_taken(len(x), experts, chosen) // chosen])
+
+
+def _brought_back(x: Array, weights: Array, experts: int, chosen: int) -> Array:
+    made = np.empty_like(x)
+    made[_taken(len(weights), experts, chosen)] = x
+    rows = made.reshape(len(weights), chosen, -1)
+    return np.asarray((rows * weights[:, :, None]).sum(axis=1))
+
+
+REFERENCES: Mapping[str, Callable[..., Array]] = {
+    "abs": np.abs,
+    "add": np.add,
+    "attention": _attention,
+    "dynamic_quant": lambda x: x,
+    "exp": np.exp,
+    "gelu": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    "layer_norm": lambda x, gamma, beta: _normed(x - x.mean(axis=1, keepdims=True)) * gamma + beta,
+    "ln": np.log,
+    "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    "moe_permute": _permuted,
+    "moe_unpermute": _brought_back,
+    "mul": np.multiply,
+    "reduce_max": lambda x: x.max(axis=1),
+    "reduce_sum": lambda x: x.sum(axis=1),
+    "relu": lambda x: np.maximum(x, 0),
+    "rotary": _rotary,
+    "rms_norm": lambda x, gamma: _normed(x) * gamma,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "softmax": _softmax,
+    "sqrt": np.sqrt,
+    "swiglu": lambda x, up: x / (1 + np.exp(-x)) * up,
+    "swish": lambda x: x / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+}
+
+
+def _sizes_of_attention(problem: Operator, wide: Mapping[str, Array]) -> Array:
+    del problem
+    return _attention(wide["q"], wide["k"], np.abs(wide["v"]))
+
+
+def _sizes_back(problem: Operator, wide: Mapping[str, Array]) -> Array:
+    return _brought_back(np.abs(wide["x"]), wide["weights"], *_counts(problem))
+
+
+def _sizes_of_sums(problem: Operator, wide: Mapping[str, Array]) -> Array:
+    del problem
+    return np.asarray(np.abs(wide["x0"].sum(axis=1)) + np.abs(wide["x0"]).sum(axis=1) * 2.0**-6)
+
+
+def _sizes_of_rotary(problem: Operator, wide: Mapping[str, Array]) -> Array:
+    del problem
+    first, second = np.split(np.abs(wide["x"]), 2, axis=2)
+    cos, sin = np.abs(wide["cos"])[:, None], np.abs(wide["sin"])[:, None]
+    return np.concatenate([first * cos + second * sin, second * cos + first * sin], axis=2)
+
+
+_SUMS: Mapping[str, Callable[[Operator, Mapping[str, Array]], Array]] = {
+    "attention": _sizes_of_attention,
+    "moe_unpermute": _sizes_back,
+    "reduce_sum": _sizes_of_sums,
+    "rotary": _sizes_of_rotary,
+}
+"""Operators whose sums may cancel: the sums of absolute terms, which errors are measured by."""
+
+
+def worst_error(problem: Operator, inputs: Mapping[str, Array], made: Mapping[str, Array]) -> float:
+    """Return the worst error of the result over what it may be."""
+    right = operator_reference(problem, inputs)
+    if problem.op == "dynamic_quant":
+        scale = made["scale"].view(np.float32).astype(np.float64)[:, None]
+        found = made["y"].view(np.int8).reshape(right.shape) * scale
+        return float(np.max(np.abs(found - right) / (scale * 0.51)))
+    found = made["y"].view(problem.dtype.numpy).astype(np.float64).reshape(right.shape)
+    size = np.abs(right)
+    if problem.op in _SUMS:
+        wide = {name: one.astype(np.float64) for name, one in inputs.items()}
+        size = _SUMS[problem.op](problem, wide)
+    error = np.abs(found - right) / (_TOLERANCE[problem.dtype.name] * (size + 2.0**-4))
+    return float(np.max(np.where(np.isfinite(error), error, np.inf)))
