@@ -17,7 +17,7 @@ QUICK := tests/chips tests/docs tests/frontends/capi tests/isa/program tests/isa
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo quick test test-all ledger fuzz lowest lint types layers format bench docs changelog dist clean
+.PHONY: demo quick test test-all ledger fuzz lowest lint types layers format bench docs site changelog dist clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -84,6 +84,10 @@ docs: $(STAMP)  ## refresh what is generated under docs/
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m tools.console
 
+site: $(STAMP)  ## the documentation site, English and Chinese, in site/; a warning is an error
+	$(BIN)/python -m pip install --quiet --group docs
+	$(BIN)/python -m tools.site
+
 changelog: $(STAMP)  ## what the next release's section says; VERSION=x.y.z writes it
 	$(BIN)/towncrier build $(if $(VERSION),--yes --version $(VERSION),--draft --version next)
 
@@ -98,4 +102,4 @@ dist: $(STAMP)  ## wheel and sdist, checked; README's blocks from the wheel in a
 	$(WHEEL)/bin/python -m tools.wheel
 
 clean:
-	rm -rf dist $(WHEEL) $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf dist site $(WHEEL) $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache

@@ -169,7 +169,7 @@ def test_everything_that_has_a_name_is_explained():
     for name in names:
         answer = cli("explain", name, "--json")
         assert answer.code == DONE, name
-        assert set(answer.json) == {"name", "kind", "text"}
+        assert set(answer.json) == {"name", "kind", "text", "manual"}
         assert answer.json["text"] == cli("explain", name).out
 
 

@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,18 @@ def architecture_picture() -> str:
     from tools.architecture import picture
 
     return picture()
+
+
+def _pictures() -> None:
+    """Register the pictures of the concepts pages, English and Chinese."""
+    from tools.pictures import PICTURES, picture
+
+    for name in PICTURES:
+        document(f"{name}.svg")(partial(picture, name))
+        document(f"zh/{name}.svg")(partial(picture, name, chinese=True))
+
+
+_pictures()
 
 
 @document("rules.md")
@@ -232,17 +245,21 @@ def findings_page() -> str:
     lines = [
         "# Findings",
         "",
-        "What `cubecore run` finds wrong with a kernel, by check. `--checks` switches checks off, "
+        "Errors that `cubecore run` finds in a kernel, by check. `--checks` switches checks off, "
         "`--sarif` writes the findings for editors.",
     ]
     for check in CHECKS:
-        lines += ["", f"## {check}", "", "| id | what it says | msSanitizer |", "|---|---|---|"]
-        lines += [
-            f"| `{name}` | {kind.text} | {kind.vendor} |"
-            for name, kind in KINDS.items()
-            if kind.check == check
-        ]
+        lines += ["", f"## {check}"]
+        for name, kind in KINDS.items():
+            if kind.check == check:
+                vendor = f" msSanitizer says: {kind.vendor}." if kind.vendor else ""
+                lines += ["", f"### {name}", "", f"{_sentence(kind.text)}{vendor}"]
+                lines += ["", f"To mend it: {kind.remedy}."]
     return "\n".join(lines) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 _EXAMPLES_INTRODUCTION = """\

@@ -24,7 +24,7 @@ CHIPS = {
     "cli.verbs",
     "click",
     "errors",
-    "lazy_dataclass",
+    "lazy_dataclass", "manual",
     "package_data",
     "reports.text",
     "typing",
@@ -53,7 +53,7 @@ MODEL = {"concurrent.futures", "models", "sqlite3", "workflows.sweep"}
 COMPILER = {
     *("aliases", "arrays", "cache", "chips", "cli", "cli.verbs", "click", "dtypes", "errors"),
     *("frontends.capi", "frontends.cpp", "frontends.cpp.compile", "isa.declare", "isa.program"),
-    *("isa.scalar", "isa.vector", "layouts", "lazy_dataclass", "machine.memory", "numerics"),
+    *("isa.scalar", "isa.vector", "layouts", "lazy_dataclass", "manual", "machine.memory", "numerics"),
     *("machine.reference", "machine.sanitizer", "numpy", "package_data", "tempfile", "typing"),
     *("tiling.model", "units", "version", "zipfile"),
 }
@@ -69,7 +69,7 @@ MAY_LOAD = {
     ("time", *SHAPE): KERNEL | TIMING,
     ("compare", "TILING", "TILING", *SHAPE): KERNEL | TIMING,
     ("env",): {
-        *("aliases", "cli", "cli.verbs", "click", "frontends.cpp", "lazy_dataclass", "typing"),
+        *("aliases", "cli", "cli.verbs", "click", "frontends.cpp", "lazy_dataclass", "manual", "typing"),
         "version",
     },
     ("c++", "-c", "HOST", "-o", "OBJECT"): COMPILER,

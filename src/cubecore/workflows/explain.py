@@ -5,6 +5,7 @@ from dataclasses import fields
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
+from cubecore import manual
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, chip, expand_family
 from cubecore.citations import cite_row
@@ -33,9 +34,14 @@ class Explanation:
     kind: str
     text: str
 
+    @property
+    def page(self) -> str:
+        """The page of the documentation about the name, relative to the site's root."""
+        return manual.page(self.kind, self.name)
+
     def to_json(self) -> Json:
-        """Return the three as JSON."""
-        return {"name": self.name, "kind": self.kind, "text": self.text}
+        """Return the three, and the page about the name, as JSON."""
+        return {"name": self.name, "kind": self.kind, "text": self.text, "manual": self.page}
 
 
 def explain(name: str, chip_name: str | None = None) -> Explanation:
@@ -124,7 +130,8 @@ def _about_finding(name: str) -> str:
 
     kind = KINDS[name]
     vendor = f"\n  msSanitizer says: {kind.vendor}" if kind.vendor else ""
-    return f"{name}: a finding of {kind.check}\n\n  {kind.text}{vendor}\n"
+    mend = f"\n  To mend it: {kind.remedy}"
+    return f"{name}: a finding of {kind.check}\n\n  {kind.text}{mend}{vendor}\n"
 
 
 def _about_instruction(
@@ -174,7 +181,7 @@ def describe(cls: "type[Instruction]") -> str:
     for field in fields(cls):  # type: ignore[arg-type]
         meta = field.metadata
         if "doc" in meta:
-            lines.append(f"  {field.name:<22}{meta['doc']}{_range(meta)}")
+            lines.append(f"  {field.name:<22}{meta['doc']}{parameter_range(meta)}")
     named = ", ".join(f"{dialect} {name}" for dialect, name in cls.names.items())
     lines += ["", f"Names: {named}" if named else "Names: none in other dialects"]
     for variant, fixed in cls.variants.items():
@@ -189,7 +196,8 @@ def _settings(fixed: JsonMapping) -> str:
     return ", ".join(f"{parameter} {value}" for parameter, value in fixed.items())
 
 
-def _range(meta: Any) -> str:
+def parameter_range(meta: Any) -> str:
+    """Return the values that a parameter takes, from the metadata of its field."""
     if "types" in meta:
         return f": {', '.join(meta['types'])}"
     if "options" in meta:

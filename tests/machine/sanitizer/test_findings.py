@@ -436,6 +436,7 @@ def test_a_finding_as_json():
         "message": "load_cbuf_to_ca.dst must start at a multiple of 512 B in L0A, got 100",
         "instruction": "load_cbuf_to_ca",
         "page": instruction_named("load_cbuf_to_ca").source,
+        "manual": "findings.html#misaligned",
         "location": "kernel.py:7 (kernel)",
         "core": "core 0 AIC",
         "count": 1,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from typing import Any
 
+from cubecore import manual
 from cubecore.errors import did_you_mean, refuse
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
@@ -24,10 +25,11 @@ WATCHES = frozenset({RACECHECK, SYNCCHECK, USECHECK})
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of finding: the check that it belongs to, what it says, and msSanitizer's words."""
+    """A kind of finding: its check, its meaning, how to mend it, and msSanitizer's words."""
 
     check: str
     text: str
+    remedy: str
     vendor: str = ""
 
 
@@ -35,66 +37,164 @@ KINDS: dict[str, Kind] = {
     "out-of-bounds": Kind(
         MEMCHECK,
         "an access leaves its memory, its tensor or its array",
+        "compare the address and the extent that the finding prints with the tensor's size; a"
+        " tail block often needs a smaller count",
         "illegal read, illegal write",
     ),
-    "misaligned": Kind(MEMCHECK, "an address off the alignment of its memory", "misaligned access"),
-    "capacity": Kind(MEMCHECK, "an access to bytes that the system reserves"),
-    "overlap": Kind(MEMCHECK, "operands overlap where the instruction forbids it"),
+    "misaligned": Kind(
+        MEMCHECK,
+        "an address off the alignment of its memory",
+        "start at a multiple of the alignment that the finding names, or use the "
+        "instruction's form for unaligned data",
+        "misaligned access",
+    ),
+    "capacity": Kind(
+        MEMCHECK,
+        "an access to bytes that the system reserves",
+        "keep arrays and tiles below the size that `cubecore chips` prints for the buffer",
+    ),
+    "overlap": Kind(
+        MEMCHECK,
+        "operands overlap where the instruction forbids it",
+        "give the result memory of its own, or make it start where the instruction permits",
+    ),
     "parameter": Kind(
-        MEMCHECK, "a parameter, type or register value that the instruction does not take"
+        MEMCHECK,
+        "a parameter, type or register value that the instruction does not take",
+        "use a value within the range that the finding and the instruction's page give",
     ),
     "stale-mask": Kind(
         MEMCHECK,
         "a vector instruction under the mask left by an earlier count (C API general notes)",
+        "set the mask (set_vector_mask) before the instruction, or use the form with a count",
     ),
     "stale-count": Kind(
-        MEMCHECK, "a vector instruction of which the count of an earlier one cuts repeats off"
+        MEMCHECK,
+        "a vector instruction of which the count of an earlier one cuts repeats off",
+        "reset the counter mode, or set the count anew before the instruction",
     ),
     "mixed-allocation": Kind(
-        MEMCHECK, "arrays and physical addresses in one memory, which may overlap"
+        MEMCHECK,
+        "arrays and physical addresses in one memory, which may overlap",
+        "use declared arrays or physical addresses in a memory, not both",
     ),
-    "uninitialised": Kind(INITCHECK, "uninitialised bytes are used", "uninitialized read"),
+    "uninitialised": Kind(
+        INITCHECK,
+        "uninitialised bytes are used",
+        "write the bytes first: a load that is too short, a missing fill of a tail, or a "
+        "wait that is missing are the usual causes",
+        "uninitialized read",
+    ),
     "race-raw": Kind(
-        RACECHECK, "a read may run before the write that it needs", "Potential RAW hazard detected"
+        RACECHECK,
+        "a read may run before the write that it needs",
+        "set a flag on the writing pipe after the write and wait for it on the reading "
+        "pipe before the read; within one pipe use pipe_barrier",
+        "Potential RAW hazard detected",
     ),
     "race-war": Kind(
-        RACECHECK, "a write may run before an earlier read", "Potential WAR hazard detected"
+        RACECHECK,
+        "a write may run before an earlier read",
+        "set a flag on the reading pipe after the read and wait for it on the writing "
+        "pipe before the write, or use a second buffer",
+        "Potential WAR hazard detected",
     ),
     "race-waw": Kind(
-        RACECHECK, "two writes may run in either order", "Potential WAW hazard detected"
+        RACECHECK,
+        "two writes may run in either order",
+        "order the two writes by a flag between their pipes, or by pipe_barrier within one",
+        "Potential WAW hazard detected",
     ),
     "stale-cache": Kind(
-        RACECHECK, "a scalar read of what the core's own copies wrote, without dcci between them"
+        RACECHECK,
+        "a scalar read of what the core's own copies wrote, without dcci between them",
+        "issue dcci for the cache line before the scalar read",
     ),
     "flag-unmet": Kind(
         SYNCCHECK,
         "a wait without a set_flag, or a unit flag that no product sets: the pipe never goes on",
+        "add the set_flag that the wait needs, with the same two pipes and the same "
+        "event, on every path",
     ),
     "flag-doubled": Kind(
         SYNCCHECK,
-        "a flag is set again before it was waited for, or a tile of L0C is shared again before "
-        "fixpipe has cleared its unit flag",
+        "a flag is set again before it was waited for, or a tile of L0C is shared again "
+        "before fixpipe has cleared its unit flag",
+        "wait for the flag once for each set_flag, or use another event for the second buffer",
     ),
     "flag-leaked": Kind(
         SYNCCHECK,
         "a flag, unit flag or counter is still set at the end, and leaks into the next kernel",
+        "wait for the flag once more at the end of the kernel",
         "Unpaired set_flag instructions detected",
     ),
-    "flag-late": Kind(SYNCCHECK, "a wait precedes its set_flag in program order"),
-    "flag-pair": Kind(SYNCCHECK, "a flag between two pipes that the AIC or AIV does not connect"),
-    "flag-parameter": Kind(SYNCCHECK, "an event, flag or pipe that does not exist"),
-    "flag-overflow": Kind(SYNCCHECK, "a counter between cores passes 15"),
-    "deadlock": Kind(SYNCCHECK, "waits form a cycle"),
-    "queue-empty": Kind(SYNCCHECK, "DeQue of a queue that holds no tensor"),
-    "queue-full": Kind(SYNCCHECK, "AllocTensor of a queue whose buffers are all in use"),
-    "queue-order": Kind(SYNCCHECK, "EnQue of a tensor that AllocTensor did not give"),
-    "tensor-freed": Kind(SYNCCHECK, "FreeTensor of a tensor that is free, or another queue's"),
-    "events-used-up": Kind(SYNCCHECK, "more events between two pipes than the 8 there are"),
-    "mode-left": Kind(
-        SYNCCHECK, "an atomic or counter mode is still on at the end, for the next kernel"
+    "flag-late": Kind(
+        SYNCCHECK,
+        "a wait precedes its set_flag in program order",
+        "move the set_flag before its wait in program order",
     ),
-    "event-reserved": Kind(USECHECK, "an event that the vendor's libraries keep: 6 or 7"),
-    "unread": Kind(USECHECK, "a result is overwritten before any byte of it is read"),
+    "flag-pair": Kind(
+        SYNCCHECK,
+        "a flag between two pipes that the AIC or AIV does not connect",
+        "use two pipes of the same core, in the pairs that its documentation lists",
+    ),
+    "flag-parameter": Kind(
+        SYNCCHECK,
+        "an event, flag or pipe that does not exist",
+        "use events 0 to 7 and pipes of this core",
+    ),
+    "flag-overflow": Kind(
+        SYNCCHECK,
+        "a counter between cores passes 15",
+        "wait for the other core's signals before sending more than 15",
+    ),
+    "deadlock": Kind(
+        SYNCCHECK,
+        "waits form a cycle",
+        "break the cycle that the finding lists: one of its waits must come after its set",
+    ),
+    "queue-empty": Kind(
+        SYNCCHECK,
+        "DeQue of a queue that holds no tensor",
+        "call EnQue before DeQue, on the same queue and on every path",
+    ),
+    "queue-full": Kind(
+        SYNCCHECK,
+        "AllocTensor of a queue whose buffers are all in use",
+        "free a tensor (FreeTensor) before the next AllocTensor, or initialise the queue "
+        "with more buffers",
+    ),
+    "queue-order": Kind(
+        SYNCCHECK,
+        "EnQue of a tensor that AllocTensor did not give",
+        "pass EnQue the tensor that AllocTensor of the same queue returned",
+    ),
+    "tensor-freed": Kind(
+        SYNCCHECK,
+        "FreeTensor of a tensor that is free, or another queue's",
+        "free each tensor once, in the queue that allocated it",
+    ),
+    "events-used-up": Kind(
+        SYNCCHECK,
+        "more events between two pipes than the 8 there are",
+        "release events or reuse them: two pipes have 8",
+    ),
+    "mode-left": Kind(
+        SYNCCHECK,
+        "an atomic or counter mode is still on at the end, for the next kernel",
+        "reset the mode (set_atomic_none, or the mask's normal mode) before the kernel ends",
+    ),
+    "event-reserved": Kind(
+        USECHECK,
+        "an event that the vendor's libraries keep: 6 or 7",
+        "use events 0 to 5 where the vendor's libraries are called in the same kernel",
+    ),
+    "unread": Kind(
+        USECHECK,
+        "a result is overwritten before any byte of it is read",
+        "remove the first write, or read its result before the next; swapped operands and"
+        " swapped buffers show so",
+    ),
 }
 """Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""
 
@@ -196,6 +296,7 @@ class SanitizerFinding:
             "message": self.message,
             "instruction": self.instruction,
             "page": self.page,
+            "manual": manual.page("finding", self.id),
             "location": str(self.location),
             "core": self.core,
             "count": self.count,

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from urllib.parse import quote
 
+from cubecore import manual
 from cubecore.aliases import Json
 from cubecore.isa.program.tree import Location
 from cubecore.machine.sanitizer.findings import KINDS, SanitizerFinding
@@ -29,7 +30,14 @@ def sarif_bytes(findings: Iterable[SanitizerFinding]) -> bytes:
 def _rule(name: str) -> Json:
     kind = KINDS[name]
     properties = {"check": kind.check, "vendor_name": kind.vendor or None}
-    return {"id": name, "shortDescription": {"text": kind.text}, "properties": properties}
+    rule: Json = {
+        "id": name,
+        "shortDescription": {"text": kind.text},
+        "help": {"text": kind.remedy},
+        "properties": properties,
+    }
+    link = manual.address("finding", name)
+    return rule if link is None else rule | {"helpUri": link}
 
 
 def _result(finding: SanitizerFinding) -> Json:

@@ -1,0 +1,48 @@
+"""Pages of the documentation: the path of each rule, instruction, finding, field and word.
+
+Paths are relative to the root of the built site, which `CUBECORE_DOCS` names: an address, or the
+folder that `make site` wrote. Nothing else knows them.
+"""
+
+import os
+import re
+from pathlib import Path
+
+_PAGES = {
+    "rule": "rules/{name}.html",
+    "instruction": "instructions/{name}.html",
+    "finding": "findings.html#{anchor}",
+    "field": "fields.html#{anchor}",
+    "advice": "words.html#advice-{anchor}",
+    "term": "words.html#{anchor}",
+    "chip": "chips.html",
+    "not modelled": "instructions.html#names-that-are-not-modelled",
+}
+"""The page of each kind of name that `explain` knows."""
+VARIABLE = "CUBECORE_DOCS"
+
+
+def anchor(name: str) -> str:
+    """Return the anchor of a name on its page; of several words that share a meaning, the first.
+
+    Examples
+    --------
+    >>> anchor("AI Core, AIC, AIV"), anchor("race-raw")
+    ('ai-core', 'race-raw')
+    """
+    return re.sub(r"[^a-z0-9_*]+", "-", name.split(", ", maxsplit=1)[0].lower()).strip("-")
+
+
+def page(kind: str, name: str) -> str:
+    """Return the page of a name, relative to the site's root."""
+    return _PAGES[kind].format(name=name, anchor=anchor(name))
+
+
+def address(kind: str, name: str) -> str | None:
+    """Return the address of a name's page; None unless the environment names the site."""
+    root = os.environ.get(VARIABLE, "")
+    if not root:
+        return None
+    if "://" not in root:
+        root = Path(root).resolve().as_uri()
+    return f"{root.rstrip('/')}/{page(kind, name)}"

@@ -1,0 +1,111 @@
+"""The site's sources: tutorials run, Chinese pages have the same cells, figures are evidenced."""
+
+import ast
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from cubecore.isa.catalogue import instructions
+from cubecore.machine.sanitizer.findings import KINDS
+from cubecore.manual import page
+from cubecore.tiling.rules.checker import rules
+from cubecore.workflows.glossary import glossary
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tools.pictures import CHINESE, PICTURES, picture  # noqa: E402 - tools is the repository's
+from tools.site import figures, pages  # noqa: E402
+from tools.site.cells import cells  # noqa: E402
+
+DOCS = ROOT / "docs"
+TUTORIALS = sorted(p.stem for p in (DOCS / "tutorials").glob("*.md") if p.stem != "index")
+QUICK = {"refused", "races"}
+CHINESE_PAGES = sorted(
+    str(path.relative_to(DOCS / "zh"))
+    for path in (DOCS / "zh").rglob("*.md")
+    if path.name != "manual.md"
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.sweep) for name in TUTORIALS],
+)
+def test_a_tutorials_cells_run(name, tmp_path, monkeypatch, capsys):
+    if name == "cpp" and not (shutil.which("g++") or shutil.which("clang++")):
+        pytest.skip("no C++ compiler")
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "tutorial"}
+    for cell in cells((DOCS / "tutorials" / f"{name}.md").read_text("utf-8")):
+        tree = ast.parse(cell)
+        shown = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, f"{name}.md", "exec"), names)
+        if shown is not None:
+            value = eval(compile(ast.Expression(shown.value), f"{name}.md", "eval"), names)
+            assert not hasattr(value, "_repr_html_") or "<table>" in value._repr_html_()
+    assert capsys.readouterr().out
+
+
+def test_there_are_five_tutorials_each_in_the_index_and_in_the_navigation():
+    index = (DOCS / "tutorials" / "index.md").read_text("utf-8")
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
+    assert TUTORIALS == ["cpp", "model", "races", "refused", "slow"]
+    assert all(f"({name}.md)" in index for name in TUTORIALS)
+    assert all(f"tutorials/{name}.md" in navigation for name in TUTORIALS)
+
+
+@pytest.mark.parametrize("name", CHINESE_PAGES)
+def test_a_chinese_page_has_the_cells_of_the_english_one(name):
+    chinese = (DOCS / "zh" / name).read_text("utf-8")
+    english = (DOCS / name).read_text("utf-8")
+    assert cells(chinese) == cells(english)
+    assert re.search("[\u4e00-\u9fff]", chinese)
+    commands = re.findall(r"`cubecore [^`]*`", chinese)
+    assert name != "concepts.md" or len(commands) > 2
+
+
+def test_the_readme_in_chinese_has_the_python_of_the_english_one():
+    chinese = (ROOT / "README.zh.md").read_text("utf-8")
+    assert cells(chinese) == cells((ROOT / "README.md").read_text("utf-8"))
+
+
+def test_every_label_of_a_picture_is_translated_and_used():
+    used = set()
+    for draw in PICTURES.values():
+        draw(lambda label: used.add(label) or label)
+    assert {label for label in used if label not in CHINESE} == set()
+    assert set(CHINESE) <= used
+    assert all(picture(name) != picture(name, chinese=True) for name in PICTURES if used)
+
+
+def test_stated_figures_are_those_of_the_validation_page():
+    table = (DOCS / "validation.md").read_text("utf-8")
+    for name in ("index.md", "zh/index.md"):
+        text = (DOCS / name).read_text("utf-8")
+        filled = figures.filled(text)
+        assert "{{" not in filled
+        assert "%" not in text
+        for cases, median in re.findall(r"^\| [^|]* \| (\d+) \| (\S+%) \|", filled, re.MULTILINE):
+            assert f"| {cases} | {median} |" in table
+    with pytest.raises(KeyError):
+        figures.filled("{{ unknown.median }}")
+
+
+def test_every_name_that_is_printed_has_its_page_and_anchor():
+    made = pages.generated()
+    for rule in rules():
+        assert f"{page('rule', rule.id).removesuffix('.html')}.md" in made
+    for name in instructions():
+        assert f"{page('instruction', name).removesuffix('.html')}.md" in made
+    findings = (DOCS / "findings.md").read_text("utf-8")
+    for name in KINDS:
+        assert page("finding", name) == f"findings.html#{name}"
+        assert f"\n### {name}\n" in findings
+    for term in glossary():
+        anchor = page("term", ", ".join(term.names)).partition("#")[2]
+        assert made["words.md"].count(f"{{#{anchor}}}") == 1
+    assert made["fields.md"].count("{#basem}") == 1

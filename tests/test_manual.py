@@ -1,0 +1,45 @@
+"""Pages of the documentation: one path for a name, an address where the site is known."""
+
+import json
+
+import pytest
+
+import cubecore
+from cubecore import manual
+from cubecore.reports.files.sarif import sarif_bytes
+from workflows.command import cli
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("l0c-capacity", "rules/L0C-CAPACITY.html"),
+        ("Mmad", "instructions/mad.html"),
+        ("RACE-RAW", "findings.html#race-raw"),
+        ("basem", "fields.html#basem"),
+        ("IDLE-CORES", "words.html#advice-idle-cores"),
+        ("aiv", "words.html#ai-core"),
+        ("910b3", "chips.html"),
+    ],
+)
+def test_an_explanation_has_its_page(name, page):
+    assert cubecore.explain(name).page == page
+    assert cubecore.explain(name).to_json()["manual"] == page
+
+
+@pytest.mark.parametrize(
+    ("root", "address"),
+    [
+        ("", None),
+        ("https://docs.example/cubecore/", "https://docs.example/cubecore/findings.html#deadlock"),
+        ("/built/site", "file:///built/site/findings.html#deadlock"),
+    ],
+)
+def test_an_address_needs_the_sites_root(root, address, monkeypatch):
+    monkeypatch.setenv(manual.VARIABLE, root)
+    assert manual.address("finding", "deadlock") == address
+    described = json.loads(sarif_bytes(()))["runs"][0]["tool"]["driver"]["rules"]
+    (rule,) = (rule for rule in described if rule["id"] == "deadlock")
+    assert rule.get("helpUri") == address
+    assert (address or "deadlock: a finding") in cli("explain", "deadlock").out
+    assert rule["help"]["text"].startswith("break the cycle")
