@@ -24,7 +24,7 @@ CHIPS = {
     "cli.verbs",
     "click",
     "errors",
-    "lazy_dataclass", "manual",
+    "lazy_dataclass",
     "package_data",
     "reports.text",
     "typing",
@@ -47,15 +47,15 @@ PLAN_TIMING = {
 TIMING = PLAN_TIMING | {"greenlet", "reports.html", "timing.steady_state"}
 MACHINE = {
     "machine.blas", "machine.memory", "machine.reference", "machine.sanitizer",
-    "concurrent.futures", "threadpoolctl", "numpy.random",
+    "concurrent.futures", "manual", "threadpoolctl", "numpy.random",
 }  # fmt: skip
 MODEL = {"concurrent.futures", "models", "sqlite3", "workflows.sweep"}
 COMPILER = {
     *("aliases", "arrays", "cache", "chips", "cli", "cli.verbs", "click", "dtypes", "errors"),
     *("frontends.capi", "frontends.cpp", "frontends.cpp.compile", "isa.declare", "isa.program"),
-    *("isa.scalar", "isa.vector", "layouts", "lazy_dataclass", "manual", "machine.memory", "numerics"),
+    *("isa.scalar", "isa.vector", "layouts", "lazy_dataclass", "machine.memory", "numerics"),
     *("machine.reference", "machine.sanitizer", "numpy", "package_data", "tempfile", "typing"),
-    *("tiling.model", "units", "version", "zipfile"),
+    *("manual", "tiling.model", "units", "version", "zipfile"),
 }
 MAY_LOAD = {
     ("--help",): {"cli", "version"},
@@ -69,7 +69,7 @@ MAY_LOAD = {
     ("time", *SHAPE): KERNEL | TIMING,
     ("compare", "TILING", "TILING", *SHAPE): KERNEL | TIMING,
     ("env",): {
-        *("aliases", "cli", "cli.verbs", "click", "frontends.cpp", "lazy_dataclass", "manual", "typing"),
+        *("aliases", "cli", "cli.verbs", "click", "frontends.cpp", "lazy_dataclass", "typing"),
         "version",
     },
     ("c++", "-c", "HOST", "-o", "OBJECT"): COMPILER,
