@@ -37,6 +37,9 @@ int32_t main(int32_t argc, char* argv[]) {
   for (uint32_t i = 0; i < n; ++i) wrong += z[i] != x[i] + y[i];
   printf("wrong: %d, words: %d\\n", wrong, argc);
   aclrtFree(a);
+  void* host;
+  aclrtMallocHost(&host, 64);
+  wrong += aclrtFreeHost(host) + (aclrtFreeHost(x.data()) == ACL_SUCCESS);
   aclrtDestroyStream(stream);
   aclrtResetDevice(0);
   aclFinalize();

@@ -162,7 +162,29 @@ WHOLE = Case("WholeReduceMax(z, a, 64, 8, 1, 1, 8);")
 BLOCK = Case("BlockReduceMax(z, a, 8, 64, 1, 1, 8);")
 DATA_BLOCK = Case("ReduceDataBlock<ReduceType::MAX>(z, a, 64, 8, 1, 1, 8);")
 WHOLE_SUM = Case("WholeReduceSum(z, a, 64, 8, 1, 1, 8);")
-PAIRS = Case("PairReduceSum(z, a, 64, 8, 1, 1, 8);")
+PAIRS = Case("PairReduceSum(z, a, 8, 64, 1, 1, 8);")
+EACH_SECOND = Case(
+    "uint64_t odd[2] = {0xAAAAAAAAAAAAAAAA, 0}; PairReduceSum<float>(z, a, 8, odd, 1, 1, 8);"
+    "ReducePairElem<ReduceType::SUM, float, float>(z[256], a, odd, 8, 1, 1, 8);"
+)
+UNSATURATED = Case(
+    "AscendCUtils::SetOverflow(1); Add(z, a, b, 256);"
+    "AscendCUtils::SetOverflow(0); Add(z[256], a[256], b[256], 256);",
+    np.float16,
+)
+
+
+def test_pairs_by_the_bits_of_a_mask():
+    a, _, _, z = EACH_SECOND.run()
+    same(z[:256], a[1::2])
+    same(z[256:], a[1::2])
+
+
+def test_half_keeps_infinities_as_set_overflow_says():
+    large = np.full(512, 60000, np.float16)
+    _, _, _, z = UNSATURATED.run(large, large)
+    assert np.isinf(z[:256]).all()
+    same(z[256:], np.full(256, 65504, np.float16))
 
 
 def test_reductions_of_repeats_and_blocks():

@@ -17,7 +17,6 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
 from cubecore.errors import unable
 from cubecore.frontends.capi.core_handle import CoreHandle
-from cubecore.frontends.cpp.bridge import Bridge, RegisteredKernel
 from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.compile.build import (
     PROGRAM,
@@ -30,6 +29,8 @@ from cubecore.frontends.cpp.compile.source import Source
 from cubecore.frontends.cpp.host_tiling import HostTilings
 from cubecore.frontends.cpp.kernels import launch_facts, shared_pages, turns
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
+from cubecore.frontends.cpp.recording.bridge import Bridge
+from cubecore.frontends.cpp.recording.structures import RegisteredKernel
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
@@ -41,18 +42,18 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import (
-    POISON_BYTE,
     GlobalMemory,
     GlobalTensor,
     MemoryBuffer,
 )
 from cubecore.machine.sanitizer.findings import SanitizerFinding, checks_of
+from cubecore.units import plural
 
 _MOST_BYTES = 2 << 30
 """Device memory of a program, all its allocations together."""
 _MAIN = re.compile(r"^\s*(?:int|int32_t|auto)\s+main\s*\(", re.MULTILINE)
 _LAUNCH, _ALLOCATE, _WRITTEN, _FREE, CHIP, _TILING_KEY, _MODE, _REFUSED = range(8)
-_MATMUL_TILING = 9
+_MATMUL_TILING, _READ = 9, 10
 _KINDS = ("", "cube", "vector")
 """The kinds of launches by the number of a mode; none: as the kernel's file says."""
 _FACTS = ("L0A", "L0B", "L0C", "L1", "L2", "UB", "HBM", "FB", "BT")
@@ -205,6 +206,8 @@ class _Program:
             answer[0] = self._allocate(a)
         elif what == _WRITTEN:
             self._written(a, b)
+        elif what == _READ:
+            self._read(a, b)
         elif what == CHIP:
             answer[0] = chip_fact(chip_named(self._options.chip).what_if(self._options.settings), a)
         elif what == _TILING_KEY:
@@ -227,7 +230,6 @@ class _Program:
             return 0
         tensor = self._gm.allocate(name, size, scratch=True)
         held = self._pages[tensor.address : tensor.end]
-        held[:] = POISON_BYTE
         tensor.buffer.data = held
         self._tensors[name] = HostTensor(name, held, element_type("uint8"), (size,)), tensor
         return self._base + tensor.address
@@ -237,6 +239,19 @@ class _Program:
         if tensor is not None:
             start = address - self._base - tensor.address
             tensor.buffer.valid[start : start + count] = 1
+
+    def _read(self, address: int, count: int) -> None:
+        """Say which of the bytes that go to the host nobody has written: 0 here, as at first."""
+        tensor = self._gm.at(address - self._base)
+        if tensor is None:
+            return
+        start = address - self._base - tensor.address
+        unwritten = np.flatnonzero(tensor.buffer.valid[start : start + count] == 0)
+        if unwritten.size:
+            sys.stderr.write(
+                f"note: aclrtMemcpy copies {plural(unwritten.size, 'byte')} of {tensor.name} to "
+                f"the host that nothing has written, the first at {start + unwritten[0]}\n"
+            )
 
     def _launch(self, text: str, blocks: int, entry: int, context: int) -> None:
         name = text.strip("() ")
@@ -273,7 +288,8 @@ class _Program:
             for _, tensor in self._tensors.values()
         )
         wall = perf_counter() - begin
-        left = (outcome.findings, outcome.issued, engine, wall, dict(ready.traces), places)
+        findings = self._bridge.told(outcome.findings)
+        left = (findings, outcome.issued, engine, wall, dict(ready.traces), places)
         self.launched.append(_LaunchResult(name, blocks, *left))
 
 

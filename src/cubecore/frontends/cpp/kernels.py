@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from cubecore.chips.model import Chip
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.frontends.cpp.bridge import Bridge, BridgeLaunch
 from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.compile.build import Built, built, runtime
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+from cubecore.frontends.cpp.recording.bridge import Bridge
+from cubecore.frontends.cpp.recording.structures import BridgeLaunch
 from cubecore.frontends.cpp.signature import EntryParameter, parameters_of, tiling_name, word_of
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
@@ -269,6 +270,8 @@ def launch_facts(
     )
     for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
         setattr(facts, name.lower(), memory_bytes(chip, Mem[name])[1] or 0)
+    if kind == "vector":
+        facts.ub_kept = chip.ub_bytes - facts.ub  # page "NPU架构版本2201": for mix launches
     return facts
 
 
@@ -355,7 +358,8 @@ def _run(
 
     here = replace(ready, kernel=replace(ready.kernel, function=function))
     outcome, engine = here.run(gm, checks)
-    findings = (*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ()))
+    unwritten = ready.unwritten() if INITCHECK in checks else ()
+    findings = (*loaded.bridge.told(outcome.findings), *unwritten)
     for trace in here.traces.values():
         trace.names.kind_of.clear()  # by identities, which another process does not have
         trace.names.location_of.clear()

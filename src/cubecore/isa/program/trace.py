@@ -35,14 +35,18 @@ class Names:
             self.mems.append(tuple(operand.mem for operand in template.operands()))
         return number
 
+    def new_location_number(self, where: Location) -> int:
+        """Return a number that no place has, for this one."""
+        number = len(self.locations)
+        self._locations.setdefault(where, number)
+        self.locations.append(where)
+        self.location_of[id(where)] = number
+        return number
+
     def location_number(self, where: Location) -> int:
         """Return the number of a place."""
         number = self._locations.get(where)
-        if number is None:
-            number = self._locations[where] = len(self.locations)
-            self.locations.append(where)
-            self.location_of[id(where)] = number
-        return number
+        return self.new_location_number(where) if number is None else number
 
 
 class InstructionTrace:

@@ -5,7 +5,7 @@ tree differ only in the values of its slots. A program is a value: building one 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any, Protocol
@@ -19,11 +19,17 @@ from cubecore.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The source location of an instruction in the author's file."""
+    """The source location of an instruction in the author's file.
+
+    `call` is the API's function that the line calls and `callers` are the calls that led there,
+    the nearest first, where they are known; neither tells locations apart.
+    """
 
     file: str
     line: int
     function: str
+    call: str = field(default="", compare=False)
+    callers: tuple["Location", ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         """Return file:line (function)."""

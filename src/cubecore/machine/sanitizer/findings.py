@@ -222,6 +222,13 @@ def checks_of(words: Iterable[str]) -> frozenset[str]:
     return frozenset(checks)
 
 
+def _calls(where: Location) -> dict[str, Any]:
+    """Return the function that a line calls and the calls that led there, where they are known."""
+    if not where.call and not where.callers:
+        return {}
+    return {"call": where.call, "callers": [str(caller) for caller in where.callers]}
+
+
 @dataclass(frozen=True, slots=True)
 class FindingAccess:
     """An access of a finding: who touched which bytes [start, end) of a memory, how."""
@@ -248,6 +255,7 @@ class FindingAccess:
             "end": self.end,
             "core": self.core,
             "location": str(self.location),
+            **_calls(self.location),
         }
 
 
@@ -298,6 +306,7 @@ class SanitizerFinding:
             "page": self.page,
             "manual": manual.page("finding", self.id),
             "location": str(self.location),
+            **_calls(self.location),
             "core": self.core,
             "count": self.count,
             "accesses": [access.to_json() for access in self.accesses],

@@ -18,7 +18,8 @@ _SCHEMA = (
 def sarif_bytes(findings: Iterable[SanitizerFinding]) -> bytes:
     """Return one run of the tool: every kind of finding as a rule, every finding as a result.
 
-    A race's earlier access is a related location. A finding without a line has no location.
+    A race's earlier access is a related location, and so are the calls that led to the line. A
+    finding without a line has no location.
     """
     rules = [_rule(name) for name in KINDS]
     driver = {"name": "cubecore", "version": __version__, "rules": rules}
@@ -44,6 +45,10 @@ def _result(finding: SanitizerFinding) -> Json:
     related = [
         _location(access.location) | {"message": {"text": f"{access.how} on {access.pipe}"}}
         for access in finding.accesses[:-1]
+    ]
+    related += [
+        _location(caller) | {"message": {"text": f"called by {caller.function}"}}
+        for caller in finding.location.callers
     ]
     return {
         "ruleId": finding.id,

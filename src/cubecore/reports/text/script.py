@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from cubecore.frontends.kernels.session import KernelRun
     from cubecore.frontends.tik.host.kernel import TikRun
     from cubecore.frontends.tik.trace.tensor import Tensor
+    from cubecore.isa.program.tree import Location
     from cubecore.machine.sanitizer.findings import SanitizerFinding
     from cubecore.workflows.scripts.script import ScriptRun, ScriptTime
 
@@ -19,13 +20,21 @@ def finding_lines(findings: tuple[SanitizerFinding, ...]) -> list[str]:
     """Return a line for each finding, under their number."""
     if not findings:
         return ["  findings none"]
-    return [
-        f"Findings: {len(findings)}",
-        *(
-            f"  {f.id}: {f.message} ({plural(f.count, 'time')}; {f.core}, {f.location})"
-            for f in findings
-        ),
-    ]
+    lines = [f"Findings: {len(findings)}"]
+    for f in findings:
+        lines.append(f"  {f.id}: {f.message} ({plural(f.count, 'time')}; {f.core}, {f.location})")
+        places = dict.fromkeys((*(each.location for each in f.accesses), f.location))
+        lines += [f"    {way}" for way in map(_way, places) if way]
+    return lines
+
+
+def _way(where: Location) -> str:
+    """Return what a line calls and the calls that led there; nothing where they are not known."""
+    if not where.call and not where.callers:
+        return ""
+    callers = ", ".join(map(str, where.callers))
+    called = f", called at {callers}" if callers else ""
+    return f"{where.call or 'the call'} at {where}{called}"
 
 
 def script_run_text(run: ScriptRun) -> str:

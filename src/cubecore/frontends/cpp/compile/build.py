@@ -313,7 +313,8 @@ def runtime() -> Path:
         with tempfile.TemporaryDirectory(dir=folder()) as scratch:
             out = Path(scratch) / "runtime.so"
             text = HERE / "runtime" / "runtime.cpp"
-            command = ["-std=c++17", "-O2", "-fPIC", "-shared", f"-I{INCLUDE}"]
+            command = ["-std=c++17", "-O2", "-fno-omit-frame-pointer"]
+            command += ["-fPIC", "-shared", f"-I{INCLUDE}"]
             if sys.platform == "linux":
                 command.append(f"-Wl,-soname,{_SONAME}")
             compile_with([*command, str(text), "-o", str(out)], text, Path(scratch), verbose=True)

@@ -12,7 +12,7 @@ from cubecore.lazy_dataclass import dataclass
 
 FLAGS = (
     *("-std=c++17", "-O1", "-fPIC", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=1"),
-    *("-Wno-narrowing", "-fno-gnu-unique"),
+    *("-Wno-narrowing", "-fno-gnu-unique", "-fno-omit-frame-pointer", "-g1"),
 )
 _CLANG_FLAGS = {
     "-fno-gnu-unique": "-fno-common",

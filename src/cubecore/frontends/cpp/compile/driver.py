@@ -20,7 +20,21 @@ from cubecore.lazy_dataclass import dataclass
 
 _ARCHITECTURE = "dav-2201"
 _WITH_VALUE = frozenset({"-o", "-x", "-I", "-D", "-U", "-L", "-l", "-isystem", "-include", "-MF"})
-_IGNORED = ("-O", "-g", "-std=", "-W", "-f", "-M", "-m", "--cce-", "-x", "-pthread", "-s", "-r")
+_IGNORED = (
+    "-O",
+    "-g",
+    "-std=",
+    "-W",
+    "-f",
+    "-M",
+    "-m",
+    "--cce-",
+    "-x",
+    "-pthread",
+    "-s",
+    "-r",
+    "--sanitizer",
+)
 
 
 @dataclass(eq=False, slots=True)

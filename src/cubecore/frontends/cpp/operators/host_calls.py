@@ -7,7 +7,6 @@ from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.errors import unable
-from cubecore.frontends.cpp.bridge import Bridge
 from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.compile.build import runtime
 from cubecore.frontends.cpp.host import CHIP, chip_fact
@@ -15,6 +14,7 @@ from cubecore.frontends.cpp.host_tiling import HostTilings
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.operators.element_types import FORMAT_ND
 from cubecore.frontends.cpp.operators.registration import Registration, registrations
+from cubecore.frontends.cpp.recording.bridge import Bridge
 from cubecore.lazy_dataclass import dataclass
 
 _REFUSED, _ANSWER, _MATMUL_TILING = 7, 8, 9

@@ -20,6 +20,7 @@ typedef int aclrtLastErrLevel;
 
 constexpr aclError ACL_SUCCESS = 0;
 constexpr aclError ACL_ERROR_NONE = 0;
+constexpr aclError ACL_ERROR_RT_PARAM_INVALID = 107000;
 constexpr aclError ACL_ERROR_BAD_ALLOC = 200000;
 enum : int {
   ACL_MEM_MALLOC_HUGE_FIRST,
@@ -128,15 +129,18 @@ inline aclError aclrtFree(void* pointer) {
   return ACL_SUCCESS;
 }
 inline aclError aclrtMallocHost(void** pointer, size_t size) {
-  *pointer = std::malloc(size);
+  *pointer = cubecore_host_memory(size);
   return *pointer == nullptr ? ACL_ERROR_BAD_ALLOC : ACL_SUCCESS;
 }
+// Memory that aclrtMallocHost did not give stays as it is.
 inline aclError aclrtFreeHost(void* pointer) {
-  std::free(pointer);
-  return ACL_SUCCESS;
+  return cubecore_free_host(pointer) ? ACL_SUCCESS : ACL_ERROR_RT_PARAM_INVALID;
 }
 inline aclError aclrtMemcpy(void* to, size_t, const void* from, size_t count,
                             aclrtMemcpyKind kind) {
+  if (kind == ACL_MEMCPY_DEVICE_TO_HOST)
+    cubecore_host(cubecore::READ, reinterpret_cast<uint64_t>(from), count, nullptr, nullptr,
+                  nullptr);
   std::memmove(to, from, count);
   if (kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_DEVICE_TO_DEVICE)
     cubecore_host(cubecore::WRITTEN, reinterpret_cast<uint64_t>(to), count, nullptr, nullptr,

@@ -63,10 +63,11 @@ struct Launch {
   uint64_t tiling_key;
   uint64_t workspace;
   uint64_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes, bt_bytes, fb_bytes;
-  int64_t task;       // what the launch told of its kind: 0 vector, 1 cube, 2 mix
-  int64_t auto_sync;  // whether synchronisation is put between dependent instructions
-  int64_t at_once;    // blocks that run at the same time; the others take turns
+  int64_t task;                   // what the launch told of its kind: 0 vector, 1 cube, 2 mix
+  int64_t auto_sync;              // whether synchronisation is put between dependent instructions
+  int64_t at_once;                // blocks that run at the same time; the others take turns
   uint64_t tiling, tiling_bytes;  // the host's address of tiling data, and its size
+  uint64_t ub_kept;  // behind UB's end, for what only mix launches need: buffers may lie there
 };
 
 }  // namespace cubecore

@@ -1,6 +1,7 @@
 // What a host program asks of the device, through the runtime.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 extern "C" {
@@ -8,9 +9,14 @@ extern "C" {
 // is given back, 4 the fact `a` about the chip: 0 its AICs, 1 its AIVs, 2 on the bytes of a memory;
 // 5 launches have the tiling key `a`, 6 they are 0 of their own kind, 1 of cube, 2 of vector;
 // 7 the program cannot go on, for the reason `text`; 8 a line of an op_host's answer;
-// 9 a tiling for the calls `text`, to be written into `b` bytes at `a`.
+// 9 a tiling for the calls `text`, to be written into `b` bytes at `a`; 10 `b` bytes at `a` are
+// read.
 uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
                        int (*entry)(const uint64_t*), const void* context);
+
+// Memory of the host, for transfers; false if `pointer` is none of it.
+void* cubecore_host_memory(size_t size);
+bool cubecore_free_host(void* pointer);
 }
 
 namespace cubecore {
@@ -25,7 +31,8 @@ enum Ask : uint32_t {
   MODE,
   REFUSED,
   ANSWER,
-  MATMUL_TILING
+  MATMUL_TILING,
+  READ
 };
 
 // Ends the program with a sentence.

@@ -59,6 +59,11 @@ inline void SetMaskCount(CUBECORE_AT) { cubecore::issue("asc_set_mask_count", at
 // No page has this class; page Mmad and public kernels call it. Uncertain beyond that.
 class AscendCUtils {
  public:
+  // CTRL[48]: 0 saturates floats, 1 keeps infinities (page Mmad).
+  static void SetOverflow(uint64_t ctrlValue, CUBECORE_AT) {
+    uint64_t word = static_cast<uint64_t>(cubecore::ask(0, "asc_get_ctrl", at));
+    cubecore::issue("asc_set_ctrl", at, (word & ~(1ull << 48)) | (ctrlValue & 1) << 48);
+  }
   template <typename T, bool isSetMask = true>
   static void SetMask(int32_t len, CUBECORE_AT) {
     if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(len), at);

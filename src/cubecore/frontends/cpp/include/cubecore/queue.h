@@ -89,8 +89,9 @@ struct CoreState {
 
   int64_t Reserve(TPosition pos, uint64_t bytes, const cubecore::Where& at) {
     uint8_t mem = memory_of(pos);
-    if (used[mem] + bytes > memory_bytes(mem))
-      refuse_memory("InitBuffer", memory_bytes(mem), used[mem] + bytes, at);
+    uint64_t most = memory_bytes(mem);
+    if (mem == static_cast<uint8_t>(cubecore::Mem::UB)) most += cubecore_launch()->ub_kept;
+    if (used[mem] + bytes > most) refuse_memory("InitBuffer", most, used[mem] + bytes, at);
     int64_t found = static_cast<int64_t>(used[mem]);
     used[mem] += bytes;
     return found;

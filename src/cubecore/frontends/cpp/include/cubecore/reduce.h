@@ -140,7 +140,6 @@ CUBECORE_EXTREME(ReduceMin, false)
     detail::reduced(CALL, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);  \
   }
 CUBECORE_REDUCED(WholeReduceSum, "asc_repeat_reduce_sum")
-CUBECORE_REDUCED(PairReduceSum, "asc_pair_reduce_sum")
 #undef CUBECORE_REDUCED
 
 #define CUBECORE_WHOLE(NAME, LARGEST)                                                           \
@@ -184,6 +183,7 @@ CUBECORE_WHOLE(WholeReduceMin, false)
 CUBECORE_BLOCKS(BlockReduceSum, "asc_datablock_reduce_sum")
 CUBECORE_BLOCKS(BlockReduceMax, "asc_datablock_reduce_max")
 CUBECORE_BLOCKS(BlockReduceMin, "asc_datablock_reduce_min")
+CUBECORE_BLOCKS(PairReduceSum, "asc_pair_reduce_sum")
 #undef CUBECORE_BLOCKS
 
 template <typename T, bool isSetMask = true>
@@ -197,43 +197,42 @@ inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src
                   srcRepStride, at);
 }
 
-template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
-inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true, typename M>
+inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const M mask,
                          const int32_t repeatTime, const int32_t dstRepStride,
                          const int32_t srcBlkStride, const int32_t srcRepStride,
                          ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, CUBECORE_AT) {
   static_assert(reduceType == ReduceType::SUM || reduceType == ReduceType::MAX ||
                     reduceType == ReduceType::MIN,
                 "ReduceRepeat must reduce by SUM, MAX or MIN on 2201, got another");
-  if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);
+  if constexpr (isSetMask) detail::set_given<U>(mask, at);
   const char* call = reduceType == ReduceType::SUM
                          ? "asc_repeat_reduce_sum"
                          : detail::extreme_call(reduceType == ReduceType::MAX, order);
   detail::reduced(call, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);
 }
 
-template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
-inline void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src,
-                            const int32_t mask, const int32_t repeatTime,
-                            const int32_t dstRepStride, const int32_t srcBlkStride,
-                            const int32_t srcRepStride, CUBECORE_AT) {
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true, typename M>
+inline void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, const M mask,
+                            const int32_t repeatTime, const int32_t dstRepStride,
+                            const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {
   static_assert(reduceType == ReduceType::SUM || reduceType == ReduceType::MAX ||
                     reduceType == ReduceType::MIN,
                 "ReduceDataBlock must reduce by SUM, MAX or MIN on 2201, got another");
-  if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);
+  if constexpr (isSetMask) detail::set_given<U>(mask, at);
   const char* call = reduceType == ReduceType::SUM   ? "asc_datablock_reduce_sum"
                      : reduceType == ReduceType::MAX ? "asc_datablock_reduce_max"
                                                      : "asc_datablock_reduce_min";
   detail::reduced(call, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);
 }
 
-template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
-inline void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true, typename M>
+inline void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, const M mask,
                            const int32_t repeatTime, const int32_t dstRepStride,
                            const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {
   static_assert(reduceType == ReduceType::SUM,
                 "ReducePairElem must reduce by SUM on 2201, got another");
-  if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);
+  if constexpr (isSetMask) detail::set_given<U>(mask, at);
   detail::reduced("asc_pair_reduce_sum", dst, src, repeatTime, dstRepStride, srcBlkStride,
                   srcRepStride, at);
 }

@@ -8,8 +8,8 @@ runtime is told to stop, and it is raised again when the kernel has unwound.
 
 import ctypes
 import struct
-from collections.abc import Callable, Iterator
-from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_int, c_int32, c_int64, c_uint32, c_uint64
+from collections.abc import Callable, Iterable, Iterator
+from ctypes import POINTER
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,25 @@ from cubecore.errors import CubecoreError, refuse, shortened, unable
 from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.frontends.cpp.modes import RecordedModes
+from cubecore.frontends.cpp.recording.modes import RecordedModes
+from cubecore.frontends.cpp.recording.stacks import Stacks
+from cubecore.frontends.cpp.recording.structures import (
+    BridgeLaunch,
+    Callbacks,
+    CoreState,
+    OnAsk,
+    OnDump,
+    OnHost,
+    OnLoad,
+    OnMiss,
+    OnPause,
+    OnText,
+    OnWhere,
+    RegisteredKernel,
+    Registration,
+)
+from cubecore.frontends.cpp.recording.touched import note_order
 from cubecore.frontends.cpp.signature import function_as_written
-from cubecore.frontends.cpp.touched import note_order
 from cubecore.frontends.source_locations import KernelError, shown_path
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.expr import Expr, Var
@@ -29,135 +45,14 @@ from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.matrix_view import view
 from cubecore.machine.lockstep.recorder import Recorder
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 MEMORIES = (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
-_STEPS, _OPERANDS = 8, 8
 _AT_ONCE, _MASKED, _COUNTED, _SETS_MASK, _DROPPED = 1, 2, 4, 8, 16
 _NOTE = 64
 """Codes from here on are notes: numbers of sentences that a call brings with it."""
-
-
-class Where(ctypes.Structure):
-    """A line, as `cubecore::Where`."""
-
-    _fields_ = (("file", c_char_p), ("function", c_char_p), ("line", c_uint32))
-
-
-class BridgeLaunch(ctypes.Structure):
-    """The launch as a core sees it: the mirror of `cubecore::Launch`."""
-
-    _fields_ = (
-        ("gm_base", c_uint64),
-        ("block", c_int64),
-        ("blocks", c_int64),
-        ("part", c_int64),
-        ("parts", c_int64),
-        ("is_cube", c_int64),
-        ("tiling_key", c_uint64),
-        ("workspace", c_uint64),
-        *((name, c_uint64) for name in ("ub", "l1", "l0a", "l0b", "l0c", "bt", "fb")),
-        ("task", c_int64),
-        ("auto_sync", c_int64),
-        ("at_once", c_int64),
-        ("tiling", c_uint64),
-        ("tiling_bytes", c_uint64),
-    )
-
-
-class CoreState(ctypes.Structure):
-    """A core's buffers, as the runtime's `Core`."""
-
-    _fields_ = (
-        ("number", c_uint32),
-        ("count", c_uint32),
-        ("addresses_used", c_uint32),
-        ("stale", c_uint32),
-        ("stale_note", c_uint32),
-        ("kinds", c_uint64),
-        ("wheres", c_uint64),
-        ("addresses", c_uint64),
-        ("launch", BridgeLaunch),
-        ("last", Where),
-        ("slots", c_uint64 * 16),
-    )
-
-
-class _Registration(ctypes.Structure):
-    _fields_ = (
-        ("name", c_char_p),
-        ("kind", c_char_p),
-        ("file", c_char_p),
-        ("line", c_uint32),
-        ("auto_sync", c_uint32),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredKernel:
-    """A kernel of a host program, as its file says: name, kind, and where it is written."""
-
-    name: str
-    kind: str
-    file: str
-    line: int
-    auto_sync: bool = True
-
-
-class _Step(ctypes.Structure):
-    _fields_ = (
-        ("kind", c_uint32),
-        ("operands", c_uint32),
-        ("from_", c_int32 * _OPERANDS),
-        *((name, c_uint32) for name in ("pipe", "sync", "source", "target", "event")),
-        ("access", c_uint32 * _OPERANDS),
-        ("low", c_int64 * _OPERANDS),
-        ("high", c_int64 * _OPERANDS),
-        ("stride", c_int64 * _OPERANDS),
-        ("span", c_int64 * _OPERANDS),
-        ("width", c_uint32),
-    )
-
-
-class _Entry(ctypes.Structure):
-    _fields_ = (
-        ("steps", c_uint32),
-        ("flags", c_uint32),
-        ("note", c_uint32),
-        ("step", _Step * _STEPS),
-    )
-
-
-_MISS = PYFUNCTYPE(
-    c_int, c_char_p, POINTER(c_uint64), c_uint32, c_uint32, POINTER(Where), POINTER(_Entry)
-)
-_WHERE = PYFUNCTYPE(c_int, c_char_p, c_char_p, c_uint32)
-_PAUSE = PYFUNCTYPE(c_int, c_uint32)
-_ASK = PYFUNCTYPE(c_int, c_uint32, c_uint32, c_uint32, POINTER(c_int64))
-_LOAD = PYFUNCTYPE(c_int, c_uint32, c_uint32, c_char_p, c_int64, c_uint32, POINTER(c_uint64))
-_TEXT = PYFUNCTYPE(c_int, c_uint32, c_uint32, c_char_p, c_char_p, c_char_p, c_uint32)
-_DUMP = PYFUNCTYPE(
-    c_int, c_uint32, c_uint32, c_char_p, c_int64, c_uint32, POINTER(c_uint32), c_uint32, c_uint32
-)
-
-
-_HOST = PYFUNCTYPE(
-    c_int, c_uint32, c_uint64, c_uint64, c_char_p, c_uint64, c_uint64, POINTER(c_uint64)
-)
-
-
-class _Callbacks(ctypes.Structure):
-    _fields_ = (
-        ("miss", _MISS),
-        ("where", _WHERE),
-        ("pause", _PAUSE),
-        ("ask", _ASK),
-        ("load", _LOAD),
-        ("text", _TEXT),
-        ("dump", _DUMP),
-    )
 
 
 class Bridge:
@@ -174,15 +69,16 @@ class Bridge:
         self._begin = Location("", 0, "")
         self._notes: list[tuple[str, ...]] = [()]
         self._files: dict[bytes, str] = {}
+        self._stacks = Stacks()
         guarded = self._guarded
-        self._callbacks = _Callbacks(
-            _MISS(guarded(self._miss)),
-            _WHERE(guarded(self._where, failed=-1)),
-            _PAUSE(guarded(self._pause)),
-            _ASK(guarded(self._ask)),
-            _LOAD(guarded(self._load)),
-            _TEXT(guarded(self._text)),
-            _DUMP(guarded(self._dump)),
+        self._callbacks = Callbacks(
+            OnMiss(guarded(self._miss)),
+            OnWhere(guarded(self._where, failed=-1)),
+            OnPause(guarded(self._pause)),
+            OnAsk(guarded(self._ask)),
+            OnLoad(guarded(self._load)),
+            OnText(guarded(self._text)),
+            OnDump(guarded(self._dump)),
         )
         self._library.cubecore_bind(ctypes.byref(self._callbacks))
 
@@ -196,12 +92,13 @@ class Bridge:
         """Forget the numbers of the launch before."""
         self._library.cubecore_reset()
         self._names, self._notes = None, [()]
+        self._stacks = Stacks()
         self._cores.clear()
 
     def registered(self) -> Iterator[RegisteredKernel]:
         """Yield the kernels of the program's files."""
         ask = self._library.cubecore_registered
-        ask.restype = POINTER(_Registration)
+        ask.restype = POINTER(Registration)
         number = 0
         while entry := ask(number):
             facts = entry.contents
@@ -230,7 +127,7 @@ class Bridge:
         KernelError
             If one of the program's kernels fails.
         """
-        asked = _HOST(self._guarded(answer))
+        asked = OnHost(self._guarded(answer))
         self._library.cubecore_bind_host(asked)
         code: int = self._library.cubecore_start(program, count, words)
         error, self._error = self._error, None
@@ -279,8 +176,13 @@ class Bridge:
 
     # --- what is met for the first time
 
-    def _where(self, file: bytes, function: bytes, line: int) -> int:
-        return self.names.location_number(self._location(file, line, function))
+    def _where(self, at: Any, library: bytes | None, trail: Any, depth: int) -> int:
+        where = self._location_at(at)
+        return self._stacks.number(self.names, where, library, tuple(trail[:depth]))
+
+    def told(self, findings: Iterable[SanitizerFinding]) -> tuple[SanitizerFinding, ...]:
+        """Return findings whose locations say by which calls the kernel came there."""
+        return self._stacks.told(findings)
 
     def _location_at(self, at: Any) -> Location:
         location = at.contents

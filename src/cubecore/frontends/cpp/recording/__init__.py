@@ -1,0 +1,1 @@
+"""From the C++ runtime to the recorder: numbers of calls and lines, modes, stacks."""

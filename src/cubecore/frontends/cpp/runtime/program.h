@@ -1,0 +1,96 @@
+// A host program: its kernels, its main, and what it asks of the device.
+#pragma once
+
+#include <setjmp.h>
+#include <stdlib.h>
+
+#include <unordered_set>
+#include <vector>
+
+#include "cubecore/device.h"
+#include "records.h"
+
+// A kernel of a host program, as its file says.
+struct Registration {
+  const char* name;
+  const char* kind;
+  const char* file;
+  uint32_t line;
+  uint32_t auto_sync;
+};
+
+typedef int (*OnHost)(uint32_t what, uint64_t a, uint64_t b, const char* text, uint64_t entry,
+                      uint64_t context, uint64_t* answer);
+
+namespace {
+
+OnHost host = nullptr;
+std::vector<Registration> registered;
+std::unordered_set<void*> host_memory;
+
+}  // namespace
+
+extern "C" {
+
+void cubecore_bind_host(OnHost callback) { host = callback; }
+
+uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
+                       int (*entry)(const uint64_t*), const void* context) {
+  uint64_t answer = 0;
+  if (host(what, a, b, text, reinterpret_cast<uint64_t>(entry), reinterpret_cast<uint64_t>(context),
+           &answer) != 0)
+    stop();
+  current = nullptr;
+  return answer;
+}
+
+void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line,
+                       bool auto_sync) {
+  registered.push_back(Registration{name, kind, file, line, auto_sync});
+}
+
+// The n-th kernel of the program; null behind the last.
+const Registration* cubecore_registered(uint32_t n) {
+  return n < registered.size() ? &registered[n] : nullptr;
+}
+
+// Where a program's exit(code) leads: its calls are linked to __wrap_exit.
+static jmp_buf leaving;
+static bool inside = false;
+static int exit_code = 0;
+
+[[noreturn]] void __wrap_exit(int code) {
+  if (!inside || current != nullptr) exit(code);
+  exit_code = code;
+  longjmp(leaving, 1);
+}
+
+int cubecore_start(int (*program)(int, char**), int count, char** words) {
+  if (setjmp(leaving) != 0) {
+    inside = false;
+    return exit_code & 0xFF;
+  }
+  try {
+    inside = true;
+    int code = program(count, words);
+    inside = false;
+    return code & 0xFF;
+  } catch (const cubecore::Stop&) {
+    return -1;
+  }
+}
+
+void* cubecore_host_memory(size_t size) {
+  void* made = malloc(size);
+  if (made != nullptr) host_memory.insert(made);
+  return made;
+}
+
+bool cubecore_free_host(void* pointer) {
+  if (pointer == nullptr) return true;
+  if (host_memory.erase(pointer) == 0) return false;
+  free(pointer);
+  return true;
+}
+
+}  // extern "C"

@@ -1,0 +1,90 @@
+// What automatic synchronisation puts before an instruction, and how an instruction is recorded.
+#pragma once
+
+#include "calls.h"
+#include "lines.h"
+
+namespace {
+
+// True while a function of the C API issues: nothing is put before its instructions.
+bool raw = false;
+
+void push(Core* core, const Step& step, const int64_t* addresses, uint32_t where) {
+  core->kinds[core->count] = step.kind;
+  core->wheres[core->count] = where;
+  ++core->count;
+  for (uint32_t operand = 0; operand < step.operands; ++operand) {
+    int32_t from = step.from[operand];
+    core->addresses[core->addresses_used++] = from < 0 ? 0 : addresses[from];
+  }
+}
+
+const char* const PIPE_WORDS[] = {"PIPE_S",    "PIPE_V",    "PIPE_M",  "PIPE_MTE1",
+                                  "PIPE_MTE2", "PIPE_MTE3", "PIPE_FIX"};
+const char* const BARRIER = "asc_sync_pipe";
+const char* const NOTIFY = "asc_sync_notify";
+const char* const WAIT = "asc_sync_wait";
+
+uint64_t word_of(const char* text) { return reinterpret_cast<uint64_t>(text); }
+
+void insert(Core* core, const char* call, const uint64_t* key, uint32_t words, const Where* at,
+            uint32_t where) {
+  const Entry* entry = entry_of(call, key, words, 0, at);
+  if (core->count + entry->steps > CAPACITY) hand_over(core);
+  for (uint32_t n = 0; n < entry->steps; ++n) push(core, entry->step[n], nullptr, where);
+}
+
+// Orders `to` after `from`, as the compiler would.
+void synchronise(Core* core, uint32_t from, uint32_t to, const Where* at, uint32_t where) {
+  using cubecore::detail::INTEGER;
+  using cubecore::detail::WORD;
+  if (from == to) {
+    uint64_t key[] = {WORD, word_of(PIPE_WORDS[from])};
+    insert(core, BARRIER, key, 2, at, where);
+    core->order->barrier(from);
+    return;
+  }
+  uint32_t id = core->order->free_event(from, to);
+  uint64_t key[] = {WORD, word_of(PIPE_WORDS[from]), WORD, word_of(PIPE_WORDS[to]), INTEGER, id};
+  insert(core, NOTIFY, key, 6, at, where);
+  insert(core, WAIT, key, 6, at, where);
+  core->order->set(from, to, id);
+  core->order->wait(from, to, id);
+}
+
+// What an access of UB on pipe `to` must wait for.
+void before(Core* core, uint32_t to, int64_t low, int64_t high, bool writes, const Where* at,
+            uint32_t where) {
+  for (uint32_t from : {order::S, order::V, order::MTE2, order::MTE3})
+    if (order::Order::pairs(from, to) && core->order->conflicts(from, to, low, high, writes))
+      synchronise(core, from, to, at, where);
+}
+
+void ordered(Core* core, const Step& step, const int64_t* addresses, const Where* at,
+             uint32_t where) {
+  order::Order& order = *core->order;
+  if (step.sync == 1) order.set(step.source, step.target, step.event);
+  if (step.sync == 2) order.wait(step.source, step.target, step.event);
+  if (step.sync == 3) order.barrier(step.source);
+  if (step.sync == 4) order.count = step.event;
+  if (step.sync == 5 || step.sync == 6) order.counts = step.sync == 5;
+  if (step.sync != 0 || step.pipe >= order::PIPES) return;
+  int64_t repeats =
+      order.counts && step.width != 0 ? (order.count + step.width - 1) / step.width : 0;
+  auto each = [&](auto work) {
+    for (uint32_t n = 0; n < step.operands; ++n) {
+      if (step.access[n] == 0 || step.from[n] < 0) continue;
+      int64_t base = addresses[step.from[n]], low = base + step.low[n], high = base + step.high[n];
+      if (repeats != 0) high = low + (repeats - 1) * step.stride[n] + step.span[n];
+      work(low, high, (step.access[n] & order::WRITE) != 0);
+    }
+  };
+  if (!raw)
+    each([&](int64_t low, int64_t high, bool writes) {
+      before(core, step.pipe, low, high, writes, at, where);
+    });
+  order.begin(step.pipe);
+  each([&](int64_t low, int64_t high, bool writes) { order.enter(step.pipe, low, high, writes); });
+}
+
+}  // namespace

@@ -1,0 +1,72 @@
+"""Findings name the API's function at the user's line, and the calls that led there."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from frontends.cpp.cpp_kernels import cli, needs_compiler
+
+pytestmark = [
+    needs_compiler,
+    pytest.mark.skipif(shutil.which("addr2line") is None, reason="no addr2line is here"),
+]
+
+TEXT = """#include "kernel_operator.h"
+using namespace AscendC;
+template <typename T>
+struct Helper {
+  LocalTensor<T> a{TPosition::VECCALC, 0, 256}, b{TPosition::VECCALC, 1024, 256};
+  GlobalTensor<T> in, out;
+  void Doubled(const LocalTensor<T>& to, const LocalTensor<T>& from) {
+    Add(to, from, from, 256);
+  }
+  void Process() {
+    auto load = [&](int n) { DataCopy(a, in, n); };
+    load(256);
+    SetFlag<HardEvent::MTE2_V>(0);
+    WaitFlag<HardEvent::MTE2_V>(0);
+    Doubled(b, a);
+    PipeBarrier<PIPE_V>();
+    Doubled(a, b);
+    DataCopy(out, a, 256);
+  }
+};
+extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR z) {
+  Helper<float> op;
+  op.in.SetGlobalBuffer((__gm__ float*)x, 256);
+  op.out.SetGlobalBuffer((__gm__ float*)z, 256);
+  op.Process();
+}
+"""
+
+
+def test_a_finding_in_a_helper_names_its_callers(tmp_path):
+    """The second call of Doubled is at fault, not the first; the load is a lambda's."""
+    (tmp_path / "twice.cpp").write_text(TEXT)
+    np.save(tmp_path / "x.npy", np.ones(256, np.float32))
+    words = ("--blocks", 1, "--arg", "x=x.npy", "--out-arg", "z=float32:256:z.npy")
+    code, out, _ = cli(tmp_path, "run", "twice.cpp", *words, "--sarif", "found.sarif", "--json")
+    (launch,) = json.loads(out)["launches"]
+    (found,) = launch["findings"]
+    assert (code, found["id"], found["location"]) == (1, "race-raw", "twice.cpp:18 (Process)")
+    earlier, later = found["accesses"]
+    assert (earlier["call"], earlier["location"]) == ("Add", "twice.cpp:8 (Doubled)")
+    assert earlier["callers"] == ["twice.cpp:17 (Process)", "twice.cpp:25 (twice)"]
+    assert (later["call"], later["callers"]) == ("DataCopy", ["twice.cpp:25 (twice)"])
+    (result,) = json.loads((tmp_path / "found.sarif").read_text())["runs"][0]["results"]
+    related = [
+        (each["message"]["text"], each["physicalLocation"]["region"]["startLine"])
+        for each in result["relatedLocations"]
+    ]
+    assert related == [("write on V", 8), ("called by twice", 25)]
+
+    (tmp_path / "late.cpp").write_text(TEXT.replace("    WaitFlag<HardEvent::MTE2_V>(0);\n", ""))
+    code, out, _ = cli(tmp_path, "run", "late.cpp", *words)
+    assert code == 1
+    assert (
+        "    DataCopy at late.cpp:11 (operator()), called at late.cpp:12 (Process), "
+        "late.cpp:24 (twice)\n"
+        "    Add at late.cpp:8 (Doubled), called at late.cpp:14 (Process), late.cpp:24 (twice)\n"
+    ) in out
