@@ -33,8 +33,8 @@ from cubecore.frontends.cpp.recording.structures import (
     OnPause,
     OnText,
     OnWhere,
+    ProgramKernel,
     RegisteredKernel,
-    Registration,
 )
 from cubecore.frontends.cpp.recording.touched import note_order
 from cubecore.frontends.cpp.signature import function_as_written
@@ -98,7 +98,7 @@ class Bridge:
     def registered(self) -> Iterator[RegisteredKernel]:
         """Yield the kernels of the program's files."""
         ask = self._library.cubecore_registered
-        ask.restype = POINTER(Registration)
+        ask.restype = POINTER(ProgramKernel)
         number = 0
         while entry := ask(number):
             facts = entry.contents

@@ -54,7 +54,7 @@ class CoreState(ctypes.Structure):
     )
 
 
-class Registration(ctypes.Structure):
+class ProgramKernel(ctypes.Structure):
     """A kernel of a host program, as the runtime keeps it."""
 
     _fields_ = (
@@ -77,7 +77,7 @@ class RegisteredKernel:
     auto_sync: bool = True
 
 
-class Step(ctypes.Structure):
+class CallStep(ctypes.Structure):
     """An instruction of a call."""
 
     _fields_ = (
@@ -94,19 +94,19 @@ class Step(ctypes.Structure):
     )
 
 
-class Entry(ctypes.Structure):
+class CallEntry(ctypes.Structure):
     """What a call issues."""
 
     _fields_ = (
         ("steps", c_uint32),
         ("flags", c_uint32),
         ("note", c_uint32),
-        ("step", Step * _STEPS),
+        ("step", CallStep * _STEPS),
     )
 
 
 OnMiss = PYFUNCTYPE(
-    c_int, c_char_p, POINTER(c_uint64), c_uint32, c_uint32, POINTER(Where), POINTER(Entry)
+    c_int, c_char_p, POINTER(c_uint64), c_uint32, c_uint32, POINTER(Where), POINTER(CallEntry)
 )
 OnWhere = PYFUNCTYPE(c_int, POINTER(Where), c_char_p, POINTER(c_uint64), c_uint32)
 OnPause = PYFUNCTYPE(c_int, c_uint32)
