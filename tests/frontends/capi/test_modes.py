@@ -117,16 +117,17 @@ def flagged(core, x, event):
 
 @pytest.mark.parametrize("event", range(8))
 def test_events_that_the_libraries_keep(event):
-    """Named if usecheck is asked for: a kernel without the libraries may use them."""
+    """Named if usecheck is asked for, by every launch: a kernel alone may use them."""
     x = np.ones(64, np.float32)
     assert flagged[1](x, event).clean
-    found = flagged.using(checks="usecheck")[1](x, event).findings
     wanted = [
         f"event-reserved: {name}.event_id must be below 6 beside the vendor's libraries, which "
         f"keep events 6 and 7, got {event}"
         for name in ("set_flag", "wait_flag")
     ]
-    assert said(found) == (wanted if event >= 6 else [])
+    for _ in range(2):
+        found = flagged.using(checks="usecheck")[1](x, event).findings
+        assert said(found) == (wanted if event >= 6 else [])
 
 
 @kernel(outputs="z")

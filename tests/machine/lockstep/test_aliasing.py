@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots, require_apart
+from cubecore.machine.lockstep.aliasing import Distances, GroupAliasing, Snapshots, require_apart
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint
 
@@ -88,7 +88,7 @@ def test_distances_are_kept_and_asked_for():
     assert reach.agree(first.address, np.array([0, 64, 128]))
     assert reach.agree(first.address, np.array([0, 64, 128]))
     assert not reach.agree(first.address, np.array([0, 64, 192]))
-    assert (reach.distances(first).step, reach.distances(first).unit) == (64, 64)
+    assert (reach.distances(first).rows, reach.distances(first).unit) == (((3, 64, 0),), 64)
     start = first.address
     assert reach.visible(first, start, start + 32) is first
     for tensor, low in (
@@ -117,3 +117,16 @@ def test_what_was_written_is_put_back():
     for tensor, (data, valid) in zip(tensors, before, strict=True):
         assert np.array_equal(tensor.buffer.data, data)
         assert np.array_equal(tensor.buffer.valid, valid)
+
+
+@pytest.mark.parametrize(
+    ("values", "rows"),
+    [
+        ([0], [(1, 0, 0)]),
+        ([0, 0, 0], [(3, 0, 0)]),
+        ([0, 64, 128, 32, 96, 160], [(3, 64, 0), (3, 64, 32)]),
+        ([0, 64, 32, -32], [(2, 64, 0), (1, 0, 32), (1, 0, -32)]),
+    ],
+)
+def test_distances_are_rows_of_cores_that_lie_evenly(values, rows):
+    assert list(Distances.of(np.array(values, np.int64)).rows) == rows

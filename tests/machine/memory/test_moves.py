@@ -76,14 +76,16 @@ def test_many_cores_move_what_each_does(fill):
         to = rng.permutation(12)[:8] if rng.random() < 0.7 else rng.integers(0, 12, 8)
         from_ = np.arange(3, 11) if rng.random() < 0.5 else rng.integers(-2, 12, 8)
         move = Move(from_, to, WORD, fill)
-        starts = [64, 0, 192] if rng.random() < 0.5 else [0, 64, 128]
-        even = starts[0] == 0
+        starts, rows = (
+            ([64, 0, 192], [(1, 0, 64), (1, 0, 0), (1, 0, 192)]),
+            ([0, 64, 128], [(3, 64, 0)]),
+            ([0, 128, 64], [(2, 128, 0), (1, 0, 64)]),
+        )[rng.integers(3)]
         results = []
         data, marks = rng.integers(0, 99, (2, 3, 64), np.uint8)
         for together in (True, False):
             stack, buffer = MemoryStack(3, 64), MemoryBuffer(256)
             stack.data[:], stack.valid[:] = data, marks[0] < 50
-            rows = [(3, 64, 0)] if even else [(1, 0, at) for at in starts]
             tensor = Spot(buffer.data, buffer.valid, rows, rows)
             if together:
                 move(stack.spot(4), tensor)

@@ -1,37 +1,45 @@
 """Places in a kernel that call an instruction: what calls there issued, to be had again.
 
-A loop calls from the same place with other pointers. If memories, types and numbers are those of
-an earlier call, so is what it issues.
+A loop calls from the same place with other pointers, and so do other cores and later launches. If
+memories, types and numbers are those of an earlier call, so is what it issues.
 """
 
 from array import array
+from collections.abc import Callable
 from dataclasses import field
 from types import CodeType, FrameType
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from cubecore.chips.model import Chip
 from cubecore.frontends.capi.binding import BoundCall
-from cubecore.frontends.capi.modes import SETTERS
+from cubecore.frontends.capi.modes import SETTERS, Said
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import is_outside
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import span_bytes
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.trace import Names
-from cubecore.isa.program.tree import Location
+from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.reference.array_bounds import ArrayPlan
+from cubecore.machine.reference.array_bounds import ArrayPlan, ArraySpans
 
 _MOST_NUMBERS = 256
 """Calls with other numbers that are remembered of one location."""
+_MOST_CHIPS = 4
+"""Chips that a kernel's calls are kept for."""
+_MOST_PLACES = 4096
+"""Calls, and states of the registers, that are kept from one launch to the next."""
 
 
 @dataclass(eq=False, slots=True)
 class Site:
     """A call: location, types of its arguments, pointers first, and the numbers behind them.
 
-    `quick` is what it issues if that needs nothing but the pointers' addresses, else None.
+    `quick` is what it issues if that needs nothing but the pointers' addresses, else None. `notice`
+    is what is to be said of it, once in a launch.
     """
 
     code: CodeType
@@ -41,6 +49,7 @@ class Site:
     types: tuple[type, ...]
     bound: BoundCall
     quick: "QuickCall | None"
+    notice: Said | None
 
     def fits(self, arguments: tuple[Any, ...]) -> bool:
         """Return whether a call with equal numbers is the same: types and memories are, too."""
@@ -80,10 +89,13 @@ class QuickCall:
 
 
 class Sites:
-    """The places of a launch that make one call, by the code that they stand in."""
+    """The places of a kernel that make one call, by the code that they stand in."""
 
     def __init__(self) -> None:
         self._by_code: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(sites) for _, sites in self._by_code.values())
 
     def near(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
         """Return the site of an earlier call at this location with equal numbers."""
@@ -96,23 +108,30 @@ class Sites:
             return None
 
     def keep(
-        self, frame: FrameType, where: Location, arguments: tuple[Any, ...], bound: BoundCall
-    ) -> None:
+        self,
+        frame: FrameType,
+        where: Location,
+        arguments: tuple[Any, ...],
+        bound: BoundCall,
+        notice: Said | None,
+    ) -> Site | None:
         """Remember a call, if its location is the author's and its arguments are plain."""
         count = [type(argument) for argument in arguments].count(Pointer)
         numbers = arguments[count:]
         plain = all(isinstance(n, (int, str)) or _is_signed(n) for n in numbers)
         plain = plain and all(isinstance(p, Pointer) for p in arguments[:count])
         if not (plain and bound.reusable and is_outside(frame.f_code)):
-            return
+            return None
         kinds = [(p.mem, p.dtype) for p in arguments[:count]]
         types = tuple(map(type, numbers))
         code = frame.f_code
-        site = Site(code, where, count, kinds, types, bound, _quick(bound, count))
+        quick = _quick(bound, count) if notice is None else None
+        site = Site(code, where, count, kinds, types, bound, quick, notice)
         sites = self._by_code.get((id(code), frame.f_lasti))
         if sites is None or sites[0] != count or len(sites[1]) >= _MOST_NUMBERS:
             sites = self._by_code[id(code), frame.f_lasti] = count, {}
         sites[1][numbers] = site
+        return site
 
 
 def _quick(bound: BoundCall, pointers: int) -> QuickCall | None:
@@ -151,3 +170,29 @@ def _quick(bound: BoundCall, pointers: int) -> QuickCall | None:
 def _is_signed(number: object) -> bool:
     """True if a number is a float that equals none of another sign."""
     return isinstance(number, float) and number != 0
+
+
+class KnownCalls:
+    """The places that a kernel calls from, and what its templates touch, on one chip."""
+
+    def __init__(self, chip: Chip) -> None:
+        self.sites: dict[str, Sites] = {}
+        self.loads: dict[tuple[int, Mem, str], tuple[LoadScalar, str]] = {}
+        self.spans = ArraySpans(chip)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.sites.values())) + len(self.loads) + len(self.spans)
+
+
+_KNOWN: WeakKeyDictionary[Callable[..., Any], dict[Chip, KnownCalls]] = WeakKeyDictionary()
+
+
+def known_calls(function: Callable[..., Any], chip: Chip) -> KnownCalls:
+    """Return what launches of a kernel's function on a chip have met."""
+    by_chip = _KNOWN.setdefault(function, {})
+    known = by_chip.get(chip)
+    if known is None or len(known) > _MOST_PLACES:
+        if known is None and len(by_chip) >= _MOST_CHIPS:
+            by_chip.clear()
+        known = by_chip[chip] = KnownCalls(chip)
+    return known

@@ -326,22 +326,25 @@ class CoreHandle:
         return method
 
     def _caller(self, name: str) -> Callable[..., Any]:
-        sites = self._issues.sites.setdefault(name, Sites())
-        repeated, modes, near = self._repeated, self.modes, sites.near
+        sites = self._issues.calls.sites.setdefault(name, Sites())
+        modes, near, this_frame = self.modes, sites.near, sys._getframe  # noqa: SLF001
+        again = None if self._repeated is None else self._repeated.issue
 
         def call(*arguments: Any, **keywords: object) -> Any:
-            frame = sys._getframe(1)  # noqa: SLF001 - the caller's line, nothing else
+            frame = this_frame(1)  # the caller's line, nothing else
             site = None if keywords else near(frame, arguments)
-            if site is not None and repeated is not None and repeated.issue(name, site, arguments):
+            if site is not None and again is not None and again(name, site, arguments):
                 return None
             if site is None or not site.fits(arguments):
                 where = location(frame)
                 bound = self._bind(name, arguments, keywords, where)
+                notice = reserved(bound.steps[0][0], where)
                 if not keywords:
-                    sites.keep(frame, where, arguments, bound)
-                self._say(reserved(bound.steps[0][0], where))
+                    site = sites.keep(frame, where, arguments, bound, notice)
+                self._say(notice if keywords or site is None else self._issues.untold(site))
             else:
                 where, bound = site.where, site.bound
+                self._say(self._issues.untold(site))
             first = bound.steps[0][0]
             if bound.masked and modes.stale is not None:
                 self._say(stale_mask(first, modes.stale, where))
@@ -450,9 +453,9 @@ class CoreHandle:
 
     def _decoded(self, pointer: Pointer, where: Location) -> Any:
         key = id(where), pointer.mem, pointer.dtype.name
-        load_and_origin = self._issues.loads.get(key)
+        load_and_origin = self._issues.calls.loads.get(key)
         if load_and_origin is None:
-            load_and_origin = self._issues.loads[key] = scalar_load(pointer, where)
+            load_and_origin = self._issues.calls.loads[key] = scalar_load(pointer, where)
         load, at, kind = load_and_origin[0], pointer.address, pointer.dtype
         if load.mem is Mem.GM:
             self._say(self.modes.behind(at, at + kind.size_bytes, where))
@@ -469,6 +472,11 @@ class CoreHandle:
         """Judge what the kernel leaves on."""
         for said in self.modes.left():
             self._say(said)
+
+    def release(self) -> None:
+        """Drop the calls and memories made ready: they refer back, and would outlive the launch."""
+        for name in [name for name in vars(self) if not name.startswith("_")]:
+            delattr(self, name)
 
     def _say(self, said: Said | None) -> None:
         if said is not None:

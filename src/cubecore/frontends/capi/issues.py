@@ -1,4 +1,4 @@
-"""The count of a launch's instructions, with its limit, and the calls that are bound already."""
+"""The count of a launch's instructions, with its limit, and what it has said of its calls."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -8,21 +8,27 @@ from cubecore.frontends.source_locations import KernelError
 from cubecore.isa.program.tree import Location
 
 if TYPE_CHECKING:
-    from cubecore.frontends.capi.call_sites import Sites
-    from cubecore.isa.declare.instruction import Mem
-    from cubecore.isa.program.tree import LoadScalar
+    from cubecore.frontends.capi.call_sites import KnownCalls, Site
+    from cubecore.frontends.capi.modes import Said
 
 
 class Issues:
     """The count of a launch's instructions, which ends a kernel that loops without end.
 
-    The places of calls are the same on every core, and kept here.
+    The places of calls are the same on every core, and on the next launch of the kernel. `told` are
+    those whose notice this launch has.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most, self.count = most, 0
-        self.sites: dict[str, Sites] = {}
-        self.loads: dict[tuple[int, Mem, str], tuple[LoadScalar, str]] = {}
+    def __init__(self, most: int, calls: "KnownCalls") -> None:
+        self.most, self.count, self.calls = most, 0, calls
+        self.told: set[int] = set()
+
+    def untold(self, site: "Site") -> "Said | None":
+        """Return the notice of a place, once in a launch."""
+        if site.notice is None or id(site) in self.told:
+            return None
+        self.told.add(id(site))
+        return site.notice
 
     def one(self, where: Location) -> None:
         """Count one.

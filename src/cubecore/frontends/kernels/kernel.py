@@ -13,6 +13,7 @@ from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import CubecoreError, DeadlockError, refuse, shortened, unable
+from cubecore.frontends.capi.call_sites import known_calls
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
@@ -30,7 +31,7 @@ from cubecore.machine.lockstep.kernels import run_together
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
-from cubecore.machine.reference.array_bounds import ArraySpans, ArrayWatch
+from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFinding, checks_of
@@ -229,7 +230,6 @@ class ReadyLaunch:
     tensors: dict[str, tuple[HostTensor, GlobalTensor]]
     traces: dict[CoreId, InstructionTrace]
     issues: Issues
-    spans: ArraySpans
     debugger: LaunchDebugger | None
 
     @property
@@ -278,7 +278,7 @@ class ReadyLaunch:
             trace = self.traces.setdefault(core.id, InstructionTrace())
         core.registers = replace(core.registers, position=self._position(core.id))
         checked = MEMCHECK in checks_of(self.options.checks.split(","))
-        arrays = ArrayWatch(core, self.spans) if checked else None
+        arrays = ArrayWatch(core, self.issues.calls.spans) if checked else None
         handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
         arguments = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
         if self.debugger is not None:
@@ -289,6 +289,8 @@ class ReadyLaunch:
             handle.ended()
             if self.debugger is not None:
                 self.debugger.ended(core)
+            else:
+                handle.release()
         except (KernelError, DeadlockError):
             raise
         except Exception as error:
@@ -364,10 +366,10 @@ def ready_launch(
             given[name] = RuntimeInt(int(value), f"the argument {name}")
     tensors = _allocated(device_kernel, gm, hosts)
     cores = tuple(_cores(device_kernel, blocks, chip))
-    issues, spans = Issues(options.limit), ArraySpans(chip)
+    issues = Issues(options.limit, known_calls(device_kernel.function, chip))
     debugger = None if session is None else session.debugger
     return ReadyLaunch(
-        device_kernel, options, chip, blocks, cores, given, tensors, {}, issues, spans, debugger
+        device_kernel, options, chip, blocks, cores, given, tensors, {}, issues, debugger
     ), gm
 
 

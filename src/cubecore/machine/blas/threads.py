@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from cubecore.isa.program.topology import CoreId
 
@@ -15,6 +16,12 @@ def one_thread(cores: Iterable[CoreId]) -> AbstractContextManager[object]:
     Cube nothing is set, since in a forked process that starts threads, which spin for 30 ms.
     """
     if any(core.is_aic for core in cores):
-        limits: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+        limits: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
         return limits
     return nullcontext()
+
+
+@lru_cache
+def _libraries() -> ThreadpoolController:
+    """Return the process's libraries: NumPy has loaded its own, and a search takes 4 ms."""
+    return ThreadpoolController()

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
-from cubecore.layouts import ascending
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.memory.buffers import POISON_BYTE, GlobalTensor
 from cubecore.machine.memory.footprint import Bytes, Footprint
+from cubecore.machine.memory.strided import Rows
 
 _MOST_NOTED = 4096
 """Accesses of a tensor that are kept before they are joined."""
@@ -27,12 +27,12 @@ Runs = tuple[Bytes, Bytes]
 class Distances:
     """The distances of the cores' bytes from the first core's in a tensor, [cores].
 
-    `step` is the distance of neighbours where it is the same for all, and not negative; `unit`
-    divides every distance, 0 if there is none but 0.
+    `rows` are those of neighbours that lie evenly, and ahead of each other; `unit` divides every
+    distance, 0 if there is none but 0.
     """
 
     values: NDArray[np.int64]
-    step: int | None
+    rows: tuple[Rows, ...]
     low: int
     high: int
     unit: int
@@ -40,11 +40,21 @@ class Distances:
     @staticmethod
     def of(values: NDArray[np.int64]) -> "Distances":
         """Prepare the distances of a group, the first one 0."""
-        steps = ascending(np.diff(values))
-        step = int(steps[0]) if steps.size else 0
-        even = steps.size <= 1 and step >= 0
         unit = int(np.gcd.reduce(values))
-        return Distances(values, step if even else None, int(values.min()), int(values.max()), unit)
+        rows = tuple(_evenly(values.tolist()))
+        return Distances(values, rows, int(values.min()), int(values.max()), unit)
+
+
+def _evenly(values: list[int]) -> Iterator[Rows]:
+    """Yield distances as rows of as many in a row as lie evenly."""
+    begin, count = 0, len(values)
+    while begin < count:
+        end = begin + 1
+        step = max(values[end] - values[begin], 0) if end < count else 0
+        while end < count and values[end] - values[end - 1] == step:
+            end += 1
+        yield end - begin, step if end - begin > 1 else 0, values[begin]
+        begin = end
 
 
 class GroupAliasing:
@@ -216,7 +226,7 @@ class Snapshots:
         """Remember a tensor that is about to be written."""
         if tensor.address not in self._kept:
             buffer = tensor.buffer
-            fresh = not buffer.valid.any() and bool((buffer.data == POISON_BYTE).all())
+            fresh = not buffer.valid.any() and buffer.data.min(initial=POISON_BYTE) == POISON_BYTE
             held = None if fresh else (buffer.data.copy(), buffer.valid.copy())
             self._kept[tensor.address] = tensor, held
 

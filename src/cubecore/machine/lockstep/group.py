@@ -10,6 +10,7 @@ the rows of the stacks, and so is what has a finding. Where cores would diverge,
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -158,7 +159,7 @@ class LockstepGroup:
             if not self._is_legal(template):
                 return self._one_by_one(template)
             return self._flagging(template)
-        resolved = template.resolved(self.registers).reaching()
+        resolved = _resolved(template, self.registers)
         if not self._is_legal(resolved):
             return self._one_by_one(template)
         if template.reads_left:
@@ -487,6 +488,13 @@ class LockstepGroup:
         """Judge what the cores leave behind."""
         self.watch.finish()
 
+    def release(self) -> None:
+        """Drop memories and what is prepared: it refers back, and would outlive the launch."""
+        for held in (self._states, self._acts, self._stacks, self._late):
+            held.clear()
+        self._rows.clear()
+        self.watch.release()
+
 
 def _inside(stack: MemoryStack, at: int, here: Elements, element: ElementType) -> Array | None:
     """Return elements of every core; None where that would leave the memory, or nothing is read."""
@@ -494,6 +502,12 @@ def _inside(stack: MemoryStack, at: int, here: Elements, element: ElementType) -
     if span is None or at + span[0] < 0 or at + span[1] > stack.size_bytes:
         return None
     return Place(stack.spot(at), here, element).read()
+
+
+@lru_cache(maxsize=4096)
+def _resolved(template: Instruction, registers: Registers) -> Instruction:
+    """Return what a template may touch; the same one again in the next launch, a key of caches."""
+    return template.resolved(registers).reaching()
 
 
 _NONE_LEFT: dict[str, Any] = {name: getattr(Registers(), name) for name in LEFT}

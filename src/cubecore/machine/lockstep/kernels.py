@@ -20,7 +20,6 @@ import numpy as np
 
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import LoadScalar
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
@@ -60,19 +59,28 @@ def run_together(
     DeadlockError
         If every core that has not ended waits for another.
     """
+    with one_thread(task.id for task in tasks), _collecting_seldom():
+        return _run_together(chip, gm, tasks, checks, ended)
+
+
+def _run_together(
+    chip: Chip,
+    gm: GlobalMemory,
+    tasks: Sequence[Task],
+    checks: frozenset[str],
+    ended: Callable[[Core], None] | None,
+) -> tuple[RunOutcome, str]:
     snapshots = Snapshots()
     launch = _Launch(chip, gm, checks, snapshots)
     recorders = [launch.recorder(task) for task in sorted(tasks, key=lambda task: task.id)]
     try:
-        with one_thread(task.id for task in tasks), _collecting_seldom():
-            launch.run(recorders, ended)
+        launch.run(recorders, ended)
     except IrregularError:
         snapshots.restore()
         again = [Task(recorder.id, recorder.replay) for recorder in recorders]
         return run(chip, gm, again, checks=checks, ended=ended), "reference"
-    return RunOutcome(
-        tuple(launch.log), sum(len(recorder.trace) for recorder in recorders)
-    ), "lockstep"
+    issued = sum(len(recorder.trace) for recorder in recorders)
+    return RunOutcome(tuple(launch.log), issued), "lockstep"
 
 
 @contextmanager
@@ -152,6 +160,8 @@ class _Launch:
                 if ended is not None:
                     for core in (row for group in groups for row in group.rows()):
                         ended(core)
+                for group in groups:
+                    group.release()
                 return
         raise IrregularError("cores that part again and again")
 
@@ -258,26 +268,22 @@ class _Launch:
         return group
 
     def _alike(self, recorders: Sequence[Recorder]) -> list[list[Recorder]]:
-        """Return the cores in groups of those that recorded alike, in order.
-
-        Where AICs take part, the AIVs of a core take turns, as on the reference engine.
-        """
-        groups: list[tuple[RecordedPart, list[Recorder]]] = []
-        apart = self._shared is not None and any(recorder.id.is_aic for recorder in recorders)
+        """Return the cores in groups of those that recorded alike."""
+        groups: list[tuple[RecordedPart, list[Recorder], list[Addresses]]] = []
         for recorder in recorders:
             segment = recorder.segment(self._gm, groups[0][0] if groups else None)
-            for first, cores in groups:
-                if apart and not _same_part(cores[0].id, recorder.id):
-                    continue
+            for first, cores, distances in groups:
                 if not cores[0].asked_like(recorder):
                     continue
                 far = first.apart(segment)
                 if far is not None and (self._shared is not None or first.evenly(far)):
                     cores.append(recorder)
+                    distances.append(far)
                     break
             else:
-                groups.append((segment, [recorder]))
-        return [cores for _, cores in groups]
+                nowhere = np.zeros(segment.in_gm.size, np.int64)
+                groups.append((segment, [recorder], [nowhere]))
+        return [_in_order(cores, np.array(distances)) for _, cores, distances in groups]
 
     def _recorded(self, running: _Running) -> Iterator[Issued]:
         """Return what the cores of a group have recorded since the last time."""
@@ -341,5 +347,10 @@ class _Launch:
             group.aliasing.move(tensor.address, far)
 
 
-def _same_part(one: CoreId, other: CoreId) -> bool:
-    return one.sub == other.sub
+def _in_order(cores: list[Recorder], far: Addresses) -> list[Recorder]:
+    """Return cores of a group, perhaps the first of each AI Core first, as they lie more evenly."""
+    by_part = sorted(range(len(cores)), key=lambda number: cores[number].id.sub)
+    uneven, otherwise = (
+        np.count_nonzero(np.diff(distances, n=2, axis=0)) for distances in (far, far[by_part])
+    )
+    return [cores[number] for number in by_part] if otherwise < uneven else cores

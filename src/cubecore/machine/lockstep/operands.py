@@ -1,6 +1,6 @@
 """Operands of cores in lockstep: their memories, their elements, and where they may lie."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,9 +15,10 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.sanitizer import GroupWatch
-from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.memory.elements import Elements, elements
 from cubecore.machine.memory.places import MemoryStack, Place, Spot
+from cubecore.machine.memory.strided import Rows
 
 Act = Callable[[tuple[int, ...], Location], object]
 """The act of an instruction on all cores of a group, given the first one's addresses."""
@@ -123,7 +124,7 @@ def finding(cores: Cores, one: LockstepOperand) -> Callable[[int], Spot]:
 
 def _outside(cores: Cores, one: LockstepOperand, span: tuple[int, int]) -> Callable[[int], Spot]:
     """Return what finds an operand in global memory."""
-    unit, writes, count = one.operand.alignment, one.operand.access.writes, cores.count
+    unit, writes = one.operand.alignment, one.operand.access.writes
     aliasing, gm, snapshots = cores.aliasing, cores.gm, cores.snapshots
     filled = one.elements.offsets < 0
 
@@ -138,15 +139,22 @@ def _outside(cores: Cores, one: LockstepOperand, span: tuple[int, int]) -> Calla
             raise ApartError("a global address that is misaligned")
         if writes:
             snapshots.keep(tensor)
-        elif not tensor.placed:
+        elif not (tensor.placed or _written(buffer, far.rows, at, span)):
             for distance in far.values.tolist():
                 elements_of_core = Place(Spot.of(buffer, at + distance), one.elements, one.element)
                 if not (elements_of_core.written() or (elements_of_core.ready() | filled).all()):
                     raise ApartError("uninitialised global memory")
-        if far.step is None:
-            rows = tuple([(1, 0, at + distance) for distance in far.values.tolist()])
-        else:
-            rows = ((count, far.step, at),)
+        rows = tuple([(count, step, at + first) for count, step, first in far.rows])
         return Spot(buffer.data, buffer.valid, rows, rows)
 
     return find
+
+
+def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, span: tuple[int, int]) -> bool:
+    """Return whether all bytes of a span were written on every core, gaps included."""
+    low, high = span
+    parts = (
+        np.ndarray((count, high - low), np.uint8, buffer.valid, at + first + low, (step, 1))
+        for count, step, first in rows
+    )
+    return all(part.all() for part in parts)

@@ -160,6 +160,7 @@ class Recorder(Core):
         self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
         self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
         self._done = self._at = 0
+        self._part: tuple[tuple[int, int], RecordedPart] | None = None
         self.real: Core | None = None
         self.asks: tuple[LoadScalar | None, Instruction | None, int] | None = None
         self.answer: object = None
@@ -272,7 +273,11 @@ class Recorder(Core):
 
     def segment(self, gm: GlobalMemory, like: "RecordedPart | None" = None) -> "RecordedPart":
         """Return what was recorded and not executed yet; `like` is another core's."""
-        return RecordedPart(self.trace, (self._done, self._at), gm, like)
+        part, length = self._part, len(self._kinds)
+        if part is None or part[0] != (self._done, length):
+            recorded = RecordedPart(self.trace, (self._done, self._at), gm, like)
+            part = self._part = (self._done, length), recorded
+        return part[1]
 
     @property
     def pending_count(self) -> int:
@@ -283,10 +288,12 @@ class Recorder(Core):
         """Take what was recorded as executed."""
         self._done, self._at = len(self.trace), len(self.trace.addresses)
         self._pause_at = self._done + FLUSH_AFTER
+        self._part = None
 
     def rewind(self) -> None:
         """Take nothing of what was recorded as executed."""
         self._done = self._at = 0
+        self._part = None
         self.read.clear()
         self.peek = None
 

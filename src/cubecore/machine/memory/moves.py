@@ -1,6 +1,7 @@
 """Moves of elements between two spots: bytes and their marks, of one core or of many at once."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,9 +59,8 @@ class Move:
             pairs = [(rows[0], to_rows[0])]
             map_pairs = [((1, 0, maps[0][2]), to_maps[0])]
         else:
-            sources = _as_many(rows, len(to_rows))
-            pairs = list(zip(sources, _as_many(to_rows, len(sources)), strict=True))
-            first = [(1, 0, at) for _, _, at in _as_many(maps, len(to_maps))[: len(to_maps)]]
+            pairs = list(zip(_cut(rows, to_rows), _cut(to_rows, rows), strict=True))
+            first = [(1, 0, at) for _, _, at in _cut(maps, to_maps)[: len(to_maps)]]
             map_pairs = list(zip(first, to_maps, strict=True))
         for part in self._parts:
             for source, target in pairs:
@@ -82,12 +82,16 @@ def move_of(template: Instruction, source: Operand, target: Operand, fill: bytes
     return move
 
 
-def _as_many(rows: Sequence[Rows], count: int) -> Sequence[Rows]:
-    """Return rows that lie evenly core by core, if there are more of them elsewhere."""
-    if len(rows) >= count:
+def _cut(rows: Sequence[Rows], like: Sequence[Rows]) -> Sequence[Rows]:
+    """Return rows that all lie evenly cut into as many cores each as others do, if those do not."""
+    if len(rows) >= len(like):
         return rows
-    ((_, step, at),) = rows
-    return [(1, 0, at + core * step) for core in range(count)]
+    ((count, step, at),) = rows
+    starts = accumulate((number for number, _, _ in like), initial=0)
+    return [
+        (number if count > 1 else 1, step, at + core * step)
+        for (number, _, _), core in zip(like, starts, strict=False)
+    ]
 
 
 Held = tuple[_Bytes, Rows]

@@ -73,6 +73,9 @@ class ArraySpans:
         self._chip = chip
         self._states: dict[Registers, ArrayState] = {}
 
+    def __len__(self) -> int:
+        return sum(1 + len(state.effects) for state in self._states.values())
+
     def at(self, registers: Registers) -> ArrayState:
         """Return the state under some registers, wherever the core is."""
         registers = replace(registers, position=CorePosition())

@@ -284,6 +284,12 @@ class CoreWatch:
             self._units.finish()
         self.order.finish()
 
+    def release(self) -> None:
+        """Drop the shadows, whose regions refer to each other."""
+        for shadow in self._local.values():
+            shadow.release()
+        self._local.clear()
+
     # --- accesses
 
     def _enter(self, pipe: int, accesses: Sequence[Touched]) -> None:

@@ -101,13 +101,14 @@ class Region:
     """
 
     __slots__ = (
-        *("address", "bytes", "fresh", "near", "number", "reads", "touched", "writes"),
-        "written",
+        *("address", "fresh", "high", "is_run", "low", "near", "number", "reads", "touched"),
+        *("writes", "written"),
     )
 
     def __init__(self, touched: Footprint, address: int, number: int) -> None:
         self.touched, self.address, self.number = touched, address, number
-        self.bytes = touched.at(address)
+        self.low, self.high = touched.low + address, touched.high + address
+        self.is_run = touched.is_run
         self.near: list[tuple[Region, bool]] = [(self, True)]
         self.written: int | None = None
         self.reads: dict[int, Numbered] = {}
@@ -127,11 +128,11 @@ def _relation(one: Footprint, other: Footprint, distance: int) -> tuple[bool, bo
     return one.covers(far), far.covers(one)
 
 
-_LOCAL_PAGE_BYTES = 1024
+_LOCAL_PAGE_BYTES = 4096
 
 
 def _local_pages(region: Region) -> range:
-    low, high = region.bytes.low, region.bytes.high
+    low, high = region.low, region.high
     return range(low // _LOCAL_PAGE_BYTES, max(high - 1, low) // _LOCAL_PAGE_BYTES + 1)
 
 
@@ -176,11 +177,14 @@ class LocalShadow:
                 self._forget()
             region = Region(touched, address, self._entered)
             self._entered += 1
-            self._meet_all(region, _by_write(self._around(region)))
+            around = self._around(region)
+            self._meet_all(region, _by_write(around))
             self._regions[key] = region
             self._enter_pages(region)
+        elif writes and region.written is None:
+            around = self._around(region)
         if writes and region.written is None:
-            others = (r for r in self._around(region) if r.written is None and r is not region)
+            others = (r for r in around if r.written is None and r is not region)
             self._meet_all(region, sorted(others, key=attrgetter("number")))
             region.written = self._written
             self._written += 1
@@ -191,22 +195,26 @@ class LocalShadow:
         for page in _local_pages(region):
             self._pages.setdefault(page, []).append(region)
 
-    def _around(self, entered: Region) -> Iterable[Region]:
+    def _around(self, entered: Region) -> Collection[Region]:
         """Return the regions that share a page with one."""
         pages = _local_pages(entered)
         if len(pages) == 1:
             return self._pages.get(pages[0], ())
-        return {
-            region.number: region for page in pages for region in self._pages.get(page, ())
-        }.values()
+        around: dict[Region, None] = {}
+        for page in pages:
+            around |= dict.fromkeys(self._pages.get(page, ()))
+        return around.keys()
 
     @staticmethod
     def _meet_all(region: Region, others: Iterable[Region]) -> None:
         """Let a region know those of `others` that it shares a byte with, and be known to them."""
-        low, high = region.bytes.low, region.bytes.high
+        low, high = region.low, region.high
         for other in others:
-            theirs = other.bytes
-            if low >= theirs.high or theirs.low >= high:
+            if low >= other.high or other.low >= high:
+                continue
+            if region.is_run and other.is_run:
+                region.near.append((other, low <= other.low and other.high <= high))
+                other.near.append((region, other.low <= low and high <= other.high))
                 continue
             relation = _relation(region.touched, other.touched, other.address - region.address)
             if relation is not None:
@@ -225,6 +233,13 @@ class LocalShadow:
         for region in kept.values():
             self._enter_pages(region)
         self._limit = max(_MOST_REGIONS, 2 * len(kept))
+
+    def release(self) -> None:
+        """Forget every region."""
+        for region in self._regions.values():
+            region.near.clear()
+        self._regions.clear()
+        self._pages.clear()
 
     def judge(self, region: Region, pipe: int, touch: MemoryAccess) -> None:
         """Report what an access races with; an instruction's are judged before any enters."""
@@ -262,8 +277,7 @@ class LocalShadow:
         (_, pipe, touch), fresh = later, other.fresh
         assert fresh is not None
         other.fresh = None
-        low, high = other.bytes.low, other.bytes.high
-        self._report(Meeting("unread", fresh[1], fresh[0], -1, touch, pipe, low, high))
+        self._report(Meeting("unread", fresh[1], fresh[0], -1, touch, pipe, other.low, other.high))
 
     def _meet(
         self,
@@ -281,36 +295,45 @@ class LocalShadow:
             return
         if self._again(kind, who, touch):
             return
-        common = region.bytes.first_common(other.bytes)
+        common = region.touched.at(region.address).first_common(other.touched.at(other.address))
         assert common is not None
         self._report(Meeting(kind, who, at, -1, touch, pipe, *common))
 
 
 class _Access:
-    """An access of global memory: whose, from where to where, and its last time.
+    """An access of global memory: whose, what from where on, and its last time.
 
-    `key` is that of a read, by which it is found again.
+    There may be many of them, so that one holds few objects of its own.
     """
 
-    __slots__ = ("core", "high", "key", "low", "number", "pipe", "position", "touch")
+    __slots__ = ("core", "low", "number", "pipe", "position", "touch", "touched")
 
-    def __init__(self, key: "_Key", number: int, touch: MemoryAccess, position: int) -> None:
-        self.core, self.pipe, touched, address = key
-        self.key = None if touch.writes else key
-        self.low, self.high = touched.low + address, touched.high + address
-        self.again(number, touch, position)
+    def __init__(
+        self,
+        whose: tuple[int, int],
+        touched: Footprint,
+        address: int,
+        last: tuple[int, MemoryAccess, int],
+    ) -> None:
+        self.core, self.pipe = whose
+        self.touched = touched
+        self.low = address + touched.low if touched.low else address
+        self.again(*last)
+
+    @property
+    def high(self) -> int:
+        """The first byte behind it."""
+        return self.low + self.touched.high - self.touched.low
+
+    @property
+    def address(self) -> int:
+        """The address that its footprint counts from."""
+        return self.low - self.touched.low
 
     @property
     def access(self) -> "_Access":
         """Itself: where an access is one run of bytes it is its own entry."""
         return self
-
-    @property
-    def pages(self) -> Collection[int]:
-        """The pages that it lies in."""
-        if self.key is None:
-            return range(self.low >> _PAGE_BITS, ((self.high - 1) >> _PAGE_BITS) + 1)
-        return _pages(*self.key[2:])
 
     def again(self, number: int, touch: MemoryAccess, position: int) -> None:
         """Be instruction `number` of the pipe, `position`-th of all accesses."""
@@ -326,10 +349,10 @@ class _Run(NamedTuple):
 
 
 _Entry = _Access | _Run
-_Key = tuple[int, int, Footprint, int]
-"""A core, its pipe, a footprint and its address."""
-_Reader = tuple[int, int] | None
-"""A core and its pipe that read, or None for whoever writes."""
+_Key = tuple[int, int, Footprint]
+"""A core, its pipe and a footprint."""
+_Reader = tuple[int, int]
+"""A core and its pipe that read."""
 
 
 class GlobalShadow:
@@ -340,9 +363,9 @@ class GlobalShadow:
     """
 
     def __init__(self) -> None:
-        self._pages: dict[int, dict[_Reader, list[_Entry]]] = {}
-        self._written: set[int] = set()
-        self._reads: dict[_Key, _Access] = {}
+        self._written: dict[int, list[_Entry]] = {}
+        self._read: dict[int, dict[_Reader, list[_Entry]]] = {}
+        self._reads: dict[_Key, dict[int, _Access]] = {}
         self._entered = 0
 
     def touch(
@@ -354,39 +377,40 @@ class GlobalShadow:
         touch: MemoryAccess,
     ) -> None:
         """Enter an access of a core, a footprint at an address, and report what it races with."""
-        core_number, order, report = core
+        (core_number, order, report), (footprint, address) = core, touched
         self._entered += 1
-        key = (core_number, pipe, *touched)
-        earlier = None if touch.writes else self._reads.get(key)
-        if earlier is not None and self._written.isdisjoint(earlier.pages):
-            earlier.again(number, touch, self._entered)
-            return
-        access = _Access(key, number, touch, self._entered)
+        last = number, touch, self._entered
         if touch.writes:
-            self._written.update(_pages(*touched))
+            access = _Access((core_number, pipe), footprint, address, last)
         else:
-            self._reads[key] = access
+            key = core_number, pipe, footprint
+            reads = self._reads.get(key)
+            if reads is None:
+                reads = self._reads[key] = {}
+            earlier = reads.get(address)
+            if earlier is not None and self._is_unwritten(_pages(footprint, address)):
+                earlier.again(*last)
+                return
+            access = reads[address] = _Access((core_number, pipe), footprint, address, last)
         reported: set[int] = set()
-        if touched[0].is_run:
+        if footprint.is_run:
             self._enter(access, order, report, reported)
             return
-        for low, high in _runs(*touched):
+        for low, high in _runs(footprint, address):
             self._enter(_Run(low, high, access), order, report, reported)
+
+    def _is_unwritten(self, pages: Collection[int]) -> bool:
+        return self._written.keys().isdisjoint(pages)
 
     def _enter(self, entry: _Entry, order: CoreOrder, report: Report, reported: set[int]) -> None:
         """Enter one run of bytes into each of its pages; `reported`: touches by id."""
         low, high, access, (tell, again) = entry.low, entry.high, entry.access, report
         reader = None if access.touch.writes else (access.core, access.pipe)
         for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
-            held = self._pages.get(page)
-            if held is None:
-                self._pages[page] = {reader: [entry]}
-                continue
             near = [
                 other
-                for who in (held if reader is None else (None, reader))
-                if who in held
-                for other in held[who]
+                for entries in self._facing(page, reader)
+                for other in entries
                 if other.low < high and low < other.high
             ]
             if near:
@@ -401,27 +425,36 @@ class GlobalShadow:
                 first = page << _PAGE_BITS
                 over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
                 if over:
-                    self._drop(held, over)
-            entries = held.get(reader)
-            if entries is None:
-                held[reader] = [entry]
+                    self._drop(page, over)
+            if reader is None:
+                entries = self._written.get(page)
+                if entries is None:
+                    entries = self._written[page] = []
             else:
-                entries.append(entry)
+                entries = self._read.setdefault(page, {}).setdefault(reader, [])
+            entries.append(entry)
 
-    def _drop(self, held: dict[_Reader, list[_Entry]], over: list[_Entry]) -> None:
+    def _facing(self, page: int, reader: _Reader | None) -> Iterable[list[_Entry]]:
+        """Return the accesses of a page that a read may meet or say again, or any write."""
+        written, read = self._written.get(page), self._read.get(page)
+        if read is None:
+            return () if written is None else (written,)
+        if reader is None:
+            return read.values() if written is None else (written, *read.values())
+        own = read.get(reader)
+        return [entries for entries in (written, own) if entries is not None]
+
+    def _drop(self, page: int, over: list[_Entry]) -> None:
         """Forget accesses of a page that a later one says all of."""
         gone = set(map(id, over))
         for access in {e.access for e in over}:
-            who = None
-            if access.key is not None:
+            if access.touch.writes:
+                entries = self._written[page]
+            else:
                 who = access.core, access.pipe
-                self._reads.pop(access.key, None)
-            if who in held:
-                left = [e for e in held[who] if id(e) not in gone]
-                if left:
-                    held[who] = left
-                else:
-                    del held[who]
+                entries = self._read[page][who]
+                self._reads[*who, access.touched].pop(access.address, None)
+            entries[:] = [e for e in entries if id(e) not in gone]
 
 
 def _position(entry: _Entry) -> int:
