@@ -136,7 +136,11 @@ class Problem:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.chip, str) and len(expand_family(self.chip)) == 1:
+        if (
+            isinstance(self.chip, str)
+            and not is_chip(self.chip)
+            and len(expand_family(self.chip)) == 1
+        ):
             object.__setattr__(self, "chip", soc_name(self.chip))
         for name in _TYPE_KEYS:
             object.__setattr__(self, name, type_name(getattr(self, name)))
