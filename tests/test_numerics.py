@@ -79,6 +79,7 @@ def test_float64_is_rounded_once_to_nearest_even(name):
 
 
 @pytest.mark.parametrize("name", INFINITE)
+@pytest.mark.thinned(2)
 def test_float64_beyond_the_largest_is_infinite(name):
     check_rounding(interesting(name), name, finite=False)
 
@@ -96,6 +97,7 @@ def test_float32_is_rounded_once_to_nearest_even(name):
 
 
 @pytest.mark.parametrize("name", INFINITE)
+@pytest.mark.thinned(2)
 def test_float32_beyond_the_largest_is_infinite(name):
     check_rounding(as_float32(name), name, finite=False)
 

@@ -77,6 +77,7 @@ def test_a_file_is_as_good_as_the_same_facts_set(mine, verb):
         ("sweep", "m=64,128", "--n", "64", "--k", "64"),
     ],
 )
+@pytest.mark.thinned(3)
 def test_every_command_takes_it(mine, folder, words):
     tiling = cubecore.plan(**PROBLEM, chip=mine).tiling.to_json()
     (folder / "t.json").write_text(json.dumps(tiling), encoding="utf-8")

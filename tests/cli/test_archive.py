@@ -36,11 +36,13 @@ def from_archive(archive, *command, code=None, cwd=None):
 @pytest.mark.parametrize(
     "command", [("chips",), ("plan", *PROBLEM, "--json"), ("explain", "baseM")]
 )
+@pytest.mark.thinned(3)
 def test_answers_are_those_of_a_folder(archive, command):
     answer = cli(*command)
     assert from_archive(archive, *command) == (answer.code, answer.out, answer.err)
 
 
+@pytest.mark.sweep
 def test_pages_and_measured_points_are_read(archive, tmp_path):
     command = ("time", *PROBLEM, "--report", "r.html")
     assert from_archive(archive, *command, cwd=tmp_path)[0] == DONE

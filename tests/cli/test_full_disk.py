@@ -58,6 +58,7 @@ def test_a_store_on_a_full_disk_is_one_sentence(folder):
         ("time", *PROBLEM, "--report", "x.html"),
     ],
 )
+@pytest.mark.thinned(3)
 def test_an_output_on_a_full_disk_is_one_sentence(folder, command):
     line = f"cannot write {command[-2]} {command[-1]}: file too large\n"
     assert limited(100, *command, cwd=folder) == (BAD_REQUEST, "", line)
@@ -67,7 +68,7 @@ def test_an_output_on_a_full_disk_is_one_sentence(folder, command):
 @needs_full
 @pytest.mark.parametrize("more", [(), ("--json",)])
 @pytest.mark.parametrize("command", ["plan", "time", "run"])
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(6)
 def test_standard_output_that_is_full(command, more):
     with Path("/dev/full").open("w") as full:
         answer = subprocess.run(
@@ -82,7 +83,7 @@ def test_standard_output_that_is_full(command, more):
 @pytest.mark.parametrize(
     "command", [("--help",), ("--version",), ("plan", "--help"), ("run", "s.py"), ("run", "m.py")]
 )
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 def test_standard_output_that_is_full_under_help_and_scripts(folder, command, unbuffered):
     (folder / "s.py").write_text("print('line')\n")
     (folder / "m.py").write_text("print('line\\n' * 10000)\n")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from cubecore.dtypes import element_type
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
@@ -107,6 +108,7 @@ def test_halves_moved_as_bit_patterns_are_still_halves():
     assert_agree(by_hand(write, **operands), operands)
 
 
+@pytest.mark.sweep
 def test_the_last_of_two_stores_to_one_place_stays():
     """The first is the sum of many products and takes longer."""
     count = 3000

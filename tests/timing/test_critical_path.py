@@ -122,7 +122,7 @@ def test_a_part_of_a_run_has_a_path_of_that_part():
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_recording_changes_no_cycle_and_waits_are_the_stalls(problem):
     whole = cubecore.time(problem, record=10**6).timeline
     assert whole.cycles == cubecore.time(problem).timeline.cycles

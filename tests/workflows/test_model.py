@@ -35,7 +35,7 @@ def small():
 
 
 @pytest.mark.parametrize(("dtype", "tp"), PUBLISHED_MS)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_products_leave_some_milliseconds_of_the_published_steps(dtype, tp):
     """Attention of one sequence and the rest of 36 layers take 2 to 5 ms."""
     step = cubecore.model(QWEN3_8B, phase="decode", batch=1, tp=tp, dtype=dtype, chip=A3)
@@ -77,6 +77,7 @@ def test_every_total_says_what_is_not_counted(small):
     assert all(name in small._repr_html_() for name in NOT_COUNTED)
 
 
+@pytest.mark.sweep
 def test_integers_and_narrow_floats_keep_16_bits_where_models_do():
     step = cubecore.model(SMALL, phase="decode", batch=1, dtype="int8")
     types = {row.product.name: (row.request.problem.a, row.request.problem.c) for row in step.rows}

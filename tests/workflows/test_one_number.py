@@ -103,6 +103,7 @@ def test_predictions_are_event_timings_of_many(seed):
 
 
 @pytest.mark.parametrize("seed", strided(range(300), every=100))
+@pytest.mark.thinned(3)
 def test_predictions_of_layers_are_event_timings(seed):
     keys = layer(random.Random(f"layer {seed}"))
     assert_one_number(cubecore.plan(**keys), keys)

@@ -129,7 +129,7 @@ def test_a_scale_for_each_column(mode, format_c):
     ],
     ids=["VDEQF16", "VDEQF16-3510", "VQF322BF16_PRE-3510"],
 )
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(6)
 def test_scales_of_every_last_fractal(keys, format_c):
     """A fixpipe to NZ reads the scales of whole fractals, whatever of the last one is C's."""
     for n in (*range(1, 18, stride(16)), 15, 31, 40):

@@ -179,6 +179,7 @@ class Reached:
 
 
 @both
+@pytest.mark.thinned(2)
 def test_every_single_leaf_that_is_reached_is_needed(run_changed, problem):
     """One leaf of the tree dropped at a time: no instruction is idle, and no loss unnoticed.
 

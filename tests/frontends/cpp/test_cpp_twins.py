@@ -141,7 +141,7 @@ def launched(made, arguments, **options):
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_an_example_is_its_twin(case):
     file, name = case
     python, arguments, exact, *which = CASES[case]()

@@ -247,6 +247,7 @@ def test_a_what_if_chip_is_a_chip():
     assert found.baseM * found.baseN * found.dbL0C * 4 <= 65536
 
 
+@pytest.mark.sweep
 def test_cores_beyond_the_chips_are_capped():
     tiling = multi(4096, 4096, 256, dim=1000)
     assert tiling.get_tiling().usedCoreNum <= 20

@@ -64,7 +64,7 @@ def run(sink_of, m: Map, p: dict, *, pad: int | None = PAD, rpt=(0, 1, 0), apart
 
 
 @every_sink
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(8)
 def test_windows_of_the_expanded_matrix(sink):
     """Whole matrices of every layout of channels, and parts of one."""
     bits = BITS[sink[2]]

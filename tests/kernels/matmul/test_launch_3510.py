@@ -83,6 +83,7 @@ HIF8 |= {-number: 0x80 | code for number, code in HIF8.items() if number}
     ),
     ids=str,
 )
+@pytest.mark.thinned(2)
 def test_hifloat8_multiplies_as_codes(trans, more):
     m, n, k = 50, 70, 200
     problem = {"chip": A5.name, "m": m, "n": n, "k": k, "a": "hifloat8"}
@@ -120,7 +121,7 @@ def test_random_products_with_every_option(seed):
 
 
 @pytest.mark.parametrize("types", TIMED, ids=str)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_it_runs_and_is_timed(types):
     a, b, c = types
     problem = {"chip": A5.name, "m": 200, "n": 300, "k": 256, "a": a, "b": b, "c": c}

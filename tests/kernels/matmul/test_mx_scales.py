@@ -103,7 +103,7 @@ SHAPES = [(50, 70, 192), (1, 34, 256), (33, 16, 96), (18, 130, 1000)]
 @pytest.mark.parametrize(
     ("types", "trans_b", "shape"), crossed(PAIRS, (False, True), SHAPES), ids=str
 )
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(9)
 def test_products(types, trans_b, shape):
     """Any K: what is missing to whole pairs of scales is zeros."""
     (m, n, k), (a, b) = shape, types
@@ -192,7 +192,7 @@ def test_every_order_that_flags_allow(order):
     ],
     ids=str,
 )
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_options_that_go_with_scales(more):
     """Verified against an independent product with block scales."""
     asked = {"chip": A5.name, "m": 40, "n": 64, "k": 320, "a": "float4_e2m1fn"} | more
@@ -222,6 +222,7 @@ TRAVELS = (
 
 
 @pytest.mark.parametrize("travel", strided(TRAVELS), ids=str)
+@pytest.mark.thinned(3)
 def test_scales_that_travel_for_several_chunks(travel):
     """Any factors, ragged groups of chunks, one or two buffers, several tiles; in any order."""
     factors, depth, order = travel

@@ -51,7 +51,7 @@ def test_the_intact_kernel_is_proven(name):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(6)
 def test_a_kernel_with_one_leaf_broken_is_the_same_on_both_engines(name, drawn_seed):
     rng, found = np.random.default_rng(drawn_seed), ways(intact(name)[0], CHANGES)
     for place in rng.choice(len(found), part(12, 6), replace=False):

@@ -165,6 +165,7 @@ def shown(trace):
     return [e for e in trace["traceEvents"] if e["ph"] == "X"]
 
 
+@pytest.mark.sweep
 def test_more_instructions_can_be_asked_for():
     of = timed(record=60_000, **LARGE)
     held = trace_json(of, TraceView(50_000))["otherData"]["groups"]

@@ -97,6 +97,7 @@ def test_k_is_cut_at_multiples():
     cores=st.integers(1, 20),
     soc=st.sampled_from(["Ascend910B3", "Ascend950PR_9589"]),
 )
+@pytest.mark.sweep
 def test_asking_for_the_best_finds_it(m, n, k, kind, cores, soc):
     p, target = Problem(m=m, n=n, k=k, a=kind, cores=cores), chip(soc)
     free = solve(p, target, 1).best

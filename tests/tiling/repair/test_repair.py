@@ -362,6 +362,7 @@ def test_kept_fields_stay():
     assert len(found.changes) == 2
 
 
+@pytest.mark.sweep
 def test_nothing_but_the_extents_is_right():
     """Every field wrong: each that a rule reads alone must change, which proves the fewest."""
     for p in (problem(), problem(m=8192, n=8192, k=8192, bias="float32"), problem(m=1, n=1, k=1)):

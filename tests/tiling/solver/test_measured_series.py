@@ -158,7 +158,7 @@ MISSED_BY_THE_EVENT_TIMING = {
         for name in TIMED
     ],
 )
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(8)
 def test_the_event_timing_chooses_the_fastest(name, published):
     cases = published.cases
     timed = {case.point.id: case.wall.predicted_us for case in cases if case.wall is not None}

@@ -87,7 +87,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize(("m", "n", "k", "keys"), SHAPES, ids=str)
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(4)
 def test_products_take_the_same_time_both_ways(m, n, k, keys):
     problem = Problem(chip=A2.name, **{"cores": 4, **keys}, m=m, n=n, k=k)
     tiling = solve(problem, A2, 1).best.tiling

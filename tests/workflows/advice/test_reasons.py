@@ -199,6 +199,7 @@ def test_the_command_the_json_and_the_dearest_first():
     assert costs == sorted(costs, reverse=True)
 
 
+@pytest.mark.sweep
 def test_the_share_that_begins_on_the_boundary_is_tried_as_a_change():
     tiling = replace(cubecore.plan(LARGE).tiling, **BLOCK, singleCoreM=1024, singleCoreN=820)
     changes = cubecore.time(LARGE, tiling=tiling, advise=True).changes

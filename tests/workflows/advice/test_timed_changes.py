@@ -46,7 +46,7 @@ def _advised(problem):
     return cubecore.time(json.loads(problem), advise=True)
 
 
-@pytest.fixture(scope="module", params=strided(PROBLEMS, 2), ids=str)
+@pytest.fixture(scope="module", params=strided(PROBLEMS), ids=str)
 def timed(request):
     return advised(request.param)
 
@@ -129,11 +129,13 @@ def test_parts_of_the_chip_are_twice_what_they_are(timed):
                 assert float(text) == 2 * getattr(target, name)
 
 
+@pytest.mark.sweep
 def test_equal_requests_get_equal_answers():
     problem = PROBLEMS[0]
     assert cubecore.time(problem, advise=True).changes == advised(problem).changes
 
 
+@pytest.mark.sweep
 def test_what_cannot_be_changed_says_why():
     timed = advised({"m": 64, "n": 1000, "k": 64, "format_b": "ND", "cores": 24, "fix": {}})
     reasons = {kind.kind: kind.reason for kind in timed.changes.untried}

@@ -242,6 +242,7 @@ def renamed(number, record):
     return {**record, "id": f"p{number}", "note": "", "source": ""}
 
 
+@pytest.mark.sweep
 def test_ids_notes_and_sources_decide_nothing(tmp_path):
     lines = [json.loads(line) for line in PUBLISHED.read_text("utf-8").splitlines()]
     path = written(tmp_path, *(renamed(number, line) for number, line in enumerate(lines)))

@@ -70,6 +70,7 @@ def executor(request):
         yield made
 
 
+@pytest.mark.thinned(3)
 def test_plans_sweeps_and_validation_are_those_of_one_process(executor, alone, tmp_path):
     assert texts(cubecore.plan_many(PROBLEMS, alternatives=0, executor=executor)) == alone
     series = cubecore.sweep(AXES, n=32, executor=executor)

@@ -80,6 +80,7 @@ def test_bad_requests_are_refused_before_the_first_answer(keys, line):
     assert str(caught.value).startswith(line[:25])
 
 
+@pytest.mark.sweep
 def test_a_script_without_a_guard_may_start_processes(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
@@ -93,6 +94,7 @@ def test_a_script_without_a_guard_may_start_processes(tmp_path):
     assert done.stdout == "40\n"
 
 
+@pytest.mark.sweep
 def test_a_caller_that_stops_early_leaves_no_process(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
@@ -138,6 +140,7 @@ def test_few_problems_need_few_processes():
 
 
 @pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.thinned(2)
 def test_what_the_store_has_is_not_planned_again(tmp_path, processes):
     path = str(tmp_path / "s.sqlite")
     asked = problems(40)

@@ -272,6 +272,7 @@ def rows_of(store):
         return 0
 
 
+@pytest.mark.sweep
 def test_two_sweeps_fill_one_store_at_once(tmp_path):
     asked = problems(24)
     first = write_queries(tmp_path / "a.jsonl", asked[:16])

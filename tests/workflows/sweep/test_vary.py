@@ -91,6 +91,7 @@ def test_what_is_no_axis_is_refused(text, line):
     ],
     ids=["shape", "chip", "tiling"],
 )  # fmt: skip
+@pytest.mark.thinned(3)
 def test_a_point_is_what_time_says(axes, asked):
     answer = sweep(axes, SHAPE)
     assert [axis.name for axis in answer.axes] == list(axes)

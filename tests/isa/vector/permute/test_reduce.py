@@ -123,6 +123,7 @@ def test_repeat_sum(dtype, mask, p, ctrl):
 @every_dtype
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", ["vcmax", "vcmin"])
+@pytest.mark.thinned(2)
 def test_repeat_extreme(name, order, dtype, mask, p, ctrl):
     bench = start(dtype, 82, mask, CTRL[ctrl])
     if ctrl == "plain":  # without NaN, whose extreme hides all others
