@@ -27,13 +27,13 @@ def write_queries(path, asked):
 
 
 def expected(asked):
-    """Return the answers that plan gives to each problem alone."""
+    """Return the answers that plan gives to each problem alone, without the reasons."""
     return [json.loads(_planned(json.dumps(problem))) for problem in asked]
 
 
 @cache
 def _planned(problem):
-    return json.dumps(cubecore.plan(json.loads(problem), alternatives=0).to_json())
+    return json.dumps(cubecore.plan(json.loads(problem), alternatives=0).to_json(reasons=False))
 
 
 def keys_of(asked):

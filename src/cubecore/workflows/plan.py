@@ -103,10 +103,10 @@ class TilingPlan(Presented):
         chip, bits = self.request.chip, self.problem.a_type.bits
         return interval(self.predicted.us, chip.arch, "known", bits)
 
-    def to_json(self) -> Json:
-        """Return the public contract's object."""
+    def to_json(self, *, reasons: bool = True) -> Json:
+        """Return the public contract's object; its reasons are timed for it, unless left out."""
         interval = self.interval
-        return {
+        answer = {
             "problem": self.problem.to_json(),
             "tiling": self.tiling.to_json(),
             "predicted": self.predicted.to_json(),
@@ -122,6 +122,9 @@ class TilingPlan(Presented):
             "timed": self.timed,
             "advice": [advice.to_json() for advice in self.advice],
         }
+        if reasons:
+            answer["reasons"] = [reason.to_json() for reason in self.reasons]
+        return answer
 
 
 @takes_problem

@@ -276,3 +276,11 @@ def test_a_plan_of_little_work_names_what_costs_beside_the_start():
 
 def test_a_plan_that_is_not_timed_has_no_reasons():
     assert cubecore.plan(m=64, n=64, k=64, chip="Ascend310P3").reasons == ()
+
+
+def test_the_json_of_a_plan_has_them():
+    shape = ("--m", 16, "--n", 4000, "--k", 1024, "--chip", CHIP, "--alternatives", 0)
+    made = cli("plan", *shape, "--json").json
+    plan = cubecore.plan(m=16, n=4000, k=1024, chip=CHIP, alternatives=0)
+    assert made["reasons"] == [reason.to_json() for reason in plan.reasons]
+    assert "row starts" in {reason["cause"] for reason in made["reasons"]}

@@ -46,14 +46,15 @@ class Line:
 def plan_line(problem: JsonMapping, options: SweepOptions) -> Line:
     """Return a problem's plan, or why there is none: ``{problem, error {rule, message}}``.
 
-    `problem` is what `checked` returned; it is repeated as it is.
+    `problem` is what `checked` returned; it is repeated as it is. A plan's line has no reasons:
+    they take about as long as the plan.
     """
     try:
         request = request_of(Problem.from_json(problem), options.settings)
         plan = plan_request(request, options.alternatives)
     except CubecoreError as error:
         return Line(False, json.dumps({"problem": dict(problem), "error": error_of(error)}))
-    return Line(True, json.dumps(plan.to_json()))
+    return Line(True, json.dumps(plan.to_json(reasons=False)))
 
 
 def error_of(error: CubecoreError) -> Json:
