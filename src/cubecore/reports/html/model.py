@@ -1,47 +1,30 @@
 """The products of a model's step as one self-contained page without a script."""
 
-from importlib.resources import files
-
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
 from cubecore.aliases import Json
 from cubecore.models.products import BOTH, HEAD, PARTS
-from cubecore.reports.html.page import source_hash
+from cubecore.reports.html.templates import rendered
 from cubecore.reports.text.answers import duration, number
 from cubecore.reports.text.model import extents, model_lines, parts_of, totals_rows
-from cubecore.version import __version__
 from cubecore.workflows.model import STEP, ModelStep, PlannedProduct
 
-_TEMPLATES = files("cubecore.reports") / "templates"
 _WIDTH = 1000
 
 
 def model_page(answer: ModelStep) -> str:
     """Return the page: the step by product, the products by layer, the sums and the tilings."""
-    style = "\n".join(
-        (_TEMPLATES / name).read_text("utf-8") for name in ("report.css", "model.css")
-    )
-    text = (_TEMPLATES / "model.html").read_text("utf-8")
     title, step = model_lines(answer)
-    return (
-        Environment(autoescape=True, undefined=StrictUndefined)
-        .from_string(text)
-        .render(
-            version=__version__,
-            style=Markup(style),  # noqa: S704 - our own files
-            policy=f"default-src 'none'; style-src {source_hash(style)}; base-uri 'none'; "
-            "form-action 'none'",
-            title=title,
-            step=step,
-            figures=_figures(answer),
-            not_counted=answer.to_json()["not_counted"],
-            stacked=_stacked(answer),
-            parts=_parts(answer),
-            totals=totals_rows(answer),
-            assumed=answer.assumed,
-            tilings=[_tiling(row) for row in answer.rows if row.tiling is not None],
-        )
+    return rendered(
+        "model.html",
+        styles=("report.css", "model.css"),
+        title=title,
+        step=step,
+        figures=_figures(answer),
+        not_counted=answer.to_json()["not_counted"],
+        stacked=_stacked(answer),
+        parts=_parts(answer),
+        totals=totals_rows(answer),
+        assumed=answer.assumed,
+        tilings=[_tiling(row) for row in answer.rows if row.tiling is not None],
     )
 
 

@@ -1,27 +1,26 @@
 """The report: one self-contained HTML page about a timed product, or a launch of one's own kernel.
 
 Everything that varies goes into the page as one JSON object, which its own script puts into the
-DOM as text; names from files can therefore not become markup. A content security policy allows the
-page's one script and one style sheet, by their hashes, and no network.
+DOM as text; names from files can therefore not become markup.
 """
 
 import json
-from base64 import b64encode
 from collections.abc import Sequence
-from hashlib import sha256
-from importlib.resources import files
 
-from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from cubecore.aliases import Json
 from cubecore.chips.model import Chip
+from cubecore.machine.sanitizer.findings import KINDS
+from cubecore.manual import address
 from cubecore.reports.html.core_map import core_map
 from cubecore.reports.html.facts import facts_used
+from cubecore.reports.html.kernel_roofline import kernel_roofline
 from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups, signals
 from cubecore.reports.html.occupancy import occupancy
 from cubecore.reports.html.roofline import roofline
 from cubecore.reports.html.slack import slack
+from cubecore.reports.html.templates import rendered
 from cubecore.reports.html.why import models, tiling_rows
 from cubecore.reports.text.answers import problem_line
 from cubecore.tiling.model.core_grid import problem_blocks
@@ -35,7 +34,6 @@ from cubecore.workflows.time import Timed
 SHOWN_INSTRUCTIONS = 5000
 """Instructions of each group of cores that the page's timeline holds."""
 SHOWN_GROUPS = 12
-_TEMPLATES = files("cubecore.reports") / "templates"
 _SCRIPTS = ("dom.js", "panels.js", "roofline.js", "map.js", "timeline.js", "main.js")
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 _ASSUMPTIONS = (
@@ -64,8 +62,15 @@ def launch_report(
     """
     chip, line = launch.run.chip, launch.timeline
     data = common_data(launch.title, chip, line, limit)
-    findings = [finding.to_json() for finding in launch.run.findings]
+    findings = [
+        finding.to_json()
+        | {"remedy": KINDS[finding.id].remedy, "link": address("finding", finding.id)}
+        for finding in launch.run.findings
+    ]
     data |= {"findings": findings}
+    roof = kernel_roofline(launch.run.traces, chip, line)
+    if roof is not None:
+        data["roofline"] = roof
     if launch.changes is not None:
         data |= launch.changes.to_json()
     if len(among) > 1:
@@ -87,18 +92,8 @@ def _launch_row(launch: TimedLaunch, *, shown: bool) -> Json:
 
 def page(title: str, data: Json) -> str:
     """Return the page that shows `data`; panels whose data is missing are left out."""
-    style = _read("report.css")
-    script = "\n".join(_read(name) for name in _SCRIPTS)
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(
-        _read("report.html")
-    )
-    return template.render(
-        title=title,
-        style=Markup(style),  # noqa: S704 - our own file
-        script=Markup(script),  # noqa: S704 - our own files
-        data=embed(data),
-        policy=f"default-src 'none'; style-src {source_hash(style)}; "
-        f"script-src {source_hash(script)}; base-uri 'none'; form-action 'none'",
+    return rendered(
+        "report.html", title=title, styles=("report.css",), scripts=_SCRIPTS, data=embed(data)
     )
 
 
@@ -106,17 +101,6 @@ def embed(data: object) -> Markup:
     """Return `data` as JSON that is safe inside a script element: nothing in it can end one."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Markup(text.translate(_ESCAPES))  # noqa: S704 - escaped in the line itself
-
-
-def _read(name: str) -> str:
-    return (_TEMPLATES / name).read_text("utf-8")
-
-
-def source_hash(text: str) -> str:
-    """Return how a content security policy names an inline style or script."""
-    return (
-        f"'sha256-{b64encode(sha256(text.encode('utf-8', 'backslashreplace')).digest()).decode()}'"
-    )
 
 
 def page_data(timed: Timed, tiling_from: str, limit: int) -> Json:

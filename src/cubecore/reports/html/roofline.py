@@ -31,7 +31,21 @@ def roofline(problem: Problem, chip: Chip, timeline: Timeline) -> Json | None:
             }
         )
     operations = timeline.tflops * timeline.us * 1e6
-    points = [
+    return {
+        "peak": peak * hertz / 1e12,
+        "peak_name": f"Cube, {problem.a} on {chip.aic_count} cores",
+        "bands": bands,
+        "tflops": timeline.tflops,
+        "points": points(operations, timeline),
+        "unit": "TFLOPS",
+        "of": "product",
+        "facts": ["cube_k"],
+    }
+
+
+def points(operations: float, timeline: Timeline) -> list[Json]:
+    """Return the operations over the bytes read from device memory, and over all bytes read."""
+    return [
         {"name": name, "bytes": size, "intensity": operations / size}
         for name, size in (
             ("device memory", timeline.hbm_read_bytes),
@@ -39,10 +53,3 @@ def roofline(problem: Problem, chip: Chip, timeline: Timeline) -> Json | None:
         )
         if size
     ]
-    return {
-        "peak": peak * hertz / 1e12,
-        "peak_name": f"Cube, {problem.a} on {chip.aic_count} cores",
-        "bands": bands,
-        "tflops": timeline.tflops,
-        "points": points,
-    }

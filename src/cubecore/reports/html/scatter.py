@@ -1,16 +1,11 @@
 """A validation as one self-contained HTML page: measured against predicted, and the cases."""
 
-from importlib.resources import files
 from math import ceil, floor, log10
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
-
 from cubecore.aliases import Json
-from cubecore.reports.html.page import source_hash
+from cubecore.reports.html.templates import rendered
 from cubecore.reports.text.answers import number
-from cubecore.version import __version__
 from cubecore.workflows.calibration.validation import (
     GROUPS,
     Errors,
@@ -19,7 +14,6 @@ from cubecore.workflows.calibration.validation import (
     Validation,
 )
 
-_TEMPLATES = files("cubecore.reports") / "templates"
 _SIZE, _MARGIN = 640, 48
 _MARKS = ("circle", "square", "diamond")
 _UNITS = ("us", "ms", "s")
@@ -28,14 +22,10 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 
 def scatter_page(answer: Validation) -> str:
     """Return the page. It has no script, and its policy allows its one style sheet alone."""
-    style = (_TEMPLATES / "validation.css").read_text("utf-8")
-    text = (_TEMPLATES / "validation.html").read_text("utf-8")
-    page = Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
-    return page.render(
-        version=__version__,
-        style=Markup(style),  # noqa: S704 - our own file
-        policy=f"default-src 'none'; style-src {source_hash(style)}; base-uri 'none'; "
-        "form-action 'none'",
+    return rendered(
+        "validation.html",
+        title="cubecore validate",
+        styles=("validation.css",),
         plot=_plot(answer),
         groups=[_group(name, errors) for name, errors in answer.by_group.items()],
         cases=[_case(case) for case in answer.timed],

@@ -46,8 +46,10 @@ function drawFindings() {
     section("findings").append(el("p", { class: "soft" }, "None."));
     return;
   }
-  section("findings").append(table([["id"], ["what is wrong"], ["where"], ["times", "n"]],
-    data.findings.map((f) => [[f.id], [f.message], [f.location, "soft"], [whole(f.count), "n"]])));
+  const said = (f) => el("div", {}, f.message, el("p", { class: "soft small" }, `To mend it: ${f.remedy}.`));
+  const named = (f) => (f.link ? el("a", { href: f.link }, f.id) : f.id);
+  section("findings").append(table([["id"], ["message"], ["location"], ["count", "n"]],
+    data.findings.map((f) => [[named(f)], [said(f)], [f.location, "soft"], [whole(f.count), "n"]])));
 }
 
 function drawTiling() {
@@ -133,7 +135,7 @@ function drawCritical() {
   const c = data.critical, parts = Object.entries(c.cycles).sort((a, b) => b[1] - a[1]);
   const all = parts.reduce((sum, part) => sum + part[1], 0);
   section("critical").append(
-    el("p", { class: "soft" }, "What the end of the slowest cores waited for, ",
+    el("p", { class: "soft" }, "Causes of the end of the slowest cores, ",
       `${whole(c.steps)} ${c.steps === 1 ? "step" : "steps"} back to the start`,
       c.complete ? "." : ", in the part of the run that was recorded.",
       " The timeline marks them on request."),

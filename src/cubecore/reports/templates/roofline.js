@@ -13,12 +13,12 @@ function drawRoofline() {
     viewBox: "0 0 720 400", role: "img", "aria-label": "roofline", "data-points": r.points.length,
   });
   const scales = roofScales(r);
-  roofGrid(chart, scales);
+  roofGrid(chart, r, scales);
   roofCeilings(chart, r, scales);
   roofPoints(chart, r, scales);
   const points = r.points.map((p) =>
     `${short(p.intensity)} operations a byte read from ${p.name} (${bytes(p.bytes)})`);
-  const facts = ["cube_k", ...r.bands.map((band) => band.fact)];
+  const facts = [...r.facts, ...r.bands.map((band) => band.fact)];
   home.append(chart,
     el("p", { class: "soft small" }, `${points.join("; ")}. Ceilings: ${facts.join(", ")}.`));
 }
@@ -42,7 +42,7 @@ function roofTicks(low, high) {
   return found;
 }
 
-function roofGrid(chart, { x, y, x0, x1, y0, y1 }) {
+function roofGrid(chart, r, { x, y, x0, x1, y0, y1 }) {
   const named = (v) => (v >= 1 ? whole(v) : String(Number(v.toPrecision(1))));
   const rule = (x1, x2, y1, y2) => svg("line", { class: "grid", x1, x2, y1, y2 });
   const words = (text, at) => svg("text", { class: "soft", "text-anchor": "middle", ...at }, text);
@@ -56,7 +56,7 @@ function roofGrid(chart, { x, y, x0, x1, y0, y1 }) {
   }
   const middle = (ROOF.top + ROOF.bottom) / 2, centre = (ROOF.left + ROOF.right) / 2;
   chart.append(words("operations a byte", { x: centre, y: ROOF.bottom + 38 }),
-    words("TFLOPS", { x: 13, y: middle, transform: `rotate(-90 13 ${middle})` }));
+    words(r.unit, { x: 13, y: middle, transform: `rotate(-90 13 ${middle})` }));
 }
 
 function roofCeilings(chart, r, { x, y, x0, x1, y0 }) {
@@ -72,7 +72,7 @@ function roofCeilings(chart, r, { x, y, x0, x1, y0 }) {
       alongLine(name, low, high, columns, place ? -8 : 18));
   }
   const flat = Math.min(...r.bands.map((b) => r.peak / b.tbps), x1), top = y(r.peak);
-  const name = `${r.peak_name} ${short(r.peak)} TFLOPS`;
+  const name = `${r.peak_name} ${short(r.peak)} ${r.unit}`;
   chart.append(ceiling({ x: x(flat), y: top }, { x: ROOF.right, y: top }, "var(--M)"),
     svg("text", { x: ROOF.right - 4, y: top - 7, "text-anchor": "end" }, name));
 }
@@ -105,12 +105,12 @@ function roofPoints(chart, r, { x, y }) {
       cx: x(point.intensity), cy: height, r: place ? 8 : 5, stroke, "stroke-width": 3,
       fill: place ? "transparent" : stroke,
     });
-    chart.append(hover(mark, [`${short(r.tflops)} TFLOPS`,
+    chart.append(hover(mark, [`${short(r.tflops)} ${r.unit}`,
       `${short(point.intensity)} operations a byte from ${point.name}`,
       `${bytes(point.bytes)} read`]));
   }
   const at = roomy ? { x: right + 16, y: height + 4 }
     : { x: Math.min(right + 80, ROOF.right), y: height + 26 };
   chart.append(svg("text", { ...at, class: "halo", "text-anchor": roomy ? "start" : "end" },
-    `this product ${short(r.tflops)} TFLOPS`));
+    `this ${r.of} ${short(r.tflops)} ${r.unit}`));
 }

@@ -1,0 +1,119 @@
+"""A launch of a user's kernel against the chip's ceilings: its operations are counted by issue."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from cubecore.aliases import Json
+from cubecore.chips.costs import peak_ops_per_cycle
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType
+from cubecore.isa.cube.product import CubeProduct
+from cubecore.isa.declare.instruction import Instruction, Pipe
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.trace import InstructionTrace
+from cubecore.isa.vector.common.mask import REPEAT_BYTES
+from cubecore.isa.vector.common.repeated import Repeated
+from cubecore.reports.html.roofline import points
+from cubecore.timing.records import Timeline
+
+CUBE, VECTOR = "Cube", "Vector"
+
+
+def kernel_roofline(
+    traces: Mapping[Any, InstructionTrace], chip: Chip, timeline: Timeline
+) -> Json | None:
+    """Return what `roofline` does of a product; None where a figure is unknown.
+
+    A product counts 2 m n k operations, a vector instruction one for each lane that its mask lets
+    through. A kernel with products is set against the Cube, and its vector work left out.
+    """
+    counts = operations(traces)
+    unit = CUBE if any(kind == CUBE for kind, _ in counts) else VECTOR
+    mine = {element: count for (kind, element), count in counts.items() if kind == unit}
+    hertz, memory = chip.frequency_hz, chip.hbm_bytes_per_second
+    if not mine or hertz is None or not timeline.read_bytes:
+        return None
+    element = max(mine, key=lambda each: mine[each])
+    cores, per_cycle, link = _ceilings(chip, unit, element)
+    if not per_cycle or not cores:
+        return None
+    kind = "aic" if unit == CUBE else "aiv"
+    bands = []
+    if memory is not None:
+        bands.append(
+            {"name": "device memory", "tbps": memory / 1e12, "fact": "hbm_bytes_per_second"}
+        )
+    if (rate := getattr(chip, link)) is not None:
+        fact = f"{link} x {kind}_count x frequency_hz"
+        bands.append(
+            {"name": f"L2, {cores} cores", "tbps": rate * cores * hertz / 1e12, "fact": fact}
+        )
+    total = sum(mine.values())
+    return {
+        "peak": per_cycle * hertz / 1e12,
+        "peak_name": f"{unit}, {element.name} on {cores} cores",
+        "bands": bands,
+        "tflops": total / timeline.us / 1e6,
+        "points": points(total, timeline),
+        "unit": "TFLOPS" if unit == CUBE else "tera lanes a second",
+        "of": "kernel",
+        "facts": ["cube_k" if unit == CUBE else "vector_repeat_cycles", f"{kind}_count"],
+    }
+
+
+def _ceilings(chip: Chip, unit: str, element: ElementType) -> tuple[int | None, float | None, str]:
+    """Return the unit's cores, the operations of all of them a cycle, and their link's rate."""
+    if unit == CUBE:
+        return chip.aic_count, peak_ops_per_cycle(chip, element), "l2_read_bytes_per_cycle"
+    cores, each = chip.aiv_count, chip.vector_repeat_cycles
+    lanes = REPEAT_BYTES // element.size_bytes
+    return cores, cores * lanes / each if cores and each else None, "gm_to_ub_bytes_per_cycle"
+
+
+def operations(
+    traces: Mapping[Any, InstructionTrace],
+) -> Counter[tuple[str, ElementType]]:
+    """Return the operations that all cores issued, by unit and element type.
+
+    Cores that issued the same are counted once, and as often as there are such cores.
+    """
+    alike: dict[tuple[int, bytes], list[InstructionTrace]] = {}
+    for trace in traces.values():
+        alike.setdefault((id(trace.names), trace.kinds.tobytes()), []).append(trace)
+    total: Counter[tuple[str, ElementType]] = Counter()
+    for same in alike.values():
+        for key, count in _of_core(same[0]).items():
+            total[key] += count * len(same)
+    return total
+
+
+def _of_core(trace: InstructionTrace) -> Counter[tuple[str, ElementType]]:
+    found: Counter[tuple[str, ElementType]] = Counter()
+    registers, templates = Registers(), trace.templates
+    counted: dict[tuple[int, Registers], tuple[Registers, _Work | None]] = {}
+    for kind in trace.kinds:
+        key = kind, registers
+        if (known := counted.get(key)) is None:
+            template = templates[kind]
+            known = counted[key] = template.apply(registers), _work(template.resolved(registers))
+        registers, work = known
+        if work is not None:
+            found[work[0]] += work[1]
+    return found
+
+
+_Work = tuple[tuple[str, ElementType], int]
+"""A unit with an element type, and operations."""
+
+
+def _work(template: Instruction) -> _Work | None:
+    if isinstance(template, CubeProduct):
+        (left,) = (operand for operand in template.declared if operand.name == "a")
+        return (CUBE, template.element(left)), 2 * template.m * template.n * template.k
+    if template.pipe is not Pipe.V or not isinstance(template, Repeated):
+        return None
+    lanes = template.repeats * template.width
+    if (through := template.active("dst")) is not None:
+        lanes = int(through.sum())
+    return (VECTOR, template.widest), lanes
