@@ -120,8 +120,8 @@ def test_what_cannot_be_is_one_sentence(results, folder, monkeypatch):
     with pytest.raises(RequestError) as error:
         results["run"].report("r.html")
     assert (
-        str(error.value)
-        == "a Run has no page; plans, times, comparisons, models and tuned tilings do"
+        str(error.value) == "a Run has no page; plans, times, comparisons, models, tuned "
+        "tilings and validations do"
     )
     assert list(folder.iterdir()) == []
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
@@ -164,3 +164,23 @@ def test_a_launch_prints_what_it_did_and_what_was_found():
         f"  out-of-bounds: {found.message} (1 time; {found.core}, {found.location})",
     ]
     ET.fromstring(run._repr_html_())
+
+
+def test_a_validation_prints_shows_and_writes_its_page(folder):
+    header = "Op Name,OP Type,Task Duration(us),Block Dim,Input Shapes,Input Data Types,"
+    header += "Input Formats,Output Shapes,Output Data Types\n"
+    row = 'dense,MatMulV3,44.1,20,"256,128;128,256",FLOAT16;FLOAT16,ND;ND,"256,256",FLOAT16\n'
+    (folder / "op_summary.csv").write_text(header + row, "utf-8")
+    answer = cubecore.validate("op_summary.csv", chip="Ascend910B3")
+    printed = cli("validate", "--points", "op_summary.csv", "--chip", "Ascend910B3")
+    assert f"{answer}\n" == printed.out
+    assert repr(answer).startswith("<Validation predictions beside measurements: cases 1, ")
+    assert "median error" in answer._repr_html_()
+    answer.report("page.html")
+    assert "row1_dense" in (folder / "page.html").read_text("utf-8")
+
+
+def test_an_answer_of_many_is_short_and_an_explanation_prints_its_text():
+    (answer,) = cubecore.plan_many([PROBLEM | {"label": "one"}])
+    assert len(repr(answer)) < 400
+    assert str(cubecore.explain("L0C-CAPACITY")).startswith("L0C-CAPACITY: ")

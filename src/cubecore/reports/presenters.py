@@ -21,6 +21,7 @@ from cubecore.reports.text.model import model_lines, model_text
 from cubecore.reports.text.repair import findings_text
 from cubecore.reports.text.script import launch_text
 from cubecore.reports.text.tune import tune_text
+from cubecore.reports.text.validation import validation_text
 from cubecore.units import plural
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "Timed": time_text,
     "TilingPlan": plan_text,
     "Tuned": tune_text,
+    "Validation": validation_text,
 }
 """The function that a command prints a result with, by the result's class or its base."""
 _LONGEST_LINE = 390
@@ -96,6 +98,10 @@ def _page(result: Any) -> str:
         from cubecore.reports.html.model import model_page
 
         return model_page(result)
+    if kind == "Validation":
+        from cubecore.reports.html.scatter import scatter_page
+
+        return scatter_page(result)
     if kind == "Tuned":
         from cubecore.reports.html.tuned import tuned_page
 
@@ -108,7 +114,9 @@ def _page(result: Any) -> str:
         first, second = map(recorded, result.timed)
         return pair_report(first, second, problem_line(result.request))
     raise unable(
-        "report", f"a {kind} has no page; plans, times, comparisons, models and tuned tilings do"
+        "report",
+        f"a {kind} has no page; plans, times, comparisons, models, tuned tilings and "
+        "validations do",
     )
 
 
@@ -218,6 +226,18 @@ def _tuned(tuned: Any) -> Figures:
     return problem_line(tuned.request), figures
 
 
+def _validation(answer: Any) -> Figures:
+    errors = answer.by_group
+    figures = [
+        ("cases", str(len(answer.timed))),
+        ("skipped", str(len(answer.cases) - len(answer.timed))),
+    ]
+    for name, group in errors.items():
+        if group.median is not None:
+            figures.append((name, f"median error {group.median:.1%} of {len(group.values)}"))
+    return "predictions beside measurements", figures
+
+
 _FIGURES: dict[str, Callable[[Any], Figures]] = {
     "Comparison": _comparison,
     "Findings": _findings,
@@ -228,6 +248,7 @@ _FIGURES: dict[str, Callable[[Any], Figures]] = {
     "Timed": _time,
     "TilingPlan": _plan,
     "Tuned": _tuned,
+    "Validation": _validation,
 }
 
 

@@ -34,6 +34,10 @@ class Explanation:
     kind: str
     text: str
 
+    def __str__(self) -> str:
+        """Return what the command prints."""
+        return self.text.rstrip("\n")
+
     @property
     def page(self) -> str:
         """The page of the documentation about the name, relative to the site's root."""

@@ -8,6 +8,7 @@ from statistics import median
 
 from cubecore.aliases import Json
 from cubecore.lazy_dataclass import dataclass
+from cubecore.presented import Presented
 from cubecore.workflows.calibration.measured_points import Point, Unreadable
 
 APART = 0.02
@@ -158,7 +159,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(Presented):
     """Every case, the lines that are no points, and a summary.
 
     `held_out` has the errors on each publication that a fit was made without, where it was asked

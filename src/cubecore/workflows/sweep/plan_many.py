@@ -46,7 +46,7 @@ class QueryAnswer:
     """
 
     line: int
-    text: str
+    text: str = field(repr=False)
     planned: bool
     stored: bool
     error: RequestError | None
