@@ -1,0 +1,1 @@
+"""The documentation site: pages made from declarations, tutorials executed as notebooks."""

@@ -1,0 +1,61 @@
+"""Hooks of MkDocs: generated pages, executed tutorials, inlined pictures and stated figures."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mkdocs.structure.files import File
+
+from tools.site import figures, pages
+from tools.site.notebooks import executed, notebook, page
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+_PICTURE = re.compile(r"^!\[([^\]]*)\]\(([^)]+\.svg)\)$", re.MULTILINE)
+
+
+def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
+    """Add the generated pages, and the notebook of every tutorial."""
+    chinese = config.theme["language"] == "zh"
+    for path, text in {} if chinese else pages.generated().items():
+        if (old := files.get_file_from_path(path)) is not None:
+            files.remove(old)
+        files.append(File.generated(config, path, content=text))
+    if chinese:
+        style = (ROOT / "docs" / "assets" / "site.css").read_text("utf-8")
+        files.append(File.generated(config, "assets/site.css", content=style))
+    for file in [f for f in files if _is_tutorial(f.src_uri)]:
+        text = file.content_string
+        english = ROOT / "docs" / "tutorials" / Path(file.src_uri).name
+        book = executed(english.read_text("utf-8"))
+        name = file.src_uri.removesuffix(".md")
+        label = "下载 notebook" if chinese else "Download the notebook"
+        link = f"[{label}]({Path(name).name}.ipynb){{ .notebook }}"
+        head, _, rest = page(text, book).partition("\n")
+        shown = f"{head}\n\n{link}\n{rest}"
+        files.remove(file)
+        files.append(File.generated(config, file.src_uri, content=shown))
+        files.append(File.generated(config, f"{name}.ipynb", content=notebook(text, book)))
+    return files
+
+
+def _is_tutorial(path: str) -> bool:
+    return path.startswith("tutorials/") and path.endswith(".md") and "index" not in path
+
+
+def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files: "Files") -> str:
+    """Put stated figures and pictures into a page."""
+    text = figures.filled(markdown)
+    folder = Path(config.docs_dir) / Path(page.file.src_uri).parent
+    return _PICTURE.sub(lambda match: _inlined(folder / match[2], match[1]), text)
+
+
+def _inlined(path: Path, title: str) -> str:
+    """Return a picture as part of the page, so that it takes the page's colours."""
+    svg = path.read_text("utf-8").replace("\n", " ").strip()
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
+    return f'<figure class="picture">{svg}</figure>'
