@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File
-
 from tools.site import figures, pages
 from tools.site.notebooks import executed, notebook, page
 

@@ -16,7 +16,6 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-
 from tools.site.cells import CELL, cells
 
 _TIMEOUT_S = 300
