@@ -76,11 +76,10 @@ _SIGNATURE = (
 
 
 @parameters
-class _Fixpipe(Instruction):
+class Fixpipe(Instruction):
     """The fields common to both targets: the tile of L0C, its conversion, and NZ at the target."""
 
     propagates = True
-    stacks = True
     unsigned_too = ("dst",)
     scales = read(Mem.FB, "n", "scale_type", align_bytes=FIXPIPE_ALIGN_BYTES, used=True)
     src_type: ElementType = types("type in L0C", "float32", "int32")
@@ -267,7 +266,7 @@ class _Fixpipe(Instruction):
 
 
 @parameters
-class Rows(_Fixpipe):
+class Rows(Fixpipe):
     """The row-major target: global memory, and L1 on architecture 3510."""
 
     steps = MappingProxyType({"src_stride": "columns", "dst_stride": "target_steps"})
@@ -421,7 +420,7 @@ class CopyMatrixCcToGm(Rows):
         *_UNCERTAIN,
     ),
 )
-class CopyMatrixCcToCbuf(_Fixpipe):
+class CopyMatrixCcToCbuf(Fixpipe):
     """Write a tile of L0C to L1, converted, in NZ: ready to be an operand of the next product.
 
     Columns of fractals lie dst_stride x 32 B apart, m_size rows each. int8 has fractals of 16 x 32

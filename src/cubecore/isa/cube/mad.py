@@ -73,7 +73,6 @@ class CopyCbufToBt(Instruction):
     """
 
     propagates = True
-    stacks = True
     signature = ("dst", "src", "conv_control", "n_burst", "len_burst", "source_gap", "dst_gap")
     size_unit = DATA_BLOCK_BYTES
     dst = write(Mem.BT, "run value", "dst_type")
@@ -208,7 +207,6 @@ class Mad(CubeProduct):
             )
         }
     )
-    stacks = True
     overlap = "whole"  # a bias in CO1 at c itself is the accumulation
     needed = MappingProxyType({"start": "Mmad with a bias operand in CO1 says where"})
     start = read(Mem.L0C, "m n", "c_type", layout="NZ", align_bytes=128)

@@ -167,7 +167,6 @@ class MadMx(CubeProduct):
         *("c", "a", "b", "m", "k", "n", "unit_flag", "disable_gemv"),
         *("c_matrix_source", "c_matrix_init_val"),
     )
-    stacks = True
     a = read(Mem.L0A, "m k", "a_type", layout="NZ", align_bytes=512)
     scale_a = read(Mem.L0A_MX, "m k", "scale_type")
     scale_b = read(Mem.L0B_MX, "k n", "scale_type")

@@ -7,7 +7,7 @@ the elements that it touches (`offsets`), and either a pure function of arrays (
 Nothing here knows of engines or of time beyond the declared cost.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from enum import Enum
 from functools import lru_cache
@@ -207,8 +207,6 @@ class Instruction(Template):
     copies: ClassVar[bool] = False
     propagates: ClassVar[bool] = False
     """True if an uninitialised element makes the result's element uninitialised, not a finding."""
-    stacks: ClassVar[bool] = False
-    """True if `compute` takes inputs with a further axis in front, and gives results with it."""
     reads_left: ClassVar[bool] = False
     """True if registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
     resolved_by_left: ClassVar[bool] = False
@@ -217,10 +215,6 @@ class Instruction(Template):
     """True if its `register` says where operands lie."""
     register: ClassVar[str] = ""
     """The register of `registers.LEFT` that it leaves if it has `leaves`, and else reads."""
-    stacks_left: ClassVar[bool] = False
-    """True if `compute_left` serves several cores, whose `register` decides it, at once."""
-    leaves_whole: ClassVar[str] = ""
-    """The register of `registers.LEFT` that `leaves` replaces, whatever it held."""
     in_repeats: ClassVar[bool] = False
     """True if the offsets' first axis counts repeats, which run one after another."""
     overlap: ClassVar[str] = "none"
@@ -260,10 +254,6 @@ class Instruction(Template):
     One of a single repetition is not judged. What `ranges.STRIDES` names goes without saying."""
     steered_by: ClassVar[tuple[str, ...]] = ()
     """Operands whose values may decide which elements the others touch."""
-    picks_from: ClassVar[str] = ""
-    """The operand of which values say what is read (`picked`), where they say nothing else."""
-    stacks_steered: ClassVar[bool] = False
-    """True if it serves cores whose steering values differ: `reaching` is all that they touch."""
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the operands that this template uses, in the order of its addresses.
@@ -310,13 +300,6 @@ class Instruction(Template):
         """Return the template that may touch all that this one may, whatever values are."""
         return self
 
-    def picked(self, values: Array) -> Offsets | None:
-        """Return the offsets of `picks_from` by the values of the one operand that steers.
-
-        Of several cores: [cores, *shape]. None where some value is wrong.
-        """
-        raise NotImplementedError(f"{self.name} picks nothing")
-
     def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """Return the operands' addresses: those given, and those that come from registers."""
         return addresses
@@ -362,15 +345,6 @@ class Instruction(Template):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Return the written operands' new values; a copy moves its source instead."""
         raise NotImplementedError(f"{self.name} declares no computation")
-
-    def compute_left(
-        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[Any]
-    ) -> tuple[Mapping[str, Array], Sequence[Any]]:
-        """Return the operands' new values and what `register` holds then, of several cores.
-
-        Inputs and results have a further axis in front; `left` is what each core's register holds.
-        """
-        raise NotImplementedError(f"{self.name} is computed core by core")
 
     def apply(self, registers: Registers) -> Registers:
         """Return the registers after this instruction, as far as no value decides them."""

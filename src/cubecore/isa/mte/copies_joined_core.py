@@ -1,8 +1,8 @@
 """Moves of the earlier AI Cores between the Cube's accumulators, the scalar unit and UB."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -86,7 +86,6 @@ class CopyMatrixCcToUbuf(_FractalRuns):
     """
 
     propagates = True
-    stacks = True
     dst = write(Mem.UB, "run element", "dst_type")
     src = read(Mem.L0C, "run element", "src_type")
     src_type: ElementType = types("type in L0C", "float32", "int32", "float16")
@@ -142,7 +141,6 @@ class CopyUbufToMatrixCc(_FractalRuns):
     """
 
     propagates = True
-    stacks = True
     dst = write(Mem.L0C, "run element")
     src = read(Mem.UB, "run element")
     dtype: ElementType = types("element type", "float32", "int32", "float16")
@@ -230,7 +228,6 @@ class BroadcastUbToCc(Instruction):
     """
 
     propagates = True
-    stacks = True
     dst = write(Mem.L0C, "run fractal row element")
     src = read(Mem.UB, "run fractal row element")
     dtype: ElementType = types("element type", "float32", "int32", "float16")
@@ -260,9 +257,10 @@ class BroadcastUbToCc(Instruction):
 
 
 @parameters
-class _StoreRegister(Instruction):
+class StoreRegister(Instruction):
+    """Write the numbers of a register that values have left."""
+
     reads_left = True
-    stacks_left = True
     dst = write(Mem.UB, "number", "number")
     number: ElementType = types("type of the numbers", "int64", default=element_type("int64"))
     count: ClassVar[int] = 1
@@ -271,12 +269,6 @@ class _StoreRegister(Instruction):
         """Shape [count]."""
         return np.arange(self.count, dtype=np.intp)
 
-    def compute_left(
-        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[Any]
-    ) -> tuple[Mapping[str, Array], Sequence[Any]]:
-        """Give each core's numbers; the register stays."""
-        return {"dst": np.array(left, np.int64).reshape(len(left), self.count)}, left
-
 
 @instruction(
     "store_kept",
@@ -284,7 +276,7 @@ class _StoreRegister(Instruction):
     source="spec/tik.md 4.4, rsvd_scalar of vreduce",
     uncertain=("the scalar unit takes the register by way of UB here",),
 )
-class StoreKept(_StoreRegister):
+class StoreKept(StoreRegister):
     """Write to UB how many elements the last vreduce kept."""
 
     register = "kept"
@@ -300,7 +292,7 @@ class StoreKept(_StoreRegister):
     source="spec/tik.md 4.6, counts of vmrgsort4 and mov_vmrgsort4_sr_to_scalar",
     uncertain=("the scalar unit takes the register by way of UB here",),
 )
-class StoreMerged(_StoreRegister):
+class StoreMerged(StoreRegister):
     """Write to UB how many proposals or records the last merge took of each of four queues."""
 
     register = "merged"

@@ -156,7 +156,6 @@ class CopyCbufToMatrixCc(Instruction):
     """
 
     propagates = True
-    stacks = True
     dst = write(Mem.L0C, "run value", "dst_type")
     src = read(Mem.L1, "run value", "src_type")
     src_type: ElementType = types("type in L1", *_TO_L0C)

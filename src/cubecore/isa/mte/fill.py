@@ -31,7 +31,7 @@ _RATE = "no page gives the cost: the rate of the memory's inputs is taken"
 
 
 @parameters
-class _Fill(Instruction):
+class Fill(Instruction):
     """Runs of blk_num blocks, dst_gap blocks from one run's tail to the next one's head.
 
     The value is given as dst's bits, or as a float that is rounded to dst's type. repeat or blk_num
@@ -39,7 +39,6 @@ class _Fill(Instruction):
     """
 
     block_bytes: ClassVar[int] = FRACTAL_BYTES
-    stacks = True
     signature = ("dst", "bits", "repeat", "blk_num", "dst_gap")
     dtype: ElementType = types("element type", *_TYPES)
     bits: int = param(0, 2**32 - 1, "the value's bits", bits_of="dtype")
@@ -79,7 +78,7 @@ class _Fill(Instruction):
     source="asc-devkit, asc_fill_l0a, asc_fill_value_config and Fill (2201)",
     uncertain=(_RATE,),
 )
-class CreateCaMatrix(_Fill):
+class CreateCaMatrix(Fill):
     """Fill blocks of 512 bytes of L0A."""
 
     dst = write(Mem.L0A, "run element")
@@ -96,7 +95,7 @@ class CreateCaMatrix(_Fill):
     source="asc-devkit, asc_fill_l0b, asc_fill_value_config and Fill (2201)",
     uncertain=(_RATE,),
 )
-class CreateCbMatrix(_Fill):
+class CreateCbMatrix(Fill):
     """Fill blocks of 512 bytes of L0B."""
 
     dst = write(Mem.L0B, "run element")
@@ -114,7 +113,7 @@ class CreateCbMatrix(_Fill):
     uncertain=(_RATE,),
     archs=("2201", "3510"),
 )
-class CreateCbufMatrix(_Fill):
+class CreateCbufMatrix(Fill):
     """Fill blocks of 32 bytes of L1."""
 
     block_bytes = DATA_BLOCK_BYTES

@@ -33,8 +33,9 @@ def _aligned(operand: Operand, size: int) -> Operand:
 
 
 @parameters
-class _StoreScalar(Instruction):
-    stacks = True
+class ScalarStore(Instruction):
+    """Write a value to memory."""
+
     dtype: ElementType = types("element type", *_SCALARS, "int64", "uint64")
     value: int = param(-(2**63), 2**64 - 1, "the value: an integer, or a float's bits")
 
@@ -65,7 +66,7 @@ class _StoreScalar(Instruction):
         "an address is a multiple of the element's size: inferred",
     ),
 )
-class StoreScalar(_StoreScalar):
+class StoreScalar(ScalarStore):
     """Write one element of UB from the scalar unit: the low bits of an integer, or a float's."""
 
     dst = write(Mem.UB, "element", align_bytes=1)
@@ -82,7 +83,7 @@ class StoreScalar(_StoreScalar):
         "an address is a multiple of the element's size: inferred",
     ),
 )
-class StoreScalarGm(_StoreScalar):
+class StoreScalarGm(ScalarStore):
     """Write one element of global memory from the scalar unit."""
 
     dst = write(Mem.GM, "element", align_bytes=1)

@@ -14,6 +14,7 @@ from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.declare.operand_overlap import relation
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Location
+from cubecore.machine.lockstep.batching import REPLACING, computing_left, stacks
 from cubecore.machine.lockstep.operands import (
     Act,
     ApartError,
@@ -54,9 +55,9 @@ def prepares(template: Instruction, registers: Registers) -> bool:
         return False
     if kind.leaves is not Instruction.leaves:
         some = all(elements(template, o.name).span is not None for o in operands)
-        if not ((template.leaves_whole or template.stacks_left) and some):
+        if not ((issubclass(kind, REPLACING) or computing_left(kind)) and some):
             return False
-    return template.stacks_left if template.reads_left else template.stacks
+    return computing_left(kind) is not None if template.reads_left else stacks(kind)
 
 
 class _Bound(NamedTuple):

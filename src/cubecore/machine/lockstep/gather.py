@@ -13,6 +13,7 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.lockstep.batching import PICKED, picks
 from cubecore.machine.lockstep.operands import (
     Act,
     Cores,
@@ -40,14 +41,15 @@ class _Picked:
 
 
 def picking(cores: Cores, template: Instruction, one_by_one: Act) -> Act:
-    """Return the act of a resolved template with `picks_from`, its values each core's own.
+    """Return the act of a resolved template that picks by values, each core's own.
 
     Exceptions (a wrong value, uninitialised bytes, operands that may overlap, a check of readers)
     are left to `one_by_one`.
     """
     sides = {one.operand.name: one for one in _sides(cores, template)}
     (steering,) = (sides[name] for name in template.steering)
-    source = sides[template.picks_from]
+    source, offsets_by = sides[PICKED], picks(type(template))
+    assert offsets_by is not None
     (target,) = (one for one in sides.values() if one.operand.access.writes)
     usable = memory_bytes(cores.chip, source.operand.mem)[1]
     limits = [limit for limit in limits_of(cores, template) if limit.number != source.number]
@@ -59,7 +61,7 @@ def picking(cores: Cores, template: Instruction, one_by_one: Act) -> Act:
     def pick(values: Array) -> _Picked | None:
         key = values.tobytes()
         if key not in picked_by_indices:
-            offsets = template.picked(values)
+            offsets = offsets_by(template, values)
             through = offsets if offsets is None or active is None else offsets[:, active]
             if offsets is None or through is None or not through.size:
                 picked_by_indices[key] = None

@@ -27,6 +27,7 @@ from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
+from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, stacks
 from cubecore.machine.lockstep.compute import computing, prepares, steers
 from cubecore.machine.lockstep.copy import moving
 from cubecore.machine.lockstep.gather import picking
@@ -239,7 +240,7 @@ class LockstepGroup:
         ]
         acts = BoundedCache[tuple[bytes, ...], Act | None](_MOST_STEERED)
         apart = self._one_by_one(issued)
-        if template.picks_from and prepares(template, self.registers):
+        if picks(type(template)) and prepares(template, self.registers):
             apart = picking(self, template, apart)
 
         def act(addresses: tuple[int, ...], where: Location) -> None:
@@ -262,7 +263,7 @@ class LockstepGroup:
             acts[key] = prepared
             (prepared or self._one_by_one(issued))(addresses, where)
 
-        return act if type(template).stacks else self._one_by_one(issued)
+        return act if stacks(type(template)) else self._one_by_one(issued)
 
     # --- what values leave in registers
 
@@ -270,12 +271,13 @@ class LockstepGroup:
         """Return what a template does that a register with values in it decides."""
         registers, name = self.registers, template.register
         each = self._one_by_one(issued)
-        alone = bool(steers(template)) and not template.stacks_steered
-        if alone or not prepares(template, registers):
+        alone = bool(steers(template)) and not isinstance(template, REACHING)
+        compute_left = computing_left(type(template))
+        if alone or compute_left is None or not prepares(template, registers):
             return each
 
         def compute(read: dict[str, Array]) -> Mapping[str, Array]:
-            values, left = template.compute_left(read, registers, self._left(name))
+            values, left = compute_left(template, read, registers, self._left(name))
             self._left_by_core[name], self._synced = list(left), None
             return values
 
@@ -329,7 +331,7 @@ class LockstepGroup:
 
     def _leave(self, template: Instruction, inputs: dict[str, Array], registers: Registers) -> None:
         """Let a template that replaces a register whole leave it on request."""
-        name = template.leaves_whole
+        name = template.register
         held = {operand: values.copy() for operand, values in inputs.items()}
 
         def left(core: int) -> object:

@@ -21,7 +21,6 @@ from cubecore.layouts import Offsets
 class BinaryStrides(Repeated):
     """The strides of dst, src0 and src1, in blocks of 32 bytes."""
 
-    stacks = True
     dst_block_stride: int = param(0, 255, "32 B between dst's blocks", default=1)
     src0_block_stride: int = param(0, 255, "32 B between src0's blocks", default=1)
     src1_block_stride: int = param(0, 255, "32 B between src1's blocks", default=1)

@@ -34,7 +34,7 @@ UINT8 = element_type("uint8")
 CMP_MASK_BYTES = 16
 
 
-def _packed(bits: Array) -> Array:
+def packed_bits(bits: Array) -> Array:
     """Return booleans as bytes, the first element in the lowest bit."""
     return np.packbits(bits, axis=-1, bitorder="little")
 
@@ -88,30 +88,16 @@ class CompareToRegister(BinaryStrides):
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Replace the bits of active lanes."""
         x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
-        results, lanes = self._results(x, y)
-        new = int.from_bytes(_packed(results).tobytes(), "little")
+        results, lanes = self.results(x, y)
+        new = int.from_bytes(packed_bits(results).tobytes(), "little")
         return registers.leaving("cmp_mask", registers.cmp_mask & ~lanes | new)
 
-    def _results(self, x: Array, y: Array) -> tuple[Array, int]:
+    def results(self, x: Array, y: Array) -> tuple[Array, int]:
         """Return which active lanes relate so, and the bits of all active lanes."""
         results, on = _relation(type(self).function, x, y), self.active("src0")
         if on is None or on.all():
             return results, (1 << self.width) - 1
-        return results & on, int.from_bytes(_packed(on).tobytes(), "little")
-
-    stacks_left = True
-
-    def compute_left(
-        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
-    ) -> tuple[Mapping[str, Array], Sequence[int]]:
-        """Replace the bits of active lanes of each core's CMPMASK."""
-        x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
-        results, lanes = self._results(x, y)
-        rows = _packed(results)
-        return {}, [
-            held & ~lanes | int.from_bytes(row.tobytes(), "little")
-            for held, row in zip(left, rows, strict=True)
-        ]
+        return results & on, int.from_bytes(packed_bits(on).tobytes(), "little")
 
 
 class BitsOut(Repeated):
@@ -165,7 +151,7 @@ class Compare(BitsOut, BinaryStrides):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Compare every lane."""
         x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
-        return {"dst": _packed(_relation(type(self).function, x, y))}
+        return {"dst": packed_bits(_relation(type(self).function, x, y))}
 
 
 @parameters
@@ -186,7 +172,7 @@ class CompareScalar(BitsOut, UnaryStrides):
         """Compare every lane."""
         y = wide(value_of(self.value, self.dtype), self.dtype)
         x = wide(inputs["src"], self.dtype)
-        return {"dst": _packed(_relation(type(self).function, x, y))}
+        return {"dst": packed_bits(_relation(type(self).function, x, y))}
 
 
 _RELATIONS: tuple[tuple[str, str, Callable[[Array, Array], Any]], ...] = (
@@ -254,8 +240,7 @@ class SetCmpmask(Instruction):
     What they are is up to vsel's mode: bits of lanes, a scalar, or the address of bits.
     """
 
-    stacks = True
-    leaves_whole = register = "cmp_mask"
+    register = "cmp_mask"
     byte_type: ClassVar[ElementType] = UINT8
     src = read(Mem.UB, "byte", "byte_type", align_bytes=CMP_MASK_BYTES)
 
@@ -295,11 +280,3 @@ class GetCmpmask(Instruction):
         """Give the bytes, the lowest one first."""
         raw = registers.cmp_mask.to_bytes(CMP_MASK_BYTES, "little")
         return {"dst": np.frombuffer(raw, np.uint8)}
-
-    stacks_left = True
-
-    def compute_left(
-        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
-    ) -> tuple[Mapping[str, Array], Sequence[int]]:
-        """Give each core's bytes; CMPMASK stays."""
-        return {"dst": bytes_of_masks(left)}, left

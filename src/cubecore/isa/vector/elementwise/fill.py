@@ -36,7 +36,6 @@ _BLOCKS = 8
 class Duplicate(Repeated):
     """dst = value, in every lane."""
 
-    stacks = True
     dst = write(Mem.UB, "repeat lane")
     dtype: ElementType = types("element type")
     value: int = param(-(2**31), 2**32 - 1, SCALAR_DOC)
@@ -107,7 +106,6 @@ declare(
 class Vci(Repeated):
     """dst = first + index, in every lane; lane e of repeat r has the index r * lanes + e."""
 
-    stacks = True
     dst = write(Mem.UB, "repeat lane")
     dtype: ElementType = types("element type", *ARITHMETIC)
     first: int = param(-(2**31), 2**32 - 1, SCALAR_DOC)
@@ -140,7 +138,6 @@ class Vbrcb(Instruction):
     must not be src.
     """
 
-    stacks = True
     overlap = "none"
     signature = ("dst", "src", "dst_block_stride", "dst_repeat_stride", "repeat")
     dst = write(Mem.UB, "repeat block lane")

@@ -1,6 +1,6 @@
 """vsel: take each lane from one of two sources, in its three modes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Self
 
@@ -16,7 +16,7 @@ from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.family import Member, declare
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.isa.vector.elementwise.binary import BinaryStrides
-from cubecore.isa.vector.elementwise.compare import CMP_MASK_BYTES, bytes_of_masks, lanes_of_masks
+from cubecore.isa.vector.elementwise.compare import CMP_MASK_BYTES
 from cubecore.layouts import Offsets
 from cubecore.numerics.conversion import value_of
 
@@ -65,8 +65,6 @@ class BitsInMemory(Selects):
 
     in_repeats = False
     steered_by = ("sel",)
-    stacks_steered = True
-    stacks_left = True
     bit_type: ClassVar[ElementType] = UINT8
     dtype: ElementType = types("element type", *HALF_AND_FLOAT)
     chosen: bytes | None = taken("the bits, taken when the instruction starts")
@@ -116,15 +114,6 @@ class SelectByRegister(BinaryStrides, Selects):
         bits = _lanes(self.chosen or b"", 1, self.width)
         return {"dst": np.where(bits, inputs["src0"], inputs["src1"])}
 
-    stacks_left = True
-
-    def compute_left(
-        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
-    ) -> tuple[Mapping[str, Array], Sequence[int]]:
-        """Choose by each core's CMPMASK, which stays."""
-        bits = lanes_of_masks(left)[:, None, : self.width]
-        return {"dst": np.where(bits, inputs["src0"], inputs["src1"])}, left
-
 
 @parameters
 class SelectByTensor(BitsInMemory, BinaryStrides):
@@ -157,12 +146,6 @@ class SelectByTensor(BitsInMemory, BinaryStrides):
         """Choose."""
         return {"dst": np.where(self.bits(inputs), inputs["src0"], inputs["src1"])}
 
-    def compute_left(
-        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
-    ) -> tuple[Mapping[str, Array], Sequence[int]]:
-        """Choose by each core's bits; CMPMASK, which says where they lie, stays."""
-        return self.compute(inputs, registers), left
-
 
 @parameters
 class SelectScalar(BitsInMemory):
@@ -192,14 +175,6 @@ class SelectScalar(BitsInMemory):
         """Choose."""
         scalar = value_of(registers.cmp_mask, self.dtype)
         return {"dst": np.where(self.bits(inputs), inputs["src0"], scalar)}
-
-    def compute_left(
-        self, inputs: Mapping[str, Array], registers: Registers, left: Sequence[int]
-    ) -> tuple[Mapping[str, Array], Sequence[int]]:
-        """Choose by each core's bits and scalar; CMPMASK stays."""
-        low = np.ascontiguousarray(bytes_of_masks(left)[:, : self.dtype.size_bytes])
-        scalars = low.view(self.dtype.numpy)[:, :, None]
-        return {"dst": np.where(self.bits(inputs), inputs["src0"], scalars)}, left
 
 
 _PAGE = "basic API, Select and SetCmpMask"

@@ -25,7 +25,6 @@ from cubecore.numerics.conversion import value_of
 class UnaryStrides(Repeated):
     """The strides of dst and src, in blocks of 32 bytes."""
 
-    stacks = True
     dst_block_stride: int = param(0, 65535, "32 B between dst's blocks", default=1)
     src_block_stride: int = param(0, 65535, "32 B between src's blocks", default=1)
     dst_repeat_stride: int = param(0, 65535, "32 B between dst's repeats", default=8)

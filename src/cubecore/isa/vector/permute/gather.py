@@ -61,11 +61,9 @@ class Gather(Repeated):
     """
 
     in_repeats = False
-    stacks = True
     propagates = True
     overlap = "none"
     steered_by = ("offset",)
-    picks_from = "src"
     signature = ("dst", "src", "offset", "dst_repeat_stride", "repeat")
     offset_type: ClassVar[ElementType] = UINT32
     dst = write(Mem.UB, "repeat lane")
@@ -88,14 +86,6 @@ class Gather(Repeated):
         """Return the byte offset of each lane; 0 where the mask excludes it."""
         picked, on = _picked(self.picks, (self.repeats, self.width)), self.active("dst")
         return picked if on is None else np.where(on, picked, 0)
-
-    def picked(self, values: Array) -> Offsets | None:
-        """As `offsets_src`, of several cores."""
-        on, size = self.active("dst"), self.dtype.size_bytes
-        offsets = values.astype(np.intp)
-        if on is not None:
-            offsets = np.where(on, offsets, 0)
-        return None if (offsets % size).any() else offsets // size
 
     def offsets_dst(self) -> Offsets:
         """Shape [repeats, lanes]."""
@@ -150,11 +140,9 @@ class Vgatherb(Instruction):
     happens.
     """
 
-    stacks = True
     propagates = True
     overlap = "none"
     steered_by = ("offset",)
-    picks_from = "src"
     signature = ("dst", "src", "offset", "dst_repeat_stride", "dst_block_stride", "repeat")
     offset_type: ClassVar[ElementType] = UINT32
     dst = write(Mem.UB, "repeat block lane")
@@ -170,14 +158,7 @@ class Vgatherb(Instruction):
         """Take the offsets."""
         return replace(self, picks=values["offset"].tobytes())
 
-    def picked(self, values: Array) -> Offsets | None:
-        """As `offsets_src`, of several cores."""
-        offsets = values.astype(np.intp)
-        if (offsets % DATA_BLOCK_BYTES).any():
-            return None
-        return self._elements(offsets // self.dtype.size_bytes)
-
-    def _elements(self, blocks: Offsets) -> Offsets:
+    def elements_of(self, blocks: Offsets) -> Offsets:
         """Return every element's offset, from the blocks' in elements."""
         return blocks[..., None] + np.arange(self.dtype.c0, dtype=np.intp)
 
@@ -185,12 +166,12 @@ class Vgatherb(Instruction):
         """Shape [repeat, 8, C0]."""
         repeat = np.arange(self.repeat, dtype=np.intp)[:, None] * self.dst_repeat_stride
         block = np.arange(_BLOCKS, dtype=np.intp) * (self.dst_block_stride or 1)
-        return self._elements((repeat + block) * self.dtype.c0)
+        return self.elements_of((repeat + block) * self.dtype.c0)
 
     def offsets_src(self) -> Offsets:
         """Shape as dst's."""
         picked = _picked(self.picks, (self.repeat, _BLOCKS))
-        return self._elements(picked // self.dtype.size_bytes)
+        return self.elements_of(picked // self.dtype.size_bytes)
 
     def offsets_offset(self) -> Offsets:
         """Shape [repeat, 8]."""

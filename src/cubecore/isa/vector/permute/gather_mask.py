@@ -43,9 +43,8 @@ _PATTERNS = {1: 0b0101, 2: 0b1010, 3: 0b0001, 4: 0b0010, 5: 0b0100, 6: 0b1000, 7
 class GatherMask(Instruction):
     """The semantics common to gather mask and squeeze: the elements kept, and their addresses."""
 
-    stacks = True
     overlap = "whole"  # general notes of the C API, by a reference of asc_reduce and asc_squeeze
-    leaves_whole = register = "kept"
+    register = "kept"
     propagates = True
     dst = write(Mem.UB, "element")
     src0 = read(Mem.UB, "element")

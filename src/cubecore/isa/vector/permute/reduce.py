@@ -51,7 +51,6 @@ def _added(level: Array, size: int, element: ElementType) -> Array:
 class Reduction(Repeated):
     """Lanes that the mask excludes do not count."""
 
-    stacks = True
     in_repeats = False
     dense = MappingProxyType({"dst": 1})
     signature = (
@@ -174,7 +173,7 @@ class RepeatExtreme(Reduction):
     extreme of all repeats and its first index, counted through them.
     """
 
-    leaves_whole = register = "extreme"
+    register = "extreme"
     dst = write(Mem.UB, "repeat part", align_bytes=2)
     src = read(Mem.UB, "repeat lane")
     order: str = choice("what is written, and in which order", *_ORDERS, default="value_index")

@@ -44,7 +44,6 @@ class Component(Instruction):
     """One component of proposals, 16 in a repeat."""
 
     overlap = "general"
-    stacks = True
     dst = write(Mem.UB, "element")
     src = read(Mem.UB, "element")
     dtype: ElementType = types("element type", *HALF_AND_FLOAT)

@@ -67,7 +67,6 @@ class Vbitsort(Instruction):
     bytes of dst. repeat 0: nothing happens.
     """
 
-    stacks = True
     overlap = "general"
     index_type: ClassVar[ElementType] = UINT32
     record_type: ClassVar[ElementType] = UINT64
@@ -122,9 +121,8 @@ class Vmrgsort4(Instruction):
     """
 
     overlap = "none"
-    stacks = True
     steered_by = ("src0", "src1", "src2", "src3")
-    leaves_whole = register = "merged"
+    register = "merged"
     record_type: ClassVar[ElementType] = UINT64
     dst = write(Mem.UB, "repeat record", "record_type")
     src0 = read(Mem.UB, "repeat record", "record_type", align_bytes=RECORD_BYTES)

@@ -55,7 +55,6 @@ class Vtranspose(Instruction):
     Unwritten elements stay unwritten. dst may be src.
     """
 
-    stacks = True
     propagates = True
     overlap = "general"
     dst = write(Mem.UB, "repeat row column")
@@ -124,7 +123,6 @@ class To5hd(Instruction):
     a stride of 0 avoids it). repeat 0: nothing happens. Unwritten elements stay unwritten.
     """
 
-    stacks = True
     in_repeats = True
     propagates = True
     overlap = "general"
