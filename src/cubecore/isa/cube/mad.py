@@ -130,6 +130,7 @@ class CopyCbufToBt(Instruction):
 @instruction(
     "mad",
     Pipe.M,
+    since="m100",
     names={"c_api": "asc_mmad", "cpp": "Mmad"},
     variants={
         "asc_mmad_s4": {"a_type": INT4, "b_type": INT4},

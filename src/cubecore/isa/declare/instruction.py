@@ -12,7 +12,7 @@ from dataclasses import field, fields
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,15 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare import ranges
-from cubecore.isa.declare.earlier_archs import EARLIER_ARCHS
+from cubecore.isa.declare.capi_forms import CapiForms
+from cubecore.isa.declare.earlier_archs import from_on
 from cubecore.isa.declare.kirin_archs import KIRIN_ARCHS, KIRIN_NOTES
+from cubecore.isa.declare.placement import Placement
+from cubecore.isa.declare.register_use import RegisterUse
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import Template, parameters
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
-
-Order = tuple[tuple[str, ...], Mapping[str, Any]]
-"""An order of arguments, and the parameters that it fixes."""
 
 
 class Pipe(Enum):
@@ -191,8 +191,11 @@ class InstructionCost:
     traffic: GlobalTraffic | None = None
 
 
-class Instruction(Template):
-    """Base of all templates; subclasses are declared with `@instruction`."""
+class Instruction(Template, CapiForms, RegisterUse, Placement):
+    """Base of all templates; subclasses are declared with `@instruction`.
+
+    What it is, its operands' elements, its meaning, its rules and cost; the bases are its parts.
+    """
 
     __slots__ = ()
     name: ClassVar[str]
@@ -207,53 +210,12 @@ class Instruction(Template):
     copies: ClassVar[bool] = False
     propagates: ClassVar[bool] = False
     """True if an uninitialised element makes the result's element uninitialised, not a finding."""
-    reads_left: ClassVar[bool] = False
-    """True if registers that hold earlier instructions' values (`registers.LEFT`) decide it."""
-    resolved_by_left: ClassVar[bool] = False
-    """True if `resolved` takes something from its `register`, which holds values."""
-    addressed_by_left: ClassVar[bool] = False
-    """True if its `register` says where operands lie."""
-    register: ClassVar[str] = ""
-    """The register of `registers.LEFT` that it leaves if it has `leaves`, and else reads."""
-    in_repeats: ClassVar[bool] = False
-    """True if the offsets' first axis counts repeats, which run one after another."""
-    overlap: ClassVar[str] = "none"
-    """The overlap of dst and sources in one memory that the documents allow.
-
-    `none`, also where they say nothing (C API general notes); `whole`: one address, or apart;
-    `general`: within a repeat wholly or not at all, and dst of a repeat is source of no later one;
-    `accumulate`: the latter is allowed of src1 with a repeat stride of 0. "" is for instructions
-    that write no memory that they read, and set by the declaration.
-    """
-    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
-    """Further names, most of the C API, each with the parameters that it fixes."""
-    signature: ClassVar[tuple[str, ...]] = ()
-    """The C API's order of arguments where it is not operands, scalar, parameters as declared; one
-    with an underscore before its name is taken and means nothing."""
-    signatures: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    """Further orders of arguments, distinguished by their number."""
-    orders: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
-    """Orders of arguments that a name of `variants` has for itself."""
     pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
     """The moves of a copy: operands in pairs, target first."""
-    by_arch: ClassVar[Mapping[str, Order]] = MappingProxyType({})
-    """Architectures whose C API has another order of arguments, and what goes without saying."""
-    size_unit: ClassVar[int] = 0
-    """Bytes that the C API's size form counts in one `len_burst`; 0: there is no such form."""
-    count_form: ClassVar[Mapping[str, Any] | None] = None
-    """The parameters that the C API's form with a count of elements fixes; None: there is none."""
-    needed: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Operands that a call must place, each with the form that does; other ones lie at 0."""
-    unsigned_too: ClassVar[tuple[str, ...]] = ()
-    """Operands of a signed type that the C API's pointers may say is unsigned."""
-    pointers: ClassVar[tuple[str, ...]] = ()
-    """Element types of the C API's pointers where bytes move whole; (): any."""
     steps: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Strides and gaps, each with the count of repetitions that it lies between.
 
     One of a single repetition is not judged. What `ranges.STRIDES` names goes without saying."""
-    steered_by: ClassVar[tuple[str, ...]] = ()
-    """Operands whose values may decide which elements the others touch."""
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the operands that this template uses, in the order of its addresses.
@@ -269,11 +231,6 @@ class Instruction(Template):
         """
         return b""
 
-    @property
-    def steering(self) -> tuple[str, ...]:
-        """Operands whose values decide which elements the others of this template touch."""
-        return self.steered_by
-
     def offsets(self, operand: str) -> Offsets:
         """Return element offsets from the operand's address; negative ones are filled."""
         method: Callable[[], Offsets] = getattr(self, f"offsets_{operand}")
@@ -281,51 +238,6 @@ class Instruction(Template):
 
     def active(self, operand: str) -> NDArray[np.bool_] | None:
         """Return which elements the mask lets through, shaped as the offsets; None means all."""
-        return None
-
-    @property
-    def takes_registers(self) -> bool:
-        """True if `resolved` may change this template."""
-        return type(self).resolved is not Instruction.resolved
-
-    def resolved(self, registers: Registers) -> Self:
-        """Return the template with what it takes from the registers filled in."""
-        return self
-
-    def located(self, values: Mapping[str, Array]) -> Self:
-        """Return the template with what it takes from its steering operands' values filled in."""
-        return self
-
-    def reaching(self) -> Self:
-        """Return the template that may touch all that this one may, whatever values are."""
-        return self
-
-    def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the operands' addresses: those given, and those that come from registers."""
-        return addresses
-
-    def rebased(self, addresses: tuple[int, ...]) -> tuple[Self, tuple[int, ...]]:
-        """Return the template that knows an address which decides what it touches, and addresses.
-
-        An address that the template knows is counted in its offsets, and 0 is left in its place.
-        """
-        return self, addresses
-
-    def address_violations(self, addresses: Mapping[str, int]) -> list[Violation]:
-        """Return what is wrong with the operands' addresses beyond alignment and bounds."""
-        return []
-
-    @property
-    def lies_anywhere(self) -> bool:
-        """True if only the operands' alignment, bounds and distances decide anything."""
-        kind = type(self)
-        return (
-            kind.address_violations is Instruction.address_violations
-            and kind.rebased is Instruction.rebased
-        )
-
-    def splits_elements(self) -> tuple[str, str, str] | None:
-        """Return the parameter by which runs split elements, what it must be and is, or None."""
         return None
 
     def unmet(self, registers: Registers) -> list[Violation]:
@@ -346,23 +258,11 @@ class Instruction(Template):
         """Return the written operands' new values; a copy moves its source instead."""
         raise NotImplementedError(f"{self.name} declares no computation")
 
-    def apply(self, registers: Registers) -> Registers:
-        """Return the registers after this instruction, as far as no value decides them."""
-        return registers
-
-    def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
-        """Return the registers after this instruction has met these values."""
-        return registers
-
     def run(
         self, inputs: Mapping[str, Array], registers: Registers
     ) -> tuple[Mapping[str, Array], Registers]:
         """Return what `compute` and `leaves` do."""
         return self.compute(inputs, registers), self.leaves(inputs, registers)
-
-    def result(self, registers: Registers) -> tuple[int, ...]:
-        """Return what the scalar unit reads; floats as their bits."""
-        raise NotImplementedError(f"{self.name} gives the scalar unit nothing")
 
     @property
     def shares_units(self) -> bool:
@@ -439,13 +339,15 @@ def instruction(
     names: Mapping[str, str] | None = None,
     uncertain: tuple[str, ...] = (),
     archs: tuple[str, ...] = ("2201",),
+    since: str = "",
     copies: bool = False,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[type[Any]], type[Any]]:
     """Declare an instruction: freeze the class, collect its operands, enter it in the registry.
 
     `names` gives its name in other dialects; `variants` further names of the C API with the
-    parameters that each fixes; `uncertain` lists inferred semantics, which the manual repeats;
+    parameters that each fixes; `since` the earliest AI Core that has it, if one before 2201's does;
+    `uncertain` lists inferred semantics, which the manual repeats;
     `copies` says that it moves bytes, so that uninitialised bytes travel instead of being a
     finding.
     """
@@ -456,7 +358,7 @@ def instruction(
         frozen.names = MappingProxyType(dict(names or {}))
         frozen.uncertain, frozen.copies = (*uncertain, *KIRIN_NOTES.get(name, ())), copies
         frozen.arch_types = MappingProxyType(dict(KIRIN_ARCHS.get(name, {})))
-        frozen.archs = (*archs, *EARLIER_ARCHS.get(name, ()), *frozen.arch_types)
+        frozen.archs = (*archs, *from_on(since), *frozen.arch_types)
         frozen.variants = MappingProxyType(dict(variants or {}))
         named = ((n, v) for c in reversed(cls.__mro__) for n, v in vars(c).items())
         operands = {n: v for n, v in named if isinstance(v, Operand)}  # a subclass redeclares one

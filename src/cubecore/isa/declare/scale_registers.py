@@ -168,6 +168,7 @@ _ATOMIC_SPELLINGS: dict[str, dict[str, Any]] = {"asc_set_atomic_none": {"operati
 @instruction(
     "set_atomic",
     Pipe.S,
+    since="1001",
     names={"c_api": "asc_set_store_atomic_config_v1", "cpp": "SetAtomicType"},
     variants=_ATOMIC_SPELLINGS,
     source="asc-devkit, asc_set_atomic_{add,max,min,none} (2201, 3510), and boundary values of "

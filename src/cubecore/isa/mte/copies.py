@@ -73,6 +73,7 @@ class Bursts(Instruction):
 @instruction(
     "copy_gm_to_cbuf",
     Pipe.MTE2,
+    since="m100",
     names={"c_api": "asc_copy_gm2l1", "cpp": "DataCopy", "tik": "data_move"},
     source="asc-devkit, asc_copy_gm2l1 (2201, 3510); spec/isa_semantics.md 3.2",
     uncertain=(
@@ -240,6 +241,7 @@ def l0_cost(chip: Chip, cycles: float) -> InstructionCost:
 @instruction(
     "load_cbuf_to_ca",
     Pipe.MTE1,
+    since="m100",
     names={"c_api": "asc_copy_l12l0a", "cpp": "LoadData(LoadData2DParams)"},
     source="asc-devkit, asc_copy_l12l0a (2201), 2D form; spec/isa_semantics.md 3.3",
     archs=("2201", "3510"),
@@ -260,6 +262,7 @@ class LoadCbufToCa(Load2d):
 @instruction(
     "load_cbuf_to_cb",
     Pipe.MTE1,
+    since="m100",
     names={"c_api": "asc_copy_l12l0b", "cpp": "LoadData(LoadData2DParams, B2)"},
     source="asc-devkit, asc_copy_l12l0b (2201), 2D form; spec/isa_semantics.md 3.3",
     archs=("2201", "3510"),
@@ -353,6 +356,7 @@ class _LoadTranspose(Instruction):
 @instruction(
     "load_cbuf_to_ca_transpose",
     Pipe.MTE1,
+    since="m100",
     names={"c_api": "asc_copy_l12l0a_trans", "cpp": "LoadDataWithTranspose"},
     source="asc-devkit, asc_copy_l12l0a_trans (2201); spec/isa_semantics.md 3.3",
     copies=True,
@@ -371,6 +375,7 @@ class LoadCbufToCaTranspose(_LoadTranspose):
 @instruction(
     "load_cbuf_to_cb_transpose",
     Pipe.MTE1,
+    since="m100",
     names={"c_api": "asc_copy_l12l0b_trans", "cpp": "LoadDataWithTranspose(B2)"},
     source="asc-devkit, asc_copy_l12l0b_trans (2201, 3510); spec/isa_semantics.md 3.3",
     uncertain=(
@@ -402,6 +407,7 @@ class LoadCbufToCbTranspose(_LoadTranspose):
 @instruction(
     "copy_gm_to_ubuf",
     Pipe.MTE2,
+    since="m100",
     names={"c_api": "asc_copy_gm2ub", "cpp": "DataCopy(VECIN)", "tik": "data_move"},
     source="asc-devkit, asc_copy_gm2ub (2201); spec/isa_semantics.md 2.6",
     copies=True,
@@ -425,6 +431,7 @@ class CopyGmToUbuf(Bursts):
 @instruction(
     "copy_ubuf_to_gm",
     Pipe.MTE3,
+    since="m100",
     names={"c_api": "asc_copy_ub2gm", "cpp": "DataCopy(VECOUT)", "tik": "data_move"},
     source="asc-devkit, asc_copy_ub2gm (2201); spec/isa_semantics.md 2.6",
     copies=True,

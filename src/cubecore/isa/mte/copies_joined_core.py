@@ -273,6 +273,7 @@ class StoreRegister(Instruction):
 @instruction(
     "store_kept",
     Pipe.S,
+    since="m100",
     source="spec/tik.md 4.4, rsvd_scalar of vreduce",
     uncertain=("the scalar unit takes the register by way of UB here",),
 )
@@ -289,6 +290,7 @@ class StoreKept(StoreRegister):
 @instruction(
     "store_merged",
     Pipe.S,
+    since="m100",
     source="spec/tik.md 4.6, counts of vmrgsort4 and mov_vmrgsort4_sr_to_scalar",
     uncertain=("the scalar unit takes the register by way of UB here",),
 )

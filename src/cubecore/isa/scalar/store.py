@@ -59,6 +59,7 @@ class ScalarStore(Instruction):
 @instruction(
     "store_scalar",
     Pipe.S,
+    since="m100",
     source="spec/tik.md 2.3, set_as of a tensor's element; basic API, SetValue of LocalTensor",
     archs=("2201", "3510"),
     uncertain=(
@@ -75,6 +76,7 @@ class StoreScalar(ScalarStore):
 @instruction(
     "store_scalar_gm",
     Pipe.S,
+    since="m100",
     source="basic API, SetValue of GlobalTensor",
     archs=("2201", "3510"),
     uncertain=(

@@ -44,6 +44,7 @@ class Sync(Instruction):
 @instruction(
     "set_flag",
     Pipe.S,
+    since="m100",
     names={"c_api": "asc_sync_notify", "cpp": "SetFlag"},
     source="asc-devkit, asc_sync_notify; spec/isa_semantics.md 5",
     archs=("2201", "3510"),
@@ -63,6 +64,7 @@ class SetFlag(Sync):
 @instruction(
     "wait_flag",
     Pipe.S,
+    since="m100",
     names={"c_api": "asc_sync_wait", "cpp": "WaitFlag"},
     source="asc-devkit, asc_sync_wait; spec/isa_semantics.md 5",
     archs=("2201", "3510"),
@@ -87,6 +89,7 @@ def _distinct(name: str, src: str, dst: str) -> list[Violation]:
 @instruction(
     "pipe_barrier",
     Pipe.S,
+    since="m100",
     names={"c_api": "asc_sync_pipe", "cpp": "PipeBarrier"},
     variants={"asc_sync": {"on": "ALL"}, "asc_sync_vec": {"on": "ALL"}},
     source="asc-devkit, asc_sync_pipe; spec/isa_semantics.md 5",
@@ -140,6 +143,7 @@ def joined_pipes(sync: Instruction) -> tuple[str, ...]:
 @instruction(
     "ffts_cross_core_sync",
     Pipe.S,
+    since="m100",
     names={"cpp": "CrossCoreSetFlag"},
     variants={
         "asc_sync_inter_arrive": {"mode": 0},
@@ -167,6 +171,7 @@ class FftsCrossCoreSync(Sync):
 @instruction(
     "wait_flag_dev",
     Pipe.S,
+    since="m100",
     names={"cpp": "CrossCoreWaitFlag"},
     variants={f"asc_sync_{who}_wait": {} for who in ("inter", "subblock", "block")},
     source="asc-devkit, asc_sync_{inter,subblock,block}_wait (2201, 3510); spec/isa_semantics.md 5",

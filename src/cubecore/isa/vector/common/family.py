@@ -20,8 +20,9 @@ class Member:
     """One line of a family's table.
 
     `doc` says in one sentence what it computes; `does` computes it; `types` are the element
-    types it takes. `fixed` are class attributes and `fields` parameters (with their types) in which
-    it differs from its base otherwise.
+    types it takes; `since` is the earliest AI Core that has it, if one before 2201's does. `fixed`
+    are class attributes and `fields` parameters (with their types) in which it differs from its
+    base otherwise.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Member:
     does: Callable[..., Any] | None = None
     types: tuple[str, ...] = ()
     uncertain: tuple[str, ...] = ()
+    since: str = ""
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     fields: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -68,5 +70,6 @@ def declare(base: type[Any], member: Member, module: str, *, source: str = "") -
         names=member.names,
         source=f"{page}; {source}" if source else page,
         uncertain=member.uncertain,
+        since=member.since,
         variants=member.variants,
     )

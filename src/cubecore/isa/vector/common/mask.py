@@ -63,6 +63,7 @@ def lanes_of(registers: Registers) -> MaskState:
 @instruction(
     "set_vector_mask",
     Pipe.S,
+    since="m100",
     names={"c_api": "asc_set_vector_mask", "cpp": "SetVectorMask"},
     source="C API general notes, mask; spec/isa_semantics.md 2.2",
 )
@@ -80,6 +81,7 @@ class SetVectorMask(Instruction):
 @instruction(
     "set_mask_norm",
     Pipe.S,
+    since="m100",
     names={"c_api": "asc_set_mask_norm", "cpp": "SetMaskNorm"},
     source="spec/isa_semantics.md 2.2",
 )
@@ -94,6 +96,7 @@ class SetMaskNorm(Instruction):
 @instruction(
     "set_mask_count",
     Pipe.S,
+    since="2002",
     names={"c_api": "asc_set_mask_count", "cpp": "SetMaskCount"},
     source="spec/isa_semantics.md 2.2",
 )

@@ -66,6 +66,7 @@ WHICH = (
 _TABLE = (
     Member(
         name="vadd",
+        since="m100",
         c_api="asc_add",
         cpp="Add",
         tik="vec_add",
@@ -76,6 +77,7 @@ _TABLE = (
     ),
     Member(
         name="vsub",
+        since="m100",
         c_api="asc_sub",
         cpp="Sub",
         tik="vec_sub",
@@ -86,6 +88,7 @@ _TABLE = (
     ),
     Member(
         name="vmul",
+        since="m100",
         c_api="asc_mul",
         cpp="Mul",
         tik="vec_mul",
@@ -96,6 +99,7 @@ _TABLE = (
     ),
     Member(
         name="vmax",
+        since="m100",
         c_api="asc_max",
         cpp="Max",
         tik="vec_max",
@@ -107,6 +111,7 @@ _TABLE = (
     ),
     Member(
         name="vmin",
+        since="m100",
         c_api="asc_min",
         cpp="Min",
         tik="vec_min",
@@ -118,6 +123,7 @@ _TABLE = (
     ),
     Member(
         name="vdiv",
+        since="1001",
         c_api="asc_div",
         cpp="Div",
         tik="vdiv",
@@ -128,6 +134,7 @@ _TABLE = (
     ),
     Member(
         name="vand",
+        since="m100",
         c_api="asc_and",
         cpp="And",
         tik="vec_and",
@@ -137,6 +144,7 @@ _TABLE = (
     ),
     Member(
         name="vor",
+        since="m100",
         c_api="asc_or",
         cpp="Or",
         tik="vec_or",

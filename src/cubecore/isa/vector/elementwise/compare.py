@@ -196,6 +196,7 @@ def _members(suffix: str, doc: str, function: Callable[[Array, Array], Any]) -> 
     common: dict[str, Any] = {"does": function, "uncertain": _CONSECUTIVE}
     register = Member(
         name=f"vcmp_{suffix}",
+        since="m100",
         c_api=f"asc_{suffix}",
         cpp="Compare",
         tik=f"vec_cmpv_{suffix}",
@@ -205,6 +206,7 @@ def _members(suffix: str, doc: str, function: Callable[[Array, Array], Any]) -> 
     )
     tensor = Member(
         name=f"vcmpv_{suffix}",
+        since="m100",
         c_api=f"asc_{suffix}",
         cpp="Compare",
         doc=f"Note as bits where {doc}",
@@ -213,6 +215,7 @@ def _members(suffix: str, doc: str, function: Callable[[Array, Array], Any]) -> 
     )
     scalar = Member(
         name=f"vcmpvs_{suffix}",
+        since="2002",
         c_api=f"asc_{suffix}_scalar",
         cpp="Compares",
         doc=f"Note as bits where {doc.replace('src1', 'the scalar').replace('src0', 'src')}",
@@ -231,6 +234,7 @@ for _row in _RELATIONS:
 @instruction(
     "set_cmpmask",
     Pipe.V,
+    since="m100",
     names={"c_api": "asc_set_cmp_mask", "cpp": "SetCmpMask"},
     source="asc-devkit, asc_set_cmp_mask (2201); basic API, SetCmpMask",
 )
@@ -260,6 +264,7 @@ class SetCmpmask(Instruction):
 @instruction(
     "get_cmpmask",
     Pipe.V,
+    since="m100",
     names={"c_api": "asc_get_cmp_mask", "cpp": "GetCmpMask"},
     source="asc-devkit, asc_get_cmp_mask (2201); basic API, GetCmpMask",
     uncertain=("16 bytes are written, though dst must hold 128 by the basic API's page",),

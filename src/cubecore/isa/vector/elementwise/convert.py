@@ -127,33 +127,33 @@ _BELOW = (
     "for every int32 that would round to 2^31",
 )
 _CTRL_60 = ("CTRL[59] counts under CTRL[60] on this architecture too: documented for both at once",)
-_TABLE: tuple[tuple[str, str, str, tuple[str, ...], tuple[str, ...]], ...] = (
-    ("f16", "f32", "asc_half2float", ("",), _ZERO),
-    ("bf16", "f32", "asc_bfloat162float", ("",), ()),
-    ("f32", "f16", "asc_float2half", (*_ANY, "_ro"), _OVER),
-    ("f32", "bf16", "asc_float2bfloat16", _DIRECTED, _OVER),
-    ("f32", "f32", "asc_float2float", _DIRECTED, ()),
-    ("f32", "s16", "asc_float2int16", _DIRECTED, _CTRL_60),
-    ("f32", "s32", "asc_float2int32", _DIRECTED, _CTRL_60),
-    ("f32", "s64", "asc_float2int64", _DIRECTED, _CTRL_60),
-    ("f16", "s4", "asc_half2int4", _ANY, _CTRL_60),
-    ("f16", "s8", "asc_half2int8", _ANY, _CTRL_60),
-    ("f16", "u8", "asc_half2uint8", _ANY, _CTRL_60),
-    ("f16", "s16", "asc_half2int16", _DIRECTED, _CTRL_60),
-    ("f16", "s32", "asc_half2int32", _DIRECTED, _CTRL_60),
-    ("bf16", "s32", "asc_bfloat162int32", _DIRECTED, _CTRL_60),
-    ("s4", "f16", "asc_int42half", ("",), ()),
-    ("s8", "f16", "asc_int82half", ("",), ()),
-    ("u8", "f16", "asc_uint82half", ("",), ()),
-    ("s16", "f16", "asc_int162half", _ANY, ()),
-    ("s16", "f32", "asc_int162float", ("",), ()),
-    ("s32", "f32", "asc_int322float", _ANY, _BELOW),
-    ("s64", "f32", "asc_int642float", _DIRECTED, ()),
-    ("s32", "s16", "asc_int322int16", ("",), _CTRL_60),
-    ("s32", "s64", "asc_int322int64", ("",), ()),
-    ("s64", "s32", "asc_int642int32", ("",), _CTRL_60),
+_TABLE: tuple[tuple[str, str, str, tuple[str, ...], tuple[str, ...], str], ...] = (
+    ("f16", "f32", "asc_half2float", ("",), _ZERO, "m100"),
+    ("bf16", "f32", "asc_bfloat162float", ("",), (), ""),
+    ("f32", "f16", "asc_float2half", (*_ANY, "_ro"), _OVER, "m100"),
+    ("f32", "bf16", "asc_float2bfloat16", _DIRECTED, _OVER, ""),
+    ("f32", "f32", "asc_float2float", _DIRECTED, (), ""),
+    ("f32", "s16", "asc_float2int16", _DIRECTED, _CTRL_60, ""),
+    ("f32", "s32", "asc_float2int32", _DIRECTED, _CTRL_60, "1001"),
+    ("f32", "s64", "asc_float2int64", _DIRECTED, _CTRL_60, ""),
+    ("f16", "s4", "asc_half2int4", _ANY, _CTRL_60, ""),
+    ("f16", "s8", "asc_half2int8", _ANY, _CTRL_60, "m100"),
+    ("f16", "u8", "asc_half2uint8", _ANY, _CTRL_60, "m100"),
+    ("f16", "s16", "asc_half2int16", _DIRECTED, _CTRL_60, "2002"),
+    ("f16", "s32", "asc_half2int32", _DIRECTED, _CTRL_60, "m100"),
+    ("bf16", "s32", "asc_bfloat162int32", _DIRECTED, _CTRL_60, ""),
+    ("s4", "f16", "asc_int42half", ("",), (), ""),
+    ("s8", "f16", "asc_int82half", ("",), (), "m100"),
+    ("u8", "f16", "asc_uint82half", ("",), (), "m100"),
+    ("s16", "f16", "asc_int162half", _ANY, (), "2002"),
+    ("s16", "f32", "asc_int162float", ("",), (), ""),
+    ("s32", "f32", "asc_int322float", _ANY, _BELOW, "1001"),
+    ("s64", "f32", "asc_int642float", _DIRECTED, (), ""),
+    ("s32", "s16", "asc_int322int16", ("",), _CTRL_60, ""),
+    ("s32", "s64", "asc_int322int64", ("",), (), ""),
+    ("s64", "s32", "asc_int642int32", ("",), _CTRL_60, ""),
 )
-"""Source, destination, the C API's name, its suffixes, what is inferred."""
+"""Source, destination, the C API's name, its suffixes, what is inferred, the earliest AI Core."""
 
 
 def _dense(element: ElementType, other: ElementType) -> int:
@@ -162,7 +162,11 @@ def _dense(element: ElementType, other: ElementType) -> int:
 
 
 def _member(
-    short: tuple[str, str], c_api: str, suffixes: tuple[str, ...], uncertain: tuple[str, ...]
+    short: tuple[str, str],
+    c_api: str,
+    suffixes: tuple[str, ...],
+    uncertain: tuple[str, ...],
+    since: str,
 ) -> Member:
     source, target = (element_type(_SHORT[s]) for s in short)
     words = tuple(_SUFFIXES[s] for s in suffixes)
@@ -180,6 +184,7 @@ def _member(
     }
     return Member(
         name=f"vconv_{short[0]}2{short[1]}",
+        since=since,
         c_api=c_api if "" in suffixes else "",
         cpp="Cast",
         tik="vec_conv",
@@ -191,10 +196,10 @@ def _member(
     )
 
 
-for _source, _target, _c_api, _suffixes, _uncertain in _TABLE:
+for _source, _target, _c_api, _suffixes, _uncertain, _since in _TABLE:
     declare(
         Convert,
-        _member((_source, _target), _c_api, _suffixes, _uncertain),
+        _member((_source, _target), _c_api, _suffixes, _uncertain, _since),
         __name__,
         source="basic API, Cast; boundary values of Memory vector compute, table 32",
     )

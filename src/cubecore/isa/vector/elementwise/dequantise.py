@@ -55,6 +55,7 @@ def deq_word(scale: float, offset: int, *, signed: bool) -> int:
 @instruction(
     "set_deqscale",
     Pipe.V,
+    since="m100",
     names={"c_api": "asc_set_deq_scale", "cpp": "SetDeqScale"},
     source="asc-devkit, asc_set_deq_scale (2201); spec/isa_semantics.md 2.5",
 )
@@ -236,6 +237,7 @@ declare(
     Dequantise,
     Member(
         name="vconv_deq",
+        since="m100",
         c_api="asc_deq_int322half",
         cpp="CastDequant",
         doc="Scale int32 and convert to half",

@@ -70,6 +70,7 @@ declare(
     Duplicate,
     Member(
         name="vector_dup",
+        since="m100",
         c_api="asc_duplicate",
         cpp="Duplicate",
         tik="vec_dup",
@@ -82,6 +83,7 @@ declare(
     Copy,
     Member(
         name="vcopy",
+        since="m100",
         c_api="asc_copy",
         cpp="Copy",
         tik="vcopy",

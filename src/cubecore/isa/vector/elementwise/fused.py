@@ -204,6 +204,7 @@ _TABLE: tuple[tuple[type[Repeated], Member], ...] = (
         Axpy,
         Member(
             name="vaxpy",
+            since="m100",
             c_api="asc_axpy",
             cpp="Axpy",
             tik="vec_axpy",
@@ -215,6 +216,7 @@ _TABLE: tuple[tuple[type[Repeated], Member], ...] = (
         MultiplyInto,
         Member(
             name="vmla",
+            since="m100",
             c_api="asc_fma",
             cpp="MulAddDst",
             tik="vmla",
@@ -226,6 +228,7 @@ _TABLE: tuple[tuple[type[Repeated], Member], ...] = (
         MultiplyAdd,
         Member(
             name="vmadd",
+            since="m100",
             c_api="asc_mul_add",
             cpp="FusedMulAdd",
             tik="vmadd",
@@ -238,6 +241,7 @@ _TABLE: tuple[tuple[type[Repeated], Member], ...] = (
         MultiplyAdd,
         Member(
             name="vmaddrelu",
+            since="m100",
             c_api="asc_mul_add_relu",
             cpp="MulAddRelu",
             tik="vmaddrelu",

@@ -182,6 +182,7 @@ declare(
     SelectByRegister,
     Member(
         name="vsel",
+        since="m100",
         c_api="asc_select",
         cpp="Select",
         tik="vec_sel",
@@ -194,6 +195,7 @@ declare(
     SelectByTensor,
     Member(
         name="vsel_tensor",
+        since="2002",
         c_api="",
         cpp="Select",
         doc="Take each lane from one of two sources, by bits in memory",
@@ -206,6 +208,7 @@ declare(
     SelectScalar,
     Member(
         name="vsel_scalar",
+        since="2002",
         c_api="",
         cpp="Select",
         doc="Take each lane from a source or a scalar, by bits in memory",

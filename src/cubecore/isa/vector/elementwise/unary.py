@@ -125,6 +125,7 @@ _PRECISE = ("the result is rounded correctly: its precision is not documented",)
 _UNARY = (
     Member(
         name="vabs",
+        since="m100",
         c_api="asc_abs",
         cpp="Abs",
         tik="vec_abs",
@@ -134,6 +135,7 @@ _UNARY = (
     ),
     Member(
         name="vexp",
+        since="m100",
         c_api="asc_exp",
         cpp="Exp",
         tik="vec_exp",
@@ -144,6 +146,7 @@ _UNARY = (
     ),
     Member(
         name="vln",
+        since="m100",
         c_api="asc_log",
         cpp="Ln",
         tik="vec_ln",
@@ -154,6 +157,7 @@ _UNARY = (
     ),
     Member(
         name="vrec",
+        since="m100",
         c_api="asc_rcp",
         cpp="Reciprocal",
         tik="vec_rec",
@@ -164,6 +168,7 @@ _UNARY = (
     ),
     Member(
         name="vsqrt",
+        since="m100",
         c_api="asc_sqrt",
         cpp="Sqrt",
         tik="vsqrt",
@@ -174,6 +179,7 @@ _UNARY = (
     ),
     Member(
         name="vrsqrt",
+        since="m100",
         c_api="asc_rsqrt",
         cpp="Rsqrt",
         tik="vec_rsqrt",
@@ -184,6 +190,7 @@ _UNARY = (
     ),
     Member(
         name="vrelu",
+        since="m100",
         c_api="asc_relu",
         cpp="Relu",
         tik="vec_relu",
@@ -193,6 +200,7 @@ _UNARY = (
     ),
     Member(
         name="vnot",
+        since="m100",
         c_api="asc_not",
         cpp="Not",
         tik="vec_not",
@@ -205,6 +213,7 @@ _UNARY = (
 _SCALAR = (
     Member(
         name="vadds",
+        since="m100",
         c_api="asc_add_scalar",
         cpp="Adds",
         tik="vec_adds",
@@ -223,6 +232,7 @@ _SCALAR = (
     ),
     Member(
         name="vmuls",
+        since="m100",
         c_api="asc_mul_scalar",
         cpp="Muls",
         tik="vec_muls",
@@ -232,6 +242,7 @@ _SCALAR = (
     ),
     Member(
         name="vmaxs",
+        since="m100",
         c_api="asc_max_scalar",
         cpp="Maxs",
         tik="vmaxs",
@@ -241,6 +252,7 @@ _SCALAR = (
     ),
     Member(
         name="vmins",
+        since="m100",
         c_api="asc_min_scalar",
         cpp="Mins",
         tik="vmins",
@@ -262,6 +274,7 @@ _SHIFTED = ("int16", "uint16", "int32", "uint32")
 _SHIFTS = (
     Member(
         name="vshl",
+        since="m100",
         c_api="asc_shiftleft",
         cpp="ShiftLeft",
         tik="vshl",
@@ -271,6 +284,7 @@ _SHIFTS = (
     ),
     Member(
         name="vshr",
+        since="m100",
         c_api="asc_shiftright",
         cpp="ShiftRight",
         tik="vshr",

@@ -41,6 +41,7 @@ _GAPS = (
 @instruction(
     "copy_ubuf_to_ubuf",
     Pipe.V,
+    since="m100",
     names={"c_api": "asc_copy_ub2ub", "cpp": "DataCopy(UB to UB)", "tik": "data_move"},
     source="asc-devkit, asc_copy_ub2ub (2201, 3510)",
     archs=("2201", "3510"),

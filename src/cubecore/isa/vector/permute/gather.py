@@ -114,6 +114,7 @@ declare(
     Gather,
     Member(
         name="vgather",
+        since="2002",
         c_api="asc_gather",
         cpp="Gather",
         tik="vgather",

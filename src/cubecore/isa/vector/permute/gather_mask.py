@@ -133,6 +133,7 @@ class GatherMask(Instruction):
 @instruction(
     "vreducev2",
     Pipe.V,
+    since="2002",
     names={"c_api": "asc_reduce", "cpp": "GatherMask"},
     source="asc-devkit, asc_reduce (2201); basic API, GatherMask",
     uncertain=("repeats of counter mode may be longer than 256 bytes: from a figure",),
@@ -178,6 +179,7 @@ def _built_in(pattern: int, width: int) -> NDArray[np.bool_]:
 @instruction(
     "vreduce",
     Pipe.V,
+    since="2002",
     names={"c_api": "asc_squeeze"},
     source="asc-devkit, asc_squeeze (2201)",
     uncertain=(
@@ -214,6 +216,7 @@ class Vreduce(GatherMask):
 @instruction(
     "get_rsvd_cnt",
     Pipe.S,
+    since="2002",
     names={"c_api": "asc_get_rsvd_count", "cpp": "GetRsvdCnt"},
     source="asc-devkit, asc_get_rsvd_count (2201)",
 )

@@ -333,6 +333,7 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
         RepeatSum,
         Member(
             name="vcadd",
+            since="m100",
             c_api="asc_repeat_reduce_sum",
             cpp="ReduceRepeat<SUM>",
             tik="vec_reduce_add",
@@ -344,6 +345,7 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
         RepeatExtreme,
         Member(
             name="vcmax",
+            since="m100",
             c_api="",
             cpp="ReduceRepeat<MAX>",
             tik="vec_reduce_max",
@@ -356,6 +358,7 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
         RepeatExtreme,
         Member(
             name="vcmin",
+            since="m100",
             c_api="",
             cpp="ReduceRepeat<MIN>",
             tik="vec_reduce_min",
@@ -369,6 +372,7 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
         BlockReduction,
         Member(
             name="vcgadd",
+            since="m100",
             c_api="asc_datablock_reduce_sum",
             cpp="ReduceDataBlock<SUM>",
             tik="vcgadd",
@@ -381,6 +385,7 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
         BlockReduction,
         Member(
             name="vcgmax",
+            since="m100",
             c_api="asc_datablock_reduce_max",
             cpp="ReduceDataBlock<MAX>",
             tik="vcgmax",
@@ -392,6 +397,7 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
         BlockReduction,
         Member(
             name="vcgmin",
+            since="m100",
             c_api="asc_datablock_reduce_min",
             cpp="ReduceDataBlock<MIN>",
             tik="vcgmin",
@@ -404,6 +410,7 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
         PairSum,
         Member(
             name="vcpadd",
+            since="m100",
             c_api="asc_pair_reduce_sum",
             cpp="ReducePairElem<SUM>",
             tik="vec_cpadd",

@@ -45,6 +45,7 @@ def _cycles(
 @instruction(
     "vtranspose",
     Pipe.V,
+    since="m100",
     names={"c_api": "asc_transpose", "cpp": "Transpose", "tik": "vec_trans"},
     source="asc-devkit, asc_transpose (2201, 3510)",
     archs=("2201", "3510"),
@@ -86,6 +87,7 @@ def _address(number: int) -> Any:
 @instruction(
     "set_va_reg_sb",
     Pipe.V,
+    since="m100",
     names={"c_api": "asc_set_va_reg"},
     source="asc-devkit, asc_set_va_reg (2201, 3510)",
     archs=("2201", "3510"),
@@ -181,7 +183,9 @@ def _names(bits: int) -> dict[str, str]:
     return {"c_api": f"asc_transto5hd_b{bits}", "cpp": "TransDataTo5HD", "tik": "vec_trans_scatter"}
 
 
-@instruction("scatter_vnchwconv_b16", Pipe.V, names=_names(16), source=_PAGE, archs=_ARCHS)
+@instruction(
+    "scatter_vnchwconv_b16", Pipe.V, since="m100", names=_names(16), source=_PAGE, archs=_ARCHS
+)
 class ScatterVnchwconvB16(To5hd):
     """Element i of src's block j becomes element j of dst's block i: 16 x 16 of 16 bits."""
 
@@ -196,7 +200,9 @@ class ScatterVnchwconvB16(To5hd):
         return self._blocks("src")[:, None, :] + np.arange(_EDGE, dtype=np.intp)[:, None]
 
 
-@instruction("scatter_vnchwconv_b32", Pipe.V, names=_names(32), source=_PAGE, archs=_ARCHS)
+@instruction(
+    "scatter_vnchwconv_b32", Pipe.V, since="m100", names=_names(32), source=_PAGE, archs=_ARCHS
+)
 class ScatterVnchwconvB32(To5hd):
     """Element i of src's block j becomes element j of the pair of dst's blocks 2 i and 2 i + 1.
 
@@ -217,7 +223,9 @@ class ScatterVnchwconvB32(To5hd):
         return self._blocks("src")[:, None, :] + np.arange(_EDGE // 2, dtype=np.intp)[:, None]
 
 
-@instruction("scatter_vnchwconv_b8", Pipe.V, names=_names(8), source=_PAGE, archs=_ARCHS)
+@instruction(
+    "scatter_vnchwconv_b8", Pipe.V, since="m100", names=_names(8), source=_PAGE, archs=_ARCHS
+)
 class ScatterVnchwconvB8(To5hd):
     """Byte i of one half of src's block j becomes byte j of one half of dst's block i: 16 x 16.
 
