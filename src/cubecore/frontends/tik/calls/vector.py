@@ -46,25 +46,20 @@ class VectorCall:
 
 _TWO, _ONE = ("src0", "src1"), ("src",)
 _FLOAT = ("float32",)
-_TABLE: tuple[tuple[str, str, tuple[str, ...], str, tuple[str, ...]], ...] = (
-    *((n, f"vec_{n[1:]}", _TWO, "", ()) for n in ("vadd", "vsub", "vmul", "vmax", "vmin")),
-    *((n, f"vec_{n[1:]}", _TWO, "", ()) for n in ("vdiv", "vand", "vor")),
-    *((n, "", _TWO, "", ()) for n in ("vmla", "vmadd", "vmaddrelu")),
-    *((n, f"vec_{n[1:]}", _ONE, "", _FLOAT) for n in ("vexp", "vln")),
-    *((n, f"vec_{n[1:]}", _ONE, "", ()) for n in ("vabs", "vrec", "vrsqrt", "vsqrt")),
-    *((n, f"vec_{n[1:]}", _ONE, "", ()) for n in ("vrelu", "vnot", "vcopy")),
-    *((n, f"vec_{n[1:]}", _ONE, "value", ()) for n in ("vadds", "vmuls", "vaxpy")),
-    *((n, "", _ONE, "value", ()) for n in ("vmaxs", "vmins")),
-    *((n, "", _ONE, "distance", ()) for n in ("vshl", "vshr")),
+_TABLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
+    *((n, _TWO, "", ()) for n in ("vadd", "vsub", "vmul", "vmax", "vmin", "vdiv", "vand", "vor")),
+    *((n, _TWO, "", ()) for n in ("vmla", "vmadd", "vmaddrelu")),
+    *((n, _ONE, "", _FLOAT) for n in ("vexp", "vln")),
+    *((n, _ONE, "", ()) for n in ("vabs", "vrec", "vrsqrt", "vsqrt", "vrelu", "vnot", "vcopy")),
+    *((n, _ONE, "value", ()) for n in ("vadds", "vmuls", "vaxpy", "vmaxs", "vmins")),
+    *((n, _ONE, "distance", ()) for n in ("vshl", "vshr")),
+    ("vector_dup", (), "value", ()),
 )
 CALLS: dict[str, VectorCall] = {
-    name: VectorCall(low, sources, scalar, name == low, absent)
-    for low, high, sources, scalar, absent in _TABLE
-    for name in (low, high)
-    if name
+    call: VectorCall(name, sources, scalar, call == name, absent)
+    for name, sources, scalar, absent in _TABLE
+    for call in (name, instruction_named(name).names["tik"])
 }
-CALLS["vector_dup"] = VectorCall("vector_dup", (), "value", blocks=True)
-CALLS["vec_dup"] = VectorCall("vector_dup", (), "value")
 """Every call of the plain template (spec/tik.md 3)."""
 _NEVER_COUNTS = ("m100", "1001")
 """Architectures that ignore mask_mode (spec/tik.md 3)."""

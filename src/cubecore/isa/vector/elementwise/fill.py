@@ -86,7 +86,7 @@ declare(
         since="m100",
         c_api="asc_copy",
         cpp="Copy",
-        tik="vcopy",
+        tik="vec_copy",
         doc="Copy lanes inside the Unified Buffer",
         types=("int16", "uint16", "int32", "uint32"),
     ),
