@@ -1,1 +1,1 @@
-"""Ways to write a kernel: Python with the names of the C API, TIK, the host tiling API."""
+"""Ways to write a kernel: Python with the names of the C API, C and C++, TIK; host tiling."""

@@ -1,1 +1,1 @@
-"""Kernels of our own: the matmul that a TCubeTiling implies, element-wise kernels."""
+"""Kernels of our own: the matmul that a TCubeTiling implies, operators."""
