@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
 if TYPE_CHECKING:
+    from cubecore.chips import Chip
     from seeds.ledger import Entry, Ledger, Section
 
 Generator = Callable[[], str]
@@ -390,6 +391,10 @@ def chips_page() -> str:
         chips_text(sheets).rstrip(),
         "```",
         "",
+        *_buffers([sheet.chip for sheet in sheets]),
+        "",
+        "## Every fact of one chip",
+        "",
         "The first chip of each architecture in full:",
         "",
     ]
@@ -398,6 +403,28 @@ def chips_page() -> str:
         text = chip_text(first[arch]).rstrip()
         lines += [f"## Architecture {arch}", "", "```text", text, "```", ""]
     return "\n".join(lines)
+
+
+def _buffers(chips: "list[Chip]") -> list[str]:
+    """Return the table that compares buffers and rates; chips of equal ones share a row."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for chip in chips:
+        sizes = (chip.l0a_bytes, chip.l0b_bytes, chip.l0c_bytes, chip.l1_bytes, chip.ub_bytes)
+        kib = [f"{size // 1024}" if size else "-" for size in sizes]
+        l2 = "-" if chip.l2_bytes is None else f"{chip.l2_bytes / 2**20:g}"
+        rate = chip.hbm_bytes_per_second
+        memory = "-" if rate is None else f"{rate / 1e9:,.0f}"
+        rows.setdefault((chip.arch, *kib, l2, memory), []).append(chip.name)
+    return [
+        "## Buffers and memory rates compared",
+        "",
+        "Sizes of L0A, L0B, L0C, L1 and UB in KiB, of L2 in MiB; device memory in GB/s. Chips with",
+        "equal values share a row; - is not known.",
+        "",
+        "| chips | arch | L0A | L0B | L0C | L1 | UB | L2 | device memory |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(f"| {', '.join(names)} | {' | '.join(values)} |" for values, names in rows.items()),
+    ]
 
 
 _SEEDS_INTRODUCTION = """\

@@ -18,6 +18,8 @@ from workflows.command import cli
 PRINTED = (
     *("GM", "L1", "L0A", "L0B", "L0C", "UB", "BiasTable", "L2", *NAMES, "NZ", "ND", "fractal"),
     *("TCubeTiling", "MAD", "critical path", "stall", "what-if chip", "Limited by"),
+    *("pipe busy", "link", "interval", "gap", "predicted", "issued", "verified", "tolerance", "tp"),
+    *("roofline", "lane", "TFLOPS", "advice", "finding", "fused", "decode", "HBM", "FIT", "store"),
     *("MDL", "NORM", "IBSHARE", "CONSTANT", "BASIC", "blas", "lockstep", "reference", "effective"),
 )
 CHIPS = [name for name in chip_names() if len(expand_family(name)) == 1]
