@@ -27,6 +27,8 @@ ATOMICS = ("add", "max", "min")
 
 TO_ALL = 3
 """The mode of a signal that each AIV gets for itself, whoever else has sent one."""
+TO_PARTNER = 4
+"""The mode of a signal of one AIV to its AIC, or of an AIC to its AIVs, through global memory."""
 
 
 @dataclass(frozen=True, slots=True)

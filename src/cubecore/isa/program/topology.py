@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cubecore.isa.declare.registers import TO_ALL, CorePosition
+from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER, CorePosition
 from cubecore.lazy_dataclass import dataclass
 
 
@@ -31,7 +31,7 @@ class Topology:
 
     def peers(self, core: CoreId, mode: int) -> list[CoreId]:
         """Return the cores that must all signal before `mode`'s receivers may go on."""
-        if mode == TO_ALL:
+        if mode in {TO_ALL, TO_PARTNER}:
             return [core]
         if mode == 0:
             return [c for c in self.cores if c.is_aic == core.is_aic]
@@ -43,7 +43,7 @@ class Topology:
         """Return the cores whose counters go up."""
         if mode == TO_ALL:
             return [c for c in self.cores if not c.is_aic]
-        if mode == 2:
+        if mode in {2, TO_PARTNER}:
             return [c for c in self.cores if c.core == core.core and c.is_aic != core.is_aic]
         return self.peers(core, mode)
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
-from cubecore.isa.declare.registers import TO_ALL
+from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER
 
 _PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 EVENT_IDS = 8
@@ -226,3 +226,43 @@ class AwaitBlock(WaitFlagDev):
     """Hold the whole core until a notice of `notify_blocks` is in global memory."""
 
     flag_id: int = param(0, 2**48, "address of the notice, 32 B")
+
+
+_MESSAGES = (
+    "the writing and the polling of global memory by which the library passes messages are one "
+    "signal here",
+    "a message is sent when the earlier instructions of its pipe have completed",
+)
+_MESSAGE_SOURCE = "asc-devkit, REGIST_MATMUL_OBJ, IterateAll"
+
+
+@instruction(
+    "send_message",
+    Pipe.S,
+    names={"cpp": "Matmul::IterateAll"},
+    source=_MESSAGE_SOURCE,
+    archs=("2201",),
+    uncertain=_MESSAGES,
+)
+class SendMessage(FftsCrossCoreSync):
+    """Pass a message between an AIV and the AIC of its AI Core, as a Matmul object's calls do.
+
+    It is sent once `pipe`'s earlier instructions have completed. Each wait takes one.
+    """
+
+    mode: int = param(TO_PARTNER, TO_PARTNER, "who is told: the partner", default=TO_PARTNER)
+    flag_id: int = param(0, 2**48, "number of the message's place")
+
+
+@instruction(
+    "await_message",
+    Pipe.S,
+    names={"cpp": "Matmul::WaitIterateAll"},
+    source=_MESSAGE_SOURCE,
+    archs=("2201",),
+    uncertain=_MESSAGES,
+)
+class AwaitMessage(WaitFlagDev):
+    """Hold the whole core until a message of `send_message` has come."""
+
+    flag_id: int = param(0, 2**48, "number of the message's place")

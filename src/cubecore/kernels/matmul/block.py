@@ -73,7 +73,7 @@ class BlockTree:
     ) -> None:
         self.plan, self.share, self.builder = plan, share, builder
         self.flags = Flags(builder)
-        self.up: list[Event] = [] if before is None else before.up
+        self.up: list[Event] = [] if before is None else list(before.up)
         self.k_blocks = ceil_div(share.k, plan.tiling.baseK)
         kind = plan.problem.bias_type if share.has_bias else None
         optional = {"bias": kind is not None, "scale": plan.problem.scales_columns}

@@ -192,7 +192,7 @@ def settings_of(problem: Problem) -> Iterator[Instruction]:
         yield SetQuantPre(scale=int(words))
 
 
-def _settle(builder: Builder, up: Sequence[Event]) -> None:
+def settle(builder: Builder, up: Sequence[Event]) -> None:
     """Hold MTE2 until all that the client before brought to L1 is read: buffers now lie elsewhere.
 
     The flags of free buffers are up before and after.
@@ -218,7 +218,7 @@ class CoreTree:
         for number, share in enumerate(shares):
             before = self._blocks[-1] if self._blocks else None
             if before is not None and not before.share.lies_as(share):
-                _settle(builder, before.up)
+                settle(builder, before.up)
             with builder.part(number, len(shares)):
                 self._blocks.append(BlockTree(plan, builder, share, before))
         for src, dst, event in self._blocks[-1].up:

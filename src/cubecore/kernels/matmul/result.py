@@ -15,10 +15,14 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 @dataclass(frozen=True, slots=True)
 class ResultPlan:
-    """Layout of C: ND rows of n elements, or NZ with columns of fractals one after another."""
+    """Layout of C: ND rows of n elements, or NZ with columns of fractals one after another.
+
+    `pitch` is the elements from one ND row to the next where they are not n.
+    """
 
     problem: Problem
     tiling: TCubeTiling
+    pitch: int | None = None
 
     @property
     def nz(self) -> bool:
@@ -34,17 +38,18 @@ class ResultPlan:
     def columns(self) -> int:
         """Columns of C in global memory."""
         n = self.problem.n
-        return int(align_up(n, self.problem.c_fractal_columns)) if self.nz else n
+        if self.nz:
+            return int(align_up(n, self.problem.c_fractal_columns))
+        return self.pitch or n
 
     @property
     def stored_bytes(self) -> int:
         """Bytes of one C."""
         return int(self.problem.c_type.bytes_of(self.rows * self.columns))
 
-    @property
-    def _column_stride(self) -> int:
-        """From one column of fractals to the next: elements, or blocks of 32 B."""
-        elements = self.rows * self.problem.c_fractal_columns
+    def stride_of(self, rows: int) -> int:
+        """Return the stride between columns of fractals of so many rows: elements, or 32 B."""
+        elements = rows * self.problem.c_fractal_columns
         if self._by_elements:
             return elements
         return int(self.problem.c_type.bytes_of(elements) // DATA_BLOCK_BYTES)
@@ -74,7 +79,7 @@ class ResultPlan:
             src_type=p.accumulator_type,
             n_size=align_up(n, FRACTAL_ROWS) if self.nz else n,
             m_size=m,
-            dst_stride=self._column_stride if self.nz else self.columns,
+            dst_stride=self.stride_of(self.rows) if self.nz else self.columns,
             src_stride=align_up(m, FRACTAL_ROWS),
             quant_pre=p.fixpipe.mode,
             relu_pre=p.epilogue.relu,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from cubecore.isa.declare.registers import TO_ALL
+from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import (
@@ -74,7 +74,7 @@ class Signals:
     def send(self, core: CoreId, sync: FftsCrossCoreSync, carried: Foreign) -> list[CoreId]:
         """Send what a core knows; return the cores whose counter passed the hardware's limit."""
         receivers = self.signal(core, sync.mode, sync.flag_id, carried)
-        if sync.mode == TO_ALL:  # kept in global memory, not in a counter
+        if sync.mode in {TO_ALL, TO_PARTNER}:  # kept in global memory, not in a counter
             return []
         return [core for core in receivers if self.count(core, sync.flag_id) > CROSS_CORE_LIMIT]
 

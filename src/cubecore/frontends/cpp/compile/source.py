@@ -109,6 +109,8 @@ def _kind(entry: Entry | None, words: frozenset[str]) -> str:
     if tasks:
         task = tasks[0]
         return "mix" if "MIX" in task else "cube" if task.endswith("AIC_ONLY") else "vector"
+    if "REGIST_MATMUL_OBJ" in words:
+        return "cube" if "ASCENDC_CUBE_ONLY" in words else "mix"
     if words & _CUBE_WORDS:
         return "mix" if words & _VECTOR_WORDS else "cube"
     return "vector"

@@ -8,6 +8,8 @@ NAME = "cubecore_tcubetiling.h"
 """The name under which other headers include it."""
 _HEAD = """// TCubeTiling for host code and for kernels. Page "TCubeTiling结构体".
 #pragma once
+#ifndef CUBECORE_TCUBETILING
+#define CUBECORE_TCUBETILING
 
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +33,8 @@ _TAIL = """  size_t GetDataSize() const { return sizeof(*this); }
 }  // namespace AscendC::tiling
 
 using AscendC::tiling::TCubeTiling;
+
+#endif
 """
 
 

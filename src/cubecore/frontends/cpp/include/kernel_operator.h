@@ -25,6 +25,7 @@
 #include "cubecore/load_data.h"
 #include "cubecore/macros.h"
 #include "cubecore/math/all.h"
+#include "cubecore/matmul/all.h"
 #include "cubecore/mmad.h"
 #include "cubecore/norms.h"
 #include "cubecore/notices.h"

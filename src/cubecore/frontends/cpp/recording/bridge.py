@@ -19,7 +19,8 @@ from cubecore.errors import CubecoreError, refuse, shortened, unable
 from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.frontends.cpp.recording.modes import RecordedModes
+from cubecore.frontends.cpp.recording.matmul_object.requests import MatmulRequests
+from cubecore.frontends.cpp.recording.native_core import NativeCore
 from cubecore.frontends.cpp.recording.stacks import Stacks
 from cubecore.frontends.cpp.recording.structures import (
     BridgeLaunch,
@@ -29,6 +30,7 @@ from cubecore.frontends.cpp.recording.structures import (
     OnDump,
     OnHost,
     OnLoad,
+    OnMatmul,
     OnMiss,
     OnPause,
     OnText,
@@ -63,7 +65,8 @@ class Bridge:
         self._library.cubecore_core.restype = POINTER(CoreState)
         self._library.cubecore_guard(ctypes.c_void_p(page))
         self._names = names
-        self._cores: list[_Core] = []
+        self._cores: list[NativeCore] = []
+        self._requests: MatmulRequests | None = None
         self._error: BaseException | None = None
         self._running = 0
         self._begin = Location("", 0, "")
@@ -79,6 +82,7 @@ class Bridge:
             OnLoad(guarded(self._load)),
             OnText(guarded(self._text)),
             OnDump(guarded(self._dump)),
+            OnMatmul(guarded(self._matmul)),
         )
         self._library.cubecore_bind(ctypes.byref(self._callbacks))
 
@@ -94,6 +98,7 @@ class Bridge:
         self._names, self._notes = None, [()]
         self._stacks = Stacks()
         self._cores.clear()
+        self._requests = None
 
     def registered(self) -> Iterator[RegisteredKernel]:
         """Yield the kernels of the program's files."""
@@ -150,12 +155,14 @@ class Bridge:
             self._names = core.trace.names if isinstance(core, Recorder) else Names()
         state = self._library.cubecore_core(len(self._cores)).contents
         state.launch = launch
-        native_core = _Core(handle, state, self.names)
+        native_core = NativeCore(handle, state, self.names)
         self._cores.append(native_core)
         self._running += 1
         code = self._library.cubecore_run(ctypes.byref(state), entry, words)
         self._running -= 1
         if code == 0:
+            if self._requests is not None:
+                self._requests.ended(native_core, self.names.location_number(at))
             native_core.hand_over()
             self._library.cubecore_done(ctypes.byref(state))
             return
@@ -277,7 +284,7 @@ class Bridge:
         elif what >= _NOTE:
             self._note(native_core, self._notes[what - _NOTE], where)
 
-    def _note(self, native_core: "_Core", note: tuple[str, ...], where: Location) -> None:
+    def _note(self, native_core: NativeCore, note: tuple[str, ...], where: Location) -> None:
         """Log the sentence that a call brings with it: a stale mask, or bytes that stay behind."""
         if len(note) == 2:
             native_core.handle.log("parameter", note[0], note[1], where)
@@ -289,6 +296,15 @@ class Bridge:
             f"that {call} left at {left}; call asc_set_vector_mask first"
         )
         native_core.handle.log("stale-mask", message, note[0], where)
+
+    def _matmul(
+        self, core: int, what: int, call: Any, number: int, at: int, answer: Any
+    ) -> None:
+        if self._requests is None:
+            self._requests = MatmulRequests(self.names)
+        native_core = self._cores[core]
+        native_core.hand_over()
+        answer[0] = self._requests.asked(native_core, what, call, number, at)
 
     def _dump(
         self,
@@ -312,53 +328,6 @@ class Bridge:
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
         native_core.handle.show(f"desc {desc} at {where}: {matrix}")
-
-
-class _Core:
-    """One core: its handle, and its buffers in the runtime."""
-
-    def __init__(self, handle: CoreHandle, state: CoreState, names: Names) -> None:
-        self.handle, self.state, self._names = handle, state, names
-        self.modes = RecordedModes(handle.modes, names)
-
-    def hand_over(self) -> None:
-        """Give the recorder what the runtime has recorded; another core may run meanwhile."""
-        state, count = self.state, self.state.count
-        if not count:
-            return
-        kinds = ctypes.string_at(state.kinds, 4 * count)
-        wheres = ctypes.string_at(state.wheres, 4 * count)
-        addresses = ctypes.string_at(state.addresses, 8 * state.addresses_used)
-        state.count = state.addresses_used = 0
-        words = np.frombuffer(kinds, np.uint32), np.frombuffer(wheres, np.uint32)
-        findings = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
-        core, issues = self.handle.core, self.handle.issues
-        if isinstance(core, Recorder) and core.records and not self.handle.debugged:
-            last = struct.unpack_from("<I", kinds, 4 * (count - 1))[0]
-            issues.many(count, lambda: self._names.locations[struct.unpack("<I", wheres[-4:])[0]])
-            core.record_block(kinds, wheres, addresses)
-            if isinstance(self._names.templates[last], WaitFlagDev):
-                core.pause()  # C++ may read through a pointer what it waited for
-        else:
-            self._one_by_one(kinds, wheres, addresses)
-        for said in findings:
-            self.handle.log(*said)
-
-    def behind(self, low: int, high: int, where: Location) -> None:
-        """Judge a scalar read of global memory."""
-        said = self.modes.behind(low, high, where)
-        if said is not None:
-            self.handle.log(*said)
-
-    def _one_by_one(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
-        names, at = self._names, 0
-        flat = memoryview(addresses).cast("q").tolist()
-        lines = memoryview(wheres).cast("I").tolist()
-        for kind, line in zip(memoryview(kinds).cast("I").tolist(), lines, strict=True):
-            template: Instruction = names.templates[kind]
-            end = at + len(names.mems[kind])
-            self.handle.record(template, tuple(flat[at:end]), names.locations[line])
-            at = end
 
 
 def _signed(value: int) -> int:

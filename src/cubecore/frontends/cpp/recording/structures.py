@@ -118,6 +118,9 @@ OnDump = PYFUNCTYPE(
 )
 
 
+OnMatmul = PYFUNCTYPE(
+    c_int, c_uint32, c_uint32, ctypes.c_void_p, c_int64, c_uint32, POINTER(c_int64)
+)
 OnHost = PYFUNCTYPE(
     c_int, c_uint32, c_uint64, c_uint64, c_char_p, c_uint64, c_uint64, POINTER(c_uint64)
 )
@@ -134,4 +137,5 @@ class Callbacks(ctypes.Structure):
         ("load", OnLoad),
         ("text", OnText),
         ("dump", OnDump),
+        ("matmul", OnMatmul),
     )

@@ -72,6 +72,9 @@ typedef int (*OnText)(uint32_t core, uint32_t what, const char* first, const cha
 typedef int (*OnDump)(uint32_t core, uint32_t mem, const char* type, int64_t address, uint32_t desc,
                       const uint32_t* shape, uint32_t dims, uint32_t where);
 
+typedef int (*OnMatmul)(uint32_t core, uint32_t what, const void* call, int64_t number,
+                        uint32_t where, int64_t* answer);
+
 struct Callbacks {
   OnMiss miss;
   OnWhere where;
@@ -80,6 +83,7 @@ struct Callbacks {
   OnLoad load;
   OnText text;
   OnDump dump;
+  OnMatmul matmul;
 };
 
 namespace {

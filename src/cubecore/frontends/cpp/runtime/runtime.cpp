@@ -182,6 +182,17 @@ void cubecore_dump(uint8_t mem, const char* type, int64_t address, uint32_t desc
   if (code != 0) stop();
 }
 
+// Asks for what a Matmul object does (cubecore/matmul/call.h).
+int64_t cubecore_matmul(uint32_t what, const void* call, int64_t number, const Where* at) {
+  Core* core = current;
+  core->last = *at;
+  int64_t answer = 0;
+  int code = python.matmul(core->number, what, call, number, number_of(at), &answer);
+  current = core;
+  if (code != 0) stop();
+  return answer;
+}
+
 const Launch* cubecore_launch() { return &current->launch; }
 
 void** cubecore_slot(uint32_t slot) { return &current->slots[slot]; }

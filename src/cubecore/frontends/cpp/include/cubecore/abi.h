@@ -23,6 +23,8 @@ struct Where {
 
 // Thrown through a kernel that must not go on; Python knows why.
 struct Stop {};
+// Thrown through the kernel of an AIC that has served its AIVs.
+struct Done {};
 
 enum class Mem : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, FB };
 

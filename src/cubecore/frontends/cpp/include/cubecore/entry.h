@@ -64,6 +64,8 @@ inline int guarded(const F& work) {
     return 0;
   } catch (const Stop&) {
     return 1;
+  } catch (const Done&) {
+    return 0;
   } catch (const std::exception& error) {
     cubecore_thrown(error.what());
     return 2;

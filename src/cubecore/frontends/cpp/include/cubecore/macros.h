@@ -141,4 +141,6 @@ inline float ToFloat(const bfloat16_t& value) { return static_cast<float>(value)
 
 }  // namespace AscendC
 
-using AscendC::g_coreType;  // kernels name it both ways
+using AscendC::g_coreType;  // kernels name them both ways
+using AscendC::GetSysWorkSpacePtr;
+using AscendC::GetUserWorkspace;

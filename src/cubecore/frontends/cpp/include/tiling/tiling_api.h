@@ -1,6 +1,8 @@
 // What host code asks before a launch. Pages: the tiling side of the high-level API.
 #pragma once
 
+#include <iostream>  // programs that include it print, without including this
+
 #include "cubecore/op_host/matmul_tiling.h"
 #include "cubecore/workspaces.h"
 #include "platform/platform_ascendc.h"

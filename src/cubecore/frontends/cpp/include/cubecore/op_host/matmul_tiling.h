@@ -125,7 +125,8 @@ class MatmulApiTilingBase {
                              ScheduleType scheduleTypeIn = ScheduleType::INNER_PRODUCT,
                              MatrixTraverse traverseIn = MatrixTraverse::NOSET,
                              bool enVecND2NZIn = false) {
-    static const char* kinds[] = {"INNER_PRODUCT", "OUTER_PRODUCT", "N_BUFFER_33"};
+    // The kernel loads along K, whichever of the two products is asked for.
+    static const char* kinds[] = {"INNER_PRODUCT", "INNER_PRODUCT", "N_BUFFER_33"};
     Call("set_matmul_config_params", mmConfigTypeIn, enableL1CacheUBIn,
          kinds[static_cast<int32_t>(scheduleTypeIn)], Name(traverseIn), enVecND2NZIn);
   }
@@ -168,9 +169,10 @@ class MatmulApiTilingBase {
                                   "LCM", "SPM",   "SHM",    "TSCM",    "MAX"};
     return names[static_cast<int32_t>(pos)];
   }
+  // A vector is a matrix of one row, and padded rows of C are the kernel's to know of.
   static const char* Name(CubeFormat format) {
-    static const char* names[] = {"ND",     "NZ",       "ZN",          "ZZ", "NN", "VECTOR",
-                                  "SCALAR", "ND_ALIGN", "COLUMN_MAJOR"};
+    static const char* names[] = {"ND",     "NZ", "ZN",          "ZZ", "NN", "ND",
+                                  "SCALAR", "ND", "COLUMN_MAJOR"};
     return names[static_cast<int32_t>(format)];
   }
   static const char* Name(MatrixTraverse traverse) {

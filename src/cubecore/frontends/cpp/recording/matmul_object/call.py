@@ -1,0 +1,171 @@
+"""One call of a Matmul object, as the header passes it, and the kernel's plan that it asks for."""
+
+import ctypes
+from ctypes import c_char_p, c_int32, c_int64, c_uint64
+from dataclasses import replace
+
+from cubecore.chips.model import Chip
+from cubecore.chips.products import plain_outputs, quantising_mode
+from cubecore.errors import refuse
+from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
+from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.model.epilogue import Epilogue
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.rules.checker import check_tiling
+
+OPERANDS = ("a", "b", "bias", "scale", "c")
+"""The tensors of a call, in the order of its addresses."""
+TEMPLATES = ("NORM", "MDL", "IBSHARE")
+ATOMICS = ("none", "add", "max", "min")
+COMPUTES, STORES, ANSWERS, SUMS_ON, IN_SEQUENCE, SHARED, EACH = 1, 2, 4, 8, 16, 32, 64
+"""Bits of a call: what is to be done with its tiles."""
+_FORMATS = ("ND", "NZ", "ND", "ND", "ND")
+_PITCHED = 3
+"""ND_ALIGN's number among the formats: rows of C begin at multiples of 32 B."""
+
+
+_OF_THE_GRID = frozenset(
+    {"USED-CORE-NUM-RANGE", "USED-CORE-NUM-PRODUCT", "SINGLE-CORE-K", "USED-CORE-NUM-POSITIVE"}
+)
+"""Rules about the shares of cores, which a kernel gives out as it likes."""
+
+
+class MatmulCall(ctypes.Structure):
+    """What a call is about: the mirror of `cubecore::MatmulCall`."""
+
+    _fields_ = (
+        ("types", c_char_p * 4),
+        ("at", c_int64 * 5),
+        ("scale", c_uint64),
+        ("tiling", c_int32 * len(FIELDS)),
+        ("org", c_int32 * 5),
+        ("single", c_int32 * 3),
+        ("trans", c_int32 * 2),
+        ("formats", c_int32 * 3),
+        ("template_", c_int32),
+        ("unit_flag", c_int32),
+        ("preload", c_int32),
+        ("hf32", c_int32),
+        ("quantises", c_int32),
+        ("atomic", c_int32),
+        ("bits", c_int32),
+        ("first", c_int32),
+        ("tiles", c_int32),
+        ("channel_split", c_int32),
+        ("batches", c_int32),
+        ("each", c_int32 * 5),
+        ("strides", c_int64 * 5),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The part of a call that its program depends on, but for addresses; it can be looked up."""
+
+    types: tuple[str, ...]
+    tiling: TCubeTiling
+    org: tuple[int, ...]
+    trans: tuple[bool, ...]
+    formats: tuple[int, ...]
+    template: str
+    unit_flag: bool
+    preload: bool
+    quantises: int
+
+    @classmethod
+    def of(cls, call: MatmulCall) -> "Asked":
+        """Return what a call asks for."""
+        names = tuple((name or b"").decode() for name in call.types)
+        return cls(
+            types=names,
+            tiling=TCubeTiling(*call.tiling),
+            org=tuple(call.org),
+            trans=tuple(map(bool, call.trans)),
+            formats=tuple(call.formats),
+            template=TEMPLATES[call.template_],
+            unit_flag=bool(call.unit_flag),
+            preload=bool(call.preload),
+            quantises=call.quantises,
+        )
+
+    def problem(self, chip: Chip, m: int, n: int, k: int) -> Problem:
+        """Return the product of an object of these types.
+
+        Raises
+        ------
+        RequestError
+            If there is no such product.
+        """
+        a, b, c, bias = self.types
+        format_a, format_b, format_c = (_FORMATS[number] for number in self.formats)
+        problem = Problem(
+            chip=chip.name,
+            m=m,
+            n=n,
+            k=k,
+            format_a=format_a,
+            format_b=format_b,
+            format_c=format_c,
+            a=a,
+            b=b,
+            c=c,
+            bias=bias or None,
+            trans_a=self.trans[0],
+            trans_b=self.trans[1],
+            template=self.template,
+            unit_flag=self.unit_flag,
+        )
+        accumulator = problem.accumulator_type.name
+        if not self.quantises and c in plain_outputs(accumulator):
+            return problem
+        each = "column" if self.quantises > 1 else "one"
+        mode = quantising_mode(accumulator, c, each)
+        if mode is None:
+            need = f"be a type that fixpipe makes of {accumulator}"
+            raise refuse("the Matmul object's C", need, c)
+        scale = 1.0 if each == "one" else None
+        return replace(problem, epilogue=Epilogue(quant=mode, scale=scale))
+
+    def require_legal(self, chip: Chip) -> None:
+        """Refuse a tiling that breaks a rule.
+
+        Raises
+        ------
+        RequestError
+            One violation for each rule.
+        """
+        t = self.tiling
+        problem = self.problem(chip, max(t.M, 1), max(t.N, 1), max(t.Ka, 1))
+        if t.Kb != t.Ka:
+            problem = replace(problem, kb=max(t.Kb, 1))
+        if t.usedCoreNum > chip.aic_count:
+            problem = replace(problem, launch="mix")
+        found = check_tiling(t, problem, chip)
+        broken = [each for each in found.findings if each.rule not in _OF_THE_GRID]
+        if broken:
+            raise refuse("the tiling of a Matmul object", "be legal", broken[0].message)
+
+    def plan(self, chip: Chip) -> MatmulPlan:
+        """Return the kernel's plan.
+
+        Raises
+        ------
+        RequestError
+            If the kernel does not carry what is asked.
+        """
+        m, n, ka, kb, kc = self.org
+        problem = self.problem(chip, m, n, ka)
+        plan = matmul_plan(problem, self.tiling, chip, preload=self.preload)
+        if kb != ka:
+            b = plan.b
+            b = replace(b, pitch=kb) if b.k_inner else replace(b, rows=kb)
+            plan = replace(plan, b=b)
+        return replace(plan, c=replace(plan.c, pitch=self._pitch(problem, kc)))
+
+    def _pitch(self, problem: Problem, wanted: int) -> int | None:
+        """Return the elements from one row of C to the next, None for its N."""
+        if self.formats[2] == _PITCHED:
+            unit = 32 * 8 // problem.c_type.bits
+            return -(-(wanted or problem.n) // unit) * unit
+        return wanted or None

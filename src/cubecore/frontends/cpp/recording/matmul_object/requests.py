@@ -1,0 +1,172 @@
+"""What cores ask about Matmul objects: to run a call, to send it, to serve the AIVs of a block."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cubecore.errors import CubecoreError
+from cubecore.frontends.cpp.recording.matmul_object.call import (
+    ANSWERS,
+    EACH,
+    OPERANDS,
+    SHARED,
+    STORES,
+    MatmulCall,
+)
+from cubecore.frontends.cpp.recording.matmul_object.cube_core import CubeCore, Programs
+from cubecore.frontends.cpp.recording.matmul_object.service import (
+    Block,
+    answered,
+    awaited,
+    received_any,
+    received_from,
+    sent,
+)
+from cubecore.frontends.cpp.recording.native_core import NativeCore
+from cubecore.frontends.source_locations import KernelError
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.program.trace import Names
+
+if TYPE_CHECKING:
+    from cubecore.machine.memory.buffers import GlobalTensor
+
+_RUN, _SEND, _AWAIT, _SERVE, _FREE, _SCRATCH = range(6)
+_NO_ADDRESSES = np.empty(0, np.int64)
+
+
+class MatmulRequests:
+    """The Matmul objects of one launch."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._programs: Programs | None = None
+        self._cubes: dict[int, CubeCore] = {}
+        self._blocks: dict[tuple[int, int], Block] = {}
+        self._scratch: dict[tuple[str, int], GlobalTensor] = {}
+
+    def asked(self, native: NativeCore, what: int, pointer: Any, number: int, where: int) -> int:
+        """Do what a core asks; return the answer.
+
+        Raises
+        ------
+        KernelError
+            If the tiling is not legal, or the kernel does not carry what is asked.
+        """
+        call = MatmulCall.from_address(pointer) if pointer else None
+        try:
+            if what == _RUN and call is not None:
+                self._cube(native).run(call, where)
+            elif what == _SEND and call is not None:
+                self._send(native, call, where)
+            elif what == _AWAIT:
+                self._issue(native, [awaited(_client(native))], where)
+            elif what == _SERVE:
+                self._serve(native, where)
+            elif what == _FREE:
+                self._cube(native).free(where)
+            elif what == _SCRATCH and call is not None:
+                return self._scratch_at(native, OPERANDS[call.bits], number)
+        except KernelError:
+            raise
+        except CubecoreError as error:
+            raise KernelError.at(self._names.locations[where], error) from None
+        return 0
+
+    def ended(self, native: NativeCore, where: int) -> None:
+        """Let go of what a core holds at its end; an AIV's block is told."""
+        if native.handle.core.id.is_aic:
+            cube = self._cubes.get(native.state.number)
+            if cube is not None:
+                cube.free(where)
+            return
+        block = self._blocks.get(_block(native))
+        if block is not None:
+            client = _client(native)
+            block.queue.append((client, None, where))
+            self._issue(native, sent(client), where)
+
+    def _issue(self, native: NativeCore, templates: Sequence[Instruction], where: int) -> None:
+        kinds = np.array([self._names.kind(template) for template in templates], np.uint32)
+        native.take(kinds, _NO_ADDRESSES, where)
+
+    def _cube(self, native: NativeCore) -> CubeCore:
+        cube = self._cubes.get(native.state.number)
+        if cube is None:
+            if self._programs is None:
+                self._programs = Programs(native.handle.core.chip)
+            cube = CubeCore(self._programs, self._names, native.take)
+            self._cubes[native.state.number] = cube
+        return cube
+
+    # --- AIVs and their AIC
+
+    def _send(self, native: NativeCore, call: MatmulCall, where: int) -> None:
+        held = MatmulCall.from_buffer_copy(call)
+        client = _client(native)
+        self._blocks.setdefault(_block(native), Block()).queue.append((client, held, where))
+        self._issue(native, sent(client), where)
+
+    def _serve(self, native: NativeCore, where: int) -> None:
+        """Serve the AIVs of an AIC's block until all have ended; an AIV says that it takes part."""
+        block = self._blocks.setdefault(_block(native), Block())
+        if not native.handle.core.id.is_aic:
+            return
+        cube, ended = self._cube(native), 0
+        clients = native.handle.core.chip.mix_aiv_per_aic
+        shared: dict[int, tuple[MatmulCall, int]] = {}
+        begun: dict[int, list[tuple[MatmulCall, int]]] = {}  # till the store: L0C is for all
+        while ended < clients:
+            self._issue(native, [received_any()], where)
+            client, call, at = block.queue.popleft()
+            self._issue(native, [received_from(client)], at)
+            if call is None:
+                ended += 1
+            elif call.bits & SHARED:
+                shared[client] = call, at
+                if len(shared) == clients:
+                    cube.run(call, at)
+                    for each in sorted(shared):
+                        self._answer(native, shared[each][0], each, at)
+                    shared.clear()
+            elif not call.bits & STORES:
+                begun.setdefault(client, []).append((call, at))
+            else:
+                for earlier in begun.pop(client, []):
+                    cube.run(*earlier, client)
+                self._work(native, cube, (client, call, at))
+
+    def _work(
+        self, native: NativeCore, cube: CubeCore, message: tuple[int, MatmulCall, int]
+    ) -> None:
+        client, call, at = message
+        if call.bits & EACH:
+            cube.run(call, at, client, lambda: self._issue(native, [answered(client)], at))
+            return
+        cube.run(call, at, client)
+        self._answer(native, call, client, at)
+
+    def _answer(self, native: NativeCore, call: MatmulCall, client: int, where: int) -> None:
+        if call.bits & ANSWERS:
+            self._issue(native, [answered(client)], where)
+
+    def _scratch_at(self, native: NativeCore, name: str, size: int) -> int:
+        """Return the address of a core's part of memory that the launch's cores share."""
+        launch = native.state.launch
+        tensor = self._scratch.get((name, size))
+        if tensor is None:
+            title = f"the Matmul object's {name} ({len(self._scratch)})"
+            whole: int = launch.at_once * launch.parts * size
+            tensor = self._scratch[name, size] = native.handle.core.gm.allocate(
+                title, whole, scratch=True
+            )
+        own: int = (launch.block % launch.at_once) * launch.parts + launch.part
+        return tensor.address + own * size
+
+
+def _block(native: NativeCore) -> tuple[int, int]:
+    return native.handle.core.id.core, native.state.launch.block
+
+
+def _client(native: NativeCore) -> int:
+    return native.handle.core.id.sub

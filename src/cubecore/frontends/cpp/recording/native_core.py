@@ -1,0 +1,72 @@
+"""One core in the C++ runtime: its buffers, and how the recorder takes them."""
+
+import ctypes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.frontends.capi.core_handle import CoreHandle
+from cubecore.frontends.cpp.recording.modes import RecordedModes
+from cubecore.frontends.cpp.recording.structures import CoreState
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.program.trace import Names
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import WaitFlagDev
+from cubecore.machine.lockstep.recorder import Recorder
+
+
+class NativeCore:
+    """One core: its handle, and its buffers in the runtime."""
+
+    def __init__(self, handle: CoreHandle, state: CoreState, names: Names) -> None:
+        self.handle, self.state, self._names = handle, state, names
+        self.modes = RecordedModes(handle.modes, names)
+
+    def hand_over(self) -> None:
+        """Give the recorder what the runtime has recorded; another core may run meanwhile."""
+        state, count = self.state, self.state.count
+        if not count:
+            return
+        kinds = ctypes.string_at(state.kinds, 4 * count)
+        wheres = ctypes.string_at(state.wheres, 4 * count)
+        addresses = ctypes.string_at(state.addresses, 8 * state.addresses_used)
+        state.count = state.addresses_used = 0
+        self._take(kinds, wheres, addresses)
+
+    def take(self, kinds: NDArray[np.uint32], addresses: NDArray[np.int64], where: int) -> None:
+        """Take instructions that Python makes at one line, behind those of the runtime."""
+        self.hand_over()
+        if kinds.size:
+            wheres = np.full(kinds.size, where, np.uint32)
+            self._take(kinds.tobytes(), wheres.tobytes(), addresses.tobytes())
+
+    def _take(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
+        words = np.frombuffer(kinds, np.uint32), np.frombuffer(wheres, np.uint32)
+        findings = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
+        core, issues, count = self.handle.core, self.handle.issues, len(words[0])
+        if isinstance(core, Recorder) and core.records and not self.handle.debugged:
+            last = int(words[0][-1])
+            issues.many(count, lambda: self._names.locations[int(words[1][-1])])
+            core.record_block(kinds, wheres, addresses)
+            if isinstance(self._names.templates[last], WaitFlagDev):
+                core.pause()  # C++ may read through a pointer what it waited for
+        else:
+            self._one_by_one(kinds, wheres, addresses)
+        for said in findings:
+            self.handle.log(*said)
+
+    def behind(self, low: int, high: int, where: Location) -> None:
+        """Judge a scalar read of global memory."""
+        said = self.modes.behind(low, high, where)
+        if said is not None:
+            self.handle.log(*said)
+
+    def _one_by_one(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
+        names, at = self._names, 0
+        flat = memoryview(addresses).cast("q").tolist()
+        lines = memoryview(wheres).cast("I").tolist()
+        for kind, line in zip(memoryview(kinds).cast("I").tolist(), lines, strict=True):
+            template: Instruction = names.templates[kind]
+            end = at + len(names.mems[kind])
+            self.handle.record(template, tuple(flat[at:end]), names.locations[line])
+            at = end
