@@ -44,6 +44,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "wait_flag_dev": {"flag_id": 0},
     "notify_blocks": {"flag_id": 0},
     "await_block": {"flag_id": 0},
+    "send_message": {"flag_id": 0},
+    "await_message": {"flag_id": 0},
     "set_ctrl": {"value": 0},
     "set_hf32_mode": {"enable": True},
     "set_hf32_trans_mode": {"mode": 1},
@@ -106,6 +108,8 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "wait_flag_dev": {"flag_id": (0, 15)},
     "notify_blocks": {"mode": (3, 3), "flag_id": (0, 2**48)},
     "await_block": {"flag_id": (0, 2**48)},
+    "send_message": {"mode": (4, 4), "flag_id": (0, 2**48)},
+    "await_message": {"flag_id": (0, 2**48)},
     "set_ctrl": {"value": (0, MASK_64)},
     "set_hf32_mode": {"enable": BIT},
     "set_hf32_trans_mode": {"mode": BIT},
@@ -118,7 +122,10 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
 }
 """Every number's range: seed 002 table 3, seed 003, spec/isa_semantics.md 2.2, 3.2 to 3.5, 5."""
 
-BETWEEN_CORES = {"ffts_cross_core_sync", "wait_flag_dev", "notify_blocks", "await_block"}
+BETWEEN_CORES = {
+    *("ffts_cross_core_sync", "wait_flag_dev", "notify_blocks", "await_block"),
+    *("send_message", "await_message"),
+}
 """Instructions that one core alone does not execute."""
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("copy_gm_to_cbuf", "pad_func_mode"): (0,),
@@ -130,7 +137,12 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     **dict.fromkeys(
         (
             *(("set_flag", "src"), ("set_flag", "dst"), ("wait_flag", "src")),
-            *(("wait_flag", "dst"), ("ffts_cross_core_sync", "on"), ("notify_blocks", "on")),
+            *(
+                ("wait_flag", "dst"),
+                ("ffts_cross_core_sync", "on"),
+                ("notify_blocks", "on"),
+                ("send_message", "on"),
+            ),
         ),
         ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"),
     ),
@@ -217,6 +229,8 @@ ORACLES: dict[str, str] = {
     "wait_flag_dev": "machine/reference/test_scheduler.py::test_mode_0_waits_for_every_core",
     "notify_blocks": "frontends/cpp/test_cpp_blocks.py::test_each_block_waits_for_the_one_before",
     "await_block": "frontends/cpp/test_cpp_blocks.py::test_each_block_waits_for_the_one_before",
+    "send_message": "frontends/cpp/test_matmul_object.py::test_clients_on_aivs",
+    "await_message": "frontends/cpp/test_matmul_object.py::test_clients_on_aivs",
     "set_ctrl": "isa/vector/common/test_mask.py::test_ctrl_is_replaced_whole",
     "set_hf32_mode": "isa/cube/test_hf32.py::test_hf32_registers",
     "set_hf32_trans_mode": "isa/cube/test_hf32.py::test_hf32_registers",

@@ -32,7 +32,7 @@ _OF_THE_GRID = frozenset(
 
 
 class MatmulCall(ctypes.Structure):
-    """What a call is about: the mirror of `cubecore::MatmulCall`."""
+    """The facts of a call: the mirror of `cubecore::MatmulCall`."""
 
     _fields_ = (
         ("types", c_char_p * 4),
@@ -136,6 +136,9 @@ class Asked:
             One violation for each rule.
         """
         t = self.tiling
+        if not t.M:  # all of it constants of the header
+            m, n, ka, kb, _ = self.org
+            t = replace(t, M=m, N=n, Ka=ka, Kb=kb, usedCoreNum=1)
         problem = self.problem(chip, max(t.M, 1), max(t.N, 1), max(t.Ka, 1))
         if t.Kb != t.Ka:
             problem = replace(problem, kb=max(t.Kb, 1))

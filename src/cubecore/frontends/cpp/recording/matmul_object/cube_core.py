@@ -90,7 +90,7 @@ class _Held:
 
 @dataclass
 class _Position:
-    """How far a core has come in a block: a tile that is computed, and whether it is stored.
+    """The progress of a core in a block: a tile that is computed, and whether it is stored.
 
     `c_start` is where the block lies in C, bytes, if it is a tile of its own.
     """

@@ -1,4 +1,4 @@
-"""What cores ask about Matmul objects: to run a call, to send it, to serve the AIVs of a block."""
+"""Requests of cores about Matmul objects: to run a call, to send it, to serve a block's AIVs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -311,11 +311,34 @@ inline void take_constants(tiling::TCubeTiling& to, const MatmulApiStaticTiling&
 
 }  // namespace detail
 
-// The extents of the configuration become constants; all else stays the run's.
+namespace detail {
+
+constexpr int64_t L0_BYTES = 64 * 1024, L0C_BYTES = 128 * 1024;
+
+constexpr int32_t twice_if(int64_t bytes, int64_t most) { return 2 * bytes <= most ? 2 : 1; }
+
+// The fields that follow from constant extents: as much of K as L1 takes twice.
+template <class A, class B>
+constexpr void follow(MatmulApiStaticTiling& t, int64_t l1Size) {
+  int64_t a = cubecore::bytes_of<A>(int64_t{t.baseM} * t.baseK);
+  int64_t b = cubecore::bytes_of<B>(int64_t{t.baseN} * t.baseK);
+  t.dbL0A = twice_if(a, L0_BYTES);
+  t.dbL0B = twice_if(b, L0_BYTES);
+  t.dbL0C = twice_if(int64_t{t.baseM} * t.baseN * 4, L0C_BYTES);
+  t.stepM = t.stepN = 1;
+  int32_t all = (t.singleCoreK + t.baseK - 1) / t.baseK, steps = all;
+  while (steps > 1 && 2 * steps * (a + b) + t.baseN * 4 > l1Size) --steps;
+  t.stepKa = t.stepKb = steps;
+  t.depthA1 = t.depthB1 = 2 * steps * (a + b) + t.baseN * 4 > l1Size ? steps : 2 * steps;
+}
+
+}  // namespace detail
+
+// The extents of the configuration become constants. With all of them, so does what follows from
+// them; else all other fields stay the run's.
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE>
 constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig& mmCFG,
                                                    int32_t l1Size = 512 * 1024) {
-  (void)l1Size;
   MatmulApiStaticTiling made;
   made.cfg = mmCFG;
   if (mmCFG.basicM != 0) made.baseM = static_cast<int32_t>(mmCFG.basicM);
@@ -324,6 +347,8 @@ constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig& mmCFG,
   if (mmCFG.singleCoreM != 0) made.singleCoreM = static_cast<int32_t>(mmCFG.singleCoreM);
   if (mmCFG.singleCoreN != 0) made.singleCoreN = static_cast<int32_t>(mmCFG.singleCoreN);
   if (mmCFG.singleCoreK != 0) made.singleCoreK = static_cast<int32_t>(mmCFG.singleCoreK);
+  if (made.baseM > 0 && made.baseN > 0 && made.baseK > 0 && made.singleCoreK > 0)
+    detail::follow<typename A_TYPE::T, typename B_TYPE::T>(made, l1Size);
   return made;
 }
 
