@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from ctypes import POINTER
 from typing import Any
 
-import numpy as np
-
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse, shortened, unable
 from cubecore.frontends.capi.binding import BoundCall, bind
@@ -41,7 +39,7 @@ from cubecore.frontends.cpp.recording.structures import (
 from cubecore.frontends.cpp.recording.touched import note_order
 from cubecore.frontends.cpp.signature import function_as_written
 from cubecore.frontends.source_locations import KernelError, shown_path
-from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import LoadScalar, Location
@@ -297,9 +295,7 @@ class Bridge:
         )
         native_core.handle.log("stale-mask", message, note[0], where)
 
-    def _matmul(
-        self, core: int, what: int, call: Any, number: int, at: int, answer: Any
-    ) -> None:
+    def _matmul(self, core: int, what: int, call: Any, number: int, at: int, answer: Any) -> None:
         if self._requests is None:
             self._requests = MatmulRequests(self.names)
         native_core = self._cores[core]

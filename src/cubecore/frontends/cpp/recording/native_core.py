@@ -1,6 +1,7 @@
 """One core in the C++ runtime: its buffers, and how the recorder takes them."""
 
 import ctypes
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,11 +9,13 @@ from numpy.typing import NDArray
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.recording.modes import RecordedModes
 from cubecore.frontends.cpp.recording.structures import CoreState
-from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.machine.lockstep.recorder import Recorder
+
+if TYPE_CHECKING:
+    from cubecore.isa.declare.instruction import Instruction
 
 
 class NativeCore:
