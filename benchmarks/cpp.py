@@ -4,12 +4,14 @@ Prints one JSON object. `compile`: CPU of compiling a kernel's file with the pre
 that of an empty program with <vector> and <string>, compiled and linked. `unchanged`: CPU of
 `cubecore run` of a compiled file over that of a Python script that launches the twin. `issues` and
 `transport`: instructions a CPU second over those of the twin, with the usual checks, and recorded
-alone. `examples`: CPU of a launch over that of the twin. Medians of pairs that take turns.
+alone; `mix` and `flash_attention` likewise of the mix examples, on two AI Cores. `examples`: CPU of
+a launch over that of the twin. Medians of pairs that take turns.
 """
 
 import json
 import os
 import resource
+import runpy
 import statistics
 import subprocess
 import sys
@@ -31,7 +33,14 @@ from cubecore.machine.lockstep import kernels
 
 ROOT = Path(__file__).resolve().parents[1]
 CPP, PYTHON = ROOT / "examples" / "cpp", ROOT / "examples" / "kernels"
-TARGETS = {"compile": 3.0, "unchanged": 1.1, "issues": 3.0, "transport": 8.0}
+TARGETS = {
+    "compile": 3.0,
+    "unchanged": 1.1,
+    "issues": 3.0,
+    "transport": 8.0,
+    "mix": 1.0,
+    "flash_attention": 2.0,
+}
 TILE, SMALL = "TILE = 4096", "TILE = 256"
 EMPTY = "#include <vector>\n#include <string>\nint main() {}\n"
 
@@ -98,8 +107,31 @@ def start(repeats: int, work: Path) -> float:
     )
 
 
-def twins() -> dict[str, tuple[Any, Any, tuple[Any, ...]]]:
-    """Return by example its two kernels and the arguments on 40 blocks; adds have small tiles."""
+def mix() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
+    """Return the mix examples likewise, on two AI Cores."""
+    relu, flash = (
+        runpy.run_path(str(PYTHON / f"{name}.py"))
+        for name in ("matmul_leaky_relu", "flash_attention")
+    )
+    a, b, bias = relu["inputs"](1024, 512, 512)
+    space = np.zeros(2 * 2 * 128 * 128, np.float32)
+    multiplied = (a, b, bias, np.zeros((1024, 512), np.float16), space, 1024, 512, 512)
+    q, k, v = flash["inputs"](2048)
+    q = np.ascontiguousarray(q[: 2 * flash["ROWS"]])
+    shapes = ((256, np.float32), (256, np.float16), (128, np.float32))
+    spaces = [np.zeros((2, 2, 64, width), kind) for width, kind in shapes]
+    attended = (q, k, v, np.zeros_like(q), *spaces, len(k))
+    found = {}
+    for name, python, given in (
+        ("matmul_leaky_relu", relu, multiplied),
+        ("flash_attention", flash, attended),
+    ):
+        found[name] = cubecore.load(CPP / f"{name}.cpp")[name], python[name], given, 2
+    return found
+
+
+def twins() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
+    """Return by example its two kernels, the arguments and the blocks; adds have small tiles."""
     python = {}
     for name in ("vector_add", "softmax", "layernorm"):
         text = (PYTHON / f"{name}.py").read_text().replace(TILE, SMALL)
@@ -123,8 +155,8 @@ def twins() -> dict[str, tuple[Any, Any, tuple[Any, ...]]]:
         source = cubecore.load(CPP / f"{file}.cpp")
         if given is added:
             source = cubecore.inline((CPP / f"{file}.cpp").read_text().replace(TILE, SMALL))
-        found[name] = source[name], python[module][twin], given
-    return found
+        found[name] = source[name], python[module][twin], given, 40
+    return found | mix()
 
 
 def launches(repeats: int, names: tuple[str, ...] = ()) -> dict[str, float]:
@@ -132,10 +164,10 @@ def launches(repeats: int, names: tuple[str, ...] = ()) -> dict[str, float]:
     return {
         name: ratio(
             repeats,
-            lambda made=made, given=given: made[40](*given),
-            lambda twin=twin, given=given: twin[40](*given),
+            lambda made=made, given=given, blocks=blocks: made[blocks](*given),
+            lambda twin=twin, given=given, blocks=blocks: twin[blocks](*given),
         )
-        for name, (made, twin, given) in twins().items()
+        for name, (made, twin, given, blocks) in twins().items()
         if not names or name in names
     }
 
@@ -148,9 +180,11 @@ def main() -> None:
         figures = {"compile": compilation(repeats, work), "unchanged": start(repeats, work)}
     checked = launches(repeats)
     figures["issues"] = 1 / checked["add_static"]
+    figures["mix"] = 1 / checked["matmul_leaky_relu"]
+    figures["flash_attention"] = 1 / checked["flash_attention"]
     with mock.patch.object(kernels._Launch, "_execute", return_value=[]):  # noqa: SLF001
         figures["transport"] = 1 / launches(repeats, ("add_static",))["add_static"]
-    least = {"issues", "transport"}
+    least = set(TARGETS) - {"compile", "unchanged"}
     shown = {
         name: against(value, TARGETS[name], least=name in least) for name, value in figures.items()
     }

@@ -110,7 +110,10 @@ def obstacle(said: str) -> str:
 
 def sample(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     """Return the outcome of a sample: built, run and verified in a copy of its folder."""
-    folder = (checkouts / row["repo"] / row["path"]).parent
+    path = checkouts / row["repo"] / row["path"]
+    folder = path.parent
+    if _is_for_another_chip(path, checkouts / row["repo"]):
+        return {"outcome": "another chip"}
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / folder.name
         shutil.copytree(folder, copy)
@@ -132,16 +135,31 @@ def _text(path: Path) -> str:
     return path.read_text("utf-8", "replace") if path.is_file() else ""
 
 
-def _is_for_another_chip(path: Path) -> bool:
-    """True if a kernel's file, or a header that it includes, is of the folder of another chip."""
+def _includes_another_chip(path: Path) -> bool:
+    """True if a kernel's file, or a header that it includes, needs headers of another chip."""
     texts = [_text(path)]
     texts += [_text(path.parent / name) for name in re.findall(r'#\s*include\s*"(.+?)"', texts[0])]
-    return path.stem.endswith("_apt") or any("arch35/" in text for text in texts)
+    return path.stem.endswith("_apt") or any(re.search("arch35/|simt_api/", t) for t in texts)
+
+
+def _is_for_another_chip(path: Path, checkout: Path) -> bool:
+    """True if a file is of another chip: its folders, or the build nearest to it, say so."""
+    chips = re.findall(r"ascend_?(\d{3})|(mc62|kirin)", str(path.relative_to(checkout)))
+    if chips:
+        return not any(number == "910" for number, _ in chips)
+    for folder in path.parents:
+        said = "".join(_text(folder / name) for name in ("CMakeLists.txt", "README.md"))
+        named = set(re.findall(r"dav-[a-z]?(\d{4})", said))
+        if named or folder == checkout:
+            return bool(named) and "2201" not in named
+    return False
 
 
 def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     """Return the outcome of compiling a file."""
     path = checkouts / row["repo"] / row["path"]
+    if _is_for_another_chip(path, checkouts / row["repo"]):
+        return {"outcome": "another chip"}
     near = [each for each in path.parent.rglob("*") if each.suffix in {".h", ".hpp"}]
     text = "\n".join(each.read_text("utf-8", "replace") for each in [path, *near])
     macros = dict.fromkeys(re.findall(r"\bDTYPE_\w+", text), "float")
@@ -155,7 +173,7 @@ def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
             except CubecoreError as error:
                 more = _needed(str(error), path, checkouts / row["repo"])
                 if more is None or more in given:
-                    if _is_for_another_chip(path):
+                    if _includes_another_chip(path):
                         return {"outcome": "another chip"}
                     return {"outcome": "refused", "why": obstacle(str(error))}
                 given.append(more)

@@ -1,11 +1,16 @@
 """Hostile host programs: one sentence each, and nothing is left behind."""
 
+import os
 import shutil
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from cubecore.frontends.cpp.compile.compiler import compiler
 from frontends.cpp.cpp_kernels import cli, demo, needs_compiler
 
 pytestmark = needs_compiler
@@ -164,3 +169,83 @@ def test_a_kernel_that_no_file_defines_does_not_link(tmp_path):
     assert (code, out) == (2, "")
     assert err == "demo does not link: no other(unsigned char*)\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.asc"]
+
+
+ADD = Path(__file__).parents[3] / "examples" / "cpp" / "vector_add.cpp"
+GIVEN = ("--entry", "add_static", *(w for a in "xyz" for w in ("--arg", f"{a}=x.npy")))
+COMPILERS = {
+    "kill -SEGV $$": "signal 11 of the compiler",
+    "exit 0": "and wrote nothing",
+    "echo 'ld: no' >&2; exit 1": "exit 1 of the compiler: ld: no",
+}
+
+
+@pytest.fixture
+def compiler_of(tmp_path, monkeypatch):
+    """Return what makes a script the compiler."""
+
+    def made(text):
+        script = tmp_path / "cxx"
+        script.write_text(f"#!/bin/sh\n{text}\n")
+        script.chmod(0o700)
+        monkeypatch.setenv("CUBECORE_CXX", str(script))
+        monkeypatch.setenv("CUBECORE_CACHE", str(tmp_path / "cache"))
+        compiler.cache_clear()
+
+    yield made
+    compiler.cache_clear()
+
+
+@pytest.mark.parametrize("text", COMPILERS)
+def test_a_compiler_that_dies_is_one_sentence(compiler_of, tmp_path, text):
+    compiler_of(text)
+    np.save(tmp_path / "x.npy", np.zeros(64, np.float32))
+    words = (*GIVEN, "--arg", "share=64", "--blocks", "1")
+    code, out, err = cli(tmp_path, "run", ADD, *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert COMPILERS[text] in err
+    assert not list(tmp_path.rglob("*.gch"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--blocks", "2147483648"), "add_static[blocks] must be in [1, 65535], got 2147483648"),
+        (
+            ("--blocks", "1", "--chip", "Ascend950PR_9599"),
+            "C++ kernels run on architecture 2201, not on 3510",
+        ),
+    ],
+)
+def test_a_launch_that_no_chip_takes_is_one_sentence(tmp_path, words, said):
+    np.save(tmp_path / "x.npy", np.zeros(64, np.float32))
+    found = cli(tmp_path, "run", ADD, *GIVEN, "--arg", "share=64", *words)
+    assert found == (2, "", f"{said}\n")
+
+
+def test_paths_with_blanks_and_bytes_that_are_no_text(tmp_path, monkeypatch):
+    """The cache cannot be written, either: another folder is taken."""
+    folder = tmp_path / os.fsdecode(b"a b \xff")
+    folder.mkdir()
+    (tmp_path / "file").touch()
+    (folder / "a d.cpp").write_bytes(ADD.read_bytes() + b"// \xff\xfe\n")
+    np.save(folder / "x.npy", np.zeros(4096, np.float32))
+    assert cli(folder, "run", "a d.cpp", *GIVEN, "--arg", "share=4096", "--blocks", "1")[0] == 0
+    monkeypatch.setenv("CUBECORE_CACHE", str(tmp_path / "file"))
+    template = "template <int n> __global__ __vector__ void k(GM_ADDR x) {}\n"
+    (folder / "t.cpp").write_text('#include "kernel_operator.h"\n' + template)
+    code, _, err = cli(folder, "run", "t.cpp", "--entry", "k", "--blocks", "1")
+    assert (code, err) == (2, 'k must be named with its template arguments, got k; as "k<...>"\n')
+
+
+@pytest.mark.sweep
+def test_two_compilations_at_once_leave_one_result(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(4096, np.float32))
+    words = (*GIVEN, "--arg", "share=4096", "--blocks", "1")
+    command = [sys.executable, "-m", "cubecore", "run", str(ADD), *words]
+    told = {"cwd": tmp_path, "env": {**os.environ, "CUBECORE_CACHE": str(tmp_path / "cache")}}
+    running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, **told) for _ in range(2)]
+    assert [each.wait() for each in running] == [0, 0]
+    made = [path for path in (tmp_path / "cache").rglob("*") if path.name.startswith("tmp")]
+    assert made == []
+    assert len(list((tmp_path / "cache").rglob("*.gch"))) == 1

@@ -29,6 +29,9 @@ def compile_with(
     code, text = ran(arguments, path, work)
     if code != 0:
         raise _first_error(text, path, code, verbose=verbose)
+    if "-o" in arguments and not Path(arguments[arguments.index("-o") + 1]).is_file():
+        shown = " ".join(compiler().command)
+        raise unable(str(path), f"{shown} compiled {shown_path(path)} and wrote nothing")
 
 
 def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:

@@ -67,10 +67,30 @@ namespace AscendC {
 namespace Std = ::std;
 
 constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
-constexpr int32_t g_coreType = CUBECORE_PART;
+// The part that is compiled, for which public tests assign another: that changes nothing.
+struct CoreType {
+  constexpr operator int32_t() const { return CUBECORE_PART; }
+  constexpr const CoreType& operator=(int32_t) const { return *this; }
+};
+constexpr CoreType g_coreType{};
 // What public tests call to choose a part; no page has it.
 inline void SetGCoreType(int32_t) {}
 
+// What public kernels compare g_coreType with.
+constexpr int32_t AIC_TYPE = 1, AIV_TYPE = 2;
+
+// Bytes of a core's memories, by the names of public kernels; chips of 2201 differ in none of them.
+constexpr uint32_t TOTAL_L1_SIZE = 512 * 1024, TOTAL_L0A_SIZE = 64 * 1024;
+constexpr uint32_t TOTAL_L0B_SIZE = 64 * 1024, TOTAL_L0C_SIZE = 128 * 1024;
+
+struct TrueType {
+  static constexpr bool value = true;
+};
+struct FalseType {
+  static constexpr bool value = false;
+};
+template <bool condition, typename A, typename B>
+using Conditional = std::conditional<condition, A, B>;
 template <typename A, typename B>
 struct IsSameType {
   static constexpr bool value = std::is_same_v<A, B>;
@@ -85,6 +105,17 @@ inline void SetSysWorkSpace(uint8_t*) {}
 template <typename T, typename U>
 constexpr T CeilDivision(T value, U divisor) {
   return static_cast<T>((value + divisor - 1) / divisor);
+}
+// Other names of the same, which kernels define for themselves as well: theirs come first.
+template <typename T, typename U, typename... None>
+constexpr T CeilDiv(T value, U divisor, None...) {
+  static_assert(sizeof...(None) == 0, "CeilDiv must have two arguments, got more");
+  return CeilDivision(value, divisor);
+}
+template <typename T, typename U, typename... None>
+constexpr T ConstCeil(T value, U divisor, None...) {
+  static_assert(sizeof...(None) == 0, "ConstCeil must have two arguments, got more");
+  return CeilDivision(value, divisor);
 }
 template <typename T, typename U>
 constexpr T DivCeil(T value, U divisor) {

@@ -129,6 +129,14 @@ class Cell {
 
 }  // namespace detail
 
+// Where a tensor lies, for SetAddr; page TensorTrait, "更多样例". The order of its fields is ours.
+struct TBuffAddr {
+  uint32_t dataLen = 0;
+  uint32_t bufferAddr = 0;
+  void* bufferHandle = nullptr;
+  uint8_t logicPos = 0;
+};
+
 template <typename T>
 class LocalTensor {
  public:
@@ -138,7 +146,17 @@ class LocalTensor {
   // Page "LocalTensor构造函数": a position, a byte address and a number of elements.
   LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize)
       : address_(addr), size_(tileSize), position_(pos) {}
+  explicit LocalTensor(const TBuffAddr& address) { SetAddr(address); }
 
+  void SetAddr(const TBuffAddr& address) {
+    Place(static_cast<TPosition>(address.logicPos), address.bufferAddr, 0, address.bufferHandle);
+    SetBufferLen(address.dataLen);
+  }
+  // From a byte of its memory on, so many elements.
+  void InitBuffer(uint32_t bufferOffset, uint32_t bufferSize) {
+    address_ = bufferOffset;
+    size_ = bufferSize;
+  }
   uint64_t GetPhyAddr() const { return static_cast<uint64_t>(address_); }
   uint64_t GetPhyAddr(const uint32_t offset) const {
     return static_cast<uint64_t>(address_ + cubecore::bytes_of<PrimType>(offset));
