@@ -12,6 +12,11 @@ from frontends.cpp.random_kernels import arrays, cpp_text, drawn, python_kernels
 
 pytestmark = needs_compiler
 KERNELS, IN_A_FILE = 500, 25
+FILES = [
+    pytest.param(first, IN_A_FILE, marks=pytest.mark.sweep)
+    for first in range(0, KERNELS, IN_A_FILE)
+]
+"""First kernel and number of each file; an ordinary run has a small one of its own."""
 ORDERS = ("program", "program", "late", "early")
 
 
@@ -34,10 +39,9 @@ def answer(kernel, text, order):
     return "", findings, run.issued, cycles, given[2].tobytes()
 
 
-@pytest.mark.parametrize("first", range(0, KERNELS, IN_A_FILE))
-@pytest.mark.thinned(20)
-def test_random_kernels_are_their_twins(first):
-    texts = drawn(first, IN_A_FILE)
+@pytest.mark.parametrize(("first", "count"), [*FILES, (KERNELS, 5)])
+def test_random_kernels_are_their_twins(first, count):
+    texts = drawn(first, count)
     module = cubecore.inline(cpp_text(texts), auto_sync=False)
     python = python_kernels(texts, "inline.py")
     for text in texts:
