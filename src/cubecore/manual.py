@@ -6,6 +6,7 @@ folder that `make site` wrote. Nothing else knows them.
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 _PAGES = {
@@ -46,3 +47,9 @@ def address(kind: str, name: str) -> str | None:
     if "://" not in root:
         root = Path(root).resolve().as_uri()
     return f"{root.rstrip('/')}/{page(kind, name)}"
+
+
+def address_lines(kind: str, names: Iterable[str]) -> list[str]:
+    """Return an indented line for each name once, with its page's address; none without a site."""
+    links = {name: address(kind, name) for name in names}
+    return [f"  {name}: {link}" for name, link in links.items() if link is not None]

@@ -25,6 +25,7 @@ CHIPS = {
     "click",
     "errors",
     "lazy_dataclass",
+    "manual",
     "package_data",
     "reports.text",
     "typing",

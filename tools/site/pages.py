@@ -4,6 +4,7 @@ The manuals of rules and instructions are one page each in the repository; on th
 and instruction has a page of its own, and the manual is its index.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from importlib import import_module
@@ -66,11 +67,14 @@ def rules_index() -> str:
 def _rule(name: str) -> str:
     title, _, rest = explain_rule(name).partition("\n")
     text, _, source = rest.strip().rpartition("\n\nFrom: ")
-    named = [field for field in FIELDS if field in text or field in title]
+    words = set(re.findall(r"\w+", f"{title} {text}"))
+    named = [field for field in FIELDS if field in words]
     links = ", ".join(f"[{field}](../fields.md#{anchor(field)})" for field in named)
     return "\n".join(
         [
             f"# {name}",
+            "",
+            "[All rules](../rules.md)",
             "",
             f"**{title.partition(': ')[2]}**",
             "",
@@ -120,7 +124,7 @@ def _first(cls: type[Instruction]) -> str:
 
 
 def _instruction(cls: type[Instruction]) -> str:
-    lines = [f"# {cls.name}", ""]
+    lines = [f"# {cls.name}", "", "[All instructions](../instructions.md)", ""]
     lines += [f"Pipe **{cls.pipe.value}**, architectures {', '.join(cls.archs)}.", ""]
     lines += [_escaped(getdoc(cls) or ""), ""]
     if cls.declared:

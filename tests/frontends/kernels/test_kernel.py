@@ -134,18 +134,19 @@ def test_an_array_that_may_not_be_written():
     assert add[1](a, a, np.zeros(64, np.float32), 64).clean
 
 
-def test_bfloat16_and_dlpack():
-    @kernel
-    def double(core, a):
-        x, y = core.ubuf("bfloat16", 128), core.ubuf("float", 128)
-        load(core, x, a, 256)
-        core.asc_bfloat162float(y, x, 64)
-        core.asc_sync_pipe("V")
-        core.asc_add(y, y, y, 64)
-        core.asc_sync_pipe("V")
-        core.asc_float2bfloat16_rn(x, y, 64)
-        store(core, a, x, 128)
+@kernel(types={"a": "bfloat16"})
+def double(core, a):
+    x, y = core.ubuf("bfloat16", 128), core.ubuf("float", 128)
+    load(core, x, a, 256)
+    core.asc_bfloat162float(y, x, 64)
+    core.asc_sync_pipe("V")
+    core.asc_add(y, y, y, 64)
+    core.asc_sync_pipe("V")
+    core.asc_float2bfloat16_rn(x, y, 64)
+    store(core, a, x, 128)
 
+
+def test_bfloat16_and_dlpack():
     a = np.arange(128).astype(ml_dtypes.bfloat16)
     assert double[1](a).clean
     assert (a[:64] == 2 * np.arange(64)).all()
@@ -173,6 +174,21 @@ def test_torch_tensors():
     assert torch.equal(c, 2 * a)
     with pytest.raises(RequestError, match=r"^a must be contiguous"):
         add[1](torch.ones(8, 8).T, a, c, 64)
+    with pytest.raises(RequestError, match=r"^a must be on the CPU, got a tensor on meta$"):
+        add[1](torch.empty(64, device="meta"), a, c, 64)
+
+
+def test_torch_tensors_of_types_that_numpy_lacks():
+    torch = pytest.importorskip("torch")
+    a = torch.arange(128).to(torch.bfloat16).requires_grad_()
+    assert double[1](a).clean
+    assert torch.equal(a[:64].detach(), 2 * torch.arange(64).to(torch.bfloat16))
+    with pytest.raises(RequestError, match=r"^a must be of bfloat16, got float16$"):
+        double[1](torch.ones(128, dtype=torch.float16))
+    with pytest.raises(RequestError, match=r"^a must be of a type that the chip has"):
+        add[1](torch.ones(64, dtype=torch.complex64), a, a, 64)
+    for name in ("bfloat16", "float16", "int8", "float8_e4m3fn"):
+        assert cubecore.Problem(m=64, n=64, k=64, a=getattr(torch, name)).a == name
 
 
 def test_an_output_that_is_not_written_whole():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from cubecore.manual import address_lines
 from cubecore.units import plural
 
 if TYPE_CHECKING:  # a verb loads the records that it shows, and no other verb's
@@ -236,6 +237,7 @@ def run_text(run: Run) -> str:
     lines += [
         f"  {f.id}: {f.message} ({f.count} times; {f.core}, {f.location})" for f in run.findings
     ]
+    lines += address_lines("finding", (f.id for f in run.findings))
     return "\n".join(lines) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cubecore.manual import address_lines
 from cubecore.reports.text.answers import duration, table
 from cubecore.units import plural
 from cubecore.workflows.check import RepairedFindings
@@ -22,6 +23,7 @@ def findings_text(findings: Findings) -> str:
     lines = ["legal" if findings.legal else f"illegal: {plural(count, 'rule')} broken"]
     for finding in findings.findings:
         lines += [f"  {finding.message}", f"    {finding.source}"]
+    lines += address_lines("rule", (finding.rule for finding in findings.findings))
     if findings.letter:
         names = ", ".join(findings.letter)
         lines.append(f"The letter of the page refuses {names}: --reading documented says why")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cubecore.manual import address_lines
 from cubecore.reports.text.answers import changes_lines, timeline_lines
 from cubecore.units import plural
 
@@ -25,7 +26,7 @@ def finding_lines(findings: tuple[SanitizerFinding, ...]) -> list[str]:
         lines.append(f"  {f.id}: {f.message} ({plural(f.count, 'time')}; {f.core}, {f.location})")
         places = dict.fromkeys((*(each.location for each in f.accesses), f.location))
         lines += [f"    {way}" for way in map(_way, places) if way]
-    return lines
+    return lines + address_lines("finding", (finding.id for finding in findings))
 
 
 def _way(where: Location) -> str:
