@@ -385,7 +385,8 @@ def chips_page() -> str:
         "Generated from the catalogue. `cubecore chips NAME` prints every fact of one with its",
         "source and how sure it is: INI platform configuration, DOC vendor documentation, MEAS",
         "published measurement, CODE constant in vendor code, FIT derived from measurements, INF",
-        "inferred.",
+        "inferred. A chip that is not here is described by [a file of your own]"
+        "(planning.md#a-chip-of-your-own).",
         "",
         "```text",
         chips_text(sheets).rstrip(),
@@ -416,7 +417,7 @@ def _buffers(chips: "list[Chip]") -> list[str]:
         memory = "-" if rate is None else f"{rate / 1e9:,.0f}"
         rows.setdefault((chip.arch, *kib, l2, memory), []).append(chip.name)
     return [
-        "## Buffers and memory rates compared",
+        "## L0A, L0B, L0C, L1, UB and L2 of every chip",
         "",
         "Sizes of L0A, L0B, L0C, L1 and UB in KiB, of L2 in MiB; device memory in GB/s. Chips with",
         "equal values share a row; - is not known.",

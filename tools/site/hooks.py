@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
+_FOR_AUDITORS = {
+    *("agreement.md", "architecture.md", "auditors.md", "cpp_names.md", "cpp_programs.md"),
+    *("decisions.md", "mutations.md", "seeds.md", "tik_programs.md", "validation.md"),
+}
 _PICTURE = re.compile(r"^!\[([^\]]*)\]\(([^)]+\.svg)\)$", re.MULTILINE)
 
 
@@ -48,6 +52,10 @@ def _is_tutorial(path: str) -> bool:
 
 def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files: "Files") -> str:
     """Put stated figures and pictures into a page."""
+    if page.file.src_uri in _FOR_AUDITORS:
+        page.meta["search"] = {"boost": 0.2}  # behind every page for users
+    elif page.file.src_uri.startswith("instructions/"):
+        page.meta["search"] = {"boost": 0.6}
     text = figures.filled(markdown)
     folder = Path(config.docs_dir) / Path(page.file.src_uri).parent
     return _PICTURE.sub(lambda match: _inlined(folder / match[2], match[1]), text)
