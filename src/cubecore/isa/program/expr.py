@@ -6,12 +6,24 @@ values: equal when their normal forms are, hashable, and cheap to evaluate as Py
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Union
+from typing import Protocol, Union
 
 from cubecore.isa.program.arithmetic import FUNCTIONS
 from cubecore.lazy_dataclass import dataclass
 
 Int = Union["Expr", int]
+
+
+class Spelling(Protocol):
+    """The spelling of variables and numbers in generated Python."""
+
+    def variable(self, var: "Var") -> str:
+        """Return a variable's name."""
+        ...
+
+    def number(self, number: int) -> str:
+        """Return a number, or what stands for it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +36,9 @@ class Var:
     name: str
     number: int
 
-    def source(self) -> str:
+    def source(self, spelling: Spelling | None = None) -> str:
         """Return its name in generated Python."""
-        return f"v{self.number}"
+        return f"v{self.number}" if spelling is None else spelling.variable(self)
 
 
 _OPERATIONS: dict[str, tuple[str, Callable[[int, int], int]]] = {
@@ -47,9 +59,10 @@ class Operation:
     left: "Expr"
     right: "Expr"
 
-    def source(self) -> str:
+    def source(self, spelling: Spelling | None = None) -> str:
         """Return it as Python."""
-        return _OPERATIONS[self.kind][0].format(self.left.source(), self.right.source())
+        left, right = self.left.source(spelling), self.right.source(spelling)
+        return _OPERATIONS[self.kind][0].format(left, right)
 
 
 Atom = Var | Operation
@@ -146,14 +159,15 @@ class Expr:
         """Return the value for the given variables."""
         return self.const + sum(factor * _atom_at(atom, values) for atom, factor in self.terms)
 
-    def source(self) -> str:
-        """Return it as Python over the variables' names."""
-        parts = [
-            atom.source() if factor == 1 else f"{factor}*({atom.source()})"
-            for atom, factor in self.terms
-        ]
+    def source(self, spelling: Spelling | None = None) -> str:
+        """Return it as Python, by plain names and numbers or as they are spelled."""
+        number = str if spelling is None else spelling.number
+        parts = []
+        for atom, factor in self.terms:
+            text = atom.source(spelling)
+            parts.append(text if factor == 1 else f"{number(factor)}*({text})")
         if self.const or not parts:
-            parts.append(str(self.const))
+            parts.append(number(self.const))
         return "+".join(parts)
 
 
@@ -205,6 +219,7 @@ class Condition:
         """Return the truth for the given variables."""
         return _COMPARISONS[self.comparison](self.left.at(values), self.right.at(values))
 
-    def source(self) -> str:
+    def source(self, spelling: Spelling | None = None) -> str:
         """Return it as Python."""
-        return f"({self.left.source()}){self.comparison}({self.right.source()})"
+        left, right = self.left.source(spelling), self.right.source(spelling)
+        return f"({left}){self.comparison}({right})"

@@ -238,28 +238,114 @@ def _steering(body: Sequence[Node]) -> Iterator[Var]:
             yield from node.address.variables()
 
 
+class ProgramWriter:
+    """Writes a tree as Python, node by node: what a leaf is, and a load, is a subclass's.
+
+    Variables keep their names and numbers stand as they are, unless a subclass spells them.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def variable(self, var: Var) -> str:
+        """Return a variable's name in the text."""
+        return var.source()
+
+    def number(self, number: int) -> str:
+        """Return a number as it stands in the text."""
+        return str(number)
+
+    def spelled(self, value: Expr | Condition) -> str:
+        """Return an expression or a condition as text."""
+        return value.source(self)
+
+    def body(self, body: Sequence[Node], indent: str) -> None:
+        """Write nodes at an indentation."""
+        if not body:
+            self.lines.append(f"{indent}pass")
+        for node in body:
+            if isinstance(node, Issue):
+                self.issue(node, indent)
+            elif isinstance(node, Loop):
+                self.loop(node, indent)
+            elif isinstance(node, Branch):
+                self._branch(node, indent)
+            elif isinstance(node, Assign):
+                self.assign(node, indent)
+            else:
+                self.load_scalar(node, indent)
+
+    def issue(self, node: Issue, indent: str) -> None:
+        """Write a leaf."""
+        raise NotImplementedError
+
+    def load_scalar(self, node: LoadScalar, indent: str) -> None:
+        """Write a scalar that memory gives."""
+        raise NotImplementedError
+
+    def assign(self, node: Assign, indent: str) -> None:
+        """Write an assignment."""
+        self.lines.append(f"{indent}{self.variable(node.target)}={self.spelled(node.value)}")
+
+    def loop(self, node: Loop, indent: str) -> None:
+        """Write a loop."""
+        index, trips = self.variable(node.index), self.spelled(node.trips)
+        self.lines.append(f"{indent}for {index} in range({trips}):")
+        self.body(node.body, indent + " ")
+
+    def _branch(self, node: Branch, indent: str) -> None:
+        self.lines.append(f"{indent}if {self.spelled(node.condition)}:")
+        self.body(node.then, indent + " ")
+        if node.otherwise:
+            self.lines.append(f"{indent}else:")
+            self.body(node.otherwise, indent + " ")
+
+
+class _WalkWriter(ProgramWriter):
+    """Writes the walk by a sink: handlers `h` by number, `K` for what else the text names."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self.constants: list[Any] = []
+        self.numbers = {id(issue): number for number, issue in enumerate(program.issues)}
+
+    def constant(self, value: object) -> str:
+        """Return what stands for an object."""
+        self.constants.append(value)
+        return f"K[{len(self.constants) - 1}]"
+
+    def issue(self, node: Issue, indent: str) -> None:
+        """Call the leaf's handler with its late values and its addresses."""
+        values = [self.spelled(e) for e in (*(value for _, value in node.late), *node.addresses)]
+        self.lines.append(f"{indent}h{self.numbers[id(node)]}({','.join(values)})")
+
+    def load_scalar(self, node: LoadScalar, indent: str) -> None:
+        """Ask the sink for the value."""
+        target, at = self.variable(node.target), self.spelled(node.address)
+        self.lines.append(f"{indent}{target}=sink.load_scalar({self.constant(node)},{at})")
+
+
 def _source(program: Program) -> tuple[list[str], list[Any]]:
     """Return the program as Python: one function that calls a handler for each instruction."""
-    constants: list[Any] = []
-    numbers = {id(issue): number for number, issue in enumerate(program.issues)}
-    lines = ["def run(handlers, slots, sink):"]
-    names = ",".join(var.source() for var in program.slots)
-    if names:
-        lines.append(f"  {names}, = slots")
-    body: list[str] = []
+    text = _WalkWriter(program)
+    numbers, listed = text.numbers, set[int]()
     slots = {var: index for index, var in enumerate(program.slots)}
     outermost = [(node, _listed(node, slots)) for node in program.body]
     for are_listed, nodes in groupby(outermost, key=lambda pair: pair[1] is not None):
         if are_listed:
-            body.append(f"  for n,a in with_slots(K[{len(constants)}],slots): handlers[n](*a)")
-            constants.append(
-                [(numbers[id(node)], values_and_slots) for node, values_and_slots in nodes]
+            run = [(numbers[id(node)], values_and_slots) for node, values_and_slots in nodes]
+            listed |= {number for number, _ in run}
+            text.lines.append(
+                f"  for n,a in with_slots({text.constant(run)},slots): handlers[n](*a)"
             )
         else:
-            _emit([node for node, _ in nodes], "  ", body, constants, numbers)
-    listed = {n for run in constants if isinstance(run, list) for n, _ in run}
+            text.body([node for node, _ in nodes], "  ")
+    lines = ["def run(handlers, slots, sink):"]
+    names = ",".join(var.source() for var in program.slots)
+    if names:
+        lines.append(f"  {names}, = slots")
     lines.extend(f"  h{n}=handlers[{n}]" for n in range(len(program.issues)) if n not in listed)
-    return [*lines, *body, "  return None"], constants
+    return [*lines, *text.lines, "  return None"], text.constants
 
 
 _ConstantsAndSlots = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]
@@ -297,34 +383,3 @@ def _with_slots(
         for index, slot in added:
             values[index] += slots[slot]
         yield number, values
-
-
-def _emit(
-    body: Sequence[Node],
-    indent: str,
-    lines: list[str],
-    constants: list[Any],
-    numbers: Mapping[int, int],
-) -> None:
-    if not body:
-        lines.append(f"{indent}pass")
-    for node in body:
-        if isinstance(node, Issue):
-            arguments = [e.source() for _, e in node.late] + [e.source() for e in node.addresses]
-            lines.append(f"{indent}h{numbers[id(node)]}({','.join(arguments)})")
-        elif isinstance(node, Loop):
-            lines.append(f"{indent}for {node.index.source()} in range({node.trips.source()}):")
-            _emit(node.body, indent + " ", lines, constants, numbers)
-        elif isinstance(node, Branch):
-            lines.append(f"{indent}if {node.condition.source()}:")
-            _emit(node.then, indent + " ", lines, constants, numbers)
-            if node.otherwise:
-                lines.append(f"{indent}else:")
-                _emit(node.otherwise, indent + " ", lines, constants, numbers)
-        elif isinstance(node, Assign):
-            lines.append(f"{indent}{node.target.source()}={node.value.source()}")
-        else:
-            constants.append(node)
-            at = node.address.source()
-            number = len(constants) - 1
-            lines.append(f"{indent}{node.target.source()}=sink.load_scalar(K[{number}],{at})")

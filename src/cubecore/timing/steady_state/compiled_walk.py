@@ -12,8 +12,17 @@ from typing import Any
 
 from cubecore.cache import MOST_PROGRAMS, BoundedCache
 from cubecore.isa.program.arithmetic import FUNCTIONS
-from cubecore.isa.program.expr import Condition, Expr, Operation, Var
-from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, Node, Program
+from cubecore.isa.program.expr import Var
+from cubecore.isa.program.tree import (
+    Assign,
+    Branch,
+    Issue,
+    LoadScalar,
+    Loop,
+    Node,
+    Program,
+    ProgramWriter,
+)
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.core_clock import CoreClock, is_plain
 from cubecore.timing.pipes.flags import has_late_event
@@ -24,14 +33,6 @@ from cubecore.timing.steady_state.recurrence import Recurrence
 Maker = Callable[[CoreClock], Sequence[object]]
 _WORTHWHILE = 64
 """Leaves times trips below which a loop is walked plainly."""
-_OPERATIONS = {
-    "floordiv": "({})//({})",
-    "mod": "({})%({})",
-    "mul": "({})*({})",
-    "min": "min({},{})",
-    "max": "max({},{})",
-    **{name: name + "({},{})" for name in FUNCTIONS},
-}
 
 
 def walk(program: Program, clock: CoreClock, slots: Mapping[Var, int]) -> None:
@@ -90,10 +91,11 @@ def _numbered(letter: str, count: int) -> list[str]:
     return _unpacked([f"{letter}{i}" for i in range(count)], letter)
 
 
-class _Text:
+class _Text(ProgramWriter):
     """Writes a tree: `lines`, and what its `h` (`functions`) and `c` (numbers) stand for."""
 
     def __init__(self, *, recording: bool) -> None:
+        super().__init__()
         self._recording = recording
         self._variables: dict[Var, str] = {}
         self._counter_names: dict[int, str] = {}
@@ -101,34 +103,21 @@ class _Text:
         self.functions = 0
         self.makers: list[Maker] = []
         self.numbers: list[int] = []
-        self.lines: list[str] = []
 
     @property
     def variables(self) -> Iterable[str]:
         """The names of all variables."""
         return self._variables.values()
 
-    def body(self, body: Sequence[Node], indent: str) -> None:
-        """Write nodes at an indentation."""
-        if not body:
-            self.lines.append(f"{indent}pass")
-        for node in body:
-            if isinstance(node, Issue):
-                self._issue(node, indent)
-            elif isinstance(node, Assign):
-                target, value = self.variable(node.target), self._expr(node.value)
-                self.lines.append(f"{indent}{target}={value}")
-                if node in self._resets:
-                    self.lines.append(f"{indent}{self.variable(resets_of(node.target))}+=1")
-            elif isinstance(node, Branch):
-                self._branch(node, indent)
-            elif isinstance(node, Loop):
-                self._loop(node, indent)
-            else:
-                self._load_scalar(node, indent)
+    def assign(self, node: Assign, indent: str) -> None:
+        """Write an assignment, and count it if it is a reset."""
+        super().assign(node, indent)
+        if node in self._resets:
+            self.lines.append(f"{indent}{self.variable(resets_of(node.target))}+=1")
 
-    def _issue(self, node: Issue, indent: str) -> None:
-        values = ",".join([self._expr(value) for value in deciding(node)])
+    def issue(self, node: Issue, indent: str) -> None:
+        """Call what a clock does with the values that decide it."""
+        values = ",".join([self.spelled(value) for value in deciding(node)])
         if has_late_event(node):
             call = f"{self._function(lambda clock: clock.by_event(node))}[{values}]()"
         else:
@@ -155,7 +144,8 @@ class _Text:
         self.functions += 2
         return f"h{self.functions - 2}", f"h{self.functions - 1}"
 
-    def _number(self, number: int) -> str:
+    def number(self, number: int) -> str:
+        """Return the name of a number but 0 and 1, which is a parameter."""
         if number in {0, 1}:
             return str(number)
         if number not in self._counter_names:
@@ -163,25 +153,16 @@ class _Text:
             self.numbers.append(number)
         return self._counter_names[number]
 
-    def _branch(self, node: Branch, indent: str) -> None:
-        self.lines.append(f"{indent}if {self._condition(node.condition)}:")
-        self.body(node.then, indent + " ")
-        if node.otherwise:
-            self.lines.append(f"{indent}else:")
-            self.body(node.otherwise, indent + " ")
-
-    def _condition(self, condition: Condition) -> str:
-        left, right = self._expr(condition.left), self._expr(condition.right)
-        return f"{left}{condition.comparison}{right}"
-
-    def _load_scalar(self, node: LoadScalar, indent: str) -> None:
+    def load_scalar(self, node: LoadScalar, indent: str) -> None:
+        """Ask the clock for the value."""
         load = self._function(lambda clock: partial(clock.load_scalar, node))
         self.lines.append(
-            f"{indent}{self.variable(node.target)}={load}({self._expr(node.address)})"
+            f"{indent}{self.variable(node.target)}={load}({self.spelled(node.address)})"
         )
 
-    def _loop(self, node: Loop, indent: str) -> None:
-        trips, index = self._expr(node.trips), self.variable(node.index)
+    def loop(self, node: Loop, indent: str) -> None:
+        """Write a loop, with the question of what recurs at the head of a long one."""
+        trips, index = self.spelled(node.trips), self.variable(node.index)
         only = node.body[0]
         plain = len(node.body) == 1 and isinstance(only, Issue) and is_plain(only)
         if isinstance(only, Issue) and plain and not self._recording:
@@ -190,8 +171,7 @@ class _Text:
             return
         body = LoopBody.of(node) if _is_long(node) else None
         if body is None:
-            self.lines.append(f"{indent}for {index} in range({trips}):")
-            self.body(node.body, indent + " ")
+            super().loop(node, indent)
             return
         self._resets |= body.resets
         total, stride = f"n{len(indent)}", body.stride
@@ -199,7 +179,7 @@ class _Text:
         given = "".join(f"{self.variable(var)}," for var in (*body.counters, *body.given))
         begin, skip = self._recurrence(body)
         # The first trip often differs, so the state is looked at from the second on.
-        asks = f"{index}%{self._number(stride)}=={1 % stride}"
+        asks = f"{index}%{self.number(stride)}=={1 % stride}"
         self.lines += [
             f"{indent}{total}={trips}",
             f"{indent}{begin}()",
@@ -213,19 +193,6 @@ class _Text:
         ]
         self.body(node.body, indent + " ")
         self.lines.append(f"{indent} {index}+=1")
-
-    def _expr(self, expr: Expr) -> str:
-        parts = []
-        for atom, factor in expr.terms:
-            text = self.variable(atom) if isinstance(atom, Var) else self._operation(atom)
-            parts.append(text if factor == 1 else f"{self._number(factor)}*({text})")
-        if expr.const or not parts:
-            parts.append(self._number(expr.const))
-        return "+".join(parts)
-
-    def _operation(self, operation: Operation) -> str:
-        left, right = self._expr(operation.left), self._expr(operation.right)
-        return _OPERATIONS[operation.kind].format(left, right)
 
 
 def _is_long(loop: Loop) -> bool:
