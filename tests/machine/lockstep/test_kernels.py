@@ -73,6 +73,49 @@ def test_groups_of_any_size_leave_the_same(blocks):
     assert np.array_equal(z, (wide.astype(np.float32) * 3).astype(np.float16))
 
 
+@cubecore.kernel(outputs="z")
+def one_tile_of_two(core, x, z):
+    """Load over the first of two tiles, or over the second, as the core's number says."""
+    tiles, mine = core.ubuf("float", 128), core.block_idx
+    core.asc_duplicate(tiles, 7.0, 128)
+    core.asc_sync_pipe("PIPE_ALL")
+    core.asc_copy_gm2ub(tiles + 64 * (mine % 2), x + 64 * mine, 256)
+    core.asc_sync_pipe("PIPE_ALL")
+    core.asc_copy_ub2gm(z + 128 * mine, tiles, 512)
+
+
+def test_cores_at_other_local_addresses_are_no_group():
+    x = np.arange(4 * 64, dtype=np.float32)
+    run, (_, z) = both(one_tile_of_two, 4, (x, np.empty(512, np.float32)))
+    wanted = np.full((4, 2, 64), 7, np.float32)
+    wanted[np.arange(4), np.arange(4) % 2] = x.reshape(4, 64)
+    assert run.clean
+    assert np.array_equal(z, wanted.reshape(-1))
+
+
+READ_BY_CORE: dict[int, list[int]] = {}
+
+
+@cubecore.kernel
+def reads_again(core, x, turns):
+    """Read a place again and again, each time behind a copy to it."""
+    tile, read = core.ubuf("int32", 8), READ_BY_CORE.setdefault(core.block_idx, [])
+    read.clear()
+    for turn in range(turns):
+        core.asc_copy_gm2ub(tile, x + 8 * (core.block_idx * turns + turn), 32)
+        core.asc_sync_pipe("PIPE_ALL")
+        read.append(int(core.load(tile)))
+        read.append(int(core.load(tile)))
+
+
+def test_a_value_is_read_behind_what_was_recorded_before():
+    x = np.arange(3 * 5 * 8, dtype=np.int32)
+    for engine in ("fast", "reference"):
+        assert reads_again.using(engine=engine)[3](x, 5).clean
+        wanted = np.repeat(x[::8].reshape(3, 5), 2, axis=1)
+        assert [READ_BY_CORE[n] for n in range(3)] == wanted.tolist()
+
+
 def test_checks_that_are_off_change_nothing():
     both(scaled_sum, 3, inputs(3), 3, checks="none")
 
