@@ -24,7 +24,7 @@ from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.reference.array_bounds import ArrayPlan, ArraySpans
+from cubecore.machine.reference.array_bounds import ArrayPlan, ArraySpans, ArrayState
 
 _MOST_NUMBERS = 256
 """Calls with other numbers that are remembered of one location."""
@@ -38,8 +38,9 @@ _MOST_PLACES = 4096
 class Site:
     """A call: location, types of its arguments, pointers first, and the numbers behind them.
 
-    `quick` is what it issues if that needs nothing but the pointers' addresses, else None. `notice`
-    is what is to be said of it, once in a launch.
+    `typed` says that equal numbers may be of other types. `quick` is what it issues if that needs
+    nothing but the pointers' addresses, else None. `notice` is what is to be said of it, once in a
+    launch.
     """
 
     code: CodeType
@@ -47,6 +48,7 @@ class Site:
     pointers: int
     kinds: list[tuple[Any, Any]]
     types: tuple[type, ...]
+    typed: bool
     bound: BoundCall
     quick: "QuickCall | None"
     notice: Said | None
@@ -66,7 +68,7 @@ class QuickCall:
 
     `operand_indices` are the pointers by operand, of all templates in a row; `stores` those that
     global memory is written at: the operand, the bytes, the instruction. `sets_mask` says that a
-    mask is left, or a `count` instead of it.
+    mask is left, or a `count` instead of it; `leaves` that there is one of the two.
     """
 
     templates: tuple[Instruction, ...]
@@ -77,8 +79,12 @@ class QuickCall:
     sets_mask: bool
     count: int | None
     stores: tuple[tuple[int, int, int, str], ...]
+    leaves: bool
     numbers: "tuple[Names, array[int], array[int]] | None" = None
     plans: dict[int, ArrayPlan] = field(default_factory=dict)
+    planned_for: ArrayState | None = None
+    planned: ArrayPlan | None = None
+    """The plan of the last state that it was called in."""
 
     def number(self, names: Names, where: Location) -> "tuple[Names, array[int], array[int]]":
         """Return a trace's numbers of the templates, and of the location once for each."""
@@ -92,14 +98,14 @@ class Sites:
     """The places of a kernel that make one call, by the code that they stand in."""
 
     def __init__(self) -> None:
-        self._by_code: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
+        self.by_code: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
 
     def __len__(self) -> int:
-        return sum(len(sites) for _, sites in self._by_code.values())
+        return sum(len(sites) for _, sites in self.by_code.values())
 
     def near(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
         """Return the site of an earlier call at this location with equal numbers."""
-        site = self._by_code.get((id(frame.f_code), frame.f_lasti))
+        site = self.by_code.get((id(frame.f_code), frame.f_lasti))
         if site is None:
             return None
         try:
@@ -126,10 +132,11 @@ class Sites:
         types = tuple(map(type, numbers))
         code = frame.f_code
         quick = _quick(bound, count) if notice is None else None
-        site = Site(code, where, count, kinds, types, bound, quick, notice)
-        sites = self._by_code.get((id(code), frame.f_lasti))
+        typed = any(kind is not str for kind in types)
+        site = Site(code, where, count, kinds, types, typed, bound, quick, notice)
+        sites = self.by_code.get((id(code), frame.f_lasti))
         if sites is None or sites[0] != count or len(sites[1]) >= _MOST_NUMBERS:
-            sites = self._by_code[id(code), frame.f_lasti] = count, {}
+            sites = self.by_code[id(code), frame.f_lasti] = count, {}
         sites[1][numbers] = site
         return site
 
@@ -164,6 +171,7 @@ def _quick(bound: BoundCall, pointers: int) -> QuickCall | None:
         sets_mask=mask is not None,
         count=mask.mask_low if mask is not None and bound.counted else None,
         stores=tuple(stores),
+        leaves=mask is not None or bool(stores),
     )
 
 

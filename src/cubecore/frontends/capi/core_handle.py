@@ -328,13 +328,13 @@ class CoreHandle:
     def _caller(self, name: str) -> Callable[..., Any]:
         sites = self._issues.calls.sites.setdefault(name, Sites())
         modes, near, this_frame = self.modes, sites.near, sys._getframe  # noqa: SLF001
-        again = None if self._repeated is None else self._repeated.issue
+        again = None if self._repeated is None else self._repeated.of(name, sites)
 
         def call(*arguments: Any, **keywords: object) -> Any:
             frame = this_frame(1)  # the caller's line, nothing else
-            site = None if keywords else near(frame, arguments)
-            if site is not None and again is not None and again(name, site, arguments):
+            if again is not None and not keywords and again(frame, arguments):
                 return None
+            site = None if keywords else near(frame, arguments)
             if site is None or not site.fits(arguments):
                 where = location(frame)
                 bound = self._bind(name, arguments, keywords, where)

@@ -222,7 +222,8 @@ class Recorder(Core):
         """Take instructions in the trace's own numbers, before lockstep is over."""
         self._kinds.extend(kinds)
         self._wheres.extend(wheres)
-        self._addresses.extend(addresses)
+        if addresses:
+            self._addresses.extend(addresses)
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
 
