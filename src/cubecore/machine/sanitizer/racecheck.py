@@ -114,34 +114,21 @@ class CoreWatch:
 
     def syncer(self, template: Sync, where: Location) -> Callable[[], None]:
         """Return what follows a flag or a barrier of this core."""
-        if (
-            isinstance(template, (SetFlag, WaitFlag))
-            and (template.src, template.dst) in self._pairs
-        ):
+        if isinstance(template, (SetFlag, WaitFlag)):
+            if (template.src, template.dst) not in self._pairs:
+                return partial(self._no_such_pair, template, where)
             flag = Flag(INDEX[template.src], INDEX[template.dst], template.event_id)
-            if isinstance(template, SetFlag):
-                return partial(self.order.set_flag, flag, where)
-            return partial(self.order.wait_flag, flag, where)
+            of_flag = self.order.set_flag if isinstance(template, SetFlag) else self.order.wait_flag
+            return partial(of_flag, flag, where)
         if joined := joined_pipes(template):
             return partial(self.order.barrier_all, [INDEX[pipe] for pipe in joined])
         if isinstance(template, PipeBarrier):
             return partial(self.order.barrier, INDEX[template.on], where)
-        return partial(self.sync, template, where)
+        return _nothing
 
     def sync(self, template: Sync, where: Location) -> None:
         """Follow a flag or a barrier of this core."""
-        if isinstance(template, (SetFlag, WaitFlag)):
-            if (template.src, template.dst) not in self._pairs:
-                self._no_such_pair(template, where)
-                return
-            flag = Flag(INDEX[template.src], INDEX[template.dst], template.event_id)
-            (self.order.set_flag if isinstance(template, SetFlag) else self.order.wait_flag)(
-                flag, where
-            )
-        elif joined := joined_pipes(template):
-            self.order.barrier_all([INDEX[pipe] for pipe in joined])
-        elif isinstance(template, PipeBarrier):
-            self.order.barrier(INDEX[template.on], where)
+        self.syncer(template, where)()
 
     def signal(self, template: FftsCrossCoreSync, where: Location) -> Foreign:
         """Follow a signal to other cores; return what each core's carries."""
@@ -437,6 +424,10 @@ def touches(
 def _sets_register(template: Instruction) -> bool:
     """True if it leaves a register, which may be its only use."""
     return type(template).leaves is not Instruction.leaves
+
+
+def _nothing() -> None:
+    """Follow an instruction that orders nothing inside a core."""
 
 
 _HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}
