@@ -19,6 +19,7 @@ _FOR_AUDITORS = {
     *("decisions.md", "mutations.md", "seeds.md", "tik_programs.md", "validation.md"),
 }
 _PICTURE = re.compile(r"^!\[([^\]]*)\]\(([^)]+\.svg)\)$", re.MULTILINE)
+_CLIMBING = re.compile(r"\]\(((?:\.\./)+)([\w/]+)\.md(#[^)]*)?\)")
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
@@ -57,8 +58,19 @@ def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files:
     elif page.file.src_uri.startswith("instructions/"):
         page.meta["search"] = {"boost": 0.6}
     text = figures.filled(markdown)
+    if config.theme["language"] == "zh":
+        depth = page.file.src_uri.count("/")
+        text = _CLIMBING.sub(lambda match: _english(match, depth), text)
     folder = Path(config.docs_dir) / Path(page.file.src_uri).parent
     return _PICTURE.sub(lambda match: _inlined(folder / match[2], match[1]), text)
+
+
+def _english(link: re.Match[str], depth: int) -> str:
+    """Return a link; one that leaves the Chinese pages leads to the built English page."""
+    climbed, name, anchor = link.groups(default="")
+    if climbed.count("../") <= depth:
+        return link[0]
+    return f"]({climbed}{name}.html{anchor})"
 
 
 def _inlined(path: Path, title: str) -> str:
