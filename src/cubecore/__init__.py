@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cubecore.workflows.model import model
     from cubecore.workflows.plan import plan
     from cubecore.workflows.run import run
+    from cubecore.workflows.scripts.script import time_kernel
     from cubecore.workflows.sweep.plan_many import plan_many
     from cubecore.workflows.sweep.store import Store
     from cubecore.workflows.sweep.vary import sweep
@@ -81,6 +82,7 @@ _HOMES = {
     "Store": "cubecore.workflows.sweep.store",
     "sweep": "cubecore.workflows.sweep.vary",
     "time": "cubecore.workflows.time",
+    "time_kernel": "cubecore.workflows.scripts.script",
     "tune": "cubecore.workflows.tune",
     "validate": "cubecore.workflows.calibration.validate",
 }
@@ -125,6 +127,7 @@ __all__ = [
     "run",
     "sweep",
     "time",
+    "time_kernel",
     "tune",
     "validate",
 ]

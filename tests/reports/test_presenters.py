@@ -184,3 +184,27 @@ def test_an_answer_of_many_is_short_and_an_explanation_prints_its_text():
     (answer,) = cubecore.plan_many([PROBLEM | {"label": "one"}])
     assert len(repr(answer)) < 400
     assert str(cubecore.explain("L0C-CAPACITY")).startswith("L0C-CAPACITY: ")
+
+
+@cubecore.kernel(outputs="y")
+def copied(core, x, y):
+    tile = core.ubuf("float", 64)
+    core.asc_copy_gm2ub_sync(tile, x, 256)
+    core.asc_copy_ub2gm_sync(y, tile, 256)
+
+
+def test_a_launch_is_timed_and_prints_shows_and_writes_its_page(folder):
+    x = np.ones(64, np.float32)
+    run = copied.using(trace=True)[1](x, np.empty_like(x))
+    timed = cubecore.time_kernel(run)
+    assert str(timed).startswith(f"copied[1] on Ascend910B3\n{duration(timed.timeline.us)} (")
+    assert repr(timed).startswith("<TimedLaunch copied[1] on Ascend910B3: time ")
+    assert "<svg" in timed._repr_html_()
+    assert [row["pipe"] for row in rows(timed)] == list(timed.timeline.pipes)
+    timed.report("page.html")
+    assert "copied[1] on Ascend910B3" in (folder / "page.html").read_text("utf-8")
+    assert rows(run) == []
+    with pytest.raises(RequestError) as error:
+        cubecore.time_kernel(copied[1](x, x.copy()))
+    line = "a launch is timed by its instructions; launch it with trace=True"
+    assert str(error.value) == line

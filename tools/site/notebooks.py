@@ -17,6 +17,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 from tools.site.cells import CELL, cells
+from traitlets.config import Config
 
 _TIMEOUT_S = 300
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -38,7 +39,8 @@ def executed(text: str) -> NotebookNode:
         "name": "python3",
     }
     with tempfile.TemporaryDirectory() as folder:
-        client = NotebookClient(book, timeout=_TIMEOUT_S, kernel_name="python3")
+        local = Config({"KernelManager": {"transport": "ipc"}})  # no network, and no warning of it
+        client = NotebookClient(book, timeout=_TIMEOUT_S, kernel_name="python3", config=local)
         client.execute(cwd=folder, env=os.environ | {"IPYKERNEL_CELL_NAME": "notebook"})
     return book
 

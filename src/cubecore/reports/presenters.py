@@ -19,7 +19,7 @@ from cubecore.reports.text.answers import (
 )
 from cubecore.reports.text.model import model_lines, model_text
 from cubecore.reports.text.repair import findings_text
-from cubecore.reports.text.script import launch_text
+from cubecore.reports.text.script import launch_text, timed_launch_text
 from cubecore.reports.text.tune import tune_text
 from cubecore.reports.text.validation import validation_text
 from cubecore.units import plural
@@ -35,6 +35,7 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
     "Run": run_text,
     "Series": sweep_text,
     "Timed": time_text,
+    "TimedLaunch": timed_launch_text,
     "TilingPlan": plan_text,
     "Tuned": tune_text,
     "Validation": validation_text,
@@ -98,6 +99,12 @@ def _page(result: Any) -> str:
         from cubecore.reports.html.model import model_page
 
         return model_page(result)
+    if kind == "TimedLaunch":
+        from cubecore.reports.html.page import launch_report
+        from cubecore.workflows.scripts.script import time_kernel
+
+        again = time_kernel(result.run, record=_RECORDED)
+        return launch_report(replace(again, changes=result.changes))
     if kind == "Validation":
         from cubecore.reports.html.scatter import scatter_page
 
@@ -163,6 +170,13 @@ def _time(timed: Any) -> Figures:
     if line.tflops is not None:
         figures += [("rate", f"{number(line.tflops)} TFLOPS")]
     return problem_line(timed.request), [*figures, *_blocks(timed.tiling)]
+
+
+def _timed_launch(launch: Any) -> Figures:
+    line = launch.timeline
+    figures = [("time", f"{duration(line.us)} ({line.cycles:,} cycles)")]
+    figures += [("limited by", line.limited_by), ("findings", str(len(launch.run.findings)))]
+    return launch.title, figures
 
 
 def _run(run: Any) -> Figures:
@@ -246,6 +260,7 @@ _FIGURES: dict[str, Callable[[Any], Figures]] = {
     "Run": _run,
     "Series": _series,
     "Timed": _time,
+    "TimedLaunch": _timed_launch,
     "TilingPlan": _plan,
     "Tuned": _tuned,
     "Validation": _validation,
@@ -284,6 +299,7 @@ _PICTURES: dict[str, Callable[[Any], str]] = {
     "ModelStep": _shares,
     "Series": _curves,
     "Timed": _pipes,
+    "TimedLaunch": _pipes,
     "TilingPlan": lambda plan: grid(plan.blocks),
     "Tuned": lambda tuned: _pipes(tuned.timed) if tuned.timed else "",
 }

@@ -169,11 +169,20 @@ def query_row(line: int, answer: JsonMapping) -> Json:
     }
 
 
+def _pipes(timed: Any) -> list[Json]:
+    line = timed.timeline
+    return [
+        {"pipe": pipe, "cycles": cycles, "share": cycles / line.cycles}
+        for pipe, cycles in line.pipes.items()
+    ]
+
+
 _ROWS: dict[str, Callable[[Any], list[Json]]] = {
     "ChipList": _chips,
     "ChipSheet": _facts,
     "Comparison": _sides,
     "Findings": lambda result: [finding.to_json() for finding in result.findings],
+    "KernelRun": lambda run: [finding.to_json() for finding in run.findings],
     "ModelComparison": _pairs,
     "ModelStep": _products,
     "Run": lambda run: [finding.to_json() for finding in run.findings],
@@ -184,10 +193,8 @@ _ROWS: dict[str, Callable[[Any], list[Json]]] = {
         for point in series.to_json()["points"]
     ],
     "StoreView": _stored,
-    "Timed": lambda timed: [
-        {"pipe": pipe, "cycles": cycles, "share": cycles / timed.timeline.cycles}
-        for pipe, cycles in timed.timeline.pipes.items()
-    ],
+    "Timed": _pipes,
+    "TimedLaunch": _pipes,
     "TilingPlan": _tilings,
     "Tuned": _changes,
     "Validation": _cases,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cubecore.frontends.tik.trace.tensor import Tensor
     from cubecore.isa.program.tree import Location
     from cubecore.machine.sanitizer.findings import SanitizerFinding
-    from cubecore.workflows.scripts.script import ScriptRun, ScriptTime
+    from cubecore.workflows.scripts.script import ScriptRun, ScriptTime, TimedLaunch
 
 
 def finding_lines(findings: tuple[SanitizerFinding, ...]) -> list[str]:
@@ -68,13 +68,16 @@ def _tensor(tensor: Tensor) -> str:
 
 def script_time_text(timed: ScriptTime) -> str:
     """Return where the cycles of a script's launches go."""
-    parts = []
-    for launch in timed.launches:
-        lines = [launch.title, *([launch.rough] if launch.rough else [])]
-        lines += timeline_lines(launch.timeline, launch.interval)
-        if launch.run.findings:
-            lines += ["", *finding_lines(launch.run.findings)]
-        if launch.changes is not None:
-            lines += ["", *changes_lines(launch.changes)]
-        parts.append("\n".join(lines))
+    parts = [timed_launch_text(launch) for launch in timed.launches]
     return "\n\n".join(parts) + "\n"
+
+
+def timed_launch_text(launch: TimedLaunch) -> str:
+    """Return where the cycles of a launch go."""
+    lines = [launch.title, *([launch.rough] if launch.rough else [])]
+    lines += timeline_lines(launch.timeline, launch.interval)
+    if launch.run.findings:
+        lines += ["", *finding_lines(launch.run.findings)]
+    if launch.changes is not None:
+        lines += ["", *changes_lines(launch.changes)]
+    return "\n".join(lines)

@@ -28,6 +28,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.presented import Presented
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 from cubecore.workflows.advice.timed_changes import TimedChanges, chip_changes
@@ -98,7 +99,7 @@ class ScriptRun:
 
 
 @dataclass(frozen=True, slots=True)
-class TimedLaunch:
+class TimedLaunch(Presented):
     """One launch of a script, where its cycles go, and what of the chip would help if asked for.
 
     `rough` says why a time is no more than that; None where the chip's costs are known.
@@ -257,6 +258,40 @@ def times_of(
         If a pipe waits for a flag that is never set.
     """
     return ScriptTime(path, tuple(_timed(each, record, advise=advise) for each in launches))
+
+
+def time_kernel(run: KernelRun | TikRun, *, record: int = 0, advise: bool = False) -> TimedLaunch:
+    """Return the predicted time of a launch that kept its instructions.
+
+    Parameters
+    ----------
+    run : KernelRun or TikRun
+        A launch made with ``trace=True``: ``kernel.using(trace=True)[blocks](...)``, or a launch of
+        ``cubecore.load(path, trace=True)``.
+    record : int
+        Instructions of each group of equal cores to keep in the timeline.
+    advise : bool
+        Time the launch again with parts of the chip made better.
+
+    Returns
+    -------
+    TimedLaunch
+        The timeline of the launch, which prints as `cubecore time` does.
+
+    Raises
+    ------
+    RequestError
+        If the launch kept no instructions, or no model times kernels of its chip.
+    DeadlockError
+        If a pipe waits for a flag that is never set.
+
+    Examples
+    --------
+    >>> timed = cubecore.time_kernel(scale.using(trace=True)[8](x, y))  # doctest: +SKIP
+    """
+    if isinstance(run, KernelRun) and not run.traces:
+        raise unable("run", "a launch is timed by its instructions; launch it with trace=True")
+    return _timed(run, record, advise=advise)
 
 
 def _timed(run: KernelRun | TikRun, record: int, *, advise: bool) -> TimedLaunch:
