@@ -21,7 +21,8 @@ from workflows.command import assert_refused, cli
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from tools.refit import STARTS, Fit, shipped  # noqa: E402 - tools is a folder of the repository
+from tools.fitting import Cases, Fit  # noqa: E402 - tools is a folder of the repository
+from tools.refit import STARTS, shipped  # noqa: E402
 
 B1 = chip("Ascend910B1")
 same_process = pytest.mark.usefixtures("published")
@@ -116,8 +117,10 @@ def test_a_fit_finds_what_made_its_points_without_seeing_the_others():
         measured = {name: wall.predicted_us * wrong}
         cases.append(replace(one, point=replace(one.point, measured=measured)))
     assert {one.point.repository for one in cases} >= {"asc-devkit", "catlass"}
-    fit = Fit(start, cases)
-    fit.on_all()
+    fit = Fit(start, Cases(cases, workers=1))
+    found = fit.on_all()
+    assert fit.ended
+    assert fit.on_all(found) == found, "a fit that begins at its result stays there"
     found = fit.without("catlass")
     own = [one for one in cases if one.point.repository != "catlass"]
     errors = [abs(one.errors(found)[0].error) for one in own]

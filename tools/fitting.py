@@ -1,0 +1,294 @@
+"""Fits constants to cases: least absolute errors, from derivatives by differences.
+
+The fit is in the logarithms of constants and of predicted over measured times. Each round works out
+how every error changes with every constant, and goes to the least sum of absolute errors of that
+linear model, no constant farther than a bound, and a shorter one where that does not help; each
+step corrects the derivatives. It ends with a round of which no step helps: begun again at its
+result, it stays there. A weak pull to the start (a factor of 3 counts as much as an error of 5 %)
+decides where points do not. Values are rounded before they are tried: what is found is what ships.
+"""
+
+import math
+import multiprocessing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.chips import Chip
+from cubecore.workflows.calibration.held_out import IDENTIFYING, WHOLE_TABLE, FitCase
+
+WEIGHTS: Mapping[str, float] = {
+    "known": 1.0,
+    "vector": 0.7,
+    "dma": 0.7,
+    "bench": 0.5,
+    "launch": 1.0,
+    "library": 0.4,
+    "small": 0.3,
+    "vector library": 0.3,
+}
+"""What a case weighs by its group: less where its kernel is guessed."""
+PIPES_WEIGHT = 0.5
+"""What a case's pipes weigh together beside its whole time."""
+WAITING = -0.4
+"""A logarithm of fixpipe's time below this: it waited for the Cube, by the unit flag."""
+FLOOR = 0.02
+"""Errors below this weigh by their square."""
+PULL = 0.05 / math.log(3) ** 2
+"""What the square of a constant's way from its start counts, as a sum of absolute errors."""
+CHANGE = 0.1
+"""Relative change of a constant for its derivative."""
+ENOUGH = 0.002
+"""The share of the loss by which a step must help."""
+BOUND, LEAST_BOUND, SHORTER = 1.0, 0.02, 0.4
+"""Bounds on the way of a constant in a step, as logarithms: the first, the last, and what a bound
+is times where a step does not help."""
+ROUNDS = 12
+"""Rounds at most; a fit that takes them all has not ended."""
+SHARES = (1.0, 0.5, 0.25)
+"""Parts of the way from the fit on all that a fit without a publication tries."""
+INNER = 40
+"""Steps to the least sum of the linear model."""
+WORKERS = 2
+"""Processes that time cases."""
+OF_VECTOR_CORES = (
+    *("gm_to_ub", "ub_to_gm", "gm_miss_ub", "hbm_ub", "vector_", "short_start_cycles.VECTOR"),
+)
+OF_AI_CORES = (
+    *("gm_to_l1", "gm_miss_bytes", "l1_to", "mad_", "l0c", "scalar_", "start_cycles"),
+    *("short_start_cycles.CONSTANT", "short_start_cycles.BASIC"),
+    *("hbm_row", "hbm_latency"),
+)
+"""How the names of constants begin that only kernels of vector cores, or of AICs, depend on."""
+
+_KINDS = {"NORM": ".NORM", "MDL": ".MDL", "CONSTANT": ".CONSTANT", "BASIC": ".BASIC"}
+"""By kind of kernel: how the names of its scalar costs and its start end."""
+
+Values = dict[str, float]
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One error of a case: of its whole time or of a pipe."""
+
+    source: str
+    error: float
+    weight: float
+    stays: bool
+
+
+_FORKED: list[FitCase] = []
+"""The cases that processes find when they are forked."""
+
+
+class Cases:
+    """Cases that are timed by several processes; use it in a `with` statement."""
+
+    def __init__(self, cases: Sequence[FitCase], workers: int = WORKERS) -> None:
+        self.all = cases
+        _FORKED[:] = cases
+        self._pool = None
+        if workers > 1:
+            self._pool = multiprocessing.get_context("fork").Pool(workers)
+
+    def __enter__(self) -> Self:
+        """Return the cases."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.terminate()
+            self._pool.join()
+
+    def errors(self, asked: Sequence[tuple[int, Values]]) -> list[list[float]]:
+        """Return the errors of cases by their numbers, each with its values."""
+        if self._pool is None:
+            return [_errors_of(each) for each in asked]
+        return self._pool.map(_errors_of, asked, chunksize=8)
+
+
+def _errors_of(asked: tuple[int, Values]) -> list[float]:
+    number, values = asked
+    return [row.error for row in case_rows(_FORKED[number], values)]
+
+
+class Fit:
+    """The fits of an architecture; a vector of errors has a place for each row of each case."""
+
+    def __init__(self, start: Mapping[str, float], cases: Cases) -> None:
+        self.cases = cases
+        chip = cases.all[0].case.chip
+        self.whole = {name for name in start if isinstance(shipped_value(chip, name), int)}
+        self.start: Values = dict(start)
+        self.names = list(self.start)
+        by_case = [case_rows(case, self.start) for case in cases.all]
+        rows = [row for each in by_case for row in each]
+        self.counts = [len(each) for each in by_case]
+        self.weights = np.array([row.weight for row in rows])
+        self.origins = np.array([row.source for row in rows])
+        self.stays = np.array([row.stays for row in rows])
+        self.around: Values = dict(start)
+        self.slopes: Vector = np.zeros((len(rows), len(self.names)))
+        self.found: Vector = np.array([row.error for row in rows])
+        self.ended = False
+
+    def errors(self, *tried: Mapping[str, float]) -> list[Vector]:
+        """Return the logarithms of predicted over measured with each of the values."""
+        numbers = range(len(self.counts))
+        made = self.cases.errors([(n, dict(values)) for values in tried for n in numbers])
+        each = [made[i : i + len(numbers)] for i in range(0, len(made), len(numbers))]
+        return [np.array([error for case in one for error in case]) for one in each]
+
+    def on_all(self, begin: Mapping[str, float] | None = None) -> Values:
+        """Return the values fitted on every case, from `begin` or the start; keeps derivatives."""
+        everything = np.ones(len(self.weights), bool)
+        self.around = self.rounded({**self.start, **(begin or {})})
+        (self.found,) = self.errors(self.around)
+        loss = self.loss(self.found, self.around, everything)
+        for _ in range(ROUNDS):
+            self.slopes = self._derivatives()
+            before = loss
+            bound = BOUND
+            while bound >= LEAST_BOUND:
+                tried = self._at(self._way(everything, bound))
+                (errors,) = self.errors(tried)
+                made = self.loss(errors, tried, everything)
+                self._learn(tried, errors)
+                if made > (1 - ENOUGH) * loss:
+                    bound *= SHORTER
+                    continue
+                self.around, self.found, loss = tried, errors, made
+                bound = min(bound / SHORTER, BOUND)
+            print(f"derivatives at {before:.4f}, steps to {loss:.4f}", flush=True)
+            if loss == before:
+                self.ended = True
+                break
+        return self.around
+
+    def _learn(self, tried: Mapping[str, float], errors: Vector) -> None:
+        """Let the derivatives say what a step was seen to change (Broyden's rule)."""
+        way = np.array([math.log(tried[name] / self.around[name]) for name in self.names])
+        if length := float(way @ way):
+            missed = errors - self.found - self.slopes @ way
+            self.slopes = self.slopes + np.outer(missed, way) / length
+
+    def without(self, source: str) -> Values:
+        """Return the values fitted on all cases but a publication's; after `on_all`.
+
+        The way there follows the last derivatives; the part of it with the least errors counts.
+        """
+        chosen = (self.origins != source) | self.stays
+        moved = self._way(chosen, BOUND)
+        tried = [self.around, *(self._at(share * moved) for share in SHARES)]
+        made = [self.found, *self.errors(*tried[1:])]
+        losses = [self.loss(e, v, chosen) for e, v in zip(made, tried, strict=True)]
+        return tried[min(range(len(tried)), key=losses.__getitem__)]
+
+    def loss(self, errors: Vector, values: Mapping[str, float], chosen: NDArray[np.bool_]) -> float:
+        """Return what a fit makes least: absolute errors, and the way from the start."""
+        size = np.abs(errors[chosen])
+        robust = np.where(size > FLOOR, size, (size**2 / FLOOR + FLOOR) / 2)
+        away = self._away(values)
+        return float(self.weights[chosen] @ robust) + PULL * float(away @ away) / 2
+
+    def rounded(self, values: Mapping[str, float]) -> Values:
+        """Return values to four digits, whole numbers where the chips have them."""
+        return {
+            name: float(f"{max(round(value), 1) if name in self.whole else value:.4g}")
+            for name, value in values.items()
+        }
+
+    def _away(self, values: Mapping[str, float]) -> Vector:
+        return np.array([math.log(values[name] / self.start[name]) for name in self.names])
+
+    def _at(self, moved: Vector) -> Values:
+        factors = np.exp(moved).tolist()
+        named = zip(self.names, factors, strict=True)
+        return self.rounded({name: self.around[name] * factor for name, factor in named})
+
+    def _derivatives(self) -> Vector:
+        """Return the change of every error with the logarithm of every value."""
+        asked, places = [], []
+        firsts = np.concatenate([[0], np.cumsum(self.counts)])
+        slopes = np.zeros((len(self.weights), len(self.names)))
+        for column, name in enumerate(self.names):
+            old = self.around[name]
+            new = max(round(old * (1 + CHANGE)), old + 1) if name in self.whole else old * 1.1
+            for number, case in enumerate(self.cases.all):
+                if depends(case, name):
+                    asked.append((number, {**self.around, name: new}))
+                    places.append((number, column, math.log(new / old)))
+        for (number, column, by), errors in zip(places, self.cases.errors(asked), strict=True):
+            rows = slice(firsts[number], firsts[number + 1])
+            slopes[rows, column] = (np.array(errors) - self.found[rows]) / by
+        return slopes
+
+    def _way(self, chosen: NDArray[np.bool_], bound: float) -> Vector:
+        """Return the way to the least loss of the linear model, no constant past `bound`."""
+        found, slopes, away = self.found[chosen], self.slopes[chosen], self._away(self.around)
+        moved = np.zeros(len(self.names))
+        for _ in range(INNER):
+            errors = found + slopes @ moved
+            each = self.weights[chosen] / np.maximum(np.abs(errors), FLOOR)
+            square = slopes.T @ (each[:, None] * slopes) + PULL * np.eye(len(self.names))
+            moved = _within(square, -slopes.T @ (each * found) - PULL * away, bound)
+        return moved
+
+
+def _within(square: Vector, right: Vector, bound: float) -> Vector:
+    """Return the solution of the equations; of what passes `bound` the others make the best."""
+    fixed = np.zeros(len(right))
+    free = np.ones(len(right), bool)
+    while free.any():
+        rest = right[free] - square[np.ix_(free, ~free)] @ fixed[~free]
+        solved = np.linalg.solve(square[np.ix_(free, free)], rest)
+        past = np.abs(solved) > bound
+        fixed[free] = np.clip(solved, -bound, bound)
+        if not past.any():
+            break
+        free[np.flatnonzero(free)[past]] = False
+    return fixed
+
+
+def depends(case: FitCase, name: str) -> bool:
+    """Return whether a case can depend on a constant, by the kind of cores that it runs on."""
+    if case.case.group == "launch":
+        return name == "launch_cycles"
+    tiling = case.point.tiling
+    if tiling.get("epilogue") == "vector cores":
+        return True
+    kind = case.case.launch().kind
+    if name.startswith(("short_start_cycles.", "scalar_")) and kind in _KINDS:
+        return name.endswith(_KINDS[kind])
+    of_ub = case.case.group in {"vector", "vector library", "bench"} or tiling.get("into") == "UB"
+    return not name.startswith(OF_AI_CORES if of_ub else OF_VECTOR_CORES)
+
+
+def case_rows(case: FitCase, values: Mapping[str, float]) -> Sequence[Row]:
+    """Return a case's errors as logarithms, with their weights.
+
+    Pipes whose time is mostly waiting, which no constant can make up for, are rows of no weight.
+    """
+    wall, pipes = case.errors(values)
+    source, group = case.point.repository, case.case.group
+    weight, stays = WEIGHTS[group], group in IDENTIFYING
+    found = [] if wall is None else [Row(source, math.log1p(wall.error), weight, stays)]
+    each = PIPES_WEIGHT * weight / max(len(pipes), 1)
+    for pipe in pipes:
+        error = math.log1p(pipe.error)
+        found.append(Row(source, max(error, WAITING), each, stays))
+    return found
+
+
+def shipped_value(chip: Chip, name: str) -> float:
+    """Return a chip's value of a constant: of a field, or of a key of a table."""
+    field, _, key = name.partition(".")
+    value = getattr(chip, field)
+    if not key:
+        return value  # type: ignore[no-any-return]
+    return next(iter(value.values())) if key == WHOLE_TABLE else value[key]  # type: ignore[no-any-return]
