@@ -35,6 +35,8 @@ PIPES_WEIGHT = 0.5
 """What a case's pipes weigh together beside its whole time."""
 WAITING = -0.4
 """A logarithm of fixpipe's time below this: it waited for the Cube, by the unit flag."""
+UNCOSTED = "S"
+"""The pipe of vector kernels that the model has no cost of."""
 FLOOR = 0.02
 """Errors below this weigh by their square."""
 PULL = 0.05 / math.log(3) ** 2
@@ -48,8 +50,6 @@ BOUND, LEAST_BOUND, SHORTER = 1.0, 0.02, 0.4
 is times where a step does not help."""
 ROUNDS = 12
 """Rounds at most; a fit that takes them all has not ended."""
-SHARES = (1.0, 0.5, 0.25)
-"""Parts of the way from the fit on all that a fit without a publication tries."""
 INNER = 40
 """Steps to the least sum of the linear model."""
 WORKERS = 2
@@ -64,6 +64,9 @@ OF_AI_CORES = (
 )
 """How the names of constants begin that only kernels of vector cores, or of AICs, depend on."""
 
+OF_UB = ("vector", "vector library", "bench")
+"""Groups of kernels of vector cores."""
+FIXPIPE = "FIX"
 _KINDS = {"NORM": ".NORM", "MDL": ".MDL", "CONSTANT": ".CONSTANT", "BASIC": ".BASIC"}
 """By kind of kernel: how the names of its scalar costs and its start end."""
 
@@ -117,6 +120,14 @@ def _errors_of(asked: tuple[int, Values]) -> list[float]:
     return [row.error for row in case_rows(_FORKED[number], values)]
 
 
+@dataclass(frozen=True)
+class Point:
+    """Values, and every error with them."""
+
+    values: Values
+    errors: Vector
+
+
 class Fit:
     """The fits of an architecture; a vector of errors has a place for each row of each case."""
 
@@ -132,68 +143,73 @@ class Fit:
         self.weights = np.array([row.weight for row in rows])
         self.origins = np.array([row.source for row in rows])
         self.stays = np.array([row.stays for row in rows])
-        self.around: Values = dict(start)
-        self.slopes: Vector = np.zeros((len(rows), len(self.names)))
-        self.found: Vector = np.array([row.error for row in rows])
+        self.slopes: list[Vector] = []
         self.ended = False
 
-    def errors(self, *tried: Mapping[str, float]) -> list[Vector]:
-        """Return the logarithms of predicted over measured with each of the values."""
-        numbers = range(len(self.counts))
-        made = self.cases.errors([(n, dict(values)) for values in tried for n in numbers])
-        each = [made[i : i + len(numbers)] for i in range(0, len(made), len(numbers))]
-        return [np.array([error for case in one for error in case]) for one in each]
+    def errors(self, values: Mapping[str, float]) -> Vector:
+        """Return the logarithms of predicted over measured."""
+        asked = [(number, dict(values)) for number in range(len(self.counts))]
+        return np.array([error for case in self.cases.errors(asked) for error in case])
 
     def on_all(self, begin: Mapping[str, float] | None = None) -> Values:
         """Return the values fitted on every case, from `begin` or the start; keeps derivatives."""
         everything = np.ones(len(self.weights), bool)
-        self.around = self.rounded({**self.start, **(begin or {})})
-        (self.found,) = self.errors(self.around)
-        loss = self.loss(self.found, self.around, everything)
+        at = self.point({**self.start, **(begin or {})})
         for _ in range(ROUNDS):
-            self.slopes = self._derivatives()
-            before = loss
-            bound = BOUND
-            while bound >= LEAST_BOUND:
-                tried = self._at(self._way(everything, bound))
-                (errors,) = self.errors(tried)
-                made = self.loss(errors, tried, everything)
-                self._learn(tried, errors)
-                if made > (1 - ENOUGH) * loss:
-                    bound *= SHORTER
-                    continue
-                self.around, self.found, loss = tried, errors, made
-                bound = min(bound / SHORTER, BOUND)
-            print(f"derivatives at {before:.4f}, steps to {loss:.4f}", flush=True)
-            if loss == before:
+            slopes = self._derivatives(at)
+            self.slopes.append(slopes)
+            before, at = at, self.descended(at, slopes, everything)
+            losses = [self.loss(each, everything) for each in (before, at)]
+            print("derivatives at {:.4f}, steps to {:.4f}".format(*losses), flush=True)
+            if at is before:
                 self.ended = True
                 break
-        return self.around
-
-    def _learn(self, tried: Mapping[str, float], errors: Vector) -> None:
-        """Let the derivatives say what a step was seen to change (Broyden's rule)."""
-        way = np.array([math.log(tried[name] / self.around[name]) for name in self.names])
-        if length := float(way @ way):
-            missed = errors - self.found - self.slopes @ way
-            self.slopes = self.slopes + np.outer(missed, way) / length
+        return at.values
 
     def without(self, source: str) -> Values:
         """Return the values fitted on all cases but a publication's; after `on_all`.
 
-        The way there follows the last derivatives; the part of it with the least errors counts.
+        It begins at the start, as the fit on all does, and sees no case of the publication.
+        Derivatives depend on no measurement: the first and the last of the fit on all serve it.
         """
         chosen = (self.origins != source) | self.stays
-        moved = self._way(chosen, BOUND)
-        tried = [self.around, *(self._at(share * moved) for share in SHARES)]
-        made = [self.found, *self.errors(*tried[1:])]
-        losses = [self.loss(e, v, chosen) for e, v in zip(made, tried, strict=True)]
-        return tried[min(range(len(tried)), key=losses.__getitem__)]
+        at = self.point(self.start)
+        for slopes in (self.slopes[0], self.slopes[-1]):
+            at = self.descended(at, slopes, chosen)
+        return at.values
 
-    def loss(self, errors: Vector, values: Mapping[str, float], chosen: NDArray[np.bool_]) -> float:
+    def point(self, values: Mapping[str, float]) -> "Point":
+        """Return values with their errors."""
+        values = self.rounded(values)
+        return Point(values, self.errors(values))
+
+    def descended(self, at: "Point", slopes: Vector, chosen: NDArray[np.bool_]) -> "Point":
+        """Return where steps that help lead; the same point where none does."""
+        bound, loss = BOUND, self.loss(at, chosen)
+        while bound >= LEAST_BOUND:
+            tried = self.point(self._stepped(at, slopes, chosen, bound))
+            slopes = self._corrected(slopes, at, tried)
+            made = self.loss(tried, chosen)
+            if made > (1 - ENOUGH) * loss:
+                bound *= SHORTER
+                continue
+            at, loss = tried, made
+            bound = min(bound / SHORTER, BOUND)
+        return at
+
+    def _corrected(self, slopes: Vector, before: "Point", after: "Point") -> Vector:
+        """Return derivatives that say what a step was seen to change (Broyden's rule)."""
+        way = self._way(before.values, after.values)
+        if not (length := float(way @ way)):
+            return slopes
+        missed = after.errors - before.errors - slopes @ way
+        return np.asarray(slopes + np.outer(missed, way) / length)
+
+    def loss(self, at: "Point", chosen: NDArray[np.bool_]) -> float:
         """Return what a fit makes least: absolute errors, and the way from the start."""
-        size = np.abs(errors[chosen])
+        size = np.abs(at.errors[chosen])
         robust = np.where(size > FLOOR, size, (size**2 / FLOOR + FLOOR) / 2)
-        away = self._away(values)
+        away = self._way(self.start, at.values)
         return float(self.weights[chosen] @ robust) + PULL * float(away @ away) / 2
 
     def rounded(self, values: Mapping[str, float]) -> Values:
@@ -203,41 +219,42 @@ class Fit:
             for name, value in values.items()
         }
 
-    def _away(self, values: Mapping[str, float]) -> Vector:
-        return np.array([math.log(values[name] / self.start[name]) for name in self.names])
+    def _way(self, before: Mapping[str, float], after: Mapping[str, float]) -> Vector:
+        return np.array([math.log(after[name] / before[name]) for name in self.names])
 
-    def _at(self, moved: Vector) -> Values:
-        factors = np.exp(moved).tolist()
-        named = zip(self.names, factors, strict=True)
-        return self.rounded({name: self.around[name] * factor for name, factor in named})
-
-    def _derivatives(self) -> Vector:
+    def _derivatives(self, at: "Point") -> Vector:
         """Return the change of every error with the logarithm of every value."""
         asked, places = [], []
         firsts = np.concatenate([[0], np.cumsum(self.counts)])
         slopes = np.zeros((len(self.weights), len(self.names)))
         for column, name in enumerate(self.names):
-            old = self.around[name]
-            new = max(round(old * (1 + CHANGE)), old + 1) if name in self.whole else old * 1.1
+            old = at.values[name]
+            new = old * (1 + CHANGE)
+            if name in self.whole:
+                new = max(round(new), old + 1)
             for number, case in enumerate(self.cases.all):
                 if depends(case, name):
-                    asked.append((number, {**self.around, name: new}))
+                    asked.append((number, {**at.values, name: new}))
                     places.append((number, column, math.log(new / old)))
         for (number, column, by), errors in zip(places, self.cases.errors(asked), strict=True):
             rows = slice(firsts[number], firsts[number + 1])
-            slopes[rows, column] = (np.array(errors) - self.found[rows]) / by
+            slopes[rows, column] = (np.array(errors) - at.errors[rows]) / by
         return slopes
 
-    def _way(self, chosen: NDArray[np.bool_], bound: float) -> Vector:
-        """Return the way to the least loss of the linear model, no constant past `bound`."""
-        found, slopes, away = self.found[chosen], self.slopes[chosen], self._away(self.around)
+    def _stepped(
+        self, at: "Point", slopes: Vector, chosen: NDArray[np.bool_], bound: float
+    ) -> Values:
+        """Return the values of the least loss of the linear model, none farther than `bound`."""
+        found, slopes = at.errors[chosen], slopes[chosen]
+        away = self._way(self.start, at.values)
         moved = np.zeros(len(self.names))
         for _ in range(INNER):
             errors = found + slopes @ moved
             each = self.weights[chosen] / np.maximum(np.abs(errors), FLOOR)
             square = slopes.T @ (each[:, None] * slopes) + PULL * np.eye(len(self.names))
             moved = _within(square, -slopes.T @ (each * found) - PULL * away, bound)
-        return moved
+        named = zip(self.names, np.exp(moved).tolist(), strict=True)
+        return {name: at.values[name] * factor for name, factor in named}
 
 
 def _within(square: Vector, right: Vector, bound: float) -> Vector:
@@ -265,23 +282,26 @@ def depends(case: FitCase, name: str) -> bool:
     kind = case.case.launch().kind
     if name.startswith(("short_start_cycles.", "scalar_")) and kind in _KINDS:
         return name.endswith(_KINDS[kind])
-    of_ub = case.case.group in {"vector", "vector library", "bench"} or tiling.get("into") == "UB"
+    of_ub = case.case.group in OF_UB or tiling.get("into") == "UB"
     return not name.startswith(OF_AI_CORES if of_ub else OF_VECTOR_CORES)
 
 
 def case_rows(case: FitCase, values: Mapping[str, float]) -> Sequence[Row]:
     """Return a case's errors as logarithms, with their weights.
 
-    Pipes whose time is mostly waiting, which no constant can make up for, are rows of no weight.
+    Errors of fixpipe count up to that of one that waited, which no constant can make up for.
     """
     wall, pipes = case.errors(values)
     source, group = case.point.repository, case.case.group
     weight, stays = WEIGHTS[group], group in IDENTIFYING
     found = [] if wall is None else [Row(source, math.log1p(wall.error), weight, stays)]
     each = PIPES_WEIGHT * weight / max(len(pipes), 1)
-    for pipe in pipes:
+    for name, pipe in pipes.items():
         error = math.log1p(pipe.error)
-        found.append(Row(source, max(error, WAITING), each, stays))
+        if name == FIXPIPE:
+            error = max(error, WAITING)
+        counts = 0.0 if name == UNCOSTED and group in OF_UB else each
+        found.append(Row(source, error, counts, stays))
     return found
 
 

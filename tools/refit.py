@@ -7,7 +7,7 @@ same points give the same file. Loads, micro-benchmarks and launches stay where 
 left out: they are made to identify constants.
 
 The fit is that of tools/fitting.py; it ends where no step helps. `--go-on` begins where the last
-fit on all ended, and stays there.
+fit on all ended, stays there, and leaves the fits without a publication as they are.
 """
 
 import dataclasses
@@ -179,10 +179,10 @@ def main(arguments: list[str]) -> None:
         gc.disable()  # the cases stay, and nothing else is large: looking for garbage takes half
         with Cases(cases) as timed:
             fit = Fit(start, timed)
-            found[arch] = {"": fit.on_all(found[arch][""] if goes_on else None)}
+            found[arch][""] = fit.on_all(found[arch][""] if goes_on else None)
             if not fit.ended:
                 print(f"{arch}: the fit has not ended")
-            for source in sorted(set(fit.origins[~fit.stays].tolist())):
+            for source in () if goes_on else sorted(set(fit.origins[~fit.stays].tolist())):
                 found[arch][source] = fit.without(source)
         text = json.dumps(dict(sorted(found.items())), indent=1)
         (MEASURED / "refitted.json").write_text(text + "\n", encoding="utf-8")

@@ -69,7 +69,8 @@ class LayerKind:
 class Decoder:
     """A decoder: its layers by kind, and the head that makes logits.
 
-    `left_out` names the parts of the config that no product is listed for.
+    `left_out` names the parts of the config that no product is listed for. A layer has `norms`
+    norms of the hidden size, and with `head_norms` one of queries and one of keys by head.
     """
 
     family: str
@@ -78,6 +79,9 @@ class Decoder:
     layers: tuple[LayerKind, ...]
     head_bias: bool = False
     left_out: tuple[str, ...] = ()
+    norm: str = "rms_norm"
+    norms: int = 2
+    head_norms: bool = False
 
     @property
     def depth(self) -> int:

@@ -1,6 +1,8 @@
 """The families whose configs are read, by the `model_type` of the config."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from cubecore.errors import did_you_mean, refuse
 from cubecore.models.config import Config, read_config
@@ -36,6 +38,19 @@ FAMILIES: Mapping[str, Callable[[Config], Decoder]] = {
 """By `model_type`: what reads the config."""
 
 
+_NORMS: Mapping[str, Mapping[str, Any]] = {
+    "gemma2": {"norms": 4},
+    "gemma3": {"norms": 4, "head_norms": True},
+    "gemma3_text": {"norms": 4, "head_norms": True},
+    "glm4": {"norms": 4},
+    "phi": {"norm": "layer_norm", "norms": 1},
+    "phimoe": {"norm": "layer_norm"},
+    "qwen3": {"head_norms": True},
+    "qwen3_moe": {"head_norms": True},
+}
+"""The norms of families that have others than two RmsNorms a layer."""
+
+
 def read_decoder(config: object) -> Decoder:
     """Return the decoder of a config: a file, its folder, or a mapping of its fields.
 
@@ -50,4 +65,4 @@ def read_decoder(config: object) -> Decoder:
         known = ", ".join(FAMILIES)
         near = did_you_mean(family, FAMILIES)
         raise refuse(f"{fields.where}: model_type", f"be one of {known}", repr(family), near)
-    return FAMILIES[family](fields)
+    return replace(FAMILIES[family](fields), **_NORMS.get(family, {}))

@@ -226,8 +226,11 @@ def _series(series: Any) -> Figures:
 def _model(answer: Any) -> Figures:
     title, step = model_lines(answer)
     steps = [total for total in answer.totals if total.of == "step"]
-    figures = [("step", step), *((total.variant, duration(total.us)) for total in steps)]
-    return title, [*figures, ("in no sum", ", ".join(answer.to_json()["not_counted"]))]
+    figures = [("step", step)]
+    for total in steps:
+        whole = duration(answer.whole_us(total.variant))
+        figures.append((total.variant, f"{whole}, of which products {duration(total.us)}"))
+    return title, [*figures, ("not counted", ", ".join(answer.not_counted))]
 
 
 def _tuned(tuned: Any) -> Figures:

@@ -1,7 +1,7 @@
-"""model: the matrix products of a step of a language model, planned, timed and summed."""
+"""model: a step of a language model: its products, planned and timed, and its other terms."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,19 +20,11 @@ from cubecore.presented import Presented
 from cubecore.tiling.model.problem import MX_FORMATS
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.request import TilingRequest, make_request
+from cubecore.workflows.step_terms import TERMS, TermRow, require_terms, step_terms
 from cubecore.workflows.sweep.plan_many import QueryAnswer, plan_many
 
-NOT_COUNTED = (
-    "attention itself (scores, softmax, values)",
-    "norms",
-    "rotary embedding",
-    "activations",
-    "quantisation",
-    "routing of tokens",
-    "sampling",
-    "collectives between cards",
-)
-"""Parts of a step that are no products of weights; no total has them."""
+NOT_COUNTED = (*TERMS, "writes of the cache", "routing", "sampling", "time between launches")
+"""Parts of a step that are no products of weights; no total of products has them."""
 STEP = "step"
 DEFAULT_TYPE = "bfloat16"
 _WIDE = ("float16", "bfloat16", "float32")
@@ -118,7 +110,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class ModelStep(Presented):
-    """The products of one step on one card, each with its plan, and their sums."""
+    """The products of one step on one card with their plans and sums, and its other `terms`."""
 
     decoder: Decoder
     step: InferenceStep
@@ -126,6 +118,8 @@ class ModelStep(Presented):
     kept_type: str
     rows: tuple[PlannedProduct, ...]
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    terms: tuple[TermRow, ...] = ()
+    without: frozenset[str] = frozenset()
 
     @property
     def complete(self) -> bool:
@@ -150,6 +144,26 @@ class ModelStep(Presented):
         weights = sum(row.weight_bytes * times for row, times in chosen)
         without = sum(row.us is None for row, _ in chosen)
         return Total(of, variant, count, us, weights, without)
+
+    @property
+    def term_us(self) -> Mapping[str, float]:
+        """The time of each term in a step, of those that are counted."""
+        sums = dict.fromkeys((term for term in TERMS if term not in self.without), 0.0)
+        for row in self.terms:
+            sums[row.term] += row.step_us
+        return {term: us for term, us in sums.items() if any(r.term == term for r in self.terms)}
+
+    def whole_us(self, variant: str) -> float:
+        """Return the time of a step: its products in a variant, and all terms."""
+        return self.total(STEP, variant).us + sum(self.term_us.values())
+
+    @property
+    def not_counted(self) -> tuple[str, ...]:
+        """What the time of a step has not, or not in full."""
+        lacking = [row for row in self.terms if row.us is None]
+        missing = dict.fromkeys(f"{row.term}, {row.name}: {row.error}" for row in lacking)
+        left_out = (term for term in TERMS if term in self.without)
+        return (*left_out, *missing, *NOT_COUNTED[len(TERMS) :], *self.decoder.left_out)
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -180,8 +194,13 @@ class ModelStep(Presented):
             "head_dtype": self.kept_type,
             "products": [row.to_json() for row in self.rows],
             "totals": [total.to_json() for total in self.totals],
+            "terms": [row.to_json() for row in self.terms],
+            "whole": [
+                {"variant": variant, "us": self.whole_us(variant), "terms_us": dict(self.term_us)}
+                for variant in BOTH
+            ],
             "assumed": list(self.assumed),
-            "not_counted": [*NOT_COUNTED, *d.left_out],
+            "not_counted": list(self.not_counted),
         }
 
 
@@ -199,9 +218,10 @@ def model(
     chip: str | None = None,
     settings: Mapping[str, str] | None = None,
     store: str | None = None,
+    without: Sequence[str] = (),
     progress: Callable[[int], None] = lambda _: None,
 ) -> ModelStep:
-    """Return the matrix products of a step of a language model, planned, timed and summed.
+    """Return a step of a language model: its products, planned and timed, and its other terms.
 
     Parameters
     ----------
@@ -210,7 +230,7 @@ def model(
     phase, batch : str, int
         ``prefill`` or ``decode``, and the sequences in the step.
     seq : int or None
-        Tokens of a sequence in a prefill; the context of a decode: no product depends on it.
+        Tokens of a sequence in a prefill; the context of a decode, which attention depends on.
     tp, ep : int
         Cards that divide heads and widths, and cards that divide the experts.
     dtype : str or dtype
@@ -221,13 +241,15 @@ def model(
         The layout of the weights: ND or NZ.
     chip, settings : str or None, mapping or None
         The SoC (CUBECORE_CHIP's, else Ascend910B3), and fields of it to replace: a what-if chip.
+    without : sequence of str
+        Terms that are not counted: attention, norms, rotary, activations, collectives, ...
     store, progress : str or None, callable
         An SQLite file that keeps the plans, and a callable that is told how many are made.
 
     Returns
     -------
     ModelStep
-        Every product with its plan, and the sums by layer and step.
+        Every product with its plan, sums by layer and step, and the time of each term.
 
     Raises
     ------
@@ -244,7 +266,11 @@ def model(
     decoder, step = read_decoder(config), InferenceStep(phase, batch, seq, tp, ep)
     require_timed(chip_record(chip or default_chip()).what_if(settings or {}))
     kinds, keys = _types(dtype, head_dtype), {"chip": chip, "format_b": format_b}
-    return _planned_step(decoder, step, kinds, keys, settings, store, progress)
+    left_out = require_terms(without)
+    planned = _planned_step(decoder, step, kinds, keys, settings, store, progress)
+    target = planned.request.chip
+    terms = step_terms(decoder, step, target, (kinds[0], planned.kept_type), left_out)
+    return replace(planned, terms=terms, without=left_out)
 
 
 def _planned_step(
@@ -342,3 +368,4 @@ def _assumed(step: ModelStep) -> Iterator[str]:
     closed = sum(not row.timed and row.us is not None for row in step.rows)
     if closed:
         yield f"{closed} of the times are the closed form's, which no event timing confirms"
+    yield from dict.fromkeys(sentence for row in step.terms for sentence in row.assumed)

@@ -80,6 +80,7 @@ def _brought_back(x: Array, weights: Array, experts: int, chosen: int) -> Array:
 REFERENCES: Mapping[str, Callable[..., Array]] = {
     "abs": np.abs,
     "add": np.add,
+    "add_rms_norm": lambda x0, x1, gamma: np.stack([_normed(x0 + x1) * gamma, x0 + x1]),
     "attention": _attention,
     "dynamic_quant": lambda x: x,
     "exp": np.exp,
@@ -141,7 +142,8 @@ def worst_error(problem: Operator, inputs: Mapping[str, Array], made: Mapping[st
         scale = made["scale"].view(np.float32).astype(np.float64)[:, None]
         found = made["y"].view(np.int8).reshape(right.shape) * scale
         return float(np.max(np.abs(found - right) / (scale * 0.51)))
-    found = made["y"].view(problem.dtype.numpy).astype(np.float64).reshape(right.shape)
+    parts = [made[name].view(problem.dtype.numpy).ravel() for name in ("y", "sum") if name in made]
+    found = np.concatenate(parts).astype(np.float64).reshape(right.shape)
     size = np.abs(right)
     if problem.op in _SUMS:
         wide = {name: one.astype(np.float64) for name, one in inputs.items()}

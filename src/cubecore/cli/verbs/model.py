@@ -38,6 +38,9 @@ from cubecore.cli.streams import DONE, FOUND
     type=ChipName(),
     help="SoC name or chip file my.toml (default: CUBECORE_CHIP, else Ascend910B3)",
 )
+@click.option(
+    "--without", help="terms that are not counted: attention, norms, rotary, activations, ..."
+)
 @click.option("--store", type=OutputFile(), help="SQLite file that keeps and reuses the plans")
 @click.option("--out", type=OutputFile(), help="JSONL file: each product with its tiling")
 @click.option("--report", type=OutputFile(), help="write an HTML page")
@@ -46,8 +49,8 @@ def model(config: str, **options: Any) -> int:
     """List, plan, time and sum the matrix products of a step of a language model.
 
     CONFIG is a Hugging Face config.json or its folder: Llama, Mistral, Qwen, DeepSeek, GLM, Gemma
-    or Phi. Sums are of products alone: attention, norms, collectives and the rest of a step are not
-    in them. The exit code is 1 if a product has no plan.
+    or Phi. Attention, norms, rotary embedding, activations, quantisation, permutation for experts
+    and collectives are terms beside the products. The exit code is 1 if a product has no plan.
     """
     from cubecore.errors import RequestError, Violation
     from cubecore.reports.text.model import model_text
@@ -62,6 +65,8 @@ def model(config: str, **options: Any) -> int:
     for option, path in (("--report", report), ("--out", out)):
         if path is not None:
             require_writable(path, option)
+    if (words := keys.pop("without", None)) is not None:
+        keys["without"] = words.split(",")
     with working("planning the products"):
         answer = make_model(config, settings=settings, **keys)
     if out is not None:

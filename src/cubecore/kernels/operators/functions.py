@@ -42,8 +42,8 @@ class Function:
     """A function: how many arrays, vectors and tiles it needs, and what it does to a tile.
 
     `arrays` are its inputs of the same extents, `vectors` those of a row's length. `by_rows` says
-    that a row depends on all of it. `gives` is what it leaves: a tile, a value a row (`rows`), or
-    int8 with a scale a row (`quantised`).
+    that a row depends on all of it. `gives` is what it leaves: a tile, that and the last tile
+    (`both`), a value a row (`rows`), or int8 with a scale a row (`quantised`).
     """
 
     text: str
@@ -175,6 +175,12 @@ def _rms_norm(t: Tile, p: Places) -> None:
     t.by_column("vmul", p.wide[0], p.wide[0], p.vectors[0])
 
 
+def _add_rms_norm(t: Tile, p: Places) -> None:
+    t.each("vadd", p.wide[0], p.wide[0], p.wide[1])
+    t.each("vadds", p.wide[2], p.wide[0], value=0.0)
+    _rms_norm(t, Places(p.wide[:2], p.vectors, p.partial, p.one, p.spread, p.ones))
+
+
 def _layer_norm(t: Tile, p: Places) -> None:
     x = p.wide[0]
     t.reduce("add", p.one, x, p.partial)
@@ -207,6 +213,15 @@ def _reduce_max(t: Tile, p: Places) -> None:
 FUNCTIONS: Mapping[str, Function] = {
     "abs": Function("|x|", _abs),
     "add": Function("x0 + x1", _add, arrays=2, wide=2),
+    "add_rms_norm": Function(
+        "rms_norm of x0 + x1, and the sum",
+        _add_rms_norm,
+        arrays=2,
+        vectors=1,
+        wide=3,
+        by_rows=True,
+        gives="both",
+    ),
     "dynamic_quant": Function(
         "int8 of x over a scale a row", _dynamic_quant, wide=2, by_rows=True, gives="quantised"
     ),

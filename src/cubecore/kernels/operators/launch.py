@@ -99,10 +99,12 @@ def _tensors(problem: OperatorProblem) -> Iterator[TensorSpec]:
         yield TensorSpec(f"x{number}", size)
     for number in range(function.vectors):
         yield TensorSpec(f"v{number}", problem.columns * problem.dtype.size_bytes)
-    out = {"tile": size, "rows": problem.rows * problem.dtype.size_bytes}
+    out = {"tile": size, "both": size, "rows": problem.rows * problem.dtype.size_bytes}
     yield TensorSpec("y", out.get(function.gives, problem.operations), output=True)
     if function.gives == "quantised":
         yield TensorSpec("scale", 4 * problem.rows, output=True)
+    if function.gives == "both":
+        yield TensorSpec("sum", size, output=True)
 
 
 def _layout(problem: OperatorProblem, chip: Chip, share: int) -> _Layout:
@@ -142,6 +144,8 @@ class _Buffers:
         ]
         self.given = given
         self.made = [self._take(tile * size) for _ in range(layout.buffers)]
+        both = function.gives == "both"
+        self.sums = [self._take(tile * size * both) for _ in range(layout.buffers)]
         self.scales = [self._take(4 * layout.rows) for _ in range(layout.buffers)]
         wide = tuple(self._take(4 * tile) for _ in range(max(function.wide, function.arrays)))
         raw = tuple(self._take(pitch * size) for _ in range(function.vectors))
@@ -179,6 +183,7 @@ class _Tree:
         self.vectors = [b.slot(f"v{i}") for i in range(function.vectors)]
         self.out = b.slot("y")
         self.scale = b.slot("scale") if function.gives == "quantised" else None
+        self.sum = b.slot("sum") if function.gives == "both" else None
         self.buffers = _Buffers(problem, layout)
         self.ring = Ring(b, "buffer", layout.buffers)
         self._begin()
@@ -203,6 +208,8 @@ class _Tree:
         slots = {slot: (f"x{i}", first * size) for i, slot in enumerate(self.inputs)}
         slots |= {slot: (f"v{i}", 0) for i, slot in enumerate(self.vectors)}
         slots[self.out] = ("y", out)
+        if self.sum is not None:
+            slots[self.sum] = ("sum", first * size)
         if self.scale is not None:
             slots[self.scale] = ("scale", first // columns * 4)
         return CoreProgram(core // 2, self.program, slots, sub=1 + core % 2)
@@ -288,6 +295,8 @@ class _Tree:
             narrowed(few, made, places.one, dtype)
             return
         narrowed(tile, made, wide[0], dtype)
+        if function.gives == "both":
+            narrowed(tile, self._turn(self.buffers.sums), wide[-1], dtype)
 
     def _store(self, first: Expr, begin: Expr, tile: Tile) -> None:
         function, dtype = self.problem.function, self.problem.dtype
@@ -304,6 +313,9 @@ class _Tree:
             self._put(Expr.of(self.scale) + first * 4, scales, few, element_type("float32"))
             return
         self._put(out + begin * dtype.size_bytes, made, tile, dtype)
+        if self.sum is not None:
+            sums = self._turn(self.buffers.sums)
+            self._put(Expr.of(self.sum) + begin * dtype.size_bytes, sums, tile, dtype)
 
     def _put(self, into: Expr, source: Expr, tile: Tile, dtype: ElementType) -> None:
         length = tile.columns * dtype.size_bytes

@@ -4,7 +4,14 @@ from cubecore.aliases import Json
 from cubecore.models.products import BOTH, HEAD, PARTS
 from cubecore.reports.html.templates import rendered
 from cubecore.reports.text.answers import duration, number
-from cubecore.reports.text.model import extents, model_lines, parts_of, totals_rows
+from cubecore.reports.text.model import (
+    extents,
+    model_lines,
+    parts_of,
+    terms_rows,
+    totals_rows,
+    whole_rows,
+)
 from cubecore.workflows.model import STEP, ModelStep, PlannedProduct
 
 _WIDTH = 1000
@@ -19,7 +26,9 @@ def model_page(answer: ModelStep) -> str:
         title=title,
         step=step,
         figures=_figures(answer),
-        not_counted=answer.to_json()["not_counted"],
+        not_counted=answer.not_counted,
+        terms=terms_rows(answer),
+        whole=whole_rows(answer),
         stacked=_stacked(answer),
         parts=_parts(answer),
         totals=totals_rows(answer),
@@ -30,7 +39,8 @@ def model_page(answer: ModelStep) -> str:
 
 def _figures(answer: ModelStep) -> list[tuple[str, str]]:
     totals = [answer.total(STEP, variant) for variant in BOTH]
-    figures = [(duration(total.us), f"a step, {total.variant}") for total in totals]
+    figures = [(duration(answer.whole_us(v)), f"a step with its terms, {v}") for v in BOTH]
+    figures += [(duration(total.us), f"its products, {total.variant}") for total in totals]
     weights, us = totals[0].weight_bytes, totals[0].us
     figures.append((f"{number(weights / 1e9)} GB", "weights of a step"))
     if us:

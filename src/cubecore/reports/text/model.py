@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cubecore.models.collectives import COLLECTIVES
+from cubecore.models.products import BOTH
 from cubecore.reports.text.answers import duration, number, table
 from cubecore.units import plural
 
@@ -11,8 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cubecore.workflows.model import ModelStep, PlannedProduct, Total
+    from cubecore.workflows.step_terms import TermRow
 
 _GIGA = 1e9
+STEP = "step"
 
 
 def model_text(answer: ModelStep) -> str:
@@ -25,8 +29,10 @@ def model_text(answer: ModelStep) -> str:
     if missing:
         lines += ["", f"Without a time, and in no sum: {plural(len(missing), 'product')}"]
         lines += table((row.product.name, row.error) for row in missing)
-    lines += ["", "In no sum"]
-    lines += [f"  {name}" for name in answer.to_json()["not_counted"]]
+    if answer.terms:
+        lines += ["", "Beside the products", *table(terms_rows(answer))]
+        lines += ["", "The step with its terms", *table(whole_rows(answer))]
+    lines += ["", "Not counted", *(f"  {name}" for name in answer.not_counted)]
     lines += ["", "Assumed", *(f"  {sentence}" for sentence in answer.assumed)]
     return "\n".join(lines) + "\n"
 
@@ -71,6 +77,31 @@ def _row(row: PlannedProduct) -> Sequence[str]:
         return (p.name, variant, extents(row), "-", "-", "-")
     times = duration(row.us), duration(row.us * p.launches)
     return (p.name, variant, extents(row), *times, row.limited_by or "")
+
+
+_TERM_HEADS = ("term", "of", "operator", "extents", "each", "a step")
+
+
+def terms_rows(answer: ModelStep) -> list[Sequence[str]]:
+    """Return the operators and collectives of a step as rows, under a row of heads."""
+    return [_TERM_HEADS, *map(_term, answer.terms)] if answer.terms else []
+
+
+def _term(row: TermRow) -> Sequence[str]:
+    """Return a row of an operator or a collective."""
+    counts = " x ".join(map(str, row.extents))
+    if row.term == COLLECTIVES:
+        counts = "{:,} B on {} cards".format(*row.extents)
+    times = ("-", "-") if row.us is None else (duration(row.us), duration(row.step_us))
+    return (row.term, f"{row.name}, {row.layers}", row.op, counts or "-", *times)
+
+
+def whole_rows(answer: ModelStep) -> list[tuple[str, ...]]:
+    """Return the time of a step as rows: products, each term, and all, fused beside split."""
+    products = [answer.total(STEP, variant).us for variant in BOTH]
+    rows: list[tuple[str, ...]] = [("", *BOTH), ("products", *map(duration, products))]
+    rows += [(term, *(duration(us),) * 2) for term, us in answer.term_us.items()]
+    return [*rows, ("step", *(duration(answer.whole_us(variant)) for variant in BOTH))]
 
 
 def extents(row: PlannedProduct) -> str:

@@ -71,10 +71,10 @@ class FitCase:
 
     def errors(
         self, values: Mapping[str, float]
-    ) -> tuple[MeasuredPair | None, tuple[MeasuredPair, ...]]:
+    ) -> tuple[MeasuredPair | None, Mapping[str, MeasuredPair]]:
         """Return the whole and the pipes, measured beside predicted with `values`."""
         comparison = beside(self.point, self.case, self.chip(values))
-        return comparison.wall, tuple(comparison.pipes.values())
+        return comparison.wall, comparison.pipes
 
     def chip(self, values: Mapping[str, float]) -> Chip:
         """Return the case's chip with `values`."""

@@ -1,0 +1,167 @@
+"""Terms of a step beside its products: operators that are timed, collectives by closed forms."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+from cubecore.aliases import Json
+from cubecore.chips.model import Chip
+from cubecore.errors import CubecoreError, did_you_mean, refuse
+from cubecore.kernels.operators.named import operator_of
+from cubecore.lazy_dataclass import dataclass
+from cubecore.models.collectives import COLLECTIVES, links_of, step_collectives
+from cubecore.models.decoder import Decoder
+from cubecore.models.operators import OPERATOR_TERMS, StepOperator, step_operators
+from cubecore.models.step import InferenceStep
+from cubecore.timing.launch import time_launch
+
+TERMS = (*OPERATOR_TERMS, COLLECTIVES)
+"""What a step has beside its products; each can be left out."""
+_FEW_KEYS = 8
+"""Blocks of keys from which attention is continued in proportion."""
+_MOST_BLOCKS = 64
+"""Blocks of keys of an AI Core that are timed as they are."""
+_BLOCK, _ROWS = 256, 64
+CONTINUED = "attention of many keys and queries is timed on fewer, and continued in proportion"
+
+
+@dataclass(frozen=True, slots=True)
+class TermRow:
+    """An operator or a collective of a step: its time, or in `error` why it has none.
+
+    `extents` are those of `time --op`; a collective has its bytes and cards.
+    """
+
+    term: str
+    name: str
+    layers: str
+    launches: int
+    op: str
+    extents: tuple[int, ...]
+    us: float | None
+    error: str | None = None
+    assumed: tuple[str, ...] = ()
+
+    @property
+    def step_us(self) -> float:
+        """The time of all launches of a step; 0 without a time."""
+        return (self.us or 0.0) * self.launches
+
+    def to_json(self) -> Json:
+        """Return the row."""
+        return {
+            "term": self.term,
+            "name": self.name,
+            "of": self.layers,
+            "launches": self.launches,
+            "op": self.op,
+            "extents": list(self.extents),
+            "us": self.us,
+            "step_us": None if self.us is None else self.step_us,
+            "error": self.error,
+        }
+
+
+def require_terms(names: Sequence[str]) -> frozenset[str]:
+    """Return the terms that are left out.
+
+    Raises
+    ------
+    RequestError
+        If one is no term.
+    """
+    for name in names:
+        if name not in TERMS:
+            raise refuse("without", f"be {', '.join(TERMS)}", repr(name), did_you_mean(name, TERMS))
+    return frozenset(names)
+
+
+def step_terms(
+    decoder: Decoder,
+    step: InferenceStep,
+    chip: Chip,
+    types: tuple[str, str],
+    without: frozenset[str],
+) -> tuple[TermRow, ...]:
+    """Return a step's operators and collectives, but for the terms that are left out.
+
+    `types` are those of products and of what keeps 16 bits.
+    """
+    kind, kept = types
+    rows: list[TermRow] = []
+    timer = cache(lambda op, extents: _timed(op, extents, kept, chip))
+    for one in step_operators(decoder, step, quantised=kind != kept):
+        if one.term in without:
+            continue
+        row = _row(one)
+        if not one.missing:
+            row = replace(row, **timer(one.op, one.extents))
+            row = replace(row, assumed=(*row.assumed, *([one.assumed] if one.assumed else [])))
+        rows.append(row)
+    if COLLECTIVES not in without:
+        rows += _collectives(decoder, step, chip)
+    return tuple(rows)
+
+
+def _row(one: StepOperator) -> TermRow:
+    error = one.missing or None
+    named = (one.term, one.name, one.layers, one.launches)
+    return TermRow(*named, one.op, one.extents, None, error)
+
+
+def _collectives(decoder: Decoder, step: InferenceStep, chip: Chip) -> Iterator[TermRow]:
+    family = next((name for name in chip.products if name in {"A2", "A3"}), None)
+    for one in step_collectives(decoder, step):
+        links = links_of(family, one.cards)
+        named = (COLLECTIVES, one.name, one.layers, one.launches, one.kind)
+        extents = (one.size_bytes, one.cards)
+        if links is None:
+            error = f"no page gives the links of {one.cards} cards of {chip.name}"
+            yield TermRow(*named, extents, None, error)
+            continue
+        us = links.us(one.kind, one.size_bytes, one.cards)
+        assumed = f"collectives by a {links.topology}: {links.source}"
+        yield TermRow(*named, extents, us, assumed=(assumed,))
+
+
+def _timed(op: str, extents: tuple[int, ...], kept: str, chip: Chip) -> Json:
+    """Return the time of an operator as fields of its row."""
+    try:
+        if op == "attention":
+            us, assumed = _attention_us(extents, kept, chip)
+            return {"us": us, "assumed": assumed}
+        return {"us": _launch_us(op, extents, kept, chip)}
+    except CubecoreError as error:
+        return {"error": str(error).replace("\n", "; ")}
+
+
+def _launch_us(op: str, extents: Sequence[int], kept: str, chip: Chip) -> float:
+    fused = chip.arch != "2201"
+    launch = operator_of(op, extents, kept).launch(chip, fused=fused)
+    return float(time_launch(launch, chip, stand_in=fused).us)
+
+
+def _attention_us(extents: tuple[int, ...], kept: str, chip: Chip) -> tuple[float, tuple[str, ...]]:
+    """Return the time of attention: of all blocks, or of fewer, continued in proportion."""
+    heads, queries, keys, width = extents
+    cores = chip.require("aic_count", "attention")
+    rows = min(queries, _ROWS)
+    blocks = max(-(-heads * (queries // rows) // cores), 1)
+    key_blocks = max(-(-keys // _BLOCK), 1)
+    if blocks * key_blocks <= _MOST_BLOCKS:
+        return _launch_us("attention", extents, kept, chip), ()
+
+    def us(rows_each: int, some_keys: int) -> float:
+        together = min(heads, cores)
+        some = (together, rows * rows_each * max(cores // together, 1), some_keys, width)
+        if queries <= _ROWS:
+            some = (rows_each * together, rows, some_keys, width)
+        return _launch_us("attention", some, kept, chip)
+
+    few = min(key_blocks, _FEW_KEYS) * _BLOCK if key_blocks > 1 else keys
+    base = us(1, few)
+    of_rows = us(2, few) - base
+    more_keys = (key_blocks - few // _BLOCK) / (few // _BLOCK) if keys > few else 0.0
+    of_keys = us(1, 2 * few) - base if more_keys else 0.0
+    both = of_rows + (of_keys if more_keys else 0.0) * more_keys
+    return base + of_keys * more_keys + (blocks - 1) * both, (CONTINUED,)
