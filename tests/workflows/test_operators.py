@@ -59,6 +59,19 @@ def test_attention_walks_what_the_cores_share():
     assert not whole.fused
 
 
+def test_what_cores_hand_over_stays_in_l2():
+    """All of K and V passes through an L2 too small for them; the workspace is rewritten in it."""
+    heads, queries, keys, width = 96, 16, 512, 128
+    shape = f"{heads}x{queries}x{keys}x{width}"
+    small = {"l2_bytes": str(8 * 2**20)}
+    timeline = time_operator("attention", shape, settings=small).timeline
+    given = 2 * heads * (2 * keys + queries) * width
+    assert timeline.hbm_read_bytes == pytest.approx(given, rel=0.02)
+    assert timeline.read_bytes > 1.1 * given
+    whole = time_operator("attention", shape).timeline
+    assert whole.cycles < timeline.cycles < 1.1 * whole.cycles
+
+
 def test_a_wrong_step_is_not_verified(monkeypatch):
     monkeypatch.setattr(functions, "_LARGE", 1.0)
     assert not run_operator("mish", "8x64", a="float32").verified

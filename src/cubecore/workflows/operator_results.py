@@ -15,10 +15,11 @@ _TOLERANCE = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-15}
 def operator_inputs(problem: Operator, seed: int) -> dict[str, Array]:
     """Return random inputs: arrays around 0, positive where the function asks for it."""
     rng = np.random.default_rng(seed)
-    named = {}
+    named: dict[str, Array] = {}
     for name, extents in problem.inputs.items():
-        if name == "weights":
-            named[name] = rng.uniform(0, 1, extents).astype(np.float32)
+        if name in _OTHER_INPUTS:
+            low, high, kind = _OTHER_INPUTS[name]
+            named[name] = rng.uniform(low, high, extents).astype(kind)
             continue
         of_row = name.startswith("v") and problem.op in FUNCTIONS
         values = rng.normal(1, 0.2, extents) if of_row else rng.normal(0, 2, extents)
@@ -26,6 +27,14 @@ def operator_inputs(problem: Operator, seed: int) -> dict[str, Array]:
             values = np.abs(values) + 0.1
         named[name] = values.astype(problem.dtype.numpy)
     return named
+
+
+_OTHER_INPUTS: Mapping[str, tuple[float, float, type]] = {
+    "scale": (0.001, 0.1, np.float16),
+    "w": (-128, 127, np.int8),
+    "weights": (0, 1, np.float32),
+}
+"""Inputs of other types than the operator's: from, to, type."""
 
 
 def operator_reference(problem: Operator, inputs: Mapping[str, Array]) -> Array:
@@ -85,6 +94,7 @@ REFERENCES: Mapping[str, Callable[..., Array]] = {
     "dynamic_quant": lambda x: x,
     "exp": np.exp,
     "gelu": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    "grouped_matmul": np.matmul,
     "layer_norm": lambda x, gamma, beta: _normed(x - x.mean(axis=1, keepdims=True)) * gamma + beta,
     "ln": np.log,
     "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
@@ -102,6 +112,7 @@ REFERENCES: Mapping[str, Callable[..., Array]] = {
     "swiglu": lambda x, up: x / (1 + np.exp(-x)) * up,
     "swish": lambda x: x / (1 + np.exp(-x)),
     "tanh": np.tanh,
+    "weight_quant_matmul": lambda a, w, scale: a @ (w * scale),
 }
 
 
@@ -128,9 +139,11 @@ def _sizes_of_rotary(problem: Operator, wide: Mapping[str, Array]) -> Array:
 
 _SUMS: Mapping[str, Callable[[Operator, Mapping[str, Array]], Array]] = {
     "attention": _sizes_of_attention,
+    "grouped_matmul": lambda _, wide: np.abs(wide["a"]) @ np.abs(wide["b"]),
     "moe_unpermute": _sizes_back,
     "reduce_sum": _sizes_of_sums,
     "rotary": _sizes_of_rotary,
+    "weight_quant_matmul": lambda _, wide: np.abs(wide["a"]) @ np.abs(wide["w"] * wide["scale"]),
 }
 """Operators whose sums may cancel: the sums of absolute terms, which errors are measured by."""
 
@@ -142,7 +155,11 @@ def worst_error(problem: Operator, inputs: Mapping[str, Array], made: Mapping[st
         scale = made["scale"].view(np.float32).astype(np.float64)[:, None]
         found = made["y"].view(np.int8).reshape(right.shape) * scale
         return float(np.max(np.abs(found - right) / (scale * 0.51)))
-    parts = [made[name].view(problem.dtype.numpy).ravel() for name in ("y", "sum") if name in made]
+    parts = [
+        made[name].view(problem.dtype.numpy).ravel()
+        for name in (problem.result, "sum")
+        if name in made
+    ]
     found = np.concatenate(parts).astype(np.float64).reshape(right.shape)
     size = np.abs(right)
     if problem.op in _SUMS:

@@ -344,6 +344,33 @@ def case_is_skipped(point):
             "counts 2MNK counts a product and contradicts kind 'vector'",
         ),
         (
+            GOOD | {"kind": "vector", "op": "attention", "tiling": {"shape": [4, 64, 64]}},
+            "tiling.shape must be four positive integers (heads, queries, keys, head size) of "
+            "attention, got [4, 64, 64]",
+        ),
+        (
+            GOOD
+            | {
+                "kind": "vector",
+                "op": "attention",
+                "M": 3,
+                "N": 64,
+                "tiling": {"shape": [4, 1, 512, 64]},
+            },
+            "M 3 contradicts tiling.shape, whose heads x queries is 4",
+        ),
+        (
+            GOOD
+            | {
+                "kind": "vector",
+                "op": "attention",
+                "M": 4,
+                "N": 128,
+                "tiling": {"shape": [4, 1, 512, 64]},
+            },
+            "N 128 contradicts tiling.shape, whose head size is 64",
+        ),
+        (
             GOOD | {"tiling": {"unitFlag": "on"}},
             "tiling.unitFlag must be true or false, got 'on'",
         ),

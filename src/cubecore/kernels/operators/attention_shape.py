@@ -5,14 +5,20 @@ from collections.abc import Mapping
 from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
 from cubecore.lazy_dataclass import dataclass
-from cubecore.units import FRACTAL_ROWS, ceil_div
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 SCORES, CHANCES, VALUES = 0, 1, 2
 """Flags between an AIC and its AIVs: S_j, P_j and O_j are in the workspace."""
 _ROWS, _BLOCK, _PART_BYTES = 64, 256, 32 * 1024
 _WIDTHS = (64, 128, 256)
-_KEYS = 64
+KEYS = 64
 """Keys come in multiples of what a repeat of the Vector unit takes."""
+
+
+def whole_queries(queries: int) -> int:
+    """Return queries brought to what the kernel takes."""
+    whole: int = align_up(queries, FRACTAL_ROWS if queries <= _ROWS else _ROWS)
+    return whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +52,10 @@ class AttentionShape:
     def __post_init__(self) -> None:
         if self.width not in _WIDTHS:
             raise refuse("the head size of attention", "be 64, 128 or 256", self.width)
-        if self.keys % _KEYS:
-            raise refuse("the keys of attention", f"be a multiple of {_KEYS}", self.keys)
+        if self.keys % KEYS:
+            raise refuse("the keys of attention", f"be a multiple of {KEYS}", self.keys)
         q = self.queries
-        if q % FRACTAL_ROWS or (q > _ROWS and q % _ROWS):
+        if q != whole_queries(q):
             need = f"be a multiple of {FRACTAL_ROWS} up to {_ROWS}, or a multiple of {_ROWS}"
             raise refuse("the queries of attention", need, q)
 

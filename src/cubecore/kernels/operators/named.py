@@ -13,15 +13,22 @@ from cubecore.kernels.operators.attention_shape import AttentionShape
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.kernels.operators.launch import TYPES, OperatorProblem, operator_launch
 from cubecore.kernels.operators.moe import MoeShape, moe_launch
+from cubecore.kernels.operators.products import (
+    WeightQuantShape,
+    product_launch,
+    weight_quant_launch,
+)
 from cubecore.kernels.operators.rotary import RotaryShape, rotary_launch
 from cubecore.lazy_dataclass import dataclass
 
 _NARROW = ("float16", "bfloat16")
 EXTENTS: Mapping[str, Sequence[str]] = {
     "attention": ("heads", "queries", "keys", "head size"),
+    "grouped_matmul": ("groups", "M", "N", "K"),
     "moe_permute": ("tokens", "experts", "experts of a token", "width"),
     "moe_unpermute": ("tokens", "experts", "experts of a token", "width"),
     "rotary": ("tokens", "heads", "head size"),
+    "weight_quant_matmul": ("M", "N", "K"),
 }
 """Operators that are no functions of elements or rows: what the numbers of their shape count."""
 
@@ -31,7 +38,8 @@ class Operator:
     """An operator on extents.
 
     `inputs` has the extents of each input; `elements` what a run has to compute; `rows` is True
-    where a result depends on a row, or on more. `cores` is ``vector`` or ``mix``.
+    where a result depends on a row, or on more. `cores` is ``vector`` or ``mix``, `result` the
+    tensor that is compared.
     """
 
     op: str
@@ -43,6 +51,7 @@ class Operator:
     rows: bool
     made: Callable[..., Launch]
     cores: str = "vector"
+    result: str = "y"
 
     def launch(self, chip: Chip, *, fused: bool = False) -> Launch:
         """Return the launch on all cores of a chip; `fused` as `operator_launch` has it."""
@@ -137,9 +146,39 @@ def _moe(extents: tuple[int, ...], dtype: ElementType, *, back: bool) -> Operato
     return Operator(op, extents, dtype, text, inputs, shape.rows * shape.width, True, made)
 
 
+def _grouped(extents: tuple[int, ...], dtype: ElementType) -> Operator:
+    groups, m, n, k = extents
+    inputs = {"a": (groups, m, k), "b": (groups, k, n)}
+
+    def made(chip: Chip, *, fused: bool) -> Launch:
+        del fused  # no vector core takes part
+        return product_launch(chip, (m, n, k), dtype, groups)
+
+    about = ("C = A B of each group, groups of equal rows", inputs, prod(extents), True, made)
+    return Operator("grouped_matmul", extents, dtype, *about, cores="mix", result="c")
+
+
+def _weight_quant(extents: tuple[int, ...], dtype: ElementType) -> Operator:
+    if dtype.name != "float16":
+        raise refuse("--a", "be float16 of weight_quant_matmul", repr(dtype.name))
+    m, n, k = extents
+    shape = WeightQuantShape(m, n, k)
+    inputs = {"a": (m, k), "w": (k, n), "scale": (n,)}
+
+    def made(chip: Chip, *, fused: bool) -> Launch:
+        del fused  # there is no code of registers for it
+        return weight_quant_launch(shape, chip)
+
+    text = "C = A (B scale), B of int8 converted before by vector cores"
+    about = (text, inputs, prod(extents), True, made)
+    return Operator("weight_quant_matmul", extents, dtype, *about, cores="mix", result="c")
+
+
 _OTHERS: Mapping[str, Callable[[tuple[int, ...], ElementType], Operator]] = {
     "attention": _attention,
+    "grouped_matmul": _grouped,
     "moe_permute": partial(_moe, back=False),
     "moe_unpermute": partial(_moe, back=True),
     "rotary": _rotary,
+    "weight_quant_matmul": _weight_quant,
 }

@@ -48,13 +48,15 @@ class MemoryShare:
 
     `cores` ask for `blocks` blocks of their own; a block that k cores of the launch ask for counts
     1/k for each. `gone` gives the 64ths that L2 no longer holds, by `ReuseMark` level. `off_cycles`
-    are those that MTE2 takes more for where the rows start.
+    are those that MTE2 takes more for where the rows start. `written_back` gives the 64ths of a
+    store that go on to device memory, where they are not those of all stores.
     """
 
     cores: int
     blocks: Fraction
     gone: tuple[int, ...]
     off_cycles: int = 0
+    written_back: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class GlobalAccess:
     blocks: Fraction = Fraction(1)
     before: float | None = None
     past_l2: bool = False
+    last: float = 1.0
+    """The share of what is stored that no later store takes the place of."""
 
     @property
     def key(self) -> object:
@@ -265,6 +269,7 @@ class Traffic:
     chip: Chip
     warm: bool = False
     past_l2: frozenset[str] = frozenset()
+    sizes: Mapping[str, int] = field(default_factory=dict)
     _leaves: list[dict[int, GlobalAccess]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -282,21 +287,46 @@ class Traffic:
             for leaf in leaves.values():
                 tensors = _tensors(group, leaf.address)
                 leaf.past_l2 = not self.past_l2.isdisjoint(tensors)
-                handed_over = not tensors.isdisjoint(written[not _on_aic(group)])
+                handed_over = tensors & written[not _on_aic(group)].keys()
                 if leaf.before is None and (self.warm or handed_over):
-                    leaf.before = 1.0
+                    turns = (self._turn(name, written[not _on_aic(group)]) for name in handed_over)
+                    leaf.before = min(turns, default=1.0)
+        self._find_rewritten(written)
 
-    def _written(self) -> Mapping[bool, set[str]]:
-        """Return the tensors that AIVs write, and AICs: what each kind finds of the other's in L2.
+    def _written(self) -> Mapping[bool, Counter[str]]:
+        """Return the bytes that AIVs write, and AICs, by tensor.
 
-        A launch ago at most, that is; which tile is handed over when, is not looked at.
+        Each kind finds the other's in L2, a turn of the tensor ago at most: the share of the launch
+        after which it is written anew. Which tile is handed over when, is not looked at.
         """
-        written: dict[bool, set[str]] = {False: set(), True: set()}
+        written: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
         for group, leaves in zip(self.groups, self._leaves, strict=True):
             for leaf in leaves.values():
                 if leaf.traffic.writes:
-                    written[_on_aic(group)] |= _tensors(group, leaf.address)
+                    size = round(leaf.count * leaf.traffic.size_bytes * float(leaf.blocks))
+                    for name in _tensors(group, leaf.address):
+                        written[_on_aic(group)][name] += size
         return written
+
+    def _turn(self, name: str, written: Mapping[str, int]) -> float:
+        """Return the share of the launch after which a tensor is written anew."""
+        return min(1.0, self.sizes.get(name, written[name]) / max(written[name], 1))
+
+    def _find_rewritten(self, written: Mapping[bool, Counter[str]]) -> None:
+        """Find stores to what the other kind of core reads before it is written anew."""
+        read: dict[bool, set[str]] = {False: set(), True: set()}
+        of_groups = list(zip(self.groups, self._leaves, strict=True))
+        for group, leaves in of_groups:
+            for leaf in leaves.values():
+                if not leaf.traffic.writes:
+                    read[_on_aic(group)] |= _tensors(group, leaf.address)
+        for group, leaves in of_groups:
+            on_aic = _on_aic(group)
+            for leaf in leaves.values():
+                if leaf.traffic.writes:
+                    over = _tensors(group, leaf.address) & read[not on_aic]
+                    turns = (self._turn(name, written[on_aic]) for name in over)
+                    leaf.last = min(turns, default=1.0)
 
     def _share_blocks(self) -> None:
         """Give each leaf its number of blocks: a block of k cores counts 1/k for each."""
@@ -371,7 +401,7 @@ class Traffic:
     @cached_property
     def _written_bytes(self) -> float:
         return sum(
-            leaf.count * leaf.traffic.size_bytes * float(leaf.blocks)
+            leaf.last * leaf.count * leaf.traffic.size_bytes * float(leaf.blocks)
             for leaf in self._all
             if leaf.traffic.writes
         )
@@ -391,6 +421,13 @@ class Traffic:
         """64ths of what is written that goes on to device memory."""
         return STEPS - int(STEPS * costs.l2_kept_dirty(self.chip, self.brought_bytes) + 0.5)
 
+    def _written_back(self, leaf: GlobalAccess) -> int | None:
+        """Return the 64ths of a store that go on; None where they are those of all stores."""
+        if leaf.last == 1:
+            return None
+        gone = costs.l2_gone(self.chip, self.touched_bytes(leaf.last))
+        return int(leaf.last * self.written_back + (1 - leaf.last) * gone * STEPS + 0.5)
+
     def shares(self, number: int) -> dict[Issue, MemoryShare]:
         """Return the part of each leaf of a group, by the leaf."""
         cores = len(self.groups[number].cores)
@@ -399,7 +436,8 @@ class Traffic:
             gone = leaf.gone(self.touched_bytes, self.chip)
             parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
             off = off_cycles(leaf.traffic, leaf.address, self.groups[number].slots[0], self.chip)
-            shares[kind] = MemoryShare(cores, leaf.blocks, parts, off)
+            back = self._written_back(leaf)
+            shares[kind] = MemoryShare(cores, leaf.blocks, parts, off, back)
         of_group = self.accesses[number]
         return {
             leaf.issue: shares[k] for k, leaf in zip(of_group.kinds, of_group.leaves, strict=True)
@@ -411,7 +449,9 @@ class Traffic:
         for leaf in self._leaves[number].values():
             size = float(leaf.blocks) * hbm_weight(self.chip, leaf.traffic)
             if leaf.traffic.writes:
-                missing += size * leaf.count * leaf.traffic.size_bytes * self.written_back / STEPS
+                back = self._written_back(leaf)
+                part = (self.written_back if back is None else back) / STEPS
+                missing += size * leaf.count * leaf.traffic.size_bytes * part
             else:
                 missing += size * leaf.missing_bytes(leaf.gone(self.touched_bytes, self.chip))
         return missing

@@ -28,7 +28,8 @@ def launch_traffic(launch: Launch, chip: Chip, *, crossing: bool = False) -> Tra
         loads = {program: accesses(program, chip).loads for program in launch.programs}
         groups = apart(groups, loads, chip)
     accesses_of_groups = [accesses(group.program, chip) for group in groups]
-    return Traffic(groups, accesses_of_groups, chip, launch.warm, launch.past_l2)
+    sizes = {tensor.name: tensor.size_bytes for tensor in launch.tensors}
+    return Traffic(groups, accesses_of_groups, chip, launch.warm, launch.past_l2, sizes)
 
 
 def memory_parts(traffic: Traffic) -> list[float]:

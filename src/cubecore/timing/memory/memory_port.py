@@ -67,7 +67,10 @@ class MemoryPort:
     def request(self, traffic: GlobalTraffic, share: MemoryShare, level: int = 0) -> MemoryRequest:
         """Return what one access asks for, by the `ReuseMark` level of its blocks."""
         chip, size = self.chip, traffic.size_bytes
-        gone = self.written_back if traffic.writes else share.gone[level]
+        gone = share.gone[level]
+        if traffic.writes:
+            back = share.written_back
+            gone = self.written_back if back is None else back
         missing = int(size * share.blocks * gone / STEPS)
         cycles = _server_cycles(chip, missing, traffic, self.part) if missing else 0
         near = chip.require("l2_latency_cycles", "timing")

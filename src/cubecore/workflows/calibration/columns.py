@@ -20,6 +20,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "counts": ("2MNK", "read", "write", "read+write"),
 }
 """Values of the columns that take one of a few."""
+ATTENTION = "attention"
+"""The operator whose extents are `tiling.shape`: heads, queries, keys and the size of a head."""
 OURS = "cubecore"
 """The authors of assumptions in the package's own points; others are named in the report."""
 _OF_TILING = (
@@ -27,7 +29,7 @@ _OF_TILING = (
     *("scaleFactor", "usedCoreNum", "batch", "rounds", "swizzleOffset", "buffers", "dataCopyLen"),
     *("tileLen", "slices", "repeats"),
 )
-_FLAGS = ("unitFlag", "constant_tiling", "split_k", "past_l2", "pads")
+_FLAGS = ("unitFlag", "constant_tiling", "split_k", "past_l2", "pads", "causal")
 _PAIRS = ("tensor", "tile")
 _TILING_CHOICES: Mapping[str, tuple[str, ...]] = {
     "epilogue": ("fixpipe", "vector cores"),
@@ -130,6 +132,22 @@ def _contradiction(record: JsonMapping) -> str:
     if record.get("api") == "basic" and tiling.get("template"):
         template = tiling["template"]
         return f"api basic has no kernel template and contradicts tiling.template {template!r}"
+    if record.get("op") == ATTENTION and (sentence := _wrong_attention(record, tiling)):
+        return sentence
     if record.get("counts") == "2MNK" and record["kind"] not in {"matmul", "grouped_matmul"}:
         return f"counts 2MNK counts a product and contradicts kind {record['kind']!r}"
+    return ""
+
+
+def _wrong_attention(record: JsonMapping, tiling: Json) -> str:
+    """Return the sentence about extents of attention that are wrong, or contradict M or N."""
+    shape = tiling.get("shape")
+    four = isinstance(shape, list) and len(shape) == 4 and None not in shape
+    if not isinstance(shape, list) or not four or not all(map(_is_count, shape)):
+        need = "four positive integers (heads, queries, keys, head size) of attention"
+        return f"tiling.shape must be {need}, got {shape!r}"
+    heads, queries, _, width = shape
+    for name, value, said in (("M", heads * queries, "heads x queries"), ("N", width, "head size")):
+        if record.get(name) not in {None, value}:
+            return f"{name} {record[name]} contradicts tiling.shape, whose {said} is {value}"
     return ""

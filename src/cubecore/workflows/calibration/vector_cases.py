@@ -18,9 +18,12 @@ from cubecore.kernels.elementwise import (
     loads_launch,
     vector_instruction,
 )
+from cubecore.kernels.operators.attention import attention_launch
+from cubecore.kernels.operators.attention_shape import KEYS as ATTENTION_KEYS
+from cubecore.kernels.operators.attention_shape import AttentionShape, whole_queries
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.kernels.operators.launch import OperatorProblem, operator_launch
-from cubecore.units import ceil_div
+from cubecore.units import align_up, ceil_div
 from cubecore.workflows.calibration.cases import (
     CalibrationCase,
     Notes,
@@ -29,6 +32,7 @@ from cubecore.workflows.calibration.cases import (
     chip_of,
     require_cores,
 )
+from cubecore.workflows.calibration.columns import ATTENTION
 from cubecore.workflows.calibration.measured_points import Point
 
 _HERE = Location("points", 0, "case")
@@ -49,6 +53,7 @@ def vector_case(point: Point) -> CalibrationCase:
     chip = chip_of(point, notes)
     require_cores(point, chip, chip.aiv_count, "AIV")
     cases = {"add": _add_case, "muls": _scaled_case, "nd2nz": _nd2nz_case}
+    cases[ATTENTION] = _attention_case
     if not point.op:
         raise Unmapped("op must be stated for kind vector")
     if point.op not in {*cases, *FUNCTIONS}:
@@ -73,6 +78,19 @@ def _function_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     return _case(
         point, chip, lambda: operator_launch(problem, chip, point.cores, fused=fused), group, notes
     )
+
+
+def _attention_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
+    """Return the case of attention: the kernel without a mask, over the keys that a mask leaves."""
+    heads, queries, keys, width = point.tiling["shape"]
+    notes.add("attention without a mask, on the AI Cores; queries in whole fractals")
+    if point.tiling.get("causal") and queries == keys:
+        keys = align_up(ceil_div(keys, 2), ATTENTION_KEYS)
+        notes.add("half of the keys: a mask leaves out later ones")
+    extents = (heads, whole_queries(queries), align_up(keys, ATTENTION_KEYS), width)
+    shape = AttentionShape(*extents, _type(point))
+    chip.require("cross_core_cycles", "timing")
+    return _case(point, chip, lambda: attention_launch(shape, chip), "operator", notes)
 
 
 def _scaled_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:

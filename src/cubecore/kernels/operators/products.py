@@ -1,0 +1,163 @@
+"""Operators that are products: of groups, and with weights of int8 that vector cores convert.
+
+Weights are converted first: all vector cores make float16 of them, times the scale of their column,
+in global memory; then the AICs multiply. Kernels that convert a chunk beside the product are
+faster where the weights are large.
+"""
+
+from dataclasses import replace
+
+from cubecore.chips.model import Chip
+from cubecore.dtypes import ElementType, element_type
+from cubecore.errors import refuse
+from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
+from cubecore.isa.program.tree import Issue, Location, Program
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
+from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
+from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.flags import Flags, Ring
+from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.solver.solver import solve
+from cubecore.units import ceil_div
+
+KIND = "BASIC"
+_STEP = "CONSTANT"
+_ALL_DONE, _WEIGHTS = 0, 1
+"""Flags: of all vector cores, and from an AI Core's to its AIC."""
+_COLUMNS, _LANES = 4096, 128
+_HALF, _INT8 = element_type("float16"), element_type("int8")
+
+
+def product_launch(
+    chip: Chip, extents: tuple[int, int, int], dtype: ElementType, groups: int = 1
+) -> Launch:
+    """Return the launch of equal products, in our planner's tiling."""
+    m, n, k = extents
+    name = dtype.name
+    problem = Problem(chip=chip.name, m=m, n=n, k=k, a=name, c=name, batch=groups)
+    tiling = solve(problem, chip, 1).best.tiling
+    return replace(matmul_launch(problem, tiling, chip, _STEP), kind=KIND)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightQuantShape:
+    """C[m, n] = A[m, k] (B[k, n] scale[n]) with A of float16 and B of int8.
+
+    Raises
+    ------
+    RequestError
+        If the kernel cannot take so many columns.
+    """
+
+    m: int
+    n: int
+    k: int
+
+    def __post_init__(self) -> None:
+        if self.n % _LANES:
+            need = f"be a multiple of {_LANES}"
+            raise refuse("the columns of weight_quant_matmul", need, self.n)
+
+
+def weight_quant_launch(shape: WeightQuantShape, chip: Chip) -> Launch:
+    """Return the launch: conversion by the vector cores of the AI Cores that multiply."""
+    product = product_launch(chip, (shape.m, shape.n, shape.k), _HALF)
+    here = Location("products.py", 0, "weight_quant_launch")
+    wait = Issue(WaitFlagDev(flag_id=_WEIGHTS), (), here)
+    waiting = {
+        program: Program((wait, *program.body), program.slots, program.name)
+        for program in product.programs
+    }
+    cores = [replace(core, program=waiting[core.program]) for core in product.cores]
+    share = ceil_div(shape.k, 2 * len(cores))
+    trees: dict[int, _Conversion] = {}
+    for number in range(2 * len(cores)):
+        count = max(min(share, shape.k - number * share), 0)
+        tree = trees.get(count) or _Conversion(shape, count)
+        trees[count] = tree
+        cores.append(tree.on_core(cores[number // 2].core, number % 2, number * share))
+    tensors = [
+        TensorSpec("w", shape.k * shape.n),
+        TensorSpec("scale", 2 * shape.n),
+        *(replace(one, output=one.name in {"b", "c"}) for one in product.tensors),
+    ]
+    return Launch(tuple(tensors), tuple(cores), KIND)
+
+
+class _Conversion:
+    """The tree of an AIV with `count` rows of the weights."""
+
+    def __init__(self, shape: WeightQuantShape, count: int) -> None:
+        b = Builder(f"weights_{count}x{shape.n}", KIND)
+        self.builder, self.flags, self.shape = b, Flags(b), shape
+        self.slots = {name: b.slot(name) for name in ("w", "scale", "b")}
+        self.ring = Ring(b, "buffer", 2)
+        pairs = (("V", "MTE2"), ("MTE3", "V"))
+        if count:
+            for src, dst in pairs:
+                for event in range(2):
+                    self.flags.set(src, dst, event)
+            for index, columns in b.split("columns", shape.n, min(_COLUMNS, shape.n)):
+                self._columns(index * min(_COLUMNS, shape.n), columns, count)
+            for src, dst in pairs:
+                for event in range(2):
+                    self.flags.wait(src, dst, event)
+        b.issue(FftsCrossCoreSync(on="MTE3", mode=0, flag_id=_ALL_DONE))
+        b.issue(WaitFlagDev(flag_id=_ALL_DONE))
+        b.issue(FftsCrossCoreSync(on="MTE3", mode=2, flag_id=_WEIGHTS))
+        self.program = b.finish()
+
+    def on_core(self, core: int, sub: int, row: int) -> CoreProgram:
+        """Return the share of an AIV that begins at a row."""
+        first = row * self.shape.n
+        places = {"w": ("w", first), "scale": ("scale", 0), "b": ("b", 2 * first)}
+        slots = {self.slots[name]: place for name, place in places.items()}
+        return CoreProgram(core, self.program, slots, sub=1 + sub)
+
+    def _columns(self, first: Expr, columns: int, rows: int) -> None:
+        """Convert some columns of all rows, a few rows at a time."""
+        b, flags = self.builder, self.flags
+        scale, given, made = 0, 2 * _COLUMNS, 2 * _COLUMNS + 2 * _COLUMNS * 4
+        each = max(min(4 * _COLUMNS // columns, 16), 1)
+        load = CopyGmToUbufAlign(dtype=_HALF, n_burst=1, len_burst=2 * columns)
+        flags.set("V", "MTE2", 2)  # the scales before are read
+        flags.wait("V", "MTE2", 2)
+        b.issue(load, scale, Expr.of(self.slots["scale"]) + first * 2)
+        flags.set("MTE2", "V", 2)
+        flags.wait("MTE2", "V", 2)
+        for index, count in b.split("rows", rows, each):
+            event = self.ring.at
+            at = index * (each * self.shape.n) + first
+            gap = self.shape.n - columns
+            flags.wait("V", "MTE2", event)
+            copy = CopyGmToUbufAlign(
+                dtype=_INT8, n_burst=count, len_burst=columns, src_gap=gap if count > 1 else 0
+            )
+            source = event * (4 * _COLUMNS) + given
+            b.issue(copy, source, Expr.of(self.slots["w"]) + at)
+            flags.set("MTE2", "V", event)
+            flags.wait("MTE2", "V", event)
+            flags.wait("MTE3", "V", event)
+            into = event * (8 * _COLUMNS) + made
+            repeats = columns // _LANES
+            for row in range(count):
+                convert = instruction_named("vconv_s82f16")(repeat=repeats)
+                b.issue(convert, into + 2 * columns * row, source + columns * row)
+            b.issue(PipeBarrier(on="V"))
+            for row in range(count):
+                scaled = instruction_named("vmul")(dtype=_HALF, repeat=repeats)
+                place = into + 2 * columns * row
+                b.issue(scaled, place, place, scale)
+            flags.set("V", "MTE2", event)
+            flags.set("V", "MTE3", event)
+            flags.wait("V", "MTE3", event)
+            store = CopyUbufToGmAlign(
+                dtype=_HALF, n_burst=count, len_burst=2 * columns, dst_gap=2 * gap * (count > 1)
+            )
+            b.issue(store, Expr.of(self.slots["b"]) + at * 2, into)
+            flags.set("MTE3", "V", event)
+            self.ring.next()
