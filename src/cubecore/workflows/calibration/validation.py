@@ -21,7 +21,7 @@ GROUPS: Mapping[str, str] = {
     "partial": "products in our planner's tiling whose part on vector cores is left out",
     "vector": "element-wise kernels whose code is published",
     "vector library": "element-wise kernels of a library, their instructions guessed",
-    "operator": "functions of rows of a library: norms, softmax, quantisation",
+    "operator": "operators of a library: norms, softmax, quantisation, attention",
     "dma": "kernels that only load",
     "bench": "1000 Adds at stated addresses of the Unified Buffer",
     "launch": "empty kernels",
