@@ -39,8 +39,14 @@ def executed(text: str) -> NotebookNode:
         "name": "python3",
     }
     with tempfile.TemporaryDirectory() as folder:
-        local = Config({"KernelManager": {"transport": "ipc"}})  # no network, and no warning of it
-        client = NotebookClient(book, timeout=_TIMEOUT_S, kernel_name="python3", config=local)
+        # Sockets of files: no network, and no warning of it.
+        sockets = {"transport": "ipc", "ip": f"{folder}/kernel"}
+        client = NotebookClient(
+            book,
+            timeout=_TIMEOUT_S,
+            kernel_name="python3",
+            config=Config({"KernelManager": sockets}),
+        )
         client.execute(cwd=folder, env=os.environ | {"IPYKERNEL_CELL_NAME": "notebook"})
     return book
 
