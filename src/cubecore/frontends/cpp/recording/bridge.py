@@ -18,6 +18,7 @@ from cubecore.frontends.capi.binding import BoundCall, bind
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.recording.matmul_object.requests import MatmulRequests
+from cubecore.frontends.cpp.recording.modes import BlockPatterns
 from cubecore.frontends.cpp.recording.native_core import NativeCore
 from cubecore.frontends.cpp.recording.stacks import Stacks
 from cubecore.frontends.cpp.recording.structures import (
@@ -63,6 +64,7 @@ class Bridge:
         self._library.cubecore_core.restype = POINTER(CoreState)
         self._library.cubecore_guard(ctypes.c_void_p(page))
         self._names = names
+        self._patterns: BlockPatterns | None = None
         self._cores: list[NativeCore] = []
         self._requests: MatmulRequests | None = None
         self._error: BaseException | None = None
@@ -93,7 +95,7 @@ class Bridge:
     def restart(self) -> None:
         """Forget the numbers of the launch before."""
         self._library.cubecore_reset()
-        self._names, self._notes = None, [()]
+        self._names, self._patterns, self._notes = None, None, [()]
         self._stacks = Stacks()
         self._cores.clear()
         self._requests = None
@@ -151,9 +153,11 @@ class Bridge:
         core, self._begin = handle.core, at
         if self._names is None:
             self._names = core.trace.names if isinstance(core, Recorder) else Names()
+        if self._patterns is None:
+            self._patterns = BlockPatterns(self.names)
         state = self._library.cubecore_core(len(self._cores)).contents
         state.launch = launch
-        native_core = NativeCore(handle, state, self.names)
+        native_core = NativeCore(handle, state, self.names, self._patterns)
         self._cores.append(native_core)
         self._running += 1
         code = self._library.cubecore_run(ctypes.byref(state), entry, words)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.frontends.capi.core_handle import CoreHandle
-from cubecore.frontends.cpp.recording.modes import RecordedModes
+from cubecore.frontends.cpp.recording.modes import BlockPatterns, RecordedModes
 from cubecore.frontends.cpp.recording.structures import CoreState
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 class NativeCore:
     """One core: its handle, and its buffers in the runtime."""
 
-    def __init__(self, handle: CoreHandle, state: CoreState, names: Names) -> None:
+    def __init__(
+        self, handle: CoreHandle, state: CoreState, names: Names, patterns: BlockPatterns
+    ) -> None:
         self.handle, self.state, self._names = handle, state, names
-        self.modes = RecordedModes(handle.modes, names)
+        self.modes = RecordedModes(handle.modes, names, patterns)
 
     def hand_over(self) -> None:
         """Give the recorder what the runtime has recorded; another core may run meanwhile."""
