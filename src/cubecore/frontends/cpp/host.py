@@ -271,12 +271,12 @@ class _Program:
                 told = launch_facts(core, *facts, auto_sync=auto_sync)
                 self._bridge.run(core, own, held, told, where)
 
-            turns(core, run, ready.at_once, where)
+            turns(core, run, at_once, where)
 
         function.__name__ = name
         made = Kernel(function, kind, (), (), {}, self._options, turns=True)
         ready, _ = ready_launch(made, blocks, (), {})
-        ready = replace(ready, tensors=self._tensors)
+        ready, at_once = replace(ready, tensors=self._tensors), ready.at_once
         begin = perf_counter()
         checks = checks_of(ready.options.checks.split(","))
         outcome, engine = ready.run(self._gm, checks)

@@ -286,7 +286,7 @@ class _Loaded:
         base: int,
         device_kernel: CppKernel,
     ) -> None:
-        self.bridge = Bridge(library, page)
+        self.bridge, self._place = Bridge(library, page), device_kernel.place
         self._parts, self._base, self._kernel = parts, base, device_kernel
         self._entries: dict[str, Any] = {}
         self._held: list[Any] = []
@@ -314,9 +314,9 @@ class _Loaded:
             if tiled is not None:
                 facts.tiling = self._base + arguments[tiled].address
                 facts.tiling_bytes = self.sizes[tiled]
-            self.bridge.run(handle, entry, words, facts, device_kernel.place)
+            self.bridge.run(handle, entry, words, facts, self._place)
 
-        turns(handle, run, at_once, device_kernel.place)
+        turns(handle, run, at_once, self._place)
 
     def _word(self, parameter: EntryParameter, value: Any) -> int:
         if isinstance(value, Pointer):
@@ -353,8 +353,10 @@ def _run(
 ) -> _ChildResult:
     loaded.sizes = {name: host.raw.size for name, (host, _) in ready.tensors.items()}
 
+    at_once = ready.at_once
+
     def function(handle: CoreHandle, **arguments: Any) -> None:
-        loaded.run(handle, arguments, ready.at_once)
+        loaded.run(handle, arguments, at_once)
 
     here = replace(ready, kernel=replace(ready.kernel, function=function))
     outcome, engine = here.run(gm, checks)
