@@ -123,7 +123,7 @@ def _binding(
     cores: Cores, template: Instruction, sides: Sequence[LockstepOperand], *, loose: bool
 ) -> Callable[[tuple[int, ...]], _Bound]:
     """Return what finds out what a template does at addresses."""
-    limits = limits_of(cores, template)
+    limits = limits_of(cores.chip, template)
 
     def bind(addresses: tuple[int, ...]) -> _Bound:
         require_inside(template, limits, addresses)

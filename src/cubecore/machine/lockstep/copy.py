@@ -24,7 +24,7 @@ _MOST_CHECKED = 4096
 def moving(cores: Cores, template: Instruction) -> Act:
     """Return the act of a copy."""
     names = [operand.name for operand in template.operands()]
-    fill, limits = template.fill(cores.registers), limits_of(cores, template)
+    fill, limits = template.fill(cores.registers), limits_of(cores.chip, template)
     moves = []
     for pair in template.pairs:
         dst, src = (side(cores, template, names.index(name)) for name in pair)

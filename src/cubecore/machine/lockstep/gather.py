@@ -52,7 +52,7 @@ def picking(cores: Cores, template: Instruction, one_by_one: Act) -> Act:
     assert offsets_by is not None
     (target,) = (one for one in sides.values() if one.operand.access.writes)
     usable = memory_bytes(cores.chip, source.operand.mem)[1]
-    limits = [limit for limit in limits_of(cores, template) if limit.number != source.number]
+    limits = [limit for limit in limits_of(cores.chip, template) if limit.number != source.number]
     pipe = INDEX[template.pipe.value]
     plans = BoundedCache[int, tuple[list[Touched], Location]]()
     picked_by_indices = BoundedCache[bytes, _Picked | None](_MOST_PICKED)

@@ -1,6 +1,7 @@
 """Operands of cores in lockstep: their memories, their elements, and where they may lie."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -81,20 +82,23 @@ class Limit:
     high: int
 
 
-def limits_of(cores: Cores, template: Instruction) -> list[Limit]:
+@lru_cache(maxsize=4096)
+def limits_of(chip: Chip, template: Instruction) -> tuple[Limit, ...]:
     """Return where the operands of a resolved template that lie in local memories may lie."""
     limits = []
     for index, operand in enumerate(template.operands()):
         if operand.mem is Mem.GM:
             continue
         span = elements(template, operand.name).span
-        usable = memory_bytes(cores.chip, operand.mem)[1]
+        usable = memory_bytes(chip, operand.mem)[1]
         low, high = (-(1 << 62), 1 << 62) if span is None else (-span[0], usable - span[1])
         limits.append(Limit(index, operand.alignment, low, high))
-    return limits
+    return tuple(limits)
 
 
-def require_inside(template: Instruction, limits: list[Limit], addresses: tuple[int, ...]) -> None:
+def require_inside(
+    template: Instruction, limits: Sequence[Limit], addresses: tuple[int, ...]
+) -> None:
     """Require addresses to be where operands may lie.
 
     Raises

@@ -207,7 +207,7 @@ class CoreWatch:
         order, pipe = self.order, INDEX[template.pipe.value]
         held, plan = order.held[pipe], []
         index_of = {operand.name: index for index, operand in enumerate(template.operands())}
-        for touched, _, touch in touches(template, [0] * len(index_of), where, registers):
+        for touched, _, touch in _known_touches(template, where, registers):
             if globally or touch.mem is not Mem.GM:
                 shadow = None if touch.mem is Mem.GM else self.shadow(touch.mem)
                 memo = None if shadow is None else shadow.memo()
@@ -250,7 +250,7 @@ class CoreWatch:
         if not (template.shares_units and self._judges_units(registers)):
             return follow
         names = [operand.name for operand in template.operands()]
-        touched = touches(template, [0] * len(names), where, registers)
+        touched = _known_touches(template, where, registers)
         tile = next(used for used in reversed(touched) if used[2].mem is Mem.L0C)
         index, share = names.index(tile[2].operand), self._units.follower(template, tile, where)
 
@@ -419,6 +419,28 @@ def touches(
         accesses.append(used)
     accesses.sort(key=lambda entry: entry[2].writes)
     return accesses
+
+
+_Touching = tuple[Sequence[Touched], Location]
+_KNOWN: BoundedCache[tuple[Instruction, int, Registers], _Touching] = BoundedCache()
+
+
+def _known_touches(
+    template: Instruction, where: Location, registers: Registers
+) -> Sequence[Touched]:
+    """Return what an instruction touches, its operands at 0: the same in the next launch.
+
+    Locations are told apart by identity: equal ones may have other callers. What values have
+    steered is large, and seldom met again.
+    """
+    addresses = [0] * len(template.operands())
+    if template.steering:
+        return touches(template, addresses, where, registers)
+    key = template, id(where), registers
+    known = _KNOWN.get(key)
+    if known is None:
+        known = _KNOWN[key] = touches(template, addresses, where, registers), where
+    return known[0]
 
 
 def _sets_register(template: Instruction) -> bool:
