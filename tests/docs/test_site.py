@@ -95,6 +95,14 @@ def test_stated_figures_are_those_of_the_validation_page():
         figures.filled("{{ unknown.median }}")
 
 
+def test_code_of_a_generated_page_is_not_escaped():
+    made = pages.generated()
+    code = [span for text in made.values() for span in re.findall("`[^`\\n]+`", text)]
+    assert "`set_flag`" in code
+    assert [span for span in code if "\\_" in span] == []
+    assert "c\\[m, n] = start + sum over k of a\\[m, k] \\*" in made["instructions/mad.md"]
+
+
 def test_every_name_that_is_printed_has_its_page_and_anchor():
     made = pages.generated()
     for rule in rules():

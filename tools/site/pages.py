@@ -256,11 +256,12 @@ def commands_page() -> str:
     return "\n".join(lines)
 
 
+_MARKED = re.compile(r"(`[^`\n]+`)|([\\*_\[])|<")
+
+
 def _escaped(text: str) -> str:
-    """Return text that Markdown prints as it is."""
-    for mark in "\\*_<[":
-        text = text.replace(mark, "&lt;" if mark == "<" else f"\\{mark}")
-    return text
+    """Return text that Markdown prints as it is, but for code between backticks."""
+    return _MARKED.sub(lambda m: m[1] or (f"\\{m[2]}" if m[2] else "&lt;"), text)
 
 
 def _cell(text: str) -> str:
