@@ -17,12 +17,14 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 class ResultPlan:
     """Layout of C: ND rows of n elements, or NZ with columns of fractals one after another.
 
-    `pitch` is the elements from one ND row to the next where they are not n.
+    `pitch` is the elements from one ND row to the next where they are not n. With `channel_split`
+    a fractal of float32 has half of its columns.
     """
 
     problem: Problem
     tiling: TCubeTiling
     pitch: int | None = None
+    channel_split: bool = False
 
     @property
     def nz(self) -> bool:
@@ -39,7 +41,7 @@ class ResultPlan:
         """Columns of C in global memory."""
         n = self.problem.n
         if self.nz:
-            return int(align_up(n, self.problem.c_fractal_columns))
+            return int(align_up(n, self._wide))
         return self.pitch or n
 
     @property
@@ -49,10 +51,16 @@ class ResultPlan:
 
     def stride_of(self, rows: int) -> int:
         """Return the stride between columns of fractals of so many rows: elements, or 32 B."""
-        elements = rows * self.problem.c_fractal_columns
+        elements = rows * self._wide
         if self._by_elements:
             return elements
         return int(self.problem.c_type.bytes_of(elements) // DATA_BLOCK_BYTES)
+
+    @property
+    def _wide(self) -> int:
+        """Columns of a fractal."""
+        whole = self.problem.c_fractal_columns
+        return whole // 2 if self.channel_split else whole
 
     @property
     def _by_elements(self) -> bool:
@@ -61,7 +69,7 @@ class ResultPlan:
 
     def start(self, m0: int, n0: int) -> int:
         """Return where the element (m0, n0) lies, bytes; in NZ n0 starts a fractal."""
-        wide, kind = self.problem.c_fractal_columns, self.problem.c_type
+        wide, kind = self._wide, self.problem.c_type
         elements = n0 * self.rows + m0 * wide if self.nz else m0 * self.columns + n0
         return int(kind.bytes_of(elements))
 
@@ -85,6 +93,7 @@ class ResultPlan:
             relu_pre=p.epilogue.relu,
             nz2nd_en=not self.nz,
             unit_flag=3 if unit_flag else 0,
+            channel_split=self.channel_split,
         )
 
 

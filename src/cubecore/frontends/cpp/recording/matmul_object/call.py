@@ -26,7 +26,10 @@ _PITCHED = 3
 
 
 _OF_THE_GRID = frozenset(
-    {"USED-CORE-NUM-RANGE", "USED-CORE-NUM-PRODUCT", "SINGLE-CORE-K", "USED-CORE-NUM-POSITIVE"}
+    {
+        *("USED-CORE-NUM-POSITIVE", "USED-CORE-NUM-RANGE", "USED-CORE-NUM-PRODUCT"),
+        *("SINGLE-CORE-M", "SINGLE-CORE-N", "SINGLE-CORE-K"),
+    }
 )
 """Rules about the shares of cores, which a kernel gives out as it likes."""
 
@@ -72,6 +75,7 @@ class Asked:
     unit_flag: bool
     preload: bool
     quantises: int
+    channel_split: bool
 
     @classmethod
     def of(cls, call: MatmulCall) -> "Asked":
@@ -87,6 +91,7 @@ class Asked:
             unit_flag=bool(call.unit_flag),
             preload=bool(call.preload),
             quantises=call.quantises,
+            channel_split=bool(call.channel_split),
         )
 
     def problem(self, chip: Chip, m: int, n: int, k: int) -> Problem:
@@ -164,7 +169,8 @@ class Asked:
             b = plan.b
             b = replace(b, pitch=kb) if b.k_inner else replace(b, rows=kb)
             plan = replace(plan, b=b)
-        return replace(plan, c=replace(plan.c, pitch=self._pitch(problem, kc)))
+        pitch, split = self._pitch(problem, kc), self.channel_split
+        return replace(plan, c=replace(plan.c, pitch=pitch, channel_split=split))
 
     def _pitch(self, problem: Problem, wanted: int) -> int | None:
         """Return the elements from one row of C to the next, None for its N."""
