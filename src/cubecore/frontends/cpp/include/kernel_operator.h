@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "cubecore/activations.h"
 #include "cubecore/asc_dump.h"
 #include "cubecore/binary.h"
 #include "cubecore/compare.h"
@@ -31,6 +32,7 @@
 #include "cubecore/notices.h"
 #include "cubecore/pipe.h"
 #include "cubecore/reduce.h"
+#include "cubecore/softmax.h"
 #include "cubecore/sort.h"
 #include "cubecore/sums.h"
 #include "cubecore/system.h"

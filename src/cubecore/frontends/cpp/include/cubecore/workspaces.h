@@ -79,6 +79,9 @@ CUBECORE_WORKSPACE(Erfc)
 CUBECORE_WORKSPACE(Exp)
 CUBECORE_WORKSPACE(Floor)
 CUBECORE_WORKSPACE(Fmod)
+CUBECORE_WORKSPACE(GeGLU)
+CUBECORE_WORKSPACE(ReGlu)
+CUBECORE_WORKSPACE(SwiGLU)
 CUBECORE_WORKSPACE(Frac)
 CUBECORE_WORKSPACE(Log)
 CUBECORE_WORKSPACE(Log10)
@@ -95,6 +98,11 @@ CUBECORE_WORKSPACE(Trunc)
 CUBECORE_WORKSPACE(Xor)
 #undef CUBECORE_WORKSPACE
 
+// Page GetGeluMaxMinTmpSize.
+inline void GetGeluMaxMinTmpSize(const TensorShape& shape, const uint32_t, uint32_t& most,
+                                 uint32_t& least) {
+  cubecore::workspace(shape, most, least);
+}
 // Page GetPowerMaxMinTmpSize: the shape of a scalar is 1.
 inline void GetPowerMaxMinTmpSize(const TensorShape& base, const TensorShape& by, bool, uint32_t,
                                   bool, uint32_t& most, uint32_t& least) {

@@ -1,0 +1,188 @@
+"""Softmax of rows and activations of the high-level API in C++, against NumPy in float64."""
+
+import numpy as np
+import pytest
+
+import cubecore
+from frontends.cpp.cpp_kernels import kernels, needs_compiler
+
+pytestmark = needs_compiler
+M, K, USED = 5, 80, 72
+BEFORE = """
+template <typename T>
+struct Frame {
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> held;
+  LocalTensor<T> x, y, z;
+  LocalTensor<float> sum, most, before, work;
+  SoftMaxTiling tiling = {};
+  SoftMaxShapeInfo shape{5, 80, 5, 72};
+  GlobalTensor<T> gx, gy, gz;
+  GlobalTensor<float> gs;
+  Frame(GM_ADDR ax, GM_ADDR ay, GM_ADDR az, GM_ADDR as) {
+    pipe.InitBuffer(held, 96 * 1024);
+    LocalTensor<uint8_t> all = held.Get<uint8_t>();
+    x = all[0].template ReinterpretCast<T>();
+    y = all[8192].template ReinterpretCast<T>();
+    z = all[16384].template ReinterpretCast<T>();
+    sum = all[24576].template ReinterpretCast<float>();
+    most = all[28672].template ReinterpretCast<float>();
+    before = all[32768].template ReinterpretCast<float>();
+    gx.SetGlobalBuffer((__gm__ T*)ax);
+    gy.SetGlobalBuffer((__gm__ T*)ay);
+    gz.SetGlobalBuffer((__gm__ T*)az);
+    gs.SetGlobalBuffer((__gm__ float*)as);
+    DataCopy(x, gx, 400);
+    DataCopy(y, gy, 400);
+    DataCopy(sum, gs, 40);
+    DataCopy(most, gs[40], 40);
+    PipeBarrier<PIPE_ALL>();
+  }
+  ~Frame() {
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(gz, z, 400);
+    DataCopy(gs, sum, 40);
+    DataCopy(gs[40], most, 40);
+    DataCopy(gs[80], before, 40);
+    PipeBarrier<PIPE_ALL>();
+  }
+};
+"""
+PARAMETERS = "GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR s"
+FLOAT, HALF = "Frame<float> f(x, y, z, s);\n", "Frame<half> f(x, y, z, s);\n"
+FILL = "Duplicate(f.before, 0.0f, 40);\nPipeBarrier<PIPE_V>();\n"
+ONE = {
+    "Gelu": "Gelu(f.z, f.x, 400);",
+    "FasterGelu": "FasterGelu(f.z, f.x, 400);",
+    "Silu": "Silu(f.z, f.x, 400);",
+    "Swish": "Swish(f.z, f.x, 400, T(1.5));",
+    "SwiGLU": "SwiGLU(f.z, f.x, f.y, 1.5f, 400u);",
+    "GeGLU": "GeGLU(f.z, f.x, f.y, 400u);",
+    "ReGlu": "ReGlu(f.z, f.x, f.y, 400u);",
+}
+FLASH = "SoftmaxFlashV2<{t}, {update}>(f.z, f.sum, f.most, f.x, {most}, f.sum, f.most, f.tiling, f.shape);"  # noqa: E501
+
+
+def bodies():
+    """Yield the kernels by their names."""
+    for kind, head in (("float", FLOAT), ("half", HALF)):
+        using = f"using T = {kind};\n"
+        for name, call in ONE.items():
+            yield f"{name}_{kind}", head + using + FILL + call
+        for name in ("SoftMax", "LogSoftMax", "SimpleSoftMax"):
+            call = f"{name}<T>(f.z, f.sum, f.most, f.x, f.tiling, f.shape);"
+            yield f"{name}_{kind}", head + using + FILL + call
+    yield "plain_float", FLOAT + FILL + "SoftMax<float>(f.z, f.x, f.tiling, f.shape);"
+    first = FLASH.format(t="float", update="false", most="f.before")
+    later = FLASH.format(t="float", update="true", most="f.before")
+    yield "first_float", FLOAT + FILL + first
+    yield "later_float", FLOAT + FILL + later
+
+
+@pytest.fixture(scope="module")
+def module():
+    return kernels(dict(bodies()), PARAMETERS, BEFORE)
+
+
+def run(kernel, kind, start=None):
+    rng = np.random.default_rng(7)
+    x, y = (rng.normal(0, 2, (M, K)).astype(kind) for _ in range(2))
+    z = np.zeros((M, K), kind)
+    s = np.zeros((3, M, 8), "f4") if start is None else start
+    left = kernel[1](x, y, z, s)
+    assert left.findings == ()
+    return x.astype("f8"), y.astype("f8"), z.astype("f8"), s.astype("f8")
+
+
+def near(got, exact, kind):
+    tolerance = 4e-6 if kind == "f4" else 2e-3
+    np.testing.assert_allclose(got, exact, rtol=tolerance, atol=tolerance)
+
+
+def gelu(x):
+    return x / (1 + np.exp(-1.5957691216057308 * (x + 0.044715 * x**3)))
+
+
+def swish(x, scale=1.5):
+    return x / (1 + np.exp(-scale * x))
+
+
+@pytest.mark.parametrize(("word", "kind"), [("float", "f4"), ("half", "f2")])
+@pytest.mark.parametrize(
+    ("name", "exact"),
+    [
+        ("Gelu", lambda x, _: gelu(x)),
+        ("FasterGelu", lambda x, _: swish(x, 1.702)),
+        ("Silu", lambda x, _: swish(x, 1)),
+        ("Swish", lambda x, _: swish(x)),
+        ("SwiGLU", lambda x, y: x * swish(y)),
+        ("GeGLU", lambda x, y: x * gelu(y)),
+        ("ReGlu", lambda x, y: x * np.maximum(y, 0)),
+    ],
+)
+def test_activation(module, name, exact, word, kind):
+    x, y, z, _ = run(module[f"{name}_{word}"], kind)
+    near(z, exact(x, y), kind)
+
+
+def exact_softmax(x):
+    most = x[:, :USED].max(axis=1, keepdims=True)
+    powers = np.exp(x - most)
+    return most, powers, powers[:, :USED].sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("word", "kind"), [("float", "f4"), ("half", "f2")])
+def test_softmax_with_its_sums(module, word, kind):
+    x, _, z, s = run(module[f"SoftMax_{word}"], kind)
+    most, powers, total = exact_softmax(x)
+    near(z[:, :USED], (powers / total)[:, :USED], kind)
+    near(s[0], np.repeat(total, 8, axis=1), "f4")
+    near(s[1], np.repeat(most, 8, axis=1), "f4")
+    x, _, z, _ = run(module[f"LogSoftMax_{word}"], kind)
+    near(z[:, :USED], (x - most - np.log(total))[:, :USED], kind)
+
+
+@pytest.mark.parametrize(("word", "kind"), [("float", "f4"), ("half", "f2")])
+def test_softmax_from_given_sums(module, word, kind):
+    rng = np.random.default_rng(9)
+    start = np.zeros((3, M, 8), "f4")
+    start[0], start[1] = (np.repeat(rng.uniform(1, 3, (M, 1)), 8, axis=1) for _ in range(2))
+    given = start.astype("f8")
+    x, _, z, _ = run(module[f"SimpleSoftMax_{word}"], kind, start)
+    near(z, np.exp(x - given[1][:, :1]) / given[0][:, :1], kind)
+
+
+def test_softmax_without_sums(module):
+    x, _, z, _ = run(module.plain_float, "f4")
+    _, powers, total = exact_softmax(x)
+    near(z[:, :USED], (powers / total)[:, :USED], "f4")
+
+
+def test_flash_goes_on_from_what_was(module):
+    x, _, z, s = run(module.first_float, "f4")
+    most, powers, total = exact_softmax(x)
+    near(z[:, :USED], powers[:, :USED], "f4")
+    near(s[:2, :, 0], np.stack([total[:, 0], most[:, 0]]), "f4")
+    start = np.zeros((3, M, 8), "f4")
+    start[0], start[1] = 2.5, 3.0
+    x, _, z, s = run(module.later_float, "f4", start)
+    now = np.maximum(most, 3)
+    shrinks = np.exp(3 - now)
+    powers = np.exp(x - now)
+    near(z[:, :USED], powers[:, :USED], "f4")
+    near(s[2], np.repeat(shrinks, 8, axis=1), "f4")
+    total = powers[:, :USED].sum(axis=1, keepdims=True) + 2.5 * shrinks
+    near(s[:2, :, 0], np.stack([total[:, 0], now[:, 0]]), "f4")
+
+
+def test_small_workspace_is_refused():
+    body = """Frame<float> f(x, y, z, s);
+LocalTensor<uint8_t> work = f.held.Get<uint8_t>()[65536];
+work.SetSize(256);
+SoftMax<float>(f.z, f.x, work, f.tiling, f.shape);"""
+    kernel = kernels({"k": body}, PARAMETERS, BEFORE).k
+    with pytest.raises(cubecore.CubecoreError) as caught:
+        run(kernel, "f4")
+    assert str(caught.value).endswith(
+        "SoftMax must have a workspace as its tiling function answers, got 256 B"
+    )
