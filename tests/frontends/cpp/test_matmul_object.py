@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.isa.cube.mad import Mad
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
 
 pytestmark = needs_compiler
 CHIP = "Ascend910B3"
@@ -239,3 +240,30 @@ def test_object_needs_aics() -> None:
     assert str(caught.value).endswith(
         "a Matmul object must be in a kernel with AICs (mix or cube), got a vector kernel"
     )
+
+
+@cache
+def example() -> Any:
+    """Return the example's kernel."""
+    return cubecore.load(EXAMPLES / "matmul_object.cpp", chip=CHIP, trace=True).leaky_product
+
+
+def test_example_takes_tiles_ahead() -> None:
+    fields = {"singleCoreM": 128, "singleCoreN": 256, "baseM": 64, "baseN": 128}
+    tiling = cubecore.plan(
+        m=256, n=512, k=96, bias="float32", launch="mix", template="NORM", cores=4, chip=CHIP,
+        fix=fields,
+    ).tiling  # fmt: skip
+    arrays = data(256, 512, 96)
+    raw = np.frombuffer(tiling.to_bytes(), np.uint8).copy()
+    left = example()[2](*(arrays[name] for name in ("a", "b", "bias", "c")), raw)
+    assert left.findings == ()
+    sums = arrays["a"].astype("f8") @ arrays["b"].astype("f8") + arrays["bias"]
+    np.testing.assert_allclose(arrays["c"], np.where(sums > 0, sums, 0.01 * sums), rtol=1e-6)
+    products = [
+        sum(isinstance(t, Mad) for t, _, _ in trace)
+        for core, trace in left.traces.items()
+        if core.is_aic
+    ]
+    steps = -(-tiling.singleCoreK // tiling.baseK)
+    assert products == [2 * 4 * steps] * 2  # two AIVs, four tiles each
