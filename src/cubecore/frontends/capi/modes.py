@@ -41,6 +41,7 @@ class Modes:
         self.dirty: dict[tuple[int, int], Location] = {}
         """Bytes of global memory that the scalar unit wrote, which are in the data cache alone."""
         self._jumps: dict[tuple[int, int], tuple[Registers, Steps, Registers]] = {}
+        self._jumped: tuple[Registers, Steps, Registers] | None = None
         self._interned: dict[Registers, Registers] = {}
         self.stale: Stale | None = None
 
@@ -71,6 +72,10 @@ class Modes:
 
     def jump(self, steps: Steps) -> None:
         """Take what instructions set that leave the mask and nothing else, in normal mode."""
+        last = self._jumped
+        if last is not None and last[1] is steps and last[0] is self._registers:
+            self._registers, self._used = last[2], None
+            return
         key = id(self._registers), id(steps)
         cached = self._jumps.get(key)
         if cached is None:
@@ -79,6 +84,7 @@ class Modes:
                 after = template.apply(after)
             after = self._interned.setdefault(after, after)  # one object each, found by identity
             cached = self._jumps[key] = self._registers, steps, after
+        self._jumped = cached
         self._registers, self._used = cached[2], None
 
     def stored(self, low: int, high: int, by: tuple[str, Location]) -> None:
