@@ -11,6 +11,7 @@ from cubecore.chips.model import Chip
 from cubecore.chips.products import fixpipe_modes
 from cubecore.errors import Violation
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm, Rows
+from cubecore.isa.cube.fixpipe_registers import with_nz2nd
 from cubecore.isa.declare.common_3510 import ARCH, L2_HINTS
 from cubecore.isa.declare.instruction import (
     Instruction,
@@ -228,12 +229,7 @@ class SetNdParaV2(Instruction):
 
     def apply(self, registers: Registers) -> Registers:
         """Keep the three values."""
-        return replace(
-            registers,
-            nd_num=self.nd_num,
-            src_nd_stride=self.src_nd_stride,
-            dst_nd_stride=self.dst_nd_stride,
-        )
+        return with_nz2nd(registers, self.nd_num, self.src_nd_stride, self.dst_nd_stride)
 
 
 @instruction(

@@ -8,6 +8,15 @@ from cubecore.isa.declare.instruction import Instruction, Pipe, instruction, par
 from cubecore.isa.declare.registers import Registers
 
 
+def with_nz2nd(
+    registers: Registers, nd_num: int, src_nd_stride: int, dst_nd_stride: int
+) -> Registers:
+    """Return registers with how many matrices an NZ2ND fixpipe writes, and their distances."""
+    return replace(
+        registers, nd_num=nd_num, src_nd_stride=src_nd_stride, dst_nd_stride=dst_nd_stride
+    )
+
+
 @instruction(
     "set_lrelu_alpha",
     Pipe.S,
@@ -48,9 +57,4 @@ class SetNdPara(Instruction):
 
     def apply(self, registers: Registers) -> Registers:
         """Keep the three values."""
-        return replace(
-            registers,
-            nd_num=self.nd_num,
-            src_nd_stride=self.src_nd_stride,
-            dst_nd_stride=self.dst_nd_stride,
-        )
+        return with_nz2nd(registers, self.nd_num, self.src_nd_stride, self.dst_nd_stride)
