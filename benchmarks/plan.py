@@ -182,7 +182,7 @@ def main(count: int, seed: int, rows: int) -> dict[str, Any]:
 
 
 def reference() -> dict[str, Any]:
-    """Return how much longer the vendor's answers take than our plans, by the closed form.
+    """Return how much longer the vendor's answers take than our plans, as `time` says.
 
     The record of answers must lie beside the checkout, as the tests have it.
     """

@@ -159,8 +159,9 @@ def agreement_page() -> str:
     ]
     lines += [
         *("", "## Plans beside the library's", ""),
-        "Predicted time of the library's answer over that of our plan, for every answer with",
-        "return code 0 that breaks no rule, under the same options. None is below 1. `python",
+        "Time of the library's answer over that of our plan, both as `time` says, for every",
+        "answer with return code 0 that breaks no rule, under the same options. The least are",
+        "below 1: the planner times only the tilings that its closed form ranks first. `python",
         "benchmarks/plan.py --reference` prints them anew.",
         "",
         "| products on | answers | geometric mean | least | 10 % | median | 90 % | largest |",

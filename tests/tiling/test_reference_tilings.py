@@ -121,7 +121,7 @@ def test_no_legal_answer_is_predicted_to_be_faster_than_ours(every):
 
 @pytest.mark.sweep
 def test_the_ratios_are_the_documents():
-    """To 10 %: the closed form's constants may move a little before the page is made anew."""
+    """To 10 %: the timing's constants may move a little before the page is made anew."""
     found = ratios_by_cores()
     assert set(found) == {gains.cores for gains in GAINS}
     for gains in GAINS:
