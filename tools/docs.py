@@ -373,6 +373,14 @@ def _mutants(title: str, texts: list[str]) -> list[str]:
     return ["", f"{title}:", "", *(f"- {_escaped(text)}" for text in texts)] if texts else []
 
 
+@document("mechanisms.md")
+def mechanisms_page() -> str:
+    """Return what each mechanism of the timing model is, and what leaving it out does."""
+    from tools.mechanisms import page
+
+    return page()
+
+
 @document("chips.md")
 def chips_page() -> str:
     """Return the catalogue: one line a chip, then what each architecture shares."""

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 _FOR_AUDITORS = {
     *("agreement.md", "architecture.md", "auditors.md", "cpp_names.md", "cpp_programs.md"),
-    *("decisions.md", "mutations.md", "seeds.md", "tik_programs.md", "validation.md"),
+    *(
+        "decisions.md",
+        "mechanisms.md",
+        "mutations.md",
+        "seeds.md",
+        "tik_programs.md",
+        "validation.md",
+    ),
 }
 _PICTURE = re.compile(r"^!\[([^\]]*)\]\(([^)]+\.svg)\)$", re.MULTILINE)
 _CLIMBING = re.compile(r"\]\(((?:\.\./)+)([\w/]+)\.md(#[^)]*)?\)")

@@ -1,0 +1,315 @@
+"""The timing model's mechanisms: what each adds, and what leaving it out does to publications.
+
+`python -m tools.mechanisms` times every case of the fits without each mechanism in turn, constants
+left as they are, and writes mechanisms.json beside this file; docs/mechanisms.md shows it.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+from cubecore.chips import Chip
+from cubecore.workflows.calibration.held_out import FitCase, fit_cases
+from cubecore.workflows.calibration.validate import beside
+
+FILE = Path(__file__).with_suffix(".json")
+CHANGES = 0.01
+"""A case whose time changes by more than this without a mechanism identifies it."""
+_ALL = 2**62
+"""Bytes that hold everything."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A mechanism: its formula, its constants, and a chip without it.
+
+    `off` gives the fields that leave it out.
+    """
+
+    name: str
+    formula: str
+    constants: tuple[str, ...]
+    off: Callable[[Chip], Mapping[str, object]]
+
+
+def _zero(*names: str) -> Callable[[Chip], Mapping[str, object]]:
+    return lambda chip: {name: 0 for name in names if getattr(chip, name) is not None}
+
+
+def _table(name: str) -> Callable[[Chip], Mapping[str, object]]:
+    return lambda chip: {name: dict.fromkeys(getattr(chip, name) or {}, 0)}
+
+
+def _as(**same: str) -> Callable[[Chip], Mapping[str, object]]:
+    return lambda chip: {name: getattr(chip, other) for name, other in same.items()}
+
+
+def _none(*names: str) -> Callable[[Chip], Mapping[str, object]]:
+    return lambda _: dict.fromkeys(names)
+
+
+MECHANISMS = (
+    Mechanism(
+        "transfers of MTE2",
+        "cycles for each transfer, whatever it brings",
+        ("gm_to_l1_transfer_cycles", "gm_to_ub_transfer_cycles"),
+        _zero("gm_to_l1_transfer_cycles", "gm_to_ub_transfer_cycles"),
+    ),
+    Mechanism(
+        "row starts",
+        "rows x cycles",
+        ("gm_to_l1_row_cycles",),
+        _zero("gm_to_l1_row_cycles"),
+    ),
+    Mechanism(
+        "rows a multiple of 8 KiB apart",
+        "rows x cycles more",
+        ("gm_to_l1_pitch_row_cycles",),
+        _zero("gm_to_l1_pitch_row_cycles"),
+    ),
+    Mechanism(
+        "rows off a 256 B boundary",
+        "blocks of 32 B x cycles of the boundary that they still meet",
+        ("gm_to_l1_misaligned_block_cycles",),
+        _table("gm_to_l1_misaligned_block_cycles"),
+    ),
+    Mechanism(
+        "rows brought one by one",
+        "rows x cycles, where rows are too far apart for one instruction",
+        ("gm_to_l1_lone_row_cycles",),
+        _zero("gm_to_l1_lone_row_cycles"),
+    ),
+    Mechanism(
+        "rows that DN2NZ transposes",
+        "rows x cycles",
+        ("gm_to_l1_turned_row_cycles",),
+        _zero("gm_to_l1_turned_row_cycles"),
+    ),
+    Mechanism(
+        "misses at a core's own rate",
+        "missing bytes over the rate, beside all bytes over the link's",
+        ("gm_miss_bytes_per_cycle", "gm_miss_ub_bytes_per_cycle"),
+        _none("gm_miss_bytes_per_cycle", "gm_miss_ub_bytes_per_cycle"),
+    ),
+    Mechanism(
+        "latency of device memory",
+        "L2's latency, and more by the share of bytes that L2 misses",
+        ("hbm_latency_cycles", "hbm_ub_latency_cycles", "l2_latency_cycles"),
+        _as(hbm_latency_cycles="l2_latency_cycles", hbm_ub_latency_cycles="l2_latency_cycles"),
+    ),
+    Mechanism(
+        "short rows in device memory",
+        "missing bytes x (1 + constant / bytes of a row)",
+        ("hbm_row_bytes", "hbm_ub_row_bytes"),
+        _zero("hbm_row_bytes", "hbm_ub_row_bytes"),
+    ),
+    Mechanism(
+        "L2 over time",
+        "gone: 1 - exp(-(bytes touched since / capacity)^power)",
+        ("l2_bytes", "l2_survival_power"),
+        lambda _: {"l2_bytes": _ALL},
+    ),
+    Mechanism(
+        "writes to device memory",
+        "kept: exp(-(bytes brought in / (reach x capacity))^2); the rest weighs more than reads",
+        ("l2_write_reach", "hbm_write_weight"),
+        lambda _: {"l2_write_reach": 1e9},
+    ),
+    Mechanism(
+        "device memory ahead of its cores",
+        "up to so many cycles of past idle time are used",
+        ("hbm_slack_cycles",),
+        _zero("hbm_slack_cycles"),
+    ),
+    Mechanism(
+        "MTE1's head",
+        "cycles of a move that its pipe had to wait for, fewer behind another",
+        ("l1_to_l0_head_cycles", "l1_to_l0_queued_cycles"),
+        _zero("l1_to_l0_head_cycles", "l1_to_l0_queued_cycles"),
+    ),
+    Mechanism(
+        "MTE1 while MTE2 fills L1",
+        "cycles x (1 + constant)",
+        ("l1_to_l0_contention",),
+        _zero("l1_to_l0_contention"),
+    ),
+    Mechanism(
+        "the Cube's head",
+        "cycles of a product that the Cube had to wait for, fewer behind another",
+        ("mad_head_cycles", "mad_queued_cycles"),
+        _zero("mad_head_cycles", "mad_queued_cycles"),
+    ),
+    Mechanism(
+        "rows of fixpipe",
+        "rows x cycles",
+        ("l0c_to_gm_row_cycles",),
+        _zero("l0c_to_gm_row_cycles"),
+    ),
+    Mechanism(
+        "rows of fixpipe off 16 B",
+        "rows x cycles",
+        ("l0c_to_gm_misaligned_row_cycles",),
+        _zero("l0c_to_gm_misaligned_row_cycles"),
+    ),
+    Mechanism(
+        "the Vector unit's head",
+        "cycles of each instruction",
+        ("vector_head_cycles",),
+        _zero("vector_head_cycles"),
+    ),
+    Mechanism(
+        "bank conflicts of UB",
+        "each repeat as often as its busiest bank group is read, or written",
+        ("ub_bank_groups",),
+        _none("ub_bank_groups"),
+    ),
+    Mechanism(
+        "scalar work of a base-K step",
+        "cycles, by kind of kernel",
+        ("scalar_step_cycles",),
+        _table("scalar_step_cycles"),
+    ),
+    Mechanism(
+        "scalar work of a load and of a tile",
+        "cycles, by kind of kernel",
+        ("scalar_load_cycles", "scalar_tile_cycles"),
+        lambda chip: {**_table("scalar_load_cycles")(chip), **_table("scalar_tile_cycles")(chip)},
+    ),
+    Mechanism(
+        "start of a kernel",
+        "cycles before the first instruction, by kind of kernel",
+        ("start_cycles", "short_start_cycles"),
+        lambda chip: {"start_cycles": 0, **_table("short_start_cycles")(chip)},
+    ),
+    Mechanism("launch", "cycles of every launch", ("launch_cycles",), _zero("launch_cycles")),
+)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What leaving a mechanism out does to a publication on an architecture.
+
+    `cases` change by more than 1 % of all; `before` and `after` are medians of absolute errors.
+    """
+
+    mechanism: str
+    arch: str
+    source: str
+    cases: int
+    of: int
+    before: float
+    after: float
+
+
+def effects() -> Iterator[Effect]:
+    """Time every case without each mechanism."""
+    cases = [one for one in fit_cases() if _us(one, one.case.chip) is not None]
+    shipped = {one.point.id: _us(one, one.case.chip) for one in cases}
+    for mechanism in MECHANISMS:
+        rows: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        for one in cases:
+            chip, before = one.case.chip, shipped[one.point.id]
+            off = mechanism.off(chip)
+            same = all(getattr(chip, name) == value for name, value in off.items())
+            after = before if same else _us(one, replace(chip, **off))
+            if before is None or after is None:  # it cannot be timed without the mechanism
+                continue
+            rows.setdefault((chip.arch, one.point.repository), []).append((before, after))
+        for (arch, source), errors in sorted(rows.items()):
+            changed = sum(abs(b - a) > CHANGES for b, a in errors)
+            medians = (
+                median(abs(math.expm1(e)) for e in side) for side in zip(*errors, strict=True)
+            )
+            yield Effect(mechanism.name, arch, source, changed, len(errors), *medians)
+
+
+def _us(one: FitCase, chip: Chip) -> float | None:
+    """Return the logarithm of predicted over measured; None of pipes alone."""
+    wall = beside(one.point, one.case, chip).wall
+    return None if wall is None else math.log1p(wall.error)
+
+
+def page() -> str:
+    """Return docs/mechanisms.md."""
+    from cubecore.chips import chip
+
+    found: dict[str, list[Effect]] = {}
+    for row in json.loads(FILE.read_text("utf-8")):
+        found.setdefault(row[0], []).append(Effect(*row))
+    chips = {"2201": chip("Ascend910B1"), "3510": chip("Ascend950PR_9589")}
+    lines = [
+        "# The timing model's mechanisms",
+        "",
+        "Made from what `python -m tools.mechanisms` finds: every case of the fits is timed",
+        "without each mechanism in turn, its constants set to nothing and all others as they are.",
+        "A case identifies a mechanism if its time changes by more than 1 % without it. Errors are",
+        "medians of absolute errors of a publication; those where no case changes are not listed.",
+    ]
+    for mechanism in MECHANISMS:
+        lines += [
+            "",
+            f"## {mechanism.name[0].upper()}{mechanism.name[1:]}",
+            "",
+            f"{mechanism.formula[0].upper()}{mechanism.formula[1:]}.",
+            "",
+        ]
+        lines += ["| constant | A2 | 950 | source |", "|---|---|---|---|"]
+        for name in mechanism.constants:
+            values = [_value(getattr(one, name)) for one in chips.values()]
+            sources = dict.fromkeys(_source(one, name) for one in chips.values())
+            lines.append(
+                f"| `{name}` | {' | '.join(values)} | {'; '.join(s for s in sources if s)} |"
+            )
+        rows = [row for row in found.get(mechanism.name, []) if row.cases]
+        lines += [
+            "",
+            "| architecture and publication | cases that change | error with it | without |",
+        ]
+        lines.append("|---|---|---|---|")
+        lines += [
+            f"| {row.arch} {row.source} | {row.cases} of {row.of} "
+            f"| {row.before:.1%} | {row.after:.1%} |"
+            for row in rows
+        ]
+        worse = [row for row in rows if row.before > row.after + CHANGES]
+        if worse:
+            need = [row for row in rows if row.after > row.before + CHANGES]
+            stays = f"It stays for {_names(need)}." if need else "It is rough: none needs it."
+            lines += ["", f"Better by more than 1 % without it: {_names(worse)}. {stays}"]
+    return "\n".join(lines) + "\n"
+
+
+def _names(rows: Sequence[Effect]) -> str:
+    return ", ".join(f"{row.arch} {row.source}" for row in rows)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {one:g}" for name, one in value.items())
+    return "-" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value:,}"
+
+
+def _source(chip: Chip, name: str) -> str:
+    """Return how sure a constant is, and its source."""
+    fact = chip.sources.get(name)
+    if fact is None:
+        return ""
+    text = "fitted" if fact.source.startswith("python -m tools.refit") else fact.source
+    return f"{fact.reliability}: {text}" + (f" ({fact.note})" if fact.note else "")
+
+
+def main() -> None:
+    """Write what leaving out each mechanism does."""
+    rows = [
+        [e.mechanism, e.arch, e.source, e.cases, e.of, round(e.before, 4), round(e.after, 4)]
+        for e in effects()
+    ]
+    text = ",\n".join(json.dumps(row) for row in rows)
+    FILE.write_text(f"[\n{text}\n]\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
