@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from frontends.cpp.cpp_kernels import cli, needs_compiler
+from frontends.cpp.cpp_kernels import cli, kernels, needs_compiler
 
 pytestmark = [
     needs_compiler,
@@ -70,3 +70,11 @@ def test_a_finding_in_a_helper_names_its_callers(tmp_path):
         "late.cpp:24 (twice)\n"
         "    Add at late.cpp:8 (Doubled), called at late.cpp:14 (Process), late.cpp:24 (twice)\n"
     ) in out
+
+
+def test_a_kernel_may_have_the_name_of_a_namespace_or_of_the_c_library():
+    bodies = dict.fromkeys(("matmul", "sin"), "LocalTensor<float> a; Add(a[8], a, a, 8);")
+    made = kernels(bodies)
+    for name in bodies:
+        (found, *_) = made[name][1](np.zeros(8, np.float32)).findings
+        assert (found.location.function, found.location.call) == (name, "Add")

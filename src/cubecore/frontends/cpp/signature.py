@@ -102,8 +102,13 @@ _ALIASES = {"cubecore::Float16<5, 10>": "half", "cubecore::Float16<8, 7>": "bflo
 """Types of the headers whose names are aliases, as the compiler spells them (types.h)."""
 
 
+RENAMED = "cubecore_kernel_"
+"""Put before the name of an entry that the compiler has for something else."""
+
+
 def function_as_written(function: str) -> str:
-    """Return a function's name with its types as the user writes them."""
+    """Return a function's name as the user writes it, and its types."""
+    function = function.replace(RENAMED, "")
     for spelled, alias in _ALIASES.items():
         function = function.replace(spelled, alias)
     return function.replace(" >", ">")

@@ -14,6 +14,7 @@ from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.elf import has_variables
 from cubecore.frontends.cpp.compile.source import Overlay, Source, host_structs, overlay, quoted
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
+from cubecore.frontends.cpp.signature import RENAMED
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
@@ -43,6 +44,8 @@ _C_NAMES = frozenset(
     )
 )
 """Functions of the host's C library: an entry of such a name gets another for the compiler."""
+_NAMESPACES = frozenset({"matmul", "matmul_tiling"})
+"""Global namespaces of the API, which a kernel of the name does not use: likewise."""
 PROGRAM = "cubecore_program"
 """The name for a file's own main in the place of an entry."""
 
@@ -219,8 +222,8 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
             f"static const ::cubecore::Registered cubecore_kernel{number}{fact};\n"
             for number, fact in enumerate(facts)
         )
-    named = [kernel.name for kernel, _, _ in code.kernels if kernel.name in _C_NAMES]
-    renamed = "".join(f"#define {name} cubecore_kernel_{name}\n" for name in named)
+    named = [kernel.name for kernel, _, _ in code.kernels if kernel.name in _C_NAMES | _NAMESPACES]
+    renamed = "".join(f"#define {name} {RENAMED}{name}\n" for name in named)
     return (
         renamed
         + include

@@ -17,6 +17,7 @@ from typing import Any
 from cubecore.errors import shortened
 from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.launch_options import INCLUDE
+from cubecore.frontends.cpp.signature import function_as_written
 from cubecore.frontends.source_locations import shown_path
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
@@ -152,7 +153,7 @@ def _plain(function: str) -> str:
     """Return a function's name without its classes, its types and its arguments."""
     if "{lambda" in function.rpartition("::")[0]:
         return "a lambda"
-    before = ""
+    before, function = "", function_as_written(function)
     while before != function:
         before, function = function, _BRACKETS.sub("", function)
     return function.rpartition("::")[2].rpartition(" ")[2]
