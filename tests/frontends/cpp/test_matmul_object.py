@@ -25,11 +25,18 @@ using namespace AscendC;
 using namespace matmul;
 using AT = MatmulType<TPosition::{a}, CubeFormat::ND, half, {trans_a}>;
 using BT = MatmulType<TPosition::GM, CubeFormat::ND, half, {trans_b}>;
-using CT = MatmulType<TPosition::{c}, CubeFormat::ND, float>;
+using CT = MatmulType<TPosition::{c}, CubeFormat::{format_c}, float>;
+using Bias = MatmulType<TPosition::GM, CubeFormat::ND, float>;
+constexpr MatmulConfig Split() {{
+  MatmulConfig made = GetNormalConfig();
+  made.isEnableChannelSplit = true;
+  return made;
+}}
+constexpr MatmulConfig SPLIT = Split();
 struct Product {{
   TPipe pipe;
   TCubeTiling t;
-  Matmul<AT, BT, CT, CT, {config}> mm;
+  Matmul<AT, BT, CT, Bias, {config}> mm;
   GlobalTensor<half> a, b;
   GlobalTensor<float> bias, c;
   int rows, columns;
@@ -102,7 +109,7 @@ for (int n = 0; n < tiles; ++n) {
 def module(body: str, **given: Any) -> Any:
     """Return the kernel `k` of a text in which a block computes its share."""
     words = {"a": "GM", "c": "GM", "trans_a": "false", "trans_b": "false", "macro": ""}
-    words |= {"config": "CFG_NORM", "kind": "__aicore__"} | given
+    words |= {"config": "CFG_NORM", "kind": "__aicore__", "format_c": "ND"} | given
     if words["kind"] == "__cube__":
         words["macro"] = "#define ASCENDC_CUBE_ONLY"
     options = {name: words.pop(name) for name in ("order", "trace") if name in words}
@@ -223,6 +230,17 @@ DataCopy(held.Get<float>(), p.c, 16);
 """
     left = run(module(body), plan.tiling, 2, arrays)
     assert {finding.id for finding in left.findings} == ({"race-war"} if found else set())
+
+
+def test_channels_split_into_fractals_of_eight() -> None:
+    m, n, k = 64, 256, 64
+    plan = cubecore.plan(m=m, n=n, k=k, bias="float32", cores=1, chip=CHIP, template="NORM")
+    arrays = data(m, n, k)
+    kernel = module(ALL, config="SPLIT", kind="__cube__", format_c="NZ")
+    assert run(kernel, plan.tiling, 1, arrays).findings == ()
+    exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8") + arrays["bias"]
+    fractals = exact.reshape(m // 16, 16, n // 8, 8).transpose(2, 0, 1, 3)
+    np.testing.assert_array_equal(arrays["c"].reshape(-1), fractals.reshape(-1))
 
 
 def test_illegal_tiling_is_refused_with_the_rule() -> None:

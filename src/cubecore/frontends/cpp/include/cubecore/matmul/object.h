@@ -337,9 +337,9 @@ class MatmulImpl {
     call.tiles = tiles;
     call.atomic = atomic;
     // Sums in L0C go on from one call to the next: its tile is not passed on in between.
+    // Fixpipe splits channels without the unit flag alone.
     bool alone = tiles == 1 && Tiles() == 1;
-    call.unit_flag = config.enUnitFlag && call.template_ != 1 && !alone;
-    if (call.template_ == 1) call.unit_flag = config.enUnitFlag && !alone;
+    call.unit_flag = config.enUnitFlag && !config.isEnableChannelSplit && !alone;
     Brought(call, at);
     if constexpr (CUBECORE_PART == 1) {
       cubecore_matmul(cubecore::MM_RUN, &call, 0, &at);
