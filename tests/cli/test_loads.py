@@ -50,7 +50,10 @@ MACHINE = {
     "machine.blas", "machine.memory", "machine.reference", "machine.sanitizer",
     "concurrent.futures", "manual", "threadpoolctl", "numpy.random",
 }  # fmt: skip
-MODEL = {"concurrent.futures", "models", "sqlite3", "workflows.sweep"}
+MODEL = {
+    *("concurrent.futures", "models", "sqlite3", "workflows.sweep"),
+    *("greenlet", "isa.vector", "kernels.operators", "timing.steady_state", "workflows.operators"),
+}
 COMPILER = {
     *("aliases", "arrays", "cache", "chips", "cli", "cli.verbs", "click", "dtypes", "errors"),
     *("frontends.capi", "frontends.cpp", "frontends.cpp.compile", "isa.declare", "isa.program"),

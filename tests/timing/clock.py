@@ -12,7 +12,8 @@ from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.launch import CoreGroup, CoreProgram
 from cubecore.isa.program.tree import Issue, Location, Program
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
-from cubecore.timing.memory.l2_reuse import Traffic, accesses
+from cubecore.timing.memory.global_accesses import accesses
+from cubecore.timing.memory.l2_reuse import Traffic
 from cubecore.timing.memory.memory_port import MemoryPort
 from cubecore.timing.pipes.core_clock import CoreClock
 from cubecore.timing.pipes.queues import NAMES

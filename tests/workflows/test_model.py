@@ -12,8 +12,8 @@ from cubecore.errors import RequestError
 from cubecore.models.collectives import Links
 from cubecore.models.products import BOTH
 from cubecore.workflows.model import NOT_COUNTED
-from cubecore.workflows.operators import time_operator
-from cubecore.workflows.step_terms import CONTINUED
+from cubecore.workflows.operators.operators import time_operator
+from cubecore.workflows.operators.step_terms import CONTINUED
 from models.configs import DEEPSEEK_V3, LLAMA3_8B, PHI2, QWEN3_8B
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, shell
 from workflows.folders import folder  # noqa: F401 - a fixture

@@ -4,8 +4,8 @@ import pytest
 
 from cubecore.kernels.operators import functions
 from cubecore.kernels.operators.functions import FUNCTIONS
-from cubecore.workflows import operator_results
-from cubecore.workflows.operators import operator_problem, run_operator, time_operator
+from cubecore.workflows.operators import results
+from cubecore.workflows.operators.operators import operator_problem, run_operator, time_operator
 from workflows.command import assert_refused, cli
 
 SHAPES = ("1x1", "7x64", "100x33", "49x200", "2x5000", "5")
@@ -75,7 +75,7 @@ def test_what_cores_hand_over_stays_in_l2():
 def test_a_wrong_step_is_not_verified(monkeypatch):
     monkeypatch.setattr(functions, "_LARGE", 1.0)
     assert not run_operator("mish", "8x64", a="float32").verified
-    monkeypatch.setitem(operator_results.REFERENCES, "relu", lambda x: x)
+    monkeypatch.setitem(results.REFERENCES, "relu", lambda x: x)
     assert not run_operator("relu", "8x64").verified
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cubecore.errors import unable
 from cubecore.reports.html.card import bars, card_page, grid
-from cubecore.reports.html.curves import sweep_svg, sweep_text
+from cubecore.reports.html.charts.curves import sweep_svg, sweep_text
 from cubecore.reports.tables import entry_of, rows
 from cubecore.reports.text.answers import (
     compare_text,
@@ -106,7 +106,7 @@ def _page(result: Any) -> str:
         again = time_kernel(result.run, record=_RECORDED)
         return launch_report(replace(again, changes=result.changes))
     if kind == "Validation":
-        from cubecore.reports.html.scatter import scatter_page
+        from cubecore.reports.html.charts.scatter import scatter_page
 
         return scatter_page(result)
     if kind == "Tuned":

@@ -19,8 +19,8 @@ from cubecore.models.step import InferenceStep
 from cubecore.presented import Presented
 from cubecore.tiling.model.problem import MX_FORMATS
 from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.workflows.operators.step_terms import TERMS, TermRow, require_terms, step_terms
 from cubecore.workflows.request import TilingRequest, make_request
-from cubecore.workflows.step_terms import TERMS, TermRow, require_terms, step_terms
 from cubecore.workflows.sweep.plan_many import QueryAnswer, plan_many
 
 NOT_COUNTED = (*TERMS, "writes of the cache", "routing", "sampling", "time between launches")
@@ -227,24 +227,21 @@ def model(
     ----------
     config : str, Path or mapping
         A ``config.json`` of Hugging Face, its folder, its fields, or transformers' configuration.
-    phase, batch : str, int
-        ``prefill`` or ``decode``, and the sequences in the step.
-    seq : int or None
-        Tokens of a sequence in a prefill; the context of a decode, which attention depends on.
+    phase, batch, seq : str, int, int or None
+        ``prefill`` or ``decode``, the sequences in the step, and the tokens of each in a prefill,
+        or the context of a decode, which attention depends on.
     tp, ep : int
         Cards that divide heads and widths, and cards that divide the experts.
-    dtype : str or dtype
-        The element type of the products: bf16, fp16, int8, mxfp8, ...; NumPy's or PyTorch's, too.
+    dtype, format_b : str or dtype, str
+        The element type of the products (bf16, int8, mxfp8, NumPy's, ...); ND or NZ weights.
     head_dtype : str or dtype or None
-        That of the head, the router and MLA's products by head: `dtype`, or bfloat16 for narrower.
-    format_b : str
-        The layout of the weights: ND or NZ.
+        That of head, router and MLA's products by head: `dtype`, or bfloat16 for narrower.
     chip, settings : str or None, mapping or None
         The SoC (CUBECORE_CHIP's, else Ascend910B3), and fields of it to replace: a what-if chip.
     without : sequence of str
         Terms that are not counted: attention, norms, rotary, activations, collectives, ...
-    store, progress : str or None, callable
-        An SQLite file that keeps the plans, and a callable that is told how many are made.
+    store, progress
+        As for `plan_many`, and a callable that is told how many plans are made.
 
     Returns
     -------
@@ -260,34 +257,42 @@ def model(
     --------
     >>> sizes = {"num_attention_heads": 4, "hidden_size": 64, "intermediate_size": 128}
     >>> config = {"model_type": "llama", "num_hidden_layers": 2, "vocab_size": 256} | sizes
-    >>> len(cubecore.model(config, phase="decode", batch=1).rows)
-    7
+    >>> step = cubecore.model(config, phase="decode", batch=1)
     """
+    kinds, left_out = _types(dtype, head_dtype), require_terms(without)
+    where = chip or default_chip(), format_b
     decoder, step = read_decoder(config), InferenceStep(phase, batch, seq, tp, ep)
-    require_timed(chip_record(chip or default_chip()).what_if(settings or {}))
-    kinds, keys = _types(dtype, head_dtype), {"chip": chip, "format_b": format_b}
-    left_out = require_terms(without)
-    planned = _planned_step(decoder, step, kinds, keys, settings, store, progress)
-    target = planned.request.chip
-    terms = step_terms(decoder, step, target, (kinds[0], planned.kept_type), left_out)
-    return replace(planned, terms=terms, without=left_out)
+    planned = _planned_step(decoder, step, kinds, where, settings, store, progress)
+    return _with_terms(planned, kinds[0], left_out)
 
 
 def _planned_step(
     decoder: Decoder,
     step: InferenceStep,
     kinds: tuple[str, str],
-    keys: JsonMapping,
+    where: tuple[str, str],
     settings: Mapping[str, str] | None,
     store: str | None,
     progress: Callable[[int], None],
 ) -> ModelStep:
-    """Plan every product of a step; of the types, the second is that of what keeps 16 bits."""
+    """Plan every product of a step, on a chip, with weights in a format.
+
+    Of the types, the second is that of what keeps 16 bits.
+    """
+    require_timed(chip_record(where[0]).what_if(settings or {}))
+    keys = {"chip": where[0], "format_b": where[1]}
     products = step_products(decoder, step)
     problems = [{**keys, **_problem(product, kinds[product.kept])} for product in products]
     requests = [make_request(problem, settings, {}) for problem in problems]
     rows = tuple(_planned(products, requests, settings, store, progress))
     return ModelStep(decoder, step, requests[0], requests[-1].problem.a, rows, settings or {})
+
+
+def _with_terms(planned: ModelStep, kind: str, left_out: frozenset[str]) -> ModelStep:
+    """Add the terms beside the products, but those that are left out."""
+    kinds, target = (kind, planned.kept_type), planned.request.chip
+    terms = step_terms(planned.decoder, planned.step, target, kinds, left_out)
+    return replace(planned, terms=terms, without=left_out)
 
 
 def _types(dtype: object, head_dtype: object) -> tuple[str, str]:

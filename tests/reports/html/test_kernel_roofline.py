@@ -8,7 +8,7 @@ import pytest
 import cubecore
 from cubecore.chips import chip
 from cubecore.dtypes import FLOAT16
-from cubecore.reports.html.kernel_roofline import kernel_roofline, operations
+from cubecore.reports.html.charts.kernel_roofline import kernel_roofline, operations
 from cubecore.timing.records import Timeline
 from cubecore.workflows.scripts.script import time_script
 

@@ -13,9 +13,10 @@ from cubecore.cli.commands import main
 from cubecore.frontends.kernels.session import KernelRun
 from cubecore.isa.program.tree import Location
 from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.reports.html.charts.occupancy import occupancy
+from cubecore.reports.html.charts.roofline import roofline
 from cubecore.reports.html.core_map import MAX_CELLS, core_map
 from cubecore.reports.html.facts import RELIABILITY, USED_FACTS
-from cubecore.reports.html.occupancy import occupancy
 from cubecore.reports.html.page import (
     SHOWN_INSTRUCTIONS,
     embed,
@@ -23,7 +24,6 @@ from cubecore.reports.html.page import (
     launch_report,
     page_data,
 )
-from cubecore.reports.html.roofline import roofline
 from cubecore.reports.html.slack import slack
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.tiling.rules.checker import rules

@@ -10,7 +10,8 @@ from cubecore.isa.mte.copies import CopyUbufToGm
 from cubecore.isa.program.expr import Condition, Expr, Var
 from cubecore.isa.program.tree import Assign, Branch, Issue, Loop, Program
 from cubecore.tiling.model.problem import Problem
-from cubecore.timing.memory.l2_reuse import STEPS, accesses
+from cubecore.timing.memory.global_accesses import accesses
+from cubecore.timing.memory.l2_reuse import STEPS
 from cubecore.timing.memory.reuse_marks import ReuseMark, marked
 from cubecore.workflows.time import time
 from timing.clock import HERE, ROUND, fetch, traffic_of

@@ -11,7 +11,7 @@ import pytest
 import cubecore
 from cubecore.chips import chip
 from cubecore.chips.catalog import chip_names
-from cubecore.reports.html.scatter import scatter_page
+from cubecore.reports.html.charts.scatter import scatter_page
 from cubecore.reports.text.validation import validation_text
 from cubecore.workflows.calibration.cases import Unmapped
 from cubecore.workflows.calibration.measured_points import PUBLISHED, published, read_points

@@ -8,7 +8,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from cubecore.reports.html.curves import sweep_svg, sweep_text
+from cubecore.reports.html.charts.curves import sweep_svg, sweep_text
 from cubecore.workflows.sweep.vary import MOST_POINTS, Axis, sweep
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, names_in
 

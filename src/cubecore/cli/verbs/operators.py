@@ -50,7 +50,7 @@ def of_operator(options: Json, files: JsonMapping) -> Json | None:
 def time_of_operator(keys: Json, *, full: bool) -> int:
     """Print where the cycles of an operator go, and return the exit code."""
     from cubecore.reports.text.operators import operator_time_text
-    from cubecore.workflows.operators import time_operator
+    from cubecore.workflows.operators.operators import time_operator
 
     as_json = keys.pop("as_json")
     show(time_operator(**keys, full=full), as_json, operator_time_text)
@@ -60,7 +60,7 @@ def time_of_operator(keys: Json, *, full: bool) -> int:
 def run_of_operator(keys: Json) -> int:
     """Execute an operator, print how it ended, and return the exit code."""
     from cubecore.reports.text.operators import operator_run_text
-    from cubecore.workflows.operators import run_operator
+    from cubecore.workflows.operators.operators import run_operator
 
     as_json = keys.pop("as_json")
     done = run_operator(**keys)

@@ -47,7 +47,7 @@ def sweep(
     1024..65536x2 (doubling). The exit code is 1 if a point has no time.
     """
     from cubecore.errors import refuse
-    from cubecore.reports.html.curves import sweep_svg, sweep_text
+    from cubecore.reports.html.charts.curves import sweep_svg, sweep_text
     from cubecore.reports.text.progress import counting
     from cubecore.workflows.data.files import require_writable, write_whole
     from cubecore.workflows.sweep.vary import Axis

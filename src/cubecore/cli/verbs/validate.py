@@ -27,7 +27,7 @@ def validate(
     The exit code is 1 if a line of the file is no point.
     """
     from cubecore.errors import unable
-    from cubecore.reports.html.scatter import scatter_page
+    from cubecore.reports.html.charts.scatter import scatter_page
     from cubecore.reports.text.progress import working
     from cubecore.reports.text.validation import validation_text
     from cubecore.workflows.calibration.held_out import held_out as make_held_out

@@ -13,7 +13,7 @@ from cubecore.frontends.capi.call_sites import Sites
 from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.mmad import bind_mmad
 from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
-from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
+from cubecore.frontends.capi.pointer import Pointer, RuntimeInt, pointers_among
 from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
 from cubecore.frontends.capi.repeated_calls import RepeatedCalls
 from cubecore.frontends.capi.scalar_access import decoded, scalar_load, scalar_store
@@ -191,7 +191,7 @@ class CoreHandle:
             bound = bind_mmad(arguments, self._core.chip)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-        pointers = _pointers(arguments)
+        pointers = pointers_among(arguments)
         for template, indices in bound.steps:
             at = tuple(0 if index is None else pointers[index].address for index in indices)
             self._record(template, at, where)
@@ -352,7 +352,7 @@ class CoreHandle:
                 self._say(modes.cut(first, where))
             if bound.dropped:
                 self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
-            pointers = _pointers(arguments)
+            pointers = pointers_among(arguments)
             issued = [
                 (t, tuple(0 if p is None else pointers[p].address for p in indices))
                 for t, indices in bound.steps
@@ -493,13 +493,3 @@ class CoreHandle:
 
     def _log(self, kind: str, message: str, subject: str, where: Location) -> None:
         self._core.log.add(SanitizerFinding(kind, message, subject, where, str(self._core.id)))
-
-
-def _pointers(arguments: tuple[object, ...]) -> list[Pointer]:
-    pointers: list[Pointer] = []
-    for argument in arguments:
-        if isinstance(argument, Pointer):
-            pointers.append(argument)
-        elif isinstance(argument, (list, tuple)):
-            pointers.extend(p for p in argument if isinstance(p, Pointer))
-    return pointers

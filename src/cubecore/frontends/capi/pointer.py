@@ -182,3 +182,14 @@ def _spelled(key: slice) -> str:
     ends = "".join("" if x is None else str(x) for x in (key.start,))
     step = "" if key.step is None else f":{key.step}"
     return f"p[{ends}:{'' if key.stop is None else key.stop}{step}]"
+
+
+def pointers_among(arguments: tuple[object, ...]) -> list[Pointer]:
+    """Return the pointers among the arguments of a call, those of its arrays too."""
+    pointers: list[Pointer] = []
+    for argument in arguments:
+        if isinstance(argument, Pointer):
+            pointers.append(argument)
+        elif isinstance(argument, (list, tuple)):
+            pointers.extend(p for p in argument if isinstance(p, Pointer))
+    return pointers

@@ -24,7 +24,8 @@ from cubecore.kernels.matmul_time.work import (
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.timing.memory.l2_reuse import MemoryShare, cost_of
+from cubecore.timing.memory.global_accesses import cost_of
+from cubecore.timing.memory.l2_reuse import MemoryShare
 from cubecore.timing.memory.launch_traffic import launch_start, launch_traffic, memory_parts
 from cubecore.timing.memory.memory_port import MemoryPort
 from cubecore.units import FRACTAL_ROWS, ceil_div

@@ -21,7 +21,7 @@ from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.kernels.matmul.plan import MatmulPlan
 from cubecore.lazy_dataclass import dataclass
-from cubecore.timing.memory.l2_reuse import cost_of
+from cubecore.timing.memory.global_accesses import cost_of
 
 
 class TileMove(NamedTuple):

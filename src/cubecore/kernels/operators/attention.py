@@ -26,7 +26,13 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags
 from cubecore.kernels.operators.attention_rows import AttentionRows
-from cubecore.kernels.operators.attention_shape import CHANCES, SCORES, VALUES, AttentionShape, Part
+from cubecore.kernels.operators.attention_shape import (
+    CHANCES,
+    SCORES,
+    VALUES,
+    AttentionPart,
+    AttentionShape,
+)
 from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
 
 KIND = "BASIC"
@@ -109,7 +115,7 @@ class _Products:
             self.flags.wait(*event)
         self.program = b.finish()
 
-    def on_core(self, core: int, share: tuple[Part, ...]) -> CoreProgram:
+    def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:
         """Return the tree with its slots filled for the parts of a core."""
         slots = {
             var: (name, 2 * core * self.shape.workspace[name]) for name, var in self.made.items()

@@ -15,7 +15,13 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags
-from cubecore.kernels.operators.attention_shape import CHANCES, SCORES, VALUES, AttentionShape, Part
+from cubecore.kernels.operators.attention_shape import (
+    CHANCES,
+    SCORES,
+    VALUES,
+    AttentionPart,
+    AttentionShape,
+)
 from cubecore.kernels.operators.tile import LANES, float_code
 from cubecore.units import DATA_BLOCK_BYTES
 
@@ -63,7 +69,7 @@ class AttentionRows:
             self.flags.wait(*event)
         self.program = b.finish()
 
-    def on_core(self, core: int, share: tuple[Part, ...]) -> CoreProgram:
+    def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:
         """Return the tree with its slots filled for the parts of a core."""
         s = self.shape
         first = self.share * self.second

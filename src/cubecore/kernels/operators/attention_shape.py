@@ -22,7 +22,7 @@ def whole_queries(queries: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AttentionPart:
     """Some heads of a core, with blocks of rows of each; where they begin in Q and in K, bytes."""
 
     heads: int
@@ -107,7 +107,7 @@ class AttentionShape:
         """Multiplications and additions of the products."""
         return 4 * self.heads * self.queries * self.keys * self.width
 
-    def shares(self, cores: int) -> list[tuple[Part, ...]]:
+    def shares(self, cores: int) -> list[tuple[AttentionPart, ...]]:
         """Return each core's parts: whole heads where there are many, or parts of them.
 
         The rows of a head are cut where that spreads the work better over the cores.
@@ -119,12 +119,14 @@ class AttentionShape:
         rows, size = blocks // cut, self.dtype.size_bytes
         of_part, of_keys = rows * self.rows * self.width * size, self.keys * self.width * size
         units = self.heads * cut
-        shares: list[tuple[Part, ...]] = []
+        shares: list[tuple[AttentionPart, ...]] = []
         for first in range(0, units, each):
             count = min(each, units - first)
             if cut == 1:
-                shares.append((Part(count, rows, first * of_part, first * of_keys),))
+                shares.append((AttentionPart(count, rows, first * of_part, first * of_keys),))
                 continue
             chosen = range(first, first + count)
-            shares.append(tuple(Part(1, rows, u * of_part, u // cut * of_keys) for u in chosen))
+            shares.append(
+                tuple(AttentionPart(1, rows, u * of_part, u // cut * of_keys) for u in chosen)
+            )
         return shares

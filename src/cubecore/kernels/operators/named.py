@@ -34,7 +34,7 @@ EXTENTS: Mapping[str, Sequence[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class NamedOperator:
     """An operator on extents.
 
     `inputs` has the extents of each input; `elements` what a run has to compute; `rows` is True
@@ -60,7 +60,7 @@ class Operator:
         return self.made(chip, fused=fused)
 
 
-def operator_of(op: str, extents: Sequence[int], dtype: str) -> Operator:
+def operator_of(op: str, extents: Sequence[int], dtype: str) -> NamedOperator:
     """Return an operator by its name, the numbers of its shape, and the type of its inputs.
 
     Raises
@@ -88,7 +88,7 @@ def operator_names() -> tuple[str, ...]:
     return tuple(sorted([*FUNCTIONS, *EXTENTS]))
 
 
-def _function(op: str, extents: Sequence[int], dtype: ElementType) -> Operator:
+def _function(op: str, extents: Sequence[int], dtype: ElementType) -> NamedOperator:
     problem = OperatorProblem(op, prod(extents[:-1]), extents[-1], dtype)
     function = problem.function
     whole = (problem.rows, problem.columns)
@@ -99,10 +99,10 @@ def _function(op: str, extents: Sequence[int], dtype: ElementType) -> Operator:
         return operator_launch(problem, chip, fused=fused)
 
     about = (function.text, inputs, problem.operations, function.by_rows)
-    return Operator(op, whole, dtype, *about, made)
+    return NamedOperator(op, whole, dtype, *about, made)
 
 
-def _attention(extents: tuple[int, ...], dtype: ElementType) -> Operator:
+def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     if dtype.name not in _NARROW:
         raise refuse("--a", f"be {' or '.join(_NARROW)} of attention", repr(dtype.name))
     heads, queries, keys, width = extents
@@ -114,10 +114,10 @@ def _attention(extents: tuple[int, ...], dtype: ElementType) -> Operator:
         return attention_launch(shape, chip)
 
     text, work = "softmax(Q K^T / sqrt(D)) V, by heads, without a mask", heads * queries * keys
-    return Operator("attention", extents, dtype, text, inputs, work, True, made, cores="mix")
+    return NamedOperator("attention", extents, dtype, text, inputs, work, True, made, cores="mix")
 
 
-def _rotary(extents: tuple[int, ...], dtype: ElementType) -> Operator:
+def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     tokens, heads, width = extents
     shape = RotaryShape(tokens, heads, width, dtype)
     inputs = {"x": extents} | dict.fromkeys(("cos", "sin"), (shape.tokens, shape.half))
@@ -126,10 +126,10 @@ def _rotary(extents: tuple[int, ...], dtype: ElementType) -> Operator:
         return rotary_launch(shape, chip, fused=fused)
 
     text = "halves of heads turned by the angles of their token"
-    return Operator("rotary", extents, dtype, text, inputs, prod(extents), True, made)
+    return NamedOperator("rotary", extents, dtype, text, inputs, prod(extents), True, made)
 
 
-def _moe(extents: tuple[int, ...], dtype: ElementType, *, back: bool) -> Operator:
+def _moe(extents: tuple[int, ...], dtype: ElementType, *, back: bool) -> NamedOperator:
     tokens, experts, chosen, width = extents
     shape = MoeShape(tokens, experts, chosen, width, dtype)
     op = "moe_unpermute" if back else "moe_permute"
@@ -143,10 +143,10 @@ def _moe(extents: tuple[int, ...], dtype: ElementType, *, back: bool) -> Operato
         del fused  # a copy, and few instructions
         return moe_launch(shape, chip, back=back)
 
-    return Operator(op, extents, dtype, text, inputs, shape.rows * shape.width, True, made)
+    return NamedOperator(op, extents, dtype, text, inputs, shape.rows * shape.width, True, made)
 
 
-def _grouped(extents: tuple[int, ...], dtype: ElementType) -> Operator:
+def _grouped(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     groups, m, n, k = extents
     inputs = {"a": (groups, m, k), "b": (groups, k, n)}
 
@@ -155,10 +155,10 @@ def _grouped(extents: tuple[int, ...], dtype: ElementType) -> Operator:
         return product_launch(chip, (m, n, k), dtype, groups)
 
     about = ("C = A B of each group, groups of equal rows", inputs, prod(extents), True, made)
-    return Operator("grouped_matmul", extents, dtype, *about, cores="mix", result="c")
+    return NamedOperator("grouped_matmul", extents, dtype, *about, cores="mix", result="c")
 
 
-def _weight_quant(extents: tuple[int, ...], dtype: ElementType) -> Operator:
+def _weight_quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     if dtype.name != "float16":
         raise refuse("--a", "be float16 of weight_quant_matmul", repr(dtype.name))
     m, n, k = extents
@@ -171,10 +171,10 @@ def _weight_quant(extents: tuple[int, ...], dtype: ElementType) -> Operator:
 
     text = "C = A (B scale), B of int8 converted before by vector cores"
     about = (text, inputs, prod(extents), True, made)
-    return Operator("weight_quant_matmul", extents, dtype, *about, cores="mix", result="c")
+    return NamedOperator("weight_quant_matmul", extents, dtype, *about, cores="mix", result="c")
 
 
-_OTHERS: Mapping[str, Callable[[tuple[int, ...], ElementType], Operator]] = {
+_OTHERS: Mapping[str, Callable[[tuple[int, ...], ElementType], NamedOperator]] = {
     "attention": _attention,
     "grouped_matmul": _grouped,
     "moe_permute": partial(_moe, back=False),

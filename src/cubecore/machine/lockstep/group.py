@@ -10,7 +10,6 @@ the rows of the stacks, and so is what has a finding. Where cores would diverge,
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
-from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import LEFT, CorePosition, Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
@@ -31,13 +29,13 @@ from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, 
 from cubecore.machine.lockstep.compute import computing, prepares, steers
 from cubecore.machine.lockstep.copy import moving
 from cubecore.machine.lockstep.gather import picking
-from cubecore.machine.lockstep.operands import Act, ApartError
+from cubecore.machine.lockstep.operands import Act, ApartError, read_inside, resolved
 from cubecore.machine.lockstep.row import GroupRow
 from cubecore.machine.lockstep.sanitizer import Collecting, GroupLog, GroupWatch, Sharing
 from cubecore.machine.lockstep.shared_maps import SharedMaps
 from cubecore.machine.lockstep.shared_memory import SharedMemory
-from cubecore.machine.memory.elements import Elements, elements
-from cubecore.machine.memory.places import MemoryStack, Place
+from cubecore.machine.memory.elements import elements
+from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference.core import SCALAR_LOAD, Core
 from cubecore.machine.sanitizer.findings import SYNCCHECK
 from cubecore.machine.sanitizer.happens_before import INDEX
@@ -160,27 +158,27 @@ class LockstepGroup:
             if not self._is_legal(template):
                 return self._one_by_one(template)
             return self._flagging(template)
-        resolved = _resolved(template, self.registers)
-        if not self._is_legal(resolved):
+        touching = resolved(template, self.registers)
+        if not self._is_legal(touching):
             return self._one_by_one(template)
         if template.reads_left:
             by_left = template.addressed_by_left
             return (
                 self._addressed_by_left(template)
                 if by_left
-                else self._with_left(template, resolved)
+                else self._with_left(template, touching)
             )
-        after = resolved.apply(self.registers)
-        if resolved.register and not resolved.operands():
-            return self._setting(resolved, getattr(after, resolved.register))
-        if not resolved.operands() and all(getattr(after, f) == _NONE_LEFT[f] for f in LEFT):
+        after = touching.apply(self.registers)
+        if touching.register and not touching.operands():
+            return self._setting(touching, getattr(after, touching.register))
+        if not touching.operands() and all(getattr(after, f) == _NONE_LEFT[f] for f in LEFT):
             state = self._state(after)
             return lambda *_: self._go(state)
         if after != self.registers:
             return self._one_by_one(template)
-        if steers(resolved):
-            return self._steered(template, resolved)
-        return self._prepared(template, resolved)
+        if steers(touching):
+            return self._steered(template, touching)
+        return self._prepared(template, touching)
 
     def _one_by_one(self, issued: Instruction) -> Act:
         """Return the reference engine's way, one core after another."""
@@ -246,7 +244,7 @@ class LockstepGroup:
         def act(addresses: tuple[int, ...], where: Location) -> None:
             all_addresses, values = template.operand_addresses(addresses), {}
             for index, operand, stack, here, element in reads:
-                per_core = _inside(stack, all_addresses[index], here, element)
+                per_core = read_inside(stack, all_addresses[index], here, element)
                 if per_core is None or (self.count > 1 and (per_core != per_core[0]).any()):
                     apart(addresses, where)
                     return
@@ -496,20 +494,6 @@ class LockstepGroup:
             held.clear()
         self._rows.clear()
         self.watch.release()
-
-
-def _inside(stack: MemoryStack, at: int, here: Elements, element: ElementType) -> Array | None:
-    """Return elements of every core; None where that would leave the memory, or nothing is read."""
-    span = here.span
-    if span is None or at + span[0] < 0 or at + span[1] > stack.size_bytes:
-        return None
-    return Place(stack.spot(at), here, element).read()
-
-
-@lru_cache(maxsize=4096)
-def _resolved(template: Instruction, registers: Registers) -> Instruction:
-    """Return what a template may touch; the same one again in the next launch, a key of caches."""
-    return template.resolved(registers).reaching()
 
 
 _NONE_LEFT: dict[str, Any] = {name: getattr(Registers(), name) for name in LEFT}

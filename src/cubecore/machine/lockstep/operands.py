@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
@@ -162,3 +163,17 @@ def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, span: tuple[in
         for count, step, first in rows
     )
     return all(part.all() for part in parts)
+
+
+def read_inside(stack: MemoryStack, at: int, here: Elements, element: ElementType) -> Array | None:
+    """Return elements of every core; None where that would leave the memory, or nothing is read."""
+    span = here.span
+    if span is None or at + span[0] < 0 or at + span[1] > stack.size_bytes:
+        return None
+    return Place(stack.spot(at), here, element).read()
+
+
+@lru_cache(maxsize=4096)
+def resolved(template: Instruction, registers: Registers) -> Instruction:
+    """Return what a template may touch; the same one again in the next launch, a key of caches."""
+    return template.resolved(registers).reaching()

@@ -29,10 +29,10 @@ from cubecore.machine.sanitizer.cross_core import Signals
 from cubecore.machine.sanitizer.findings import (
     USECHECK,
     CountedFinding,
-    FindingAccess,
     FindingLog,
     SanitizerFinding,
 )
+from cubecore.machine.sanitizer.global_shadow import GlobalShadow
 from cubecore.machine.sanitizer.happens_before import (
     INDEX,
     PIPES,
@@ -42,8 +42,8 @@ from cubecore.machine.sanitizer.happens_before import (
     FlagFault,
     Foreign,
 )
+from cubecore.machine.sanitizer.race_findings import HOW, finding_access, race_sentence
 from cubecore.machine.sanitizer.shadow_memory import (
-    GlobalShadow,
     LocalShadow,
     Meeting,
     MemoryAccess,
@@ -354,16 +354,16 @@ class CoreWatch:
             return
         other = self._core if meeting.earlier_core < 0 else self._launch.cores[meeting.earlier_core]
         accesses = tuple(
-            _access(self._launch.gm, meeting, touch, how, (PIPES[pipe], str(core)))
+            finding_access(self._launch.gm, meeting, touch, how, (PIPES[pipe], str(core)))
             for touch, how, pipe, core in (
-                (meeting.earlier, _HOW[meeting.kind][0], meeting.earlier_pipe, other),
-                (meeting.later, _HOW[meeting.kind][1], meeting.later_pipe, self._core),
+                (meeting.earlier, HOW[meeting.kind][0], meeting.earlier_pipe, other),
+                (meeting.later, HOW[meeting.kind][1], meeting.later_pipe, self._core),
             )
         )
         earlier, later = accesses
         finding = SanitizerFinding(
             kind,
-            _sentence(earlier, later, same_core=other == self._core),
+            race_sentence(earlier, later, same_core=other == self._core),
             later.instruction,
             later.location,
             str(self._core),
@@ -378,7 +378,7 @@ class CoreWatch:
         if self.log.again(("unread", lost.template.name, about, lost.where)) is not None:
             return
         earlier, later = (
-            _access(self._launch.gm, meeting, touch, "write", (PIPES[pipe], core))
+            finding_access(self._launch.gm, meeting, touch, "write", (PIPES[pipe], core))
             for touch, pipe in ((lost, meeting.earlier_pipe), (over, meeting.later_pipe))
         )
         message = (
@@ -450,55 +450,3 @@ def _sets_register(template: Instruction) -> bool:
 
 def _nothing() -> None:
     """Follow an instruction that orders nothing inside a core."""
-
-
-_HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}
-
-
-def _access(
-    gm: GlobalMemory, meeting: Meeting, touch: MemoryAccess, how: str, at: tuple[str, str]
-) -> FindingAccess:
-    memory, low, high = touch.mem.label, meeting.low, meeting.high
-    if touch.mem is Mem.GM:
-        tensor = gm.at(low)
-        if tensor is not None:
-            memory, low, high = tensor.name, low - tensor.address, high - tensor.address
-    return FindingAccess(
-        how=how,
-        instruction=touch.template.name,
-        operand=touch.operand,
-        pipe=at[0],
-        memory=memory,
-        start=low,
-        end=high,
-        core=at[1],
-        location=touch.where,
-    )
-
-
-_PAST = {"read": "read them", "write": "wrote them"}
-
-
-def _sentence(earlier: FindingAccess, later: FindingAccess, *, same_core: bool) -> str:
-    subject = (
-        f"{later.instruction}.{later.operand} must {later.how} bytes [{later.start}, {later.end}) "
-        f"of {later.memory} after {earlier.instruction}.{earlier.operand}"
-    )
-    past = _PAST[earlier.how]
-    if not same_core:
-        return (
-            f"{subject} of {earlier.core} {past}, got no order between {earlier.core} "
-            f"({earlier.pipe}, {earlier.location}) and {later.core} ({later.pipe}, "
-            f"{later.location}); signal {later.core} after the {earlier.how} and wait there"
-        )
-    if earlier.pipe == later.pipe:
-        return (
-            f"{subject} {past}, got both on {later.pipe} ({earlier.location} and "
-            f"{later.location}) with no pipe_barrier({later.pipe}) between them; put one there"
-        )
-    pair = f"{earlier.pipe}, {later.pipe}"
-    return (
-        f"{subject} {past}, got no order between {earlier.pipe} ({earlier.location}) and "
-        f"{later.pipe} ({later.location}); set_flag({pair}) after the {earlier.how} and "
-        f"wait_flag({pair}) before the {later.how}"
-    )

@@ -3,7 +3,7 @@
 import json
 
 from cubecore.aliases import Json
-from cubecore.reports.html.roofline import roofline
+from cubecore.reports.html.charts.roofline import roofline
 from cubecore.version import __version__
 from cubecore.workflows.scripts.script import ScriptTime
 from cubecore.workflows.time import Timed

@@ -13,12 +13,12 @@ from cubecore.aliases import Json
 from cubecore.chips.model import Chip
 from cubecore.machine.sanitizer.findings import KINDS
 from cubecore.manual import address
+from cubecore.reports.html.charts.kernel_roofline import kernel_roofline
+from cubecore.reports.html.charts.occupancy import occupancy
+from cubecore.reports.html.charts.roofline import roofline
 from cubecore.reports.html.core_map import core_map
 from cubecore.reports.html.facts import facts_used
-from cubecore.reports.html.kernel_roofline import kernel_roofline
 from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups, signals
-from cubecore.reports.html.occupancy import occupancy
-from cubecore.reports.html.roofline import roofline
 from cubecore.reports.html.slack import slack
 from cubecore.reports.html.templates import rendered
 from cubecore.reports.html.why import models, tiling_rows

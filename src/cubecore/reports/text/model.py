@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from cubecore.workflows.model import ModelStep, PlannedProduct, Total
-    from cubecore.workflows.step_terms import TermRow
+    from cubecore.workflows.operators.step_terms import TermRow
 
 _GIGA = 1e9
 STEP = "step"

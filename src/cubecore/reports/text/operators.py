@@ -8,18 +8,18 @@ from cubecore.reports.text.answers import timeline_lines
 from cubecore.reports.text.script import finding_lines
 
 if TYPE_CHECKING:
-    from cubecore.kernels.operators.named import Operator
-    from cubecore.workflows.operators import OperatorRun, TimedOperator
+    from cubecore.kernels.operators.named import NamedOperator
+    from cubecore.workflows.operators.operators import OperatorRun, TimedOperator
 
 
-def _title(problem: Operator, chip: str) -> str:
+def _title(problem: NamedOperator, chip: str) -> str:
     shape = " x ".join(map(str, problem.extents))
     return f"{problem.op} of {shape} {problem.dtype} on {chip}: {problem.text}"
 
 
 def operator_time_text(timed: TimedOperator) -> str:
     """Return where the cycles of an operator go."""
-    from cubecore.workflows.operators import FUSED
+    from cubecore.workflows.operators.operators import FUSED
 
     lines = [_title(timed.problem, timed.chip.name), *([FUSED] if timed.fused else [])]
     return "\n".join([*lines, *timeline_lines(timed.timeline, timed.interval)]) + "\n"

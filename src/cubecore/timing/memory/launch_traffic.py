@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.isa.program.launch import Launch
-from cubecore.timing.memory.l2_reuse import Traffic, accesses
+from cubecore.timing.memory.global_accesses import accesses
+from cubecore.timing.memory.l2_reuse import Traffic
 from cubecore.timing.memory.row_alignment import apart
 from cubecore.units import align_up
 

@@ -10,7 +10,7 @@ from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.expr import Condition, Var
 from cubecore.isa.program.tree import Branch, Issue, Loop, Node, Program
 from cubecore.lazy_dataclass import dataclass
-from cubecore.timing.memory.l2_reuse import Accesses, GlobalAccess, is_access
+from cubecore.timing.memory.global_accesses import Accesses, GlobalAccess, is_access
 
 Levels = tuple[int, ...]
 """For each `ReuseMark` level of a load the first that is like it."""

@@ -23,7 +23,8 @@ from cubecore.isa.scalar.sync import (
     joined_pipes,
 )
 from cubecore.lazy_dataclass import dataclass
-from cubecore.timing.memory.l2_reuse import MemoryShare, cost_of
+from cubecore.timing.memory.global_accesses import cost_of
+from cubecore.timing.memory.l2_reuse import MemoryShare
 from cubecore.timing.memory.memory_port import MemoryPort, MemoryRequest
 from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.bank_conflicts import conflict_factor

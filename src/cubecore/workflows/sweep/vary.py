@@ -241,12 +241,14 @@ def sweep(
         The tiling of every point, with the values of its axes; each point's plan unless given.
     settings : mapping or None
         Fields of a what-if chip, as texts.
-    step, executor : str or None, Executor or None
-        As for `time`, and as for `plan_many`.
+    step : str or None
+        As for `time`.
     keep_tiling : bool
         Plan once, for the problem as it stands (for axes of the chip or the tiling).
     progress : callable
         Told how many points are done.
+    executor : Executor or None
+        As for `plan_many`.
     **keys
         Fields of `Problem` (m, n, k, a, chip, ...).
 
@@ -262,8 +264,7 @@ def sweep(
 
     Examples
     --------
-    >>> series = cubecore.sweep({"m": [64, 128]}, n=64, k=64)
-    >>> len(series.answers)
+    >>> len(cubecore.sweep({"m": [64, 128]}, n=64, k=64).answers)
     2
     """
     chosen = _axes(axes)
@@ -275,8 +276,12 @@ def sweep(
         progress(len(answers))
     if not any(answer.timed for answer in answers):
         raise unable("a sweep", f"no point of the sweep can be timed: {answers[0].error}")
-    varied = {axis.name for axis in chosen}
-    return Series(chosen, {k: v for k, v in given.items() if k not in varied}, tuple(answers))
+    return Series(chosen, _fixed(given, chosen), tuple(answers))
+
+
+def _fixed(given: JsonMapping, axes: Sequence[Axis]) -> Json:
+    """Return the keys of a problem that no axis varies."""
+    return {key: given[key] for key in given if key not in {axis.name for axis in axes}}
 
 
 def _answers(

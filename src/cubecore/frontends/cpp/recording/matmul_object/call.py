@@ -63,7 +63,7 @@ class MatmulCall(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ObjectCall:
     """The part of a call that its program depends on, but for addresses; it can be looked up."""
 
     types: tuple[str, ...]
@@ -78,7 +78,7 @@ class Asked:
     channel_split: bool
 
     @classmethod
-    def of(cls, call: MatmulCall) -> "Asked":
+    def of(cls, call: MatmulCall) -> "ObjectCall":
         """Return what a call asks for."""
         names = tuple((name or b"").decode() for name in call.types)
         return cls(

@@ -21,8 +21,8 @@ from cubecore.frontends.cpp.recording.matmul_object.call import (
     OPERANDS,
     STORES,
     SUMS_ON,
-    Asked,
     MatmulCall,
+    ObjectCall,
 )
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.declare.instruction import Instruction
@@ -52,10 +52,10 @@ class Programs:
 
     def __init__(self, chip: Chip) -> None:
         self._chip = chip
-        self._plans: dict[Asked, MatmulPlan] = {}
+        self._plans: dict[ObjectCall, MatmulPlan] = {}
         self._blocks: dict[tuple[int, BlockShape, int], BlockProgram] = {}
 
-    def plan(self, asked: Asked) -> MatmulPlan:
+    def plan(self, asked: ObjectCall) -> MatmulPlan:
         """Return the plan of what is asked.
 
         Raises
@@ -130,7 +130,7 @@ class CubeCore:
         RequestError
             If the tiling is not legal, or the kernel does not carry what is asked.
         """
-        plan = self._programs.plan(Asked.of(call))
+        plan = self._programs.plan(ObjectCall.of(call))
         sums = bool(call.bits & SUMS_ON)
         if self._at is not None and self._at.program.plan is not plan:
             self.free(where, sums=sums)

@@ -16,7 +16,7 @@ from cubecore.frontends.cpp.recording.matmul_object.call import (
 )
 from cubecore.frontends.cpp.recording.matmul_object.cube_core import CubeCore, Programs
 from cubecore.frontends.cpp.recording.matmul_object.service import (
-    Block,
+    ServedBlock,
     answered,
     awaited,
     received_any,
@@ -42,7 +42,7 @@ class MatmulRequests:
         self._names = names
         self._programs: Programs | None = None
         self._cubes: dict[int, CubeCore] = {}
-        self._blocks: dict[tuple[int, int], Block] = {}
+        self._blocks: dict[tuple[int, int], ServedBlock] = {}
         self._scratch: dict[tuple[str, int], GlobalTensor] = {}
 
     def asked(self, native: NativeCore, what: int, pointer: Any, number: int, where: int) -> int:
@@ -104,12 +104,12 @@ class MatmulRequests:
     def _send(self, native: NativeCore, call: MatmulCall, where: int) -> None:
         held = MatmulCall.from_buffer_copy(call)
         client = _client(native)
-        self._blocks.setdefault(_block(native), Block()).queue.append((client, held, where))
+        self._blocks.setdefault(_block(native), ServedBlock()).queue.append((client, held, where))
         self._issue(native, sent(client), where)
 
     def _serve(self, native: NativeCore, where: int) -> None:
         """Serve the AIVs of an AIC's block until all have ended; an AIV says that it takes part."""
-        block = self._blocks.setdefault(_block(native), Block())
+        block = self._blocks.setdefault(_block(native), ServedBlock())
         if not native.handle.core.id.is_aic:
             return
         cube, ended = self._cube(native), 0

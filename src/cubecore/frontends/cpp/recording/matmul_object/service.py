@@ -17,7 +17,7 @@ _ANY = _FIRST
 
 
 @dataclass
-class Block:
+class ServedBlock:
     """The cores of one block: messages on their way, and clients that have not ended.
 
     `queue` has (client, call, line), or None for a client that ends.

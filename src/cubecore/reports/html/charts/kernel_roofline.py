@@ -14,7 +14,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.vector.common.mask import REPEAT_BYTES
 from cubecore.isa.vector.common.repeated import Repeated
-from cubecore.reports.html.roofline import points
+from cubecore.reports.html.charts.roofline import points
 from cubecore.timing.records import Timeline
 
 CUBE, VECTOR = "Cube", "Vector"

@@ -6,13 +6,13 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.kernels.operators.functions import EPSILON, FUNCTIONS
-from cubecore.kernels.operators.named import Operator
+from cubecore.kernels.operators.named import NamedOperator
 
 _TOLERANCE = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-15}
 """Of a result, beside as much of 1: conversions round once, and float32 a few dozen times."""
 
 
-def operator_inputs(problem: Operator, seed: int) -> dict[str, Array]:
+def operator_inputs(problem: NamedOperator, seed: int) -> dict[str, Array]:
     """Return random inputs: arrays around 0, positive where the function asks for it."""
     rng = np.random.default_rng(seed)
     named: dict[str, Array] = {}
@@ -37,14 +37,14 @@ _OTHER_INPUTS: Mapping[str, tuple[float, float, type]] = {
 """Inputs of other types than the operator's: from, to, type."""
 
 
-def operator_reference(problem: Operator, inputs: Mapping[str, Array]) -> Array:
+def operator_reference(problem: NamedOperator, inputs: Mapping[str, Array]) -> Array:
     """Return the operator's result by NumPy in float64; of dynamic_quant what it stands for."""
     wide = [one.astype(np.float64) for one in inputs.values()]
     with np.errstate(over="ignore"):
         return np.asarray(REFERENCES[problem.op](*wide, *_counts(problem)))
 
 
-def _counts(problem: Operator) -> tuple[int, ...]:
+def _counts(problem: NamedOperator) -> tuple[int, ...]:
     """Return what the reference takes of the extents: of a permutation experts and chosen."""
     return problem.extents[1:3] if problem.op.startswith("moe_") else ()
 
@@ -116,28 +116,28 @@ REFERENCES: Mapping[str, Callable[..., Array]] = {
 }
 
 
-def _sizes_of_attention(problem: Operator, wide: Mapping[str, Array]) -> Array:
+def _sizes_of_attention(problem: NamedOperator, wide: Mapping[str, Array]) -> Array:
     del problem
     return _attention(wide["q"], wide["k"], np.abs(wide["v"]))
 
 
-def _sizes_back(problem: Operator, wide: Mapping[str, Array]) -> Array:
+def _sizes_back(problem: NamedOperator, wide: Mapping[str, Array]) -> Array:
     return _brought_back(np.abs(wide["x"]), wide["weights"], *_counts(problem))
 
 
-def _sizes_of_sums(problem: Operator, wide: Mapping[str, Array]) -> Array:
+def _sizes_of_sums(problem: NamedOperator, wide: Mapping[str, Array]) -> Array:
     del problem
     return np.asarray(np.abs(wide["x0"].sum(axis=1)) + np.abs(wide["x0"]).sum(axis=1) * 2.0**-6)
 
 
-def _sizes_of_rotary(problem: Operator, wide: Mapping[str, Array]) -> Array:
+def _sizes_of_rotary(problem: NamedOperator, wide: Mapping[str, Array]) -> Array:
     del problem
     first, second = np.split(np.abs(wide["x"]), 2, axis=2)
     cos, sin = np.abs(wide["cos"])[:, None], np.abs(wide["sin"])[:, None]
     return np.concatenate([first * cos + second * sin, second * cos + first * sin], axis=2)
 
 
-_SUMS: Mapping[str, Callable[[Operator, Mapping[str, Array]], Array]] = {
+_SUMS: Mapping[str, Callable[[NamedOperator, Mapping[str, Array]], Array]] = {
     "attention": _sizes_of_attention,
     "grouped_matmul": lambda _, wide: np.abs(wide["a"]) @ np.abs(wide["b"]),
     "moe_unpermute": _sizes_back,
@@ -148,7 +148,9 @@ _SUMS: Mapping[str, Callable[[Operator, Mapping[str, Array]], Array]] = {
 """Operators whose sums may cancel: the sums of absolute terms, which errors are measured by."""
 
 
-def worst_error(problem: Operator, inputs: Mapping[str, Array], made: Mapping[str, Array]) -> float:
+def worst_error(
+    problem: NamedOperator, inputs: Mapping[str, Array], made: Mapping[str, Array]
+) -> float:
     """Return the worst error of the result over what it may be."""
     right = operator_reference(problem, inputs)
     if problem.op == "dynamic_quant":

@@ -11,14 +11,14 @@ import numpy as np
 from cubecore.chips import chip as named_chip
 from cubecore.chips import default_chip
 from cubecore.errors import refuse
-from cubecore.kernels.operators.named import Operator, operator_of
+from cubecore.kernels.operators.named import NamedOperator, operator_of
 from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.timing.launch import time_launch
 from cubecore.workflows.calibration.intervals import Interval, interval
-from cubecore.workflows.operator_results import operator_inputs, worst_error
+from cubecore.workflows.operators.results import operator_inputs, worst_error
 
 if TYPE_CHECKING:
     from cubecore.aliases import Json
@@ -38,7 +38,7 @@ _SHAPE = re.compile(r"\d+(x\d+)*")
 class TimedOperator:
     """An operator on a chip, and where its cycles go."""
 
-    problem: Operator
+    problem: NamedOperator
     chip: "Chip"
     timeline: "Timeline"
 
@@ -68,7 +68,7 @@ class TimedOperator:
 class OperatorRun:
     """An operator that was executed: its findings, and its worst error over the tolerance."""
 
-    problem: Operator
+    problem: NamedOperator
     chip: "Chip"
     findings: "tuple[SanitizerFinding, ...]"
     worst: float
@@ -95,7 +95,7 @@ class OperatorRun:
         }
 
 
-def _json(problem: Operator) -> "Json":
+def _json(problem: NamedOperator) -> "Json":
     return {"op": problem.op, "shape": list(problem.extents), "a": problem.dtype.name}
 
 
@@ -103,7 +103,7 @@ def _is_fused(chip: "Chip") -> bool:
     return chip.arch != "2201"
 
 
-def operator_problem(op: str, shape: str, dtype: str = "float16") -> Operator:
+def operator_problem(op: str, shape: str, dtype: str = "float16") -> NamedOperator:
     """Return the operator that is asked for.
 
     Parameters
@@ -163,7 +163,7 @@ def time_operator(
 
     Examples
     --------
-    >>> from cubecore.workflows.operators import time_operator
+    >>> from cubecore.workflows.operators.operators import time_operator
     >>> time_operator("softmax", "4096x2048").timeline.limited_by
     'V'
     """

@@ -1,0 +1,223 @@
+"""The shadow of global memory, which all cores share: who read and wrote each byte last."""
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.sanitizer.happens_before import CoreOrder
+from cubecore.machine.sanitizer.shadow_memory import Meeting, MemoryAccess, Report, hazard
+
+_PAGE_BITS = 12
+_PAGE_BYTES = 1 << _PAGE_BITS
+
+
+class _Access:
+    """An access of global memory: whose, what from where on, and its last time.
+
+    There may be many of them, so that one holds few objects of its own.
+    """
+
+    __slots__ = ("core", "low", "number", "pipe", "position", "touch", "touched")
+
+    def __init__(
+        self,
+        whose: tuple[int, int],
+        touched: Footprint,
+        address: int,
+        last: tuple[int, MemoryAccess, int],
+    ) -> None:
+        self.core, self.pipe = whose
+        self.touched = touched
+        self.low = address + touched.low if touched.low else address
+        self.again(*last)
+
+    @property
+    def high(self) -> int:
+        """The first byte behind it."""
+        return self.low + self.touched.high - self.touched.low
+
+    @property
+    def address(self) -> int:
+        """The address that its footprint counts from."""
+        return self.low - self.touched.low
+
+    @property
+    def access(self) -> "_Access":
+        """Itself: where an access is one run of bytes it is its own entry."""
+        return self
+
+    def again(self, number: int, touch: MemoryAccess, position: int) -> None:
+        """Be instruction `number` of the pipe, `position`-th of all accesses."""
+        self.number, self.touch, self.position = number, touch, position
+
+
+class _Run(NamedTuple):
+    """One of the runs of bytes of an access."""
+
+    low: int
+    high: int
+    access: _Access
+
+
+_Entry = _Access | _Run
+_Key = tuple[int, int, Footprint]
+"""A core, its pipe and a footprint."""
+_Reader = tuple[int, int]
+"""A core and its pipe that read."""
+
+
+class GlobalShadow:
+    """The shadow of global memory, which all cores share: lists of accesses, page by page.
+
+    Reads meet no reads, so that those of each pipe are a list of their own. Where nobody has
+    written, a pipe's read of the same bytes takes the place of the one before as it stands.
+    """
+
+    def __init__(self) -> None:
+        self._written: dict[int, list[_Entry]] = {}
+        self._read: dict[int, dict[_Reader, list[_Entry]]] = {}
+        self._reads: dict[_Key, dict[int, _Access]] = {}
+        self._entered = 0
+
+    def touch(
+        self,
+        core: tuple[int, CoreOrder, Report],
+        touched: tuple[Footprint, int],
+        pipe: int,
+        number: int,
+        touch: MemoryAccess,
+    ) -> None:
+        """Enter an access of a core, a footprint at an address, and report what it races with."""
+        (core_number, order, report), (footprint, address) = core, touched
+        self._entered += 1
+        last = number, touch, self._entered
+        if touch.writes:
+            access = _Access((core_number, pipe), footprint, address, last)
+        else:
+            key = core_number, pipe, footprint
+            reads = self._reads.get(key)
+            if reads is None:
+                reads = self._reads[key] = {}
+            earlier = reads.get(address)
+            if earlier is not None and self._is_unwritten(_pages(footprint, address)):
+                earlier.again(*last)
+                return
+            access = reads[address] = _Access((core_number, pipe), footprint, address, last)
+        reported: set[int] = set()
+        if footprint.is_run:
+            self._enter(access, order, report, reported)
+            return
+        for low, high in _runs(footprint, address):
+            self._enter(_Run(low, high, access), order, report, reported)
+
+    def _is_unwritten(self, pages: Collection[int]) -> bool:
+        return self._written.keys().isdisjoint(pages)
+
+    def _enter(self, entry: _Entry, order: CoreOrder, report: Report, reported: set[int]) -> None:
+        """Enter one run of bytes into each of its pages; `reported`: touches by id."""
+        low, high, access, (tell, again) = entry.low, entry.high, entry.access, report
+        reader = None if access.touch.writes else (access.core, access.pipe)
+        for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
+            near = [
+                other
+                for entries in self._facing(page, reader)
+                for other in entries
+                if other.low < high and low < other.high
+            ]
+            if near:
+                if reader is None:
+                    near.sort(key=_position)
+                for other in near:
+                    touch = other.access.touch
+                    if id(touch) not in reported and _races(other.access, access, order):
+                        reported.add(id(touch))
+                        if not again(hazard(touch, access.touch), touch, access.touch):
+                            tell(_meeting(other, entry))
+                first = page << _PAGE_BITS
+                over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
+                if over:
+                    self._drop(page, over)
+            if reader is None:
+                entries = self._written.get(page)
+                if entries is None:
+                    entries = self._written[page] = []
+            else:
+                entries = self._read.setdefault(page, {}).setdefault(reader, [])
+            entries.append(entry)
+
+    def _facing(self, page: int, reader: _Reader | None) -> Iterable[list[_Entry]]:
+        """Return the accesses of a page that a read may meet or say again, or any write."""
+        written, read = self._written.get(page), self._read.get(page)
+        if read is None:
+            return () if written is None else (written,)
+        if reader is None:
+            return read.values() if written is None else (written, *read.values())
+        own = read.get(reader)
+        return [entries for entries in (written, own) if entries is not None]
+
+    def _drop(self, page: int, over: list[_Entry]) -> None:
+        """Forget accesses of a page that a later one says all of."""
+        gone = set(map(id, over))
+        for access in {e.access for e in over}:
+            if access.touch.writes:
+                entries = self._written[page]
+            else:
+                who = access.core, access.pipe
+                entries = self._read[page][who]
+                self._reads[*who, access.touched].pop(access.address, None)
+            entries[:] = [e for e in entries if id(e) not in gone]
+
+
+def _position(entry: _Entry) -> int:
+    return entry.access.position
+
+
+def _pages(touched: Footprint, address: int) -> Collection[int]:
+    """Return the pages of a footprint at an address."""
+    if touched.is_run:
+        low, high = touched.low + address, touched.high + address
+        return range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1)
+    first = (touched.starts + address) >> _PAGE_BITS
+    last = (touched.ends + (address - 1)) >> _PAGE_BITS
+    pages = {*first.tolist(), *last.tolist()}
+    for low, high in zip(first[last - first > 1], last[last - first > 1], strict=True):
+        pages.update(range(low, high))
+    return pages
+
+
+def _runs(touched: Footprint, address: int) -> Iterable[tuple[int, int]]:
+    """Return the runs of bytes of a footprint at an address."""
+    if touched.is_run:
+        return ((touched.low + address, touched.high + address),)
+    return zip((touched.starts + address).tolist(), (touched.ends + address).tolist(), strict=True)
+
+
+def _races(other: _Access, access: _Access, order: CoreOrder) -> bool:
+    """True if nothing orders two accesses, which share a byte."""
+    touch, number = access.touch, other.number
+    if not (touch.writes or other.touch.writes):
+        return False
+    if touch.atomic and touch.atomic == other.touch.atomic:
+        return False
+    if other.core != access.core:
+        return bool(order.foreign[0, other.core, other.pipe] < number)
+    clock = order.done[access.pipe]
+    return clock[other.pipe] < number and (other.pipe, number) != (access.pipe, access.number)
+
+
+def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
+    """True if `entry` says all that `other` said of the page [first, last)."""
+    if entry.low > max(other.low, first) or entry.high < min(other.high, last):
+        return False
+    touch, before = entry.access.touch, other.access
+    if touch.writes:
+        return not touch.atomic
+    same = (entry.access.core, entry.access.pipe) == (before.core, before.pipe)
+    return same and not before.touch.writes
+
+
+def _meeting(earlier: _Entry, later: _Entry) -> Meeting:
+    one, other = earlier.access, later.access
+    low, high = max(earlier.low, later.low), min(earlier.high, later.high)
+    kind = hazard(one.touch, other.touch)
+    return Meeting(kind, one.touch, one.pipe, one.core, other.touch, other.pipe, low, high)

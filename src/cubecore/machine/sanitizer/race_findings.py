@@ -1,0 +1,60 @@
+"""The words of a race: the two accesses, and the sentence about them."""
+
+from cubecore.isa.declare.instruction import Mem
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.sanitizer.findings import FindingAccess
+from cubecore.machine.sanitizer.shadow_memory import Meeting, MemoryAccess
+
+HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}
+"""What the earlier and the later access of each hazard do."""
+
+
+def finding_access(
+    gm: GlobalMemory, meeting: Meeting, touch: MemoryAccess, how: str, at: tuple[str, str]
+) -> FindingAccess:
+    """Return one access of a finding, of a tensor where global memory has one there."""
+    memory, low, high = touch.mem.label, meeting.low, meeting.high
+    if touch.mem is Mem.GM:
+        tensor = gm.at(low)
+        if tensor is not None:
+            memory, low, high = tensor.name, low - tensor.address, high - tensor.address
+    return FindingAccess(
+        how=how,
+        instruction=touch.template.name,
+        operand=touch.operand,
+        pipe=at[0],
+        memory=memory,
+        start=low,
+        end=high,
+        core=at[1],
+        location=touch.where,
+    )
+
+
+_PAST = {"read": "read them", "write": "wrote them"}
+
+
+def race_sentence(earlier: FindingAccess, later: FindingAccess, *, same_core: bool) -> str:
+    """Return what a race should be, is, and the remedy."""
+    subject = (
+        f"{later.instruction}.{later.operand} must {later.how} bytes [{later.start}, {later.end}) "
+        f"of {later.memory} after {earlier.instruction}.{earlier.operand}"
+    )
+    past = _PAST[earlier.how]
+    if not same_core:
+        return (
+            f"{subject} of {earlier.core} {past}, got no order between {earlier.core} "
+            f"({earlier.pipe}, {earlier.location}) and {later.core} ({later.pipe}, "
+            f"{later.location}); signal {later.core} after the {earlier.how} and wait there"
+        )
+    if earlier.pipe == later.pipe:
+        return (
+            f"{subject} {past}, got both on {later.pipe} ({earlier.location} and "
+            f"{later.location}) with no pipe_barrier({later.pipe}) between them; put one there"
+        )
+    pair = f"{earlier.pipe}, {later.pipe}"
+    return (
+        f"{subject} {past}, got no order between {earlier.pipe} ({earlier.location}) and "
+        f"{later.pipe} ({later.location}); set_flag({pair}) after the {earlier.how} and "
+        f"wait_flag({pair}) before the {later.how}"
+    )
