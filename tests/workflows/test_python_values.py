@@ -160,7 +160,7 @@ def test_settings_that_never_come_again_are_forgotten():
         cubecore.time(**SHAPE, tiling=tiling, settings={"hbm_bytes_per_second": str(1e12 + number)})
 
     from cubecore.cache import MOST_PROGRAMS
-    from cubecore.timing.memory.l2_reuse import _ACCESSES
+    from cubecore.timing.memory.global_accesses import _ACCESSES
     from cubecore.timing.memory.reuse_marks import _MARKED
     from cubecore.timing.steady_state.compiled_walk import _TEXTS
 

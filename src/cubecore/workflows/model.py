@@ -240,7 +240,7 @@ def model(
         The SoC (CUBECORE_CHIP's, else Ascend910B3), and fields of it to replace: a what-if chip.
     without : sequence of str
         Terms that are not counted: attention, norms, rotary, activations, collectives, ...
-    store, progress
+    store, progress : str or None, callable
         As for `plan_many`, and a callable that is told how many plans are made.
 
     Returns

@@ -45,6 +45,7 @@ def launched(body, n=1024):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.thinned(2)
 def test_an_addition_in_each_form(form):
     run, x, y, z = launched(LOADED + form + STORED)
     assert run.findings == ()

@@ -185,6 +185,7 @@ PRODUCTS = {
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.thinned(2)
 def test_a_product_is_numpys(name):
     kind, biases, products = PRODUCTS[name]
     a, b, bias, c = launched(name, kind)

@@ -59,6 +59,7 @@ def test_counter_mode_is_off_at_the_end():
 
 @pytest.mark.parametrize("times", [1, 4_200])
 @pytest.mark.parametrize("again", [False, True])
+@pytest.mark.thinned(2)
 def test_a_count_that_was_another_instructions(again, times):
     """Blocks of the runtime hold 8,192 instructions, fewer than the longer kernel issues."""
     mask = "asc_set_vector_mask(0, 100);" if again else ""
@@ -87,6 +88,7 @@ READ = (
 
 
 @pytest.mark.parametrize("element", [3, 40])
+@pytest.mark.thinned(2)
 def test_a_scalar_reads_what_was_copied_behind_dcci(element):
     read = f'printf("%f", g.GetValue({element}));'
     assert (

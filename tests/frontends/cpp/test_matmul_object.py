@@ -170,6 +170,7 @@ def test_object_issues_what_our_kernel_issues(template: str) -> None:
 
 @pytest.mark.parametrize("order", ["program", "late", "random:3"])
 @pytest.mark.parametrize("body", [ALL, TILES])
+@pytest.mark.thinned(2)
 def test_clients_on_aivs(body: str, order: str) -> None:
     plan = planned(mix=True)
     arrays = data(120, 272, 200)
@@ -180,6 +181,7 @@ def test_clients_on_aivs(body: str, order: str) -> None:
 
 
 @pytest.mark.parametrize("tiles", [AT_ONCE, AHEAD])
+@pytest.mark.thinned(2)
 def test_tiles_come_to_the_unified_buffer(tiles: str) -> None:
     plan = planned(mix=True)
     tiling = replace(plan.tiling, M=128, N=288, singleCoreM=64, singleCoreN=144)
@@ -217,6 +219,7 @@ mm.IterateAll(p.c);
 
 
 @pytest.mark.parametrize(("wait", "found"), [("mm.WaitIterateAll();", 0), ("", 1)])
+@pytest.mark.thinned(2)
 def test_async_results_are_there_after_the_wait(wait: str, found: int) -> None:
     plan = planned(mix=True)
     arrays = data(120, 272, 200)

@@ -163,9 +163,10 @@ def test_a_chip_of_settings_is_another_chip(tmp_path):
         ({"kind": "matmul+vector"}, "vector cores work beside the product"),
         ({"dtype_b": "int8"}, "weights are dequantised on vector cores"),
         ({"kind": "vector"}, "op must be stated for kind vector"),
-        ({"kind": "vector", "op": "top_k"}, "op must be one of abs, add, dynamic_quant, exp, "
-         "gelu, layer_norm, ln, mish, mul, muls, nd2nz, reduce_max, reduce_sum, relu, rms_norm, "
-         "sigmoid, softmax, sqrt, swish, tanh to be timed, got 'top_k'"),
+        ({"kind": "vector", "op": "top_k"}, "op must be one of abs, add, add_rms_norm, "
+         "attention, dynamic_quant, exp, gelu, layer_norm, ln, mish, mul, muls, nd2nz, reduce_max, "
+         "reduce_sum, relu, rms_norm, sigmoid, softmax, sqrt, swiglu, swish, tanh to be timed, "
+         "got 'top_k'"),
         ({"kind": "vector", "op": "exp", "M": None}, "M must be stated for kind vector"),
         ({"kind": "vector", "op": "exp", "M": None, "counts": "read", "measured": {"GBps": 3}},
          "M must be stated for GBps to give a time"),
