@@ -36,7 +36,7 @@ def run_as_main(
     try:
         with _as_main(path, arguments) as main:
             setattr(main, NOTE, checked)
-            tree = noting_checks(ast.parse(Path(path).read_bytes(), path))
+            tree = noting_checks(_parsed(path))
             exec(compile(tree, path, "exec"), vars(main))  # noqa: S102 - the user's own script
     except CubecoreError:
         raise
@@ -53,6 +53,13 @@ def run_as_main(
         got = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise KernelError.at(where, unable("the script", f"the script raised {got}")) from error
     return None
+
+
+def _parsed(path: str) -> ast.Module:
+    try:
+        return ast.parse(Path(path).read_bytes(), path)
+    except ValueError as error:  # null bytes, before Python 3.11.4
+        raise unable(path, f"{path}: {error}") from None
 
 
 def _line_of_script(path: str, error: BaseException) -> Location:
