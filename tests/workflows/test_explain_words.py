@@ -7,6 +7,7 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip_names, expand_family
+from cubecore.kernels.operators.named import operator_names
 from cubecore.machine.sanitizer.findings import KINDS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules import advice
@@ -50,6 +51,20 @@ def test_each_cause_of_a_time_is_a_term():
 @pytest.mark.parametrize("name", [*FIELDS, *KINDS, *CHIPS])
 def test_fields_findings_and_chips_in_any_case(name):
     assert name in {cubecore.explain(name.upper()).name, cubecore.explain(name.lower()).name}
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_each_operator_is_explained(name):
+    told = cubecore.explain(name)
+    assert told.kind in {"operator", "instruction", "term"}
+    if told.kind == "operator":
+        assert f"cubecore time --op {name} times it" in told.text
+
+
+def test_an_operator_by_rows_names_its_shape():
+    assert cubecore.explain("rms_norm").text.splitlines()[-1] == (
+        "  shape: rows x columns; cubecore time --op rms_norm times it"
+    )
 
 
 def test_a_word_is_in_one_term():

@@ -97,6 +97,8 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
         return told
     if called := _called(lambda spelling: spelling.lower() == name.lower()):
         return _about_instruction(called[0].name, called, target)
+    if (told := _operator(name.lower())) is not None:
+        return told
     need = "be a rule, a field, an instruction, a finding, advice, a chip or a term of the glossary"
     known = [*ids, *FIELDS, *spellings(), *KINDS, *MEANINGS]
     raise refuse("NAME", need, repr(name), _near(name, known))
@@ -111,6 +113,23 @@ def _called(is_it: "Callable[[str], bool]") -> "list[type[Instruction]]":
         for cls in instructions().values()
         if any(map(is_it, (cls.name, *cls.names.values(), *cls.variants)))
     ]
+
+
+def _operator(name: str) -> Explanation | None:
+    """Return the meaning of an operator's name; None for other words."""
+    from cubecore.kernels.operators.functions import FUNCTIONS
+    from cubecore.kernels.operators.named import EXTENTS
+
+    if name in FUNCTIONS:
+        function = FUNCTIONS[name]
+        extents: Sequence[str] = ("rows", "columns") if function.by_rows else ("elements",)
+        lines = [function.text]
+    elif name in EXTENTS:
+        extents, lines = EXTENTS[name], []
+    else:
+        return None
+    lines.append(f"shape: {' x '.join(extents)}; cubecore time --op {name} times it")
+    return Explanation(name, "operator", "\n  ".join([f"{name}: operator\n", *lines]) + "\n")
 
 
 def _word(name: str) -> Explanation | None:
