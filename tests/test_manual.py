@@ -21,6 +21,9 @@ from workflows.command import cli
         ("IDLE-CORES", "words.html#advice-idle-cores"),
         ("aiv", "words.html#ai-core"),
         ("910b3", "chips.html"),
+        ("rms_norm", "words.html#operator-rms_norm"),
+        ("MOE_PERMUTE", "words.html#operator-moe_permute"),
+        ("asc_get_status", "instructions.html#names-that-are-not-modelled"),
     ],
 )
 def test_an_explanation_has_its_page(name, page):

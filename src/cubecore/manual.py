@@ -16,6 +16,7 @@ _PAGES = {
     "field": "fields.html#{anchor}",
     "advice": "words.html#advice-{anchor}",
     "term": "words.html#{anchor}",
+    "operator": "words.html#operator-{anchor}",
     "chip": "chips.html",
     "not modelled": "instructions.html#names-that-are-not-modelled",
 }

@@ -17,6 +17,7 @@ from cubecore.cli.commands import main
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.declare.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
+from cubecore.kernels.operators.named import counts_of, meaning_of, operator_names
 from cubecore.manual import anchor
 from cubecore.presented import Presented
 from cubecore.tiling.model.tcubetiling import FIELDS
@@ -182,7 +183,7 @@ def fields_page() -> str:
 
 @page("words.md")
 def words_page() -> str:
-    """Return the glossary, and the advice that `check` and `plan` give."""
+    """Return the glossary, the operators, and the advice that `check` and `plan` give."""
     lines = [
         "# Words",
         "",
@@ -194,6 +195,15 @@ def words_page() -> str:
     for term in glossary():
         title = ", ".join(term.names)
         lines += [f"### {_escaped(title)} {{#{anchor(title)}}}", "", _escaped(term.meaning), ""]
+    lines += [
+        "## Operators",
+        "",
+        "What `cubecore time --op NAME` times, and its shape.",
+        "",
+    ]
+    for name in operator_names():
+        about = f"{meaning_of(name)}: {' x '.join(counts_of(name))}"
+        lines += [f"### {_escaped(name)} {{#operator-{anchor(name)}}}", "", _escaped(about), ""]
     lines += ["## Advice", "", "Recommendations that a legal tiling does not follow.", ""]
     for name, meaning in MEANINGS.items():
         lines += [f"### {name} {{#advice-{anchor(name)}}}", "", _escaped(meaning), ""]

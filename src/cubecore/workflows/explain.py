@@ -117,19 +117,12 @@ def _called(is_it: "Callable[[str], bool]") -> "list[type[Instruction]]":
 
 def _operator(name: str) -> Explanation | None:
     """Return the meaning of an operator's name; None for other words."""
-    from cubecore.kernels.operators.functions import FUNCTIONS
-    from cubecore.kernels.operators.named import EXTENTS
+    from cubecore.kernels.operators.named import counts_of, meaning_of, operator_names
 
-    if name in FUNCTIONS:
-        function = FUNCTIONS[name]
-        extents: Sequence[str] = ("rows", "columns") if function.by_rows else ("elements",)
-        lines = [function.text]
-    elif name in EXTENTS:
-        extents, lines = EXTENTS[name], []
-    else:
+    if name not in operator_names():
         return None
-    lines.append(f"shape: {' x '.join(extents)}; cubecore time --op {name} times it")
-    return Explanation(name, "operator", "\n  ".join([f"{name}: operator\n", *lines]) + "\n")
+    shape = f"shape: {' x '.join(counts_of(name))}; cubecore time --op {name} times it"
+    return Explanation(name, "operator", f"{name}: operator\n\n  {meaning_of(name)}\n  {shape}\n")
 
 
 def _word(name: str) -> Explanation | None:

@@ -22,15 +22,6 @@ from cubecore.kernels.operators.rotary import RotaryShape, rotary_launch
 from cubecore.lazy_dataclass import dataclass
 
 _NARROW = ("float16", "bfloat16")
-EXTENTS: Mapping[str, Sequence[str]] = {
-    "attention": ("heads", "queries", "keys", "head size"),
-    "grouped_matmul": ("groups", "M", "N", "K"),
-    "moe_permute": ("tokens", "experts", "experts of a token", "width"),
-    "moe_unpermute": ("tokens", "experts", "experts of a token", "width"),
-    "rotary": ("tokens", "heads", "head size"),
-    "weight_quant_matmul": ("M", "N", "K"),
-}
-"""Operators that are no functions of elements or rows: what the numbers of their shape count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +36,17 @@ class NamedOperator:
     op: str
     extents: tuple[int, ...]
     dtype: ElementType
-    text: str
     inputs: Mapping[str, tuple[int, ...]]
     elements: int
     rows: bool
     made: Callable[..., Launch]
     cores: str = "vector"
     result: str = "y"
+
+    @property
+    def text(self) -> str:
+        """The operator, in a line."""
+        return meaning_of(self.op)
 
     def launch(self, chip: Chip, *, fused: bool = False) -> Launch:
         """Return the launch on all cores of a chip; `fused` as `operator_launch` has it."""
@@ -76,16 +71,28 @@ def operator_of(op: str, extents: Sequence[int], dtype: str) -> NamedOperator:
     kind = element_type(dtype)
     if op in FUNCTIONS:
         return _function(op, extents, kind)
-    counts = EXTENTS[op]
+    counts = counts_of(op)
     if len(extents) != len(counts):
         said = "x".join(map(str, extents))
         raise refuse("--shape", f"be {' x '.join(counts)} of {op}", repr(said))
-    return _OTHERS[op](tuple(extents), kind)
+    return _OTHERS[op].make(tuple(extents), kind)
 
 
 def operator_names() -> tuple[str, ...]:
     """Return the names of all operators."""
-    return tuple(sorted([*FUNCTIONS, *EXTENTS]))
+    return tuple(sorted([*FUNCTIONS, *_OTHERS]))
+
+
+def meaning_of(op: str) -> str:
+    """Return what an operator computes, in a line."""
+    return FUNCTIONS[op].text if op in FUNCTIONS else _OTHERS[op].text
+
+
+def counts_of(op: str) -> Sequence[str]:
+    """Return what the numbers of an operator's shape count."""
+    if op in FUNCTIONS:
+        return ("rows", "columns") if FUNCTIONS[op].by_rows else ("elements",)
+    return _OTHERS[op].counts
 
 
 def _function(op: str, extents: Sequence[int], dtype: ElementType) -> NamedOperator:
@@ -98,7 +105,7 @@ def _function(op: str, extents: Sequence[int], dtype: ElementType) -> NamedOpera
     def made(chip: Chip, *, fused: bool) -> Launch:
         return operator_launch(problem, chip, fused=fused)
 
-    about = (function.text, inputs, problem.operations, function.by_rows)
+    about = (inputs, problem.operations, function.by_rows)
     return NamedOperator(op, whole, dtype, *about, made)
 
 
@@ -113,8 +120,8 @@ def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
         del fused  # there is no code of registers for it
         return attention_launch(shape, chip)
 
-    text, work = "softmax(Q K^T / sqrt(D)) V, by heads, without a mask", heads * queries * keys
-    return NamedOperator("attention", extents, dtype, text, inputs, work, True, made, cores="mix")
+    work = heads * queries * keys
+    return NamedOperator("attention", extents, dtype, inputs, work, True, made, cores="mix")
 
 
 def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
@@ -125,8 +132,7 @@ def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     def made(chip: Chip, *, fused: bool) -> Launch:
         return rotary_launch(shape, chip, fused=fused)
 
-    text = "halves of heads turned by the angles of their token"
-    return NamedOperator("rotary", extents, dtype, text, inputs, prod(extents), True, made)
+    return NamedOperator("rotary", extents, dtype, inputs, prod(extents), True, made)
 
 
 def _moe(extents: tuple[int, ...], dtype: ElementType, *, back: bool) -> NamedOperator:
@@ -134,16 +140,14 @@ def _moe(extents: tuple[int, ...], dtype: ElementType, *, back: bool) -> NamedOp
     shape = MoeShape(tokens, experts, chosen, width, dtype)
     op = "moe_unpermute" if back else "moe_permute"
     inputs = {"x": (shape.rows if back else shape.tokens, shape.width)}
-    text = "tokens to the rows of their experts, evenly spread"
     if back:
         inputs["weights"] = (shape.tokens, shape.chosen)
-        text = "the weighed sum of each token's rows, evenly spread"
 
     def made(chip: Chip, *, fused: bool) -> Launch:
         del fused  # a copy, and few instructions
         return moe_launch(shape, chip, back=back)
 
-    return NamedOperator(op, extents, dtype, text, inputs, shape.rows * shape.width, True, made)
+    return NamedOperator(op, extents, dtype, inputs, shape.rows * shape.width, True, made)
 
 
 def _grouped(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
@@ -154,7 +158,7 @@ def _grouped(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
         del fused  # no vector core takes part
         return product_launch(chip, (m, n, k), dtype, groups)
 
-    about = ("C = A B of each group, groups of equal rows", inputs, prod(extents), True, made)
+    about = (inputs, prod(extents), True, made)
     return NamedOperator("grouped_matmul", extents, dtype, *about, cores="mix", result="c")
 
 
@@ -169,16 +173,46 @@ def _weight_quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator
         del fused  # there is no code of registers for it
         return weight_quant_launch(shape, chip)
 
-    text = "C = A (B scale), B of int8 converted before by vector cores"
-    about = (text, inputs, prod(extents), True, made)
+    about = (inputs, prod(extents), True, made)
     return NamedOperator("weight_quant_matmul", extents, dtype, *about, cores="mix", result="c")
 
 
-_OTHERS: Mapping[str, Callable[[tuple[int, ...], ElementType], NamedOperator]] = {
-    "attention": _attention,
-    "grouped_matmul": _grouped,
-    "moe_permute": partial(_moe, back=False),
-    "moe_unpermute": partial(_moe, back=True),
-    "rotary": _rotary,
-    "weight_quant_matmul": _weight_quant,
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """An operator that is no function of elements or rows.
+
+    `counts` are what the numbers of its shape count, `text` what it computes.
+    """
+
+    counts: Sequence[str]
+    text: str
+    make: Callable[[tuple[int, ...], ElementType], NamedOperator]
+
+
+_TOKENS = ("tokens", "experts", "experts of a token", "width")
+_OTHERS: Mapping[str, _Other] = {
+    "attention": _Other(
+        ("heads", "queries", "keys", "head size"),
+        "softmax(Q K^T / sqrt(D)) V, by heads, without a mask",
+        _attention,
+    ),
+    "grouped_matmul": _Other(
+        ("groups", "M", "N", "K"), "C = A B of each group, groups of equal rows", _grouped
+    ),
+    "moe_permute": _Other(
+        _TOKENS, "tokens to the rows of their experts, evenly spread", partial(_moe, back=False)
+    ),
+    "moe_unpermute": _Other(
+        _TOKENS, "the weighed sum of each token's rows, evenly spread", partial(_moe, back=True)
+    ),
+    "rotary": _Other(
+        ("tokens", "heads", "head size"),
+        "halves of heads turned by the angles of their token",
+        _rotary,
+    ),
+    "weight_quant_matmul": _Other(
+        ("M", "N", "K"),
+        "C = A (B scale), B of int8 converted before by vector cores",
+        _weight_quant,
+    ),
 }
