@@ -17,7 +17,7 @@ from cubecore.isa.program.tree import Program
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.common.mask import REPEAT_BYTES
 from cubecore.kernels.build.builder import Builder
-from cubecore.kernels.build.flags import Flags, Ring
+from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, ceil_div
 
@@ -57,13 +57,13 @@ def elementwise_launch(kernel: Elementwise) -> Launch:
         tree = trees.setdefault(length, _Tree(kernel, length))
         offset = kernel.dtype.bytes_of(core * share)
         slots = {var: (name, offset) for var, name in zip(tree.slots, (*names, "y"), strict=True)}
-        cores.append(_on_vector_core(core, tree.program, slots))
+        cores.append(on_vector_core(core, tree.program, slots))
     tensors = (*(TensorSpec(name, size) for name in names), TensorSpec("y", size, output=True))
     past = frozenset(names) if kernel.past_l2 else frozenset()
     return Launch(tensors, tuple(cores), KIND, past_l2=past)
 
 
-def _on_vector_core(
+def on_vector_core(
     core: int, program: Program, slots: Mapping[Var, tuple[str, int]]
 ) -> CoreProgram:
     """Return a vector core's share; two of them belong to one AI Core."""
@@ -78,15 +78,9 @@ class _Tree:
         self.kernel, self.builder, self.flags = kernel, b, Flags(b)
         self.slots = [b.slot(f"x{i}") for i in range(kernel.inputs)] + [b.slot("y")]
         self.ring = Ring(b, "buffer", kernel.buffers)
-        pairs = (("V", "MTE2"), ("MTE3", "V"))
-        for src, dst in pairs:
-            for event in range(kernel.buffers):
-                self.flags.set(src, dst, event)
-        for index, length in b.split("tile", elements, kernel.tile):
-            self._tile(index, length)
-        for src, dst in pairs:
-            for event in range(kernel.buffers):
-                self.flags.wait(src, dst, event)
+        with self.flags.raised(of_tiles(kernel.buffers)):
+            for index, length in b.split("tile", elements, kernel.tile):
+                self._tile(index, length)
         self.program = b.finish()
 
     def _tile(self, index: Expr, length: int) -> None:
@@ -165,6 +159,6 @@ def loads_launch(
     nest(tiles, Expr.of(slot), strides)
     program = b.finish()
     into_ub = any(operand.mem is Mem.UB for operand in template.operands())
-    on_core = _on_vector_core if into_ub else CoreProgram
+    on_core = on_vector_core if into_ub else CoreProgram
     programs = tuple(on_core(i, program, {slot: ("x", i * share)}) for i in range(cores))
     return Launch((TensorSpec("x", cores * share),), programs, KIND)

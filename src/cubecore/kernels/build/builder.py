@@ -35,10 +35,14 @@ class ScalarVariable:
         self._builder.append(Assign(self._var, Expr.of(value)))
 
 
+BASIC = "BASIC"
+"""The kind of a kernel that is written by hand."""
+
+
 class Builder:
     """Builds one `Program`."""
 
-    def __init__(self, name: str, kind: str = "BASIC") -> None:
+    def __init__(self, name: str, kind: str = BASIC) -> None:
         """`kind` says whose scalar costs the kernel has (`ScalarWork`)."""
         self.kind = kind
         self._name = name

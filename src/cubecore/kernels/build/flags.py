@@ -1,5 +1,8 @@
 """Flags and small counters of a kernel under construction."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 from cubecore.isa.program.expr import Expr, Int
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.kernels.build.builder import Builder, ScalarVariable
@@ -7,6 +10,16 @@ from cubecore.lazy_dataclass import dataclass
 
 Event = tuple[str, str, int]
 """(pipe that raises a flag, pipe that waits for it, event id)."""
+
+
+def of_buffers(count: int, *pairs: tuple[str, str]) -> tuple[Event, ...]:
+    """Return the flags between pairs of pipes, one for each of so many buffers."""
+    return tuple((src, dst, event) for src, dst in pairs for event in range(count))
+
+
+def of_tiles(buffers: int) -> tuple[Event, ...]:
+    """Return the flags of free buffers where a tile is loaded, computed and stored."""
+    return of_buffers(buffers, ("V", "MTE2"), ("MTE3", "V"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +35,15 @@ class Flags:
     def wait(self, src: str, dst: str, event: Int) -> None:
         """Wait for a flag."""
         self.builder.issue(WaitFlag(src=src, dst=dst, event_id=0), event_id=event)
+
+    @contextmanager
+    def raised(self, events: Sequence[Event]) -> Iterator[None]:
+        """Raise flags before what is built inside, and wait for them behind it."""
+        for event in events:
+            self.set(*event)
+        yield
+        for event in events:
+            self.wait(*event)
 
 
 class Ring:

@@ -23,7 +23,7 @@ from cubecore.isa.mte.copies import (
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
-from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags
 from cubecore.kernels.operators.attention_rows import AttentionRows
 from cubecore.kernels.operators.attention_shape import (
@@ -35,7 +35,6 @@ from cubecore.kernels.operators.attention_shape import (
 )
 from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
 
-KIND = "BASIC"
 _KEYS_FREE, _VALUES_FREE, _QUERIES_FREE = 0, 2, 4
 """Events of MTE1 to MTE2: of the two slots of K, of those of V and P, of Q."""
 _LEFT_FREE = 2
@@ -60,7 +59,7 @@ def attention_launch(shape: AttentionShape, chip: Chip, cores: int | None = None
             )
             trees[extents] = made
         programs += [tree.on_core(core, share) for tree in made]
-    return Launch(tuple(_tensors(shape, len(shares))), tuple(programs), KIND)
+    return Launch(tuple(_tensors(shape, len(shares))), tuple(programs), BASIC)
 
 
 def _tensors(shape: AttentionShape, cores: int) -> Iterator[TensorSpec]:
@@ -76,7 +75,7 @@ class _Products:
     """The AIC's tree."""
 
     def __init__(self, shape: AttentionShape, extents: tuple[tuple[int, int], ...]) -> None:
-        self.shape, self.builder = shape, Builder(f"attention_{shape.name}", KIND)
+        self.shape, self.builder = shape, Builder(f"attention_{shape.name}", BASIC)
         b, s = self.builder, shape
         self.flags = Flags(b)
         self.slots: list[dict[str, Var]] = []
@@ -101,18 +100,15 @@ class _Products:
         up = [("MTE1", "MTE2", event) for event in range(_QUERIES_FREE + 1)]
         up += [("M", "MTE1", event) for event in range(_LEFT_FREE + 1)]
         up += [("FIX", "M", event) for event in range(_SUM_FREE + 1)]
-        for event in up:
-            self.flags.set(*event)
-        for number, (heads, blocks) in enumerate(extents):
-            slots = {name: b.slot(f"{name}{number}") for name in "qkv"}
-            self.slots.append(slots)
-            with b.loop("head", heads) as head, b.loop("rows", blocks) as row:
-                begin = Expr.of(slots["q"]) + head * (blocks * self.l1["q"][1])
-                keys = head * (s.keys * s.width * size)
-                matrices = [Expr.of(slots[name]) + keys for name in "kv"]
-                self._rows(begin + row * self.l1["q"][1], matrices)
-        for event in up:
-            self.flags.wait(*event)
+        with self.flags.raised(up):
+            for number, (heads, blocks) in enumerate(extents):
+                slots = {name: b.slot(f"{name}{number}") for name in "qkv"}
+                self.slots.append(slots)
+                with b.loop("head", heads) as head, b.loop("rows", blocks) as row:
+                    begin = Expr.of(slots["q"]) + head * (blocks * self.l1["q"][1])
+                    keys = head * (s.keys * s.width * size)
+                    matrices = [Expr.of(slots[name]) + keys for name in "kv"]
+                    self._rows(begin + row * self.l1["q"][1], matrices)
         self.program = b.finish()
 
     def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:

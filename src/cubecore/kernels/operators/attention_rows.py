@@ -13,7 +13,7 @@ from cubecore.isa.program.expr import Expr, Int, Var
 from cubecore.isa.program.launch import CoreProgram
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
-from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags
 from cubecore.kernels.operators.attention_shape import (
     CHANCES,
@@ -23,15 +23,14 @@ from cubecore.kernels.operators.attention_shape import (
     AttentionShape,
 )
 from cubecore.kernels.operators.tile import LANES, float_code
+from cubecore.kernels.operators.wide import FROM_FLOAT
 from cubecore.units import DATA_BLOCK_BYTES
 
 _FLOAT = element_type("float32")
-_NARROW = {"float16": "vconv_f322f16", "bfloat16": "vconv_f322bf16"}
 _BLOCK = 8
 """Floats of a block."""
 _LOWEST = -(2.0**100)
 _MOST_REPEATS = 255
-_KIND = "BASIC"
 _SCORES_FREE, _VALUES_FREE = 0, 2
 """Events of the Vector unit to MTE2: of the two slots of S, and of O_j."""
 _OUT_FREE = 2
@@ -48,7 +47,7 @@ class AttentionRows:
         self.share = shape.rows // 2
         self.stats = self.share * _BLOCK // LANES
         name = f"attention_rows_{shape.name}" + "_second" * second
-        b = self.builder = Builder(name, _KIND)
+        b = self.builder = Builder(name, BASIC)
         self.flags = Flags(b)
         self.made: dict[str, Var] = {name: b.slot(name) for name in shape.workspace}
         self.at = self._places()
@@ -57,16 +56,13 @@ class AttentionRows:
         up = [("V", "MTE2", event) for event in range(_VALUES_FREE + 2)]
         up += [("MTE3", "V", event) for event in range(_OUT_FREE + 1)]
         self._fill("eighth", 0.0, self.stats)
-        for event in up:
-            self.flags.set(*event)
         size = shape.dtype.size_bytes * shape.rows * shape.width
-        for number, (heads, blocks) in enumerate(extents):
-            out = b.slot(f"o{number}")
-            self.out.append(out)
-            with b.loop("head", heads) as head, b.loop("rows", blocks) as row:
-                self._rows(Expr.of(out) + head * (blocks * size) + row * size)
-        for event in up:
-            self.flags.wait(*event)
+        with self.flags.raised(up):
+            for number, (heads, blocks) in enumerate(extents):
+                out = b.slot(f"o{number}")
+                self.out.append(out)
+                with b.loop("head", heads) as head, b.loop("rows", blocks) as row:
+                    self._rows(Expr.of(out) + head * (blocks * size) + row * size)
         self.program = b.finish()
 
     def on_core(self, core: int, share: tuple[AttentionPart, ...]) -> CoreProgram:
@@ -257,7 +253,7 @@ class AttentionRows:
     def _narrow(self, into: Expr, source: Expr, widths: tuple[int, int]) -> None:
         """Convert rows of `widths[0]` floats that lie `widths[1]` apart; the result lies alike."""
         columns, pitch = widths
-        size, name = self.shape.dtype.size_bytes, _NARROW[self.shape.dtype.name]
+        size, name = self.shape.dtype.size_bytes, FROM_FLOAT[self.shape.dtype.name]
         for part in range(0, columns, LANES):
             one = instruction_named(name)(
                 repeat=self.share,

@@ -9,7 +9,8 @@ from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 SCORES, CHANCES, VALUES = 0, 1, 2
 """Flags between an AIC and its AIVs: S_j, P_j and O_j are in the workspace."""
-_ROWS, _BLOCK, _PART_BYTES = 64, 256, 32 * 1024
+ROWS, BLOCK, _PART_BYTES = 64, 256, 32 * 1024
+"""Rows of Q that an AI Core takes, keys of a block, and bytes of a slot of L0B, at most."""
 _WIDTHS = (64, 128, 256)
 KEYS = 64
 """Keys come in multiples of what a repeat of the Vector unit takes."""
@@ -17,7 +18,7 @@ KEYS = 64
 
 def whole_queries(queries: int) -> int:
     """Return queries brought to what the kernel takes."""
-    whole: int = align_up(queries, FRACTAL_ROWS if queries <= _ROWS else _ROWS)
+    whole: int = align_up(queries, FRACTAL_ROWS if queries <= ROWS else ROWS)
     return whole
 
 
@@ -56,7 +57,7 @@ class AttentionShape:
             raise refuse("the keys of attention", f"be a multiple of {KEYS}", self.keys)
         q = self.queries
         if q != whole_queries(q):
-            need = f"be a multiple of {FRACTAL_ROWS} up to {_ROWS}, or a multiple of {_ROWS}"
+            need = f"be a multiple of {FRACTAL_ROWS} up to {ROWS}, or a multiple of {ROWS}"
             raise refuse("the queries of attention", need, q)
 
     @property
@@ -67,12 +68,12 @@ class AttentionShape:
     @property
     def rows(self) -> int:
         """Rows of Q that an AI Core takes."""
-        return min(self.queries, _ROWS)
+        return min(self.queries, ROWS)
 
     @property
     def block(self) -> int:
         """Keys of a block: what L1 and UB hold twice."""
-        return min(_BLOCK * 128 // max(self.width, 128), self.keys)
+        return min(BLOCK * 128 // max(self.width, 128), self.keys)
 
     @property
     def part(self) -> int:

@@ -17,8 +17,8 @@ from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import Builder
-from cubecore.kernels.build.flags import Flags, Ring
-from cubecore.kernels.elementwise import KIND
+from cubecore.kernels.build.flags import Flags, Ring, of_tiles
+from cubecore.kernels.elementwise import KIND, on_vector_core
 from cubecore.kernels.operators.functions import FUNCTIONS, Function, Places
 from cubecore.kernels.operators.tile import LANES, Tile, float_code
 from cubecore.kernels.operators.wide import narrowed, widened
@@ -60,6 +60,11 @@ class _Layout:
     buffers: int
 
 
+def is_fused(chip: Chip) -> bool:
+    """Return whether code computes in registers, so that fewer instructions go to UB than run."""
+    return chip.arch != "2201"
+
+
 def operator_launch(
     problem: OperatorProblem, chip: Chip, cores: int | None = None, *, fused: bool = False
 ) -> Launch:
@@ -71,11 +76,9 @@ def operator_launch(
     Raises
     ------
     RequestError
-        If no row fits in the Unified Buffer, or the chip has no vector cores of its own.
+        If no row fits in the Unified Buffer.
     """
-    if not chip.aiv_count or chip.joins_vector:
-        raise refuse("chip", "have vector cores of its own to run an operator", chip.name)
-    cores = cores or chip.aiv_count
+    cores = cores or chip.require("aiv_count", "an operator")
     function, size = problem.function, problem.dtype.size_bytes
     total, row = (problem.rows, problem.columns) if function.by_rows else (problem.operations, 1)
     share = ceil_div(total, cores)
@@ -187,17 +190,11 @@ class _Tree:
         self.buffers = _Buffers(problem, layout)
         self.ring = Ring(b, "buffer", layout.buffers)
         self._begin()
-        pairs = (("V", "MTE2"), ("MTE3", "V"))
-        for src, dst in pairs:
-            for event in range(layout.buffers):
-                self.flags.set(src, dst, event)
         step = layout.rows if function.by_rows else layout.columns
-        for index, count in b.split("tile", length, step):
-            shape = (count, layout.columns) if function.by_rows else (1, count)
-            self._tile(index * step, Tile(b, *shape, self.kept))
-        for src, dst in pairs:
-            for event in range(layout.buffers):
-                self.flags.wait(src, dst, event)
+        with self.flags.raised(of_tiles(layout.buffers)):
+            for index, count in b.split("tile", length, step):
+                shape = (count, layout.columns) if function.by_rows else (1, count)
+                self._tile(index * step, Tile(b, *shape, self.kept))
         self.program = b.finish()
 
     def on_core(self, core: int, first: int) -> CoreProgram:
@@ -212,7 +209,7 @@ class _Tree:
             slots[self.sum] = ("sum", first * size)
         if self.scale is not None:
             slots[self.scale] = ("scale", first // columns * 4)
-        return CoreProgram(core // 2, self.program, slots, sub=1 + core % 2)
+        return on_vector_core(core, self.program, slots)
 
     def _begin(self) -> None:
         """Bring the vectors that rows share, and clear what is read whole before it is written."""

@@ -15,8 +15,8 @@ from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import Builder
-from cubecore.kernels.build.flags import Flags, Ring
-from cubecore.kernels.elementwise import KIND
+from cubecore.kernels.build.flags import Flags, Ring, of_buffers, of_tiles
+from cubecore.kernels.elementwise import KIND, on_vector_core
 from cubecore.kernels.operators.tile import LANES, Tile
 from cubecore.kernels.operators.wide import narrowed, widened
 from cubecore.lazy_dataclass import dataclass
@@ -123,11 +123,12 @@ class _MoeTree:
         size = shape.dtype.size_bytes
         most = _SUM_FLOATS // shape.chosen // LANES * LANES if back else _ROW_BYTES // size
         step = min(max(most, LANES), shape.width)
-        pairs = (("V", "MTE2"), ("MTE3", "V")) if back else (("MTE3", "MTE2"),)
-        for src, dst in pairs:
-            for event in range(2):
-                self.flags.set(src, dst, event)
-        with b.loop("turn", extents[0]) as turn, b.loop("token", extents[1]) as token:
+        free = of_tiles(2) if back else of_buffers(2, ("MTE3", "MTE2"))
+        with (
+            self.flags.raised(free),
+            b.loop("turn", extents[0]) as turn,
+            b.loop("token", extents[1]) as token,
+        ):
             row = (turn * shape.grid[1] + token) * (shape.width * size)
             made = (token * (shape.chosen * shape.each) + turn) * (shape.width * size)
             weights = (turn * shape.grid[1] + token) * (4 * shape.chosen)
@@ -137,9 +138,6 @@ class _MoeTree:
                     self._add_up(made + at, row + at, weights, columns, step)
                 else:
                     self._spread(row + at, made + at, columns)
-        for src, dst in pairs:
-            for event in range(2):
-                self.flags.wait(src, dst, event)
         self.program = b.finish()
 
     def on_core(self, core: int, begin: tuple[int, int]) -> CoreProgram:
@@ -152,7 +150,7 @@ class _MoeTree:
         slots = {self.slots["tokens"]: tokens, self.slots["rows"]: rows}
         if self.back:
             slots[self.slots["weights"]] = ("weights", 4 * token * s.chosen)
-        return CoreProgram(core // 2, self.program, slots, sub=1 + core % 2)
+        return on_vector_core(core, self.program, slots)
 
     def _spread(self, source: Expr, into: Expr, columns: int) -> None:
         """Bring a token's columns, and write them to every row of the token."""

@@ -11,7 +11,7 @@ from cubecore.isa.program.launch import Launch
 from cubecore.kernels.operators.attention import attention_launch
 from cubecore.kernels.operators.attention_shape import AttentionShape
 from cubecore.kernels.operators.functions import FUNCTIONS
-from cubecore.kernels.operators.launch import TYPES, OperatorProblem, operator_launch
+from cubecore.kernels.operators.launch import TYPES, OperatorProblem, is_fused, operator_launch
 from cubecore.kernels.operators.moe import MoeShape, moe_launch
 from cubecore.kernels.operators.products import (
     WeightQuantShape,
@@ -20,6 +20,8 @@ from cubecore.kernels.operators.products import (
 )
 from cubecore.kernels.operators.rotary import RotaryShape, rotary_launch
 from cubecore.lazy_dataclass import dataclass
+from cubecore.timing.launch import time_launch
+from cubecore.timing.records import Timeline
 
 _NARROW = ("float16", "bfloat16")
 
@@ -53,6 +55,12 @@ class NamedOperator:
         if not chip.aiv_count or chip.joins_vector:
             raise refuse("chip", "have vector cores of its own to run an operator", chip.name)
         return self.made(chip, fused=fused)
+
+    def timed(self, chip: Chip, *, record: int = 0, full: bool = False) -> Timeline:
+        """Return its timing on all cores of a chip, with the fewer instructions of registers."""
+        fused = is_fused(chip)
+        launch = self.launch(chip, fused=fused)
+        return time_launch(launch, chip, record=record, full=full, stand_in=fused)
 
 
 def operator_of(op: str, extents: Sequence[int], dtype: str) -> NamedOperator:

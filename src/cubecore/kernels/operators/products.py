@@ -16,15 +16,14 @@ from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.tree import Issue, Location, Program
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
-from cubecore.kernels.build.builder import Builder
-from cubecore.kernels.build.flags import Flags, Ring
+from cubecore.kernels.build.builder import BASIC, Builder
+from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.solver.solver import solve
 from cubecore.units import ceil_div
 
-KIND = "BASIC"
 _STEP = "CONSTANT"
 _ALL_DONE, _WEIGHTS = 0, 1
 """Flags: of all vector cores, and from an AI Core's to its AIC."""
@@ -40,7 +39,7 @@ def product_launch(
     name = dtype.name
     problem = Problem(chip=chip.name, m=m, n=n, k=k, a=name, c=name, batch=groups)
     tiling = solve(problem, chip, 1).best.tiling
-    return replace(matmul_launch(problem, tiling, chip, _STEP), kind=KIND)
+    return replace(matmul_launch(problem, tiling, chip, _STEP), kind=BASIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +84,21 @@ def weight_quant_launch(shape: WeightQuantShape, chip: Chip) -> Launch:
         TensorSpec("scale", 2 * shape.n),
         *(replace(one, output=one.name in {"b", "c"}) for one in product.tensors),
     ]
-    return Launch(tuple(tensors), tuple(cores), KIND)
+    return Launch(tuple(tensors), tuple(cores), BASIC)
 
 
 class _Conversion:
     """The tree of an AIV with `count` rows of the weights."""
 
     def __init__(self, shape: WeightQuantShape, count: int) -> None:
-        b = Builder(f"weights_{count}x{shape.n}", KIND)
+        b = Builder(f"weights_{count}x{shape.n}", BASIC)
         self.builder, self.flags, self.shape = b, Flags(b), shape
         self.slots = {name: b.slot(name) for name in ("w", "scale", "b")}
         self.ring = Ring(b, "buffer", 2)
-        pairs = (("V", "MTE2"), ("MTE3", "V"))
         if count:
-            for src, dst in pairs:
-                for event in range(2):
-                    self.flags.set(src, dst, event)
-            for index, columns in b.split("columns", shape.n, min(_COLUMNS, shape.n)):
-                self._columns(index * min(_COLUMNS, shape.n), columns, count)
-            for src, dst in pairs:
-                for event in range(2):
-                    self.flags.wait(src, dst, event)
+            with self.flags.raised(of_tiles(2)):
+                for index, columns in b.split("columns", shape.n, min(_COLUMNS, shape.n)):
+                    self._columns(index * min(_COLUMNS, shape.n), columns, count)
         b.issue(FftsCrossCoreSync(on="MTE3", mode=0, flag_id=_ALL_DONE))
         b.issue(WaitFlagDev(flag_id=_ALL_DONE))
         b.issue(FftsCrossCoreSync(on="MTE3", mode=2, flag_id=_WEIGHTS))

@@ -15,8 +15,8 @@ from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import Builder
-from cubecore.kernels.build.flags import Flags, Ring
-from cubecore.kernels.elementwise import KIND
+from cubecore.kernels.build.flags import Flags, Ring, of_tiles
+from cubecore.kernels.elementwise import KIND, on_vector_core
 from cubecore.kernels.operators.tile import LANES, Tile
 from cubecore.kernels.operators.wide import narrowed, widened
 from cubecore.lazy_dataclass import dataclass
@@ -108,16 +108,9 @@ class _RotaryTree:
             self.wide[name] = at
             at += _whole(4 * floats)
         self.ring = Ring(b, "buffer", 2)
-        pairs = (("V", "MTE2"), ("MTE3", "V"))
-        for src, dst in pairs:
-            for event in range(2):
-                self.flags.set(src, dst, event)
-        with b.loop("token", count) as token:
+        with self.flags.raised(of_tiles(2)), b.loop("token", count) as token:
             for index, heads in b.split("heads", shape.heads, shape.together):
                 self._heads(token, index * shape.together, heads)
-        for src, dst in pairs:
-            for event in range(2):
-                self.flags.wait(src, dst, event)
         self.program = b.finish()
 
     def on_core(self, core: int, first: int) -> CoreProgram:
@@ -129,7 +122,7 @@ class _RotaryTree:
             var: (name, first * (row if name in "xy" else angles))
             for name, var in self.slots.items()
         }
-        return CoreProgram(core // 2, self.program, slots, sub=1 + core % 2)
+        return on_vector_core(core, self.program, slots)
 
     def _heads(self, token: Expr, first: Expr, heads: int) -> None:
         """Turn some heads of a token."""

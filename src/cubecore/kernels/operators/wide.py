@@ -5,7 +5,8 @@ from cubecore.isa.program.expr import Expr
 from cubecore.kernels.operators.tile import Tile
 
 _TO_FLOAT = {"float16": "vconv_f162f32", "bfloat16": "vconv_bf162f32"}
-_FROM_FLOAT = {"float16": "vconv_f322f16", "bfloat16": "vconv_f322bf16"}
+FROM_FLOAT = {"float16": "vconv_f322f16", "bfloat16": "vconv_f322bf16"}
+"""The conversions from float32 to each type."""
 
 
 def widened(tile: Tile, wide: int, source: Expr, dtype: ElementType) -> None:
@@ -21,7 +22,7 @@ def narrowed(tile: Tile, into: Expr, wide: int, dtype: ElementType) -> None:
     if dtype.name == "float32":
         _copied(tile, into, Expr(wide), dtype)
     else:
-        tile.convert(_FROM_FLOAT[dtype.name], into, Expr(wide), (dtype.size_bytes, 4))
+        tile.convert(FROM_FLOAT[dtype.name], into, Expr(wide), (dtype.size_bytes, 4))
 
 
 def _copied(tile: Tile, into: Expr, source: Expr, dtype: ElementType) -> None:

@@ -184,9 +184,8 @@ def _holds(one: FitCase, held: MeasuredPair) -> bool:
 def input_bits(one: FitCase) -> int:
     """Return the bits of an element of a case's inputs, 16 where it is not stated."""
     name = one.point.types[0].split("(", maxsplit=1)[0].split("/", maxsplit=1)[0].strip(" ?")
-    names = {"half": "float16", "float": "float32", "fp8": "float8_e4m3fn"}
     try:
-        return element_type(names.get(name, name)).bits
+        return element_type("float8_e4m3fn" if name == "fp8" else name).bits
     except CubecoreError:
         return 16
 

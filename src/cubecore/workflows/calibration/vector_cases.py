@@ -22,7 +22,7 @@ from cubecore.kernels.operators.attention import attention_launch
 from cubecore.kernels.operators.attention_shape import KEYS as ATTENTION_KEYS
 from cubecore.kernels.operators.attention_shape import AttentionShape, whole_queries
 from cubecore.kernels.operators.functions import FUNCTIONS
-from cubecore.kernels.operators.launch import OperatorProblem, operator_launch
+from cubecore.kernels.operators.launch import OperatorProblem, is_fused, operator_launch
 from cubecore.units import align_up, ceil_div
 from cubecore.workflows.calibration.cases import (
     CalibrationCase,
@@ -67,7 +67,7 @@ def vector_case(point: Point) -> CalibrationCase:
 
 def _function_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     """Return the case of a function of each element, or of rows."""
-    fused = chip.arch != "2201"
+    fused = is_fused(chip)
     notes.add("instructions by the formula, in float32; two buffers")
     if fused:
         notes.add("fused in registers: a third of the instructions")
@@ -108,14 +108,14 @@ def _scaled_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
 def _case(
     point: Point, chip: Chip, launch: Callable[[], Launch], group: str, notes: Notes
 ) -> CalibrationCase:
-    if chip.arch != "2201":
+    if is_fused(chip):
         notes.add(_STAND_IN)
     launch = as_measured(point, launch, notes)
     return CalibrationCase(chip, launch, group, assumed=notes.done())
 
 
 def _type(point: Point) -> ElementType:
-    return element_type({"half": "float16", "float": "float32"}.get(point.types[0], point.types[0]))
+    return element_type(point.types[0])
 
 
 def _add_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:

@@ -11,12 +11,12 @@ import numpy as np
 from cubecore.chips import chip as named_chip
 from cubecore.chips import default_chip
 from cubecore.errors import refuse
+from cubecore.kernels.operators.launch import is_fused
 from cubecore.kernels.operators.named import NamedOperator, operator_of
 from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.timing.launch import time_launch
 from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.operators.results import operator_inputs, worst_error
 
@@ -45,7 +45,7 @@ class TimedOperator:
     @property
     def fused(self) -> bool:
         """True if the time is of fewer instructions than `run` executes."""
-        return _is_fused(self.chip) and self.problem.cores == "vector"
+        return is_fused(self.chip) and self.problem.cores == "vector"
 
     @property
     def interval(self) -> Interval:
@@ -97,10 +97,6 @@ class OperatorRun:
 
 def _json(problem: NamedOperator) -> "Json":
     return {"op": problem.op, "shape": list(problem.extents), "a": problem.dtype.name}
-
-
-def _is_fused(chip: "Chip") -> bool:
-    return chip.arch != "2201"
 
 
 def operator_problem(op: str, shape: str, dtype: str = "float16") -> NamedOperator:
@@ -170,10 +166,7 @@ def time_operator(
     problem = operator_problem(op, shape, a)
     target = named_chip(chip or default_chip()).what_if(settings or {})
     require_timed(target)
-    fused = _is_fused(target)
-    launch = problem.launch(target, fused=fused)
-    line = time_launch(launch, target, record=record, full=full, stand_in=fused)
-    return TimedOperator(problem, target, line)
+    return TimedOperator(problem, target, problem.timed(target, record=record, full=full))
 
 
 def run_operator(

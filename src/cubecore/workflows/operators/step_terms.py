@@ -7,13 +7,13 @@ from functools import cache
 from cubecore.aliases import Json
 from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError, did_you_mean, refuse
+from cubecore.kernels.operators.attention_shape import BLOCK, ROWS
 from cubecore.kernels.operators.named import operator_of
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES, links_of, step_collectives
 from cubecore.models.decoder import Decoder
 from cubecore.models.operators import OPERATOR_TERMS, StepOperator, step_operators
 from cubecore.models.step import InferenceStep
-from cubecore.timing.launch import time_launch
 
 TERMS = (*OPERATOR_TERMS, COLLECTIVES)
 """What a step has beside its products; each can be left out."""
@@ -21,7 +21,6 @@ _FEW_KEYS = 8
 """Blocks of keys from which attention is continued in proportion."""
 _MOST_BLOCKS = 64
 """Blocks of keys of an AI Core that are timed as they are."""
-_BLOCK, _ROWS = 256, 64
 CONTINUED = "attention of many keys and queries is timed on fewer, and continued in proportion"
 
 
@@ -136,32 +135,30 @@ def _timed(op: str, extents: tuple[int, ...], kept: str, chip: Chip) -> Json:
 
 
 def _launch_us(op: str, extents: Sequence[int], kept: str, chip: Chip) -> float:
-    fused = chip.arch != "2201"
-    launch = operator_of(op, extents, kept).launch(chip, fused=fused)
-    return float(time_launch(launch, chip, stand_in=fused).us)
+    return float(operator_of(op, extents, kept).timed(chip).us)
 
 
 def _attention_us(extents: tuple[int, ...], kept: str, chip: Chip) -> tuple[float, tuple[str, ...]]:
     """Return the time of attention: of all blocks, or of fewer, continued in proportion."""
     heads, queries, keys, width = extents
     cores = chip.require("aic_count", "attention")
-    rows = min(queries, _ROWS)
+    rows = min(queries, ROWS)
     blocks = max(-(-heads * (queries // rows) // cores), 1)
-    key_blocks = max(-(-keys // _BLOCK), 1)
+    key_blocks = max(-(-keys // BLOCK), 1)
     if blocks * key_blocks <= _MOST_BLOCKS:
         return _launch_us("attention", extents, kept, chip), ()
 
     def us(rows_each: int, some_keys: int) -> float:
         together = min(heads, cores)
         some = (together, rows * rows_each * max(cores // together, 1), some_keys, width)
-        if queries <= _ROWS:
+        if queries <= ROWS:
             some = (rows_each * together, rows, some_keys, width)
         return _launch_us("attention", some, kept, chip)
 
-    few = min(key_blocks, _FEW_KEYS) * _BLOCK if key_blocks > 1 else keys
+    few = min(key_blocks, _FEW_KEYS) * BLOCK if key_blocks > 1 else keys
     base = us(1, few)
     of_rows = us(2, few) - base
-    more_keys = (key_blocks - few // _BLOCK) / (few // _BLOCK) if keys > few else 0.0
+    more_keys = (key_blocks - few // BLOCK) / (few // BLOCK) if keys > few else 0.0
     of_keys = us(1, 2 * few) - base if more_keys else 0.0
-    both = of_rows + (of_keys if more_keys else 0.0) * more_keys
+    both = of_rows + of_keys * more_keys
     return base + of_keys * more_keys + (blocks - 1) * both, (CONTINUED,)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _APART = 44
 """Bits of an address below the number of the tensor that it lies in."""
 Addresses = NDArray[np.int64]
+NO_ADDRESSES: Addresses = np.empty(0, np.int64)
+"""The addresses of instructions without operands."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cubecore.chips.model import Chip
 from cubecore.frontends.cpp.recording.matmul_object.block_program import (
+    NO_ADDRESSES,
     Addresses,
     BlockProgram,
     Piece,
@@ -36,7 +37,6 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import SCALE_WORD_BYTES, ceil_div
 
-_NO_ADDRESSES = np.empty(0, np.int64)
 _C = OPERANDS.index("c")
 
 
@@ -173,7 +173,7 @@ class CubeCore:
         at.tile, at.stored = at.program.tiles - 1, True
 
     def _issue(self, templates: Sequence[Instruction], where: int) -> None:
-        self._take(kinds_of(templates, self._names), _NO_ADDRESSES, where)
+        self._take(kinds_of(templates, self._names), NO_ADDRESSES, where)
 
     def _set(self, call: MatmulCall, where: int) -> None:
         """Set the registers that do not hold what the call asks for."""

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cubecore.errors import CubecoreError
+from cubecore.frontends.cpp.recording.matmul_object.block_program import NO_ADDRESSES, kinds_of
 from cubecore.frontends.cpp.recording.matmul_object.call import (
     ANSWERS,
     EACH,
@@ -16,7 +15,7 @@ from cubecore.frontends.cpp.recording.matmul_object.call import (
 )
 from cubecore.frontends.cpp.recording.matmul_object.cube_core import CubeCore, Programs
 from cubecore.frontends.cpp.recording.matmul_object.service import (
-    ServedBlock,
+    Messages,
     answered,
     awaited,
     received_any,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from cubecore.machine.memory.buffers import GlobalTensor
 
 _RUN, _SEND, _AWAIT, _SERVE, _FREE, _SCRATCH = range(6)
-_NO_ADDRESSES = np.empty(0, np.int64)
 
 
 class MatmulRequests:
@@ -42,7 +40,7 @@ class MatmulRequests:
         self._names = names
         self._programs: Programs | None = None
         self._cubes: dict[int, CubeCore] = {}
-        self._blocks: dict[tuple[int, int], ServedBlock] = {}
+        self._blocks: dict[tuple[int, int], Messages] = {}
         self._scratch: dict[tuple[str, int], GlobalTensor] = {}
 
     def asked(self, native: NativeCore, what: int, pointer: Any, number: int, where: int) -> int:
@@ -83,12 +81,11 @@ class MatmulRequests:
         block = self._blocks.get(_block(native))
         if block is not None:
             client = _client(native)
-            block.queue.append((client, None, where))
+            block.append((client, None, where))
             self._issue(native, sent(client), where)
 
     def _issue(self, native: NativeCore, templates: Sequence[Instruction], where: int) -> None:
-        kinds = np.array([self._names.kind(template) for template in templates], np.uint32)
-        native.take(kinds, _NO_ADDRESSES, where)
+        native.take(kinds_of(templates, self._names), NO_ADDRESSES, where)
 
     def _cube(self, native: NativeCore) -> CubeCore:
         cube = self._cubes.get(native.state.number)
@@ -104,12 +101,12 @@ class MatmulRequests:
     def _send(self, native: NativeCore, call: MatmulCall, where: int) -> None:
         held = MatmulCall.from_buffer_copy(call)
         client = _client(native)
-        self._blocks.setdefault(_block(native), ServedBlock()).queue.append((client, held, where))
+        self._blocks.setdefault(_block(native), Messages()).append((client, held, where))
         self._issue(native, sent(client), where)
 
     def _serve(self, native: NativeCore, where: int) -> None:
         """Serve the AIVs of an AIC's block until all have ended; an AIV says that it takes part."""
-        block = self._blocks.setdefault(_block(native), ServedBlock())
+        block = self._blocks.setdefault(_block(native), Messages())
         if not native.handle.core.id.is_aic:
             return
         cube, ended = self._cube(native), 0
@@ -118,7 +115,7 @@ class MatmulRequests:
         begun: dict[int, list[tuple[MatmulCall, int]]] = {}  # till the store: L0C is for all
         while ended < clients:
             self._issue(native, [received_any()], where)
-            client, call, at = block.queue.popleft()
+            client, call, at = block.popleft()
             self._issue(native, [received_from(client)], at)
             if call is None:
                 ended += 1

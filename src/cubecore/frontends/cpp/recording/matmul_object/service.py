@@ -5,27 +5,17 @@ answers those that ask for it, until all of its AIVs have ended.
 """
 
 from collections import deque
-from dataclasses import field
 
 from cubecore.frontends.cpp.recording.matmul_object.call import MatmulCall
 from cubecore.isa.scalar.sync import AwaitMessage, SendMessage
-from cubecore.lazy_dataclass import dataclass
 
 _FIRST = 2**47
 """The first message's number: beyond the notices, which are numbered by their addresses."""
 _ANY = _FIRST
 
 
-@dataclass
-class ServedBlock:
-    """The cores of one block: messages on their way, and clients that have not ended.
-
-    `queue` has (client, call, line), or None for a client that ends.
-    """
-
-    queue: deque[tuple[int, MatmulCall | None, int]] = field(default_factory=deque)
-    ended: set[int] = field(default_factory=set)
-    served: bool = False
+Messages = deque[tuple[int, MatmulCall | None, int]]
+"""Messages of a block on their way: client, call, line; the call of a client that ends is None."""
 
 
 def sent(client: int) -> list[SendMessage]:
