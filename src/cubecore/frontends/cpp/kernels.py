@@ -26,6 +26,7 @@ from cubecore.frontends.cpp.signature import EntryParameter, parameters_of, tili
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
+from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import location_of
 from cubecore.isa.catalogue import spellings
 from cubecore.isa.declare.instruction import Mem
@@ -35,7 +36,7 @@ from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.memory.buffers import POISON_BYTE, GlobalMemory
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 
 _GM_BASE = 0x100000000000
@@ -152,6 +153,10 @@ def launch(
         if any(core.is_aic == (part == "cube") for core in ready.cores)
     }
     library, arena = str(runtime()), _Arena(gm)
+    addresses = {name: arena.base + own.address for name, (_, own) in ready.tensors.items()}
+    for name, value in ready.arguments.items():
+        if isinstance(value, TensorList):
+            value.complete(name, ready.tensors[name][1].buffer.data, addresses)
     spellings()  # declared here, and not in each process again
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
@@ -198,6 +203,9 @@ class _Arena:
             held = self._pages[tensor.address : tensor.end]
             held[:] = buffer.data
             buffer.data = held
+            wide = tensor.wide
+            wide.data = self._pages[tensor.address : tensor.address + wide.size_bytes]
+            wide.data[buffer.size_bytes :] = POISON_BYTE
 
 
 def shared_pages(size: int) -> tuple[Any, int]:

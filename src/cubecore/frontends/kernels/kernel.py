@@ -19,6 +19,7 @@ from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
+from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import KernelError, place_of, raised_at
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.registers import CorePosition
@@ -357,6 +358,9 @@ def ready_launch(
     gm = GlobalMemory()
     hosts = []
     for name, value in given.items():
+        if isinstance(value, TensorList):
+            hosts += value.hosts(name)
+            continue
         host = host_tensor(name, value, device_kernel.types.get(name))
         if host is not None:
             hosts.append(host)

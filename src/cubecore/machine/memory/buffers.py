@@ -1,6 +1,7 @@
 """Byte-faithful memories: bytes, and for each byte whether anything was ever written there."""
 
 from bisect import bisect_right
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from cubecore.lazy_dataclass import dataclass
 POISON_BYTE = 0xFF
 """The contents of uninitialised memory: NaN in every float type, -1 in every integer type."""
 GM_ALIGN_BYTES = 512
-_GM_GUARD_BYTES = 4096
+GM_GUARD_BYTES = 4096
 WORDS: dict[int, tuple[str, int]] = {
     1: ("u1", 0x01),
     2: ("u2", 0x0101),
@@ -38,6 +39,12 @@ class MemoryBuffer:
         self.valid = np.zeros(size_bytes, np.uint8)
 
     @classmethod
+    def before(cls, behind: int, size_bytes: int) -> tuple[Self, Self]:
+        """Return a new buffer, and the one that has `behind` bytes of nobody's after it."""
+        wide = cls(size_bytes + behind)
+        return cls.over(wide.data[:size_bytes], wide.valid[:size_bytes]), wide
+
+    @classmethod
     def over(cls, data: NDArray[np.uint8], valid: NDArray[np.uint8]) -> Self:
         """Return a buffer over bytes and a map that exist, and that others may share."""
         buffer = cls.__new__(cls)
@@ -53,7 +60,8 @@ class MemoryBuffer:
 class GlobalTensor:
     """A tensor in global memory: its start, its bytes, and whether the host placed them all.
 
-    `scratch`: its contents are not needed afterwards.
+    `scratch`: its contents are not needed afterwards. `wide` has the bytes behind it as well, which
+    an access that leaves the tensor reaches on a device.
     """
 
     name: str
@@ -61,6 +69,7 @@ class GlobalTensor:
     buffer: MemoryBuffer
     placed: bool = False
     scratch: bool = False
+    wide: MemoryBuffer = field(default_factory=lambda: MemoryBuffer(0))
 
     @property
     def end(self) -> int:
@@ -86,8 +95,8 @@ class GlobalMemory:
         self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
     ) -> GlobalTensor:
         """Return a new tensor, 512-byte aligned: uninitialised, or all 0."""
-        allocated = GlobalTensor(name, self._next, MemoryBuffer(size_bytes), scratch=scratch)
-        tensor = self._enter(allocated)
+        buffer, wide = MemoryBuffer.before(GM_GUARD_BYTES, size_bytes)
+        tensor = self._enter(GlobalTensor(name, self._next, buffer, scratch=scratch, wide=wide))
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
         return tensor
@@ -95,14 +104,15 @@ class GlobalMemory:
     def _enter(self, tensor: GlobalTensor) -> GlobalTensor:
         self._tensors.append(tensor)
         self._starts.append(tensor.address)
-        behind = tensor.end + _GM_GUARD_BYTES
+        behind = tensor.end + GM_GUARD_BYTES
         self._next = -(-behind // GM_ALIGN_BYTES) * GM_ALIGN_BYTES
         return tensor
 
     def allocate_from(self, name: str, values: Array) -> GlobalTensor:
         """Return a new tensor that holds the bytes of `values` in C order."""
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        tensor = self._enter(GlobalTensor(name, self._next, MemoryBuffer(raw.size), placed=True))
+        buffer, wide = MemoryBuffer.before(GM_GUARD_BYTES, raw.size)
+        tensor = self._enter(GlobalTensor(name, self._next, buffer, placed=True, wide=wide))
         tensor.buffer.data[:] = raw
         tensor.buffer.valid[:] = 1
         return tensor

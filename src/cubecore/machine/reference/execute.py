@@ -233,7 +233,9 @@ def _checked_global(
                 "out-of-bounds",
                 _inside(near.name, near.buffer.size_bytes, first - start, last - start),
             )
-        return None
+        if tensor is None or last - tensor.address > tensor.wide.size_bytes:
+            return None
+        return used, tensor.wide, address - tensor.address
     return used, tensor.buffer, address - tensor.address
 
 

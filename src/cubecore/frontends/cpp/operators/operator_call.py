@@ -73,18 +73,44 @@ def operator_call(
     """
     given = _bound(own, arrays, words)
     inputs = tuple(_inputs(own, given))
-    column = _column(own, inputs)
+    column = _column(own, inputs, _given_types(own, given))
     attributes = tuple(_attribute_words(own, each, given) for each in own.attributes)
     types = _output_types(own, calls, inputs, attributes, column)
-    shapes: list[tuple[int, ...] | None] = [None] * len(own.outputs)
+    places = list(_places(own, inputs, given))
+    shapes: list[tuple[int, ...] | None] = [None] * len(places)
     wanted = [o for o in own.outputs if given.get(o.name) is None]
     if wanted:
-        shapes = _output_shapes(own, calls, inputs, types, attributes)
+        told = tuple(GivenTensor(slot, types[slot].number, ()) for slot, _, _ in places)
+        shapes = _output_shapes(own, calls, inputs, told, attributes)
     outputs = []
-    for slot, (one, kind) in enumerate(zip(own.outputs, types, strict=True)):
-        outputs.append(_output(own, one, slot, kind, shapes[slot], given.get(one.name)))
+    for (slot, _, value), shape in zip(places, shapes, strict=True):
+        outputs.append(_output(own, own.outputs[slot], slot, types[slot], shape, value))
     fresh = frozenset(one.name for one in wanted)
     return OperatorCall(own, inputs, tuple(outputs), attributes, fresh)
+
+
+def _places(
+    own: Registration, inputs: Sequence[Given], given: Mapping[str, object]
+) -> Iterable[tuple[int, int, object]]:
+    """Yield each array that an output has: its slot, its place in a list, the array if given.
+
+    A list that is made has as many arrays as the first list among the inputs.
+    """
+    lists = [each.slot for each in inputs if each.parameter.kind == DYNAMIC]
+    for slot, one in enumerate(own.outputs):
+        value = given.get(one.name)
+        if one.kind != DYNAMIC:
+            yield slot, 0, value
+            continue
+        values = [None] * lists.count(lists[0]) if value is None and lists else value
+        for place, each in enumerate(_listed(one, values)):
+            yield slot, place, each
+
+
+def _listed(one: OperatorParameter, value: object) -> Sequence[object]:
+    if not isinstance(value, (list, tuple)):
+        raise refuse(one.name, "be a list of arrays", type(value).__name__)
+    return value
 
 
 def _bound(
@@ -115,9 +141,7 @@ def _inputs(own: Registration, given: Mapping[str, object]) -> Iterable[Given]:
                 raise unable(own.type, f"{own.type} has no value for the input {one.name}")
             continue
         if one.kind == DYNAMIC:
-            if not isinstance(value, (list, tuple)):
-                raise refuse(one.name, "be a list of arrays", type(value).__name__)
-            for each in value:
+            for each in _listed(one, value):
                 yield _given(one, slot, each)
         else:
             yield _given(one, slot, value)
@@ -134,21 +158,46 @@ def _given(one: OperatorParameter, slot: int, value: object) -> Given:
 def _array(name: str, value: object) -> Array:
     if isinstance(value, (bool, int, float, str, bytes)):
         raise refuse(name, "be an array", repr(value))
-    if type(value).__module__.split(".")[0] == "torch":
-        from cubecore.frontends.kernels.host_tensors import host_tensor
-
-        host = host_tensor(name, value)
-        assert host is not None
-        kind = BY_ARRAY[host.dtype.name]
-        return host.raw.view(numpy_type(kind)).reshape(host.shape)
-    array = np.asarray(value)
+    array = _torch_array(name, value) if _is_torch(value) else np.asarray(value)
     if not array.flags.c_contiguous:
         raise refuse(name, "be contiguous, its last axis innermost", "other strides")
     return array
 
 
-def _column(own: Registration, inputs: Sequence[Given]) -> int | None:
-    """Return the number of the combination of types that the inputs have; None if free."""
+def _is_torch(value: object) -> bool:
+    return type(value).__module__.split(".")[0] == "torch"
+
+
+def _torch_array(name: str, value: Any) -> Array:
+    """Return a view of a torch tensor; NumPy does not know bfloat16."""
+    if not str(value.dtype).endswith("bfloat16") and value.device.type == "cpu":
+        plain: Array = value.detach().numpy()
+        return plain
+    from cubecore.frontends.kernels.host_tensors import host_tensor
+
+    host = host_tensor(name, value)
+    assert host is not None
+    kind = BY_ARRAY[host.dtype.name]
+    return host.raw.view(numpy_type(kind)).reshape(host.shape)
+
+
+def _given_types(own: Registration, given: Mapping[str, object]) -> dict[str, int]:
+    """Return the types of the outputs that are given, by their names."""
+    found: dict[str, int] = {}
+    for one in own.outputs:
+        value = given.get(one.name)
+        first = value[0] if isinstance(value, (list, tuple)) and value else value
+        known = BY_ARRAY.get(str(getattr(first, "dtype", "")).removeprefix("torch."))
+        if known is not None:
+            found[one.name] = known.number
+    return found
+
+
+def _column(own: Registration, inputs: Sequence[Given], wanted: Mapping[str, int]) -> int | None:
+    """Return the number of the combination of types that the inputs have; None if free.
+
+    Of several the first that the given outputs have, too.
+    """
     listed = [one for one in (*own.inputs, *own.outputs) if one.types and not one.free_types]
     for each in inputs:
         types = each.parameter.types
@@ -157,11 +206,19 @@ def _column(own: Registration, inputs: Sequence[Given]) -> int | None:
             raise refuse(each.parameter.name, need, each.type.array)
     width = max((len(one.types) for one in listed), default=0)
     fixed = [e for e in inputs if len(e.parameter.types) == width and not e.parameter.free_types]
-    for column in range(width):
-        if all(each.parameter.types[column] == each.type.number for each in fixed):
-            return column
     if not width:
         return None
+    fitting = [
+        column
+        for column in range(width)
+        if all(each.parameter.types[column] == each.type.number for each in fixed)
+    ]
+    outputs = [one for one in own.outputs if one.name in wanted and len(one.types) == width]
+    for column in fitting:
+        if all(one.types[column] == wanted[one.name] for one in outputs):
+            return column
+    if fitting:
+        return fitting[0]
     got = ", ".join(f"{each.parameter.name} {each.type.array}" for each in inputs)
     raise refuse(f"the types of {own.type}", "be a combination that it registers", got)
 
@@ -202,13 +259,12 @@ def _output_shapes(
     own: Registration,
     calls: HostCalls,
     inputs: tuple[Given, ...],
-    types: Sequence[RegisteredType],
+    told: tuple[GivenTensor, ...],
     attributes: tuple[tuple[str, ...], ...],
 ) -> list[tuple[int, ...] | None]:
     by_name = {each.parameter.name: each.array.shape for each in inputs}
-    follow = [by_name.get(one.shape_of) for one in own.outputs]
+    follow = [by_name.get(own.outputs[each.slot].shape_of) for each in told]
     if own.infers_shapes:
-        told = tuple(GivenTensor(slot, kind.number, ()) for slot, kind in enumerate(types))
         inputs_told = tuple(each.told for each in inputs)
         return [*calls.shapes(HostRequest(own, inputs_told, told, attributes))]
     return follow

@@ -1,6 +1,6 @@
 """Operator projects from Python: `load_op` makes callables of a folder's operators."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from cubecore.frontends.cpp.operators.registration import (
     plain,
 )
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
+from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
@@ -40,14 +41,14 @@ class ProjectRun:
     Attributes
     ----------
     outputs : tuple of arrays
-        The outputs in the order of the registration.
+        The outputs in the order of the registration; a list of tensors is a list of arrays.
     launch : KernelRun
         The launch of its kernel: findings, instructions, tensors.
     tiling : HostTiling
         The results of its tiling function: blocks, key, workspaces, data.
     """
 
-    outputs: tuple[Array, ...]
+    outputs: tuple[Array | list[Array], ...]
     launch: KernelRun
     tiling: HostTiling
 
@@ -141,7 +142,7 @@ class OperatorProject:
         tiling = calls.tiling(call.request)
         kernel, values = self._launch(call, tiling)
         launch = kernel[tiling.blocks](*values)
-        return ProjectRun(tuple(each.array for each in call.outputs), launch, tiling)
+        return ProjectRun(tuple(_outputs(call)), launch, tiling)
 
     def _launch(
         self, call: OperatorCall, tiling: HostTiling
@@ -168,11 +169,10 @@ class OperatorProject:
         values = [_value(one, call) for one in _in_order(own)]
         workspace = np.zeros(max(sum(tiling.workspaces), _LEAST_WORKSPACE), np.uint8)
         data = np.frombuffer(tiling.data or bytes(8), np.uint8).copy()
-        fresh = [
-            name
-            for name, one in zip(names, _in_order(own), strict=False)
-            if one.name in call.fresh and one in own.outputs and not one.initial
-        ]
+        fresh: list[str] = []
+        for name, one, value in zip(names, _in_order(own), values, strict=False):
+            if one.name in call.fresh and one in own.outputs and not one.initial:
+                fresh += _elements(name, value)
         changed = kernel.changed(
             outputs=tuple(fresh),
             scratch=(names[-2],),
@@ -193,6 +193,12 @@ class OperatorProject:
         return Source(source.path, source.text, source.defines, includes)
 
 
+def _outputs(call: OperatorCall) -> Iterator[Array | list[Array]]:
+    for one in call.registration.outputs:
+        arrays = [each.array for each in call.outputs if each.parameter is one]
+        yield arrays if one.kind == DYNAMIC else arrays[0]
+
+
 def _fields(options: LaunchOptions) -> dict[str, Any]:
     from dataclasses import fields
 
@@ -211,14 +217,27 @@ def _value(one: OperatorParameter, call: OperatorCall) -> object:
         each for each in (call.outputs if is_output else call.inputs) if each.parameter is one
     ]
     if one.kind == DYNAMIC:
-        sentence = f"the list of tensors {one.name} is not supported"
-        raise unable(call.registration.type, sentence)
+        return TensorList([_bytes_of(each) for each in found]) if found else None
     if not found:
         assert one.kind == OPTIONAL
         return None
-    array = found[0].array
+    return _bytes_of(found[0])
+
+
+def _bytes_of(given: Given) -> Array:
+    """Return an array as a launch takes it; types that the chip does not have are bytes."""
     plain_types = {"bool", "float64", "complex64"}
-    return array.view(np.uint8) if found[0].type.array in plain_types else array
+    array = given.array
+    if given.type.array not in plain_types:
+        return array
+    return array.reshape(-1).view(np.uint8)
+
+
+def _elements(name: str, value: object) -> list[str]:
+    """Return the names of an argument's arrays."""
+    if isinstance(value, TensorList):
+        return [value.element(name, index) for index in range(len(value.arrays))]
+    return [name]
 
 
 class Operator:

@@ -91,7 +91,12 @@ struct CoreState {
     uint8_t mem = memory_of(pos);
     uint64_t most = memory_bytes(mem);
     if (mem == static_cast<uint8_t>(cubecore::Mem::UB)) most += cubecore_launch()->ub_kept;
-    if (used[mem] + bytes > most) refuse_memory("InitBuffer", most, used[mem] + bytes, at);
+    if (used[mem] + bytes > most) {
+      char said[96] = "the buffers must fit ";
+      std::strcat(std::strcat(said, Digits(most, " B, got ").text),
+                  Digits(used[mem] + bytes, " B").text);
+      cubecore_finding("capacity", "InitBuffer", said, &at);
+    }
     int64_t found = static_cast<int64_t>(used[mem]);
     used[mem] += bytes;
     return found;

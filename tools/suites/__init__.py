@@ -1,0 +1,1 @@
+"""Public suites of operators, run from checkouts that lie outside of the repository."""

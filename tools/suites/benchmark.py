@@ -1,0 +1,95 @@
+"""A benchmark of operators, task by task: which reference answers verify, and the obstacles.
+
+`python -m tools.suites.benchmark CHECKOUT --work DIR [--match REGEX] [--seconds N] [--again HOW]`
+runs the tasks of a checkout (folders with `answer/0` and `validation`, see `benchmark_task.py`),
+each in a process of its own, and writes their outcomes to `suites.jsonl` beside the surveys of
+programs. N are CPU seconds for a task's cases. What was run with these headers before is kept;
+HOW is all, or failed for those that did not verify.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tools.cpp_programs import obstacle
+from tools.suites.isolated import run_alone
+from tools.suites.results import kept, rows
+
+from cubecore.frontends.cpp.compile.build import headers
+
+_WALL_S = 900.0
+_ROOT = Path(__file__).parents[2]
+
+
+def tasks(checkout: Path) -> list[Path]:
+    """Return the folders of a checkout's tasks that have an answer."""
+    found = [path.parents[1] for path in checkout.rglob("answer/0") if path.is_dir()]
+    return sorted(path for path in found if (path / "validation").is_dir())
+
+
+def task_outcome(checkout: Path, task: Path, work: Path, seconds: float) -> dict[str, Any]:
+    """Return the outcome of a task, with its counts of cases."""
+    command = [sys.executable, "-m", "tools.suites.benchmark_task", str(checkout), str(task)]
+    command += ["--work", str(work), "--seconds", str(seconds)]
+    left = run_alone(command, _ROOT, _WALL_S)
+    cases = [json.loads(line) for line in left.out.splitlines() if line.startswith('{"')]
+    counts = Counter(case["outcome"] for case in cases)
+    run = [case for case in cases if case["outcome"] not in {"too large", "no time"}]
+    bad = [case for case in run if case["outcome"] != "verified"]
+    told: dict[str, Any] = {"cases": dict(counts), "cpu_s": round(left.cpu_s, 1)}
+    if left.code != 0 and not left.late:
+        return told | {"outcome": "crash", "why": left.error.strip()[-300:]}
+    if left.late:
+        return told | {"outcome": "late", "why": f"the task took {_WALL_S:g} s"}
+    if not run:
+        return told | {"outcome": "no case"}
+    if bad:
+        why = bad[0].get("why") or "the result is not within the tolerance"
+        return told | {"outcome": bad[0]["outcome"], "why": obstacle(why), "said": why[:400]}
+    found = any("findings" in case for case in run)
+    return told | {"outcome": "verified, findings" if found else "verified"}
+
+
+def _stands(row: dict[str, Any], made: str, again: str) -> bool:
+    """True if an outcome need not be found again."""
+    if again == "failed":
+        return str(row["outcome"]).startswith("verified")
+    return not again and bool(row["headers"] == made)
+
+
+def surveyed(
+    checkout: Path, work: Path, match: str, seconds: float, *, again: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the outcome of each task that was not run before."""
+    suite, made = f"{checkout.parent.name}/{checkout.name}", headers()
+    known = {row["task"] for row in rows(suite) if _stands(row, made, again)}
+    for task in tasks(checkout):
+        name = str(task.relative_to(checkout))
+        if name in known or not re.search(match, name):
+            continue
+        row = task_outcome(checkout, task, work, seconds)
+        yield {"suite": suite, "task": name, "headers": made} | row
+
+
+def main() -> None:
+    """Run the tasks of a checkout, and write what they came to."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--match", default="")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--again", choices=("all", "failed"), default="")
+    asked = parser.parse_args()
+    asked.checkout = asked.checkout.resolve()
+    for row in surveyed(**vars(asked)):
+        print(row["outcome"], row["task"], row["cases"], row.get("why", ""), flush=True)
+        kept(row)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""One task of a benchmark of operators: its answer run on its own cases, judged by its own check.
+
+`python -m tools.suites.benchmark_task CHECKOUT TASK [--mb N] [--seconds N] [--work DIR]` prints a
+line of JSON for each case. A task is a folder with `answer/0`, an operator project, and
+`validation`: a binding (`pybind.cpp`), the reference and the call (`module.py`), inputs
+(`prepare_inputs.py`) and cases (`test_cases.csv`). It needs torch and pandas.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from tools.suites.bindings import bindings, stand_ins
+from tools.suites.operator_words import MisfitError, run_in_place
+
+import cubecore
+from cubecore.errors import CubecoreError
+
+_MODULE = "kernel_gen_ops"
+
+
+class Task:
+    """A task: its operator, its modules, its cases."""
+
+    def __init__(self, checkout: Path, folder: Path, work: Path) -> None:
+        self.folder, self.name = folder, folder.name
+        self.findings: tuple[str, ...] = ()
+        own = folder / "validation"
+        stand_ins(self._called)
+        sys.path.insert(0, str(checkout))
+        self.project = cubecore.load_op(folder / "answer" / "0", timeout_s=120)
+        binding = (own / "pybind.cpp").read_text("utf-8")
+        module_text = (own / "module.py").read_text("utf-8")
+        module_text = re.sub(r"(?m)^\s*#.*$", "", module_text)
+        called = re.findall(rf"{_MODULE}\.(\w+)", module_text)
+        binding = binding.replace("aclnnCustomOp", f"aclnn{self.name}")
+        if called:
+            binding = binding.replace('"custom_pybind_api"', f'"{called[0]}"')
+        bindings(binding, _MODULE, work)
+        self.model = _loaded("suite_model", own / "module.py")
+        has_inputs = hasattr(self.model, "get_init_inputs")
+        self.inputs = self.model if has_inputs else _loaded("i", own / "prepare_inputs.py")
+        self.check = _checks(checkout)
+
+    def _called(self, name: str, arguments: list[Any]) -> None:
+        names = dir(self.project)
+        word = name.removeprefix("aclnn").replace("_", "").lower()
+        fitting = [n for n in names if n.replace("_", "").lower() == word]
+        operator = self.project[(fitting or names)[0]]
+        self.findings += run_in_place(operator, arguments)
+
+    def cases(self) -> list[Any]:
+        """Return the rows of the task's cases, numbers as integers where they are whole."""
+        import pandas as pd
+
+        rows = pd.read_csv(self.folder / "validation" / "test_cases.csv", sep=";")
+        for column in rows.columns:
+            numbers = rows[column]
+            known = pd.api.types.is_numeric_dtype(numbers) and not numbers.isna().any()
+            if known and numbers.map(lambda value: float(value) == int(value)).all():
+                rows[column] = numbers.astype(int)
+        return [row for _, row in rows.iterrows()]
+
+    def bytes_of(self, row: Any) -> int | None:
+        """Return the bytes of the largest input, None where only making them tells."""
+        try:
+            given = self.inputs.get_inputs(row, device=torch.device("meta"))
+        except Exception:  # noqa: BLE001 - the task's own code
+            return None
+        return max((t.numel() * t.element_size() for t in _tensors(given)), default=0)
+
+    def outcome(self, row: Any, most: int) -> dict[str, Any]:
+        """Return what a case came to."""
+        torch.manual_seed(0)
+        self.findings = ()
+        given = self.inputs.get_inputs(row, device=torch.device("cpu"))
+        if max((t.numel() * t.element_size() for t in _tensors(given)), default=0) > most:
+            return {"outcome": "too large"}
+        first = self.inputs.get_init_inputs(row, device=torch.device("cpu"))
+        expected = self.model.Model(*_copied(first))(*_copied(given))
+        if max((t.numel() * t.element_size() for t in _tensors(expected)), default=0) > most:
+            return {"outcome": "too large"}
+        try:
+            got = self.model.ModelNew(*_copied(first))(*_copied(given))
+        except (CubecoreError, MisfitError) as error:
+            return {"outcome": "refused", "why": str(error)}
+        accurate = self._accurate(row, expected, got)
+        left = {"outcome": "verified" if accurate else "wrong"}
+        return left | ({"findings": self.findings[:1]} if self.findings else {})
+
+    def _accurate(self, row: Any, expected: Any, got: Any) -> bool:
+        own = getattr(self.inputs, "custom_check_precision", None)
+        if own is not None:
+            return bool(own(row, expected, got)[0])
+        plain = [list(each) if isinstance(each, tuple) else each for each in (expected, got)]
+        return bool(self.check(*plain, 1e-3, 1e-3)[0])
+
+
+def _checks(checkout: Path) -> Any:
+    """Return the benchmark's own comparison."""
+    os.chdir(checkout)
+    from framework.utils import check_precision  # type: ignore[import-not-found]
+
+    return check_precision
+
+
+def _loaded(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _tensors(given: Any) -> Iterator[torch.Tensor]:
+    if isinstance(given, torch.Tensor):
+        yield given
+    elif isinstance(given, dict):
+        yield from _tensors(list(given.values()))
+    elif isinstance(given, (list, tuple)):
+        for each in given:
+            yield from _tensors(each)
+
+
+def _copied(given: Any) -> Any:
+    if isinstance(given, torch.Tensor):
+        return given.clone()
+    if isinstance(given, dict):
+        return {key: _copied(each) for key, each in given.items()}
+    if isinstance(given, (list, tuple)):
+        return type(given)(_copied(each) for each in given)
+    return given
+
+
+def _cpu_s() -> float:
+    """Return the CPU seconds of this process and of those that it waited for."""
+    return sum(os.times()[:4])
+
+
+def results(task: Task, most: int, seconds: float) -> Iterator[dict[str, Any]]:
+    """Yield the outcome of each case, the small ones first, for as long as there is time."""
+    begin = _cpu_s()
+    sized = [(task.bytes_of(row), number, row) for number, row in enumerate(task.cases())]
+    sized.sort(key=lambda each: (each[0] or 0, each[1]))
+    for size, number, row in sized:
+        told = {"case": number, "bytes": size}
+        if size is not None and size > most:
+            yield told | {"outcome": "too large"}
+        elif _cpu_s() - begin > seconds:
+            yield told | {"outcome": "no time"}
+        else:
+            before = _cpu_s()
+            try:
+                left = task.outcome(row, most)
+            except Exception as error:  # noqa: BLE001 - the task's own code
+                left = {"outcome": "raised", "why": f"{type(error).__name__}: {error}"}
+            yield told | left | {"cpu_s": round(_cpu_s() - before, 2)}
+
+
+def main() -> None:
+    """Run one task's cases."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("task", type=Path)
+    parser.add_argument("--mb", type=float, default=16)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--work", type=Path, required=True)
+    asked = parser.parse_args()
+    del sys.argv[1:]  # the benchmark's modules read options of their own
+    asked.work.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
+    try:
+        task = Task(asked.checkout.resolve(), asked.task.resolve(), asked.work.resolve())
+    except (CubecoreError, RuntimeError, OSError, ImportError) as error:
+        print(json.dumps({"outcome": "refused", "why": str(error)}), flush=True)
+        return
+    for line in results(task, int(asked.mb * 2**20), asked.seconds):
+        print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
