@@ -45,6 +45,14 @@ _SIGNALS = {
 }
 
 
+_RAN_AHEAD = 1000
+"""The number in the place of a signal's that says so (runtime/ahead.h)."""
+
+
+class RanAheadError(Exception):
+    """A core went on behind a wait and needs what it waited for: it must run with pauses."""
+
+
 class Box(ctypes.Structure):
     """The report of a crash, as the runtime writes it."""
 
@@ -87,6 +95,8 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
     ------
     CubecoreError
         The exception of the process, or the way in which the process ended.
+    RanAheadError
+        If a core went on behind a wait, and must not.
     """
     page = mmap.mmap(-1, mmap.PAGESIZE)
     box = Box.from_buffer(page)
@@ -114,6 +124,8 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
         with contextlib.suppress(OSError):
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
+    if box.signal == _RAN_AHEAD:
+        raise RanAheadError
     try:
         good, value = pickle.loads(raw)  # noqa: S301 - our own process wrote it
     except Exception:  # noqa: BLE001 - it ended before it had written all

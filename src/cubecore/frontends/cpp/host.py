@@ -26,8 +26,9 @@ from cubecore.frontends.cpp.compile.build import (
     runtime,
 )
 from cubecore.frontends.cpp.compile.source import Source
+from cubecore.frontends.cpp.device_memory import shared_pages
 from cubecore.frontends.cpp.host_tiling import HostTilings
-from cubecore.frontends.cpp.kernels import launch_facts, shared_pages, turns
+from cubecore.frontends.cpp.kernels import launch_facts, turns
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.recording.bridge import Bridge
 from cubecore.frontends.cpp.recording.structures import RegisteredKernel

@@ -2,8 +2,6 @@
 
 import ctypes
 import inspect
-import mmap
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -16,9 +14,10 @@ from numpy.typing import NDArray
 from cubecore.chips.model import Chip
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.frontends.cpp.child import ChildSubject, answered
+from cubecore.frontends.cpp.child import ChildSubject, RanAheadError, answered
 from cubecore.frontends.cpp.compile.build import Built, built, runtime
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
+from cubecore.frontends.cpp.device_memory import DeviceMemory
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.recording.bridge import Bridge
 from cubecore.frontends.cpp.recording.structures import BridgeLaunch
@@ -36,11 +35,11 @@ from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.memory.buffers import POISON_BYTE, GlobalMemory
+from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 
-_GM_BASE = 0x100000000000
-"""The host's address of global memory, so that two runs see the same addresses."""
+_PAUSING: set[Path] = set()
+"""Libraries whose cores pause at each wait for others: they read through pointers behind it."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +143,18 @@ def launch(
     DeadlockError
         If cores wait for each other.
     """
+    ready, left, wall_s = _launched(device_kernel, blocks, arguments, words)
+    ready.traces.update(left.traces)
+    if ready.debugger is not None:
+        ready.debugger.met_elsewhere(left.reached)
+    write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
+    return ready.done(left.findings, left.issued, left.engine, wall_s)
+
+
+def _launched(
+    device_kernel: CppKernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+) -> tuple[ReadyLaunch, "_ChildResult", float]:
+    """Run a kernel; return the launch, what it left, and how long it took."""
     ready, gm = ready_launch(device_kernel, blocks, arguments, words)
     for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
@@ -152,32 +163,32 @@ def launch(
         for part in ("cube", "vector")
         if any(core.is_aic == (part == "cube") for core in ready.cores)
     }
-    library, arena = str(runtime()), _Arena(gm)
-    addresses = {name: arena.base + own.address for name, (_, own) in ready.tensors.items()}
+    library, memory = str(runtime()), DeviceMemory(gm)
+    addresses = {name: memory.base + own.address for name, (_, own) in ready.tensors.items()}
     for name, value in ready.arguments.items():
         if isinstance(value, TensorList):
             value.complete(name, ready.tensors[name][1].buffer.data, addresses)
     spellings()  # declared here, and not in each process again
     checks = checks_of(ready.options.checks.split(","))
-    begin = perf_counter()
-
-    def work(page: int) -> _ChildResult:
-        return _run(ready, gm, checks, _Loaded(library, page, parts, arena.base, device_kernel))
-
     session = current_session()
     alone = session is None or session.debugger is None
+    paths = {part.path for part in parts.values()}
+    ahead = memory.guarded if alone and not paths & _PAUSING else 0
+
+    def work(page: int) -> _ChildResult:
+        loaded = _Loaded(library, page, parts, memory.base, device_kernel)
+        loaded.bridge.go_ahead(memory.base, ahead)
+        return _run(ready, gm, checks, loaded)
+
     cores = tuple(str(core) for core in ready.cores)
-    left = answered(
-        work,
-        ChildSubject(
-            "the kernel", device_kernel.timeout_s, cores, device_kernel.entry, alone=alone
-        ),
-    )
-    ready.traces.update(left.traces)
-    if ready.debugger is not None:
-        ready.debugger.met_elsewhere(left.reached)
-    write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
-    return ready.done(left.findings, left.issued, left.engine, perf_counter() - begin)
+    subject = "the kernel", device_kernel.timeout_s, cores, device_kernel.entry
+    begin = perf_counter()
+    try:
+        left = answered(work, ChildSubject(*subject, alone=alone))
+    except RanAheadError:
+        _PAUSING.update(paths)
+        return _launched(device_kernel, blocks, arguments, words)
+    return ready, left, perf_counter() - begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,53 +200,6 @@ class _ChildResult:
     engine: str
     traces: dict[CoreId, InstructionTrace]
     reached: tuple[str, ...] = ()
-
-
-class _Arena:
-    """Global memory in pages that both processes see, at the host address `base` plus its own."""
-
-    def __init__(self, gm: GlobalMemory) -> None:
-        tensors = gm.tensors
-        size = max((tensor.end for tensor in tensors), default=0) + mmap.PAGESIZE
-        self._pages, self.base = shared_pages(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
-        for tensor in tensors:
-            buffer = tensor.buffer
-            held = self._pages[tensor.address : tensor.end]
-            held[:] = buffer.data
-            buffer.data = held
-            wide = tensor.wide
-            wide.data = self._pages[tensor.address : tensor.address + wide.size_bytes]
-            wide.data[buffer.size_bytes :] = POISON_BYTE
-
-
-def shared_pages(size: int) -> tuple[Any, int]:
-    """Return shared memory as bytes, and its address: the same in each run where that is free."""
-    if sys.platform == "linux":
-        c = ctypes.CDLL(None, use_errno=True)
-        c.mmap.restype = ctypes.c_void_p
-        c.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-        shared_fixed = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x100000  # MAP_FIXED_NOREPLACE
-        access = mmap.PROT_READ | mmap.PROT_WRITE
-        for attempt in range(64):
-            wanted = _GM_BASE + attempt * (1 << 38)
-            got = c.mmap(wanted, size, access, shared_fixed, -1, 0)
-            if got == wanted:
-                return _Fixed(got, size, c).view, got
-            if got not in {None, ctypes.c_void_p(-1).value}:
-                c.munmap(ctypes.c_void_p(got), ctypes.c_size_t(size))
-    pages = np.frombuffer(mmap.mmap(-1, size), np.uint8)
-    return pages, pages.ctypes.data
-
-
-class _Fixed:
-    """Pages at a fixed address, given back with the last view of them."""
-
-    def __init__(self, address: int, size: int, c: Any) -> None:
-        raw = (ctypes.c_uint8 * size).from_address(address)
-        self.view = np.ctypeslib.as_array(raw)
-        import weakref
-
-        weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
 def turns(

@@ -44,14 +44,14 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import LoadScalar, Location
-from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
+from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.machine.debugger.matrix_view import view
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 MEMORIES = (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
-_AT_ONCE, _MASKED, _COUNTED, _SETS_MASK, _DROPPED = 1, 2, 4, 8, 16
+_WAITS, _MASKED, _COUNTED, _SETS_MASK, _DROPPED = 1, 2, 4, 8, 16
 _NOTE = 64
 """Codes from here on are notes: numbers of sentences that a call brings with it."""
 
@@ -85,6 +85,13 @@ class Bridge:
             OnMatmul(guarded(self._matmul)),
         )
         self._library.cubecore_bind(ctypes.byref(self._callbacks))
+
+    def go_ahead(self, base: int, guarded: int) -> None:
+        """Let cores go on behind waits until they touch one of so many bytes from a host address.
+
+        Raises from `child.answered` what says that the launch must run again without.
+        """
+        self._library.cubecore_go_ahead(ctypes.c_uint64(base), ctypes.c_uint64(guarded))
 
     @property
     def names(self) -> Names:
@@ -234,8 +241,8 @@ class Bridge:
         flags |= _COUNTED if bound.counted else 0
         if not bound.counted and isinstance(first, SetVectorMask):
             flags |= _SETS_MASK
-        if isinstance(first, (FftsCrossCoreSync, WaitFlagDev)):
-            flags |= _AT_ONCE
+        if isinstance(first, WaitFlagDev):
+            flags |= _WAITS
         return flags | (_DROPPED if bound.dropped else 0)
 
     def _noted(self, *note: str) -> int:

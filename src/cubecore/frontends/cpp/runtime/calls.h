@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "records.h"
+#include "ahead.h"
 
 namespace {
 
@@ -93,7 +93,7 @@ const Entry* canonical_entry(const char* call, const uint64_t* key, uint32_t wor
   memcpy(made->key, own.data(), words * sizeof(uint64_t));
   Core* core = current;
   int code = python.miss(name, own.data(), words, pointers, at, &made->entry);
-  current = core;
+  resume(core);
   if (code != 0) stop();
   canonical_calls.enter(made);
   return &made->entry;

@@ -72,7 +72,7 @@ int asked_number(const Where* at, const Trail& trail) {
 __attribute__((noinline)) uint32_t new_line(const Where* at, const Trail& trail) {
   Core* own = current;
   int number = asked_number(at, trail);
-  current = own;
+  resume(own);
   if (number < 0) stop();
   *cell_of(at->file, at->function, at->line, trail.hash) =
       Line{at->file, at->function, at->line, static_cast<uint32_t>(number), trail.hash};

@@ -38,7 +38,7 @@ struct Entry {
   Step step[MOST_STEPS];
 };
 
-constexpr uint32_t AT_ONCE = 1, MASKED = 2, COUNTED = 4, SETS_MASK = 8, DROPPED = 16;
+constexpr uint32_t WAITS = 1, MASKED = 2, COUNTED = 4, SETS_MASK = 8, DROPPED = 16;
 constexpr uint32_t NOTE = 64;
 
 }  // namespace
@@ -58,6 +58,7 @@ struct Core {
   void* slots[16];
   order::Order* order;  // of automatic synchronisation, else null
   uintptr_t top;        // the frame that the kernel's own lie below
+  bool ahead;           // it went on behind a wait that was not executed yet
 };
 
 typedef int (*OnMiss)(const char* call, const uint64_t* key, uint32_t words, uint32_t pointers,
@@ -92,12 +93,5 @@ Callbacks python;
 Core* current = nullptr;
 
 [[noreturn]] void stop() { throw cubecore::Stop{}; }
-
-// Hands over what was recorded; another core may run in between.
-void hand_over(Core* core) {
-  int code = python.pause(core->number);
-  current = core;
-  if (code != 0) stop();
-}
 
 }  // namespace

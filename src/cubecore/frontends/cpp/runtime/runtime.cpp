@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "ahead.h"
 #include "calls.h"
 #include "crash.h"
 #include "launches.h"
@@ -21,7 +22,7 @@ namespace {
 
 void noted(Core* core, const Entry* entry, uint32_t where) {
   int code = python.text(core->number, NOTE + entry->note, nullptr, nullptr, nullptr, where);
-  current = core;
+  resume(core);
   if (code != 0) stop();
 }
 
@@ -62,7 +63,7 @@ void cubecore_done(Core* core) {
 
 // Runs a kernel on a core: 0, or 1 when it was stopped, 2 when it threw, 3 with a text.
 int cubecore_run(Core* core, int (*entry)(const uint64_t*), const uint64_t* arguments) {
-  current = core;
+  resume(core);
   core->top = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   raw = false;
   if (core->launch.auto_sync != 0) core->order = new order::Order();
@@ -91,7 +92,7 @@ void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const
       hand_over(core);
     push(core, step, addresses, where);
   }
-  if (entry->flags & AT_ONCE) hand_over(core);
+  if (entry->flags & WAITS) at_wait(core);
 }
 
 void cubecore_issue_raw(const char* call, const uint64_t* key, uint32_t words,
@@ -109,7 +110,7 @@ int64_t cubecore_ask(const char* call, const uint64_t* key, uint32_t words,
   const Entry* entry = entry_of(call, key, words, pointers, at);
   int64_t answer = 0;
   int code = python.ask(core->number, entry->step[0].kind, result, &answer);
-  current = core;
+  resume(core);
   if (code != 0) stop();
   return answer;
 }
@@ -122,7 +123,7 @@ uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const Whe
   if (core->order != nullptr && mem == static_cast<uint8_t>(cubecore::Mem::UB))
     before(core, order::S, address, address + 8, false, at, where);
   int code = python.load(core->number, mem, type, address, where, &answer);
-  current = core;
+  caught_up(core);
   if (code != 0) stop();
   return answer;
 }
@@ -136,7 +137,7 @@ static void told(uint32_t what, const char* first, const char* second, const cha
     where = number_of(at);
   }
   int code = python.text(core->number, what, first, second, third, where);
-  current = core;
+  resume(core);
   if (code != 0) stop();
 }
 
@@ -166,19 +167,24 @@ void cubecore_print(const char* text) {
   if (current == nullptr)
     fputs(text, stdout);
   else
-    told(2, text, nullptr, nullptr, nullptr);
+    before_output(), told(2, text, nullptr, nullptr, nullptr);
 }
 
-void cubecore_flush(const Where* at) { told(4, nullptr, nullptr, nullptr, at); }
+void cubecore_flush(const Where* at) {
+  Core* core = current;
+  told(4, nullptr, nullptr, nullptr, at);
+  caught_up(core);
+}
 
 void cubecore_dump(uint8_t mem, const char* type, int64_t address, uint32_t desc, uint32_t count,
                    const uint32_t* shape, uint32_t dims, const Where* at) {
+  before_output();
   Core* core = current;
   core->last = *at;
   uint32_t flat[1] = {count};
   int code = python.dump(core->number, mem, type, address, desc, dims == 0 ? flat : shape,
                          dims == 0 ? 1 : dims, number_of(at));
-  current = core;
+  resume(core);
   if (code != 0) stop();
 }
 
@@ -188,7 +194,7 @@ int64_t cubecore_matmul(uint32_t what, const void* call, int64_t number, const W
   core->last = *at;
   int64_t answer = 0;
   int code = python.matmul(core->number, what, call, number, number_of(at), &answer);
-  current = core;
+  resume(core);
   if (code != 0) stop();
   return answer;
 }

@@ -1,0 +1,66 @@
+// Cores that go on behind a wait for others before it was executed, where no kernel can notice.
+//
+// Only a pointer into global memory would: so there is no access to it meanwhile, and a launch that
+// has one ends, and runs again with cores that pause at each wait.
+#pragma once
+
+#include <sys/mman.h>
+
+#include "records.h"
+
+namespace {
+
+struct {
+  uintptr_t base = 0;
+  size_t bytes = 0;  // 0: cores pause at each wait
+  bool shut = false;
+  bool ran = false;  // a core has gone on behind a wait
+} ahead;
+
+void guard_for(const Core* core) {
+  if (ahead.shut == core->ahead) return;
+  ahead.shut = core->ahead;
+  mprotect(reinterpret_cast<void*>(ahead.base), ahead.bytes,
+           ahead.shut ? PROT_NONE : PROT_READ | PROT_WRITE);
+}
+
+// A core goes on: others ran meanwhile, perhaps.
+void resume(Core* core) {
+  current = core;
+  guard_for(core);
+}
+
+// All that the core has issued was executed.
+void caught_up(Core* core) {
+  core->ahead = false;
+  resume(core);
+}
+
+// Hands over what was recorded; another core may run in between.
+void hand_over(Core* core) {
+  int code = python.pause(core->number);
+  resume(core);
+  if (code != 0) stop();
+}
+
+// A wait for other cores was recorded.
+void at_wait(Core* core) {
+  if (ahead.bytes == 0) return hand_over(core);
+  ahead.ran = core->ahead = true;
+  guard_for(core);
+}
+
+// Whether an access at an address is one that a core which went on may not have.
+bool kept_from(uintptr_t address) { return ahead.shut && address - ahead.base < ahead.bytes; }
+
+}  // namespace
+
+extern "C" {
+
+// Lets cores go on behind their waits: global memory can be kept from the kernel.
+void cubecore_go_ahead(uint64_t base, uint64_t bytes) {
+  ahead.base = base;
+  ahead.bytes = bytes;
+}
+
+}  // extern "C"
