@@ -36,6 +36,7 @@ struct Frame {
     DataCopy(y, gy, 400);
     DataCopy(sum, gs, 40);
     DataCopy(most, gs[40], 40);
+    Duplicate(z, T(0.0f), 400);
     PipeBarrier<PIPE_ALL>();
   }
   ~Frame() {
@@ -62,6 +63,21 @@ ONE = {
 }
 FLASH = "SoftmaxFlashV2<{t}, {update}>(f.z, f.sum, f.most, f.x, {most}, f.sum, f.most, f.tiling, f.shape);"  # noqa: E501
 
+NZ = "SoftMax<{0}, false, false, true>(f.z, f.sum, f.most, f.x, f.tiling, f.shape);"
+GRAD = "Softmax{0}<{1}>(f.z, f.x, f.y, f.tiling, {2}f.shape);"
+OLD_FLASH = (
+    "SoftmaxFlash<float>(f.z, f.sum, f.most, f.x, f.before, f.sum, f.most, f.tiling, {0}, f.shape);"
+)
+SHIFTED = """SoftMaxParams params{{2, 128, 2, 128, 3, 8, 0.9375f}};
+LocalTensor<half> shrinks = f.before.ReinterpretCast<half>();
+LocalTensor<float> mean = f.sum[24];
+SoftmaxFlashV3<half, float, {0}>(f.z, mean, f.sum, f.most, f.x, shrinks, mean, f.sum, f.most,
+                                 f.tiling, params);"""
+ADJUSTED = """bool hit = AdjustSoftMaxRes<float, float>(f.x, f.most, 0x3FC00000, 7.5f, f.shape);
+bool none = AdjustSoftMaxRes<float, float>(f.x, f.most, 1, 8.5f, f.shape);
+Adds(f.z, f.x, 0.0f, 400);
+Adds(f.before, f.before, hit && !none ? 1.0f : 2.0f, 40);"""
+
 
 def bodies():
     """Yield the kernels by their names."""
@@ -73,6 +89,20 @@ def bodies():
             call = f"{name}<T>(f.z, f.sum, f.most, f.x, f.tiling, f.shape);"
             yield f"{name}_{kind}", head + using + FILL + call
     yield "plain_float", FLOAT + FILL + "SoftMax<float>(f.z, f.x, f.tiling, f.shape);"
+    yield "nz_float", FLOAT + FILL + NZ.format("float")
+    yield "nz_half", HALF + FILL + NZ.format("half")
+    for kind, head in (("float", FLOAT), ("half", HALF)):
+        yield f"grad_{kind}", head + FILL + GRAD.format("Grad", kind, "false, ")
+        yield (
+            f"grad_nz_{kind}",
+            head + FILL + GRAD.format("Grad", f"{kind}, false, true", "false, "),
+        )
+        yield f"front_{kind}", head + FILL + GRAD.format("GradFront", kind, "")
+    yield "flash_first", FLOAT + FILL + OLD_FLASH.format("false")
+    yield "flash_later", FLOAT + FILL + OLD_FLASH.format("true")
+    yield "shifted_first", HALF + FILL + SHIFTED.format("false")
+    yield "shifted_later", HALF + FILL + SHIFTED.format("true")
+    yield "adjusted", FLOAT + FILL + ADJUSTED
     first = FLASH.format(t="float", update="false", most="f.before")
     later = FLASH.format(t="float", update="true", most="f.before")
     yield "first_float", FLOAT + FILL + first
@@ -156,6 +186,92 @@ def test_softmax_without_sums(module):
     x, _, z, _ = run(module.plain_float, "f4")
     _, powers, total = exact_softmax(x)
     near(z[:, :USED], (powers / total)[:, :USED], "f4")
+
+
+def fractals(x):
+    return x.reshape(M, -1, 16).transpose(1, 0, 2).reshape(M, K)
+
+
+def from_fractals(x):
+    return x.reshape(-1, M, 16).transpose(1, 0, 2).reshape(M, K)
+
+
+@pytest.mark.parametrize(("word", "kind"), [("float", "f4"), ("half", "f2")])
+def test_softmax_of_fractals(module, word, kind):
+    x, _, z, s = run(module[f"nz_{word}"], kind)
+    _, powers, total = exact_softmax(from_fractals(x))
+    near(from_fractals(z)[:, :USED], (powers / total)[:, :USED], kind)
+    near(s[0], np.repeat(total, 8, axis=1), "f4")
+
+
+@pytest.mark.parametrize(("word", "kind"), [("float", "f4"), ("half", "f2")])
+def test_gradient_of_softmax(module, word, kind):
+    x, y, z, _ = run(module[f"grad_{word}"], kind)
+    total = (x * y)[:, :USED].sum(axis=1, keepdims=True)
+    close = {"rtol": 3e-3 if kind == "f2" else 4e-6, "atol": 0.1 if kind == "f2" else 2e-4}
+    np.testing.assert_allclose(z, (x - total) * y, **close)
+    _, _, z, _ = run(module[f"front_{word}"], kind)
+    width = 16 if kind == "f2" else 8
+    got = z.reshape(-1)[: M * width].reshape(M, width)
+    np.testing.assert_allclose(got, np.repeat(total, width, axis=1), **close)
+    x, y, z, _ = run(module[f"grad_nz_{word}"], kind)
+    x, y, z = map(from_fractals, (x, y, z))
+    total = (x * y)[:, :USED].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(z, (x - total) * y, **close)
+
+
+def started(*values):
+    start = np.zeros((3, M, 8), "f4")
+    start.reshape(3, -1)[:2, :] = np.array(values[:2])[:, None]
+    if len(values) > 2:
+        start[0].reshape(-1)[24:] = values[2]
+    return start
+
+
+def test_first_flash_is_a_softmax_that_goes_on(module):
+    x, _, z, s = run(module.flash_first, "f4", started(2.5, 3))
+    most, powers, total = exact_softmax(x)
+    near(z[:, :USED], (powers / total)[:, :USED], "f4")
+    near(s[:2, :, 0], np.stack([total[:, 0], most[:, 0]]), "f4")
+    x, _, z, s = run(module.flash_later, "f4", started(2.5, 3))
+    now = np.maximum(most, 3)
+    powers, before = np.exp(x - now), 2.5 * np.exp(3 - now)
+    total = powers[:, :USED].sum(axis=1, keepdims=True) + before
+    near(z[:, :USED], (powers / total)[:, :USED], "f4")
+    near(s[:, :, 5], np.stack([total, now, before / total])[:, :, 0], "f4")
+
+
+@pytest.mark.parametrize("update", [False, True])
+def test_flash_with_shifted_means(module, update):
+    x, _, z, s = run(
+        module.shifted_later if update else module.shifted_first, "f2", started(2.5, 3, 0.5)
+    )
+    x, scalar = x.reshape(-1)[:256].reshape(2, 128), 0.9375 / 0.0625
+    mean = x.mean(axis=1, keepdims=True)
+    parts = x.reshape(2, 8, 16).mean(axis=2)
+    x = x - np.repeat(mean - parts, 16, axis=1) * scalar
+    all_mean = (mean + 0.5 * 2) / 3 if update else mean
+    shift, before = (mean - all_mean) * scalar, (0.5 - all_mean) * scalar
+    most = x.max(axis=1, keepdims=True) + shift
+    if update:
+        most = np.maximum(most, 3 + before)
+    powers = np.exp(x - most + shift)
+    total = powers.sum(axis=1, keepdims=True)
+    if update:
+        total += 2.5 * np.exp(3 - most + before)
+    near(z.reshape(-1)[:256].reshape(2, 128), powers, "f2")
+    for got, exact in ((s[0], total), (s[1], most), (s[0, 3:], all_mean)):
+        np.testing.assert_allclose(got[:2], np.repeat(exact, 8, axis=1), rtol=1e-4, atol=1e-5)
+
+
+def test_rows_whose_largest_is_a_value_are_set(module):
+    start = started(0, 0)
+    start[1, [1, 3]] = 1.5
+    x, _, z, s = run(module.adjusted, "f4", start)
+    exact = x.copy()
+    exact[[1, 3]] = 7.5
+    near(z, exact, "f4")
+    assert (s[2] == 1).all()
 
 
 def test_flash_goes_on_from_what_was(module):

@@ -103,6 +103,15 @@ inline void GetGeluMaxMinTmpSize(const TensorShape& shape, const uint32_t, uint3
                                  uint32_t& least) {
   cubecore::workspace(shape, most, least);
 }
+// Pages GetSwishTmpSize, GetSiluTmpSize.
+inline void GetSwishTmpSize(const TensorShape& srcShape, const uint32_t, const bool,
+                            uint32_t& maxValue, uint32_t& minValue) {
+  cubecore::workspace(srcShape, maxValue, minValue);
+}
+inline void GetSiluTmpSize(const TensorShape& srcShape, const uint32_t, const bool,
+                           uint32_t& maxValue, uint32_t& minValue) {
+  cubecore::workspace(srcShape, maxValue, minValue);
+}
 // Page GetPowerMaxMinTmpSize: the shape of a scalar is 1.
 inline void GetPowerMaxMinTmpSize(const TensorShape& base, const TensorShape& by, bool, uint32_t,
                                   bool, uint32_t& most, uint32_t& least) {
@@ -130,6 +139,51 @@ inline void GetSelectMaxMinTmpSize(const TensorShape& src0, const TensorShape& s
   size_t dims = tensor.GetDimNum();
   uint32_t columns = dims == 0 ? 0 : static_cast<uint32_t>(tensor.GetDim(dims - 1));
   most = least = (columns + 127) / 128 * 544;  // bits and halves of a row
+}
+// Pages GetAscendQuantMaxMinTmpSize, GetAscendDequantMaxMinTmpSize, GetAscendAntiQuantMaxMinTmpSize
+// and those of TmpBufferFactorSize: five temporaries at most.
+inline void GetAscendQuantMaxMinTmpSize(const TensorShape& srcShape, const uint32_t,
+                                        uint32_t& maxValue, uint32_t& minValue) {
+  cubecore::workspace(srcShape, maxValue, minValue);
+}
+inline void GetAscendQuantTmpBufferFactorSize(uint32_t& maxLiveNodeCount, uint32_t& extraBuf) {
+  maxLiveNodeCount = 2;
+  extraBuf = 10 * 256;
+}
+inline void GetAscendDequantMaxMinTmpSize(const TensorShape& srcShape, const uint32_t,
+                                          uint32_t& maxValue, uint32_t& minValue) {
+  cubecore::workspace(srcShape, maxValue, minValue);
+}
+inline void GetAscendDequantTmpBufferFactorSize(const TensorShape&, uint32_t& maxLiveNodeCount,
+                                                uint32_t& extraBuf) {
+  maxLiveNodeCount = 2;
+  extraBuf = 10 * 256;
+}
+// `D` is TensorDataType, which kernels do not have.
+template <typename D>
+inline uint32_t GetAscendAntiQuantMaxTmpSize(const TensorShape& srcShape, const TensorShape&, bool,
+                                             D, D) {
+  uint32_t most = 0, least = 0;
+  cubecore::workspace(srcShape, most, least);
+  return most;
+}
+template <typename D>
+inline uint32_t GetAscendAntiQuantMinTmpSize(const TensorShape&, const TensorShape&, bool, D, D) {
+  return 10 * 256;
+}
+template <typename D>
+inline void GetAscendAntiQuantMaxMinTmpSize(const TensorShape& srcShape,
+                                            const TensorShape& scaleShape, bool isTranspose, D from,
+                                            D to, uint32_t& maxValue, uint32_t& minValue) {
+  maxValue = GetAscendAntiQuantMaxTmpSize(srcShape, scaleShape, isTranspose, from, to);
+  minValue = GetAscendAntiQuantMinTmpSize(srcShape, scaleShape, isTranspose, from, to);
+}
+template <typename D>
+inline void GetAscendAntiQuantTmpBufferFactorSize(const TensorShape&, const TensorShape&, bool, D,
+                                                  D, uint32_t& maxLiveNodeCount,
+                                                  uint32_t& extraBuf) {
+  maxLiveNodeCount = 20;
+  extraBuf = 10 * 256;
 }
 // Page GetSumMaxMinTmpSize: an element for each repeat of a row.
 inline void GetSumMaxMinTmpSize(const uint32_t n, const uint32_t typeSize, const bool,

@@ -1,0 +1,530 @@
+// Quantisation. Pages of the high-level API: AscendQuant, AscendDequant, AscendAntiQuant, with
+// those of their temporary space.
+#pragma once
+
+#include "cubecore/gather.h"
+#include "cubecore/math/steps.h"
+#include "cubecore/workspaces.h"
+
+namespace AscendC {
+
+struct AscendQuantConfig {
+  uint32_t calcCount = 0;
+  uint32_t offsetCount = 0;
+  uint32_t scaleCount = 0;
+  uint32_t workLocalSize = 0;
+};
+constexpr AscendQuantConfig ASCEND_QUANT_DEFAULT_CFG = {0, 0, 0, 0};
+
+enum class DeQuantMode { DEQUANT_WITH_SINGLE_ROW, DEQUANT_WITH_MULTI_ROW };
+
+struct DequantParams {
+  uint32_t m;
+  uint32_t n;
+  uint32_t calCount;
+};
+
+struct AntiQuantShapeInfo {
+  uint32_t offsetHeight{0};
+  uint32_t offsetWidth{0};
+  uint32_t scaleHeight{0};
+  uint32_t scaleWidth{0};
+};
+
+namespace detail {
+
+constexpr uint32_t QUANT_LANES = 128;  // elements of a turn are a multiple of them
+
+// Temporaries of one type, all of one length.
+template <typename C>
+class Parts {
+ public:
+  Parts(const LocalTensor<uint8_t>& given, uint32_t parts, const cubecore::Where& at)
+      : given_(given), lanes_(given.GetSize() / sizeof(C) / parts / QUANT_LANES * QUANT_LANES) {
+    constexpr uint32_t repeats = QUANT_LANES * sizeof(C) / 256;
+    if (lanes_ == 0) refuse_workspace(parts * repeats, given.GetSize(), at);
+  }
+  LocalTensor<C> part(uint32_t index) const {
+    return given_[index * lanes_ * static_cast<uint32_t>(sizeof(C))].template ReinterpretCast<C>();
+  }
+  uint32_t turn(uint32_t count) const { return lanes_ < count ? lanes_ : count; }
+
+ private:
+  const LocalTensor<uint8_t> given_;
+  uint32_t lanes_;
+};
+
+// A tensor as another type: itself, or converted into `room`.
+template <typename C, typename T>
+inline LocalTensor<C> as_type(const LocalTensor<T>& from, const LocalTensor<C>& room,
+                              const Steps& steps) {
+  if constexpr (std::is_same_v<PrimT<T>, C>) {
+    return from.template ReinterpretCast<C>();
+  } else {
+    steps.cast(room, from, RoundMode::CAST_NONE);
+    return room;
+  }
+}
+
+// In half, as the page says: src * scale + offset, each rounded, and the nearest int8. A row of
+// `width` elements takes the same factors as the next; `factors(x, steps, begin)` applies them.
+template <typename T, typename Factors>
+inline void quantize(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src,
+                     const Parts<half>& parts, uint32_t width, uint32_t count,
+                     const cubecore::Where& at, const Factors& factors) {
+  static_assert(std::is_same_v<PrimT<T>, float> || std::is_same_v<PrimT<T>, half>,
+                "AscendQuant must take half or float, got another type");
+  for (uint32_t row = 0; row < count; row += width) {
+    uint32_t end = count - row < width ? count - row : width;
+    for (uint32_t done = 0; done < end;) {
+      uint32_t turn = parts.turn(end - done);
+      Steps steps(turn, at);
+      const LocalTensor<half> x = parts.part(0);
+      factors(steps, x, as_type<half>(src[row + done], x, steps), done);
+      steps.cast(dst[row + done], x, RoundMode::CAST_RINT);
+      done += turn;
+    }
+  }
+}
+template <typename T>
+inline void quantize(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src,
+                     const LocalTensor<uint8_t>& given, float scale, float offset, uint32_t count,
+                     const cubecore::Where& at) {
+  quantize(dst, src, Parts<half>(given, 1, at), count, count, at,
+           [&](const auto& steps, const auto& x, const auto& from, uint32_t) {
+             steps.muls(x, from, scale);
+             steps.adds(x, x, offset);
+           });
+}
+template <typename T, typename Add>
+inline void quantize_channels(const LocalTensor<int8_t>& dst, const LocalTensor<T>& src,
+                              const LocalTensor<uint8_t>& given, const LocalTensor<T>& scale,
+                              uint32_t channels, uint32_t count, const cubecore::Where& at,
+                              const Add& add) {
+  if (channels == 0) cubecore_refuse("AscendQuant.scaleCount", "be above 0", "0", &at);
+  Parts<half> parts(given, 2, at);
+  quantize(dst, src, parts, channels, count, at,
+           [&](const auto& steps, const auto& x, const auto& from, uint32_t begin) {
+             const LocalTensor<half> room = parts.part(1);
+             steps.mul(x, from, as_type<half>(scale[begin], room, steps));
+             add(steps, x, room, begin);
+           });
+}
+
+// A number of each row in float, as factors of int32: the low words of uint64, bfloat16, float.
+template <typename S>
+inline Floats factors(const LocalTensor<S>& scale, const Floats& room, const Steps& steps,
+                      uint32_t count, const cubecore::Where& at) {
+  if constexpr (std::is_same_v<PrimT<S>, uint64_t>) {
+    auto words = scale.template ReinterpretCast<uint32_t>();
+    cubecore::issue("asc_set_mask_count", at);
+    set_mask(0, 2 * count, at);
+    cubecore::issue("vreducev2", at, plain(room), plain(words), plain(words), 1, 1, 1, 8, 0);
+    cubecore::issue("asc_set_mask_norm", at);
+    ResetMask(at);
+    barrier(PIPE_V, at);
+    return room;
+  } else {
+    return as_type<float>(scale, room, steps);
+  }
+}
+
+template <DeQuantMode mode, typename D>
+inline DequantParams dequant_rows(const DequantParams& p, const cubecore::Where& at) {
+  constexpr uint32_t block = ONE_BLK_SIZE / sizeof(PrimT<D>);
+  if (p.calCount == 0 || p.calCount > p.n || p.n % 8 != 0) {
+    const char* need = p.n % 8 != 0 ? "have a multiple of 32 B in a row of srcTensor"
+                                    : "have calCount between 1 and n";
+    cubecore_refuse("AscendDequant.params", need, Digits(p.n % 8 != 0 ? p.n : p.calCount).text,
+                    &at);
+  }
+  bool rows = mode == DeQuantMode::DEQUANT_WITH_SINGLE_ROW && p.m == 1 && p.calCount % block == 0 &&
+              p.n % p.calCount == 0;
+  return rows ? DequantParams{p.n / p.calCount, p.calCount, p.calCount} : p;
+}
+
+// In float, row by row: src * scale(begin). `scale(steps, begin, count)` makes the factors of a
+// turn once for all rows; `times` multiplies by them.
+template <DeQuantMode mode, typename D, typename Scale>
+inline void dequantize(const LocalTensor<D>& dst, const LocalTensor<int32_t>& src,
+                       const LocalTensor<uint8_t>& given, const DequantParams& params,
+                       const cubecore::Where& at, const Scale& scale) {
+  using P = PrimT<D>;
+  static_assert(std::is_same_v<P, float> || cubecore::is_half<P>,
+                "AscendDequant must make half, bfloat16_t or float, got another type");
+  constexpr uint32_t block = ONE_BLK_SIZE / sizeof(P);
+  DequantParams p = dequant_rows<mode, D>(params, at);
+  uint32_t stride = (p.n + block - 1) / block * block;
+  Parts<float> parts(given, 2, at);
+  const Floats x = parts.part(0);
+  for (uint32_t done = 0; done < p.calCount;) {
+    uint32_t turn = parts.turn(p.calCount - done);
+    Steps steps(turn, at);
+    auto times = scale(steps, parts.part(1), done, turn);
+    for (uint32_t row = 0; row < p.m; ++row) {
+      const LocalTensor<D> to = dst[row * stride + done];
+      steps.cast(x, src[row * p.n + done], RoundMode::CAST_NONE);
+      if constexpr (std::is_same_v<P, float>) {
+        times(steps, to, x);
+      } else {
+        times(steps, x, x);
+        steps.cast(to, x, RoundMode::CAST_RINT);
+      }
+    }
+    done += turn;
+  }
+}
+template <DeQuantMode mode, typename D, typename S>
+inline void dequantize_channels(const LocalTensor<D>& dst, const LocalTensor<int32_t>& src,
+                                const LocalTensor<S>& scale, const LocalTensor<uint8_t>& given,
+                                const DequantParams& params, const cubecore::Where& at) {
+  dequantize<mode>(dst, src, given, params, at,
+                   [&](const auto& steps, const auto& room, uint32_t begin, uint32_t turn) {
+                     const Floats by = factors(scale[begin], room, steps, turn, at);
+                     return [by](const auto& s, const auto& d, const auto& x) { s.mul(d, x, by); };
+                   });
+}
+template <DeQuantMode mode, typename D>
+inline void dequantize_by(const LocalTensor<D>& dst, const LocalTensor<int32_t>& src, float scale,
+                          const LocalTensor<uint8_t>& given, const DequantParams& params,
+                          const cubecore::Where& at) {
+  dequantize<mode>(
+      dst, src, given, params, at, [scale](const auto&, const auto&, uint32_t, uint32_t) {
+        return [scale](const auto& s, const auto& d, const auto& x) { s.muls(d, x, scale); };
+      });
+}
+
+// The type that AscendAntiQuant works in: half, and float for bfloat16_t.
+template <typename D>
+using AntiType = std::conditional_t<std::is_same_v<D, bfloat16_t>, float, half>;
+
+// Elements [begin, begin + turn) of src, in the type of the work; `half` is room for the way.
+template <typename C, typename S>
+inline void widen(const LocalTensor<C>& x, const LocalTensor<S>& src, const LocalTensor<C>& by_way,
+                  const Steps& steps) {
+  if constexpr (std::is_same_v<C, half>) {
+    steps.cast(x, src, RoundMode::CAST_NONE);
+  } else {
+    const LocalTensor<half> way = by_way.template ReinterpretCast<half>();
+    steps.cast(way, src, RoundMode::CAST_NONE);
+    steps.cast(x, way, RoundMode::CAST_NONE);
+  }
+}
+template <typename D, typename C>
+inline void narrow(const LocalTensor<D>& dst, const LocalTensor<C>& x, const Steps& steps) {
+  if constexpr (!std::is_same_v<D, C>) steps.cast(dst, x, RoundMode::CAST_RINT);
+}
+// Where the work of a turn ends: in dst itself where the types agree.
+template <typename D, typename C>
+inline LocalTensor<C> place_of(const LocalTensor<D>& dst, const LocalTensor<C>& x) {
+  if constexpr (std::is_same_v<D, C>)
+    return dst;
+  else
+    return x;
+}
+
+struct Groups {
+  uint32_t height, width;
+};
+template <typename D>
+inline Groups groups_of(const LocalTensor<D>& factor, uint32_t height, uint32_t width,
+                        uint32_t columns, bool transposed, uint32_t rows) {
+  if (height != 0 && width != 0) return {height, width};
+  ShapeInfo shape = factor.GetShapeInfo();
+  if (shape.shapeDim == 2) return {shape.shape[0], shape.shape[1]};
+  uint32_t across = transposed ? rows : columns;
+  uint32_t groups = across == 0 ? 1 : factor.GetSize() / across;
+  return transposed ? Groups{rows, groups} : Groups{groups, columns};
+}
+
+// src [k, n], factors [groups, n]: a row of factors for each group of rows.
+template <typename D, typename S>
+inline void antiquant_rows(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                           const LocalTensor<D>* offset, const LocalTensor<D>& scale,
+                           const LocalTensor<uint8_t>& given, uint32_t k, uint32_t groups,
+                           const cubecore::Where& at) {
+  using C = AntiType<PrimT<D>>;
+  uint32_t n = src.GetSize() / k, size = (k + groups - 1) / groups;
+  Parts<C> parts(given, 2, at);
+  for (uint32_t row = 0; row < k; ++row) {
+    uint32_t from = row / size * n;
+    for (uint32_t done = 0; done < n;) {
+      uint32_t turn = parts.turn(n - done);
+      Steps steps(turn, at);
+      const LocalTensor<D> to = dst[row * n + done];
+      const LocalTensor<C> x = place_of(to, parts.part(0)), room = parts.part(1);
+      widen(x, src[row * n + done], room, steps);
+      if (offset != nullptr) steps.add(x, x, as_type<C>((*offset)[from + done], room, steps));
+      steps.mul(x, x, as_type<C>(scale[from + done], room, steps));
+      narrow(to, x, steps);
+      done += turn;
+    }
+  }
+}
+
+// src [n, k], factors [n, groups]: a number for each group of a row's elements. Numbers are spread
+// over blocks, 16 at a time.
+template <typename D, typename S>
+inline void antiquant_columns(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                              const LocalTensor<D>* offset, const LocalTensor<D>& scale,
+                              const LocalTensor<uint8_t>& given, uint32_t k, uint32_t groups,
+                              const cubecore::Where& at) {
+  using C = AntiType<PrimT<D>>;
+  constexpr uint32_t once = 16, block = ONE_BLK_SIZE / sizeof(C), lanes = 256 / sizeof(C);
+  uint32_t size = k / groups, numbers = src.GetSize() / size;
+  Parts<C> parts(given, 5, at);
+  const LocalTensor<C> copy = parts.part(2);
+  const LocalTensor<C> spread[] = {parts.part(3), parts.part(4)};
+  for (uint32_t first = 0; first < numbers; first += once) {
+    uint32_t some = numbers - first < once ? numbers - first : once;
+    Steps all(once, at), steps(some, at);
+    for (uint32_t which = offset == nullptr ? 1 : 0; which < 2; ++which) {
+      all.fill(copy, C(0.0f));
+      const LocalTensor<D> from = (which == 0 ? *offset : scale)[first];
+      if constexpr (std::is_same_v<PrimT<D>, C>)
+        steps.muls(copy, from, 1.0f);
+      else
+        steps.cast(copy, from, RoundMode::CAST_NONE);
+      cubecore::issue("asc_brcb", at, plain(spread[which]), plain(copy), 1, 8, once / 8);
+      barrier(PIPE_V, at);
+    }
+    for (uint32_t number = 0; number < some; ++number) {
+      for (uint32_t done = 0; done < size;) {
+        uint32_t turn = parts.turn(size - done), begin = (first + number) * size + done;
+        Steps part(turn, at);
+        const LocalTensor<D> to = dst[begin];
+        const LocalTensor<C> x = place_of(to, parts.part(0));
+        widen(x, src[begin], parts.part(1), part);
+        BinaryRepeatParams same(1, 1, 0, 8, 8, 0);
+        for (uint32_t which = offset == nullptr ? 1 : 0; which < 2; ++which) {
+          const LocalTensor<C> by = spread[which][number * block];
+          for (uint32_t lane = 0; lane < turn; lane += lanes) {
+            uint64_t some_lanes = turn - lane < lanes ? turn - lane : lanes;
+            if (which == 0)
+              Add(x[lane], x[lane], by, some_lanes, 1, same, at);
+            else
+              Mul(x[lane], x[lane], by, some_lanes, 1, same, at);
+          }
+          barrier(PIPE_V, at);
+        }
+        narrow(to, x, part);
+        done += turn;
+      }
+    }
+  }
+  ResetMask(at);
+}
+
+template <bool isTranspose, typename D, typename S>
+inline void antiquant(const LocalTensor<D>& dst, const LocalTensor<S>& src,
+                      const LocalTensor<D>* offset, const LocalTensor<D>& scale,
+                      const LocalTensor<uint8_t>& given, uint32_t k,
+                      const AntiQuantShapeInfo& shape, const cubecore::Where& at) {
+  if (k == 0 || src.GetSize() % k != 0)
+    cubecore_refuse("AscendAntiQuant.k", "divide src's size", Digits(k).text, &at);
+  uint32_t n = src.GetSize() / k;
+  Groups found =
+      groups_of(scale, shape.scaleHeight, shape.scaleWidth, isTranspose ? k : n, isTranspose, n);
+  uint32_t groups = isTranspose ? found.width : found.height;
+  if (groups == 0 || k % groups != 0)
+    cubecore_refuse("AscendAntiQuant.scale", "have a number of groups that divides k",
+                    Digits(groups).text, &at);
+  if constexpr (isTranspose)
+    antiquant_columns(dst, src, offset, scale, given, k, groups, at);
+  else
+    antiquant_rows(dst, src, offset, scale, given, k, groups, at);
+}
+
+template <typename D, typename S>
+inline void antiquant_by(const LocalTensor<D>& dst, const LocalTensor<S>& src, const D* offset,
+                         const D scale, const LocalTensor<uint8_t>& given,
+                         const cubecore::Where& at) {
+  using C = AntiType<PrimT<D>>;
+  Parts<C> parts(given, 2, at);
+  for (uint32_t done = 0, count = src.GetSize(); done < count;) {
+    uint32_t turn = parts.turn(count - done);
+    Steps steps(turn, at);
+    const LocalTensor<D> to = dst[done];
+    const LocalTensor<C> x = place_of(to, parts.part(0));
+    widen(x, src[done], parts.part(1), steps);
+    if (offset != nullptr) steps.adds(x, x, static_cast<float>(*offset));
+    steps.muls(x, x, static_cast<float>(scale));
+    narrow(to, x, steps);
+    done += turn;
+  }
+}
+
+}  // namespace detail
+
+// --- AscendQuant
+
+// The forms with a workspace and without one; PARAMETERS and ARGUMENTS are in parentheses.
+#define CUBECORE_BARE(...) __VA_ARGS__
+#define CUBECORE_QUANT(PARAMETERS, ARGUMENTS)                                                    \
+  template <typename T, bool isReuseSource = false,                                              \
+            const AscendQuantConfig& config = ASCEND_QUANT_DEFAULT_CFG>                          \
+  inline void AscendQuant(const LocalTensor<int8_t>& dstTensor, const LocalTensor<T>& srcTensor, \
+                          CUBECORE_BARE PARAMETERS, CUBECORE_AT) {                               \
+    AscendQuant<T, isReuseSource, config>(dstTensor, srcTensor, detail::free_memory(),           \
+                                          CUBECORE_BARE ARGUMENTS, at);                          \
+  }
+#define CUBECORE_QUANT_WITH(PARAMETERS)                                                          \
+  template <typename T, bool isReuseSource = false,                                              \
+            const AscendQuantConfig& config = ASCEND_QUANT_DEFAULT_CFG>                          \
+  inline void AscendQuant(const LocalTensor<int8_t>& dstTensor, const LocalTensor<T>& srcTensor, \
+                          const LocalTensor<uint8_t>& sharedTmpBuffer, CUBECORE_BARE PARAMETERS, \
+                          CUBECORE_AT)
+
+CUBECORE_QUANT_WITH((const float scale, const float offset, const uint32_t calCount)) {
+  detail::quantize(dstTensor, srcTensor, sharedTmpBuffer, scale, offset, calCount, at);
+}
+CUBECORE_QUANT_WITH((const float scale, const float offset)) {
+  detail::quantize(dstTensor, srcTensor, sharedTmpBuffer, scale, offset, srcTensor.GetSize(), at);
+}
+CUBECORE_QUANT((const float scale, const float offset, const uint32_t calCount),
+               (scale, offset, calCount))
+CUBECORE_QUANT((const float scale, const float offset), (scale, offset))
+CUBECORE_QUANT_WITH((const LocalTensor<T>& scaleTensor, const T offset, const uint32_t scaleCount,
+                     const uint32_t calCount)) {
+  detail::quantize_channels(dstTensor, srcTensor, sharedTmpBuffer, scaleTensor, scaleCount,
+                            calCount, at,
+                            [&](const auto& steps, const auto& x, const auto&, uint32_t) {
+                              steps.adds(x, x, static_cast<float>(offset));
+                            });
+}
+CUBECORE_QUANT_WITH((const LocalTensor<T>& scaleTensor, const LocalTensor<T>& offsetTensor,
+                     const uint32_t scaleCount, const uint32_t offsetCount,
+                     const uint32_t calCount)) {
+  if (offsetCount != scaleCount)
+    cubecore_refuse("AscendQuant.offsetCount", "be scaleCount", detail::Digits(offsetCount).text,
+                    &at);
+  detail::quantize_channels(
+      dstTensor, srcTensor, sharedTmpBuffer, scaleTensor, scaleCount, calCount, at,
+      [&](const auto& steps, const auto& x, const auto& room, uint32_t from) {
+        steps.add(x, x, detail::as_type<half>(offsetTensor[from], room, steps));
+      });
+}
+CUBECORE_QUANT_WITH((const LocalTensor<T>& scaleTensor, const T offset)) {
+  AscendQuant<T>(dstTensor, srcTensor, sharedTmpBuffer, scaleTensor, offset, scaleTensor.GetSize(),
+                 srcTensor.GetSize(), at);
+}
+CUBECORE_QUANT_WITH((const LocalTensor<T>& scaleTensor, const LocalTensor<T>& offsetTensor)) {
+  AscendQuant<T>(dstTensor, srcTensor, sharedTmpBuffer, scaleTensor, offsetTensor,
+                 scaleTensor.GetSize(), offsetTensor.GetSize(), srcTensor.GetSize(), at);
+}
+CUBECORE_QUANT((const LocalTensor<T>& scaleTensor, const T offset, const uint32_t scaleCount,
+                const uint32_t calCount),
+               (scaleTensor, offset, scaleCount, calCount))
+CUBECORE_QUANT((const LocalTensor<T>& scaleTensor, const LocalTensor<T>& offsetTensor,
+                const uint32_t scaleCount, const uint32_t offsetCount, const uint32_t calCount),
+               (scaleTensor, offsetTensor, scaleCount, offsetCount, calCount))
+CUBECORE_QUANT((const LocalTensor<T>& scaleTensor, const T offset), (scaleTensor, offset))
+CUBECORE_QUANT((const LocalTensor<T>& scaleTensor, const LocalTensor<T>& offsetTensor),
+               (scaleTensor, offsetTensor))
+#undef CUBECORE_QUANT
+#undef CUBECORE_QUANT_WITH
+#undef CUBECORE_BARE
+
+// --- AscendDequant
+
+#define CUBECORE_DEQUANT(SCALE, HOW)                                                             \
+  template <typename dstT, typename scaleT,                                                      \
+            DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                             \
+  inline void AscendDequant(                                                                     \
+      const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor, SCALE deqScale, \
+      const LocalTensor<uint8_t>& sharedTmpBuffer, DequantParams params, CUBECORE_AT) {          \
+    detail::HOW<mode>(dstTensor, srcTensor, deqScale, sharedTmpBuffer, params, at);              \
+  }                                                                                              \
+  template <typename dstT, typename scaleT,                                                      \
+            DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>                             \
+  inline void AscendDequant(const LocalTensor<dstT>& dstTensor,                                  \
+                            const LocalTensor<int32_t>& srcTensor, SCALE deqScale,               \
+                            DequantParams params, CUBECORE_AT) {                                 \
+    detail::HOW<mode>(dstTensor, srcTensor, deqScale, detail::free_memory(), params, at);        \
+  }
+CUBECORE_DEQUANT(const LocalTensor<scaleT>&, dequantize_channels)
+CUBECORE_DEQUANT(const scaleT, dequantize_by)
+#undef CUBECORE_DEQUANT
+
+// The forms before: all of srcTensor as one row.
+template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
+inline void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,
+                          const LocalTensor<scaleT>& deqScale,
+                          const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t calCount,
+                          CUBECORE_AT) {
+  detail::dequantize_channels<mode>(dstTensor, srcTensor, deqScale, sharedTmpBuffer,
+                                    DequantParams{1, srcTensor.GetSize(), calCount}, at);
+}
+template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
+inline void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,
+                          const LocalTensor<scaleT>& deqScale,
+                          const LocalTensor<uint8_t>& sharedTmpBuffer, CUBECORE_AT) {
+  AscendDequant<dstT, scaleT, mode>(dstTensor, srcTensor, deqScale, sharedTmpBuffer,
+                                    deqScale.GetSize(), at);
+}
+template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
+inline void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,
+                          const LocalTensor<scaleT>& deqScale, const uint32_t calCount,
+                          CUBECORE_AT) {
+  AscendDequant<dstT, scaleT, mode>(dstTensor, srcTensor, deqScale, detail::free_memory(), calCount,
+                                    at);
+}
+template <typename dstT, typename scaleT, DeQuantMode mode = DeQuantMode::DEQUANT_WITH_SINGLE_ROW>
+inline void AscendDequant(const LocalTensor<dstT>& dstTensor, const LocalTensor<int32_t>& srcTensor,
+                          const LocalTensor<scaleT>& deqScale, CUBECORE_AT) {
+  AscendDequant<dstT, scaleT, mode>(dstTensor, srcTensor, deqScale, detail::free_memory(),
+                                    deqScale.GetSize(), at);
+}
+
+// --- AscendAntiQuant
+
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                            const LocalTensor<InputDataType>& src,
+                            const LocalTensor<OutputDataType>& offset,
+                            const LocalTensor<OutputDataType>& scale,
+                            const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t k,
+                            const AntiQuantShapeInfo& shapeInfo = {}, CUBECORE_AT) {
+  detail::antiquant<isTranspose>(dst, src, &offset, scale, sharedTmpBuffer, k, shapeInfo, at);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                            const LocalTensor<InputDataType>& src,
+                            const LocalTensor<OutputDataType>& scale,
+                            const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t k,
+                            const AntiQuantShapeInfo& shapeInfo = {}, CUBECORE_AT) {
+  const LocalTensor<OutputDataType>* none = nullptr;
+  detail::antiquant<isTranspose>(dst, src, none, scale, sharedTmpBuffer, k, shapeInfo, at);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                            const LocalTensor<InputDataType>& src,
+                            const LocalTensor<OutputDataType>& offset,
+                            const LocalTensor<OutputDataType>& scale, const uint32_t k,
+                            const AntiQuantShapeInfo& shapeInfo = {}, CUBECORE_AT) {
+  detail::antiquant<isTranspose>(dst, src, &offset, scale, detail::free_memory(), k, shapeInfo, at);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                            const LocalTensor<InputDataType>& src, const OutputDataType offset,
+                            const OutputDataType scale, const LocalTensor<uint8_t>& sharedTmpBuffer,
+                            const uint32_t, const AntiQuantShapeInfo& = {}, CUBECORE_AT) {
+  detail::antiquant_by(dst, src, &offset, scale, sharedTmpBuffer, at);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                            const LocalTensor<InputDataType>& src, const OutputDataType scale,
+                            const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t,
+                            const AntiQuantShapeInfo& = {}, CUBECORE_AT) {
+  const OutputDataType* none = nullptr;
+  detail::antiquant_by(dst, src, none, scale, sharedTmpBuffer, at);
+}
+template <typename InputDataType, typename OutputDataType, bool isTranspose>
+inline void AscendAntiQuant(const LocalTensor<OutputDataType>& dst,
+                            const LocalTensor<InputDataType>& src, const OutputDataType offset,
+                            const OutputDataType scale, const uint32_t,
+                            const AntiQuantShapeInfo& = {}, CUBECORE_AT) {
+  detail::antiquant_by(dst, src, &offset, scale, detail::free_memory(), at);
+}
+
+}  // namespace AscendC

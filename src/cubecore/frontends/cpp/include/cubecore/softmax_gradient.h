@@ -1,0 +1,125 @@
+// Gradients of softmax, and results set by hand. Pages of the high-level API: SoftmaxGrad,
+// SoftmaxGradFront, "SoftmaxGrad Tiling", AdjustSoftMaxRes.
+#pragma once
+
+#include "cubecore/softmax.h"
+
+namespace AscendC {
+
+namespace detail {
+
+// sum = the row's sum of grad * src; alone (`front`), or (grad - sum) * src.
+template <typename T>
+inline void softmax_gradient(const char* caller, const LocalTensor<T>& dst,
+                             const LocalTensor<T>& grad, const LocalTensor<T>& src,
+                             const LocalTensor<uint8_t>& given, const SoftMaxShapeInfo& shape,
+                             bool front, bool nz, const cubecore::Where& at) {
+  if (given.GetSize() < gradient_bytes(shape.srcK))
+    cubecore_refuse(caller, "have a workspace as its tiling function answers",
+                    Digits(given.GetSize(), " B").text, &at);
+  const RowsAt lie{shape.srcM, shape.srcK, nz};
+  SoftmaxRows rows(caller, shape.srcK, given, at);
+  uint32_t padded = (shape.srcK + 63) / 64 * 64;
+  const Floats x = rows.x(), sum = rows.value(0), y = rows.value(6), product = y[padded];
+  for (uint32_t n = 0; n < shape.srcM; ++n) {
+    rows.load(x, grad, n, lie);
+    rows.load(y, src, n, lie);
+    rows.row().mul(product, x, y);
+    rows.sum(sum, product, shape.oriSrcK);
+    if (front) {
+      rows.put(dst, n, sum);
+    } else {
+      rows.minus(x, sum);
+      rows.row().mul(x, x, y);
+      rows.store(dst, n, x, lie);
+    }
+  }
+  ResetMask(at);
+}
+
+}  // namespace detail
+
+// --- host side
+
+inline uint32_t GetSoftMaxGradMaxTmpSize(const TensorShape& srcShape, const uint32_t,
+                                         const bool = false, const bool = false) {
+  return detail::gradient_bytes(detail::row_length(srcShape));
+}
+inline uint32_t GetSoftMaxGradMinTmpSize(const TensorShape& srcShape, const uint32_t,
+                                         const bool = false, const bool = false) {
+  return detail::gradient_bytes(detail::row_length(srcShape));
+}
+inline void SoftMaxGradTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize,
+                                  const uint32_t, SoftMaxTiling& softmaxGradTiling,
+                                  const bool = false) {
+  SoftMaxTilingFunc(srcShape, dataTypeSize, 0, softmaxGradTiling);
+}
+
+// --- kernel side
+
+template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
+inline void SoftmaxGrad(const LocalTensor<T>& dstTensor, const LocalTensor<T>& gradTensor,
+                        const LocalTensor<T>& srcTensor,
+                        const LocalTensor<uint8_t>& sharedTmpBuffer, const SoftMaxTiling& tiling,
+                        bool isFront = false, const SoftMaxShapeInfo& softmaxShapeInfo = {},
+                        CUBECORE_AT) {
+  detail::softmax_gradient("SoftmaxGrad", dstTensor, gradTensor, srcTensor, sharedTmpBuffer,
+                           detail::softmax_shape<SOFTMAX_DEFAULT_CFG>(tiling, softmaxShapeInfo),
+                           isFront, isDataFormatNZ, at);
+}
+template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false>
+inline void SoftmaxGrad(const LocalTensor<T>& dstTensor, const LocalTensor<T>& gradTensor,
+                        const LocalTensor<T>& srcTensor, const SoftMaxTiling& tiling,
+                        bool isFront = false, const SoftMaxShapeInfo& softmaxShapeInfo = {},
+                        CUBECORE_AT) {
+  SoftmaxGrad<T, isReuseSource, isDataFormatNZ>(dstTensor, gradTensor, srcTensor,
+                                                detail::free_memory(), tiling, isFront,
+                                                softmaxShapeInfo, at);
+}
+template <typename T, bool isBasicBlock = false, bool isDataFormatNZ = false>
+inline void SoftmaxGradFront(const LocalTensor<T>& dstTensor, const LocalTensor<T>& gradTensor,
+                             const LocalTensor<T>& srcTensor,
+                             const LocalTensor<uint8_t>& sharedTmpBuffer,
+                             const SoftMaxTiling& tiling,
+                             const SoftMaxShapeInfo& softmaxShapeInfo = {}, CUBECORE_AT) {
+  detail::softmax_gradient("SoftmaxGradFront", dstTensor, gradTensor, srcTensor, sharedTmpBuffer,
+                           detail::softmax_shape<SOFTMAX_DEFAULT_CFG>(tiling, softmaxShapeInfo),
+                           true, isDataFormatNZ, at);
+}
+template <typename T, bool isBasicBlock = false, bool isDataFormatNZ = false>
+inline void SoftmaxGradFront(const LocalTensor<T>& dstTensor, const LocalTensor<T>& gradTensor,
+                             const LocalTensor<T>& srcTensor, const SoftMaxTiling& tiling,
+                             const SoftMaxShapeInfo& softmaxShapeInfo = {}, CUBECORE_AT) {
+  SoftmaxGradFront<T, isBasicBlock, isDataFormatNZ>(
+      dstTensor, gradTensor, srcTensor, detail::free_memory(), tiling, softmaxShapeInfo, at);
+}
+
+// A row whose largest element has the bits `from` becomes `to`. The scalar unit reads maxTensor:
+// for each row a block, or with a step an element.
+template <typename T1, typename T2, bool isDataFormatNZ = false, uint8_t stepSizeMode = 0>
+inline bool AdjustSoftMaxRes(const LocalTensor<T1>& softMaxRes, const LocalTensor<T2>& maxTensor,
+                             const uint32_t from, const T1 to,
+                             const SoftMaxShapeInfo& softmaxShapeInfo, CUBECORE_AT) {
+  using Bits = std::conditional_t<sizeof(PrimT<T2>) == 2, uint16_t, uint32_t>;
+  constexpr uint32_t step = stepSizeMode != 0 ? 1 : ONE_BLK_SIZE / sizeof(PrimT<T2>);
+  const SoftMaxShapeInfo& shape = softmaxShapeInfo;
+  auto most = maxTensor.template ReinterpretCast<Bits>();
+  bool found = false;
+  detail::hand(HardEvent::V_S, at);
+  for (uint32_t row = 0; row < shape.srcM; ++row) {
+    if (most.GetValue(row * step, at) != static_cast<Bits>(from)) continue;
+    if (!found) detail::hand(HardEvent::S_V, at);
+    found = true;
+    if constexpr (isDataFormatNZ) {
+      constexpr uint32_t width = 16;  // of a fractal
+      for (uint32_t done = 0; done < shape.srcK; done += width)
+        Duplicate(softMaxRes[(done * shape.srcM + row * width)], to, width, at);
+    } else {
+      Duplicate(softMaxRes[row * shape.srcK], to, static_cast<int32_t>(shape.srcK), at);
+    }
+  }
+  detail::barrier(PIPE_V, at);
+  return found;
+}
+
+}  // namespace AscendC
