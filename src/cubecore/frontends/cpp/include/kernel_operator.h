@@ -9,6 +9,7 @@
 
 #include "cubecore/activations.h"
 #include "cubecore/asc_dump.h"
+#include "cubecore/batch_norm.h"
 #include "cubecore/binary.h"
 #include "cubecore/compare.h"
 #include "cubecore/convert.h"
@@ -22,6 +23,8 @@
 #include "cubecore/host.h"
 #include "cubecore/intrinsics.h"
 #include "cubecore/keywords.h"
+#include "cubecore/layer_norm.h"
+#include "cubecore/layer_norm_gradient.h"
 #include "cubecore/lists.h"
 #include "cubecore/load_data.h"
 #include "cubecore/macros.h"

@@ -3,30 +3,10 @@
 
 #include "cubecore/gather.h"
 #include "cubecore/math/steps.h"
+#include "cubecore/norm_tilings.h"
 #include "cubecore/workspaces.h"
 
-// Host code fills it, kernels hand it on. Where rows are taken in turns is decided here by the
-// workspace, so that of the fields only the lengths matter.
-struct RmsNormTiling {
-  uint32_t bLength = 0;
-  uint32_t sLength = 0;
-  uint32_t hLength = 0;
-  uint32_t originalHLength = 0;
-  float reciprocalOfHLength = 0;
-  uint32_t mainBshLength = 0;
-  uint32_t mainBsLength = 0;
-  uint32_t mainBsLengthAlign = 0;
-  uint32_t loopRound = 0;
-  uint32_t inputTailPos = 0;
-  uint32_t tailBshLength = 0;
-  uint32_t tailBsLength = 0;
-};
-
 namespace AscendC {
-
-namespace tiling {
-using ::RmsNormTiling;
-}
 
 namespace detail {
 
@@ -117,7 +97,3 @@ inline void RmsNorm(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLoc
 }
 
 }  // namespace AscendC
-
-namespace optiling {
-using ::RmsNormTiling;
-}

@@ -15,7 +15,7 @@ inline void softmax(const char* caller, const LocalTensor<T>& dst, const LocalTe
                     const LocalTensor<uint8_t>& given, const SoftMaxShapeInfo& shape, bool takes,
                     bool logarithm, bool nz, const cubecore::Where& at) {
   const RowsAt lie{shape.srcM, shape.srcK, nz};
-  SoftmaxRows rows(caller, shape.srcK, given, at);
+  FloatRows rows(caller, shape.srcK, given, at);
   const Floats x = rows.x(), largest = rows.value(0), sum = rows.value(1);
   for (uint32_t n = 0; n < shape.srcM; ++n) {
     rows.load(x, src, n, lie);
@@ -29,10 +29,7 @@ inline void softmax(const char* caller, const LocalTensor<T>& dst, const LocalTe
     rows.minus(x, largest);
     if (logarithm) {
       rows.row().exp(rows.t(), x);
-      const Floats copy = rows.t();
-      ReduceSum(copy, copy, rows.repeats(), static_cast<int32_t>(shape.oriSrcK), at);
-      barrier(PIPE_V, at);
-      rows.spread(sum, copy);
+      rows.sum(sum, rows.t(), shape.oriSrcK);
       if (sums != nullptr) rows.put(*sums, n, sum);
       rows.one().ln(sum, sum);
       rows.minus(x, sum);
@@ -54,10 +51,10 @@ inline void softmax(const char* caller, const LocalTensor<T>& dst, const LocalTe
 // --- host side
 
 inline uint32_t GetSoftMaxMinTmpSize(const TensorShape& srcShape, const uint32_t, const bool) {
-  return detail::softmax_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape));
 }
 inline uint32_t GetSoftMaxMaxTmpSize(const TensorShape& srcShape, const uint32_t, const bool) {
-  return detail::softmax_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape));
 }
 inline void SoftMaxTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize,
                               const uint32_t, SoftMaxTiling& softmaxTiling) {

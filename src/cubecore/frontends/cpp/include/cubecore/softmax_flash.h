@@ -27,7 +27,7 @@ inline void softmax_flash(const LocalTensor<T>& dst, const LocalTensor<U>& sums,
                           const LocalTensor<U>& inMost, const LocalTensor<uint8_t>& given,
                           const SoftMaxShapeInfo& shape, bool nz, const cubecore::Where& at) {
   const RowsAt lie{shape.srcM, shape.srcK, nz};
-  SoftmaxRows rows("SoftmaxFlashV2", shape.srcK, given, at);
+  FloatRows rows("SoftmaxFlashV2", shape.srcK, given, at);
   const Floats x = rows.x(), largest = rows.value(0), sum = rows.value(1), before = rows.value(2);
   const Floats shrinks = rows.value(3);
   for (uint32_t n = 0; n < shape.srcM; ++n) {
@@ -64,7 +64,7 @@ inline void softmax_first_flash(const LocalTensor<T>& dst, const LocalTensor<U>&
                                 const LocalTensor<U>& inMost, const LocalTensor<uint8_t>& given,
                                 const SoftMaxShapeInfo& shape, const cubecore::Where& at) {
   const RowsAt lie{shape.srcM, shape.srcK, false};
-  SoftmaxRows rows("SoftmaxFlash", shape.srcK, given, at);
+  FloatRows rows("SoftmaxFlash", shape.srcK, given, at);
   const Floats x = rows.x(), largest = rows.value(0), sum = rows.value(1), before = rows.value(2);
   const Floats share = rows.value(3);
   for (uint32_t n = 0; n < shape.srcM; ++n) {
@@ -104,11 +104,11 @@ inline void softmax_shifted(const LocalTensor<T>& dst, const LocalTensor<U>& mea
     cubecore_refuse("SoftmaxFlashV3.srcK", "be a multiple of 32 B in each of splitMeanCnt parts",
                     Digits(p.srcK).text, &at);
   const RowsAt lie{p.srcM, p.srcK, false};
-  SoftmaxRows rows("SoftmaxFlashV3", p.srcK, given, at);
-  SoftmaxRows pieces("SoftmaxFlashV3", part, given, at);
+  FloatRows rows("SoftmaxFlashV3", p.srcK, given, at);
+  FloatRows pieces("SoftmaxFlashV3", part, given, at);
   // `pieces` has its row in the first part of x and its values before those of `rows`.
   const Floats x = rows.x(), largest = rows.value(0), sum = rows.value(1), mean = rows.value(2);
-  const Floats shift = rows.value(3), room = rows.value(5);
+  const Floats shift = rows.value(3), room = rows.value(4);
   const Steps& one = rows.one();
   float scalar = p.alpha / (1 - p.alpha);
   for (uint32_t n = 0; n < p.srcM; ++n) {
@@ -166,11 +166,11 @@ inline void softmax_shifted(const LocalTensor<T>& dst, const LocalTensor<U>& mea
 
 inline uint32_t GetSoftMaxFlashMaxTmpSize(const TensorShape& srcShape, const uint32_t, const bool,
                                           const bool) {
-  return detail::softmax_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape));
 }
 inline uint32_t GetSoftMaxFlashMinTmpSize(const TensorShape& srcShape, const uint32_t, const bool,
                                           const bool) {
-  return detail::softmax_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape));
 }
 inline void SoftMaxFlashTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize,
                                    const uint32_t, SoftMaxTiling& softmaxFlashTiling,
@@ -180,12 +180,12 @@ inline void SoftMaxFlashTilingFunc(const TensorShape& srcShape, const uint32_t d
 inline uint32_t GetSoftMaxFlashV2MinTmpSize(const TensorShape& srcShape, const uint32_t,
                                             const uint32_t, const bool, const bool = false,
                                             const bool = false) {
-  return detail::softmax_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape));
 }
 inline uint32_t GetSoftMaxFlashV2MaxTmpSize(const TensorShape& srcShape, const uint32_t,
                                             const uint32_t, const bool, const bool = false,
                                             const bool = false) {
-  return detail::softmax_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape));
 }
 inline void SoftMaxFlashV2TilingFunc(const TensorShape& srcShape, const uint32_t,
                                      const uint32_t dataTypeSize2, const uint32_t,
@@ -206,7 +206,7 @@ inline SoftMaxTiling SoftMaxFlashV2TilingFunc(const SoftMaxShapeInfo& shapeInfo,
 inline void GetSoftMaxFlashV3MaxMinTmpSize(const TensorShape& srcShape, const uint32_t,
                                            const uint32_t, uint32_t& maxValue, uint32_t& minValue,
                                            const bool, const bool = false) {
-  maxValue = minValue = detail::softmax_bytes(detail::row_length(srcShape));
+  maxValue = minValue = detail::rows_bytes(detail::row_length(srcShape));
 }
 inline void SoftMaxFlashV3TilingFunc(const TensorShape& srcShape, const uint32_t,
                                      const uint32_t dataTypeSize2, const uint32_t,

@@ -14,13 +14,9 @@ inline void softmax_gradient(const char* caller, const LocalTensor<T>& dst,
                              const LocalTensor<T>& grad, const LocalTensor<T>& src,
                              const LocalTensor<uint8_t>& given, const SoftMaxShapeInfo& shape,
                              bool front, bool nz, const cubecore::Where& at) {
-  if (given.GetSize() < gradient_bytes(shape.srcK))
-    cubecore_refuse(caller, "have a workspace as its tiling function answers",
-                    Digits(given.GetSize(), " B").text, &at);
   const RowsAt lie{shape.srcM, shape.srcK, nz};
-  SoftmaxRows rows(caller, shape.srcK, given, at);
-  uint32_t padded = (shape.srcK + 63) / 64 * 64;
-  const Floats x = rows.x(), sum = rows.value(0), y = rows.value(6), product = y[padded];
+  FloatRows rows(caller, shape.srcK, given, at, 2);
+  const Floats x = rows.x(), sum = rows.value(0), y = rows.spare(0), product = rows.spare(1);
   for (uint32_t n = 0; n < shape.srcM; ++n) {
     rows.load(x, grad, n, lie);
     rows.load(y, src, n, lie);
@@ -43,11 +39,11 @@ inline void softmax_gradient(const char* caller, const LocalTensor<T>& dst,
 
 inline uint32_t GetSoftMaxGradMaxTmpSize(const TensorShape& srcShape, const uint32_t,
                                          const bool = false, const bool = false) {
-  return detail::gradient_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape), 2);
 }
 inline uint32_t GetSoftMaxGradMinTmpSize(const TensorShape& srcShape, const uint32_t,
                                          const bool = false, const bool = false) {
-  return detail::gradient_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape), 2);
 }
 inline void SoftMaxGradTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize,
                                   const uint32_t, SoftMaxTiling& softmaxGradTiling,

@@ -1,0 +1,193 @@
+// Rows in float, one at a time, in a workspace: softmax and normalisation of the high-level API are
+// made of them. Pages: those of the functions.
+#pragma once
+
+#include "cubecore/gather.h"
+#include "cubecore/math/exponential.h"
+#include "cubecore/math/steps.h"
+
+namespace AscendC {
+
+namespace detail {
+
+constexpr uint32_t ROW_VALUES = 7;  // of what a row has one of; the last two are for the steps
+
+// Bytes for rows of a length: two in float and so many more, the partial results of one, and what a
+// row has one of.
+constexpr uint32_t rows_bytes(uint32_t length, uint32_t more = 0) {
+  uint32_t padded = (length + 63) / 64 * 64;
+  return padded * 4 * (2 + more) + (padded / 64 + 7) / 8 * 32 + 128 + ROW_VALUES * 256;
+}
+
+// Where a row's elements lie: one behind another, or in columns of fractals (NZ), 16 wide.
+struct RowsAt {
+  uint32_t rows, length;
+  bool nz;
+};
+
+// One row at a time, in float: the workspace's parts.
+class FloatRows {
+ public:
+  FloatRows(const char* caller, uint32_t length, const LocalTensor<uint8_t>& given,
+            const cubecore::Where& at, uint32_t more = 0)
+      : length_(length), padded_((length + 63) / 64 * 64), at_(at), row_(length, at), one_(8, at) {
+    if (given.GetSize() < rows_bytes(length, more))
+      cubecore_refuse(caller, "have a workspace as its tiling function answers",
+                      Digits(given.GetSize(), " B").text, &at);
+    work_ = given.template ReinterpretCast<float>();
+    one_.fill(found(), 0.0f);  // a broadcast reads eight elements, of which the first counts
+  }
+  Floats x() const { return work_[0]; }
+  Floats t() const { return work_[padded_]; }
+  Floats repeats() const { return work_[2 * padded_]; }
+  Floats value(uint32_t n) const { return work_[values_at() + 64 * n]; }
+  Floats spare(uint32_t n) const { return work_[values_at() + 64 * ROW_VALUES + n * padded_]; }
+  const Steps& row() const { return row_; }
+  const Steps& one() const { return one_; }
+
+  template <typename T>
+  void load(const Floats& to, const LocalTensor<T>& all, uint32_t number, const RowsAt& at) const {
+    LocalTensor<T> from = all[number * (at.nz ? FRACTAL : at.length)];
+    if (at.nz) {
+      const LocalTensor<T> line = t().template ReinterpretCast<T>();
+      move(line, from, 0, (at.rows - 1) * blocks<T>());
+      from = line;
+    }
+    if constexpr (std::is_same_v<PrimT<T>, half>)
+      row_.cast(to, from, RoundMode::CAST_NONE);
+    else
+      row_.adds(to, from, 0.0f);
+  }
+  template <typename T>
+  void store(const LocalTensor<T>& all, uint32_t number, const Floats& from,
+             const RowsAt& at) const {
+    LocalTensor<T> to = all[number * (at.nz ? FRACTAL : at.length)];
+    const LocalTensor<T> line = at.nz ? t().template ReinterpretCast<T>() : to;
+    if constexpr (std::is_same_v<PrimT<T>, half>)
+      row_.cast(line, from, RoundMode::CAST_RINT);
+    else
+      row_.adds(line, from, 0.0f);
+    if (at.nz) move(to, line, (at.rows - 1) * blocks<T>(), 0);
+  }
+  // The largest element, or the sum, of a row, in all eight lanes of a block.
+  void largest(const Floats& to, const Floats& from, uint32_t used) const {
+    ReduceMax(found(), from, repeats(), static_cast<int32_t>(used), false, at_);
+    barrier(PIPE_V, at_);
+    spread(to, found());
+  }
+  void sum(const Floats& to, const Floats& from, uint32_t used) const {
+    ReduceSum(found(), from, repeats(), static_cast<int32_t>(used), at_);
+    barrier(PIPE_V, at_);
+    spread(to, found());
+  }
+  // The first element in all eight lanes.
+  void spread(const Floats& to, const Floats& from) const {
+    cubecore::issue("asc_brcb", at_, plain(value(5)), plain(from), 1, 8, 1);
+    barrier(PIPE_V, at_);
+    one_.adds(to, value(5), 0.0f);
+  }
+  void minus(const Floats& row, const Floats& value) const {
+    for (uint32_t done = 0; done < length_; done += 64)
+      Sub(row[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
+    barrier(PIPE_V, at_);
+  }
+  void times(const Floats& row, const Floats& value) const {
+    for (uint32_t done = 0; done < length_; done += 64)
+      Mul(row[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
+    barrier(PIPE_V, at_);
+  }
+  void by(const Floats& row, const Floats& value) const {
+    for (uint32_t done = 0; done < length_; done += 64)
+      Div(row[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
+    barrier(PIPE_V, at_);
+  }
+  // What a row has one of: a block of equal elements in a tensor of any of the two types.
+  template <typename T>
+  void put(const LocalTensor<T>& to, uint32_t number, const Floats& value) const {
+    constexpr bool casts = std::is_same_v<PrimT<T>, half>;
+    const LocalTensor<T> block = to[number * (casts ? 16 : 8)];
+    if constexpr (casts) {
+      Add(repeats(), value, value, 16, 1, BinaryRepeatParams(1, 0, 0, 8, 8, 8), at_);
+      barrier(PIPE_V, at_);
+      Steps both(16, at_);
+      both.muls(repeats(), repeats(), 0.5f);
+      both.cast(block, repeats(), RoundMode::CAST_RINT);
+    } else {
+      one_.adds(block, value, 0.0f);
+    }
+  }
+  template <typename T>
+  void get(const Floats& value, const LocalTensor<T>& from, uint32_t number) const {
+    constexpr bool casts = std::is_same_v<PrimT<T>, half>;
+    const LocalTensor<T> block = from[number * (casts ? 16 : 8)];
+    if constexpr (casts)
+      one_.cast(value, block, RoundMode::CAST_NONE);
+    else
+      one_.adds(value, block, 0.0f);
+  }
+
+  // What a row has one of, as an element of its own: the lane of its block that is its number's.
+  template <typename T>
+  void put_element(const LocalTensor<T>& to, uint32_t number, const Floats& value) const {
+    constexpr uint32_t lanes = ONE_BLK_SIZE / sizeof(PrimT<T>);
+    uint64_t lane[] = {1ull << number % lanes, 0};
+    LocalTensor<T> from;
+    if constexpr (std::is_same_v<PrimT<T>, half>) {
+      from = repeats()[16].template ReinterpretCast<half>();
+      put(from, 0, value);
+    } else {
+      from = value;
+    }
+    Muls(to[number / lanes * lanes], from, PrimT<T>(1.0f), lane, 1, UnaryRepeatParams(), at_);
+    set_mask(~0ull, ~0ull, at_);
+    barrier(PIPE_V, at_);
+  }
+  template <typename T>
+  void get_element(const Floats& value, const LocalTensor<T>& from, uint32_t number) const {
+    constexpr bool casts = std::is_same_v<PrimT<T>, half>;
+    constexpr uint32_t lanes = ONE_BLK_SIZE / sizeof(PrimT<T>);
+    uint32_t n = number % lanes;
+    uint64_t lane[] = {1ull << n, 0};
+    const Floats block = repeats();
+    Steps(16, at_).fill(block, 0.0f);
+    const LocalTensor<T> source = from[number / lanes * lanes];
+    if constexpr (casts)
+      Cast(block, source, RoundMode::CAST_NONE, lane, 1, UnaryRepeatParams(1, 1, 8, 4), at_);
+    else
+      Muls(block, source, 1.0f, lane, 1, UnaryRepeatParams(), at_);
+    set_mask(~0ull, ~0ull, at_);
+    barrier(PIPE_V, at_);
+    cubecore::issue("asc_brcb", at_, plain(this->value(5)), plain(block[n / 8 * 8]), 1, 8, 1);
+    barrier(PIPE_V, at_);
+    one_.adds(value, this->value(5)[n % 8 * 8], 0.0f);
+  }
+
+ private:
+  Floats found() const { return value(6); }
+  uint32_t values_at() const { return 2 * padded_ + (padded_ / 64 + 7) / 8 * 8 + 32; }
+  static constexpr uint32_t FRACTAL = 16;
+
+  // Blocks of a row of a fractal.
+  template <typename T>
+  static constexpr uint32_t blocks() {
+    return FRACTAL * sizeof(PrimT<T>) / ONE_BLK_SIZE;
+  }
+  // A row between fractals and a line, by the gaps behind each part.
+  template <typename T>
+  void move(const LocalTensor<T>& to, const LocalTensor<T>& from, uint32_t dst_gap,
+            uint32_t src_gap) const {
+    cubecore::issue("asc_copy_ub2ub", at_, as_bits(to.pointer()), as_bits(from.pointer()),
+                    length_ / FRACTAL, blocks<T>(), src_gap, dst_gap);
+    barrier(PIPE_V, at_);
+  }
+  uint64_t part(uint32_t done) const { return length_ - done < 64 ? length_ - done : 64; }
+
+  uint32_t length_, padded_;
+  cubecore::Where at_;
+  Floats work_;
+  Steps row_, one_;
+};
+
+}  // namespace detail
+
+}  // namespace AscendC
