@@ -26,8 +26,6 @@ struct LayerNormGradShapeInfo {
   DataFormat dataFormat = DataFormat::ND;
 };
 
-enum class ReducePattern { AR, RA };
-
 struct NormalizeConfig {
   ReducePattern reducePattern = ReducePattern::AR;
   int32_t aLength = -1;

@@ -141,14 +141,24 @@ inline void ICachePreLoad(int64_t) {}
 inline int64_t GetSystemCycle() { return 0; }
 inline void SetSaturationFlag(bool) {}
 
+namespace detail {
+
 // The memory that no buffer has.
 template <typename T, TPosition pos>
-inline bool PopStackBuffer(LocalTensor<T>& popLocal) {
-  detail::CoreState& state = detail::core_state();
+inline void take_free(LocalTensor<T>& found) {
   constexpr uint8_t mem = memory_of(pos);
-  uint64_t bytes = detail::memory_bytes(mem) - state.used[mem];
-  popLocal.Place(pos, static_cast<int64_t>(state.used[mem]),
-                 static_cast<uint32_t>(bytes / sizeof(PrimT<T>)), nullptr);
+  const CoreState& state = core_state();
+  uint64_t bytes = memory_bytes(mem) - state.used[mem];
+  found.Place(pos, static_cast<int64_t>(state.used[mem]),
+              static_cast<uint32_t>(bytes / sizeof(PrimT<T>)), nullptr);
+}
+
+}  // namespace detail
+
+template <typename T, TPosition pos>
+inline bool PopStackBuffer(LocalTensor<T>& popLocal) {
+  detail::core_state().popped = true;
+  detail::take_free<T, pos>(popLocal);
   return true;
 }
 

@@ -70,7 +70,7 @@ inline void RmsNorm(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLoc
     row.mul(t, source, source);
     Duplicate(sum, 0.0f, 8, at);
     detail::barrier(PIPE_V, at);
-    ReduceSum(sum, t, repeats, static_cast<int32_t>(tiling.originalHLength), at);
+    detail::sum_through(sum, t, repeats, static_cast<int32_t>(tiling.originalHLength), at);
     detail::barrier(PIPE_V, at);
     one.muls(sum, sum, tiling.reciprocalOfHLength);
     one.adds(sum, sum, static_cast<float>(epsilon));

@@ -84,6 +84,7 @@ struct CoreState {
   bool pads = false;
   uint64_t rounds = 0;  // of WaitPreBlock
   int64_t sum = 0;      // where the last ReduceSum of a number of elements left its result
+  bool popped = false;  // whether the kernel has asked for the memory that no buffer has
   uint32_t epoch = 0;   // counts resets: buffers of an earlier one hold no flags
   cubecore::Where last = {"", "", 0};
 

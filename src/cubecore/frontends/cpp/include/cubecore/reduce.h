@@ -66,24 +66,47 @@ inline void extreme(bool largest, const LocalTensor<T>& dst, const LocalTensor<T
 
 }  // namespace detail
 
+namespace detail {
+
+// The sum of so many elements, by way of the sums of their repeats in `work`.
+template <typename T>
+inline void sum_through(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                        const LocalTensor<T>& work, int32_t count, const cubecore::Where& at) {
+  constexpr int32_t lanes = static_cast<int32_t>(lanes_of<T>());
+  cubecore::Pointer from = src.pointer();
+  for (int32_t left = count; left > 0; left = (left + lanes - 1) / lanes) {
+    bool last = left <= lanes;
+    cubecore::issue("asc_repeat_reduce_sum", at, last ? dst.pointer() : work.pointer(), from, left);
+    if (last) return;
+    barrier(PIPE_V, at);
+    from = work.pointer();
+  }
+}
+
+// On 2201 sharedTmpBuffer is not used (page ReduceSum): the memory that no buffer has takes the
+// sums of repeats, where a pipe tells of it and it suffices.
+template <typename T>
+inline LocalTensor<T> sum_room(const LocalTensor<T>& given, int32_t count) {
+  constexpr uint8_t ub = static_cast<uint8_t>(cubecore::Mem::UB);
+  const CoreState& state = core_state();
+  uint64_t start = (state.used[ub] + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
+  uint64_t repeats = (static_cast<uint64_t>(count) + lanes_of<T>() - 1) / lanes_of<T>();
+  uint64_t end = start + repeats * sizeof(PrimT<T>);
+  bool unknown = state.pipe == nullptr || start == 0 || state.popped;
+  if (unknown || end > memory_bytes(ub)) return given;
+  return LocalTensor<T>(TPosition::VECCALC, static_cast<uint32_t>(start),
+                        static_cast<uint32_t>(repeats));
+}
+
+}  // namespace detail
+
 // Uncertain: the sums of the repeats are added as a tree; the page adds them in order.
 template <typename T, bool isSetMask = true>
 inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                       const LocalTensor<T>& sharedTmpBuffer, const int32_t count, CUBECORE_AT) {
-  constexpr int32_t lanes = static_cast<int32_t>(detail::lanes_of<T>());
-  int32_t left = count;
-  if (left <= 0) return;
+  if (count <= 0) return;
   detail::core_state().sum = dst.element(0);
-  cubecore::Pointer from = src.pointer();
-  while (true) {
-    bool last = left <= lanes;
-    cubecore::Pointer to = last ? dst.pointer() : sharedTmpBuffer.pointer();
-    cubecore::issue("asc_repeat_reduce_sum", at, to, from, left);
-    if (last) return;
-    detail::barrier(PIPE_V, at);
-    left = (left + lanes - 1) / lanes;
-    from = sharedTmpBuffer.pointer();
-  }
+  detail::sum_through(dst, src, detail::sum_room(sharedTmpBuffer, count), count, at);
 }
 template <typename T, typename M>
 inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
@@ -97,7 +120,7 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                     1, 1, srcRepStride, at);
   }
   detail::barrier(PIPE_V, at);
-  ReduceSum(dst, sharedTmpBuffer, sharedTmpBuffer, repeatTime, at);
+  detail::sum_through(dst, sharedTmpBuffer, sharedTmpBuffer, repeatTime, at);
 }
 
 #define CUBECORE_EXTREME(NAME, LARGEST)                                                           \

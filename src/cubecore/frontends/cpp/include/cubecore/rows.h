@@ -76,7 +76,7 @@ class FloatRows {
     spread(to, found());
   }
   void sum(const Floats& to, const Floats& from, uint32_t used) const {
-    ReduceSum(found(), from, repeats(), static_cast<int32_t>(used), at_);
+    sum_through(found(), from, repeats(), static_cast<int32_t>(used), at_);
     barrier(PIPE_V, at_);
     spread(to, found());
   }

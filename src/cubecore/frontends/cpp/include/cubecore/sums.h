@@ -36,8 +36,8 @@ inline void Sum(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor
       cubecore_refuse("Sum.sharedTmpBuffer", "hold an element for each repeat of a row",
                       detail::Digits(sharedTmpBuffer.GetSize(), " B").text, &at);
     for (uint32_t row = 0; row < rows; ++row) {
-      ReduceSum(dstTensor[row], srcTensor[row * sumParams.inner], work, static_cast<int32_t>(n),
-                at);
+      detail::sum_through(dstTensor[row], srcTensor[row * sumParams.inner], work,
+                          static_cast<int32_t>(n), at);
       detail::barrier(PIPE_V, at);
     }
   }

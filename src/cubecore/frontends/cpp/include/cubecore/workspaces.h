@@ -25,6 +25,9 @@ class TensorShape {
   std::vector<int64_t> dims_;
 };
 
+// Axes that are reduced, from the first on.
+enum class ReducePattern : uint32_t { AR = 0, RA = 1 };
+
 }  // namespace AscendC
 
 namespace ge {

@@ -162,7 +162,7 @@ class Workspace {
 // The memory that no buffer has, for the forms without a workspace.
 inline LocalTensor<uint8_t> free_memory() {
   LocalTensor<uint8_t> found;
-  PopStackBuffer<uint8_t, TPosition::LCM>(found);
+  take_free<uint8_t, TPosition::LCM>(found);
   return found;
 }
 
