@@ -18,7 +18,7 @@ from typing import Any
 
 from tools.cpp_programs import obstacle
 from tools.suites.isolated import run_alone
-from tools.suites.results import kept, rows
+from tools.suites.results import kept, rows, stands
 
 from cubecore.frontends.cpp.compile.build import headers
 
@@ -55,19 +55,12 @@ def task_outcome(checkout: Path, task: Path, work: Path, seconds: float) -> dict
     return told | {"outcome": "verified, findings" if found else "verified"}
 
 
-def _stands(row: dict[str, Any], made: str, again: str) -> bool:
-    """True if an outcome need not be found again."""
-    if again == "failed":
-        return str(row["outcome"]).startswith("verified")
-    return not again and bool(row["headers"] == made)
-
-
 def surveyed(
     checkout: Path, work: Path, match: str, seconds: float, *, again: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the outcome of each task that was not run before."""
     suite, made = f"{checkout.parent.name}/{checkout.name}", headers()
-    known = {row["task"] for row in rows(suite) if _stands(row, made, again)}
+    known = {row["task"] for row in rows(suite) if stands(row, made, again, ("verified",))}
     for task in tasks(checkout):
         name = str(task.relative_to(checkout))
         if name in known or not re.search(match, name):

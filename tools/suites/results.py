@@ -1,5 +1,6 @@
 """Outcomes of suites, as lines of JSON that hold no text of anyone's operators."""
 
+import fcntl
 import json
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,15 @@ def rows(suite: str = "") -> list[dict[str, Any]]:
 def kept(row: dict[str, Any]) -> None:
     """Put an outcome among the others, in the place of an earlier one of its task."""
     own = (row["suite"], row["task"])
-    lines = [json.dumps(each) for each in rows() if (each["suite"], each["task"]) != own]
-    text = "\n".join(sorted([*lines, json.dumps(row)])) + "\n"
-    DATA.write_text(text, encoding="utf-8")
+    with DATA.open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # suites may run side by side
+        lines = [json.dumps(each) for each in rows() if (each["suite"], each["task"]) != own]
+        text = "\n".join(sorted([*lines, json.dumps(row)])) + "\n"
+        DATA.write_text(text, encoding="utf-8")
+
+
+def stands(row: dict[str, Any], headers: str, again: str, good: tuple[str, ...]) -> bool:
+    """Return whether an outcome need not be found again: `again` is all, failed, or nothing."""
+    if again == "failed":
+        return str(row["outcome"]).startswith(good)
+    return not again and bool(row["headers"] == headers)

@@ -243,7 +243,9 @@ def test_chips_have_their_own_counts_of_blocks(folder: Path) -> None:
         (
             (X, Y),
             {"alpha": 1, "mode": 3},
-            "the tiling function of AxpyCustom ended with an access to address 0x0",
+            "the tiling function of AxpyCustom ended with an access to address 0x0;"
+            " it had asked for attribute 7, and AxpyCustom registers alpha, mode, offsets:"
+            " register an attribute for it",
         ),
     ],
 )

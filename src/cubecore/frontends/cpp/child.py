@@ -66,6 +66,11 @@ class Box(ctypes.Structure):
     )
 
 
+def remark(page: int, text: str) -> None:
+    """Leave a remark that the sentence on a crash ends with, where no line of a kernel is known."""
+    Box.from_address(page).file = text.encode()[: Box.file.size - 1]
+
+
 @dataclass(frozen=True, slots=True)
 class ChildSubject:
     """The work of a child process, as the sentence about its end names it."""
@@ -242,8 +247,9 @@ def _ended(box: Box, status: int, asked: ChildSubject, *, late: bool) -> Cubecor
 
 
 def _at(box: Box, asked: ChildSubject, end: str, remedy: str) -> CubecoreError:
-    error = unable(asked.subject, f"{asked.subject} {end}", remedy)
     if not box.line:
-        return error
+        said = box.file.decode("utf-8", "replace")
+        return unable(asked.subject, f"{asked.subject} {end}", remedy or said)
+    error = unable(asked.subject, f"{asked.subject} {end}", remedy)
     where = location_of(box.file.decode("utf-8", "replace"), box.line, asked.function)
     return KernelError.at(where, error)

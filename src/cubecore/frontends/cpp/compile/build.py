@@ -211,6 +211,10 @@ def unit_command(
     return [*search, "-x", "c++", str(unit)]
 
 
+_NO_LAUNCH = "#undef CUBECORE_LAUNCH\n#define CUBECORE_LAUNCH(...) ((void)0)\n"
+"""Host code beside a kernel does not run in the kernel's library: its launches are left out."""
+
+
 def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
     include = f'#include {quoted(code.main)}\n#line 1 "entry"\n'
     if (*entries,) == (PROGRAM,):
@@ -226,6 +230,7 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
     renamed = "".join(f"#define {name} {RENAMED}{name}\n" for name in named)
     return (
         renamed
+        + _NO_LAUNCH
         + include
         + "".join(
             f'extern "C" int cubecore_entry{number}(const uint64_t* words) '

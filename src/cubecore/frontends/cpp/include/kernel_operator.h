@@ -1,6 +1,10 @@
 // What kernels include. Page: every page of the class API names it.
 #pragma once
 
+#ifdef __NPU_HOST__
+#error "kernel_operator.h is for kernels; host code includes register/op_def_registry.h"
+#endif
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

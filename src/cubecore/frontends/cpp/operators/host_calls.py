@@ -1,13 +1,13 @@
 """Calls into an op_host, in a process of its own: what it registers, tiles and infers."""
 
 import ctypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.errors import unable
-from cubecore.frontends.cpp.child import ChildSubject, answered
+from cubecore.frontends.cpp.child import ChildSubject, answered, remark
 from cubecore.frontends.cpp.compile.build import runtime
 from cubecore.frontends.cpp.host import CHIP, chip_fact
 from cubecore.frontends.cpp.host_tiling import HostTilings
@@ -17,20 +17,25 @@ from cubecore.frontends.cpp.operators.registration import Registration, registra
 from cubecore.frontends.cpp.recording.bridge import Bridge
 from cubecore.lazy_dataclass import dataclass
 
-_REFUSED, _ANSWER, _MATMUL_TILING = 7, 8, 9
+_REFUSED, _ANSWER, _MATMUL_TILING, _ABSENT = 7, 8, 9, 11
 _SHORT_NAMES = {"2201": "ascend910b", "3510": "ascend950"}
 """Names of chips in AddConfig, by architecture."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostTiling:
-    """The results of a tiling function."""
+    """The results of a tiling function.
+
+    Of a kernel that is a template its arguments, and the kind of cores if they say so.
+    """
 
     blocks: int
     key: int
     workspaces: tuple[int, ...]
     data: bytes
     atomic: bool
+    kind: str = ""
+    template: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +101,13 @@ class HostCalls:
             If it fails.
         """
         what = f"the tiling function of {request.registration.type}"
-        found = self._answers(what, request.words("tile"))
+        found = self._answers(what, request.words("tile"), request.registration)
         workspaces = tuple(int(size) for size in found.get("workspace", ()))
         key, blocks = int(found["key"][0]), int(found["blocks"][0])
         data = bytes.fromhex(found["data"][0])
-        return HostTiling(blocks, key, workspaces, data, found["atomic"] == ["1"])
+        told = [line.split("\t") for line in found.get("template", ())]
+        chosen = next((rest for own, *rest in told if int(own) == key), ["", ""])
+        return HostTiling(blocks, key, workspaces, data, found["atomic"] == ["1"], *chosen)
 
     def shapes(self, request: HostRequest) -> list[tuple[int, ...]]:
         """Return the shapes of the outputs.
@@ -111,7 +118,7 @@ class HostCalls:
             If the function fails.
         """
         what = f"the shape inference of {request.registration.type}"
-        found = self._answers(what, request.words("shapes"))
+        found = self._answers(what, request.words("shapes"), request.registration)
         return [tuple(int(n) for n in text.split(",") if n) for text in found.get("shape", ())]
 
     def types(self, request: HostRequest) -> list[int]:
@@ -123,12 +130,14 @@ class HostCalls:
             If the function fails.
         """
         what = f"the type inference of {request.registration.type}"
-        found = self._answers(what, request.words("types"))
+        found = self._answers(what, request.words("types"), request.registration)
         return [int(text) for text in found.get("type", ())]
 
-    def _answers(self, subject: str, words: Sequence[str]) -> dict[str, list[str]]:
+    def _answers(
+        self, subject: str, words: Sequence[str], own: Registration
+    ) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for line in self._asked(subject, words):
+        for line in self._asked(subject, words, own):
             what, _, rest = line.partition("\t")
             found.setdefault(what, []).append(rest)
         state = int(found["state"][0])
@@ -138,17 +147,40 @@ class HostCalls:
             raise unable(subject, f"{subject} returned {name}", reason)
         return found
 
-    def _asked(self, subject: str, words: Sequence[str]) -> list[str]:
+    def _asked(
+        self, subject: str, words: Sequence[str], own: Registration | None = None
+    ) -> list[str]:
         support = str(runtime())
 
         def work(page: int) -> list[str]:
-            return _served(Bridge(support, page), self._library, self._chip, subject, words)
+            def absent(kind: int, index: int) -> None:
+                if own is not None:
+                    remark(page, _absence(own, kind, index))
+
+            bridge = Bridge(support, page)
+            return _served(bridge, self._library, self._chip, subject, words, absent)
 
         return answered(work, ChildSubject(subject, self._timeout_s))
 
 
+def _absence(own: Registration, kind: int, index: int) -> str:
+    """Return what an op_host asked for and did not get, and the remedy."""
+    names = [one.name for one in (own.inputs if kind else own.attributes)]
+    what = "input" if kind else "attribute"
+    if index < len(names):
+        return f"it had asked for the {what} {names[index]}, which was not given"
+    listed = ", ".join(names) or "none"
+    remedy = f"register an {what} for it"
+    return f"it had asked for {what} {index}, and {own.type} registers {listed}: {remedy}"
+
+
 def _served(
-    bridge: Bridge, library: Path, chip: Chip, subject: str, words: Sequence[str]
+    bridge: Bridge,
+    library: Path,
+    chip: Chip,
+    subject: str,
+    words: Sequence[str],
+    absent: Callable[[int, int], None],
 ) -> list[str]:
     """Return the lines that an op_host answers, in the process that runs it."""
     lines: list[str] = []
@@ -162,6 +194,8 @@ def _served(
             raise unable(subject, f"{subject}: {said}")
         elif what == _ANSWER:
             lines.append(said)
+        elif what == _ABSENT:
+            absent(a, b)
         elif what == _MATMUL_TILING:
             rest[-1][0] = tilings.answer(said, a, b)
 

@@ -156,7 +156,7 @@ class OperatorProject:
         source = self._source(path, call)
         kernel = kernel_of(
             source,
-            entry,
+            f"{entry}<{tiling.template}>" if tiling.template else entry,
             verbose=self._verbose,
             auto_sync=self._auto_sync,
             **_fields(self._options),
@@ -174,6 +174,7 @@ class OperatorProject:
             if one.name in call.fresh and one in own.outputs and not one.initial:
                 fresh += _elements(name, value)
         changed = kernel.changed(
+            kind=tiling.kind or kernel.kind,
             outputs=tuple(fresh),
             scratch=(names[-2],),
             timeout_s=self._timeout_s,

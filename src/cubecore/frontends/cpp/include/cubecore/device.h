@@ -32,8 +32,15 @@ enum Ask : uint32_t {
   REFUSED,
   ANSWER,
   MATMUL_TILING,
-  READ
+  READ,
+  ABSENT
 };
+
+// Says that host code asked for an attribute (0) or an input (1) that it does not get, which may be
+// what it fails on next.
+inline void absent(uint64_t kind, uint64_t index) {
+  cubecore_host(ABSENT, kind, index, nullptr, nullptr, nullptr);
+}
 
 // Ends the program with a sentence.
 [[noreturn]] inline void refused(const char* sentence) {

@@ -14,5 +14,12 @@
 #include "cubecore/op_host/log.h"
 #include "cubecore/op_host/matmul_tiling.h"
 #include "cubecore/op_host/registry.h"
+#include "cubecore/op_host/template_arguments.h"
 #include "platform/platform_ascendc.h"
 #include "register/tilingdata_base.h"
+
+namespace optiling {
+using std::map;  // files of public op_hosts use them without their namespace
+using std::string;
+using std::vector;
+}  // namespace optiling

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <type_traits>
 
+#include "cubecore/device.h"
 #include "cubecore/op_host/types.h"
 
 namespace gert {
@@ -43,7 +44,10 @@ class RuntimeAttrs {
  public:
   template <typename T>
   const T* GetAttrPointer(size_t index) const {
-    if (index >= values.size() || values[index].held.empty()) return nullptr;
+    if (index >= values.size() || values[index].held.empty()) {
+      cubecore::absent(0, index);
+      return nullptr;
+    }
     const Value& value = values[index];
     if constexpr (std::is_same_v<T, char>) {
       return value.held.data();

@@ -157,9 +157,12 @@ class ExtendedKernelContext {
  protected:
   // A tensor of an input of the registration; null if none was given.
   Tensor* InputAt(size_t index, size_t relative) const {
-    if (index >= node_.input_slots.size()) return nullptr;
-    const detail::Slot& slot = node_.input_slots[index];
-    return relative < slot.count ? &node_.inputs[slot.first + relative] : nullptr;
+    if (index < node_.input_slots.size()) {
+      const detail::Slot& slot = node_.input_slots[index];
+      if (relative < slot.count) return &node_.inputs[slot.first + relative];
+    }
+    cubecore::absent(1, index);
+    return nullptr;
   }
   static const CompileTimeTensorDesc* Desc(const Tensor* tensor) {
     return tensor == nullptr ? nullptr : &tensor->desc;
@@ -210,6 +213,8 @@ class TilingContext : public ExtendedKernelContext {
   uint32_t GetBlockDim() const { return block_dim; }
   ge::graphStatus SetNumBlocks(uint32_t count) { return Set(block_dim, count); }
   uint32_t GetNumBlocks() const { return block_dim; }
+  ge::graphStatus SetSimdNumBlocks(uint32_t count) { return Set(block_dim, count); }
+  uint32_t GetSimdNumBlocks() const { return block_dim; }
   ge::graphStatus SetTilingCond(int32_t value) { return Set(condition, value); }
   int32_t GetTilingCond() const { return condition; }
   ge::graphStatus SetNeedAtomic(bool value) { return Set(atomic, value); }

@@ -1,4 +1,4 @@
-"""Operator projects that take lists of tensors, and accesses that leave a tensor."""
+"""Operators that take lists of tensors or are templates, and accesses that leave a tensor."""
 
 from typing import Any
 
@@ -94,6 +94,73 @@ extern "C" __global__ __aicore__ void scale_list(GM_ADDR x, GM_ADDR scale, GM_AD
 """
 
 
+CHOICES = """#include "ascendc/host_api/tiling/template_argument.h"
+ASCENDC_TPL_ARGS_DECL(Choose,
+  ASCENDC_TPL_DATATYPE_DECL(T, C_DT_FLOAT16, C_DT_FLOAT, ASCENDC_TPL_INPUT(0)),
+  ASCENDC_TPL_UINT_DECL(STEP, ASCENDC_TPL_4_BW, ASCENDC_TPL_UI_MIX, 2, 1, 2, 5, 6, 12, 9),
+  ASCENDC_TPL_BOOL_DECL(DOUBLED, 0, 1),
+);
+ASCENDC_TPL_SEL(
+  ASCENDC_TPL_ARGS_SEL(ASCENDC_TPL_KERNEL_TYPE_SEL(ASCENDC_TPL_AIV_ONLY),
+    ASCENDC_TPL_DATATYPE_SEL(T, C_DT_FLOAT16),
+    ASCENDC_TPL_UINT_SEL(STEP, ASCENDC_TPL_UI_LIST, 1, 6), ASCENDC_TPL_BOOL_SEL(DOUBLED, 0, 1), ),
+  ASCENDC_TPL_ARGS_SEL(ASCENDC_TPL_DATATYPE_SEL(T, C_DT_FLOAT),
+    ASCENDC_TPL_UINT_SEL(STEP, ASCENDC_TPL_UI_RANGE, 1, 9, 12), ASCENDC_TPL_BOOL_SEL(DOUBLED, 1), ),
+);
+"""
+CHOOSE_HOST = """#include "../op_kernel/choices.h"
+#include "register/op_def_registry.h"
+namespace optiling {
+static ge::graphStatus Choose(gert::TilingContext* context) {
+  uint32_t T = context->GetInputDesc(0)->GetDataType();
+  uint32_t STEP = *context->GetAttrs()->GetInt(0), DOUBLED = *context->GetAttrs()->GetInt(1);
+  if (STEP == 100) ASCENDC_TPL_SEL_PARAM(context, T, STEP);
+  ASCENDC_TPL_SEL_PARAM(context, T, STEP, DOUBLED);
+  *context->GetTilingData<uint32_t>() = 64;
+  return ge::GRAPH_SUCCESS;
+}
+}
+namespace ops {
+class Choose : public OpDef {
+ public:
+  explicit Choose(const char* name) : OpDef(name) {
+    this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT, ge::DT_FLOAT16}).Format({});
+    this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT, ge::DT_FLOAT16}).Follow("x");
+    this->Attr("step").Int(1);
+    this->Attr("doubled").Int(1);
+    this->AICore().SetTiling(optiling::Choose).AddConfig("ascend910b");
+  }
+};
+OP_ADD(Choose);
+}
+"""
+CHOOSE = """#include "kernel_operator.h"
+#include "choices.h"
+using namespace AscendC;
+
+template <typename T, uint32_t STEP, bool DOUBLED>
+__global__ __aicore__ void choose(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling) {
+  GlobalTensor<T> from, to;
+  from.SetGlobalBuffer((__gm__ T*)x);
+  to.SetGlobalBuffer((__gm__ T*)y);
+  TPipe pipe;
+  TQueBind<QuePosition::VECIN, QuePosition::VECOUT, 1> queue;
+  pipe.InitBuffer(queue, 1, 256);
+  LocalTensor<T> held = queue.AllocTensor<T>();
+  DataCopy(held, from, *(__gm__ uint32_t*)tiling);
+  queue.EnQue<TPosition::GM, TPosition::VECIN>(held);
+  held = queue.DeQue<TPosition::GM, TPosition::VECIN, T>();
+  Adds(held, held, static_cast<T>(static_cast<float>(STEP)), 64);
+  PipeBarrier<PIPE_V>();
+  if constexpr (DOUBLED) Add(held, held, held, 64);
+  queue.EnQue<TPosition::VECOUT, TPosition::GM>(held);
+  held = queue.DeQue<TPosition::VECOUT, TPosition::GM, T>();
+  DataCopy(to, held, 64);
+  queue.FreeTensor(held);
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("scale")
@@ -101,6 +168,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ("op_host/scale_list_tiling.h", TILING),
         ("op_host/scale_list.cpp", HOST),
         ("op_kernel/scale_list.cpp", KERNEL),
+        ("op_kernel/choices.h", CHOICES),
+        ("op_host/choose.cpp", CHOOSE_HOST),
+        ("op_kernel/choose.cpp", CHOOSE),
     ):
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -108,7 +178,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return cubecore.load_op(folder)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float16])
+@pytest.mark.parametrize("kind", [np.float32, pytest.param(np.float16, marks=pytest.mark.sweep)])
 def test_a_kernel_takes_lists_of_tensors(project: Any, kind: Any) -> None:
     shapes = [(64,), (2, 16), (4, 3, 16)]
     x = [np.arange(np.prod(s), dtype=kind).reshape(s) + n for n, s in enumerate(shapes)]
@@ -145,14 +215,14 @@ def test_an_access_that_leaves_its_tensor_is_found_and_carried_out(project: Any)
 
 def test_buffers_beyond_the_memory_are_a_finding() -> None:
     text = """#include "kernel_operator.h"
-extern "C" __global__ __aicore__ void take(GM_ADDR x) {
+extern "C" __global__ __aicore__ void take(GM_ADDR x, uint32_t part) {
   AscendC::TPipe pipe;
   AscendC::TQue<AscendC::QuePosition::VECIN, 2> first;
   AscendC::TBuf<> second;
   pipe.InitBuffer(first, 2, 65536);
   pipe.InitBuffer(second, 65568);
   AscendC::LocalTensor<float> held = second.Get<float>();
-  AscendC::Duplicate(held, 1.0f, PART);
+  AscendC::Duplicate(held, 1.0f, part);
   AscendC::GlobalTensor<float> to;
   to.SetGlobalBuffer((__gm__ float*)x);
   AscendC::PipeBarrier<PIPE_ALL>();
@@ -160,10 +230,44 @@ extern "C" __global__ __aicore__ void take(GM_ADDR x) {
 }
 """
     x = np.zeros(64, np.float32)
-    within, beyond = (cubecore.inline(text, {"PART": part}).take for part in (64, 16392))
-    assert [finding.message for finding in within[1](x).findings] == [
+    take = cubecore.inline(text).take
+    assert [finding.message for finding in take[1](x, 64).findings] == [
         "InitBuffer: the buffers must fit 196608 B, got 196640 B"
     ]
     assert (x == 1).all()
-    found = [finding.id for finding in beyond[1](x).findings]
+    found = [finding.id for finding in take[1](x, 16392).findings]
     assert found[:2] == ["capacity", "out-of-bounds"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "doubled", "key", "template"),
+    [
+        (np.float16, 6, 0, 1 | 3 << 8, "half,6,0"),
+        (np.float32, 12, 1, 4 << 8 | 1 << 12, "float,12,1"),
+    ],
+)
+def test_a_tiling_key_chooses_the_instance_of_a_template(
+    project: Any, kind: Any, step: int, doubled: int, key: int, template: str
+) -> None:
+    x = np.arange(64, dtype=kind)
+    left = project.choose.run(x, step=step, doubled=doubled)
+    assert (left.launch.findings, left.tiling.key) == ((), key)
+    assert left.tiling.template == template
+    np.testing.assert_array_equal(left.outputs[0], (x + kind(step)) * (1 + doubled))
+
+
+@pytest.mark.parametrize(
+    ("step", "doubled", "sentence"),
+    [
+        (3, 1, "take a declared value of STEP, got 3"),
+        (2, 1, "take values of an ASCENDC_TPL_ARGS_SEL, got T half, STEP 2, DOUBLED 1"),
+        (100, 1, "take 3 values (T, STEP, DOUBLED), got 2"),
+    ],
+)
+def test_a_template_that_is_not_declared_is_refused(
+    project: Any, step: int, doubled: int, sentence: str
+) -> None:
+    with pytest.raises(cubecore.CubecoreError) as refused:
+        project.choose(np.zeros(64, np.float16), step=step, doubled=doubled)
+    begin = "the tiling function of Choose: GET_TPL_TILING_KEY must "
+    assert str(refused.value) == begin + sentence
