@@ -1,9 +1,10 @@
-"""Cores of a mix kernel that go on behind a wait: what they read through pointers, and print."""
+"""Launches that save work: cores that go on behind a wait, calls that earlier launches bound."""
 
 import numpy as np
 import pytest
 
 from cubecore.frontends.cpp import kernels as launches
+from cubecore.frontends.cpp.recording import known_calls
 from frontends.cpp.cpp_kernels import kernels, needs_compiler
 
 pytestmark = needs_compiler
@@ -79,3 +80,9 @@ def test_only_a_reader_through_pointers_pauses(module, monkeypatch):
     assert pausing
     again = launch(module, "through_pointer")
     assert [run.issued for _, _, run in (first, again)] == [first[2].issued] * 2
+
+
+def test_later_launches_bind_no_call_again(module, monkeypatch):
+    before = launch(module, "by_value")[0]
+    monkeypatch.setattr(known_calls, "bind", None)
+    assert (launch(module, "by_value")[0] == before).all()

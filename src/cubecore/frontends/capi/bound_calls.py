@@ -1,5 +1,6 @@
 """Calls that were bound before, found by their arguments' types and numbers."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def bound_call(
     BoundCall
         The instructions, without addresses.
     """
-    key = None if keywords else (arch, name, *map(_shape, arguments))
+    key = None if keywords else call_key(name, arguments, {}, arch)
     bound = None
     try:
         bound = _BOUND.get(key) if key is not None else None
@@ -43,6 +44,14 @@ def bound_call(
         if key is not None and bound.reusable:
             _BOUND[key] = bound
     return bound
+
+
+def call_key(
+    name: str, arguments: Sequence[object], keywords: Mapping[str, object], arch: str
+) -> tuple[object, ...]:
+    """Return what decides the instructions of a call: two calls with equal ones issue the same."""
+    words = ((word, _shape(value)) for word, value in keywords.items())
+    return arch, name, *map(_shape, arguments), *words
 
 
 def _shape(argument: object) -> Any:

@@ -159,7 +159,8 @@ def _template(name: str, values: dict[str, Any]) -> Instruction:
     return instructions()[name](**values)
 
 
-def _packed(value: Any) -> bytes:
+def packed(value: Any) -> bytes:
+    """Return a value in bytes, as a process tells it to the one that began it."""
     raw = io.BytesIO()
     _Packer(raw, pickle.HIGHEST_PROTOCOL).dump(value)
     return raw.getvalue()
@@ -171,18 +172,18 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
         gc.freeze()  # the parent's objects stay: looking at them would copy their pages
         _confine(alone=alone)
         try:
-            raw = _packed((True, work(page)))
+            raw = packed((True, work(page)))
         except CubecoreError as error:
             kind = next(
                 n for n, kind_of_error in enumerate(_KINDS) if isinstance(error, kind_of_error)
             )
-            raw = _packed((False, (kind, error.violations, error.findings)))
+            raw = packed((False, (kind, error.violations, error.findings)))
         except KeyboardInterrupt:
-            raw = _packed((False, None))
+            raw = packed((False, None))
         except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
             sentence = f"the kernel raised {type(error).__name__}: {error}"
             violations = (Violation("the kernel", "", "", sentence=sentence),)
-            raw = _packed((False, (0, violations, ())))
+            raw = packed((False, (0, violations, ())))
         sys.stdout.flush()
         sys.stderr.flush()
         at = 0

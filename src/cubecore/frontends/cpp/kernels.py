@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from cubecore.chips.model import Chip
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.frontends.cpp.child import ChildSubject, RanAheadError, answered
+from cubecore.frontends.cpp.child import ChildSubject, RanAheadError, answered, packed
 from cubecore.frontends.cpp.compile.build import Built, built, runtime
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.device_memory import DeviceMemory
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.recording.bridge import Bridge
+from cubecore.frontends.cpp.recording.known_calls import learn, learnt, recall
 from cubecore.frontends.cpp.recording.structures import BridgeLaunch
 from cubecore.frontends.cpp.signature import EntryParameter, parameters_of, tiling_name, word_of
 from cubecore.frontends.kernels.host_tensors import write_back
@@ -169,6 +170,7 @@ def _launched(
         if isinstance(value, TensorList):
             value.complete(name, ready.tensors[name][1].buffer.data, addresses)
     spellings()  # declared here, and not in each process again
+    recall()
     checks = checks_of(ready.options.checks.split(","))
     session = current_session()
     alone = session is None or session.debugger is None
@@ -188,6 +190,7 @@ def _launched(
     except RanAheadError:
         _PAUSING.update(paths)
         return _launched(device_kernel, blocks, arguments, words)
+    learn(left.learnt)
     return ready, left, perf_counter() - begin
 
 
@@ -200,6 +203,7 @@ class _ChildResult:
     engine: str
     traces: dict[CoreId, InstructionTrace]
     reached: tuple[str, ...] = ()
+    learnt: bytes = b""
 
 
 def turns(
@@ -338,7 +342,8 @@ def _run(
         trace.names.kind_of.clear()  # by identities, which another process does not have
         trace.names.location_of.clear()
     reached = () if ready.debugger is None else ready.debugger.reached()
-    return _ChildResult(findings, outcome.issued, engine, here.traces, reached)
+    calls = learnt(packed)
+    return _ChildResult(findings, outcome.issued, engine, here.traces, reached, calls)
 
 
 class Module:

@@ -14,9 +14,10 @@ from typing import Any
 
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse, shortened, unable
-from cubecore.frontends.capi.binding import BoundCall, bind
+from cubecore.frontends.capi.binding import BoundCall
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.cpp.recording.known_calls import known_call
 from cubecore.frontends.cpp.recording.matmul_object.requests import MatmulRequests
 from cubecore.frontends.cpp.recording.modes import BlockPatterns
 from cubecore.frontends.cpp.recording.native_core import NativeCore
@@ -37,7 +38,6 @@ from cubecore.frontends.cpp.recording.structures import (
     ProgramKernel,
     RegisteredKernel,
 )
-from cubecore.frontends.cpp.recording.touched import note_order
 from cubecore.frontends.cpp.signature import function_as_written
 from cubecore.frontends.source_locations import KernelError, shown_path
 from cubecore.isa.declare.instruction import Mem
@@ -215,25 +215,20 @@ class Bridge:
         arguments, keywords = _decoded(key, words)
         chip = self._cores[-1].handle.core.chip
         try:
-            bound = bind(name, arguments, keywords, chip.arch)
+            call_ = known_call(name, arguments, keywords, chip.arch)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-        cached = entry.contents
+        bound, cached = call_.bound, entry.contents
         cached.steps, cached.flags = len(bound.steps), self._flags(bound)
-        masks = (t.mask_low for t, _ in bound.steps if isinstance(t, SetVectorMask))
-        count = next(masks, None) if bound.counted else None
         if bound.dropped:
             cached.note = self._noted(bound.dropped, bound.steps[0][0].name)
         elif bound.counted:
-            cached.note = self._noted(name, str(count))
+            cached.note = self._noted(name, str(call_.count))
         elif bound.masked:
             cached.note = self._noted(bound.steps[0][0].name)
-        for number, (template, sources) in enumerate(bound.steps):
-            step = cached.step[number]
-            step.kind, step.operands = self.names.kind(template), len(sources)
-            for index, source in enumerate(sources):
-                step.from_[index] = -1 if source is None else source
-            note_order(step, template, count)
+        ctypes.memmove(cached.step, call_.steps, len(call_.steps))
+        for number, (template, _) in enumerate(bound.steps):
+            cached.step[number].kind = self.names.kind(template)
 
     def _flags(self, bound: BoundCall) -> int:
         first = bound.steps[0][0]

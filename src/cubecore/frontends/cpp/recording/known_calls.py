@@ -1,0 +1,86 @@
+"""Calls that C++ kernels made before: bound once, for the processes of later launches too.
+
+A process that runs a launch ends with what it learnt. It says so in bytes, which this process
+reads when the next launch is due.
+"""
+
+import ctypes
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cubecore.cache import BoundedCache
+from cubecore.frontends.capi.binding import BoundCall, bind
+from cubecore.frontends.capi.bound_calls import call_key
+from cubecore.frontends.cpp.recording.structures import CallStep
+from cubecore.frontends.cpp.recording.touched import note_order
+from cubecore.isa.vector.common.mask import SetVectorMask
+from cubecore.lazy_dataclass import dataclass
+
+_MOST_UNREAD = 64
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCall:
+    """What a call issues: its instructions, and the runtime's steps, but for their numbers.
+
+    `count` is the number of elements that the call gives, which stands in the mask.
+    """
+
+    bound: BoundCall
+    steps: bytes
+    count: int | None
+
+
+_Key = tuple[object, ...]
+_known: BoundedCache[_Key, KnownCall] = BoundedCache()
+_new: dict[_Key, KnownCall] = {}
+_unread: list[bytes] = []
+
+
+def known_call(
+    name: str, arguments: Sequence[Any], keywords: Mapping[str, Any], arch: str
+) -> KnownCall:
+    """Return what a call issues.
+
+    Raises
+    ------
+    RequestError
+        If there is no such call, or the arguments fit none of its forms.
+    """
+    key = call_key(name, arguments, keywords, arch)
+    call = _known.get(key)
+    if call is None:
+        call = _known[key] = _new[key] = _made(bind(name, arguments, keywords, arch))
+    return call
+
+
+def learnt(packed: Callable[[object], bytes]) -> bytes:
+    """Return the calls that this process has bound itself."""
+    return packed(_new)
+
+
+def learn(raw: bytes) -> None:
+    """Keep what a process has learnt."""
+    if len(_unread) < _MOST_UNREAD:
+        _unread.append(raw)
+
+
+def recall() -> None:
+    """Read what processes have learnt, before the next one begins."""
+    while _unread:
+        for key, call in pickle.loads(_unread.pop()).items():  # noqa: S301 - our own process
+            _known[key] = call
+    _new.clear()
+
+
+def _made(bound: BoundCall) -> KnownCall:
+    masks = (t.mask_low for t, _ in bound.steps if isinstance(t, SetVectorMask))
+    count = next(masks, None) if bound.counted else None
+    steps = (CallStep * len(bound.steps))()
+    for step, (template, sources) in zip(steps, bound.steps, strict=True):
+        step.operands = len(sources)
+        for index, source in enumerate(sources):
+            step.from_[index] = -1 if source is None else source
+        note_order(step, template, count)
+    return KnownCall(bound, ctypes.string_at(steps, ctypes.sizeof(steps)), count)
