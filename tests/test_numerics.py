@@ -202,3 +202,19 @@ def test_every_format_here_is_every_float_that_a_library_has():
     libraries = {"numpy", "ml_dtypes"}
     known = {t.name for t in ELEMENT_TYPES.values() if t.kind == "float" and t.library in libraries}
     assert known == set(FORMATS)
+
+
+@pytest.mark.parametrize("wide", [np.float32, np.float64])
+def test_halves_of_every_size_are_rounded_as_numpy_does(wide):
+    codes = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    exact = codes.astype(wide)
+    finite = exact[np.isfinite(exact)]
+    with np.errstate(all="ignore"):
+        between = (finite[:-1] / 2 + finite[1:] / 2).astype(wide)
+        near = [np.nextafter(between, wide(end)) for end in (-np.inf, np.inf)]
+        values = np.concatenate([exact, between, *near, -between, finite * wide(2.0**-9)])
+        rounded, numpys = (
+            round_float(values, element_type("half"), finite=False),
+            values.astype("e"),
+        )
+    assert (rounded.view(np.uint16) == numpys.view(np.uint16)).all()

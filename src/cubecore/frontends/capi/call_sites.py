@@ -83,7 +83,7 @@ class QuickCall:
     numbers: "tuple[Names, array[int], array[int]] | None" = None
     plans: dict[int, ArrayPlan] = field(default_factory=dict)
     planned_for: ArrayState | None = None
-    planned: ArrayPlan | None = None
+    planned: ArrayPlan = field(init=False)
     """The plan of the last state that it was called in."""
 
     def number(self, names: Names, where: Location) -> "tuple[Names, array[int], array[int]]":

@@ -13,7 +13,7 @@ from cubecore.frontends.capi.modes import Modes
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.isa.program.tree import Location
 from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.reference.array_bounds import ArrayWatch, InArray
+from cubecore.machine.reference.array_bounds import ArrayPlan, ArrayState, ArrayWatch, InArray
 
 Again = Callable[[FrameType, tuple[Any, ...]], bool]
 """Records a frame's call, pointers first, then numbers; False if there is more to do or say."""
@@ -36,8 +36,8 @@ class RepeatedCalls:
             *(self._core, self._issues, self._modes, self._arrays),
             sites.by_code,
         )
-        record, names, fits = core.record_known, core.trace.names, self._fits
-        leave = self._leave
+        record, names = core.recording(), core.trace.names
+        plan_of, leave = self._plan_of, self._leave
 
         def again(frame: FrameType, arguments: tuple[Any, ...]) -> bool:
             place = places.get((id(frame.f_code), frame.f_lasti))
@@ -67,8 +67,16 @@ class RepeatedCalls:
             if not call.plain:
                 addresses = [0 if at is None else addresses[at] for at in call.operand_indices]
             count = issues.count + call.size
-            if count > issues.most or not (arrays is None or fits(call, addresses)):
+            if count > issues.most:
                 return False
+            if arrays is not None:
+                state = arrays.state
+                plan = call.planned if call.planned_for is state else plan_of(call, state)
+                for operand, low, high in plan.checks:
+                    at = addresses[operand]
+                    if at.__class__ is InArray and (at + low < at.low or at + high > at.high):
+                        return False
+                arrays.state = plan.after
             issues.count = count
             if call.leaves:
                 leave(name, call, addresses, site.where)
@@ -80,25 +88,14 @@ class RepeatedCalls:
 
         return again
 
-    def _fits(self, call: QuickCall, addresses: list[int]) -> bool:
-        """Return whether all stays inside its arrays; then the state behind it is taken."""
-        arrays = self._arrays
-        assert arrays is not None
-        state = arrays.state
-        if call.planned_for is state:
-            plan = call.planned
-        else:
-            plan = call.plans.get(id(state))
-            if plan is None:
-                plan = call.plans[id(state)] = arrays.plan(call.templates)
-            call.planned_for, call.planned = state, plan
-        assert plan is not None
-        for operand, low, high in plan.checks:
-            at = addresses[operand]
-            if at.__class__ is InArray and (at + low < at.low or at + high > at.high):
-                return False
-        arrays.state = plan.after
-        return True
+    def _plan_of(self, call: QuickCall, state: ArrayState) -> ArrayPlan:
+        """Return what a call touches in a state of the core, and the state behind it."""
+        plan = call.plans.get(id(state))
+        if plan is None:
+            assert self._arrays is not None
+            plan = call.plans[id(state)] = self._arrays.plan(call.templates)
+        call.planned_for, call.planned = state, plan
+        return plan
 
     def _leave(self, name: str, call: QuickCall, addresses: list[int], where: Location) -> None:
         """Take what a call stores to global memory, and the mask that it sets."""

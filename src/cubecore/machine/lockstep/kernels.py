@@ -29,6 +29,7 @@ from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
 from cubecore.machine.lockstep.shared_memory import SharedMemory
+from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
@@ -59,6 +60,7 @@ def run_together(
     DeadlockError
         If every core that has not ended waits for another.
     """
+    keep_freed_memory()
     with one_thread(task.id for task in tasks), _collecting_seldom():
         return _run_together(chip, gm, tasks, checks, ended)
 

@@ -218,14 +218,20 @@ class Recorder(Core):
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
 
-    def record_known(self, kinds: "array[int]", wheres: "array[int]", addresses: list[int]) -> None:
-        """Take instructions in the trace's own numbers, before lockstep is over."""
-        self._kinds.extend(kinds)
-        self._wheres.extend(wheres)
-        if addresses:
-            self._addresses.extend(addresses)
-        if len(self._kinds) >= self._pause_at:
-            self._hub.switch()
+    def recording(self) -> "Callable[[array[int], array[int], list[int]], None]":
+        """Return what takes instructions in the trace's own numbers, before lockstep is over."""
+        kinds, take_kinds, take_wheres = self._kinds, self._kinds.extend, self._wheres.extend
+        take_addresses, switch = self._addresses.extend, self._hub.switch
+
+        def record(new_kinds: "array[int]", new_wheres: "array[int]", addresses: list[int]) -> None:
+            take_kinds(new_kinds)
+            take_wheres(new_wheres)
+            if addresses:
+                take_addresses(addresses)
+            if len(kinds) >= self._pause_at:
+                switch()
+
+        return record
 
     def scalars(self, template: Instruction) -> tuple[int, ...]:
         """Return what the scalar unit reads from the core's registers."""

@@ -17,6 +17,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.threads import one_thread
+from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
@@ -89,6 +90,7 @@ def run(
             core.queues = Queues(schedule, core, partial(signal, core))
         cores[task.id] = core
         threads[task.id] = greenlet(_thread(task.body, core, ended))
+    keep_freed_memory()
     with one_thread(task.id for task in tasks):
         choose = (lambda _: 0) if schedule is None else schedule.core
         try:

@@ -13,19 +13,25 @@ def larger(x: Array, y: Array) -> Array:
     """Return the larger of two; NaN if either is."""
     if x.dtype.kind != "f":
         return np.maximum(x, y)
-    return np.where(x == y, np.where(np.signbit(x), y, x), np.maximum(x, y))
+    result = np.maximum(x, y)
+    if result.all():  # nothing is a zero, whose sign would count
+        return result
+    return np.where(x == y, np.where(np.signbit(x), y, x), result)
 
 
 def smaller(x: Array, y: Array) -> Array:
     """Return the smaller of two; NaN if either is."""
     if x.dtype.kind != "f":
         return np.minimum(x, y)
-    return np.where(x == y, np.where(np.signbit(x), x, y), np.minimum(x, y))
+    result = np.minimum(x, y)
+    if result.all():
+        return result
+    return np.where(x == y, np.where(np.signbit(x), x, y), result)
 
 
 def relu(x: Array) -> Array:
     """Return x where it is positive, NaN where it is NaN, else +0."""
-    return larger(x, np.zeros((), x.dtype))
+    return np.where(x <= 0, np.zeros((), x.dtype), x)
 
 
 def leaky_relu(x: Array, slope: Array) -> Array:

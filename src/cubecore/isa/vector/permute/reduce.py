@@ -96,10 +96,12 @@ class Reduction(Repeated):
                 level = settle(x + y, self.dtype, registers)
         return level.reshape(shape)
 
-    def extremes(self, values: Array, size: int, registers: Registers) -> tuple[Array, Array]:
+    def extremes(
+        self, values: Array, size: int, registers: Registers, *, placed: bool = True
+    ) -> tuple[Array, Array]:
         """Return the extreme of each group of `size` lanes and its first place in the group.
 
-        Both are [..., repeats, groups].
+        Both are [..., repeats, groups]. Not `placed`: the places may be anything.
         """
         on = self.grouped(size)
         with np.errstate(all="ignore"):
@@ -109,10 +111,12 @@ class Reduction(Repeated):
                 on = _EVERY
             else:
                 x = np.where(on, x, -np.inf if self.takes_largest else np.inf)
-            best = (np.maximum if self.takes_largest else np.minimum).reduce(x, axis=-1)
+            best = _extreme(np.maximum if self.takes_largest else np.minimum, x)
             plain = np.isfinite(best) & (best != 0)
             if 0 not in plain.tobytes():  # no zeros of two signs, no lane is off
-                lane = x.argmax(axis=-1) if self.takes_largest else x.argmin(axis=-1)
+                lane = best
+                if placed:
+                    lane = x.argmax(axis=-1) if self.takes_largest else x.argmin(axis=-1)
                 return settle(best, self.dtype, registers), lane
             best = np.where(np.isnan(best), np.array(np.nan, x.dtype), best)  # NumPy leaves any NaN
             level = best[..., None]
@@ -124,6 +128,20 @@ class Reduction(Repeated):
             return settle(best, self.dtype, registers), lane
 
     takes_largest: ClassVar[bool] = True
+
+
+def _extreme(larger: np.ufunc, values: Array) -> Array:
+    """Return the extreme along the last axis: of few by halves, since NumPy goes row by row."""
+    size = values.shape[-1]
+    if size > _FEW:
+        return np.asarray(larger.reduce(values, axis=-1))
+    level = values.reshape(-1)
+    while level.size * size > values.size:
+        level = larger(level[0::2], level[1::2])
+    return level.reshape(values.shape[:-1])
+
+
+_FEW = 16
 
 
 @parameters
@@ -277,7 +295,7 @@ class BlockReduction(Reduction):
         values = inputs["src"]
         if self.adds:
             return {"dst": self.sums(values, self.dtype.c0, registers)}
-        return {"dst": self.extremes(values, self.dtype.c0, registers)[0]}
+        return {"dst": self.extremes(values, self.dtype.c0, registers, placed=False)[0]}
 
 
 @parameters
