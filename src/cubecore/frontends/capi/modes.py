@@ -1,6 +1,7 @@
 """State that a kernel leaves on a core: modes, a count that cuts repeats off, stale cache lines."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.declare.operand_overlap import span_bytes
@@ -61,7 +62,7 @@ class Modes:
                 self._store(template, addresses, where)
             if not isinstance(template, SETTERS):
                 continue
-            before, self._registers = self._registers, template.apply(self._registers)
+            before, self._registers = self._registers, _applied(template, self._registers)
             if self._registers.atomic != before.atomic or isinstance(template, SetAtomic):
                 self._set["atomic"] = where
             if self._registers.mask_counts and not before.mask_counts:
@@ -175,6 +176,11 @@ class Modes:
                 f"{where}; call asc_set_mask_norm"
             )
             yield "mode-left", message, SetMaskCount.name, where
+
+
+@lru_cache(maxsize=4096)
+def _applied(template: Instruction, registers: Registers) -> Registers:
+    return template.apply(registers)
 
 
 def stores_globally(template: Instruction) -> bool:

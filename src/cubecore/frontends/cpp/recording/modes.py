@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.cache import BoundedCache
 from cubecore.frontends.capi.modes import SETTERS, Modes, Said, stores_globally
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.trace import Names
@@ -18,8 +19,8 @@ _OTHER, _STORE, _CLEAN, _REPEATED, _MASK, _NORM, _COUNT, _SETTER = range(8)
 """Instructions by how they concern the modes; those from `_REPEATED` on set or take them."""
 _Words = NDArray[np.uint32]
 _Addresses = NDArray[np.int64]
-_SHORT, _MOST_KNOWN = 512, 4096
-"""Instructions of a block whose pattern is kept, and how many are."""
+_SHORT, _MOST_SHORT, _MOST_LONG = 512, 4096, 64
+"""Instructions of a short block, and how many patterns of short blocks and of others are kept."""
 
 
 class BlockPatterns:
@@ -32,18 +33,16 @@ class BlockPatterns:
         self._names = names
         self.classes: NDArray[np.int8] = np.empty(0, np.int8)
         self.widths: NDArray[np.intp] = np.empty(0, np.intp)
-        self._known: dict[tuple[bytes, bool], _Pattern] = {}
+        self._short: BoundedCache[tuple[bytes, bool], _Pattern] = BoundedCache(_MOST_SHORT)
+        self._long: BoundedCache[tuple[bytes, bool], _Pattern] = BoundedCache(_MOST_LONG)
 
     def of(self, kinds: _Words, *, counts: bool) -> "_Pattern":
         """Return a block's pattern, under a mask that counts or not."""
-        if kinds.size > _SHORT:
-            return self._made(kinds, counts=counts)
+        known = self._long if kinds.size > _SHORT else self._short
         key = kinds.tobytes(), counts
-        pattern = self._known.get(key)
+        pattern = known.get(key)
         if pattern is None:
-            pattern = self._made(kinds, counts=counts)
-            if len(self._known) < _MOST_KNOWN:
-                self._known[key] = pattern
+            pattern = known[key] = self._made(kinds, counts=counts)
         return pattern
 
     def _made(self, kinds: _Words, *, counts: bool) -> "_Pattern":
@@ -55,7 +54,10 @@ class BlockPatterns:
         looked: list[int] = []
         if at.size and (counts or (classes[at] > _REPEATED).any()):
             looked = at[_chosen(classes[at], kinds[at], counts=counts)].tolist()
-        return _Pattern(first, first + np.flatnonzero(classes[first:] == _STORE), looked)
+        stores = first + np.flatnonzero(classes[first:] == _STORE)
+        widths = self.widths[kinds]
+        ends = np.cumsum(widths)[stores]
+        return _Pattern(first, stores, ends - widths[stores], ends, looked)
 
     def _learn(self) -> None:
         """Classify the templates that are new."""
@@ -69,10 +71,15 @@ class BlockPatterns:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """Of a block: where the last dcci ends, the stores from there on, and what to follow."""
+    """Of a block: where the last dcci ends, the stores from there on, and what to follow.
+
+    The addresses of each store lie from `begins` to `ends`.
+    """
 
     behind_dcci: int
     stores: NDArray[np.intp]
+    begins: NDArray[np.intp]
+    ends: NDArray[np.intp]
     looked: list[int]
 
 
@@ -85,7 +92,7 @@ class RecordedModes:
 
     def __init__(self, modes: Modes, names: Names, patterns: BlockPatterns) -> None:
         self._modes, self._names, self._patterns = modes, names, patterns
-        self._stores: list[tuple[_Words, _Words, list[_Addresses]]] = []
+        self._stores: list[tuple[_Pattern, _Words, _Words, _Addresses]] = []
 
     def follow(self, kinds: _Words, lines: _Words, addresses: _Addresses) -> Iterator[Said]:
         """Take a block; yield a finding for each instruction that an earlier one's count cuts."""
@@ -96,7 +103,8 @@ class RecordedModes:
             template, where = self._recorded(kinds[at], lines[at])
             self._modes.follow(((template, ()),), where)
         if pattern.stores.size:
-            self._keep_stores(pattern.stores, kinds, lines, addresses)
+            at_stores = pattern.stores
+            self._stores.append((pattern, kinds[at_stores], lines[at_stores], addresses))
         for index in pattern.looked:
             template, where = self._recorded(kinds[index], lines[index])
             said = self._modes.cut(template, where) if self._modes.counts else None
@@ -106,26 +114,17 @@ class RecordedModes:
 
     def behind(self, low: int, high: int, where: Location) -> Said | None:
         """Judge a scalar read of bytes of global memory, behind the stores of this core."""
-        for kinds, lines, addresses in self._stores:
-            for kind, line, touched in zip(kinds, lines, addresses, strict=True):
+        for pattern, kinds, lines, addresses in self._stores:
+            held = addresses.tolist()
+            spans = zip(pattern.begins.tolist(), pattern.ends.tolist(), strict=True)
+            for kind, line, (begin, end) in zip(kinds, lines, spans, strict=True):
                 template, location = self._recorded(kind, line)
-                self._modes.follow(((template, tuple(touched.tolist())),), location)
+                self._modes.follow(((template, tuple(held[begin:end])),), location)
         self._stores.clear()
         return self._modes.behind(low, high, where)
 
     def _recorded(self, kind: np.uint32, line: np.uint32) -> tuple[Instruction, Location]:
         return self._names.templates[int(kind)], self._names.locations[int(line)]
-
-    def _keep_stores(
-        self, at: NDArray[np.intp], kinds: _Words, lines: _Words, addresses: _Addresses
-    ) -> None:
-        widths = self._patterns.widths[kinds]
-        begins = (np.cumsum(widths) - widths)[at]
-        touched = [
-            addresses[begin : begin + width]
-            for begin, width in zip(begins.tolist(), widths[at].tolist(), strict=True)
-        ]
-        self._stores.append((kinds[at], lines[at], touched))
 
 
 def _chosen(classes: NDArray[np.int8], kinds: _Words, *, counts: bool) -> NDArray[np.intp]:

@@ -48,12 +48,11 @@ class Order {
       if (!events_[from][to][id].up) return id;
     return EVENTS - 1;
   }
-  // True if an access on `to` must wait for one on `from`.
+  // True if an access on `to` must wait for one on `from`: one of the last, which are not known.
   bool conflicts(uint32_t from, uint32_t to, int64_t low, int64_t high, bool writes) const {
-    for (const Access& each : accesses_[from])
-      if (each.time > known_[to][from] && each.low < high && low < each.high &&
-          (writes || each.writes))
-        return true;
+    const std::vector<Access>& made = accesses_[from];
+    for (size_t n = made.size(); n-- > 0 && made[n].time > known_[to][from];)
+      if (made[n].low < high && low < made[n].high && (writes || made[n].writes)) return true;
     return false;
   }
   void begin(uint32_t pipe) { ++count_[pipe]; }
