@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.errors import CubecoreError
-from cubecore.frontends.kernels.kernel import ready_launch
+from cubecore.frontends.kernels.kernel import private_memory, ready_launch
 from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.isa.program.launch import TensorSpec
 from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
@@ -61,7 +61,7 @@ def answer(number: int, engine: str, order: str = "program") -> tuple[str, str, 
     """Return hashes of bytes with maps and of findings, and the count; -1 for a deadlock."""
     kernel, blocks, arguments = launchable(number)
     given = kernel.using(engine=engine, order=order)
-    ready, gm = ready_launch(given, blocks, arguments, {})
+    ready, gm = ready_launch(given, blocks, arguments, {}, private_memory)
     try:
         outcome, _ = ready.run(gm, USUAL)
     except CubecoreError as error:

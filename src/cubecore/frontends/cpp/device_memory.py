@@ -2,79 +2,98 @@
 
 import ctypes
 import mmap
+import os
 import sys
 import weakref
 from typing import Any
 
 import numpy as np
 
-from cubecore.machine.memory.buffers import POISON_BYTE, GlobalMemory
+from cubecore.machine.memory.buffers import GM_GUARD_BYTES, POISON_BYTE, Bytes, GlobalMemory
 
 _GM_BASE = 0x100000000000
 """The host's address of global memory, so that two runs see the same addresses."""
-_MREMAP_MAYMOVE = 1
+_FIXED_NOREPLACE = 0x100000
+_POPULATE_READ = 22
 
 
-class DeviceMemory:
+class DeviceMemory(GlobalMemory):
     """Global memory in pages that both processes see, at the host address `base` plus its own.
 
-    The executor has the pages at another address as well, where the system can do that: `guarded`
-    is how many bytes from `base` on a kernel can be kept from, and 0 elsewhere.
+    On Linux the executor has the pages at another address as well: `guarded` is how many bytes from
+    `base` on a kernel can be kept from, and 0 elsewhere. What is allocated beyond `size` bytes is
+    the process's own.
     """
 
-    def __init__(self, gm: GlobalMemory) -> None:
-        tensors = gm.tensors
-        size = max((tensor.end for tensor in tensors), default=0) + mmap.PAGESIZE
-        size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
-        self._pages, self.base = shared_pages(size)
-        pages = _again(self.base, size)
-        self.guarded = 0 if pages is None else size
-        held = self._pages if pages is None else pages
-        for tensor in tensors:
-            own, wide = tensor.buffer, tensor.wide
-            wide.data = held[tensor.address : tensor.address + wide.size_bytes]
-            wide.data[: own.size_bytes] = own.data
-            wide.data[own.size_bytes :] = POISON_BYTE
-            own.data = held[tensor.address : tensor.end]
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        self.guarded = 0
+        if sys.platform != "linux":
+            self._pages, self.base = shared_pages(self._size)
+            return
+        self._file = os.memfd_create("global memory")
+        weakref.finalize(self, os.close, self._file)
+        os.ftruncate(self._file, self._size)
+        self._kernel_pages, self.base = shared_pages(self._size, self._file)
+        self._pages, self._at = _mapped(None, self._size, 0, self._file)
+        self.guarded = self._size
+
+    def settle(self) -> None:
+        """Give this process all pages at once, which takes less than to meet them one by one."""
+        if self.guarded:
+            _libc().madvise(ctypes.c_void_p(self._at), ctypes.c_size_t(self._size), _POPULATE_READ)
+
+    def _filled(self, address: int, raw: Bytes | None, size: int) -> Bytes:
+        end = address + size + GM_GUARD_BYTES
+        if end > self._size:
+            return super()._filled(address, raw, size)
+        own = np.full(size, POISON_BYTE, np.uint8) if raw is None else raw
+        self._write(address, own)
+        self._write(address + size, np.full(GM_GUARD_BYTES, POISON_BYTE, np.uint8))
+        filled: Bytes = self._pages[address:end]
+        return filled
+
+    def _write(self, address: int, raw: Bytes) -> None:
+        """Write bytes: by a call, since the system then makes pages without a fault for each."""
+        if not self.guarded:
+            self._pages[address : address + raw.size] = raw
+            return
+        left = memoryview(raw.data)
+        while left:
+            written = os.pwrite(self._file, left, address)
+            left, address = left[written:], address + written
 
 
-def shared_pages(size: int) -> tuple[Any, int]:
-    """Return shared memory as bytes, and its address: the same in each run where that is free."""
+def shared_pages(size: int, file: int = -1) -> tuple[Any, int]:
+    """Return shared memory, of a file or none, and its address: a fixed one where that is free."""
     if sys.platform == "linux":
-        c = _mapping()
-        shared_fixed = mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x100000  # MAP_FIXED_NOREPLACE
-        access = mmap.PROT_READ | mmap.PROT_WRITE
         for attempt in range(64):
             wanted = _GM_BASE + attempt * (1 << 38)
-            got = c.mmap(wanted, size, access, shared_fixed, -1, 0)
+            pages, got = _mapped(wanted, size, _FIXED_NOREPLACE, file)
             if got == wanted:
-                return _view(got, size, c), got
-            if got not in {None, ctypes.c_void_p(-1).value}:
-                c.munmap(ctypes.c_void_p(got), ctypes.c_size_t(size))
+                return pages, got
     pages = np.frombuffer(mmap.mmap(-1, size), np.uint8)
     return pages, pages.ctypes.data
 
 
-def _again(address: int, size: int) -> Any:
-    """Return the same shared pages at another address; None if the system does not do that."""
-    if sys.platform != "linux":
-        return None
-    c = _mapping()
-    c.mremap.restype = ctypes.c_void_p
-    c.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
-    got = c.mremap(address, 0, size, _MREMAP_MAYMOVE)  # of 0 bytes: the old pages stay
-    return None if got in {None, ctypes.c_void_p(-1).value} else _view(got, size, c)
+def _mapped(wanted: int | None, size: int, flags: int, file: int) -> tuple[Any, int]:
+    """Return pages of a file, or new ones, and their address; they go with the last view of them.
+
+    The address is 0 if the system refuses.
+    """
+    c = _libc()
+    flags |= mmap.MAP_SHARED | (mmap.MAP_ANONYMOUS if file < 0 else 0)
+    address = c.mmap(wanted, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, file, 0)
+    if address in {None, ctypes.c_void_p(-1).value}:
+        return None, 0
+    raw = (ctypes.c_uint8 * size).from_address(address)
+    weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
+    return np.ctypeslib.as_array(raw), address
 
 
-def _mapping() -> Any:
+def _libc() -> Any:
     c = ctypes.CDLL(None, use_errno=True)
     c.mmap.restype = ctypes.c_void_p
     c.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     return c
-
-
-def _view(address: int, size: int, c: Any) -> Any:
-    """Return pages as bytes; they are given back with the last view of them."""
-    raw = (ctypes.c_uint8 * size).from_address(address)
-    weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
-    return np.ctypeslib.as_array(raw)

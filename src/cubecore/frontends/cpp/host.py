@@ -33,7 +33,7 @@ from cubecore.frontends.cpp.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.recording.bridge import Bridge
 from cubecore.frontends.cpp.recording.structures import RegisteredKernel
 from cubecore.frontends.kernels.host_tensors import HostTensor
-from cubecore.frontends.kernels.kernel import Kernel, ready_launch
+from cubecore.frontends.kernels.kernel import Kernel, private_memory, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.source_locations import location_of, shown_path
 from cubecore.isa.catalogue import spellings
@@ -276,7 +276,7 @@ class _Program:
 
         function.__name__ = name
         made = Kernel(function, kind, (), (), {}, self._options, turns=True)
-        ready, _ = ready_launch(made, blocks, (), {})
+        ready, _ = ready_launch(made, blocks, (), {}, private_memory)
         ready, at_once = replace(ready, tensors=self._tensors), ready.at_once
         begin = perf_counter()
         checks = checks_of(ready.options.checks.split(","))

@@ -156,7 +156,7 @@ def _launched(
     device_kernel: CppKernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
 ) -> tuple[ReadyLaunch, "_ChildResult", float]:
     """Run a kernel; return the launch, what it left, and how long it took."""
-    ready, gm = ready_launch(device_kernel, blocks, arguments, words)
+    ready, gm = ready_launch(device_kernel, blocks, arguments, words, DeviceMemory)
     for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
     parts = {
@@ -164,8 +164,8 @@ def _launched(
         for part in ("cube", "vector")
         if any(core.is_aic == (part == "cube") for core in ready.cores)
     }
-    library, memory = str(runtime()), DeviceMemory(gm)
-    addresses = {name: memory.base + own.address for name, (_, own) in ready.tensors.items()}
+    library = str(runtime())
+    addresses = {name: gm.base + own.address for name, (_, own) in ready.tensors.items()}
     for name, value in ready.arguments.items():
         if isinstance(value, TensorList):
             value.complete(name, ready.tensors[name][1].buffer.data, addresses)
@@ -175,11 +175,12 @@ def _launched(
     session = current_session()
     alone = session is None or session.debugger is None
     paths = {part.path for part in parts.values()}
-    ahead = memory.guarded if alone and not paths & _PAUSING else 0
+    ahead = gm.guarded if alone and not paths & _PAUSING else 0
 
     def work(page: int) -> _ChildResult:
-        loaded = _Loaded(library, page, parts, memory.base, device_kernel)
-        loaded.bridge.go_ahead(memory.base, ahead)
+        loaded = _Loaded(library, page, parts, gm.base, device_kernel)
+        gm.settle()
+        loaded.bridge.go_ahead(gm.base, ahead)
         return _run(ready, gm, checks, loaded)
 
     cores = tuple(str(core) for core in ready.cores)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from inspect import Parameter, Signature, isfunction, signature
 from time import perf_counter
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.lockstep.kernels import run_together
 from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
+from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, room_for
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
@@ -339,10 +339,24 @@ class ReadyLaunch:
                 )
 
 
+Memory = TypeVar("Memory", bound=GlobalMemory)
+
+
+def private_memory(_: int) -> GlobalMemory:
+    """Return global memory of this process."""
+    return GlobalMemory()
+
+
 def ready_launch(
-    device_kernel: Kernel, blocks: int, arguments: tuple[object, ...], words: dict[str, Any]
-) -> tuple[ReadyLaunch, GlobalMemory]:
+    device_kernel: Kernel,
+    blocks: int,
+    arguments: tuple[object, ...],
+    words: dict[str, Any],
+    memory: Callable[[int], Memory],
+) -> tuple[ReadyLaunch, Memory]:
     """Return a launch that is ready to run, and its global memory.
+
+    `memory` makes it, given how many bytes the tensors take.
 
     Raises
     ------
@@ -355,7 +369,6 @@ def ready_launch(
     )
     chip = chip_named(options.chip).what_if(options.settings)
     given = _bound(device_kernel, arguments, words)
-    gm = GlobalMemory()
     hosts = []
     for name, value in given.items():
         if isinstance(value, TensorList):
@@ -368,6 +381,7 @@ def ready_launch(
             raise refuse(name, "be an array", repr(value))
         elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             given[name] = RuntimeInt(int(value), f"the argument {name}")
+    gm = memory(room_for(host.raw.size for host in hosts))
     tensors = _allocated(device_kernel, gm, hosts)
     cores = tuple(_cores(device_kernel, blocks, chip))
     issues = Issues(options.limit, known_calls(device_kernel.function, chip))
@@ -436,7 +450,7 @@ def launch(
     DeadlockError
         If cores wait for each other.
     """
-    ready, gm = ready_launch(device_kernel, blocks, arguments, words)
+    ready, gm = ready_launch(device_kernel, blocks, arguments, words, private_memory)
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
     outcome, engine = ready.run(gm, checks)

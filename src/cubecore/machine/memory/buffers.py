@@ -1,6 +1,7 @@
 """Byte-faithful memories: bytes, and for each byte whether anything was ever written there."""
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import field
 from functools import lru_cache
 from typing import Any, Self
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 
+Bytes = NDArray[np.uint8]
 POISON_BYTE = 0xFF
 """The contents of uninitialised memory: NaN in every float type, -1 in every integer type."""
 GM_ALIGN_BYTES = 512
@@ -37,12 +39,6 @@ class MemoryBuffer:
         self.size_bytes = size_bytes
         self.data = np.full(size_bytes, POISON_BYTE, np.uint8)
         self.valid = np.zeros(size_bytes, np.uint8)
-
-    @classmethod
-    def before(cls, behind: int, size_bytes: int) -> tuple[Self, Self]:
-        """Return a new buffer, and the one that has `behind` bytes of nobody's after it."""
-        wide = cls(size_bytes + behind)
-        return cls.over(wide.data[:size_bytes], wide.valid[:size_bytes]), wide
 
     @classmethod
     def over(cls, data: NDArray[np.uint8], valid: NDArray[np.uint8]) -> Self:
@@ -77,6 +73,11 @@ class GlobalTensor:
         return self.address + self.buffer.size_bytes
 
 
+def room_for(sizes: Iterable[int]) -> int:
+    """Return how many bytes of global memory tensors of these sizes may take."""
+    return GM_ALIGN_BYTES + sum(size + GM_GUARD_BYTES + GM_ALIGN_BYTES for size in sizes)
+
+
 class GlobalMemory:
     """The device's memory: named tensors, apart from each other, with nothing between them."""
 
@@ -95,7 +96,7 @@ class GlobalMemory:
         self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
     ) -> GlobalTensor:
         """Return a new tensor, 512-byte aligned: uninitialised, or all 0."""
-        buffer, wide = MemoryBuffer.before(GM_GUARD_BYTES, size_bytes)
+        buffer, wide = self._buffers(None, size_bytes)
         tensor = self._enter(GlobalTensor(name, self._next, buffer, scratch=scratch, wide=wide))
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
@@ -111,11 +112,22 @@ class GlobalMemory:
     def allocate_from(self, name: str, values: Array) -> GlobalTensor:
         """Return a new tensor that holds the bytes of `values` in C order."""
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        buffer, wide = MemoryBuffer.before(GM_GUARD_BYTES, raw.size)
-        tensor = self._enter(GlobalTensor(name, self._next, buffer, placed=True, wide=wide))
-        tensor.buffer.data[:] = raw
-        tensor.buffer.valid[:] = 1
-        return tensor
+        buffer, wide = self._buffers(raw, raw.size)
+        buffer.valid[:] = 1
+        return self._enter(GlobalTensor(name, self._next, buffer, placed=True, wide=wide))
+
+    def _buffers(self, raw: Bytes | None, size: int) -> tuple[MemoryBuffer, MemoryBuffer]:
+        """Return a buffer of these bytes or uninitialised, and with it the bytes behind it."""
+        data = self._filled(self._next, raw, size)
+        valid = np.zeros(data.size, np.uint8)
+        return MemoryBuffer.over(data[:size], valid[:size]), MemoryBuffer.over(data, valid)
+
+    def _filled(self, _address: int, raw: Bytes | None, size: int) -> Bytes:
+        """Return memory that holds these bytes, or nobody's, and nobody's behind them."""
+        data = np.empty(size + GM_GUARD_BYTES, np.uint8)
+        data[:size] = POISON_BYTE if raw is None else raw
+        data[size:] = POISON_BYTE
+        return data
 
     def at(self, address: int) -> GlobalTensor | None:
         """Return the tensor that holds `address`, or None between tensors."""
