@@ -26,12 +26,14 @@ inline cubecore::Pointer as_bits(cubecore::Pointer pointer) {
 
 constexpr uint32_t MOST_TIMES = 255;
 
-// The last bytes of UB, which a select takes for what its register is loaded from.
+// The last bytes of UB, which a select takes for what its register is loaded from; it takes them
+// from a buffer that ends there.
 inline cubecore::Pointer scratch(const char* type, const cubecore::Where& at) {
   constexpr uint64_t bytes = 32;
   uint64_t most = memory_bytes(1);
   if (core_state().used[1] > most - bytes)
-    refuse_memory("Select, which needs 32 B of UB", most, core_state().used[1] + bytes, at);
+    found_full("Select", "the buffers and the 32 B that it needs", most,
+               core_state().used[1] + bytes, at);
   return {cubecore::Mem::UB, type, static_cast<int64_t>(most - bytes)};
 }
 

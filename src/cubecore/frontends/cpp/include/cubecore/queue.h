@@ -69,6 +69,15 @@ struct Digits {
   cubecore_refuse(what, need, Digits(got, " B").text, &at);
 }
 
+// Reports buffers beyond the memory; on a chip only an access to them fails.
+inline void found_full(const char* call, const char* what, uint64_t most, uint64_t got,
+                       const cubecore::Where& at) {
+  char said[128] = "";
+  std::strcat(std::strcat(said, what), " must fit ");
+  std::strcat(std::strcat(said, Digits(most, " B, got ").text), Digits(got, " B").text);
+  cubecore_finding("capacity", call, said, &at);
+}
+
 // What a core keeps beside its tensors: events that are taken, memory that is given.
 struct CoreState {
   void* pipe = nullptr;
@@ -92,12 +101,8 @@ struct CoreState {
     uint8_t mem = memory_of(pos);
     uint64_t most = memory_bytes(mem);
     if (mem == static_cast<uint8_t>(cubecore::Mem::UB)) most += cubecore_launch()->ub_kept;
-    if (used[mem] + bytes > most) {
-      char said[96] = "the buffers must fit ";
-      std::strcat(std::strcat(said, Digits(most, " B, got ").text),
-                  Digits(used[mem] + bytes, " B").text);
-      cubecore_finding("capacity", "InitBuffer", said, &at);
-    }
+    if (used[mem] + bytes > most)
+      found_full("InitBuffer", "the buffers", most, used[mem] + bytes, at);
     int64_t found = static_cast<int64_t>(used[mem]);
     used[mem] += bytes;
     return found;

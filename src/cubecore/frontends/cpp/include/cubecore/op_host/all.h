@@ -15,6 +15,16 @@
 #include "cubecore/op_host/matmul_tiling.h"
 #include "cubecore/op_host/registry.h"
 #include "cubecore/op_host/template_arguments.h"
+#define CUBECORE_PART 0
+#include "cubecore/batch_norm.h"
+#include "cubecore/layer_norm.h"
+#include "cubecore/norms.h"
+#include "cubecore/reductions.h"
+#include "cubecore/softmax.h"
+#include "cubecore/softmax_flash.h"
+#include "cubecore/softmax_gradient.h"
+#include "cubecore/topk.h"
+#undef CUBECORE_PART
 #include "platform/platform_ascendc.h"
 #include "register/tilingdata_base.h"
 
