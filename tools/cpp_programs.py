@@ -79,7 +79,10 @@ def page() -> str:
     lines += ["| obstacle | files |", "|---|---|"]
     obstacles = Counter(_shown(row["why"]) for row in found if row.get("why"))
     lines += [f"| {why} | {count} |" for why, count in sorted(obstacles.items(), key=_by_count)]
-    lines += ["", f"`{Path(__file__).name}` says how this page is measured.", ""]
+    from tools.suites.pages import sections  # which needs this module's rows
+
+    lines += ["", *sections()]
+    lines += [f"`{Path(__file__).name}` and `suites/` say how this page is measured.", ""]
     return "\n".join(lines)
 
 

@@ -13,10 +13,13 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tools.cpp_programs import obstacle
+from tools.suites.benchmark_task import MODULE, binding_text
+from tools.suites.bindings import compile_bindings
 from tools.suites.isolated import run_alone
 from tools.suites.results import kept, rows, stands
 
@@ -50,7 +53,8 @@ def task_outcome(checkout: Path, task: Path, work: Path, seconds: float) -> dict
         return told | {"outcome": "no case"}
     if bad:
         why = bad[0].get("why") or "the result is not within the tolerance"
-        return told | {"outcome": bad[0]["outcome"], "why": obstacle(why), "said": why[:400]}
+        print(f"{task.name}: {why[:400]}", flush=True)
+        return told | {"outcome": bad[0]["outcome"], "why": obstacle(why)}
     found = any("findings" in case for case in run)
     return told | {"outcome": "verified, findings" if found else "verified"}
 
@@ -61,10 +65,14 @@ def surveyed(
     """Yield the outcome of each task that was not run before."""
     suite, made = f"{checkout.parent.name}/{checkout.name}", headers()
     known = {row["task"] for row in rows(suite) if stands(row, made, again, ("verified",))}
-    for task in tasks(checkout):
-        name = str(task.relative_to(checkout))
-        if name in known or not re.search(match, name):
-            continue
+    wanted = {str(task.relative_to(checkout)): task for task in tasks(checkout)}
+    wanted = {
+        name: task for name, task in wanted.items() if name not in known and re.search(match, name)
+    }
+    work.mkdir(parents=True, exist_ok=True)
+    with suppress(RuntimeError):  # each by itself then
+        compile_bindings([binding_text(task) for task in wanted.values()], MODULE, work)
+    for name, task in wanted.items():
         row = task_outcome(checkout, task, work, seconds)
         yield {"suite": suite, "task": name, "headers": made} | row
 

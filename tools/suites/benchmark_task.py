@@ -18,13 +18,22 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from tools.suites.bindings import bindings, stand_ins
+from tools.suites.bindings import binding, stand_ins
 from tools.suites.operator_words import MisfitError, run_in_place
 
 import cubecore
 from cubecore.errors import CubecoreError
 
-_MODULE = "kernel_gen_ops"
+MODULE = "kernel_gen_ops"
+
+
+def binding_text(folder: Path) -> str:
+    """Return the C++ of a task's binding, with the operator's names in the template's places."""
+    text = (folder / "validation" / "pybind.cpp").read_text("utf-8")
+    called = (folder / "validation" / "module.py").read_text("utf-8")
+    names = re.findall(rf"{MODULE}\.(\w+)", re.sub(r"(?m)^\s*#.*$", "", called))
+    text = text.replace("aclnnCustomOp", f"aclnn{folder.name}")
+    return text.replace('"custom_pybind_api"', f'"{names[0]}"') if names else text
 
 
 class Task:
@@ -37,14 +46,7 @@ class Task:
         stand_ins(self._called)
         sys.path.insert(0, str(checkout))
         self.project = cubecore.load_op(folder / "answer" / "0", timeout_s=120)
-        binding = (own / "pybind.cpp").read_text("utf-8")
-        module_text = (own / "module.py").read_text("utf-8")
-        module_text = re.sub(r"(?m)^\s*#.*$", "", module_text)
-        called = re.findall(rf"{_MODULE}\.(\w+)", module_text)
-        binding = binding.replace("aclnnCustomOp", f"aclnn{self.name}")
-        if called:
-            binding = binding.replace('"custom_pybind_api"', f'"{called[0]}"')
-        bindings(binding, _MODULE, work)
+        binding(binding_text(folder), MODULE, work)
         self.model = _loaded("suite_model", own / "module.py")
         has_inputs = hasattr(self.model, "get_init_inputs")
         self.inputs = self.model if has_inputs else _loaded("i", own / "prepare_inputs.py")
@@ -181,10 +183,15 @@ def main() -> None:
     try:
         task = Task(asked.checkout.resolve(), asked.task.resolve(), asked.work.resolve())
     except (CubecoreError, RuntimeError, OSError, ImportError) as error:
-        print(json.dumps({"outcome": "refused", "why": str(error)}), flush=True)
+        _told({"outcome": "refused", "why": str(error)})
         return
     for line in results(task, int(asked.mb * 2**20), asked.seconds):
-        print(json.dumps(line), flush=True)
+        _told(line)
+
+
+def _told(line: dict[str, Any]) -> None:
+    """Print a line of its own, whatever the operator's host code has printed before."""
+    print(f"\n{json.dumps(line)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -13,11 +14,16 @@ from typing import Any
 
 import torch
 
+_PLAIN_RAND = torch.rand
 _PLAIN_RANDN, _PLAIN_UNIFORM = torch.randn, torch.Tensor.uniform_
 _HERE = Path(__file__).parent
 _PREFIX = """#include <torch/csrc/autograd/custom_function.h>
 #include <torch/extension.h>
 #include <torch/library.h>
+#include <map>
+#include <tuple>
+#include <vector>
+#include "pytorch_npu_helper.hpp"
 """
 Called = Callable[[str, Sequence[Any]], None]
 
@@ -27,7 +33,7 @@ def stand_ins(called: Called) -> None:
     for name in ("torch_npu", "torch_npu.contrib", "torch_npu.contrib.transfer_to_npu"):
         sys.modules[name] = ModuleType(name)
     sys.modules["torch_npu.contrib"].__dict__["transfer_to_npu"] = None
-    torch.randn = _randn
+    torch.randn, torch.rand = _randn, _rand
     torch.Tensor.uniform_ = _uniform  # type: ignore[method-assign]
     suite = ModuleType("cubecore_suite")
     suite.__dict__["call"] = called
@@ -41,6 +47,13 @@ def _randn(*shape: Any, dtype: torch.dtype | None = None, **words: Any) -> torch
     return _PLAIN_RANDN(*shape, **words).to(dtype)
 
 
+def _rand(*shape: Any, dtype: torch.dtype | None = None, **words: Any) -> torch.Tensor:
+    """Return uniform values; of integers too."""
+    if dtype is None or dtype.is_floating_point or dtype.is_complex:
+        return _PLAIN_RAND(*shape, dtype=dtype, **words)
+    return _PLAIN_RAND(*shape, **words).to(dtype)
+
+
 def _uniform(tensor: torch.Tensor, *bounds: float, **words: Any) -> torch.Tensor:
     """Fill a tensor with uniform values; integers too, which torch lacks on the CPU."""
     if tensor.is_floating_point():
@@ -49,25 +62,54 @@ def _uniform(tensor: torch.Tensor, *bounds: float, **words: Any) -> torch.Tensor
     return tensor.copy_(drawn)
 
 
-def bindings(text: str, name: str, work: Path) -> ModuleType:
+def binding(text: str, name: str, work: Path) -> ModuleType:
     """Return the module of a binding's C++ text, compiled unless `work` has it already."""
-    digest = hashlib.sha256((text + _helper()).encode()).hexdigest()[:16]
-    library = work / digest / f"{name}.so"
-    if not library.is_file():
-        library.parent.mkdir(parents=True, exist_ok=True)
-        unit, made = library.with_suffix(".cpp"), library.with_suffix(".part")
-        unit.write_text(text, "utf-8")
-        prefix = _precompiled(work)
-        command = [*_command(), "-include", str(prefix), "-shared", "-fPIC", str(unit)]
-        _done([*command, "-o", str(made), *_libraries()])
-        made.replace(library)
-    spec = importlib.util.spec_from_file_location(name, library)
+    own = _own_name(text, name)
+    library = work / f"{own}.so"
+    if not library.exists():
+        compile_bindings([text], name, work)
+    spec = importlib.util.spec_from_file_location(own, library)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     sys.modules[name] = module
     return module
+
+
+def _own_name(text: str, name: str) -> str:
+    return f"{name}_{hashlib.sha256((text + _helper()).encode()).hexdigest()[:16]}"
+
+
+def compile_bindings(texts: Sequence[str], name: str, work: Path) -> None:
+    """Compile bindings as one unit, which costs little more than one of them; link each name to it.
+
+    Raises
+    ------
+    RuntimeError
+        If they do not compile.
+    """
+    owns = {_own_name(text, name): text for text in texts}
+    owns = {own: text for own, text in owns.items() if not (work / f"{own}.so").exists()}
+    if not owns:
+        return
+    whole = "\n".join(_inside(own, text, name) for own, text in owns.items())
+    library = work / f"unit_{hashlib.sha256(whole.encode()).hexdigest()[:16]}.so"
+    unit, made = library.with_suffix(".cpp"), library.with_suffix(".part")
+    unit.write_text(whole, "utf-8")
+    command = [*_command(), "-include", str(_precompiled(work)), "-shared", "-fPIC", str(unit)]
+    _done([*command, "-o", str(made), *_libraries()])
+    made.replace(library)
+    for own in owns:
+        (work / f"{own}.so").symlink_to(library.name)
+
+
+def _inside(own: str, text: str, name: str) -> str:
+    """Return a binding in a namespace and a module of its own; what it includes is known."""
+    text = re.sub(r"(?m)^[ \t]*#[ \t]*include.*$", "", text)
+    begin = rf"PYBIND11_MODULE\(\s*(?:{name}|TORCH_EXTENSION_NAME)"
+    text = re.sub(begin, f"PYBIND11_MODULE({own}", text)
+    return f"namespace suite_{own} {{\n{text}\n}}"
 
 
 def _helper() -> str:
@@ -83,7 +125,6 @@ def _command() -> list[str]:
         "-std=c++20",
         "-O0",
         "-w",
-        "-DTORCH_EXTENSION_NAME=kernel_gen_ops",
         *(f"-I{path}" for path in search),
     ]
 
@@ -98,11 +139,11 @@ def _libraries() -> list[str]:
 
 def _precompiled(work: Path) -> Path:
     """Return the header of torch, compiled beforehand."""
-    prefix = work / "torch_prefix.h"
+    prefix = work / "torch_bindings.h"
     ready = prefix.with_suffix(".h.gch")
     if not ready.is_file():
         prefix.write_text(_PREFIX)
-        made = work / "torch_prefix.part"
+        made = work / "torch_bindings.part"
         _done([*_command(), "-fPIC", "-x", "c++-header", str(prefix), "-o", str(made)])
         made.replace(ready)
     return prefix

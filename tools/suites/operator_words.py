@@ -68,6 +68,8 @@ def _array(
     if isinstance(given, list) and given and isinstance(given[0], torch.Tensor):
         return [_array(one, each, column, copies) for each in given]
     if isinstance(given, torch.Tensor):
+        if given.dtype is torch.bool and BY_ARRAY["bool"].number not in one.types:
+            return given.view(torch.uint8)  # as bytes, for an operator that takes bytes
         if given.is_contiguous():
             return given
         copies.append((given, given.contiguous()))

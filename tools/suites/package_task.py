@@ -99,7 +99,7 @@ def main() -> None:
     """Print what a project came to."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    print(json.dumps(verdict(parser.parse_args().folder)), flush=True)
+    print(f"\n{json.dumps(verdict(parser.parse_args().folder))}", flush=True)
 
 
 if __name__ == "__main__":

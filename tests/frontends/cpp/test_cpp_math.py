@@ -11,7 +11,7 @@ from frontends.cpp.cpp_kernels import kernels, needs_compiler
 
 pytestmark = needs_compiler
 N = 1000
-KINDS = {"float32": "float", "float16": "half", "int16": "int16_t"}
+KINDS = {"float32": "float", "float16": "half", "int16": "int16_t", "int32": "int32_t"}
 FRAME = """
   GlobalTensor<T> from, from1, to;
   from.SetGlobalBuffer((T*)x, {n});
@@ -160,6 +160,7 @@ POWER = call(f"Power(c, a, b, tmp, {N})")
 POWER_OF_NUMBER = call("Power(c, (T)3.0f, a, tmp)")
 POWER_BY_NUMBER = call("Power(c, a, (T)2.5f, tmp)")
 EDGES = call("Power(c, a, b, tmp, 12)", n=12)
+WHOLE_POWER = call(f"Power(c, a, b, tmp, {N})", "int32")
 FMOD = call(f"Fmod(c, a, b, tmp, {N})")
 XOR, XOR_ALONE = (call(text, "int16") for text in (f"Xor(c, a, b, tmp, {N})", "Xor(c, a, b)"))
 LARGEST, SMALLEST = (
@@ -191,6 +192,14 @@ def test_powers_at_their_edges():
         exact = np.power(base.astype(np.float64), by)
     found = launched(EDGES, base, by)
     assert np.allclose(found, exact, rtol=2e-5, equal_nan=True)
+
+
+def test_powers_of_integers_are_exact():
+    base = np.arange(N, dtype=np.int32) % 15 - 7
+    by = np.arange(N, dtype=np.int32) // 15 % 11
+    expected = base**by
+    by[base == -1] += 1000000
+    assert np.array_equal(launched(WHOLE_POWER, base, by), expected)
 
 
 def test_remainders_have_the_sign_of_the_dividend():

@@ -66,6 +66,9 @@ static ge::graphStatus Tile(gert::TilingContext* context) {
     product.SetOrgShape(512, 384, 256);
     product.SetShape(512, 384, 256);
     product.SetFixSplit(mode == 6 ? -1 : 24, -1, -1);
+    uint64_t l1 = 0;
+    chip.GetCoreMemSize(platform_ascendc::CoreMemType::L1, l1);
+    product.SetBufferSpace(static_cast<int32_t>(l1), -1, -1);
     TCubeTiling found;
     if (product.GetTiling(found) == -1) return ge::GRAPH_FAILED;
     int32_t cores, along_m, along_n;

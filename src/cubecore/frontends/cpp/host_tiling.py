@@ -1,7 +1,7 @@
 """Tilings that C++ host code asks for: its calls of setters, made again on those in Python."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError
@@ -12,11 +12,14 @@ from cubecore.frontends.matmul_tiling.setters import (
     MatmulApiTilingBase,
     MultiCoreMatmulTiling,
 )
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import memory_bytes
 
 _CLASSES = {
     each.__name__: each for each in (MatmulApiTiling, MultiCoreMatmulTiling, BatchMatmulTiling)
 }
 _CORES = 5
+_MEMORIES = ("L1", "L0C", "UB", "BT")
 
 
 class HostTilings:
@@ -53,6 +56,8 @@ def tiling_bytes(chip: Chip, kind: str, calls: Sequence[str]) -> bytes:
     asked: MatmulApiTilingBase = _CLASSES[kind](chip, launch="mix" if vectors else "cube")
     for call in calls:
         name, *words = call.split()
+        if name == "set_buffer_space":
+            words = list(_bounds(chip, words))
         getattr(asked, name)(*(_value(word) for word in words))
     tiling = asked.get_tiling()
     cores: tuple[int, ...] = (1, 1, 1)
@@ -61,6 +66,12 @@ def tiling_bytes(chip: Chip, kind: str, calls: Sequence[str]) -> bytes:
     assert isinstance(asked, (ManyCoreTilingBase, MatmulApiTiling))
     counts = (*cores, *(1,) * (_CORES - len(cores)))
     return tiling.to_bytes() + b"".join(n.to_bytes(4, "little", signed=True) for n in counts)
+
+
+def _bounds(chip: Chip, words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of set_buffer_space; a whole memory, as the platform says it, is no bound."""
+    for name, word in zip(_MEMORIES, words, strict=False):
+        yield "-1" if int(word) == (memory_bytes(chip, Mem[name])[1] or 0) else word
 
 
 def _value(word: str) -> str | int:

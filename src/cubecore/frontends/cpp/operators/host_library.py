@@ -182,7 +182,7 @@ def _linked(objects: Sequence[Path], project: Path, work: Path) -> Path:
     """
     library, lacking = work / "library.so", work / "lacking.o"
     command = ["-shared", "-o", str(library), *map(str, objects), str(runtime())]
-    command += ["-lm", "-lpthread", "-Wl,-z,defs"]
+    command += ["-lm", "-lpthread", "-Wl,-z,defs", "-Wl,-z,muldefs"]  # builds link some files only
     code, text = ran([*command, "-Wl,--no-demangle"], project, work)
     if code != 0:
         _refusing(dict.fromkeys(_UNDEFINED.findall(text)), lacking, work)

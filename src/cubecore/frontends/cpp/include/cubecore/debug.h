@@ -76,13 +76,14 @@ inline int32_t asserted(const F& condition, const char* text, CUBECORE_AT) {
 #define KERNEL_LOG(LEVEL, ...) ::AscendC::printf(__VA_ARGS__)
 #undef assert
 #define assert(...) ascendc_assert((__VA_ARGS__))
-// On chips it may be nothing, and kernels write it behind what they have not ended: a term 0 is
-// neither in the way there nor as a statement. It sees AscendC's names, as nothing would.
+// On chips it may be nothing, and kernels write it behind what they have not ended, or do not end
+// it: a term 0 with an end is neither in the way there nor as a statement. It sees AscendC's names,
+// as nothing would.
 #define ASSERT(...)                            \
   +::AscendC::detail::asserted(                \
       [&] {                                    \
         using namespace AscendC;               \
         return static_cast<bool>(__VA_ARGS__); \
       },                                       \
-      #__VA_ARGS__)
+      #__VA_ARGS__);
 #define ASSERT_MSG(CONDITION, ...) ascendc_assert(CONDITION)

@@ -122,6 +122,19 @@ inline void TransDataTo5HD(const LocalTensor<uint64_t>& dst, const LocalTensor<u
   TransDataTo5HD<T>(to, from, p, at);
 }
 
+// No page has it; public kernels call it with pointers.
+template <typename T>
+inline void TransDataTo5HDImpl(T* const (&dstList)[NCHW_CONV_ADDR_LIST_SIZE],
+                               T* const (&srcList)[NCHW_CONV_ADDR_LIST_SIZE],
+                               const TransDataTo5HDParams& p, CUBECORE_AT) {
+  uint64_t to[NCHW_CONV_ADDR_LIST_SIZE], from[NCHW_CONV_ADDR_LIST_SIZE];
+  for (int32_t n = 0; n < NCHW_CONV_ADDR_LIST_SIZE; ++n) {
+    to[n] = reinterpret_cast<uint64_t>(dstList[n]);
+    from[n] = reinterpret_cast<uint64_t>(srcList[n]);
+  }
+  TransDataTo5HD<T>(to, from, p, at);
+}
+
 // The form with a workspace: blocks of 16 by 16.
 template <typename T>
 inline void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src,

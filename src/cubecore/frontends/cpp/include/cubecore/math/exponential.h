@@ -195,6 +195,32 @@ struct Powered {
   }
 };
 
+// b^e of integers, e not negative: a square for each bit of e, taken where the bit is set.
+struct WholePowered {
+  using Integers = LocalTensor<int32_t>;
+  void operator()(const Steps& steps, const Integers& d, const Integers& b, const Integers& e,
+                  const Floats* t) const {
+    Integers square = t[0].template ReinterpretCast<int32_t>();
+    Integers left = t[1].template ReinterpretCast<int32_t>();
+    Integers half = t[2].template ReinterpretCast<int32_t>();
+    Integers bit = t[3].template ReinterpretCast<int32_t>();
+    steps.adds(square, b, 0);
+    steps.adds(left, e, 0);
+    steps.fill(d, 1);
+    for (int32_t n = 0; n < 31; ++n) {
+      steps.halve(half, left);
+      steps.muls(bit, half, -2);
+      steps.add(bit, left, bit);
+      steps.adds(left, half, 0);
+      steps.adds(half, square, -1);
+      steps.mul(half, half, bit);
+      steps.adds(half, half, 1);
+      steps.mul(d, d, half);
+      steps.mul(square, square, square);
+    }
+  }
+};
+
 // x - trunc(x / y) y, twice: the first quotient may be off by one.
 struct Remainder {
   void operator()(const Steps& steps, const Floats& d, const Floats& x, const Floats& y,
@@ -249,9 +275,13 @@ namespace detail {
 template <typename T>
 inline void power(const LocalTensor<T>& dst, const LocalTensor<T>& base, const LocalTensor<T>& by,
                   const LocalTensor<uint8_t>& given, uint32_t count, const cubecore::Where& at) {
-  static_assert(std::is_same_v<PrimT<T>, float> || std::is_same_v<PrimT<T>, half>,
-                "Power must take half or float, got another type");
-  of_two<5>(dst, base, by, given, count, at, Powered());
+  constexpr bool whole = std::is_same_v<PrimT<T>, int32_t>;
+  static_assert(whole || std::is_same_v<PrimT<T>, float> || std::is_same_v<PrimT<T>, half>,
+                "Power must take half, float or int32_t, got another type");
+  if constexpr (whole)
+    of_two<4>(dst, base, by, given, count, at, WholePowered());
+  else
+    of_two<5>(dst, base, by, given, count, at, Powered());
 }
 // One of the two is a number: it fills the first part of the workspace, as long as a turn.
 template <bool first, typename T>

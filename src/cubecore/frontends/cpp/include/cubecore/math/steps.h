@@ -100,6 +100,10 @@ class Steps {
     Cast(d, a, mode, static_cast<uint32_t>(count_), at_);
     wait();
   }
+  void halve(const LocalTensor<int32_t>& d, const LocalTensor<int32_t>& a) const {
+    ShiftRight(d, a, 1, count_, at_);
+    wait();
+  }
   // a + b * scale
   void axpy(const Floats& d, const Floats& a, const Floats& b, float scale,
             const Floats& scratch) const {

@@ -14,7 +14,6 @@
 #include "cubecore/op_host/log.h"
 #include "cubecore/op_host/matmul_tiling.h"
 #include "cubecore/op_host/registry.h"
-#include "cubecore/op_host/template_arguments.h"
 #define CUBECORE_PART 0
 #include "cubecore/batch_norm.h"
 #include "cubecore/layer_norm.h"
@@ -25,6 +24,7 @@
 #include "cubecore/softmax_gradient.h"
 #include "cubecore/topk.h"
 #undef CUBECORE_PART
+#include "cubecore/op_host/template_arguments.h"  // in the place of the kernels' empty macros
 #include "platform/platform_ascendc.h"
 #include "register/tilingdata_base.h"
 

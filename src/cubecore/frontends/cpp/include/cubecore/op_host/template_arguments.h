@@ -202,6 +202,9 @@ inline uint64_t EncodeTilingKey(const TilingDeclareParams& declared,
 
 }  // namespace AscendC
 
+#undef ASCENDC_TPL_ARGS_DECL
+#undef ASCENDC_TPL_SEL
+#undef ASCENDC_TPL_SEL_PARAM
 #define CUBECORE_TPL(NAME, KIND, BITS, ...) \
   ParamStruct { NAME, ::cubecore::op_host::TemplateValue::KIND, BITS, {__VA_ARGS__} }
 #define ASCENDC_TPL_INPUT(INDEX) (::cubecore::op_host::OF_TENSOR + (INDEX))
