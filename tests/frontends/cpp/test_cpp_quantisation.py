@@ -237,7 +237,11 @@ def test_what_the_pages_forbid_is_refused():
         "zero": BODIES["channels_half"].replace("160, 160", "0, 0"),
         "uneven": BODIES["rows_float"].replace("{8, 24, 21}", "{8, 21, 21}"),
         "many": BODIES["rows_float"].replace("21}", "25}"),
-        "small": BODIES["rows_half"].replace("f.work, ", "f.work[3000], "),
+        "small": BODIES["rows_half"]
+        .replace("f.work, ", "f.work[3000], ")
+        .replace(
+            "AscendD", "TBuf<TPosition::VECCALC> rest;\nf.pipe.InitBuffer(rest, 65024);\nAscendD"
+        ),
     }
     module, x = kernels(bodies, PARAMETERS, BEFORE), np.zeros(1024, np.int32)
     for name, sentence in {

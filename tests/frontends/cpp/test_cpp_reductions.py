@@ -215,7 +215,10 @@ def test_what_cannot_be_done_is_refused():
         ),
         "pad": (sums + ", s, false);", "ReduceSum.srcInnerPad must be true, got false"),
         "work": (
-            sums + "[98000], s, true);",
+            sums.replace(
+                "uint32_t", "TBuf<TPosition::VECCALC> r;\nf.pipe.InitBuffer(r, 32256);\nuint32_t"
+            )
+            + "[98000], s, true);",
             "ReduceSum must have a workspace as its tiling function answers, got 304 B",
         ),
     }

@@ -55,6 +55,7 @@ FILL = "Duplicate(f.before, 0.0f, 40);\nPipeBarrier<PIPE_V>();\n"
 ONE = {
     "Gelu": "Gelu(f.z, f.x, 400);",
     "FasterGelu": "FasterGelu(f.z, f.x, 400);",
+    "FasterGeluV2": "FasterGeluV2(f.z, f.x, 400);",
     "Silu": "Silu(f.z, f.x, 400);",
     "Swish": "Swish(f.z, f.x, 400, T(1.5));",
     "SwiGLU": "SwiGLU(f.z, f.x, f.y, 1.5f, 400u);",
@@ -133,6 +134,11 @@ def gelu(x):
     return x / (1 + np.exp(-1.5957691216057308 * (x + 0.044715 * x**3)))
 
 
+def quadratic(x):
+    far = np.minimum(np.abs(x) / np.sqrt(2), 1.769) - 1.769
+    return x * (np.sign(x) * (0.5 - 0.1444 * far**2) + 0.5)
+
+
 def swish(x, scale=1.5):
     return x / (1 + np.exp(-scale * x))
 
@@ -143,6 +149,7 @@ def swish(x, scale=1.5):
     [
         ("Gelu", lambda x, _: gelu(x)),
         ("FasterGelu", lambda x, _: swish(x, 1.702)),
+        ("FasterGeluV2", lambda x, _: quadratic(x)),
         ("Silu", lambda x, _: swish(x, 1)),
         ("Swish", lambda x, _: swish(x)),
         ("SwiGLU", lambda x, y: x * swish(y)),
@@ -293,6 +300,8 @@ def test_flash_goes_on_from_what_was(module):
 
 def test_small_workspace_is_refused():
     body = """Frame<float> f(x, y, z, s);
+TBuf<TPosition::VECCALC> rest;
+f.pipe.InitBuffer(rest, 95 * 1024);
 LocalTensor<uint8_t> work = f.held.Get<uint8_t>()[65536];
 work.SetSize(256);
 SoftMax<float>(f.z, f.x, work, f.tiling, f.shape);"""

@@ -1,5 +1,5 @@
-// Activations. Pages of the high-level API: Gelu, FasterGelu, Silu, Swish, SwiGLU, GeGLU, ReGlu,
-// with those of their temporary space.
+// Activations. Pages of the high-level API: Gelu, FasterGelu, FasterGeluV2, Silu, Swish, SwiGLU,
+// GeGLU, ReGlu, with those of their temporary space.
 #pragma once
 
 #include "cubecore/math/steps.h"
@@ -40,20 +40,37 @@ inline void faster_gelu(const Steps& s, const Floats& d, const Floats& x, const 
   s.div(d, t, d);
 }
 
+// x (s (a / 2 (min(|x|, -b) + b)^2 + 0.5) + 0.5) with s the sign of x. Uncertain: a = -0.2888 and
+// b = -1.769 of |x / sqrt(2)|, as the operator FastGeluV2 has them.
+inline void faster_gelu_v2(const Steps& s, const Floats& d, const Floats& x, const Floats& t) {
+  constexpr float half_a = -0.1444f, b = -1.769f, root = 0.70710678f;
+  s.muls(d, x, root);
+  s.sign(t, d);
+  s.abs(d, d);
+  s.mins(d, d, -b);
+  s.adds(d, d, b);
+  s.mul(d, d, d);
+  s.muls(d, d, half_a);
+  s.adds(d, d, 0.5f);
+  s.mul(d, d, t);
+  s.adds(d, d, 0.5f);
+  s.mul(d, d, x);
+}
+
 }  // namespace detail
 
-#define CUBECORE_ACTIVATION(NAME, TEMPORARIES, BODY)                                           \
-  template <typename T, bool highPrecision = false, bool highPerformance = false>              \
-  inline void NAME(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,             \
-                   const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t dataSize,       \
-                   CUBECORE_AT) {                                                              \
-    detail::of_one<TEMPORARIES>(dstLocal, srcLocal, sharedTmpBuffer, dataSize, at, BODY);      \
-  }                                                                                            \
-  template <typename T, bool highPrecision = false, bool highPerformance = false>              \
-  inline void NAME(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,             \
-                   const uint32_t dataSize, CUBECORE_AT) {                                     \
+#define CUBECORE_ACTIVATION(NAME, TEMPORARIES, BODY)                                             \
+  template <typename T, bool highPrecision = false, bool highPerformance = false>                \
+  inline void NAME(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,               \
+                   const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t dataSize,         \
+                   CUBECORE_AT) {                                                                \
+    detail::of_one<TEMPORARIES>(dstLocal, srcLocal, sharedTmpBuffer, dataSize, at, BODY);        \
+  }                                                                                              \
+  template <typename T, bool highPrecision = false, bool highPerformance = false>                \
+  inline void NAME(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,               \
+                   const uint32_t dataSize, CUBECORE_AT) {                                       \
     NAME<T, highPrecision, highPerformance>(dstLocal, srcLocal, detail::free_memory(), dataSize, \
-                                            at);                                               \
+                                            at);                                                 \
   }
 CUBECORE_ACTIVATION(Gelu, 1, [](const auto& s, const auto& d, const auto& x, const auto& t) {
   detail::gelu(s, t[0], x);
@@ -63,6 +80,11 @@ CUBECORE_ACTIVATION(FasterGelu, 2, [](const auto& s, const auto& d, const auto& 
   detail::faster_gelu(s, t[0], x, t[1]);
   s.adds(d, t[0], 0.0f);
 })
+CUBECORE_ACTIVATION(FasterGeluV2, 2,
+                    [](const auto& s, const auto& d, const auto& x, const auto& t) {
+                      detail::faster_gelu_v2(s, t[0], x, t[1]);
+                      s.adds(d, t[0], 0.0f);
+                    })
 #undef CUBECORE_ACTIVATION
 
 template <typename T, bool isReuseSource = false>
@@ -130,10 +152,9 @@ inline void SwiGLU(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTen
                    const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t calCount,
                    CUBECORE_AT) {
   float scale = scalarValue;
-  detail::gated(dstTensor, srcTensor0, srcTensor1, sharedTmpBuffer, calCount, at,
-                [scale](const auto& s, const auto& d, const auto& x) {
-                  detail::swish(s, d, x, scale);
-                });
+  detail::gated(
+      dstTensor, srcTensor0, srcTensor1, sharedTmpBuffer, calCount, at,
+      [scale](const auto& s, const auto& d, const auto& x) { detail::swish(s, d, x, scale); });
 }
 template <typename T, bool isReuseSource = false>
 inline void SwiGLU(const LocalTensor<T>& dstTensor, const LocalTensor<T>& srcTensor0,

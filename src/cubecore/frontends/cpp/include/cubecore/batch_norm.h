@@ -99,7 +99,7 @@ inline void BatchNorm(const LocalTensor<T>& output, const LocalTensor<T>& output
                       const LocalTensor<T>& gamm, const LocalTensor<T>& beta,
                       const LocalTensor<uint8_t>& sharedTmpBuffer, const T epsilon,
                       const BatchNormTiling& tiling, CUBECORE_AT) {
-  const detail::RowsAt lie{tiling.originalBLength, tiling.shCurLength, false};
+  const detail::RowsAt lie{tiling.originalBLength, tiling.meanVarSize, false};
   detail::FloatRows rows("BatchNorm", lie.length, sharedTmpBuffer, at, detail::NORM_ROWS);
   const detail::Floats x = rows.x(), t = rows.t(), mean = rows.spare(0), second = rows.spare(1);
   const detail::Steps& row = rows.row();

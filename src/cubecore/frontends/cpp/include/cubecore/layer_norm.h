@@ -35,6 +35,14 @@ struct NormalizeConfig {
 };
 constexpr NormalizeConfig NLCFG_NORM = {ReducePattern::AR, -1, false, false, false};
 
+// No page has these two; public kernels call them.
+constexpr LayerNormConfig GetLayerNormConfig(bool isNoBeta, bool isNoGamma) {
+  return {isNoBeta, isNoGamma, false, true};
+}
+constexpr NormalizeConfig GetNormalizeConfig(bool isNoBeta, bool isNoGamma) {
+  return {ReducePattern::AR, -1, isNoBeta, isNoGamma, false};
+}
+
 struct NormalizePara {
   uint32_t aLength = 0;
   uint32_t rLength = 0;

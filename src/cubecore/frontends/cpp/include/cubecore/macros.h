@@ -83,6 +83,10 @@ constexpr int32_t AIC_TYPE = 1, AIV_TYPE = 2;
 constexpr uint32_t TOTAL_L1_SIZE = 512 * 1024, TOTAL_L0A_SIZE = 64 * 1024;
 constexpr uint32_t TOTAL_L0B_SIZE = 64 * 1024, TOTAL_L0C_SIZE = 128 * 1024;
 
+// Sizes of elements, and numbers of temporaries, by the names of public kernels.
+constexpr uint32_t B8_BYTE_SIZE = 1, B16_BYTE_SIZE = 2, B32_BYTE_SIZE = 4, B64_BYTE_SIZE = 8;
+constexpr uint32_t TWO_OF_STACK_BUFFER = 2, THREE_OF_STACK_BUFFER = 3;
+
 struct TrueType {
   static constexpr bool value = true;
 };
@@ -185,3 +189,18 @@ inline float ToFloat(const bfloat16_t& value) { return static_cast<float>(value)
 using AscendC::g_coreType;  // kernels name them both ways
 using AscendC::GetSysWorkSpacePtr;
 using AscendC::GetUserWorkspace;
+
+// The least and the most of two numbers, as kernels name them without a namespace; std's come
+// first.
+template <typename T, typename U, typename... None,
+          typename = std::enable_if_t<std::is_arithmetic_v<T> && std::is_arithmetic_v<U>>>
+constexpr std::common_type_t<T, U> min(T a, U b, None...) {
+  static_assert(sizeof...(None) == 0, "min must have two arguments, got more");
+  return a < b ? a : b;
+}
+template <typename T, typename U, typename... None,
+          typename = std::enable_if_t<std::is_arithmetic_v<T> && std::is_arithmetic_v<U>>>
+constexpr std::common_type_t<T, U> max(T a, U b, None...) {
+  static_assert(sizeof...(None) == 0, "max must have two arguments, got more");
+  return a < b ? b : a;
+}

@@ -49,10 +49,11 @@ inline void RmsNorm(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLoc
                     const T epsilon, const RmsNormTiling& tiling, CUBECORE_AT) {
   constexpr bool casts = std::is_same_v<PrimT<T>, half>;
   uint32_t length = tiling.hLength, padded = (length + 63) / 64 * 64;
-  if (sharedTmpBuffer.GetSize() < detail::norm_bytes(length))
+  const LocalTensor<uint8_t> given = detail::enough(sharedTmpBuffer, detail::norm_bytes(length));
+  if (given.GetSize() < detail::norm_bytes(length))
     cubecore_refuse("RmsNorm.sharedTmpBuffer", "have as much as GetRmsNormMaxMinTmpSize answers",
-                    detail::Digits(sharedTmpBuffer.GetSize(), " B").text, &at);
-  const detail::Floats work = sharedTmpBuffer.template ReinterpretCast<float>();
+                    detail::Digits(given.GetSize(), " B").text, &at);
+  const detail::Floats work = given.template ReinterpretCast<float>();
   const detail::Floats x = work[0], t = work[padded], gamma = work[2 * padded];
   const detail::Floats sum = work[3 * padded], spread = work[3 * padded + 64];
   const detail::Floats repeats = work[3 * padded + 128];

@@ -39,10 +39,11 @@ constexpr uint32_t QUANT_LANES = 128;  // elements of a turn are a multiple of t
 template <typename C>
 class Parts {
  public:
-  Parts(const LocalTensor<uint8_t>& given, uint32_t parts, const cubecore::Where& at)
-      : given_(given), lanes_(given.GetSize() / sizeof(C) / parts / QUANT_LANES * QUANT_LANES) {
+  Parts(const LocalTensor<uint8_t>& offered, uint32_t parts, const cubecore::Where& at)
+      : given_(enough(offered, parts * QUANT_LANES * sizeof(C))),
+        lanes_(given_.GetSize() / sizeof(C) / parts / QUANT_LANES * QUANT_LANES) {
     constexpr uint32_t repeats = QUANT_LANES * sizeof(C) / 256;
-    if (lanes_ == 0) refuse_workspace(parts * repeats, given.GetSize(), at);
+    if (lanes_ == 0) refuse_workspace(parts * repeats, given_.GetSize(), at);
   }
   LocalTensor<C> part(uint32_t index) const {
     return given_[index * lanes_ * static_cast<uint32_t>(sizeof(C))].template ReinterpretCast<C>();

@@ -39,11 +39,12 @@ template <typename C, typename T>
 class Folding {
  public:
   Folding(const char* caller, Fold kind, const LocalTensor<T>& dst,
-          const LocalTensor<uint8_t>& given, uint32_t results, const cubecore::Where& at)
+          const LocalTensor<uint8_t>& offered, uint32_t results, const cubecore::Where& at)
       : kind_(kind), dst_(dst), at_(at) {
     constexpr bool converts = !std::is_same_v<PrimT<T>, C>;
     uint32_t wide = (results * static_cast<uint32_t>(sizeof(C)) + 255) / 256 * 256;
     uint32_t needed = 4 * 256 + (converts ? wide : 0);
+    const LocalTensor<uint8_t> given = enough(offered, needed);
     if (given.GetSize() < needed)
       cubecore_refuse(caller, "have a workspace as its tiling function answers",
                       Digits(given.GetSize(), " B").text, &at);

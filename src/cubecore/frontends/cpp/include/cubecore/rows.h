@@ -28,9 +28,10 @@ struct RowsAt {
 // One row at a time, in float: the workspace's parts.
 class FloatRows {
  public:
-  FloatRows(const char* caller, uint32_t length, const LocalTensor<uint8_t>& given,
+  FloatRows(const char* caller, uint32_t length, const LocalTensor<uint8_t>& offered,
             const cubecore::Where& at, uint32_t more = 0)
       : length_(length), padded_((length + 63) / 64 * 64), at_(at), row_(length, at), one_(8, at) {
+    const LocalTensor<uint8_t> given = enough(offered, rows_bytes(length, more));
     if (given.GetSize() < rows_bytes(length, more))
       cubecore_refuse(caller, "have a workspace as its tiling function answers",
                       Digits(given.GetSize(), " B").text, &at);

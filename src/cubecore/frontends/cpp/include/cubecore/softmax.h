@@ -61,6 +61,17 @@ inline void SoftMaxTilingFunc(const TensorShape& srcShape, const uint32_t dataTy
   detail::softmax_tiling(detail::rows_of(srcShape), detail::row_length(srcShape),
                          32 / (dataTypeSize == 0 ? 4 : dataTypeSize), softmaxTiling);
 }
+inline uint32_t GetLogSoftMaxMaxTmpSize(const TensorShape srcShape, const uint32_t, const bool) {
+  return detail::rows_bytes(detail::row_length(srcShape));
+}
+inline uint32_t GetLogSoftMaxMinTmpSize(const TensorShape srcShape, const uint32_t, const bool) {
+  return detail::rows_bytes(detail::row_length(srcShape));
+}
+inline void LogSoftMaxTilingFunc(const TensorShape srcShape, const uint32_t dataTypeSize,
+                                 const uint32_t localWorkSpaceSize, LogSoftMaxTiling& tiling) {
+  SoftMaxTilingFunc(srcShape, dataTypeSize, localWorkSpaceSize, tiling);
+}
+
 // --- kernel side
 
 #define CUBECORE_SOFTMAX(NAME, TAKES, LOGARITHM)                                               \

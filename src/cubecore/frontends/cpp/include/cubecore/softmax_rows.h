@@ -16,15 +16,19 @@ struct SoftMaxTiling {
   uint32_t rangeM = 0, tailM = 0, tailSplitSize = 0, tailReduceSize = 0;
 };
 
+using LogSoftMaxTiling = SoftMaxTiling;
+
 namespace optiling {
+using ::LogSoftMaxTiling;
 using ::SoftMaxTiling;
-}
+}  // namespace optiling
 
 namespace AscendC {
 
 namespace tiling {
+using ::LogSoftMaxTiling;
 using ::SoftMaxTiling;
-}
+}  // namespace tiling
 
 struct SoftMaxShapeInfo {
   uint32_t srcM = 0;

@@ -224,7 +224,6 @@ inline void TopK(const LocalTensor<T>& dstValueLocal, const LocalTensor<int32_t>
   static_assert(config.algo == TopKAlgo::MERGE_SORT,
                 "TopKConfig.algo must be MERGE_SORT on 2201, got RADIX_SELECT");
   constexpr bool small = topkMode == TopKMode::TOPK_NSMALL;
-  static_assert(!(small && isHasfinish), "TopK.isHasfinish must be false in TOPK_NSMALL, got true");
   uint32_t inner = static_cast<uint32_t>(topKInfo.inner), count = static_cast<uint32_t>(k);
   uint32_t rows = static_cast<uint32_t>(topKInfo.outter);
   if (inner == 0 || inner % detail::RUN != 0 || inner > 4096 || (small && inner != detail::RUN))
@@ -236,11 +235,12 @@ inline void TopK(const LocalTensor<T>& dstValueLocal, const LocalTensor<int32_t>
                     &at);
   uint32_t turn = small && rows > detail::SMALL_ROWS ? detail::SMALL_ROWS : rows;
   uint32_t scores = small ? inner * turn : inner;
-  if (tmpLocal.GetSize() < detail::topk_bytes(scores))
+  const LocalTensor<uint8_t> given = detail::enough(tmpLocal, detail::topk_bytes(scores));
+  if (given.GetSize() < detail::topk_bytes(scores))
     cubecore_refuse("TopK.tmpLocal", "have as much as GetTopKMaxMinTmpSize answers",
-                    detail::Digits(tmpLocal.GetSize(), " B").text, &at);
+                    detail::Digits(given.GetSize(), " B").text, &at);
   bool largest = config.order == TopKOrder::UNSET ? isLargest : config.order == TopKOrder::LARGEST;
-  detail::TopRows<T> work(tmpLocal, scores, largest, at);
+  detail::TopRows<T> work(given, scores, largest, at);
   if constexpr (!isInitIndex) work.number(inner, small ? turn : 1);
   const LocalTensor<int32_t> index = isInitIndex ? srcIndexLocal : work.index();
   if constexpr (small) {

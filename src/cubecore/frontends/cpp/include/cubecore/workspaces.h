@@ -102,9 +102,20 @@ CUBECORE_WORKSPACE(Xor)
 #undef CUBECORE_WORKSPACE
 
 // Page GetGeluMaxMinTmpSize.
+inline uint32_t GetGeluMaxTmpSize(const TensorShape& srcShape, const uint32_t) {
+  uint32_t most = 0, least = 0;
+  cubecore::workspace(srcShape, most, least);
+  return most;
+}
+inline uint32_t GetGeluMinTmpSize(const TensorShape&, const uint32_t) { return 10 * 256; }
 inline void GetGeluMaxMinTmpSize(const TensorShape& shape, const uint32_t, uint32_t& most,
                                  uint32_t& least) {
   cubecore::workspace(shape, most, least);
+}
+// Page GetSwiGLUMaxMinTmpSize: the sizes come before isReuseSource.
+inline void GetSwiGLUMaxMinTmpSize(const TensorShape& srcShape, const uint32_t, uint32_t& maxValue,
+                                   uint32_t& minValue, const bool) {
+  cubecore::workspace(srcShape, maxValue, minValue);
 }
 // Pages GetSwishTmpSize, GetSiluTmpSize.
 inline void GetSwishTmpSize(const TensorShape& srcShape, const uint32_t, const bool,

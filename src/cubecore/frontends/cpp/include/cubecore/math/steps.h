@@ -137,6 +137,23 @@ class Steps {
   cubecore::Where at_;
 };
 
+// The memory that no buffer has, for the forms without a workspace.
+inline LocalTensor<uint8_t> free_memory() {
+  LocalTensor<uint8_t> found;
+  take_free<uint8_t, TPosition::LCM>(found);
+  return found;
+}
+
+// A workspace as it is given or, where that is less than our own steps need, the memory that no
+// buffer has: the vendor's steps may need less.
+inline LocalTensor<uint8_t> enough(const LocalTensor<uint8_t>& given, uint32_t bytes) {
+  const CoreState& state = core_state();
+  bool unknown = state.pipe == nullptr || state.used[static_cast<uint8_t>(cubecore::Mem::UB)] == 0;
+  if (given.GetSize() >= bytes || unknown) return given;
+  const LocalTensor<uint8_t> free = free_memory();
+  return free.GetSize() >= bytes ? free : given;
+}
+
 [[noreturn]] inline void refuse_workspace(uint32_t temporaries, uint32_t bytes,
                                           const cubecore::Where& at) {
   char need[64];
@@ -147,8 +164,9 @@ class Steps {
 // Memory for temporaries, all of one length.
 class Workspace {
  public:
-  Workspace(const LocalTensor<uint8_t>& given, uint32_t temporaries, const cubecore::Where& at)
-      : start_(static_cast<uint32_t>(given.GetPhyAddr())) {
+  Workspace(const LocalTensor<uint8_t>& offered, uint32_t temporaries, const cubecore::Where& at) {
+    const LocalTensor<uint8_t> given = enough(offered, temporaries * 256);
+    start_ = static_cast<uint32_t>(given.GetPhyAddr());
     uint32_t lanes = given.GetSize() / 4 / (temporaries == 0 ? 1 : temporaries);
     lanes_ = lanes / LANES * LANES;
     if (lanes_ == 0 && temporaries != 0) refuse_workspace(temporaries, given.GetSize(), at);
@@ -160,15 +178,8 @@ class Workspace {
   }
 
  private:
-  uint32_t start_, lanes_ = 0;
+  uint32_t start_ = 0, lanes_ = 0;
 };
-
-// The memory that no buffer has, for the forms without a workspace.
-inline LocalTensor<uint8_t> free_memory() {
-  LocalTensor<uint8_t> found;
-  take_free<uint8_t, TPosition::LCM>(found);
-  return found;
-}
 
 // A function of one tensor in float: `body(steps, dst, src, temporaries)` makes `dst` out of `src`.
 // `dst` may be `src` until it is written. Half goes through float.
