@@ -180,6 +180,30 @@ def test_clients_on_aivs(body: str, order: str) -> None:
     np.testing.assert_array_equal(arrays["c"], exact)
 
 
+@pytest.mark.parametrize(
+    ("policy", "body", "kind"),
+    [
+        ("TrianUpper", TILES, "__cube__"),
+        ("TrianLower", ALL, "__aicore__"),
+        ("NBuffer33", ALL, "__cube__"),
+    ],
+)
+@pytest.mark.thinned(2)
+def test_policies_leave_out_tiles_on_one_side(policy: str, body: str, kind: str) -> None:
+    mix = kind == "__aicore__"
+    plan = planned("MDL" if policy == "NBuffer33" else "NORM", mix=mix)
+    config = f"CFG_NORM, MatmulCallBackFunc<>, Impl::Detail::{policy}MatmulPolicy"
+    arrays = data(120, 272, 200)
+    tiling = replace(plan.tiling, iterateOrder=int(policy == "TrianUpper"))
+    blocks = 2 if mix else plan.tiling.usedCoreNum
+    left = run(module(body, kind=kind, config=config), tiling, blocks, arrays)
+    assert left.findings == ()
+    exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8") + arrays["bias"]
+    down, across = np.arange(120)[:, None] % 64 // 32, np.arange(272) % 144 // 48
+    kept = {"TrianUpper": down <= across, "TrianLower": down >= across}.get(policy, down >= 0)
+    np.testing.assert_array_equal(arrays["c"], np.where(kept, exact, np.nan))
+
+
 @pytest.mark.parametrize("tiles", [AT_ONCE, AHEAD])
 @pytest.mark.thinned(2)
 def test_tiles_come_to_the_unified_buffer(tiles: str) -> None:

@@ -18,7 +18,7 @@ OPERANDS = ("a", "b", "bias", "scale", "c")
 """The tensors of a call, in the order of its addresses."""
 TEMPLATES = ("NORM", "MDL", "IBSHARE")
 ATOMICS = ("none", "add", "max", "min")
-COMPUTES, STORES, ANSWERS, SUMS_ON, IN_SEQUENCE, SHARED, EACH = 1, 2, 4, 8, 16, 32, 64
+COMPUTES, STORES, ANSWERS, SUMS_ON, IN_SEQUENCE, SHARED, EACH, ALONE = (1 << n for n in range(8))
 """Bits of a call: what is to be done with its tiles."""
 _FORMATS = ("ND", "NZ", "ND", "ND", "ND")
 _PITCHED = 3

@@ -16,6 +16,7 @@ from cubecore.frontends.cpp.recording.matmul_object.block_program import (
     summing,
 )
 from cubecore.frontends.cpp.recording.matmul_object.call import (
+    ALONE,
     ATOMICS,
     COMPUTES,
     IN_SEQUENCE,
@@ -231,6 +232,9 @@ class CubeCore:
     ) -> Iterator[tuple[Piece, Addresses]]:
         """Yield the instructions of a call's tiles, and where their tensors begin."""
         computes, stores = bool(call.bits & COMPUTES), bool(call.bits & STORES)
+        if computes and call.bits & ALONE:
+            yield from self._alone(call, plan, bases, (client, where))
+            return
         if computes and call.first == 0:
             program = self._begin(call, plan, bases, client, where)
             if not call.tiles and stores and not call.bits & IN_SEQUENCE:
@@ -287,7 +291,7 @@ class CubeCore:
         if plan.problem.bias_type is not None:
             starts[2] += plan.problem.bias_type.bytes_of(column)
         starts[3] += column * SCALE_WORD_BYTES
-        own.bits &= ~STORES
+        own.bits &= ~(STORES | ALONE)
         yield from self._pieces(own, plan, starts, *told)
         assert self._at is not None, "a block was begun"
         self._at.c_start = plan.c.start(row, column)

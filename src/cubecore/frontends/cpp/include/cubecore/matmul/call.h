@@ -14,7 +14,8 @@ enum MatmulBits : int32_t {
   MM_SUMS_ON = 8,
   MM_IN_SEQUENCE = 16,
   MM_SHARED = 32,  // one product for all clients
-  MM_EACH = 64     // an answer for each tile
+  MM_EACH = 64,    // an answer for each tile
+  MM_ALONE = 128   // a tile out of its order
 };
 // What the recorder is asked: to run a call on this AIC, to send it to the AIC, to wait for an
 // answer, to serve the AIVs of the block, to free what a core holds, for scratch memory.

@@ -8,29 +8,10 @@
 #include "cubecore/copy.h"
 #include "cubecore/matmul/call.h"
 #include "cubecore/matmul/config.h"
+#include "cubecore/matmul/policy.h"
 #include "cubecore/sync.h"
 
 namespace AscendC {
-
-// Page MatmulPolicy: the default alone is provided; others are refused by name.
-namespace Impl::Detail {
-template <const auto&, typename...>
-struct MatmulPolicy {
-  static constexpr bool provided = true;
-};
-#define CUBECORE_POLICY(NAME)               \
-  template <const auto&, typename...>       \
-  struct NAME {                             \
-    static constexpr bool provided = false; \
-  };
-CUBECORE_POLICY(TrianUpperMatmulPolicy)
-CUBECORE_POLICY(TrianLowerMatmulPolicy)
-CUBECORE_POLICY(NBuffer33MatmulPolicy)
-CUBECORE_POLICY(MatmulWithScalePolicy)
-CUBECORE_POLICY(SplitMMatmulPolicy)
-CUBECORE_POLICY(SplitNMatmulPolicy)
-#undef CUBECORE_POLICY
-}  // namespace Impl::Detail
 
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE,
           const auto& MM_CFG = CFG_NORM, class MM_CB = MatmulCallBackFunc<>,
@@ -44,11 +25,13 @@ class MatmulImpl {
 
   static constexpr const MatmulConfig& config = detail::config_of(MM_CFG);
   static constexpr bool takes_turns = config.enableMixDualMaster;
+  static constexpr Triangle triangle = POLICY<MM_CFG>::triangle;
 
   static_assert(!MM_CB::given,
                 "Matmul: functions of MatmulCallBackFunc are not supported; see docs/cpp.md");
   static_assert(POLICY<MM_CFG>::provided,
-                "Matmul: policies other than MatmulPolicy are not supported; see docs/cpp.md");
+                "Matmul: MatmulWithScalePolicy, SplitMMatmulPolicy and SplitNMatmulPolicy are for "
+                "architecture 3510, which is not supported");
   static_assert(!config.intraBlockPartSum && !config.isPartialOutput,
                 "Matmul: intraBlockPartSum and isPartialOutput are not supported; see docs/cpp.md");
   static_assert(A_TYPE::format != CubeFormat::COLUMN_MAJOR &&
@@ -167,6 +150,10 @@ class MatmulImpl {
                   CUBECORE_AT) {
     if (fakeMsg) return;
     call_.at[cubecore::MM_C] = gm.address(0);
+    if constexpr (triangle != Triangle::NONE) {
+      IterateKept(Sequence(enSequentialWrite), enAtomic, at);
+      return;
+    }
     Ask(cubecore::MM_COMPUTES | cubecore::MM_STORES | Sequence(enSequentialWrite), 0, 0, enAtomic,
         sync || waitIterateAll, at);
     if (sync)
@@ -176,6 +163,8 @@ class MatmulImpl {
   }
   template <bool sync = true>
   void IterateAll(const LocalTensor<DstT>& ubCmatrix, uint8_t enAtomic = 0, CUBECORE_AT) {
+    static_assert(triangle == Triangle::NONE,
+                  "Matmul::IterateAll to UB with a policy of a triangle is not supported");
     RequireVector("IterateAll's ubCmatrix", ubCmatrix.memory(), at);
     int32_t columns = call_.org[4];
     uint32_t pitch = Blocks(static_cast<uint32_t>(call_.single[1])) * PerBlock();
@@ -200,11 +189,13 @@ class MatmulImpl {
       Ahead(at);
       return false;
     }
+    while (next_ < Tiles() && !Kept(next_)) ++next_;
     if (next_ == Tiles()) {
       next_ = 0;
       return false;
     }
-    Ask(cubecore::MM_COMPUTES | (enPartialSum ? cubecore::MM_SUMS_ON : 0), next_, 1, 0, false, at);
+    Ask(cubecore::MM_COMPUTES | Apart() | (enPartialSum ? cubecore::MM_SUMS_ON : 0), next_, 1, 0,
+        false, at);
     ++next_;
     return true;
   }
@@ -353,8 +344,29 @@ class MatmulImpl {
     if (CUBECORE_PART != 1 && !idle()) cubecore_matmul(cubecore::MM_AWAIT, nullptr, 0, &at);
   }
 
+  // Tiles among which some are left out stand for themselves.
+  static constexpr int32_t Apart() { return triangle == Triangle::NONE ? 0 : cubecore::MM_ALONE; }
+  // Whether the policy keeps a tile: those on the diagonal and on one side of it.
+  bool Kept(int32_t number) const {
+    if constexpr (triangle == Triangle::NONE) return true;
+    Tile tile = TileAt(number);
+    uint32_t down = tile.row / static_cast<uint32_t>(call_.tiling.baseM);
+    uint32_t across = tile.column / static_cast<uint32_t>(call_.tiling.baseN);
+    return triangle == Triangle::UPPER ? down <= across : down >= across;
+  }
+  // The tiles that are kept, one by one.
+  void IterateKept(int32_t bits, uint8_t atomic, const cubecore::Where& at) {
+    for (int32_t number = 0; number < Tiles(); ++number) {
+      if (!Kept(number)) continue;
+      Ask(cubecore::MM_COMPUTES | cubecore::MM_STORES | Apart() | bits, number, 1, atomic, true, at);
+      Await(at);
+    }
+  }
+
   // All tiles into the workspace, an answer for each.
   void Ahead(const cubecore::Where& at) {
+    static_assert(triangle == Triangle::NONE,
+                  "Matmul::Iterate<false> with a policy of a triangle is not supported");
     if (got_ > 0) Arrived(at);
     got_ = 0;
     uint64_t bytes = static_cast<uint64_t>(Tiles()) * TileBytes();

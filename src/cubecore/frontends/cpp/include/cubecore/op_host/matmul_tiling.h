@@ -125,10 +125,10 @@ class MatmulApiTilingBase {
                              ScheduleType scheduleTypeIn = ScheduleType::INNER_PRODUCT,
                              MatrixTraverse traverseIn = MatrixTraverse::NOSET,
                              bool enVecND2NZIn = false) {
-    // The kernel loads along K, whichever of the two products is asked for.
-    static const char* kinds[] = {"INNER_PRODUCT", "INNER_PRODUCT", "N_BUFFER_33"};
-    Call("set_matmul_config_params", mmConfigTypeIn, enableL1CacheUBIn,
-         kinds[static_cast<int32_t>(scheduleTypeIn)], Name(traverseIn), enVecND2NZIn);
+    // The kernel loads along K, and as the tiling says, whichever schedule is asked for.
+    (void)scheduleTypeIn;
+    Call("set_matmul_config_params", mmConfigTypeIn, enableL1CacheUBIn, "INNER_PRODUCT",
+         Name(traverseIn), enVecND2NZIn);
   }
   bool EnableL1BankConflictOptimise() { return false; }
   // 0, or -1 where the planner has none; the reason is shown with what fails then.
