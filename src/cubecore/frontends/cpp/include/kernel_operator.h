@@ -20,6 +20,7 @@
 #include "cubecore/copy.h"
 #include "cubecore/cores.h"
 #include "cubecore/debug.h"
+#include "cubecore/dropout.h"
 #include "cubecore/entry.h"
 #include "cubecore/fill.h"
 #include "cubecore/fixpipe.h"

@@ -200,18 +200,14 @@ template <typename T, typename U>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
                    const LocalTensor<T>& src0, PrimT<T> src1, SELMODE selMode, uint32_t count,
                    CUBECORE_AT) {
-  constexpr uint32_t lanes = detail::lanes_of<T>();
   (void)selMode;
   detail::load_cmp_mask(cubecore::Element<PrimT<T>>::name, cubecore::scalar(src1), at);
-  for (uint32_t done = 0; done < count;) {
-    uint32_t left = count - done;
-    uint32_t times = left < lanes ? 1 : left / lanes;
-    if (times > detail::MOST_TIMES) times = detail::MOST_TIMES;
-    detail::set_lanes(left < lanes ? left : lanes, at);
-    cubecore::issue("vsel_scalar", at, dst[done].pointer(), src0[done].pointer(),
-                    detail::as_bits(detail::moved(selMask.pointer(), done / 8)), times, 1, 1, 8, 8);
-    done += times * lanes;
-  }
+  SetMaskCount(at);
+  detail::set_mask(0, count, at);
+  cubecore::issue("vsel_scalar", at, dst.pointer(), src0.pointer(),
+                  detail::as_bits(selMask.pointer()), 1, 1, 1, 8, 8);
+  SetMaskNorm(at);
+  ResetMask(at);
 }
 template <typename T, typename U, bool isSetMask = true, typename M>
 inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,

@@ -99,6 +99,11 @@ inline void broadcast_rows(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   }
 }
 
+template <int32_t dim, int32_t axis, typename T>
+void broadcast_bytes(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t to[],
+                     const uint32_t from[], const LocalTensor<uint8_t>& given,
+                     const cubecore::Where& at);
+
 }  // namespace detail
 
 template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
@@ -107,9 +112,10 @@ inline void Broadcast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcL
                       const LocalTensor<uint8_t>& sharedTmpBuffer, CUBECORE_AT) {
   static_assert(dim == 1 || dim == 2, "Broadcast.dim must be 1 or 2, got another");
   static_assert(axis == 0 || axis == 1, "Broadcast.axis must be 0 or 1, got another");
-  static_assert(sizeof(PrimT<T>) == 2 || sizeof(PrimT<T>) == 4,
-                "Broadcast must take elements of 16 or 32 bits in cubecore for now, got others");
-  if constexpr (dim == 1) {
+  static_assert(sizeof(PrimT<T>) <= 4, "Broadcast must take elements of 8 to 32 bits, got others");
+  if constexpr (sizeof(PrimT<T>) == 1) {
+    detail::broadcast_bytes<dim, axis>(dstLocal, srcLocal, dstShape, srcShape, sharedTmpBuffer, at);
+  } else if constexpr (dim == 1) {
     (void)srcShape;
     detail::broadcast_rows(dstLocal, srcLocal, 1, dstShape[0], sharedTmpBuffer, at);
   } else if constexpr (axis == 1) {
@@ -128,6 +134,30 @@ inline void Broadcast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcL
   Broadcast<T, dim, axis, isReuseSource>(dstLocal, srcLocal, dstShape, srcShape,
                                          detail::free_memory(), at);
 }
+namespace detail {
+
+// Bytes go through half.
+template <int32_t dim, int32_t axis, typename T>
+inline void broadcast_bytes(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                            const uint32_t to[], const uint32_t from[],
+                            const LocalTensor<uint8_t>& given, const cubecore::Where& at) {
+  uint32_t few = dim == 1 ? from[0] : from[0] * from[1], all = dim == 1 ? to[0] : to[0] * to[1];
+  uint32_t begin = (few + 15) / 16 * 32, end = begin + (all + 15) / 16 * 32;
+  uint32_t blocks = (dim == 1 ? to[0] : to[1]) / 16 + 2, least = 16 * blocks * 32;
+  const LocalTensor<uint8_t> work = enough(given, end + least);
+  if (work.GetSize() < end + least)
+    cubecore_refuse("Broadcast.sharedTmpBuffer", "have room for all elements in half",
+                    Digits(work.GetSize(), " B").text, &at);
+  const LocalTensor<half> source = work.template ReinterpretCast<half>();
+  const LocalTensor<half> made = work[begin].template ReinterpretCast<half>();
+  Steps(begin / 2, at).fill(source, half(0.0f));  // spreading reads whole blocks
+  Steps(few, at).cast(source, src, RoundMode::CAST_NONE);
+  Broadcast<half, dim, axis>(made, source, to, from, work[end], at);
+  Steps(all, at).cast(dst, made, RoundMode::CAST_RINT);
+}
+
+}  // namespace detail
+
 // The name before (page GetBroadCastMaxMinTmpSize).
 template <typename T, int32_t dim, int32_t axis, bool isReuseSource = false>
 inline void BroadCast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
