@@ -272,7 +272,8 @@ inline void LayerNorm(const LocalTensor<T>& output, const LocalTensor<float>& ou
                                          epsilon, detail::free_memory(), para, tiling, at);
 }
 
-// Layer normalisation of alpha * src + gx.
+// Layer normalisation of alpha * src + gx. Uncertain: the page calls the third output the inverse
+// of the deviation, but the vendor's examples verify that it is the variance.
 template <typename T, bool isReuseSrc = false, bool isBasicBlock = false>
 inline void DeepNorm(const LocalTensor<T>& dstLocal, const LocalTensor<T>& meanLocal,
                      const LocalTensor<T>& rstdLocal, const LocalTensor<T>& srcLocal,
@@ -282,7 +283,7 @@ inline void DeepNorm(const LocalTensor<T>& dstLocal, const LocalTensor<T>& meanL
   const detail::RowsAt lie{tiling.bLength * tiling.sLength, tiling.hLength, false};
   detail::NormRows<T> norm("DeepNorm", tiling.hLength, tiling.originalHLength, &gammaLocal,
                            &betaLocal, sharedTmpBuffer, at);
-  detail::normalise(norm, dstLocal, meanLocal, rstdLocal, true, static_cast<float>(epsilon), lie,
+  detail::normalise(norm, dstLocal, meanLocal, rstdLocal, false, static_cast<float>(epsilon), lie,
                     at, [&](uint32_t n) {
                       const detail::FloatRows& rows = norm.rows;
                       rows.load(rows.x(), srcLocal, n, lie);

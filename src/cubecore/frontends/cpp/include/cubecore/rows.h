@@ -10,7 +10,7 @@ namespace AscendC {
 
 namespace detail {
 
-constexpr uint32_t ROW_VALUES = 7;  // of what a row has one of; the last two are for the steps
+constexpr uint32_t ROW_VALUES = 8;  // of what a row has one of; the last two are for the steps
 
 // Bytes for rows of a length: two in float and so many more, the partial results of one, and what a
 // row has one of.
@@ -83,9 +83,9 @@ class FloatRows {
   }
   // The first element in all eight lanes.
   void spread(const Floats& to, const Floats& from) const {
-    cubecore::issue("asc_brcb", at_, plain(value(5)), plain(from), 1, 8, 1);
+    cubecore::issue("asc_brcb", at_, plain(value(6)), plain(from), 1, 8, 1);
     barrier(PIPE_V, at_);
-    one_.adds(to, value(5), 0.0f);
+    one_.adds(to, value(6), 0.0f);
   }
   void minus(const Floats& row, const Floats& value) const {
     for (uint32_t done = 0; done < length_; done += 64)
@@ -158,13 +158,13 @@ class FloatRows {
       Muls(block, source, 1.0f, lane, 1, UnaryRepeatParams(), at_);
     set_mask(~0ull, ~0ull, at_);
     barrier(PIPE_V, at_);
-    cubecore::issue("asc_brcb", at_, plain(this->value(5)), plain(block[n / 8 * 8]), 1, 8, 1);
+    cubecore::issue("asc_brcb", at_, plain(this->value(6)), plain(block[n / 8 * 8]), 1, 8, 1);
     barrier(PIPE_V, at_);
-    one_.adds(value, this->value(5)[n % 8 * 8], 0.0f);
+    one_.adds(value, this->value(6)[n % 8 * 8], 0.0f);
   }
 
  private:
-  Floats found() const { return value(6); }
+  Floats found() const { return value(7); }
   uint32_t values_at() const { return 2 * padded_ + (padded_ / 64 + 7) / 8 * 8 + 32; }
   static constexpr uint32_t FRACTAL = 16;
 

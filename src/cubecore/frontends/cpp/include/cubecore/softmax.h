@@ -33,6 +33,8 @@ inline void softmax(const char* caller, const LocalTensor<T>& dst, const LocalTe
       if (sums != nullptr) rows.put(*sums, n, sum);
       rows.one().ln(sum, sum);
       rows.minus(x, sum);
+      constexpr float to_tens = 0.4342944819032518f;  // the page takes logarithms to base 10
+      rows.row().muls(x, x, to_tens);
     } else {
       rows.row().exp(x, x);
       if (!takes) {
@@ -74,7 +76,7 @@ inline void LogSoftMaxTilingFunc(const TensorShape srcShape, const uint32_t data
 
 // --- kernel side
 
-#define CUBECORE_SOFTMAX(NAME, TAKES, LOGARITHM)                                               \
+#define CUBECORE_SOFTMAX(NAME, TAKES)                                                          \
   template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                 \
             bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,    \
             typename X, typename U>                                                            \
@@ -83,7 +85,7 @@ inline void LogSoftMaxTilingFunc(const TensorShape srcShape, const uint32_t data
                    const LocalTensor<uint8_t>& sharedTmpBuffer, const SoftMaxTiling& tiling,   \
                    const SoftMaxShapeInfo& softmaxShapeInfo = {}, CUBECORE_AT) {               \
     detail::softmax(#NAME, dst, &sums, &most, src, sharedTmpBuffer,                            \
-                    detail::softmax_shape<config>(tiling, softmaxShapeInfo), TAKES, LOGARITHM, \
+                    detail::softmax_shape<config>(tiling, softmaxShapeInfo), TAKES, false,     \
                     isDataFormatNZ, at);                                                       \
   }                                                                                            \
   template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                 \
@@ -96,10 +98,27 @@ inline void LogSoftMaxTilingFunc(const TensorShape srcShape, const uint32_t data
     NAME<T, isReuseSource, isBasicBlock, isDataFormatNZ, config>(                              \
         dst, sums, most, src, detail::free_memory(), tiling, softmaxShapeInfo, at);            \
   }
-CUBECORE_SOFTMAX(SoftMax, false, false)
-CUBECORE_SOFTMAX(SimpleSoftMax, true, false)
-CUBECORE_SOFTMAX(LogSoftMax, false, true)
+CUBECORE_SOFTMAX(SoftMax, false)
+CUBECORE_SOFTMAX(SimpleSoftMax, true)
 #undef CUBECORE_SOFTMAX
+
+template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false, typename U>
+inline void LogSoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& sum,
+                       const LocalTensor<U>& max, const LocalTensor<T>& src,
+                       const LocalTensor<uint8_t>& sharedTmpBuffer, const LogSoftMaxTiling& tiling,
+                       const SoftMaxShapeInfo& softmaxShapeInfo = {}, CUBECORE_AT) {
+  detail::softmax("LogSoftMax", dst, &sum, &max, src, sharedTmpBuffer,
+                  detail::softmax_shape<SOFTMAX_DEFAULT_CFG>(tiling, softmaxShapeInfo), false, true,
+                  isDataFormatNZ, at);
+}
+template <typename T, bool isReuseSource = false, bool isDataFormatNZ = false, typename U>
+inline void LogSoftMax(const LocalTensor<T>& dst, const LocalTensor<U>& sum,
+                       const LocalTensor<U>& max, const LocalTensor<T>& src,
+                       const LogSoftMaxTiling& tiling,
+                       const SoftMaxShapeInfo& softmaxShapeInfo = {}, CUBECORE_AT) {
+  LogSoftMax<T, isReuseSource, isDataFormatNZ>(dst, sum, max, src, detail::free_memory(), tiling,
+                                               softmaxShapeInfo, at);
+}
 
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false,
           const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG>

@@ -90,8 +90,9 @@ inline void softmax_first_flash(const LocalTensor<T>& dst, const LocalTensor<U>&
   ResetMask(at);
 }
 
-// Page SoftmaxFlashV3 (PASA): each of the row's parts is shifted by alpha / (1 - alpha) of how far
-// its mean lies from the row's. Uncertain: the parts are one behind another.
+// Page SoftmaxFlashV3 (PASA): each eighth of a row is shifted by alpha / (1 - alpha) of how far a
+// mean lies from the row's: that of 64 elements among the first 512, and of 8 of each 64 behind
+// them.
 template <bool isUpdate, typename T, typename U>
 inline void softmax_shifted(const LocalTensor<T>& dst, const LocalTensor<U>& means,
                             const LocalTensor<U>& sums, const LocalTensor<U>& most,
@@ -99,25 +100,36 @@ inline void softmax_shifted(const LocalTensor<T>& dst, const LocalTensor<U>& mea
                             const LocalTensor<U>& inMeans, const LocalTensor<U>& inSums,
                             const LocalTensor<U>& inMost, const LocalTensor<uint8_t>& given,
                             const SoftMaxParams& p, const cubecore::Where& at) {
-  uint32_t parts = p.splitMeanCnt == 0 ? 1 : p.splitMeanCnt, part = p.srcK / parts;
-  if (p.srcK % (parts * 8) != 0)
-    cubecore_refuse("SoftmaxFlashV3.srcK", "be a multiple of 32 B in each of splitMeanCnt parts",
-                    Digits(p.srcK).text, &at);
+  constexpr uint32_t parts = 8, wide = 64;
+  uint32_t part = p.srcK / parts;
+  if (p.splitMeanCnt != parts)
+    cubecore_refuse("SoftMaxParams.splitMeanCnt", "be 8", Digits(p.splitMeanCnt).text, &at);
+  if (p.srcK % wide != 0 || p.srcK < parts * wide)
+    cubecore_refuse("SoftmaxFlashV3.srcK", "be a multiple of 64 from 512 on", Digits(p.srcK).text,
+                    &at);
   const RowsAt lie{p.srcM, p.srcK, false};
   FloatRows rows("SoftmaxFlashV3", p.srcK, given, at);
   FloatRows pieces("SoftmaxFlashV3", part, given, at);
   // `pieces` has its row in the first part of x and its values before those of `rows`.
   const Floats x = rows.x(), largest = rows.value(0), sum = rows.value(1), mean = rows.value(2);
-  const Floats shift = rows.value(3), room = rows.value(4);
+  const Floats shift = rows.value(3), room = rows.value(4), local = rows.value(5);
   const Steps& one = rows.one();
   float scalar = p.alpha / (1 - p.alpha);
   for (uint32_t n = 0; n < p.srcM; ++n) {
     rows.load(x, src, n, lie);
     rows.sum(mean, x, p.srcK);
     one.muls(mean, mean, 1.0f / static_cast<float>(p.srcK));
+    const Floats more = rows.t();
+    Steps behind(wide, at);
+    behind.fill(more, 0.0f);
+    for (uint32_t done = parts * wide; done < p.srcK; done += wide) behind.add(more, more, x[done]);
     for (uint32_t each = 0; each < parts; ++each) {
-      rows.sum(shift, x[each * part], part);
-      one.muls(shift, shift, -1.0f / static_cast<float>(part));
+      rows.sum(local[each * 8], x[each * wide], wide);
+      rows.sum(shift, more[each * 8], 8);
+      one.add(local[each * 8], local[each * 8], shift);
+    }
+    for (uint32_t each = 0; each < parts; ++each) {
+      one.muls(shift, local[each * 8], -1.0f / static_cast<float>(part));
       one.add(shift, shift, mean);
       one.muls(shift, shift, scalar);
       pieces.minus(x[each * part], shift);
