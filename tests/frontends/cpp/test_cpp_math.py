@@ -234,6 +234,17 @@ def test_sums_along_the_rows():
 
 
 def test_a_workspace_that_is_too_small_is_refused():
+    body = """TPipe pipe;
+TBuf<TPosition::VECCALC> held;
+pipe.InitBuffer(held, 190 * 1024 + which);
+LocalTensor<float> a = held.Get<float>();
+LocalTensor<uint8_t> tmp = held.Get<uint8_t>()[1024];
+tmp.SetSize(512);
+Duplicate(a, 1.0f, 128);
+Erf(a, a, tmp, 64);"""
+    made = kernels({"k": body}, "GM_ADDR x, GM_ADDR y, GM_ADDR z, uint32_t which").k
+    x = spread(-1, 1)
+    made[1](x, x, x, 0)  # memory that no buffer has takes its place
     with pytest.raises(CubecoreError) as caught:
-        called("Erf", spread(-1, 1), 0, 512)
+        made[1](x, x, x, 1536)
     assert str(caught.value).endswith("sharedTmpBuffer must have 768 B or more, got 512 B")
