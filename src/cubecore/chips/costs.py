@@ -16,7 +16,7 @@ from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import refuse
-from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
+from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 _FIXPIPE_ALIGN_BYTES = 16
 PITCH_CONFLICT_BYTES = 8 * 1024
@@ -38,6 +38,15 @@ def mad_cycles(
         per_cycle *= chip.require("hf32_speedup", "timing")
     tiles = ceil_div(m, chip.cube_m) * ceil_div(n, chip.cube_n)
     return tiles * ceil_div(align_up(k, a.c0), per_cycle)
+
+
+DEPENDENT_MAD_FRACTALS = 10
+"""Products onto one tile of fewer 16 x 16 fractals need a barrier (spec/isa_semantics.md 3.4)."""
+
+
+def are_dependent(m: Column, n: Column) -> Column:
+    """Return where products onto one m x n tile of C have to wait for each other."""
+    return ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS) < DEPENDENT_MAD_FRACTALS
 
 
 def l1_to_l0a_cycles(chip: Chip, size_bytes: Column) -> Column:

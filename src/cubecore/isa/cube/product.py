@@ -3,10 +3,10 @@
 import numpy as np
 
 from cubecore import layouts
+from cubecore.chips import costs
 from cubecore.isa.declare.instruction import Instruction, Mem, choice, param, read, update
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
-from cubecore.units import FRACTAL_ROWS, ceil_div
 
 UNIT_FLAGS = (0, 2, 3)
 """Values of the unit flag of `mad` and fixpipe (Mmad, table 3): 1 is no value of it."""
@@ -14,8 +14,6 @@ _C_ALIGN_BYTES = 1024
 """256 elements of 32 bits (Mmad, table 2); 512 B for half."""
 HANDS_OVER = 3
 """The value with which the flag is turned."""
-DEPENDENT_MAD_FRACTALS = 10
-"""Products onto one tile of fewer 16 x 16 fractals need a barrier (spec/isa_semantics.md 3.4)."""
 
 
 @parameters
@@ -63,9 +61,8 @@ class CubeProduct(Instruction):
         A fractal that was handed over comes back from fixpipe before it is written again.
         """
         if isinstance(earlier, CubeProduct) and mem is Mem.L0C:
-            fractals = ceil_div(self.m, FRACTAL_ROWS) * ceil_div(self.n, FRACTAL_ROWS)
             handed_over = earlier.hands_units_over and self.shares_units
-            return bool(fractals >= DEPENDENT_MAD_FRACTALS) or handed_over
+            return handed_over or not costs.are_dependent(self.m, self.n)
         return super().keeps_behind(earlier, mem)
 
     @property

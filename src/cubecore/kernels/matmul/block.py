@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cubecore.chips import costs
 from cubecore.chips.products import HALF_SUM_ARCHS
 from cubecore.isa.cube.mad import Mad
 from cubecore.isa.cube.mad_mx import MadMx
-from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.scalar.control_registers import ScalarWork
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag
@@ -33,7 +33,6 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.core_grid import CoreBlock, batch_groups
 from cubecore.units import (
     DATA_BLOCK_BYTES,
-    FRACTAL_ROWS,
     SCALE_WORD_BYTES,
     align_up,
     ceil_div,
@@ -299,8 +298,7 @@ class BlockTree:
                     b.issue(template, c, a, bb)
             if first and self.bias is not None and self.plan.tiling.iterateOrder == 1:
                 self.bias.used()  # no other tile reads this bias
-        fractals = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS)
-        if self.k_blocks > 1 and fractals < DEPENDENT_MAD_FRACTALS:
+        if self.k_blocks > 1 and costs.are_dependent(m, n):
             b.issue(PipeBarrier(on="M"))
 
     def _lasts(self, k_block: Expr) -> Iterator[bool]:

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Issue
 from cubecore.kernels.matmul.launch import settings_of
@@ -28,7 +28,7 @@ from cubecore.timing.memory.global_accesses import cost_of
 from cubecore.timing.memory.l2_reuse import MemoryShare
 from cubecore.timing.memory.launch_traffic import launch_start, launch_traffic, memory_parts
 from cubecore.timing.memory.memory_port import MemoryPort
-from cubecore.units import FRACTAL_ROWS, ceil_div
+from cubecore.units import ceil_div
 
 if TYPE_CHECKING:
     from cubecore.kernels.matmul.chunk_stream import ChunkOrder
@@ -269,8 +269,7 @@ class _CoreTime:
     def _make_tile(self, tree: AccessTree, m: int, n: int, chunk: tuple[int, int]) -> TileWork:
         plan = self._plan
         lengths = _cut(tree.share.k, plan.tiling.baseK)
-        few = ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS) < DEPENDENT_MAD_FRACTALS
-        barrier = len(lengths) > 1 and few
+        barrier = len(lengths) > 1 and bool(costs.are_dependent(m, n))
         step_of = {k: step(plan, self._registers, (m, n, k), chunk, barrier) for k in set(lengths)}
         issue = tree.stores[m, n, chunk]
         template = issue.template.resolved(self._registers)

@@ -9,11 +9,11 @@ work. It is the kernel of examples/kernels/flash_attention.py, with shapes as pa
 
 from collections.abc import Iterator
 
+from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.cube.mad import Mad
-from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
 from cubecore.isa.mte.copies import (
     CopyGmToCbufMultiNd2Nz,
     LoadCbufToCa,
@@ -33,7 +33,7 @@ from cubecore.kernels.operators.attention_shape import (
     AttentionPart,
     AttentionShape,
 )
-from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
+from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS
 
 _KEYS_FREE, _VALUES_FREE, _QUERIES_FREE = 0, 2, 4
 """Events of MTE1 to MTE2: of the two slots of K, of those of V and P, of Q."""
@@ -252,7 +252,7 @@ class _Products:
             m=m, k=k, n=n, a_type=dtype, b_type=dtype, c_type=wide, c_matrix_init_val=start
         )
         self.builder.issue(product, tile, left, right * self.b_apart)
-        if ceil_div(m, FRACTAL_ROWS) * ceil_div(n, FRACTAL_ROWS) < DEPENDENT_MAD_FRACTALS:
+        if costs.are_dependent(m, n):
             self.builder.issue(PipeBarrier(on="M"))
 
     def _store(self, into: Expr, tile: Expr, widths: tuple[int, int], event: int) -> None:

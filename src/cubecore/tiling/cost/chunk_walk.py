@@ -20,7 +20,7 @@ from cubecore.tiling.cost.closed_form import (
     start_cycles,
     written_back,
 )
-from cubecore.tiling.cost.pipe_overlap import scalar_cycles
+from cubecore.tiling.cost.pipe_overlap import head_waits, scalar_cycles
 from cubecore.tiling.cost.tile_counts import tile_counts
 from cubecore.tiling.cost.traffic import first_and_later_loads
 from cubecore.tiling.rules.model import RuleCase
@@ -38,7 +38,7 @@ _OPERAND = (
 )
 _SHARED = (
     *("swapped", "inner_tiles", "n_first", "tiles", "k_steps", "parts", "mte1", "m", "fix"),
-    *("written", "double", "pause", "fetched", "clients", "hbm"),
+    *("written", "double", "waits", "pause", "fetched", "clients", "hbm"),
 )
 COLUMNS = (*(f"{x}_{name}" for x in "ab" for name in _OPERAND), *_SHARED)
 """Values of a tiling that its walk needs."""
@@ -78,6 +78,7 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     rows = np.where(n_first, w.m_tiles, w.m_chunks) * w.n_tiles
     fetched = np.equal(rows, w.tiles) if problem.bias_type is not None else False
     values += (
+        head_waits(case, w),
         np.logical_not(beside),
         fetched,
         clients_per_core(t, problem, chip),
@@ -205,8 +206,7 @@ class _Walk:
         t1, tm, fix_cycles = v["mte1"], v["m"], v["fix"]
         double, pause = v["double"].astype(bool), v["pause"].astype(bool)
         chip = self.chip
-        waits = (chip.mad_head_cycles or 0) - (chip.mad_queued_cycles or 0)
-        serial = np.where(double, 0.0, tm + waits)
+        serial = np.where(double, 0.0, tm + v["waits"])
         depth = chip.pipe_queue_depth or 32
         contention = chip.l1_to_l0_contention or 0
         step = self.scalar.step + OF_STEP * self.issue

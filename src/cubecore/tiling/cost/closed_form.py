@@ -27,7 +27,8 @@ import numpy as np
 from cubecore.aliases import Column, Json
 from cubecore.chips import Chip, costs
 from cubecore.lazy_dataclass import dataclass
-from cubecore.tiling.cost.pipe_overlap import Work, busy_cycles, scalar_cycles
+from cubecore.tiling.cost.l0_moves import moves
+from cubecore.tiling.cost.pipe_overlap import Work, busy_cycles, scalar_cycles, serial_cycles
 from cubecore.tiling.cost.tile_counts import TileCounts, tile_counts
 from cubecore.tiling.cost.traffic import loads, longest_row_bytes
 from cubecore.tiling.model.problem import Problem
@@ -170,10 +171,13 @@ def written_back(
     return costs.hbm_cycles(chip, size * gone, row_bytes) * (chip.hbm_write_weight or 1)
 
 
-def inner_pipes(case: RuleCase, w: TileCounts) -> tuple[dict[str, Column], dict[str, Column]]:
+def inner_pipes(
+    case: RuleCase, w: TileCounts, *, fewest: bool = False
+) -> tuple[dict[str, Column], dict[str, Column]]:
     """Return busy cycles by pipe, and bytes by link, of one client on the fullest core.
 
     Without the loads of A and B: MTE2's are the bias's, the scalar unit's those of steps and tiles.
+    With `fewest`, MTE1 makes the fewest moves of any residency in L1.
     """
     t, chip, problem = case.tiling, case.chip, case.problem
     k = _padded(w.k, t.baseK, w.k_steps, case.k_align)
@@ -181,6 +185,10 @@ def inner_pipes(case: RuleCase, w: TileCounts) -> tuple[dict[str, Column], dict[
     to_l0b = case.b.bytes_of(w.m_tiles * _padded(w.n, t.baseN, w.n_tiles, case.column_align) * k)
     heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
     mte1 = costs.l1_to_l0a_cycles(chip, to_l0a) + costs.l1_to_l0b_cycles(chip, to_l0b)
+    queued, apart = chip.l1_to_l0_queued_cycles or 0, chip.l1_to_l0_head_cycles or 0
+    for operand in "ab":
+        more, alone = moves(case, w, operand, fewest=fewest)
+        heads = heads + more * queued + alone * apart
     mte1 = mte1 + w.steps * heads
     mte2: Column = 0
     if (bias := problem.bias_type) is not None:
@@ -194,7 +202,7 @@ def inner_pipes(case: RuleCase, w: TileCounts) -> tuple[dict[str, Column], dict[
     scalar = scalar_cycles(problem, chip)
     pipes = {
         "M": costs.mad_cycles(chip, case.a, w.m, w.n, k, hf32=problem.hf32)
-        + w.steps * (chip.mad_queued_cycles or 0),
+        + w.steps * ((chip.mad_queued_cycles or 0) + serial_cycles(case, w)),
         "MTE1": mte1,
         "MTE2": mte2,
         "FIX": w.tiles * costs.l0c_to_gm_cycles(chip, w.m / w.m_tiles, out / w.tiles, pitch),

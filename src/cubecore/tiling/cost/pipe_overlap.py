@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from cubecore.aliases import Column
-from cubecore.chips import Chip
+from cubecore.chips import Chip, costs
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import TileCounts
 from cubecore.tiling.cost.traffic import OperandLoads
@@ -36,12 +36,10 @@ class Inner:
         return self._stage(self.pipes["MTE1"])
 
     def _stage(self, mte1: Column) -> Column:
-        t, chip, w = self.case.tiling, self.case.chip, self.walk
-        m = self.pipes["M"]
-        waits = (chip.mad_head_cycles or 0) - (chip.mad_queued_cycles or 0)
+        t, w, m = self.case.tiling, self.walk, self.pipes["M"]
         double = np.equal(t.dbL0A, 2) & np.equal(t.dbL0B, 2)
         overlapped = np.maximum(mte1 + m / w.steps, m + mte1 / w.steps)
-        return np.where(double, overlapped, mte1 + m + w.steps * waits)
+        return np.where(double, overlapped, mte1 + m + w.steps * head_waits(self.case, w))
 
     @cached_property
     def pause(self) -> Column:
@@ -109,6 +107,26 @@ class Work(Inner):
         if self.case.problem.template != "MDL":
             return t.depthA1 == 1, t.depthB1 == 1
         return t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
+
+
+def serial_cycles(case: RuleCase, w: TileCounts) -> Column:
+    """Return what a Mmad takes more that waits for the one before onto the same small tile."""
+    return np.where(_are_serial(case, w), _head_beyond_queue(case.chip), 0)
+
+
+def head_waits(case: RuleCase, w: TileCounts) -> Column:
+    """Return what a Mmad takes more whose operands come late, beyond `serial_cycles`."""
+    return np.where(_are_serial(case, w), 0, _head_beyond_queue(case.chip))
+
+
+def _are_serial(case: RuleCase, w: TileCounts) -> Column:
+    t = case.tiling
+    small = costs.are_dependent(np.minimum(t.baseM, w.m), np.minimum(t.baseN, w.n))
+    return small & np.greater(w.k_steps, 1)
+
+
+def _head_beyond_queue(chip: Chip) -> float:
+    return (chip.mad_head_cycles or 0) - (chip.mad_queued_cycles or 0)
 
 
 def first_loads(chip: Chip, busy: Column, transfers: Column) -> Column:

@@ -14,7 +14,6 @@ from cubecore.dtypes import ElementType
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.tile_counts import TileCounts
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, clamp
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, ceil_div
@@ -261,54 +260,35 @@ def _loads_missing(
 def _row_starts(case: RuleCase, w: TileCounts, operand: str) -> Column:
     """Return how much longer a chunk takes for where its rows start, if all of them start alike."""
     t, stored = case.tiling, Stored.of(case.problem, operand)
-    size = stored.kind.bits / 8
-    apart = stored.pitch * size % costs.LINE_BYTES
-    lone = stored.pitch > ND_INNER_LIMIT
-    if stored.nz or (apart and not lone):
-        return 0.0
     axis = _axis(case, w, operand)
     if stored.k_inner:
-        rows, inner, chunks = axis.extent / axis.chunks, w.k, axis.k_chunks
+        rows, length, chunks = axis.extent / axis.chunks, w.k, axis.k_chunks
         step, share, cores = axis.step_k * t.baseK, t.singleCoreK, w.k_blocks
     else:
-        rows, inner, chunks = w.k / axis.k_chunks, axis.extent, axis.chunks
+        rows, length, chunks = w.k / axis.k_chunks, axis.extent, axis.chunks
         step = np.where(axis.k_chunks == 1, axis.step, 1) * axis.base
         share, cores = _own_share(w, operand)
-    if apart:  # rows that go one by one begin anywhere
-        return rows * costs.mean_row_start_cycles(case.chip, inner / chunks * size, (apart, 0, 2))
-    share = np.where(np.equal(cores, 1), 0, stored.whole_bytes(share))
-    return rows * costs.mean_row_start_cycles(
-        case.chip, inner / chunks * size, (stored.whole_bytes(step), share, chunks)
-    )
+    share = np.where(np.equal(cores, 1), 0, share)
+    return row_starts(case.chip, stored, rows, length / chunks, (step, share, chunks))
 
 
-def likely_row_starts(
-    case: RuleCase, t: Tilings, blocks: tuple[Column, Column] | None = None
+def row_starts(
+    chip: Chip, stored: Stored, rows: Column, length: Column, blocks: tuple[Column, Column, Column]
 ) -> Column:
-    """Return about what a pass over A and B takes more for where rows start; no bound.
+    """Return how much longer a chunk of `rows` stored rows takes for where these start.
 
-    `blocks` are those of a core's share along M and N, of t.baseM and t.baseN; one each, if none
-    are known.
+    A row is `length` elements. `blocks` are the elements from one chunk's start to the next, those
+    from one core's share to the next (0 for a core alone) and the chunks of a core, along the rows.
     """
-    total: Column = 0.0
-    m_blocks, n_blocks = blocks or (1, 1)
-    for name, extent, share_extent, count in (
-        ("a", t.M, t.singleCoreM, m_blocks),
-        ("b", t.N, t.singleCoreN, n_blocks),
-    ):
-        stored = Stored.of(case.problem, name)
-        size = stored.kind.bits / 8
-        if stored.nz or stored.k_inner or stored.pitch * size % costs.LINE_BYTES:
-            continue
-        base = share_extent if blocks is None else t.baseM if name == "a" else t.baseN
-        share = np.where(np.less(share_extent, extent), stored.whole_bytes(share_extent), 0)
-        each = costs.mean_row_start_cycles(
-            case.chip,
-            np.minimum(base, share_extent) * size,
-            (stored.whole_bytes(base), share, count),
-        )
-        total = total + t.singleCoreK * count * each
-    return total
+    size = stored.kind.bits / 8
+    apart = stored.pitch * size % costs.LINE_BYTES
+    if stored.nz or (apart and stored.pitch <= ND_INNER_LIMIT):
+        return 0.0
+    starts: tuple[Column, Column, Column] = (apart, 0, 2)  # lone rows begin anywhere
+    if not apart:
+        step, share, chunks = blocks
+        starts = stored.whole_bytes(step), stored.whole_bytes(share), chunks
+    return rows * costs.mean_row_start_cycles(chip, length * size, starts)
 
 
 def _own_share(w: TileCounts, operand: str) -> tuple[Column, Column]:
@@ -321,24 +301,30 @@ class Pass:
     """The cycles of MTE2 and of device memory for one pass over an operand.
 
     `cycles` are MTE2's if L2 has everything, `late` what it takes more (or less) if device memory
-    has, and `memory` device memory's.
+    has, and `memory` device memory's. `starts` is about what it takes more for where rows start.
     """
 
     cycles: Column
     late: Column
     memory: Column
+    starts: Column = 0.0
 
     @staticmethod
     def of(
-        chip: Chip, count: Column, chunk: Transfer, memory: Column, size_bytes: Column
+        chip: Chip,
+        count: Column,
+        chunk: Transfer,
+        memory: Column,
+        size_bytes: Column,
+        starts: Column = 0.0,
     ) -> "Pass":
-        """Return the pass of `count` chunks, `size_bytes` in all."""
+        """Return the pass of `count` chunks, `size_bytes` in all; `starts` is a chunk's."""
         shown = 1 - (chip.gm_latency_overlap or 0)
         near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
         transfers = count * chunk.count * shown
         busy = count * chunk.busy_cycles + transfers * near
         late = transfers * (far - near) + costs.gm_miss_cycles(chip, size_bytes)
-        return Pass(busy, late, memory)
+        return Pass(busy, late, memory, count * starts)
 
     def least(self, passes: Column, missing: Column) -> tuple[Column, Column]:
         """Return the same where at least the share `missing` is missing.

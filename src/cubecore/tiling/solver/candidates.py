@@ -138,8 +138,8 @@ def core_splits(case: RuleCase, cores: int, wanted: FieldLimits = NO_LIMITS) -> 
     """Return every grid of at most `cores` shares of M and N (and K, if it may be split).
 
     For every number of cores along an axis the smallest share, rounded up to what the rules ask
-    of a share, so that the last core may be ragged, and to where rows begin well if that takes as
-    many cores; or what is asked for.
+    of a share, so that the last core may be ragged, and to where rows begin well, or as well as can
+    be, if that takes as many cores; or what is asked for.
     """
     p = case.problem
     m_unit, n_unit = _share_unit(case, "M"), _share_unit(case, "N")
@@ -186,21 +186,28 @@ def _share_unit(case: RuleCase, axis: str) -> int:
 
 
 def _line_unit(case: RuleCase, operand: str) -> int:
-    """Return the elements after which stored rows begin well again, where shares cut them; or 1."""
+    """Return the elements after which stored rows begin well again, where shares cut them; or 1.
+
+    Where none do, those of a square that a transposing load takes; a power of 2.
+    """
     kind = case.a if operand == "a" else case.b
     extent = case.problem.m if operand == "a" else case.problem.n
     cut = not case.k_is_inner(operand) and getattr(case.problem, f"format_{operand}") != "NZ"
     alike = extent * kind.bits % (8 * LINE_BYTES) == 0
     costly = bool(case.chip.gm_to_l1_misaligned_block_cycles)
-    return 8 * LINE_BYTES // kind.bits if cut and alike and costly else 1
+    if not cut:
+        return 1
+    return 8 * LINE_BYTES // kind.bits if alike and costly else kind.c0
 
 
 def _shares(extent: int, cores: int, unit: int, line: int = 1) -> Ints:
     counts = np.arange(1, min(cores, extent) + 1, dtype=np.int64)
-    least = align_up(ceil_div(extent, counts), unit)
-    longer = align_up(least, line)
-    kept = ceil_div(extent, longer) == ceil_div(extent, least)
-    return distinct(np.minimum(np.where(kept, longer, least), extent))
+    least = shares = align_up(ceil_div(extent, counts), unit)
+    for halvings in reversed(range(line.bit_length())):
+        longer = align_up(least, line >> halvings)
+        kept = ceil_div(extent, longer) == ceil_div(extent, least)
+        shares = np.where(kept, longer, shares)
+    return distinct(np.minimum(shares, extent))
 
 
 @dataclass(frozen=True)

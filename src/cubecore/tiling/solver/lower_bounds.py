@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from cubecore.aliases import Column, Columns
-from cubecore.chips import Chip, costs
+from cubecore.chips import costs
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import (
     clients_per_core,
@@ -31,9 +31,9 @@ from cubecore.tiling.cost.traffic import (
     Pass,
     Stored,
     hidden_cycles,
-    likely_row_starts,
     longest_row_bytes,
     miss_share,
+    row_starts,
 )
 from cubecore.tiling.model.tcubetiling import Tilings
 from cubecore.tiling.rules.model import RuleCase
@@ -108,6 +108,7 @@ def _least(
     clients = clients_per_core(t, case.problem, case.chip)
     least: Column = np.inf
     loading: Column = np.inf
+    likely: Column = np.inf
     for passes in schedules:
         a, a_memory = passes.a.least(passes.passes[0], missing)
         b, b_memory = passes.b.least(passes.passes[1], missing)
@@ -115,10 +116,15 @@ def _least(
         loads = a + b + on_top
         if passes.fits is not True:
             loads = np.where(passes.fits, loads, np.inf)
-        loading = np.minimum(loading, loads)
+        starting = loads + passes.passes[0] * passes.a.starts + passes.passes[1] * passes.b.starts
+        loading = np.minimum(loading, starting)
+        likely = np.minimum(likely, np.maximum(clients * starting, memory))
         least = np.minimum(least, np.maximum(clients * loads, memory))
-    least = SAFE * (start_cycles(case.chip) + np.maximum(least + tail, clients * beside))
-    return least, least + clients * (WEIGHT * (loading + beside) + STEP * steps)
+    least, likely = (
+        SAFE * (start_cycles(case.chip) + np.maximum(x + tail, clients * beside))
+        for x in (least, likely)
+    )
+    return least, likely + clients * (WEIGHT * (loading + beside) + STEP * steps)
 
 
 def _memory(case: RuleCase, t: Tilings, operand: str) -> Column:
@@ -164,20 +170,71 @@ def _split_bound(case: RuleCase, splits: Columns) -> tuple[Column, Column]:
     written = costs.l0c_to_gm_cycles(chip, m, problem.c_type.bytes_of(m * n))
     a, b = _whole_passes(case, splits, m, n, k)
     passes = LoadPasses(True, a, b, (1, 1))
-    least, score = _least(case, splits, [passes], 0, (np.maximum(cube, written), 0, 0, 0))
-    return least, score + likely_row_starts(case, splits)
+    return _least(case, splits, [passes], 0, (np.maximum(cube, written), 0, 0, 0))
 
 
 _SPLIT = TracedFunction(_split_bound)
 
 
-def _whole_passes(case: RuleCase, t: Tilings, m: Column, n: Column, k: Column) -> tuple[Pass, Pass]:
-    """Return passes over A and B in one transfer each."""
-    chip, (a, b) = case.chip, (Stored.of(case.problem, x) for x in "ab")
+def _whole_passes(
+    case: RuleCase,
+    t: Tilings,
+    m: Column,
+    n: Column,
+    k: Column,
+    tiles: tuple[Column, Column] | None = None,
+) -> tuple[Pass, Pass]:
+    """Return passes over A and B in one transfer each.
+
+    Where their `tiles` are known, rows start at best as in one chunk or in one for each tile.
+    """
     return (
-        Pass.of(chip, 1.0, a.transfer(chip, m, k), _memory(case, t, "a"), case.a.bytes_of(m * k)),
-        Pass.of(chip, 1.0, b.transfer(chip, n, k), _memory(case, t, "b"), case.b.bytes_of(n * k)),
+        _whole_pass(case, t, "a", m, k, tiles and (tiles[0], t.baseM)),
+        _whole_pass(case, t, "b", n, k, tiles and (tiles[1], t.baseN)),
     )
+
+
+def _whole_pass(
+    case: RuleCase,
+    t: Tilings,
+    operand: str,
+    extent: Column,
+    k: Column,
+    tiles: tuple[Column, Column] | None,
+) -> Pass:
+    chip, stored = case.chip, Stored.of(case.problem, operand)
+    whole = stored.transfer(chip, extent, k)
+    starts = _starts(case, t, operand, (extent, k), (1, 1), extent)
+    if tiles is not None and not stored.k_inner:
+        count, base = tiles
+        more = count * stored.transfer(chip, extent / count, k).busy_cycles - whole.busy_cycles
+        by_tile = _starts(case, t, operand, (extent, k), (count, 1), base)
+        starts = np.minimum(starts, count * by_tile + more)
+    size = stored.kind.bytes_of(extent * k)
+    return Pass.of(chip, 1.0, whole, _memory(case, t, operand), size, starts)
+
+
+def _starts(
+    case: RuleCase,
+    t: Tilings,
+    operand: str,
+    extents: tuple[Column, Column],
+    chunks: tuple[Column, Column],
+    step: Column,
+) -> Column:
+    """Return how much longer a chunk takes for where its rows start; about, and no bound.
+
+    `extents` and `chunks` are those of a core's share along the operand's own axis and along K, and
+    `step` the elements from one chunk to the next along the former. Rows along K count nothing:
+    most steps of those put them on a line.
+    """
+    stored = Stored.of(case.problem, operand)
+    if stored.k_inner:
+        return 0.0
+    whole, share = (t.M, t.singleCoreM) if operand == "a" else (t.N, t.singleCoreN)
+    (extent, k), (along, along_k) = extents, chunks
+    blocks = step, np.where(np.less(share, whole), share, 0), along
+    return row_starts(case.chip, stored, k / along_k, extent / along, blocks)
 
 
 def pair_bound(case: RuleCase, pairs: Pairs, traces: TraceCache = NO_TRACES) -> LowerBounds:
@@ -208,15 +265,14 @@ def _pair_bound(case: RuleCase, t: Columns) -> tuple[Column, Column]:
     b_panel = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
     a_fits = case.a.bytes_of(t.baseM * t.singleCoreK) <= _ub_bytes(case, "a")
     b_fits = case.b.bytes_of(t.baseN * t.singleCoreK) <= _ub_bytes(case, "b")
-    a_pass, b_pass = _whole_passes(case, t, m, n, t.singleCoreK)
+    a_pass, b_pass = _whole_passes(case, t, m, n, t.singleCoreK, (m_tiles, n_tiles))
     schedules = (
         LoadPasses((a_panel + b_panel <= size) & a_fits & b_fits, a_pass, b_pass, (1, 1)),
         LoadPasses(a_fits & (a_panel < size), a_pass, b_pass, (1, m_tiles)),
         LoadPasses(b_fits & (b_panel < size), a_pass, b_pass, (n_tiles, 1)),
         LoadPasses(True, a_pass, b_pass, (n_tiles, m_tiles)),
     )
-    least, score = _least(case, t, schedules, _missing(case, t), (most, 0, 0, steps))
-    return least, score + likely_row_starts(case, t, (m_tiles, n_tiles))
+    return _least(case, t, schedules, _missing(case, t), (most, 0, 0, steps))
 
 
 _PAIR = TracedFunction(_pair_bound)
@@ -273,7 +329,7 @@ def _block_bounds(case: RuleCase, t: Columns) -> tuple[Column, ...]:
     )
     judged = replace(case, tiling=held)
     w = tile_counts(held)
-    pipes, _ = inner_pipes(judged, w)
+    pipes, _ = inner_pipes(judged, w, fewest=True)
     inner = Inner(judged, w, pipes)
     a, b = (Stored.of(case.problem, x) for x in "ab")
     first_k = np.minimum(t.baseK, w.k)
@@ -288,7 +344,6 @@ def _block_bounds(case: RuleCase, t: Columns) -> tuple[Column, ...]:
     schedules = _loads_of_blocks(judged)
     on_top = pipes["MTE2"] + hidden
     total, score = _least(case, t, schedules, _missing(case, t), (beside, on_top, rest, w.steps))
-    score = score + likely_row_starts(case, t, (m_tiles, n_tiles))
     least = with_derived_fields(replace(case, tiling=t.with_fields(**LEAST_RESIDENCY)))
     fits = keeps_rules(least, BLOCK_RULES)
     order_matters = np.logical_and(w.m_tiles > 1, w.n_tiles > 1)
@@ -300,29 +355,35 @@ _BLOCK = TracedFunction(_block_bounds)
 
 @dataclass(frozen=True)
 class _Operand:
-    """One operand of base blocks: how it is stored, its extent, tiles, bytes in L1 of a block.
+    """One operand of base blocks: its extent, tiles, bytes in L1 of a block of `base` rows."""
 
-    `by_block` says that it is loaded block by block, whatever the steps, and `most_blocks` how many
-    a step may be.
-    """
-
-    chip: Chip
-    stored: Stored
-    by_block: bool
-    most_blocks: Column
+    case: RuleCase
+    name: str
     extent: Column
+    base: Column
     tiles: Column
     block_bytes: Column
     k: Column
     k_steps: Column
-    memory: Column
+
+    @property
+    def by_block(self) -> bool:
+        """True if it is loaded block by block, whatever the steps."""
+        return self.case.problem.template != "MDL"
+
+    @property
+    def most_blocks(self) -> Column:
+        """How many blocks a step may be."""
+        kind = self.case.a if self.name == "a" else self.case.b
+        block = kind.bytes_of(self.base * self.case.tiling.baseK)
+        return np.floor(_ub_bytes(self.case, self.name) / block)
 
     def panels(self, other: "_Operand") -> Pass:
         """Return a pass in chunks of all of K, as many blocks at once as fit beside one other."""
         if self.by_block:
             return self._in_chunks(self.tiles, self.k_steps)
         panel = self.block_bytes * self.k_steps
-        held = np.floor((self.chip.l1_bytes - other.block_bytes) / panel)
+        held = np.floor((self.case.chip.l1_bytes - other.block_bytes) / panel)
         held = np.minimum(held, np.floor(self.most_blocks / self.k_steps))
         return self._in_chunks(ceil_div(self.tiles, np.clip(held, 1, self.tiles)), 1)
 
@@ -330,14 +391,18 @@ class _Operand:
         """Return a pass in the longest chunks along K that fit beside one block of the other."""
         if self.by_block:
             return self._in_chunks(self.tiles, self.k_steps)
-        held = np.floor((self.chip.l1_bytes - other.block_bytes) / self.block_bytes)
+        held = np.floor((self.case.chip.l1_bytes - other.block_bytes) / self.block_bytes)
         held = np.minimum(held, self.most_blocks)
         return self._in_chunks(self.tiles, ceil_div(self.k_steps, np.clip(held, 1, self.k_steps)))
 
     def _in_chunks(self, along: Column, along_k: Column) -> Pass:
-        chunk = self.stored.transfer(self.chip, self.extent / along, self.k / along_k)
-        size = self.extent * self.k * (self.stored.kind.bits / 8)
-        return Pass.of(self.chip, along * along_k, chunk, self.memory, size)
+        case, name, chip = self.case, self.name, self.case.chip
+        stored, count = Stored.of(case.problem, name), along * along_k
+        chunk = stored.transfer(chip, self.extent / along, self.k / along_k)
+        size = self.extent * self.k * (stored.kind.bits / 8)
+        extents, step = (self.extent, self.k), ceil_div(self.tiles, along) * self.base
+        starts = _starts(case, case.tiling, name, extents, (along, along_k), step)
+        return Pass.of(chip, count, chunk, _memory(case, case.tiling, name), size, starts)
 
 
 def _ub_bytes(case: RuleCase, operand: str) -> float:
@@ -348,21 +413,13 @@ def _ub_bytes(case: RuleCase, operand: str) -> float:
 
 def _loads_of_blocks(case: RuleCase) -> list[LoadPasses]:
     """Return the load schedules: one operand in panels of all of K, or both, or neither."""
-    t, chip, size, w = case.tiling, case.chip, case.chip.l1_bytes, tile_counts(case.tiling)
+    t, size, w = case.tiling, case.chip.l1_bytes, tile_counts(case.tiling)
     k = align_up(t.baseK, case.k_align)
     a_block = case.a.bytes_of(align_up(t.baseM, case.row_align) * k)
     b_block = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
 
-    def operand(name: str, extent: Column, tiles: Column, block: Column) -> _Operand:
-        """Return one of the operands."""
-        by_block = case.problem.template != "MDL"
-        stored, memory = Stored.of(case.problem, name), _memory(case, t, name)
-        kind, base = (case.a, t.baseM) if name == "a" else (case.b, t.baseN)
-        most = np.floor(_ub_bytes(case, name) / kind.bytes_of(base * t.baseK))
-        return _Operand(chip, stored, by_block, most, extent, tiles, block, w.k, w.k_steps, memory)
-
-    a = operand("a", w.m, w.m_tiles, a_block)
-    b = operand("b", w.n, w.n_tiles, b_block)
+    a = _Operand(case, "a", w.m, t.baseM, w.m_tiles, a_block, w.k, w.k_steps)
+    b = _Operand(case, "b", w.n, t.baseN, w.n_tiles, b_block, w.k, w.k_steps)
     a_whole, b_whole = a.panels(b), b.panels(a)
     a_parts, b_parts = a.parts(b), b.parts(a)
     a_panel, b_panel = a_block * w.k_steps, b_block * w.k_steps

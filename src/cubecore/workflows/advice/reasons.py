@@ -10,13 +10,12 @@ from dataclasses import field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from cubecore.chips.costs import LINE_BYTES
-from cubecore.isa.cube.product import DEPENDENT_MAD_FRACTALS
+from cubecore.chips.costs import DEPENDENT_MAD_FRACTALS, LINE_BYTES, are_dependent
 from cubecore.kernels.matmul_time.launch import launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import start_cycles
 from cubecore.tiling.model.core_grid import problem_blocks
-from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, plural
+from cubecore.units import align_up, ceil_div, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -234,8 +233,7 @@ def _idle_cores(product: TimedProduct, cycles: int) -> Iterator[Reason]:
 def _serial_products(product: TimedProduct, line: Timeline) -> Iterator[Reason]:
     """Mmads that wait for each other, since a base block is small."""
     t = product.tiling
-    fractals = ceil_div(t.baseM, FRACTAL_ROWS) * ceil_div(t.baseN, FRACTAL_ROWS)
-    serial = fractals < DEPENDENT_MAD_FRACTALS and ceil_div(t.singleCoreK, t.baseK) > 1
+    serial = are_dependent(t.baseM, t.baseN) and ceil_div(t.singleCoreK, t.baseK) > 1
     if serial and line.limited_by in {"M", "MTE1", "S"}:
         text = (
             f"a base block of {t.baseM} x {t.baseN} has fewer than {DEPENDENT_MAD_FRACTALS} "
