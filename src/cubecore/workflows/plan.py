@@ -1,10 +1,11 @@
 """plan: the best tilings for a problem, and why."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.errors import refuse, unable
+from cubecore.errors import NoLegalTilingError, RequestError, refuse, unable
 from cubecore.kernels.timed_plans.event_times import START_UP, timed_plan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
@@ -80,18 +81,43 @@ class TilingPlan(Presented):
     def reasons(self) -> "tuple[Reason, ...]":
         """Causes of the predicted time in words, the dearest first, as `time` has them.
 
+        Where rows of A or B begin off a boundary, and that alone costs little, the size that puts
+        them on it is named if the plan for it is faster.
         They are timed when asked for. Where launch and start take most of the time, those that
         need a timeline are left out; where `timed` is 0 there is none.
         """
         if not self.timed:
             return ()
         from cubecore.kernels.timed_plans.timed_product import TimedProduct
-        from cubecore.workflows.advice.reasons import reasons, reasons_without_line
+        from cubecore.workflows.advice.reasons import (
+            ROW_STARTS,
+            dearest,
+            padding,
+            reasons,
+            reasons_without_line,
+        )
 
         product = TimedProduct(self.problem, self.tiling, self.request.chip)
         if self.predicted.limited_by == START_UP:
-            return reasons_without_line(product, self.predicted.cycles)
-        return reasons(product, product.line)
+            told = reasons_without_line(product, self.predicted.cycles)
+        else:
+            told = reasons(product, product.line)
+        off = padding(product)
+        if off is None or any(reason.cause == ROW_STARTS for reason in told):
+            return told
+        saved = self.predicted.cycles - self._cycles_with(off.fields)
+        reason = replace(off, cycles=saved, fields={})
+        return dearest([*told, reason], self.predicted.cycles)
+
+    def _cycles_with(self, extents: Mapping[str, int]) -> int:
+        """Return the cycles of the plan for the problem with other extents; its own if none is."""
+        p = self.problem
+        m, n, k = (extents.get(axis, own) for axis, own in (("m", p.m), ("n", p.n), ("k", p.k)))
+        try:
+            request = replace(self.request, problem=replace(p, m=m, n=n, k=k))
+            return _solution(request, 0)[0].best.predicted.cycles
+        except (NoLegalTilingError, RequestError):
+            return self.predicted.cycles
 
     @property
     def interval(self) -> "Interval | None":

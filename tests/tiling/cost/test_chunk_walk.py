@@ -19,14 +19,17 @@ CHIPS = ["Ascend910B1", "Ascend910B3", "Ascend910B4", "Ascend950PR_9589"]
 
 
 def test_clients_of_a_core_share_its_time():
-    """Two AIV clients compute one after the other: each finds device memory for its core alone."""
+    """Two AIV clients compute one after the other: each finds device memory for its core alone.
+
+    The walk takes both for as slow as the slowest, whose rows begin off a boundary.
+    """
     keys = {"m": 16, "n": 4096, "k": 4096, "launch": "mix", "chip": "Ascend910B3"}
     request = make_request(None, None, keys)
     found = plan_tilings(request.problem, request.chip, 3, None)
     tilings = [ranked.tiling for ranked in (found.best, *found.alternatives)]
     for tiling, near in zip(tilings, walked(request, tilings, 96)[0], strict=True):
         events = TimedProduct(request.problem, tiling, request.chip).line.cycles
-        assert 0.9 < near / events < 1.1
+        assert 0.9 < near / events < 1.15
 
 
 def drawn(source):

@@ -32,6 +32,7 @@ READ_AGAIN = 1.1
 MEASURED_HEIGHTS = {"rows": 2.77, "blocks": 1.62, "chunks": 1.62}
 """Factors by which rows that begin off 256 B slow the published product that they slow most, as the
 model has it: where rows lie so apart, and where blocks begin so. More rests on no measurement."""
+ROW_STARTS = "row starts"
 _MANY_L2 = 1 << 50
 
 
@@ -65,12 +66,12 @@ def reasons(product: TimedProduct, line: Timeline) -> tuple[Reason, ...]:
     """Return why a product whose timeline is `line` takes its time, the dearest cause first."""
     kinds = _read_again, _serial_products, _scalar_unit
     others = [reason for kind in kinds for reason in kind(product, line)]
-    return _dearest([*_without_line(product, line.cycles), *others], line.cycles)
+    return dearest([*_without_line(product, line.cycles), *others], line.cycles)
 
 
 def reasons_without_line(product: TimedProduct, cycles: int) -> tuple[Reason, ...]:
     """Return those of the reasons for so many cycles that are known without a timeline."""
-    return _dearest(_without_line(product, cycles), cycles)
+    return dearest(_without_line(product, cycles), cycles)
 
 
 def _without_line(product: TimedProduct, cycles: int) -> list[Reason]:
@@ -78,7 +79,7 @@ def _without_line(product: TimedProduct, cycles: int) -> list[Reason]:
     return [reason for kind in kinds for reason in kind(product, cycles)]
 
 
-def _dearest(candidates: Sequence[Reason], cycles: int) -> tuple[Reason, ...]:
+def dearest(candidates: Sequence[Reason], cycles: int) -> tuple[Reason, ...]:
     """Return what costs enough to be told, the dearest first."""
     least = LEAST_SHARE * cycles
     significant = [one for one in candidates if one.cycles is None or one.cycles >= least]
@@ -101,27 +102,62 @@ def _row_starts(product: TimedProduct, cycles: int) -> Iterator[Reason]:
     """Rows of A or B that begin off the boundary on which they cost nothing more."""
     if not product.chip.gm_to_l1_misaligned_block_cycles or product.padded:
         return
-    texts = [_off_boundary(product, operand) for operand in "ab"]
-    penalised = [one for one in texts if one is not None]
+    penalised = _all_off_boundary(product)
     if not penalised:
         return
     table = product.chip.gm_to_l1_misaligned_block_cycles
     free = MappingProxyType(dict.fromkeys(table, 0.0))
     level = replace(product.chip, gm_to_l1_misaligned_block_cycles=free)
     without = _cycles(replace(product, chip=level))
-    height = max(MEASURED_HEIGHTS[what] for what, _, _ in penalised)
-    text = "; ".join(f"{what} of {text}" for what, text, _ in penalised)
+    height = max(MEASURED_HEIGHTS[off.what] for off in penalised)
     rough = cycles > height * without
-    yield Reason("row starts", text, cycles - without, on_boundary(product), rough)
+    text = _together(penalised)
+    yield Reason(ROW_STARTS, text, cycles - without, on_boundary(product), rough)
+
+
+def _together(penalised: Sequence[_OffBoundary]) -> str:
+    return "; ".join(f"{off.what} of {off.text}" for off in penalised)
+
+
+def padding(product: TimedProduct) -> Reason | None:
+    """Return the reason that rows of A or B begin off the boundary, whatever that costs.
+
+    Its fields are the extents of the problem with which they begin on it, "n" or another. None
+    where they begin on it, or where the chip has no cost for it.
+    """
+    off = [one for one in _all_off_boundary(product) if one.extents]
+    if not off or not product.chip.gm_to_l1_misaligned_block_cycles or product.padded:
+        return None
+    extents = {axis: value for one in off for axis, value in one.extents.items()}
+    return Reason(ROW_STARTS, _together(off), fields=extents)
 
 
 def on_boundary(product: TimedProduct) -> Mapping[str, int]:
     """Return the shares of the cores with which blocks of A and B begin on the boundary."""
-    suggestions = [_off_boundary(product, operand) for operand in "ab"]
-    return {name: value for one in suggestions if one is not None for name, value in one[2].items()}
+    off = _all_off_boundary(product)
+    return {name: value for one in off for name, value in one.fields.items()}
 
 
-def _off_boundary(product: TimedProduct, operand: str) -> tuple[str, str, Mapping[str, int]] | None:
+@dataclass(frozen=True, slots=True)
+class _OffBoundary:
+    """Rows, blocks or chunks of an operand that begin off a boundary: `what` they are, and how.
+
+    `fields` of the tiling, or `extents` of the problem, put them on it.
+    """
+
+    what: str
+    text: str
+    fields: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    extents: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def _all_off_boundary(product: TimedProduct) -> list[_OffBoundary]:
+    """Return those of A and of B."""
+    operands = [_off_boundary(product, operand) for operand in "ab"]
+    return [off for off in operands if off is not None]
+
+
+def _off_boundary(product: TimedProduct, operand: str) -> _OffBoundary | None:
     """Return what of an operand begins off a boundary, how, and the value that puts it on one."""
     p, t = product.problem, product.tiling
     name, axis_name = operand.upper(), "M" if operand == "a" else "N"
@@ -137,7 +173,7 @@ def _off_boundary(product: TimedProduct, operand: str) -> tuple[str, str, Mappin
         axis = "K" if along_k else axis_name
         padded = align_up(extent, line)
         text = f"{name} begin {pitch:,} {off}; {axis} padded to {padded:,} puts them on it"
-        return "rows", text, {}
+        return _OffBoundary("rows", text, extents={axis.lower(): padded})
     step, base = (
         (getattr(t, f"stepK{operand}"), t.baseK)
         if along_k
@@ -148,12 +184,12 @@ def _off_boundary(product: TimedProduct, operand: str) -> tuple[str, str, Mappin
     if size < extent and size % line:
         apart, value = int(dtype.bytes_of(size)), align_up(size, line)
         text = f"{name} begin {apart:,} {off}; {share} = {value:,} puts them on it"
-        return "blocks", text, {share: value}
+        return _OffBoundary("blocks", text, {share: value})
     if step * base < min(size, extent) and step * base % line:
         fields = f"stepK{operand} x baseK" if along_k else f"step{axis_name} x base{axis_name}"
         apart, value = int(dtype.bytes_of(step * base)), align_up(step * base, line)
         text = f"{name} begin {apart:,} {off}; {fields} = {value:,} puts them on it"
-        return "chunks", text, {}
+        return _OffBoundary("chunks", text)
     return None
 
 
