@@ -24,7 +24,7 @@ from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.advice import MEANINGS
 from cubecore.tiling.rules.checker import explain as explain_rule
 from cubecore.tiling.rules.checker import rules
-from cubecore.workflows.explain import explain, parameter_range
+from cubecore.workflows.explain import explain, parameter_range, variants_of
 from cubecore.workflows.glossary import glossary
 
 PAGES: dict[str, Callable[[], str]] = {}
@@ -146,9 +146,7 @@ def _instruction(cls: type[Instruction]) -> str:
         ]
         lines.append("")
     names = [(dialect, name, "") for dialect, name in cls.names.items()]
-    for variant, fixed in cls.variants.items():
-        settings = ", ".join(f"{key} {value}" for key, value in fixed.items())
-        names.append(("c_api" if variant.startswith("asc_") else "cpp", variant, settings))
+    names += variants_of(cls)
     if names:
         lines += ["## Names", "", "| dialect | name | with |", "|---|---|---|"]
         lines += [f"| {dialect} | `{name}` | {_cell(with_)} |" for dialect, name, with_ in names]

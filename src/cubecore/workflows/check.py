@@ -1,6 +1,7 @@
 """check: every rule that a tiling breaks, and the nearest tiling that breaks none."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
@@ -65,7 +66,7 @@ def check(
     reading : str
         effective (what hardware and kernel need) or documented (the letter of the page).
     repair : bool
-        Find the legal tiling that changes the fewest fields, ties by predicted time.
+        Find the legal tiling that changes the fewest fields, ties as the planner ranks them.
     keep : collection of str
         Fields that the repair leaves as they are.
     settings : mapping or None
@@ -110,8 +111,21 @@ def _repaired(
         from cubecore.workflows.advice.infeasibility import narrowing
 
         conflict = find_conflict(case, keep, narrowing(case.problem, settings))
+    else:
+        mended = _timed(mended, case)
     answer = check_case(case)
     return RepairedFindings(answer.findings, answer.advice, mended, conflict, letter=answer.letter)
+
+
+def _timed(mended: "Repair", case: RuleCase) -> "Repair":
+    """Return a repair with the time that `time` says, where it takes the problem."""
+    from cubecore.kernels.timed_plans.event_times import can_be_timed, timed
+    from cubecore.tiling.solver.solver import Ranked
+
+    if mended.predicted is None or not can_be_timed(case.problem, case.chip):
+        return mended
+    ranked = timed(Ranked(mended.tiling, mended.predicted), case.problem, case.chip)
+    return replace(mended, predicted=ranked.predicted)
 
 
 def _require_fields(keep: Collection[str]) -> None:

@@ -6,7 +6,7 @@ from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from cubecore import manual
-from cubecore.aliases import Json, JsonMapping
+from cubecore.aliases import Json
 from cubecore.chips import Chip, chip, expand_family
 from cubecore.citations import cite_row
 from cubecore.errors import did_you_mean, refuse
@@ -200,16 +200,22 @@ def describe(cls: "type[Instruction]") -> str:
             lines.append(f"  {field.name:<22}{meta['doc']}{parameter_range(meta)}")
     named = ", ".join(f"{dialect} {name}" for dialect, name in cls.names.items())
     lines += ["", f"Names: {named}" if named else "Names: none in other dialects"]
-    for variant, fixed in cls.variants.items():
-        dialect = "c_api" if variant.startswith("asc_") else "cpp"
-        lines.append(f"Also: {dialect} {variant} with {_settings(fixed)}")
+    lines += [f"Also: {dialect} {name} with {fixed}" for dialect, name, fixed in variants_of(cls)]
     lines += [f"Uncertain: {text}" for text in cls.uncertain]
     lines.append(f"From: {cls.source}")
     return "\n".join(lines) + "\n"
 
 
-def _settings(fixed: JsonMapping) -> str:
-    return ", ".join(f"{parameter} {value}" for parameter, value in fixed.items())
+def variants_of(cls: "type[Instruction]") -> list[tuple[str, str, str]]:
+    """Return the names that set some parameters: dialect, name, and the parameters as text."""
+    return [
+        (
+            "c_api" if name.startswith("asc_") else "cpp",
+            name,
+            ", ".join(f"{parameter} {value}" for parameter, value in fixed.items()),
+        )
+        for name, fixed in cls.variants.items()
+    ]
 
 
 def parameter_range(meta: Any) -> str:

@@ -53,7 +53,7 @@ def repair_lines(repair: Repair) -> Iterator[str]:
     elif not repair.fastest:
         yield "  No fewer changes do; other changes of as few fields may be faster"
     else:
-        yield "  No fewer changes do, and no other change of as few fields is predicted faster"
+        yield "  No fewer changes do, and no other change of as few fields ranks before it"
 
 
 def conflict_lines(conflict: Conflict) -> Iterator[str]:

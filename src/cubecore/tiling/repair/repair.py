@@ -50,8 +50,8 @@ class Repair:
     """A legal tiling near a given one.
 
     `fewest` says whether it is proven that no fewer changed fields do; `fastest` whether it is
-    proven that no other change of as few fields has a lower predicted time. `predicted` is None on
-    a chip whose Cube rate is unknown.
+    proven that the closed form, by which the planner ranks, has none of as few fields before it.
+    `predicted` is None on a chip whose Cube rate is unknown.
     """
 
     tiling: TCubeTiling

@@ -373,7 +373,7 @@ class _Operand:
 
     @property
     def most_blocks(self) -> Column:
-        """How many blocks a step may be."""
+        """The most blocks of a step."""
         kind = self.case.a if self.name == "a" else self.case.b
         block = kind.bytes_of(self.base * self.case.tiling.baseK)
         return np.floor(_ub_bytes(self.case, self.name) / block)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip
+from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.launch import matmul_launch
@@ -88,13 +89,13 @@ def _require_plain(point: Point) -> None:
 
 def _require_possible(point: Point, chip: Chip, types: Json) -> None:
     """Refuse a time that the Cubes of the stated cores cannot reach."""
-    per_cycle = (chip.cube_k or {}).get(types["a"])
-    if point.wall_us is None or point.cores is None or per_cycle is None:
+    peak = peak_ops_per_cycle(chip, element_type(types["a"]))
+    if point.wall_us is None or point.cores is None or peak is None:
         return
     m, n, k = point.m or 0, point.n or 0, point.k or 0
-    each = per_cycle * (chip.cube_m or 16) * (chip.cube_n or 16)
-    work = m * n * k * int(point.tiling.get("batch", 1)) / each / point.cores
-    least = work * 1e6 / chip.require("frequency_hz", "timing")
+    work = 2 * m * n * k * int(point.tiling.get("batch", 1))
+    cycles = work / peak * chip.aic_count / point.cores
+    least = cycles * 1e6 / chip.require("frequency_hz", "timing")
     if types["a"] != "float32" and point.wall_us < _POSSIBLE * least:
         cores = f"{point.cores} cores take at least {least:.4g} us"
         raise Unmapped(f"cores contradicts the time of {point.wall_us:.4g} us: {cores}")

@@ -14,10 +14,14 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.vector.common.mask import REPEAT_BYTES
 from cubecore.isa.vector.common.repeated import Repeated
-from cubecore.reports.html.charts.roofline import points
+from cubecore.reports.html.charts.roofline import (
+    CUBE,
+    VECTOR,
+    Ceiling,
+    below,
+    cube_ceiling,
+)
 from cubecore.timing.records import Timeline
-
-CUBE, VECTOR = "Cube", "Vector"
 
 
 def kernel_roofline(
@@ -31,44 +35,24 @@ def kernel_roofline(
     counts = operations(traces)
     unit = CUBE if any(kind == CUBE for kind, _ in counts) else VECTOR
     mine = {element: count for (kind, element), count in counts.items() if kind == unit}
-    hertz, memory = chip.frequency_hz, chip.hbm_bytes_per_second
-    if not mine or hertz is None or not timeline.read_bytes:
+    if not mine:
         return None
-    element = max(mine, key=lambda each: mine[each])
-    cores, per_cycle, link = _ceilings(chip, unit, element)
-    if not per_cycle or not cores:
+    ceiling = _ceiling(chip, unit, max(mine, key=lambda each: mine[each]))
+    if ceiling is None:
         return None
-    kind = "aic" if unit == CUBE else "aiv"
-    bands = []
-    if memory is not None:
-        bands.append(
-            {"name": "device memory", "tbps": memory / 1e12, "fact": "hbm_bytes_per_second"}
-        )
-    if (rate := getattr(chip, link)) is not None:
-        fact = f"{link} x {kind}_count x frequency_hz"
-        bands.append(
-            {"name": f"L2, {cores} cores", "tbps": rate * cores * hertz / 1e12, "fact": fact}
-        )
-    total = sum(mine.values())
-    return {
-        "peak": per_cycle * hertz / 1e12,
-        "peak_name": f"{unit}, {element.name} on {cores} cores",
-        "bands": bands,
-        "tflops": total / timeline.us / 1e6,
-        "points": points(total, timeline),
-        "unit": "TFLOPS" if unit == CUBE else "tera lanes a second",
-        "of": "kernel",
-        "facts": ["cube_k" if unit == CUBE else "vector_repeat_cycles", f"{kind}_count"],
-    }
+    return below(ceiling, "kernel", sum(mine.values()), chip, timeline)
 
 
-def _ceilings(chip: Chip, unit: str, element: ElementType) -> tuple[int | None, float | None, str]:
-    """Return the unit's cores, the operations of all of them a cycle, and their link's rate."""
+def _ceiling(chip: Chip, unit: str, element: ElementType) -> Ceiling | None:
+    """Return the unit's ceiling; None where its rate is unknown."""
     if unit == CUBE:
-        return chip.aic_count, peak_ops_per_cycle(chip, element), "l2_read_bytes_per_cycle"
+        peak = peak_ops_per_cycle(chip, element)
+        return None if peak is None else cube_ceiling(element.name, peak)
     cores, each = chip.aiv_count, chip.vector_repeat_cycles
-    lanes = REPEAT_BYTES // element.size_bytes
-    return cores, cores * lanes / each if cores and each else None, "gm_to_ub_bytes_per_cycle"
+    if not cores or not each:
+        return None
+    per_cycle, rate = cores * (REPEAT_BYTES // element.size_bytes) / each, "vector_repeat_cycles"
+    return Ceiling(unit, element.name, per_cycle, "aiv", "gm_to_ub_bytes_per_cycle", rate)
 
 
 def operations(
