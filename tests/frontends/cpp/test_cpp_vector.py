@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 
+import cubecore
 from frontends.cpp.cpp_kernels import kernel, needs_compiler
 from frontends.cpp.vector_cases import Cases, N, same
 
@@ -365,3 +366,38 @@ def test_atomic_addition():
     x = np.ones(8, np.float32)
     kernel(body)[4](x)
     same(x, np.full(8, 7, np.float32))
+
+
+SUMS = """
+extern "C" __global__ __aicore__ void sums(GM_ADDR x, GM_ADDR y) {
+  TPipe pipe;
+  TBuf<> from, to;
+  pipe.InitBuffer(from, 4096);
+  pipe.InitBuffer(to, 64);
+  LocalTensor<float> held = from.Get<float>(), made = to.Get<float>();
+  __ubuf__ float* start = (__ubuf__ float*)held.GetPhyAddr();
+  GlobalTensor<float> source, target;
+  source.SetGlobalBuffer((__gm__ float*)x);
+  target.SetGlobalBuffer((__gm__ float*)y);
+  DataCopy(held, source, 1024);
+  PipeBarrier<PIPE_ALL>();
+  SetVectorMask<float, MaskMode::NORMAL>(0, (1ull << 40) - 1);
+  vcadd((__ubuf__ float*)made.GetPhyAddr(), start, 12, 1, 1, 8, false);
+  vcadd(nullptr, start, 16, 1, 1, 8, true);
+  set_flag(PIPE_V, PIPE_S, EVENT_ID0);
+  wait_flag(PIPE_V, PIPE_S, EVENT_ID0);
+  uint64_t total = get_acc_val();
+  made.SetValue(12, *reinterpret_cast<float*>(&total));
+  PipeBarrier<PIPE_ALL>();
+  DataCopyPad(target, made, {1, 52, 0, 0});
+}
+"""
+
+
+def test_built_in_sums_go_to_memory_or_to_a_register():
+    x = np.arange(1024, dtype=np.float32) % 37
+    y = np.zeros(13, np.float32)
+    text = f'#include "kernel_operator.h"\nusing namespace AscendC;\n{SUMS}'
+    assert cubecore.inline(text).sums[1](x, y).findings == ()
+    rows = x.reshape(16, 64)[:, :40]
+    np.testing.assert_array_equal(y, [*rows.sum(axis=1)[:12], rows.sum()])

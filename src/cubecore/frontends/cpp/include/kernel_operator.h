@@ -26,6 +26,7 @@
 #include "cubecore/fixpipe.h"
 #include "cubecore/gather.h"
 #include "cubecore/host.h"
+#include "cubecore/intrinsic_sums.h"
 #include "cubecore/intrinsics.h"
 #include "cubecore/keywords.h"
 #include "cubecore/layer_norm.h"

@@ -30,3 +30,4 @@
 #define __kfc_workspace__
 #define GM_ADDR uint8_t*
 #define ASC_ALWAYS_INLINE inline
+#define __forceinline__ __attribute__((unused))

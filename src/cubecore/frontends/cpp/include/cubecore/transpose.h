@@ -150,3 +150,20 @@ inline void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 }
 
 }  // namespace AscendC
+
+// The built-in functions below these, as public kernels call them. Page: asc_set_va_reg.
+enum ub_addr8_t : uint8_t { VA0, VA1, VA2, VA3, VA4, VA5, VA6, VA7 };
+
+inline void set_va_reg_sb(ub_addr8_t va, const uint64_t* addresses, CUBECORE_AT) {
+  AscendC::detail::set_va(va, addresses, at);
+}
+inline void scatter_vnchwconv_b16(ub_addr8_t dst, ub_addr8_t src, uint8_t repeat,
+                                  uint16_t dstStride, uint16_t srcStride, CUBECORE_AT) {
+  cubecore::issue("asc_transto5hd_b16", at, static_cast<int>(dst), static_cast<int>(src), repeat,
+                  dstStride, srcStride);
+}
+inline void scatter_vnchwconv_b32(ub_addr8_t dst, ub_addr8_t src, uint8_t repeat,
+                                  uint16_t dstStride, uint16_t srcStride, CUBECORE_AT) {
+  cubecore::issue("asc_transto5hd_b32", at, static_cast<int>(dst), static_cast<int>(src), repeat,
+                  dstStride, srcStride);
+}
