@@ -1,11 +1,13 @@
 """Operators that take lists of tensors or are templates, and accesses that leave a tensor."""
 
+import struct
 from typing import Any
 
 import numpy as np
 import pytest
 
 import cubecore
+from cubecore.frontends.cpp.tiling_data import packed, struct_named
 from frontends.cpp.cpp_kernels import needs_compiler
 
 pytestmark = needs_compiler
@@ -271,3 +273,39 @@ def test_a_template_that_is_not_declared_is_refused(
         project.choose(np.zeros(64, np.float16), step=step, doubled=doubled)
     begin = "the tiling function of Choose: GET_TPL_TILING_KEY must "
     assert str(refused.value) == begin + sentence
+
+
+FIELDS = """constexpr uint32_t MOST = 3;
+BEGIN_TILING_DATA_DEF(Sizes)
+  TILING_DATA_FIELD_DEF(uint32_t, count);
+  TILING_DATA_FIELD_DEF_ARR(uint16_t, MOST * 4 + 0x2, sizes);
+  %s
+END_TILING_DATA_DEF;
+"""
+
+
+def test_lengths_of_fields_may_be_expressions() -> None:
+    name, fields = struct_named(FIELDS % "TILING_DATA_FIELD_DEF(float, scale);", "Sizes")
+    assert packed(name, fields, {"count": 7, "sizes": [1, 2], "scale": 1}).tobytes() == (
+        struct.pack("<I14Hf", 7, 1, 2, *[0] * 12, 1.0)
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "sentence"),
+    [
+        (
+            "TILING_DATA_FIELD_DEF_ARR(int64_t, ELSEWHERE, z);",
+            "--tiling-data Sizes.z must have a length of numbers, got 'ELSEWHERE'",
+        ),
+        (
+            "TILING_DATA_FIELD_DEF_STRUCT(TCubeTiling, z);",
+            "--tiling-data Sizes must have fields of bool, char, int8_t, uint8_t, int16_t,"
+            " uint16_t, int32_t, int, uint32_t, float, int64_t, uint64_t, double, got TCubeTiling",
+        ),
+    ],
+)
+def test_fields_that_have_no_layout_are_refused(field: str, sentence: str) -> None:
+    with pytest.raises(cubecore.RequestError) as refused:
+        struct_named(FIELDS % field, "Sizes")
+    assert str(refused.value) == sentence

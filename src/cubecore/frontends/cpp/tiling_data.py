@@ -1,8 +1,9 @@
 """Structs of tiling data: found in a kernel's file, filled by the names of their fields."""
 
+import math
 import re
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def struct_named(text: str, name: str | None) -> tuple[str, tuple[Field, ...]]:
                 return wanted, tuple(_fields(code, end, wanted))
     declared = re.search(rf"BEGIN_TILING_DATA_DEF\(\s*{re.escape(wanted)}\s*\)", text)
     if declared is not None:
-        return wanted, _declared(text[declared.end() :])
+        return wanted, tuple(_declared(text[declared.end() :], text, wanted))
     raise unable(_OPTION, f"{_OPTION}: the file defines no struct {wanted}")
 
 
@@ -103,12 +104,34 @@ def _declaration(words: list[str], name: str) -> list[Field]:
     return fields
 
 
-def _declared(text: str) -> tuple[Field, ...]:
-    """Return the fields of the macros of operator projects."""
+def _declared(text: str, whole: str, name: str) -> Iterator[Field]:
+    """Yield the fields of the macros of operator projects."""
     end = text.find("END_TILING_DATA_DEF")
-    pattern = r"TILING_DATA_FIELD_DEF(_ARR)?\(\s*(\w+)\s*,\s*(?:(\d+)\s*,\s*)?(\w+)\s*\)"
-    matches = re.finditer(pattern, text[: end if end >= 0 else None])
-    return tuple(Field(match[4], match[2], int(match[3] or 1)) for match in matches)
+    macro = r"TILING_DATA_FIELD_DEF(?:_ARR|_STRUCT)?"
+    pattern = rf"{macro}\(\s*(\w+)\s*,\s*(?:([^,;]+?)\s*,\s*)?(\w+)\s*\)"
+    for match in re.finditer(pattern, text[: end if end >= 0 else None]):
+        if match[1] not in _LETTERS:
+            need = f"have fields of {', '.join(_LETTERS)}"
+            raise refuse(f"{_OPTION} {name}", need, match[1])
+        yield Field(match[3], match[1], _length(match[2], whole, f"{name}.{match[3]}"))
+
+
+def _length(written: str | None, text: str, field: str) -> int:
+    """Return an array's length: a product or sum of numbers and of constants of the file."""
+    if written is None:
+        return 1
+    terms = []
+    for term in written.split("+"):
+        factors = []
+        for factor in term.split("*"):
+            word = factor.strip(" ()")
+            constant = re.search(rf"\b{re.escape(word)}\s*=\s*(\w+)\s*;", text)
+            number = constant[1] if constant else word
+            if not re.fullmatch(r"\d+|0[xX][0-9a-fA-F]+", number):
+                raise refuse(f"{_OPTION} {field}", "have a length of numbers", repr(written))
+            factors.append(int(number, 0))
+        terms.append(math.prod(factors))
+    return sum(terms)
 
 
 def packed(name: str, fields: tuple[Field, ...], values: Mapping[str, Any]) -> NDArray[np.uint8]:
