@@ -204,6 +204,26 @@ def test_policies_leave_out_tiles_on_one_side(policy: str, body: str, kind: str)
     np.testing.assert_array_equal(arrays["c"], np.where(kept, exact, np.nan))
 
 
+def test_an_aiv_that_ends_before_the_registration_is_refused() -> None:
+    leave = "  if ASCEND_IS_AIV {{ if (GetBlockIdx() == 3) return; }}\n  REGIST_MATMUL_OBJ("
+    text = TEXT.replace("  REGIST_MATMUL_OBJ(", leave).format(
+        a="GM", c="GM", trans_a="false", trans_b="false", macro="", config="CFG_NORM",
+        kind="__aicore__", format_c="ND", body=ALL,
+    )  # fmt: skip
+    kernel, plan, arrays = (
+        cubecore.inline(text, chip=CHIP).k,
+        planned(mix=True),
+        data(120, 272, 200),
+    )
+    assert run(kernel, plan.tiling, 1, arrays).findings == ()
+    with pytest.raises(cubecore.CubecoreError) as caught:
+        run(kernel, plan.tiling, 2, arrays)
+    assert str(caught.value).endswith(
+        "REGIST_MATMUL_OBJ must be reached by every AIV of a block, got AIV1 that ended before it; "
+        "the block's AIC waits for its calls without end"
+    )
+
+
 @pytest.mark.parametrize("tiles", [AT_ONCE, AHEAD])
 @pytest.mark.thinned(2)
 def test_tiles_come_to_the_unified_buffer(tiles: str) -> None:

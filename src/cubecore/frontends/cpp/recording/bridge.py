@@ -53,6 +53,7 @@ from cubecore.machine.sanitizer.findings import SanitizerFinding
 MEMORIES = (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
 _WAITS, _MASKED, _COUNTED, _SETS_MASK, _DROPPED = 1, 2, 4, 8, 16
 _NOTE = 64
+_MIX = 2
 """Codes from here on are notes: numbers of sentences that a call brings with it."""
 
 
@@ -170,8 +171,8 @@ class Bridge:
         code = self._library.cubecore_run(ctypes.byref(state), entry, words)
         self._running -= 1
         if code == 0:
-            if self._requests is not None:
-                self._requests.ended(native_core, self.names.location_number(at))
+            if self._requests is not None or launch.task == _MIX:
+                self._matmul_requests().ended(native_core, self.names.location_number(at))
             native_core.hand_over()
             self._library.cubecore_done(ctypes.byref(state))
             return
@@ -301,12 +302,15 @@ class Bridge:
         )
         native_core.handle.log("stale-mask", message, note[0], where)
 
-    def _matmul(self, core: int, what: int, call: Any, number: int, at: int, answer: Any) -> None:
+    def _matmul_requests(self) -> MatmulRequests:
         if self._requests is None:
             self._requests = MatmulRequests(self.names)
+        return self._requests
+
+    def _matmul(self, core: int, what: int, call: Any, number: int, at: int, answer: Any) -> None:
         native_core = self._cores[core]
         native_core.hand_over()
-        answer[0] = self._requests.asked(native_core, what, call, number, at)
+        answer[0] = self._matmul_requests().asked(native_core, what, call, number, at)
 
     def _dump(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cubecore.errors import CubecoreError
+from cubecore.errors import CubecoreError, refuse
 from cubecore.frontends.cpp.recording.matmul_object.block_program import NO_ADDRESSES, kinds_of
 from cubecore.frontends.cpp.recording.matmul_object.call import (
     ANSWERS,
@@ -42,6 +42,9 @@ class MatmulRequests:
         self._cubes: dict[int, CubeCore] = {}
         self._blocks: dict[tuple[int, int], Messages] = {}
         self._scratch: dict[tuple[str, int], GlobalTensor] = {}
+        self._registered: set[tuple[int, int, int]] = set()
+        self._gone: dict[tuple[int, int], int] = {}
+        self._serving: set[tuple[int, int]] = set()
 
     def asked(self, native: NativeCore, what: int, pointer: Any, number: int, where: int) -> int:
         """Do what a core asks; return the answer.
@@ -72,15 +75,24 @@ class MatmulRequests:
         return 0
 
     def ended(self, native: NativeCore, where: int) -> None:
-        """Let go of what a core holds at its end; an AIV's block is told."""
+        """Let go of what a core holds at its end; an AIV's block is told.
+
+        Raises
+        ------
+        KernelError
+            If the AIC of an AIV's block serves it, and the AIV has not registered its objects.
+        """
         if native.handle.core.id.is_aic:
             cube = self._cubes.get(native.state.number)
             if cube is not None:
                 cube.free(where)
             return
-        block = self._blocks.get(_block(native))
-        if block is not None:
-            client = _client(native)
+        block, client = self._blocks.get(_block(native)), _client(native)
+        if (*_block(native), client) not in self._registered:
+            self._gone[_block(native)] = client
+            if _block(native) in self._serving:
+                raise self._left(native, where)
+        elif block is not None:
             block.append((client, None, where))
             self._issue(native, sent(client), where)
 
@@ -108,7 +120,11 @@ class MatmulRequests:
         """Serve the AIVs of an AIC's block until all have ended; an AIV says that it takes part."""
         block = self._blocks.setdefault(_block(native), Messages())
         if not native.handle.core.id.is_aic:
+            self._registered.add((*_block(native), _client(native)))
             return
+        self._serving.add(_block(native))
+        if _block(native) in self._gone:
+            raise self._left(native, where)
         cube, ended = self._cube(native), 0
         clients = native.handle.core.chip.mix_aiv_per_aic
         shared: dict[int, tuple[MatmulCall, int]] = {}
@@ -132,6 +148,15 @@ class MatmulRequests:
                 for earlier in begun.pop(client, []):
                     cube.run(*earlier, client)
                 self._work(native, cube, (client, call, at))
+
+    def _left(self, native: NativeCore, where: int) -> KernelError:
+        """Return the error of a block whose AIC would wait for an AIV that has ended."""
+        got = f"AIV{self._gone[_block(native)] - 1} that ended before it"
+        error = refuse(
+            "REGIST_MATMUL_OBJ", "be reached by every AIV of a block", got,
+            "the block's AIC waits for its calls without end",
+        )  # fmt: skip
+        return KernelError.at(self._names.locations[where], error)
 
     def _work(
         self, native: NativeCore, cube: CubeCore, message: tuple[int, MatmulCall, int]
