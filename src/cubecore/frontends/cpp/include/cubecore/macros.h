@@ -152,7 +152,7 @@ template <typename T, TPosition pos>
 inline void take_free(LocalTensor<T>& found) {
   constexpr uint8_t mem = memory_of(pos);
   const CoreState& state = core_state();
-  uint64_t bytes = memory_bytes(mem) - state.used[mem];
+  uint64_t most = memory_bytes(mem), bytes = state.used[mem] < most ? most - state.used[mem] : 0;
   found.Place(pos, static_cast<int64_t>(state.used[mem]),
               static_cast<uint32_t>(bytes / sizeof(PrimT<T>)), nullptr);
 }
