@@ -37,6 +37,7 @@ MUTANT_OUTCOMES = {
     "missed": "a result changes in some order, and nothing is reported",
     "no change": "no order that was tried changes a result",
     "does not compile": "not counted",
+    "does not verify": "not counted: the sample as it is does not verify on the machine",
     "nothing to remove": "not counted",
 }
 
