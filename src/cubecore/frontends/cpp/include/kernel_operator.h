@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cubecore/activations.h"
+#include "cubecore/antiquant.h"
 #include "cubecore/asc_dump.h"
 #include "cubecore/batch_norm.h"
 #include "cubecore/binary.h"
