@@ -23,11 +23,6 @@ struct DequantParams {
   uint32_t calCount;
 };
 
-uint32_t offsetWidth{0};
-uint32_t scaleHeight{0};
-uint32_t scaleWidth{0};
-};
-
 namespace detail {
 
 constexpr uint32_t QUANT_LANES = 128;  // elements of a turn are a multiple of them
