@@ -184,7 +184,12 @@ MECHANISMS = (
         ("start_cycles", "short_start_cycles"),
         lambda chip: {"start_cycles": 0, **_table("short_start_cycles")(chip)},
     ),
-    Mechanism("launch", "cycles of every launch", ("launch_cycles",), _zero("launch_cycles")),
+    Mechanism(
+        "launch",
+        "cycles of every launch, and between the kernels of a host's loop",
+        ("launch_cycles", "loop_gap_cycles"),
+        _zero("launch_cycles", "loop_gap_cycles"),
+    ),
 )
 
 

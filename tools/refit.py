@@ -18,9 +18,17 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.fitting import Cases, Fit, case_rows
+from tools.fitting import OF_VECTOR_CORES, Cases, Fit, case_rows, depends
 
-from cubecore.workflows.calibration.held_out import fit_cases, refitted, residuals_of
+from cubecore.workflows.calibration.held_out import (
+    HALVES,
+    UNSEEN,
+    fit_cases,
+    operator_half,
+    refitted,
+    residuals_of,
+    unseen_cases,
+)
 
 STARTS: Mapping[str, Mapping[str, float]] = {
     "2201": {
@@ -51,7 +59,7 @@ STARTS: Mapping[str, Mapping[str, float]] = {
         "l0c_to_gm_bytes_per_cycle": 64,
         "l0c_to_gm_row_cycles": 1.0,
         "vector_head_cycles": 24,  # head and tail in a public cost model
-        "scalar_step_cycles.NORM": 200,
+        "scalar_step_cycles.NORM": 400,  # a step and its two loads, as MDL's
         "scalar_step_cycles.MDL": 200,
         "scalar_step_cycles.CONSTANT": 100,
         "scalar_step_cycles.BASIC": 100,
@@ -60,11 +68,12 @@ STARTS: Mapping[str, Mapping[str, float]] = {
         "scalar_load_cycles.BASIC": 50,
         "scalar_tile_cycles.MDL": 300,
         "scalar_tile_cycles.CONSTANT": 300,
-        "start_cycles": 5000,
+        "start_cycles": 8400,  # a launch of 10,900 in a public cost model, less launch_cycles
         "short_start_cycles.CONSTANT": 5000,
-        "short_start_cycles.BASIC": 5000,
+        "short_start_cycles.BASIC": 8400,  # the same
         "short_start_cycles.VECTOR": 2000,
-        "launch_cycles": 2500,
+        "launch_cycles": 2500,  # that of 950
+        "loop_gap_cycles": 5000,
     },
     "3510": {
         "hbm_bytes_per_second": 1.6e12,  # the vendor's matmul README
@@ -93,7 +102,7 @@ STARTS: Mapping[str, Mapping[str, float]] = {
         "l0c_to_gm_row_cycles": 1.0,
         "l0c_to_gm_misaligned_row_cycles": 10,
         "vector_head_cycles": 35,  # start-up and drain in a public cost model
-        "scalar_step_cycles.NORM": 200,
+        "scalar_step_cycles.NORM": 400,  # a step and its two loads, as MDL's
         "scalar_step_cycles.MDL": 200,
         "scalar_step_cycles.CONSTANT": 100,
         "scalar_step_cycles.BASIC": 100,
@@ -110,6 +119,12 @@ STARTS: Mapping[str, Mapping[str, float]] = {
     },
 }
 """Where fits start. Figures without a source are round: they stand for not knowing."""
+DOCUMENTED = (
+    *("hbm_bytes_per_second", "gm_to_l1_bytes_per_cycle", "gm_miss_bytes_per_cycle"),
+    *("gm_to_ub_bytes_per_cycle", "ub_to_gm_bytes_per_cycle"),
+    *("l1_to_l0_head_cycles", "mad_head_cycles", "vector_head_cycles"),
+)
+"""Constants whose starts have a source on both architectures: the fit leaves these less lightly."""
 
 # --- what was found, in the chips' files
 
@@ -165,6 +180,29 @@ def _scaled(line: str, value: float) -> str:
     return line.replace(table[1], f" {scaled} ")
 
 
+def half_fits(arch: str, found: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Return the constants of vector cores fitted on half of the operators beside other kernels.
+
+    The other constants are those found on all.
+    """
+    start = {n: value for n, value in STARTS[arch].items() if n.startswith(OF_VECTOR_CORES)}
+    fixed = {name: value for name, value in found.items() if name not in start}
+    operators = [one for one in unseen_cases() if one.case.chip.arch == arch]
+    operators = [one for one in operators if one.errors(found)[0] is not None]
+    cases = [one for one in fit_cases() if one.case.chip.arch == arch] + operators
+    cases = [one for one in cases if any(depends(one, name) for name in start)]
+    fits = {}
+    for half, name in enumerate(HALVES):
+        chosen = [
+            one
+            for one in cases
+            if one.case.group not in UNSEEN or operator_half(one.point.op) == half
+        ]
+        with Cases(chosen) as timed:
+            fits[name] = fixed | Fit(start, timed, DOCUMENTED, fixed).on_all()
+    return fits
+
+
 def main(arguments: list[str]) -> None:
     """Fit the architectures that are named, or all; keep what the file has of the others."""
     ship, goes_on = ("--ship" in arguments), ("--go-on" in arguments)
@@ -178,12 +216,13 @@ def main(arguments: list[str]) -> None:
             case_rows(one, start)  # the programs stay with the processes that are made next
         gc.disable()  # the cases stay, and nothing else is large: looking for garbage takes half
         with Cases(cases) as timed:
-            fit = Fit(start, timed)
+            fit = Fit(start, timed, DOCUMENTED)
             found[arch][""] = fit.on_all(found[arch][""] if goes_on else None)
             if not fit.ended:
                 print(f"{arch}: the fit has not ended")
             for source in () if goes_on else sorted(set(fit.origins[~fit.stays].tolist())):
                 found[arch][source] = fit.without(source)
+        found[arch] |= half_fits(arch, found[arch][""])
         text = json.dumps(dict(sorted(found.items())), indent=1)
         (MEASURED / "refitted.json").write_text(text + "\n", encoding="utf-8")
         if ship:

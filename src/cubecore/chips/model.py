@@ -176,6 +176,7 @@ class Chip:
         "the same for kernels that start sooner, by kind; start_cycles for the others"
     )
     launch_cycles: int | None = cost("launch of a kernel, outside the cores")
+    loop_gap_cycles: int | None = optional("between kernels that a host launches in a loop")
 
     @property
     def joins_vector(self) -> bool:

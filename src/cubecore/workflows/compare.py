@@ -30,11 +30,12 @@ class ComparedTiling:
     timed: Timed | None
 
     def to_json(self) -> Json:
-        """Return the side as JSON; `time` is null for an illegal tiling."""
+        """Return the side as JSON; `time` and `interval` are null for an illegal tiling."""
         return {
             "tiling": self.tiling.to_json(),
             **self.findings.to_json(),
             "time": None if self.timed is None else self.timed.timeline.to_json(),
+            "interval": None if self.timed is None else self.timed.interval.to_json(),
         }
 
 

@@ -124,7 +124,10 @@ def test_a_map_too_large_for_lines_is_a_sentence():
 def test_a_comparison_shows_only_the_fields_that_differ():
     plan = cubecore.plan(SMALL)
     other = make_tiling(plan.problem, baseM=8)
-    shown = answers.compare_text(cubecore.compare(make_tiling(plan.problem), other, SMALL))
+    compared = cubecore.compare(make_tiling(plan.problem), other, SMALL)
+    shown = answers.compare_text(compared)
+    likely = answers.interval_range(compared.first.timed.interval)
+    assert f"  in 8 of 10 cases  {likely}  -" in shown.splitlines()
     assert [line.split() for line in shown.splitlines()[2:5]] == [
         ["first", "second"],
         ["baseM", "16", "8"],

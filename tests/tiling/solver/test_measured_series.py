@@ -140,24 +140,7 @@ def test_the_closed_form_chooses_the_fastest(name):
     assert chosen_over_fastest(predicted) <= WITHIN
 
 
-MISSED_BY_THE_EVENT_TIMING = {
-    "tiles of 128 x 256 or 32 x 320": "blocks that begin at 128 B are predicted 1 % too fast, and "
-    "those on whole lines 8 % too slow: 5.7 % were measured between them",
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=[pytest.mark.xfail(reason=MISSED_BY_THE_EVENT_TIMING[name], strict=True)]
-            if name in MISSED_BY_THE_EVENT_TIMING
-            else [],
-        )
-        for name in TIMED
-    ],
-)
+@pytest.mark.parametrize("name", TIMED)
 @pytest.mark.thinned(8)
 def test_the_event_timing_chooses_the_fastest(name, published):
     cases = published.cases

@@ -1,4 +1,4 @@
-"""Intervals: the middle of the nearest residuals, wider with their distance."""
+"""Intervals: as far as most of the nearest residuals were off, wider with their distance."""
 
 import math
 
@@ -17,13 +17,12 @@ from workflows.command import cli
 EVEN = [Residual("a", "2201", "known", 16, 100.0, (i - 12) / 100) for i in range(25)]
 
 
-def test_the_interval_is_the_middle_of_the_nearest_ratios():
+def test_the_interval_reaches_as_far_as_most_of_the_nearest_were_off():
     made = interval_among(EVEN[:24], 100.0, "2201", "known", 16)
-    ratios = sorted(one.ratio for one in EVEN[:24])
-    low = ratios[2] + 0.3 * (ratios[3] - ratios[2])
-    high = ratios[20] + 0.7 * (ratios[21] - ratios[20])
-    assert made.low_us == pytest.approx(100 * math.exp(low))
-    assert made.high_us == pytest.approx(100 * math.exp(high))
+    sizes = sorted(abs(one.ratio) for one in EVEN[:24])
+    off = sizes[18] + 0.4 * (sizes[19] - sizes[18])
+    assert made.low_us == pytest.approx(100 * math.exp(-off))
+    assert made.high_us == pytest.approx(100 * math.exp(off))
 
 
 def test_it_is_wider_far_from_what_was_measured():
@@ -42,7 +41,7 @@ def test_other_kinds_have_no_part_in_it_and_the_prediction_is_always_inside():
     assert interval_among(EVEN + vector, 100.0, "2201", "known", 16).high_us < 200
     slow = [Residual("a", "2201", "known", 16, 100.0, 0.5)] * 30
     made = interval_among(slow, 100.0, "2201", "known", 16)
-    assert made.low_us == 100 < made.high_us
+    assert made.low_us < 100 < made.high_us == pytest.approx(100 * math.exp(0.5))
 
 
 def test_every_residual_is_of_a_publication_and_finite():

@@ -1,6 +1,7 @@
 """Sweeps: every point is what time says, every axis is what was written, and the plot shows it."""
 
 import json
+import re
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -9,6 +10,7 @@ import pytest
 import cubecore
 from cubecore.errors import RequestError
 from cubecore.reports.html.charts.curves import sweep_svg, sweep_text
+from cubecore.reports.text.answers import interval_range
 from cubecore.workflows.sweep.vary import MOST_POINTS, Axis, sweep
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, names_in
 
@@ -215,9 +217,12 @@ def test_the_command(tmp_path):
     assert answer.code == DONE
     expected = sweep({"k": [128, 256]}, {"m": 256, "n": 256})
     assert answer.out == sweep_text(expected)
-    rows = [line.split() for line in answer.out.splitlines()]
-    assert rows[0] == ["k", "us", "TFLOPS", "of", "peak", "limited", "by"]
+    rows = [re.split(r" {2,}", line) for line in answer.out.splitlines()]
+    assert rows[0] == ["k", "us", "in 8 of 10 cases", "TFLOPS", "of peak", "limited by"]
     assert [row[0] for row in rows[1:]] == ["128", "256"]
+    for row, point in zip(rows[1:], expected.answers, strict=True):
+        assert row[2] == interval_range(point.timed.interval)
+        assert point.to_json()["interval"] == point.timed.interval.to_json()
     assert plot.read_text("utf-8") == sweep_svg(expected)
     assert cli(*words, "--json").json == json.loads(json.dumps(expected.to_json()))
     bad = cli("sweep", "baseM=64,8192", "--m", 256, "--n", 256, "--k", 256)

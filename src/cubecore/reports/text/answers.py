@@ -270,10 +270,15 @@ def _size(count: float) -> str:
 
 def interval_line(interval: Interval) -> str:
     """Return an interval in words: 34 to 45 us in 8 of 10 cases."""
+    return f"{interval_range(interval)} in 8 of 10 measured cases like it"
+
+
+def interval_range(interval: Interval) -> str:
+    """Return both ends of an interval: 34 to 45 us."""
     low, high = (duration(us) for us in (interval.low_us, interval.high_us))
     if low.rpartition(" ")[2] == high.rpartition(" ")[2]:
         low = low.rpartition(" ")[0]
-    return f"{low} to {high} in 8 of 10 measured cases like it"
+    return f"{low} to {high}"
 
 
 def timeline_lines(timeline: Timeline, interval: Interval | None = None) -> list[str]:
@@ -370,7 +375,7 @@ def compare_text(comparison: Comparison) -> str:
     if len(rows) == 1:
         rows.append(("(no field differs)", "", ""))
     rows.append(("legal", _yes(first.findings.legal), _yes(second.findings.legal)))
-    for label, value in (("us", _us), ("limited by", _limit)):
+    for label, value in (("us", _us), ("in 8 of 10 cases", _likely), ("limited by", _limit)):
         rows.append((label, value(first), value(second)))
     lines = [problem_line(comparison.request), "", *table(rows)]
     if comparison.ratio is not None:
@@ -386,6 +391,10 @@ def _yes(legal: bool) -> str:
 
 def _us(side: ComparedTiling) -> str:
     return "-" if side.timed is None else number(side.timed.timeline.us)
+
+
+def _likely(side: ComparedTiling) -> str:
+    return "-" if side.timed is None else interval_range(side.timed.interval)
 
 
 def _limit(side: ComparedTiling) -> str:

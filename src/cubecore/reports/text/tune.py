@@ -29,7 +29,7 @@ def tune_text(tuned: Tuned) -> str:
     if tuned.timed is not None:
         line = tuned.timed.timeline
         of_what = "" if tuned.legal else "As repaired: "
-        first, *rest = timeline_lines(line)
+        first, *rest = timeline_lines(line, tuned.timed.interval)
         lines += ["", of_what + first, *rest]
         if reasons := tuned.timed.reasons:
             lines += ["", *reasons_lines(reasons, line.cycles)]

@@ -139,8 +139,10 @@ The constants of A2 and 950 were found by `python -m tools.refit` from documente
 are the same, rounded). The same fit without a publication, a repository, says how far it carries:
 "left out" has the median and the 90th percentile of the absolute error on cases whose publication
 the fit has not seen. Loads, micro-benchmarks and launches, which are made to identify constants,
-stay in every fit; operators are in none. "In the interval" is the share of cases that the interval
-of their prediction holds, both made without their publication; 80 % is what intervals are made for.
+stay in every fit; operators are in none. "Fitted on the other half": constants of vector cores
+fitted on half of the operators beside all else, and judged on those of the other half. "In the
+interval" is the share of cases that the interval of their prediction holds, both made without
+their publication; 80 % is what intervals are made for.
 """
 
 

@@ -6,7 +6,7 @@ case of that publication is timed with those values.
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -33,6 +33,8 @@ IDENTIFYING = ("dma", "bench", "launch")
 """Groups that are never left out: loads, micro-benchmarks and launches, made to find constants."""
 UNSEEN = ("operator",)
 """Groups that are in no fit."""
+HALVES = ("half of the operators", "the other half of the operators")
+"""The names of fits that half of the operators have a part in."""
 WHOLE_TABLE = "*"
 """After a table's name: all of the table, by the value of its first key."""
 
@@ -92,6 +94,12 @@ def fit_cases() -> tuple[FitCase, ...]:
     )
 
 
+def operator_half(op: str) -> int:
+    """Return in which half of the operators one is: they alternate by name."""
+    ops = sorted({one.point.op for one in unseen_cases()})
+    return ops.index(op) % 2
+
+
 def refitted() -> dict[str, dict[str, dict[str, float]]]:
     """Return the values of every fit: by architecture, then by the publication left out."""
     constants: dict[str, dict[str, dict[str, float]]] = json.loads(REFITTED.read_text("utf-8"))
@@ -111,8 +119,8 @@ def held_out(validation: Validation) -> tuple[HeldOut, ...]:
         chip = case.one.case.chip
         rows.setdefault((chip.arch, case.one.point.repository, ""), []).append(case)
     kinds: dict[tuple[str, str, str], list[LeftOutCase]] = {}
-    for case in cases:
-        chip, group = case.one.case.chip, _KIND.get(case.one.case.group, case.one.case.group)
+    for case in (*cases, *_of_other_half(cases)):
+        chip, group = case.one.case.chip, _kind(case)
         kinds.setdefault(("", group, ""), []).append(case)
         kinds.setdefault(("", group, chip.name), []).append(case)
     return tuple(
@@ -130,6 +138,11 @@ def held_out(validation: Validation) -> tuple[HeldOut, ...]:
     )
 
 
+def _kind(case: "LeftOutCase") -> str:
+    return OF_OTHER_HALF if case.of_half else _KIND[case.one.case.group]
+
+
+OF_OTHER_HALF = "operators, fitted on the other half"
 _KIND = {
     "known": "products, tiling published",
     "library": "products of libraries",
@@ -144,19 +157,32 @@ _KIND = {
 class LeftOutCase:
     """A case beside both predictions: of the fit on all, and of that without its publication.
 
-    `inside`: the interval, made without its publication, holds the measured time.
+    `inside`: the interval, made without its publication, holds the measured time. `of_half`: an
+    operator, and `held` is of the fit that the other half of the operators have a part in.
     """
 
     one: FitCase
     fitted: MeasuredPair
     held: MeasuredPair
     inside: bool = False
+    of_half: bool = False
+
+
+def _of_other_half(cases: Sequence[LeftOutCase]) -> Iterator[LeftOutCase]:
+    """Return the operators with the predictions of the fits on the other half of them."""
+    fits = refitted()
+    for case in cases:
+        if case.one.case.group in UNSEEN:
+            half = HALVES[1 - operator_half(case.one.point.op)]
+            held = case.one.errors(fits[case.one.case.chip.arch][half])[0]
+            if held is not None:
+                yield replace(case, held=held, of_half=True)
 
 
 def left_out_cases(fits: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[LeftOutCase]:
     """Return every case that is left out of a fit, or in none, with both predictions."""
     found = []
-    for one in (*fit_cases(), *_unseen_cases()):
+    for one in (*fit_cases(), *unseen_cases()):
         if one.case.group in IDENTIFYING:
             continue
         of_arch, source = fits[one.case.chip.arch], one.point.repository
@@ -167,10 +193,14 @@ def left_out_cases(fits: Mapping[str, Mapping[str, Mapping[str, float]]]) -> lis
     return found
 
 
-def _unseen_cases() -> Iterator[FitCase]:
-    for point, case in published_cases():
-        if not isinstance(case, str) and case.group in UNSEEN:
-            yield FitCase(point, case)
+@cache
+def unseen_cases() -> tuple[FitCase, ...]:
+    """Return the published points that no fit is made on, but those on half of the operators."""
+    return tuple(
+        FitCase(point, case)
+        for point, case in published_cases()
+        if not isinstance(case, str) and case.group in UNSEEN
+    )
 
 
 def _holds(one: FitCase, held: MeasuredPair) -> bool:

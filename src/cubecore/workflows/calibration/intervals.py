@@ -2,8 +2,9 @@
 
 `python -m tools.refit` keeps what each measured case took over what the fit without its publication
 predicted. A prediction's interval comes from those of them that are nearest: of the same kind of
-kernel, of nearly its time, on the same architecture, of elements of the same size. It holds the
-middle 80 % of their ratios, and grows with how far they are away.
+kernel, of nearly its time, on the same architecture, of elements of the same size. It reaches as
+far as 80 % of them were off, up and down alike, since the sign of one publication's errors says
+nothing of another's; and it grows with how far they are away.
 """
 
 import json
@@ -36,7 +37,7 @@ _KINDS = {
 """The kind of kernel of a group of cases, and whether its code was guessed."""
 _OTHER_ARCH, _OTHER_BITS, _GUESSED = 1.5, 0.5, 2.0
 """The distance of residuals that differ in more than the time, in factors of 2 of the time."""
-_GROWTH = 0.3
+_GROWTH = 0.05
 """The widening of an interval for each factor of 2 that its residuals are away."""
 
 
@@ -115,10 +116,9 @@ def interval_among(
 
     of_kind = [one for one in those if _KINDS[one.group][0] == kind]
     nearest = sorted((distance(one), one.ratio) for one in of_kind)[:NEAREST]
-    ratios = sorted(ratio for _, ratio in nearest)
+    off = _quantile(sorted(abs(ratio) for _, ratio in nearest), SHARE)
     wider = 1 + _GROWTH * sum(away for away, _ in nearest) / max(len(nearest), 1)
-    low, high = (_quantile(ratios, share) for share in ((1 - SHARE) / 2, (1 + SHARE) / 2))
-    return Interval(us * math.exp(min(low, 0.0) * wider), us * math.exp(max(high, 0.0) * wider))
+    return Interval(us * math.exp(-off * wider), us * math.exp(off * wider))
 
 
 def _quantile(values: Sequence[float], share: float) -> float:

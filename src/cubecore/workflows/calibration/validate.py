@@ -205,6 +205,9 @@ def _wall(
     """Return the launch's time beside the prediction of what was measured, and what that is."""
     hertz = chip.require("frequency_hz", "timing")
     launch_us = chip.require("launch_cycles", "timing") * 1e6 / hertz
+    gap_us = (chip.loop_gap_cycles or 0) * 1e6 / hertz
+    if point.launch == "looped" and (us := point.wall_us or rated_us(point)) is not None:
+        return MeasuredPair(us, timeline.us + gap_us), ("a turn of the host's loop",)
     if point.wall_us is not None:
         if point.launch == "not counted":
             alone = "a kernel's time, without its launch"

@@ -179,6 +179,7 @@ class SweepPoint:
         return {
             "values": dict(self.values),
             "us": None if line is None else line.us,
+            "interval": None if self.timed is None else self.timed.interval.to_json(),
             "cycles": None if line is None else line.cycles,
             "tflops": None if line is None else line.tflops,
             "utilisation": None if line is None else line.utilisation,

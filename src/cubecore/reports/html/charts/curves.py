@@ -5,7 +5,7 @@ from math import ceil, floor, log10
 from xml.sax.saxutils import escape
 
 from cubecore.lazy_dataclass import dataclass
-from cubecore.reports.text.answers import duration, number, table
+from cubecore.reports.text.answers import duration, interval_range, number, table
 from cubecore.workflows.sweep.vary import Axis, Series, SweepPoint, Value
 
 _WIDTH, _PANEL, _LEFT, _RIGHT, _TOP, _GAP = 760, 250, 76, 150, 56, 66
@@ -28,7 +28,9 @@ text.title { font-size: 13px; fill: var(--ink); }
 def sweep_text(series: Series) -> str:
     """Return a sweep as a table, a point a line."""
     names = [axis.name for axis in series.axes]
-    rows: list[Sequence[object]] = [(*names, "us", "TFLOPS", "of peak", "limited by")]
+    rows: list[Sequence[object]] = [
+        (*names, "us", "in 8 of 10 cases", "TFLOPS", "of peak", "limited by")
+    ]
     rows += [_row(answer, names) for answer in series.answers]
     return "\n".join(table(rows, "")) + "\n"
 
@@ -36,10 +38,11 @@ def sweep_text(series: Series) -> str:
 def _row(answer: SweepPoint, names: Sequence[str]) -> Sequence[object]:
     values = [shown(answer.values[name]) for name in names]
     if answer.timed is None:
-        return (*values, "-", "-", "-", answer.error)
+        return (*values, "-", "-", "-", "-", answer.error)
     line = answer.timed.timeline
     share = "-" if line.utilisation is None else f"{line.utilisation:.1%}"
-    return (*values, number(line.us), number(line.tflops), share, line.limited_by)
+    likely = interval_range(answer.timed.interval)
+    return (*values, number(line.us), likely, number(line.tflops), share, line.limited_by)
 
 
 def shown(value: Value) -> str:
