@@ -1,6 +1,6 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from inspect import Parameter, Signature, isfunction, signature
 from time import perf_counter
@@ -17,6 +17,7 @@ from cubecore.frontends.capi.call_sites import known_calls
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
+from cubecore.frontends.kernels.allocation import allocated
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.kernels.tensor_lists import TensorList
@@ -382,58 +383,13 @@ def ready_launch(
         elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             given[name] = RuntimeInt(int(value), f"the argument {name}")
     gm = memory(room_for(host.raw.size for host in hosts))
-    tensors = _allocated(device_kernel, gm, hosts)
+    tensors = allocated(gm, hosts, device_kernel.outputs, device_kernel.scratch)
     cores = tuple(_cores(device_kernel, blocks, chip))
     issues = Issues(options.limit, known_calls(device_kernel.function, chip))
     debugger = None if session is None else session.debugger
     return ReadyLaunch(
         device_kernel, options, chip, blocks, cores, given, tensors, {}, issues, debugger
     ), gm
-
-
-def _allocated(
-    device_kernel: Kernel, gm: GlobalMemory, hosts: Sequence[HostTensor]
-) -> dict[str, tuple[HostTensor, GlobalTensor]]:
-    """Return the tensors by name, each on the host and in global memory.
-
-    An array that is given twice has one global tensor; it holds what the array holds, unless both
-    are outputs.
-    """
-    unwritten = {*device_kernel.outputs, *device_kernel.scratch}
-    read = {host.at for host in hosts if host.name not in unwritten}
-    allocated: dict[str, tuple[HostTensor, GlobalTensor]] = {}
-    for host in hosts:
-        if host.name in unwritten and not host.raw.flags.writeable:
-            raise refuse(host.name, "be writable", "a read-only array that the kernel writes")
-        tensor = _shared(device_kernel, host, allocated.values())
-        if tensor is None and host.at in read:
-            tensor = gm.allocate_from(host.name, host.raw)
-        elif tensor is None:
-            tensor = gm.allocate(
-                host.name, host.raw.size, scratch=host.name in device_kernel.scratch
-            )
-        allocated[host.name] = host, tensor
-    return allocated
-
-
-def _shared(
-    device_kernel: Kernel, host: HostTensor, others: Iterable[tuple[HostTensor, GlobalTensor]]
-) -> GlobalTensor | None:
-    """Return the global tensor of the same array, if it has one.
-
-    Raises
-    ------
-    RequestError
-        If an array overlaps another in part, or a scratch array is another one as well.
-    """
-    for other, tensor in others:
-        if not np.may_share_memory(host.raw, other.raw):
-            continue
-        if host.at == other.at and not {host.name, other.name} & {*device_kernel.scratch}:
-            return tensor
-        got = "the same bytes" if host.at == other.at else "some of its bytes"
-        raise refuse(host.name, f"share no memory with {other.name}", got, "pass a copy")
-    return None
 
 
 def launch(

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cubecore/copy.h"
+#include "cubecore/matmul/batches.h"
 #include "cubecore/matmul/call.h"
 #include "cubecore/matmul/config.h"
 #include "cubecore/matmul/policy.h"
@@ -70,9 +71,7 @@ class MatmulImpl {
     const int all[] = {orgM, orgN, orgKa, orgKb, orgKc};
     for (int n = 0; n < 5; ++n) call_.org[n] = all[n];
   }
-  void SetSingleShape(int singleM, int singleN, int singleK) {
-    SetTail(singleM, singleN, singleK);
-  }
+  void SetSingleShape(int singleM, int singleN, int singleK) { SetTail(singleM, singleN, singleK); }
   void SetTail(int tailM = -1, int tailN = -1, int tailK = -1) {
     const int all[] = {tailM, tailN, tailK};
     for (int n = 0; n < 3; ++n)
@@ -233,15 +232,16 @@ class MatmulImpl {
     StoreTile(gm, co2Local, sync ? next_ - 1 : got_ - 1, enSequentialWrite, at);
   }
   template <bool sync = true>
-  GlobalTensor<DstT> GetTensorC(uint8_t enAtomic = 0, bool enSequentialWrite = false,
-                                CUBECORE_AT) {
+  GlobalTensor<DstT> GetTensorC(uint8_t enAtomic = 0, bool enSequentialWrite = false, CUBECORE_AT) {
     static_assert(!sync, "Matmul::GetTensorC without a tensor is GetTensorC<false>");
     (void)enAtomic;
     (void)enSequentialWrite;
     Await(at);
     return At<DstT>(ahead_ + got_++ * TileBytes());
   }
-  void AsyncGetTensorC(const LocalTensor<DstT>& c, CUBECORE_AT) { GetTensorC<false>(c, 0, false, at); }
+  void AsyncGetTensorC(const LocalTensor<DstT>& c, CUBECORE_AT) {
+    GetTensorC<false>(c, 0, false, at);
+  }
   void WaitGetTensorC(CUBECORE_AT) { Arrived(at); }
 
   // --- several products at once
@@ -263,7 +263,9 @@ class MatmulImpl {
     (void)enPartialSum;
     cubecore::MatmulCall plain = call_;
     call_.at[cubecore::MM_C] = gm.address(0);
-    Batch(matrixStrideA, matrixStrideB, matrixStrideC);
+    set_batch<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>(call_, batch_a_, batch_b_,
+                                                 {matrixStrideA, matrixStrideB, matrixStrideC},
+                                                 config.isBiasBatch);
     Ask(cubecore::MM_COMPUTES | cubecore::MM_STORES | Sequence(enSequentialWrite), 0, 0, atomic,
         sync || waitIterateBatch, at);
     call_ = plain;
@@ -292,7 +294,9 @@ class MatmulImpl {
   static constexpr uint32_t PerBlock() { return 32 / sizeof(DstT); }
   static constexpr uint32_t Blocks(uint32_t count) { return (count + PerBlock() - 1) / PerBlock(); }
   static constexpr int32_t Sequence(bool on) { return on ? cubecore::MM_IN_SEQUENCE : 0; }
-  static int32_t Parts(int32_t whole, int32_t base) { return base <= 0 ? 0 : (whole + base - 1) / base; }
+  static int32_t Parts(int32_t whole, int32_t base) {
+    return base <= 0 ? 0 : (whole + base - 1) / base;
+  }
   template <typename T>
   static GlobalTensor<T> At(int64_t address) {
     GlobalTensor<T> made;
@@ -358,7 +362,8 @@ class MatmulImpl {
   void IterateKept(int32_t bits, uint8_t atomic, const cubecore::Where& at) {
     for (int32_t number = 0; number < Tiles(); ++number) {
       if (!Kept(number)) continue;
-      Ask(cubecore::MM_COMPUTES | cubecore::MM_STORES | Apart() | bits, number, 1, atomic, true, at);
+      Ask(cubecore::MM_COMPUTES | cubecore::MM_STORES | Apart() | bits, number, 1, atomic, true,
+          at);
       Await(at);
     }
   }
@@ -400,8 +405,8 @@ class MatmulImpl {
                 const cubecore::Where& at) {
     int64_t bytes = (cubecore::bytes_of<T>(count) + 31) / 32 * 32;
     int64_t address = Scratch(static_cast<uint64_t>(bytes), operand, at);
-    DataCopy(At<T>(address), from,
-             static_cast<uint32_t>(bytes * 8 / cubecore::Element<T>::bits), at);
+    DataCopy(At<T>(address), from, static_cast<uint32_t>(bytes * 8 / cubecore::Element<T>::bits),
+             at);
     return address;
   }
   int64_t Scratch(uint64_t bytes, cubecore::MatmulOperand operand, const cubecore::Where& at) {
@@ -434,9 +439,11 @@ class MatmulImpl {
     if (idle()) return;
     Tile tile = TileAt(number);
     uint32_t pitch = static_cast<uint32_t>(call_.tiling.baseN);
-    if (C_TYPE::format == CubeFormat::NZ || sequence || static_cast<int32_t>(pitch) == call_.single[1]) {
+    if (C_TYPE::format == CubeFormat::NZ || sequence ||
+        static_cast<int32_t>(pitch) == call_.single[1]) {
       uint32_t offset = sequence ? 0 : tile.row * pitch;
-      uint32_t rows = C_TYPE::format == CubeFormat::NZ ? static_cast<uint32_t>(call_.tiling.baseM) : tile.m;
+      uint32_t rows =
+          C_TYPE::format == CubeFormat::NZ ? static_cast<uint32_t>(call_.tiling.baseM) : tile.m;
       DataCopy(to[offset], At<DstT>(from), rows * pitch, at);
       return;
     }
@@ -464,59 +471,6 @@ class MatmulImpl {
   // What comes later finds a tile copied.
   void Arrived(const cubecore::Where& at) {
     if (!idle()) PipeBarrier<PIPE_ALL>(at);
-  }
-
-  // --- layouts of batches
-
-  // How the matrices of a tensor lie: elements from row to row, and from matrix to matrix.
-  struct Lies {
-    int32_t pitch;
-    int64_t next;
-  };
-  static Lies Layout(LayoutMode layout, int32_t b, int32_t s, int32_t n, int32_t g, int32_t d,
-                     int64_t matrix) {
-    switch (layout) {
-      case LayoutMode::BSNGD:
-        return {n * g * d, d};
-      case LayoutMode::SBNGD:
-        return {b * n * g * d, d};
-      case LayoutMode::BNGS1S2:
-        return {d, static_cast<int64_t>(s) * d};
-      default:
-        return {0, matrix};
-    }
-  }
-  void Batch(uint32_t strideA, uint32_t strideB, uint32_t strideC) {
-    using namespace cubecore;
-    const tiling::TCubeTiling& t = call_.tiling;
-    call_.batches = batch_a_ > batch_b_ ? batch_a_ : batch_b_;
-    const int64_t m = call_.single[0], n = call_.single[1], k = call_.single[2];
-    Lies a = Layout(A_TYPE::layout, t.ALayoutInfoB, t.ALayoutInfoS, t.ALayoutInfoN, t.ALayoutInfoG,
-                    t.ALayoutInfoD, static_cast<int64_t>(call_.org[0]) * call_.org[2]);
-    Lies b = Layout(B_TYPE::layout, t.BLayoutInfoB, t.BLayoutInfoS, t.BLayoutInfoN, t.BLayoutInfoG,
-                    t.BLayoutInfoD, static_cast<int64_t>(call_.org[1]) * call_.org[3]);
-    Lies c = Layout(C_TYPE::layout, t.CLayoutInfoB, t.CLayoutInfoS1, t.CLayoutInfoN, t.CLayoutInfoG,
-                    t.CLayoutInfoS2,
-                    static_cast<int64_t>(call_.org[0]) *
-                        (call_.org[4] != 0 ? call_.org[4] : call_.org[1]));
-    (void)m, (void)n, (void)k;
-    if (c.pitch != 0)
-      call_.org[4] = c.pitch;
-    else if (call_.org[4] == 0)
-      call_.org[4] = call_.org[1];
-    if (a.pitch != 0) call_.org[call_.trans[0] ? 0 : 2] = a.pitch;
-    if (b.pitch != 0) call_.org[call_.trans[1] ? 3 : 1] = b.pitch;
-    if (strideA != 0) a.next = strideA;
-    if (strideB != 0) b.next = strideB;
-    if (strideC != 0) c.next = strideC;
-    call_.each[MM_A] = batch_a_;
-    call_.each[MM_B] = batch_b_;
-    call_.each[MM_BIAS] = config.isBiasBatch ? call_.batches : 0;
-    call_.each[MM_C] = call_.batches;
-    call_.strides[MM_A] = bytes_of<SrcAT>(a.next);
-    call_.strides[MM_B] = bytes_of<SrcBT>(b.next);
-    call_.strides[MM_BIAS] = bytes_of<BiasT>(call_.single[1]);
-    call_.strides[MM_C] = bytes_of<DstT>(c.next);
   }
 
   cubecore::MatmulCall call_ = {};
