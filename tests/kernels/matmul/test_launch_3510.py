@@ -235,6 +235,7 @@ def test_a_client_that_does_not_wait_for_the_one_before_is_a_race():
     problem = Problem(m=64, n=32, k=96, chip=A5.name, launch="mix", cores=2)
     shares = {"singleCoreM": 48, "singleCoreN": 32, "baseM": 48, "baseN": 32, "usedCoreNum": 2}
     shares |= {"depthA1": 1, "depthB1": 1, "stepKa": 1, "stepKb": 1, "baseK": 96}
+    shares |= {"stepM": 1, "stepN": 1}
     tiling = replace(cubecore.plan(problem).tiling, **shares)
     launch = matmul_launch(problem, tiling, A5)
     stored = {
