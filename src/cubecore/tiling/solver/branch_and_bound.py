@@ -65,9 +65,9 @@ MAX_BLOCKS, MAX_RESIDENCIES = 50_000, 30_000
 FINE_RESIDENCIES, COARSE = 10_000, 1e-3
 """Rows after which only what is faster by so much is looked at: where device memory is the limit,
 there are thousands of tilings of which each saves a cycle of the last tile."""
-SHORTLIST_RESIDENCIES, SHORTLIST_COARSE = 8_000, 3e-3
-"""The same of a search whose best tilings are told apart by a closer look than the closed form's,
-which is further off than that."""
+SHORTLIST_RESIDENCIES, SHORTLIST_COARSE = 8_000, -5e-3
+"""The same of a search whose best tilings are told apart by a closer look than the closed form's:
+that is further off, so that what is slower by so much is looked at as well."""
 MAX_FUTILE_BLOCKS = 10_000
 """Base blocks that are looked at before the first that is legal: far more than problems with a
 tiling ever needed."""
