@@ -9,7 +9,7 @@ from cubecore.errors import NoLegalTilingError, RequestError, refuse, unable
 from cubecore.kernels.timed_plans.event_times import START_UP, timed_plan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
-from cubecore.tiling.cost.closed_form import Prediction
+from cubecore.tiling.cost.closed_form import Prediction, start_cycles
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from cubecore.tiling.repair.infeasibility import Narrowing
     from cubecore.workflows.advice.reasons import Reason
     from cubecore.workflows.calibration.intervals import Interval
+
+
+LEAST_BEYOND_START = 0.15
+"""Share of the time beyond launch and start from which on a padded size is planned as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,9 @@ class TilingPlan(Presented):
         else:
             told = reasons(product, product.line)
         off = padding(product)
+        beyond_start = self.predicted.cycles - start_cycles(self.request.chip, product.step)
+        if beyond_start < LEAST_BEYOND_START * self.predicted.cycles:
+            off = None  # a second plan would take longer than it could tell
         if off is None or any(reason.cause == ROW_STARTS for reason in told):
             return told
         saved = self.predicted.cycles - self._cycles_with(off.fields)
