@@ -26,6 +26,9 @@ from cubecore.workflows.request import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cubecore.kernels.timed_plans.timed_product import TimedProduct
     from cubecore.tiling.repair.infeasibility import Narrowing
     from cubecore.workflows.advice.reasons import Reason
     from cubecore.workflows.calibration.intervals import Interval
@@ -96,7 +99,6 @@ class TilingPlan(Presented):
         from cubecore.workflows.advice.reasons import (
             ROW_STARTS,
             dearest,
-            padding,
             reasons,
             reasons_without_line,
         )
@@ -106,15 +108,24 @@ class TilingPlan(Presented):
             told = reasons_without_line(product, self.predicted.cycles)
         else:
             told = reasons(product, product.line)
-        off = padding(product)
+        if any(reason.cause == ROW_STARTS for reason in told):
+            return told
+        return dearest([*told, *self._padded(product)], self.predicted.cycles)
+
+    def _padded(self, product: "TimedProduct") -> "Iterator[Reason]":
+        """Yield the saving of the plan for a size whose rows begin on the boundary.
+
+        A second plan takes longer than it could tell where launch and start are nearly all.
+        """
+        from cubecore.workflows.advice.reasons import ROW_STARTS, Reason, padded_extents
+
         beyond_start = self.predicted.cycles - start_cycles(self.request.chip, product.step)
         if beyond_start < LEAST_BEYOND_START * self.predicted.cycles:
-            off = None  # a second plan would take longer than it could tell
-        if off is None or any(reason.cause == ROW_STARTS for reason in told):
-            return told
-        saved = self.predicted.cycles - self._cycles_with(off.fields)
-        reason = replace(off, cycles=saved, fields={})
-        return dearest([*told, reason], self.predicted.cycles)
+            return
+        off = padded_extents(product)
+        if off is not None:
+            text, extents = off
+            yield Reason(ROW_STARTS, text, self.predicted.cycles - self._cycles_with(extents))
 
     def _cycles_with(self, extents: Mapping[str, int]) -> int:
         """Return the cycles of the plan for the problem with other extents; its own if none is."""

@@ -183,12 +183,12 @@ def inner_pipes(
     k = _padded(w.k, t.baseK, w.k_steps, case.k_align)
     to_l0a = case.a.bytes_of(w.n_tiles * _padded(w.m, t.baseM, w.m_tiles, case.row_align) * k)
     to_l0b = case.b.bytes_of(w.m_tiles * _padded(w.n, t.baseN, w.n_tiles, case.column_align) * k)
-    heads = (chip.l1_to_l0_head_cycles or 0) + (chip.l1_to_l0_queued_cycles or 0)
-    mte1 = costs.l1_to_l0a_cycles(chip, to_l0a) + costs.l1_to_l0b_cycles(chip, to_l0b)
-    queued, apart = chip.l1_to_l0_queued_cycles or 0, chip.l1_to_l0_head_cycles or 0
+    head, queued = chip.l1_to_l0_head_cycles or 0, chip.l1_to_l0_queued_cycles or 0
+    heads: Column = head + queued
     for operand in "ab":
         more, alone = moves(case, w, operand, fewest=fewest)
-        heads = heads + more * queued + alone * apart
+        heads = heads + more * queued + alone * head
+    mte1 = costs.l1_to_l0a_cycles(chip, to_l0a) + costs.l1_to_l0b_cycles(chip, to_l0b)
     mte1 = mte1 + w.steps * heads
     mte2: Column = 0
     if (bias := problem.bias_type) is not None:

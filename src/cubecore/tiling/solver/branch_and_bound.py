@@ -207,7 +207,7 @@ class TilingSearch:
         return SearchResult(
             concatenate([resident.tilings(case) for resident in self.incumbents]),
             np.concatenate([resident.cycles for resident in self.incumbents]),
-            float(min(self.unexplored_bound, self.cutoff + 1)),
+            float(min(self.unexplored_bound, self.cutoff + 1, self.limit)),
             self.complete,
             self.judged,
         )

@@ -12,6 +12,7 @@ from it; the others are replaced by the least that they can be:
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -371,7 +372,12 @@ class _Operand:
         """True if it is loaded block by block, whatever the steps."""
         return self.case.problem.template != "MDL"
 
-    @property
+    @cached_property
+    def memory(self) -> Column:
+        """Device memory's cycles for one pass."""
+        return _memory(self.case, self.case.tiling, self.name)
+
+    @cached_property
     def most_blocks(self) -> Column:
         """The most blocks of a step."""
         kind = self.case.a if self.name == "a" else self.case.b
@@ -402,7 +408,7 @@ class _Operand:
         size = self.extent * self.k * (stored.kind.bits / 8)
         extents, step = (self.extent, self.k), ceil_div(self.tiles, along) * self.base
         starts = _starts(case, case.tiling, name, extents, (along, along_k), step)
-        return Pass.of(chip, count, chunk, _memory(case, case.tiling, name), size, starts)
+        return Pass.of(chip, count, chunk, self.memory, size, starts)
 
 
 def _ub_bytes(case: RuleCase, operand: str) -> float:

@@ -100,12 +100,10 @@ def _cycles(product: TimedProduct) -> int:
 
 def _row_starts(product: TimedProduct, cycles: int) -> Iterator[Reason]:
     """Rows of A or B that begin off the boundary on which they cost nothing more."""
-    if not product.chip.gm_to_l1_misaligned_block_cycles or product.padded:
-        return
     penalised = _all_off_boundary(product)
-    if not penalised:
+    if not penalised or not _has_boundary(product):
         return
-    table = product.chip.gm_to_l1_misaligned_block_cycles
+    table = product.chip.gm_to_l1_misaligned_block_cycles or {}
     free = MappingProxyType(dict.fromkeys(table, 0.0))
     level = replace(product.chip, gm_to_l1_misaligned_block_cycles=free)
     without = _cycles(replace(product, chip=level))
@@ -115,21 +113,25 @@ def _row_starts(product: TimedProduct, cycles: int) -> Iterator[Reason]:
     yield Reason(ROW_STARTS, text, cycles - without, on_boundary(product), rough)
 
 
+def _has_boundary(product: TimedProduct) -> bool:
+    """Return whether it costs something where rows begin, and they are not padded already."""
+    return bool(product.chip.gm_to_l1_misaligned_block_cycles) and not product.padded
+
+
 def _together(penalised: Sequence[_OffBoundary]) -> str:
     return "; ".join(f"{off.what} of {off.text}" for off in penalised)
 
 
-def padding(product: TimedProduct) -> Reason | None:
-    """Return the reason that rows of A or B begin off the boundary, whatever that costs.
+def padded_extents(product: TimedProduct) -> tuple[str, Mapping[str, int]] | None:
+    """Return how rows of A or B begin off the boundary, and the extents that put them on it.
 
-    Its fields are the extents of the problem with which they begin on it, "n" or another. None
-    where they begin on it, or where the chip has no cost for it.
+    The extents are those of the problem that change, "n" or another. None where rows begin on it,
+    or where the chip has no cost for it.
     """
     off = [one for one in _all_off_boundary(product) if one.extents]
-    if not off or not product.chip.gm_to_l1_misaligned_block_cycles or product.padded:
+    if not off or not _has_boundary(product):
         return None
-    extents = {axis: value for one in off for axis, value in one.extents.items()}
-    return Reason(ROW_STARTS, _together(off), fields=extents)
+    return _together(off), {axis: value for one in off for axis, value in one.extents.items()}
 
 
 def on_boundary(product: TimedProduct) -> Mapping[str, int]:
