@@ -4,14 +4,14 @@ Prints one JSON object. `compile`: CPU of compiling a kernel's file with the pre
 that of an empty program with <vector> and <string>, compiled and linked. `unchanged`: CPU of
 `cubecore run` of a compiled file over that of a Python script that launches the twin. `issues` and
 `transport`: instructions a CPU second over those of the twin, with the usual checks, and recorded
-alone; `mix` and `flash_attention` likewise of the mix examples, on 20 AI Cores. `examples`: CPU of
-a launch over that of the twin. Medians of pairs that take turns.
+alone; `mix` and `flash_attention` likewise of the mix examples. `examples`: CPU of a launch over
+that of the twin, of each example that tests run beside its twin, on all cores of a chip;
+`slowest_example` is the largest of them. Medians of pairs that take turns.
 """
 
 import json
 import os
 import resource
-import runpy
 import statistics
 import subprocess
 import sys
@@ -40,7 +40,10 @@ TARGETS = {
     "transport": 8.0,
     "mix": 1.0,
     "flash_attention": 2.0,
+    "slowest_example": 1.0,
 }
+AMOUNT = 8
+"""Times the work that a block of a test's case has."""
 TILE, SMALL = "TILE = 4096", "TILE = 16"
 EMPTY = "#include <vector>\n#include <string>\nint main() {}\n"
 
@@ -107,73 +110,41 @@ def start(repeats: int, work: Path) -> float:
     )
 
 
-def mix() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
-    """Return the mix examples likewise, on 20 AI Cores."""
-    cores = 20
-    relu, flash = (
-        runpy.run_path(str(PYTHON / f"{name}.py"))
-        for name in ("matmul_leaky_relu", "flash_attention")
-    )
-    a, b, bias = relu["inputs"](cores * 128, 512, 512)
-    space = np.zeros(cores * 2 * 128 * 128, np.float32)
-    multiplied = (a, b, bias, np.zeros((cores * 128, 512), np.float16), space, len(a), 512, 512)
-    q, k, v = flash["inputs"](4096)
-    q = np.ascontiguousarray(q[: cores * flash["ROWS"]])
-    shapes = ((256, np.float32), (256, np.float16), (128, np.float32))
-    spaces = [np.zeros((cores, 2, 64, width), kind) for width, kind in shapes]
-    attended = (q, k, v, np.zeros_like(q), *spaces, len(k))
+Launched = tuple[Any, Any, tuple[Any, ...], int]
+"""A kernel, its twin, the arguments of both, and the blocks."""
+
+
+def examples() -> dict[str, Launched]:
+    """Return every example that tests run beside its twin, by its name."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from frontends.cpp.example_cases import CASES
+
     found = {}
-    for name, python, given in (
-        ("matmul_leaky_relu", relu, multiplied),
-        ("flash_attention", flash, attended),
-    ):
-        found[name] = cubecore.load(CPP / f"{name}.cpp")[name], python[name], given, cores
+    for (file, name), case in CASES.items():
+        kernel = cubecore.load(CPP / f"{file}.cpp")[name]
+        blocks = 40 if kernel.kind == "vector" else 20
+        made = case(blocks, AMOUNT)
+        found[name] = kernel, made.twin, made.arguments, blocks
     return found
 
 
-def twins() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
-    """Return by example its two kernels, the arguments and the blocks; adds have small tiles."""
-    python = {}
-    for name in ("vector_add", "softmax", "layernorm"):
-        text = (PYTHON / f"{name}.py").read_text().replace(TILE, SMALL)
-        python[name] = {"__name__": name}
-        exec(compile(text, name, "exec"), python[name])  # noqa: S102 - our own example
-    x, y = python["vector_add"]["inputs"](40 * 1024 * 16)
-    added = (x, y, np.zeros_like(x), 1024 * 16)
-    (rows,) = python["softmax"]["inputs"](40 * 8 * 16)
-    normal = python["layernorm"]["inputs"](40 * 8 * 16)
-    made = np.zeros_like(rows)
-    cases = (
-        ("add_queued", "vector_add", "vector_add", "add_doubled", added),
-        ("add_static", "vector_add", "vector_add", "add_doubled", added),
-        ("add_joined", "vector_add_capi", "vector_add", "add_joined", added),
-        ("add_doubled", "vector_add_capi", "vector_add", "add_doubled", added),
-        ("softmax", "softmax", "softmax", "softmax", (rows, made, 128)),
-        ("layernorm", "layernorm", "layernorm", "layernorm", (*normal, made, 128)),
-    )
-    found = {}
-    for name, file, module, twin, given in cases:
-        source = cubecore.load(CPP / f"{file}.cpp")
-        if given is added:
-            source = cubecore.inline((CPP / f"{file}.cpp").read_text().replace(TILE, SMALL))
-        found[name] = source[name], python[module][twin], given, 40
-    return found | mix()
+def issuing() -> Launched:
+    """Return the vector add with tiles so small that its instructions are all it costs."""
+    python: dict[str, Any] = {"__name__": "vector_add"}
+    text = (PYTHON / "vector_add.py").read_text().replace(TILE, SMALL)
+    exec(compile(text, "vector_add", "exec"), python)  # noqa: S102 - our own example
+    x, y = python["inputs"](40 * 1024 * 16)
+    source = cubecore.inline((CPP / "vector_add.cpp").read_text().replace(TILE, SMALL))
+    return source["add_static"], python["add_doubled"], (x, y, np.zeros_like(x), 1024 * 16), 40
 
 
-def launches(repeats: int, names: tuple[str, ...] = ()) -> dict[str, float]:
-    """Return by example the CPU of a launch over that of its twin, both launched before."""
-    found = {}
-    for name, (made, twin, given, blocks) in twins().items():
-        if names and name not in names:
-            continue
-        works = [
-            lambda kernel=kernel, given=given, blocks=blocks: kernel[blocks](*given)
-            for kernel in (made, twin)
-        ]
-        for work in works:
-            work()
-        found[name] = ratio(repeats, *works)
-    return found
+def launches(repeats: int, launched: Launched) -> float:
+    """Return the CPU of a launch over that of its twin, both launched before."""
+    made, twin, given, blocks = launched
+    works = [lambda kernel=kernel: kernel[blocks](*given) for kernel in (made, twin)]
+    for work in works:
+        work()
+    return ratio(repeats, *works)
 
 
 def main() -> None:
@@ -182,13 +153,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         figures = {"compile": compilation(repeats, work), "unchanged": start(repeats, work)}
-    checked = launches(repeats)
-    figures["issues"] = 1 / checked["add_static"]
+    checked = {name: launches(repeats, each) for name, each in examples().items()}
+    figures["issues"] = 1 / launches(repeats, issuing())
     figures["mix"] = 1 / checked["matmul_leaky_relu"]
     figures["flash_attention"] = 1 / checked["flash_attention"]
+    figures["slowest_example"] = max(checked.values())
     with mock.patch.object(kernels._Launch, "_execute", return_value=[]):  # noqa: SLF001
-        figures["transport"] = 1 / launches(repeats, ("add_static",))["add_static"]
-    least = set(TARGETS) - {"compile", "unchanged"}
+        figures["transport"] = 1 / launches(repeats, issuing())
+    least = set(TARGETS) - {"compile", "unchanged", "slowest_example"}
     shown = {
         name: against(value, TARGETS[name], least=name in least) for name, value in figures.items()
     }

@@ -8,7 +8,7 @@ import pytest
 import cubecore
 from cubecore import CubecoreError
 from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
-from frontends.cpp.test_cpp_twins import BLOCKS, CASES
+from frontends.cpp.example_cases import BLOCKS, CASES, small
 
 pytestmark = [needs_compiler, pytest.mark.sweep]
 ORDERS = ("program", "late", "early", *(f"random:{seed}" for seed in range(1, 5)))
@@ -59,7 +59,7 @@ def outcome(made, arguments, order):
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_a_fault_that_changes_a_result_is_reported(tmp_path, case, auto_sync):
     file, name = case
-    _, arguments, *_ = CASES[case]()
+    arguments = small(*case).arguments
     right, none = outcome(
         cubecore.load(EXAMPLES / f"{file}.cpp", auto_sync=auto_sync)[name], arguments, "program"
     )

@@ -29,6 +29,9 @@ from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.lazy_dataclass import dataclass
 
+if sys.platform != "win32":
+    import resource
+
 T = TypeVar("T")
 MOST_MEMORY = 4 << 30
 """Bytes that the child may have beyond what it has at its start."""
@@ -171,6 +174,7 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
     try:
         gc.freeze()  # the parent's objects stay: looking at them would copy their pages
         _confine(alone=alone)
+        _give_back_freed_memory()
         try:
             raw = packed((True, work(page)))
         except CubecoreError as error:
@@ -195,15 +199,20 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
         os._exit(code)
 
 
-def _confine(*, alone: bool) -> None:
-    import resource  # which Windows lacks
+def _give_back_freed_memory() -> None:
+    """Give the system the pages of freed blocks: to write them here would copy each of them."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
+    if trim is not None:
+        trim(0)
 
+
+def _confine(*, alone: bool) -> None:
     if alone:
         os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        with open("/proc/self/statm", encoding="ascii") as state:  # noqa: PTH123
+        with open("/proc/self/statm", "rb") as state:  # noqa: PTH123
             pages = int(state.read().split()[0])
         most = pages * mmap.PAGESIZE + MOST_MEMORY
         with contextlib.suppress(ValueError, OSError):

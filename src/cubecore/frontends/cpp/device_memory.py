@@ -5,11 +5,17 @@ import mmap
 import os
 import sys
 import weakref
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cubecore.machine.memory.buffers import GM_GUARD_BYTES, POISON_BYTE, Bytes, GlobalMemory
+from cubecore.machine.memory.buffers import (
+    GM_ALIGN_BYTES,
+    GM_GUARD_BYTES,
+    POISON_BYTE,
+    Bytes,
+    GlobalMemory,
+)
 
 _GM_BASE = 0x100000000000
 """The host's address of global memory, so that two runs see the same addresses."""
@@ -32,12 +38,13 @@ class DeviceMemory(GlobalMemory):
         if sys.platform != "linux":
             self._pages, self.base = shared_pages(self._size)
             return
-        self._file = os.memfd_create("global memory")
-        weakref.finalize(self, os.close, self._file)
-        os.ftruncate(self._file, self._size)
+        file = _file_of(self._size)
+        self._file = file.number
         self._kernel_pages, self.base = shared_pages(self._size, self._file)
         self._pages, self._at = _mapped(None, self._size, 0, self._file)
+        weakref.finalize(self._pages.base, _keep, file)
         self.guarded = self._size
+        self._write(0, np.zeros(GM_ALIGN_BYTES, np.uint8))
 
     def settle(self) -> None:
         """Give this process all pages at once, which takes less than to meet them one by one."""
@@ -50,7 +57,8 @@ class DeviceMemory(GlobalMemory):
             return super()._filled(address, raw, size)
         own = np.full(size, POISON_BYTE, np.uint8) if raw is None else raw
         self._write(address, own)
-        self._write(address + size, np.full(GM_GUARD_BYTES, POISON_BYTE, np.uint8))
+        behind = min(-(-end // GM_ALIGN_BYTES) * GM_ALIGN_BYTES, self._size)
+        self._write(address + size, np.full(behind - address - size, POISON_BYTE, np.uint8))
         filled: Bytes = self._pages[address:end]
         return filled
 
@@ -63,6 +71,39 @@ class DeviceMemory(GlobalMemory):
         while left:
             written = os.pwrite(self._file, left, address)
             left, address = left[written:], address + written
+
+
+class _File(NamedTuple):
+    """A file in memory, the bytes that it has, and the process that made it."""
+
+    number: int
+    size: int
+    process: int
+
+
+_MOST_SPARE_BYTES = 1 << 28
+_spare: list[_File] = []
+"""At most one file of a launch before: its pages are there already, which new ones are not."""
+
+
+def _file_of(size: int) -> _File:
+    """Return a file of at least `size` bytes that nobody else sees."""
+    while _spare:
+        file = _spare.pop()
+        if file.size >= size and file.process == os.getpid():
+            return file
+        os.close(file.number)
+    number = os.memfd_create("global memory")
+    os.ftruncate(number, size)
+    return _File(number, size, os.getpid())
+
+
+def _keep(file: _File) -> None:
+    """Keep a file for the next launch, unless there is one or it is large."""
+    if _spare or file.size > _MOST_SPARE_BYTES:
+        os.close(file.number)
+    else:
+        _spare.append(file)
 
 
 def shared_pages(size: int, file: int = -1) -> tuple[Any, int]:

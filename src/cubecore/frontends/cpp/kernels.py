@@ -343,8 +343,8 @@ def _run(
         trace.names.kind_of.clear()  # by identities, which another process does not have
         trace.names.location_of.clear()
     reached = () if ready.debugger is None else ready.debugger.reached()
-    calls = learnt(packed)
-    return _ChildResult(findings, outcome.issued, engine, here.traces, reached, calls)
+    result = _ChildResult(findings, outcome.issued, engine, here.traces, reached)
+    return replace(result, learnt=learnt(packed))
 
 
 class Module:

@@ -1,5 +1,7 @@
 """Calls that C++ kernels made before: bound once, for the processes of later launches too.
 
+Methods of data classes that such a process compiles are learnt beside them.
+
 A process that runs a launch ends with what it learnt. It says so in bytes, which this process
 reads when the next launch is due.
 """
@@ -15,7 +17,7 @@ from cubecore.frontends.capi.bound_calls import call_key
 from cubecore.frontends.cpp.recording.structures import CallStep
 from cubecore.frontends.cpp.recording.touched import note_order
 from cubecore.isa.vector.common.mask import SetVectorMask
-from cubecore.lazy_dataclass import dataclass
+from cubecore.lazy_dataclass import MethodName, compile_methods, dataclass, newly_compiled
 
 _MOST_UNREAD = 64
 
@@ -56,8 +58,8 @@ def known_call(
 
 
 def learnt(packed: Callable[[object], bytes]) -> bytes:
-    """Return the calls that this process has bound itself."""
-    return packed(_new)
+    """Return the calls that this process has bound itself, and the methods it has compiled."""
+    return packed((_new, newly_compiled()))
 
 
 def learn(raw: bytes) -> None:
@@ -68,9 +70,13 @@ def learn(raw: bytes) -> None:
 
 def recall() -> None:
     """Read what processes have learnt, before the next one begins."""
+    methods: set[MethodName] = set()
     while _unread:
-        for key, call in pickle.loads(_unread.pop()).items():  # noqa: S301 - our own process
+        calls, compiled = pickle.loads(_unread.pop())  # noqa: S301 - our own process
+        for key, call in calls.items():
             _known[key] = call
+        methods.update(compiled)
+    compile_methods(methods)
     _new.clear()
 
 
