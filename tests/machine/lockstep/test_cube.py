@@ -171,7 +171,7 @@ class Pair:
         for operand in resolved.operands():
             if operand.mem is Mem.GM:
                 continue
-            stack = self.group.stack(operand.mem)
+            stack = self.group.memory(operand.mem)
             part = contents(self.rng, resolved, operand, 3, min(stack.size_bytes, 16384))
             stack.data[:] = np.tile(part, stack.size_bytes // part.shape[1])
             stack.valid[:] = 1

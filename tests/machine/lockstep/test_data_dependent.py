@@ -30,7 +30,7 @@ def pair_of(seed, name):
     """Three cores with bytes of their own; what CMPMASK holds is the same for vsel_tensor alone."""
     pair = Pair(np.random.default_rng(seed), Registers())
     raw = np.random.default_rng(seed).integers(0, 256, (3, UB_BYTES), np.uint8)
-    stack = pair.group.stack(Mem.UB)
+    stack = pair.group.memory(Mem.UB)
     stack.data[:], stack.valid[:] = raw, 1
     for core, own in zip(pair.apart, raw, strict=True):
         core.memory(Mem.UB).data[:], core.memory(Mem.UB).valid[:] = own, 1
@@ -74,7 +74,7 @@ def test_lanes_that_no_core_takes_may_stay_unwritten_and_others_not():
     template = instructions()["vsel_scalar"](dtype=F32, repeat=1)
     for bits, clean in ((0xFE, True), (0x01, False)):
         pair = pair_of(2, "vsel_scalar")
-        for memory in (pair.group.stack(Mem.UB), *(core.memory(Mem.UB) for core in pair.apart)):
+        for memory in (pair.group.memory(Mem.UB), *(core.memory(Mem.UB) for core in pair.apart)):
             memory.data[..., 32768:32776] = bits
             memory.valid[4096:4100] = 0  # the first lane of src0
         assert pair.run(template, [0, 4096, 32768])
@@ -85,7 +85,7 @@ def test_lanes_that_no_core_takes_may_stay_unwritten_and_others_not():
 def test_a_merge_of_what_one_byte_leaves_unwritten_is_a_finding():
     template = instructions()["vmrgsort4"](dtype=F32, **LENGTHS)
     pair = pair_of(3, "vmrgsort4")
-    for memory in (pair.group.stack(Mem.UB), *(core.memory(Mem.UB) for core in pair.apart)):
+    for memory in (pair.group.memory(Mem.UB), *(core.memory(Mem.UB) for core in pair.apart)):
         memory.valid[24576 + 9] = 0
     assert pair.run(template, [24576 * place for place in range(5)])
     pair.assert_equal("a byte that nobody wrote")
@@ -121,7 +121,7 @@ def gathering(seed, unit, registers=MASKS[0]):
 
 def everywhere(pair, change, raw, *, maps=False):
     """Change every core's bytes, or maps, in lockstep and apart."""
-    stack = pair.group.stack(Mem.UB)
+    stack = pair.group.memory(Mem.UB)
     change(stack.valid if maps else stack.data, raw)
     for core, own in zip(pair.apart, raw, strict=True):
         memory = core.memory(Mem.UB)
@@ -144,7 +144,7 @@ def test_gathers_by_offsets_of_their_own_are_done_at_once(number, mask):
 def put(pair, core, offset):
     """Let one lane of a core have another offset."""
     raw = np.frombuffer(np.uint32(offset).tobytes(), np.uint8)
-    for data in (pair.group.stack(Mem.UB).data[core], pair.apart[core].memory(Mem.UB).data):
+    for data in (pair.group.memory(Mem.UB).data[core], pair.apart[core].memory(Mem.UB).data):
         data[OFFSET + 20 : OFFSET + 24] = raw
 
 
@@ -163,7 +163,7 @@ def test_what_one_core_gathers_unwritten_stays_unwritten_there(name):
     kind = {"vgather": F32, "vgatherb": element_type("uint32")}[name]
     pair, template = gathering(6, 32), instructions()[name](dtype=kind, repeat=1)
     put(pair, 1, 20000)
-    for memory in (pair.group.stack(Mem.UB), *(core.memory(Mem.UB) for core in pair.apart)):
+    for memory in (pair.group.memory(Mem.UB), *(core.memory(Mem.UB) for core in pair.apart)):
         memory.valid[SRC + 20000 : SRC + 20032] = 0
         memory.valid[DST : DST + 4096] = 0
     alone = watched(pair)

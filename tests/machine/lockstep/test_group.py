@@ -16,8 +16,8 @@ from cubecore.isa.scalar.sync import Sync
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Snapshots
 from cubecore.machine.lockstep.batching import picks
-from cubecore.machine.lockstep.compute import prepares
 from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.together import prepares
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
@@ -141,7 +141,7 @@ class Pair:
         sanitizer = Sanitizer(self.other, self.found, CORES)
         self.group = LockstepGroup(on, sanitizer, self.snapshots, places)
         self.group.aliasing.agree(self.tensor.address, far)
-        stack = self.group.stack(Mem.UB)
+        stack = self.group.memory(Mem.UB)
         stack.data[:], stack.valid[:] = self.raw, self.known
         rows = self.group.rows()
         before = [row.registers for row in rows]
@@ -184,7 +184,7 @@ class Pair:
         return True
 
     def assert_equal(self, about):
-        stack = self.group.stack(Mem.UB)
+        stack = self.group.memory(Mem.UB)
         for n, (core, row) in enumerate(zip(self.apart, self.group.rows(), strict=True)):
             buffer = core.memory(Mem.UB)
             assert np.array_equal(buffer.data, stack.data[n]), about
@@ -224,7 +224,7 @@ def test_every_instruction_in_lockstep_is_the_reference(name):
         if "offset" in offsets and len(at) == len(offsets):
             start = at[offsets.index("offset")]
             raw = (rng.integers(0, 500, (3, 4096), np.uint32) * 32).view(np.uint8)
-            pair.group.stack(Mem.UB).data[:, start : start + raw.shape[1]] = raw
+            pair.group.memory(Mem.UB).data[:, start : start + raw.shape[1]] = raw
             for core, row in zip(pair.apart, raw, strict=True):
                 core.memory(Mem.UB).data[start : start + raw.shape[1]] = row
         about = f"seed {seed}, step {step}: {template} at {at}, {pair.registers}"
@@ -265,7 +265,7 @@ def test_values_that_steer_are_prepared_for_once_all_cores_share_them(name, shar
     if shared:
         table[:] = table[0]
     pair.raw[:, 32768 * steering :][:, : table.shape[1]] = table
-    stack = pair.group.stack(Mem.UB)
+    stack = pair.group.memory(Mem.UB)
     stack.data[:], stack.valid[:] = pair.raw, pair.known
     for core, raw in zip(pair.apart, pair.raw, strict=True):
         buffer = core.memory(Mem.UB)

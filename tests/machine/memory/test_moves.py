@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.machine.memory.buffers import MemoryBuffer
+from cubecore.machine.memory.buffers import MemoryBuffer, Spot
 from cubecore.machine.memory.moves import Move
-from cubecore.machine.memory.places import MemoryStack, Spot
+from cubecore.machine.memory.places import MemoryStack
 
 WORD, NIBBLE = element_type("int32"), element_type("int4")
 
@@ -20,7 +20,7 @@ def test_moving_carries_bytes_and_marks_one_by_one():
     source.data[:] = np.arange(40)
     source.valid[::3] = 1
     target.valid[:] = 1
-    Move(at(0, 2), at(3, 1), WORD)(Spot.of(source, 1), Spot.of(target, 2))
+    Move(at(0, 2), at(3, 1), WORD)(source.spot(1), target.spot(2))
     for there, here in ((1, 14), (9, 6)):
         assert target.data[here : here + 4].tolist() == list(range(there, there + 4))
         assert target.valid[here : here + 4].tolist() == source.valid[there : there + 4].tolist()
@@ -31,7 +31,7 @@ def test_moving_carries_bytes_and_marks_one_by_one():
 
 def test_moving_from_a_negative_place_writes_zeros():
     source, target = MemoryBuffer(16), MemoryBuffer(16)
-    Move(at(-1, 0), at(0, 2), WORD)(Spot.of(source, 0), Spot.of(target, 0))
+    Move(at(-1, 0), at(0, 2), WORD)(source.spot(0), target.spot(0))
     assert target.data[:4].tolist() == [0] * 4
     assert target.valid.tolist() == [1] * 4 + [0] * 12
 
@@ -45,7 +45,7 @@ def test_moving_from_a_negative_place_writes_zeros():
 )
 def test_a_fill_has_elements_or_leaves_nothing_written(fill, left, marks):
     source, target = MemoryBuffer(16), MemoryBuffer(16)
-    Move(at(-1, -2), at(0, 1), WORD, fill)(Spot.of(source, 0), Spot.of(target, 0))
+    Move(at(-1, -2), at(0, 1), WORD, fill)(source.spot(0), target.spot(0))
     assert target.data[:8].view(np.int32).tolist() == left
     assert target.valid.tolist() == marks + [0] * 8
 
@@ -56,7 +56,7 @@ def test_nibbles_move_with_what_is_known_of_them():
     source.valid[:] = [1, 0, 1, 1]
     # turned round: the last comes first; one fill
     move = Move(at(7, 6, 2, 1, 0, -1), at(0, 1, 2, 3, 4, 5), NIBBLE)
-    move(Spot.of(source, 0), Spot.of(target, 1))
+    move(source.spot(0), target.spot(1))
     assert target.data.tolist() == [255, 0x78, 0x23, 0x01]
     assert target.valid.tolist() == [0, 1, 0, 1]
 
@@ -64,7 +64,7 @@ def test_nibbles_move_with_what_is_known_of_them():
 def test_operands_that_overlap_move_as_if_all_was_read_before():
     memory = MemoryBuffer(32)
     memory.data[:], memory.valid[:] = np.arange(32), 1
-    Move(at(0, 1, 2), at(1, 2, 3), WORD)(Spot.of(memory, 0), Spot.of(memory, 0))
+    Move(at(0, 1, 2), at(1, 2, 3), WORD)(memory.spot(0), memory.spot(0))
     assert memory.data[:16].tolist() == [*range(4), *range(12)]
 
 
@@ -93,10 +93,10 @@ def test_many_cores_move_what_each_does(fill):
                 move(tensor, stack.spot(8))
             else:
                 for row, start in zip(stack.rows, starts, strict=True):
-                    move(Spot.of(row, 4), Spot.of(buffer, start))
+                    move(row.spot(4), buffer.spot(start))
                 kept = buffer.data.copy(), buffer.valid.copy()
                 for row, start in zip(stack.rows, starts, strict=True):
-                    move(Spot.of(buffer, start), Spot.of(row, 8))
+                    move(buffer.spot(start), row.spot(8))
             results.append((*kept, stack.data, stack.valid))
         for one, other in zip(*results, strict=True):
             assert np.array_equal(one, other)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.machine.memory.buffers import MemoryBuffer
+from cubecore.machine.memory.buffers import MemoryBuffer, Spot
 from cubecore.machine.memory.elements import Elements
-from cubecore.machine.memory.places import MemoryStack, Place, Spot
+from cubecore.machine.memory.places import MemoryStack, Place
 
 BYTE, HALF, WORD, LONG = map(element_type, ("uint8", "float16", "int32", "int64"))
 NIBBLE = element_type("int4")
@@ -16,7 +16,7 @@ KINDS = [BYTE, HALF, WORD, LONG]
 def place(buffer, address, kind, *offsets, active=None):
     """Return elements in one core's memory."""
     here = Elements.of(np.array(offsets, np.intp), active, kind)
-    return Place(Spot.of(buffer, address), here, kind)
+    return Place(buffer.spot(address), here, kind)
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
@@ -142,14 +142,14 @@ def shapes():
 def spots(cores, size):
     """Yield a spot of many cores and those of each: rows of a stack, an even tensor, an odd one."""
     stack = MemoryStack(cores, size)
-    yield stack.spot(6), [Spot.of(row, 6) for row in stack.rows]
+    yield stack.spot(6), [row.spot(6) for row in stack.rows]
     for starts in ([6 + 96 * n for n in range(cores)], [200, 6, 100, 500][:cores]):
         buffer = MemoryBuffer(800)
         rows = [(1, 0, at) for at in starts]
         if starts[0] == 6:
             rows = [(cores, 96, 6)]
         spot = Spot(buffer.data, buffer.valid, rows, rows)
-        yield spot, [Spot.of(buffer, at) for at in starts]
+        yield spot, [buffer.spot(at) for at in starts]
 
 
 @pytest.mark.parametrize("kind", [BYTE, HALF], ids=str)

@@ -23,7 +23,7 @@ from cubecore.layouts import (
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import MemoryBuffer
 from cubecore.machine.memory.elements import Elements
-from cubecore.machine.memory.places import Place, Spot
+from cubecore.machine.memory.places import Place
 from cubecore.machine.reference.core import Core
 from cubecore.numerics.codes import numbers
 from cubecore.units import FRACTAL_ROWS, align_up
@@ -130,7 +130,7 @@ def view(
     there = _offsets(LAYOUTS[name], mem, dtype, shape)
     size = -(-int(there.max() + 1) * dtype.bits // 8)
     memory, buffer, local = _memory(core, mem, address, size)
-    elements_there = Place(Spot.of(buffer, local), Elements.of(there, None, dtype), dtype)
+    elements_there = Place(buffer.spot(local), Elements.of(there, None, dtype), dtype)
     values = numbers(elements_there.read(), dtype)
     return MatrixView(memory, local, local + size, dtype, name, values, elements_there.ready())
 

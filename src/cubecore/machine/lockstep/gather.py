@@ -4,6 +4,8 @@ What any core reads is judged as if each read it: in local memories, which are a
 races if it does on one core.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from cubecore.arrays import Array
@@ -14,14 +16,8 @@ from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.batching import PICKED, picks
-from cubecore.machine.lockstep.operands import (
-    Act,
-    Cores,
-    LockstepOperand,
-    limits_of,
-    require_inside,
-    side,
-)
+from cubecore.machine.lockstep.together import Act, ApartError, Group, read_inside
+from cubecore.machine.memory.elements import Use, use
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.memory.places import Place
 from cubecore.machine.sanitizer.happens_before import INDEX
@@ -40,23 +36,22 @@ class _Picked:
     touched: Footprint
 
 
-def picking(cores: Cores, template: Instruction, one_by_one: Act) -> Act:
+def picking(group: Group, template: Instruction) -> Act:
     """Return the act of a resolved template that picks by values, each core's own.
 
-    Exceptions (a wrong value, uninitialised bytes, operands that may overlap, a check of readers)
-    are left to `one_by_one`.
+    At exceptions (a wrong value, uninitialised bytes, operands that may overlap, a check of
+    readers) the cores part.
     """
-    sides = {one.operand.name: one for one in _sides(cores, template)}
-    (steering,) = (sides[name] for name in template.steering)
-    source, offsets_by = sides[PICKED], picks(type(template))
+    uses = {operand.name: use(template, operand) for operand in template.operands()}
+    numbers, (steers,) = list(uses), template.steering
+    steering, source = uses[steers], uses[PICKED]
+    offsets_by = picks(type(template))
     assert offsets_by is not None
-    (target,) = (one for one in sides.values() if one.operand.access.writes)
-    usable = memory_bytes(cores.chip, source.operand.mem)[1]
-    limits = [limit for limit in limits_of(cores.chip, template) if limit.number != source.number]
-    pipe = INDEX[template.pipe.value]
+    (target,) = (used for used in uses.values() if used.writes)
+    pipe, registers = INDEX[template.pipe.value], group.registers
     plans = BoundedCache[int, tuple[list[Touched], Location]]()
     picked_by_indices = BoundedCache[bytes, _Picked | None](_MOST_PICKED)
-    active = template.active(source.operand.name)
+    active = template.active(PICKED)
 
     def pick(values: Array) -> _Picked | None:
         key = values.tobytes()
@@ -72,81 +67,60 @@ def picking(cores: Cores, template: Instruction, one_by_one: Act) -> Act:
         return picked_by_indices[key]
 
     def act(addresses: tuple[int, ...], where: Location) -> None:
-        all_addresses = template.operand_addresses(addresses)
-        values = _read(steering, all_addresses)
-        picked = None if values is None or cores.watch.uses else pick(values)
-        if picked is None or not _lies_well(
-            usable, source, (steering, target), picked.touched, all_addresses
-        ):
-            one_by_one(addresses, where)
-            return
-        require_inside(template, limits, all_addresses)
+        at = dict(zip(numbers, template.operand_addresses(addresses), strict=True))
+        indices, there = (_placed(group, used, at[used.name]) for used in (steering, target))
+        picked = None if group.watch.uses or not indices.written() else pick(indices.read())
+        if picked is None:
+            raise ApartError(f"{template.name} picks out of the ordinary")
+        _require_well(group, (steering, source, target), picked.touched, at)
         plan = plans.get(id(where))
         if plan is None:
-            touched_by_one = touches(template, range(len(sides)), where, cores.registers)
+            touched_by_one = touches(template, range(len(uses)), where, registers)
             plan = plans[id(where)] = touched_by_one, where
         touched_by_all = [
-            (
-                picked.touched if touch.operand == source.operand.name else touched,
-                all_addresses[n],
-                touch,
-            )
+            (picked.touched if touch.operand == PICKED else touched, at[numbers[n]], touch)
             for touched, n, touch in plan[0]
         ]
-        cores.watch.enter(pipe, touched_by_all, where)
-        values = _gathered(source, all_addresses[source.number], picked.offsets)
-        results = template.compute({source.operand.name: values}, cores.registers)
-        _operand_at(target, all_addresses).write(results[target.operand.name])
+        group.watch.enter(pipe, touched_by_all, where)
+        values = _gathered(group, source, at[PICKED], picked.offsets)
+        there.write(template.compute({PICKED: values}, registers)[target.name])
 
     return act
 
 
-def _sides(cores: Cores, template: Instruction) -> list[LockstepOperand]:
-    return [side(cores, template, number) for number in range(len(template.operands()))]
+def _placed(group: Group, used: Use, address: int) -> Place:
+    """Return an operand that lies where it may, and is some elements."""
+    usable = memory_bytes(group.chip, used.operand.mem)[1]
+    if used.elements.span is None or address % used.unit or address + used.high > usable:
+        raise ApartError(f"{used.name} is not where it may be")
+    return read_inside(group, used, address)
 
 
-def _read(steering: LockstepOperand, addresses: tuple[int, ...]) -> Array | None:
-    """Return the values that steer, [cores, *shape]; None where not all were written."""
-    stack, at, span = steering.stack, addresses[steering.number], steering.elements.span
-    assert stack is not None
-    if span is None or at + span[0] < 0 or at + span[1] > stack.size_bytes:
-        return None
-    operand = _operand_at(steering, addresses)
-    return operand.read() if operand.written() else None
+def _require_well(
+    group: Group, uses: tuple[Use, Use, Use], touched: Footprint, at: Mapping[str, int]
+) -> None:
+    """Require all that is read to be written, inside its memory, and apart from what is written."""
+    steering, source, target = uses
+    mem, address = source.operand.mem, at[source.name]
+    stack, low, high = group.memory(mem), address + touched.low, address + touched.high
+    ends = memory_bytes(group.chip, mem)[1]
+    (first, last), (start, end) = (
+        (at[used.name] + used.low, at[used.name] + used.high) for used in (steering, target)
+    )
+    if (
+        stack is None
+        or address % source.unit
+        or high > ends
+        or (start < high and low < end)
+        or (start < last and first < end)
+        or not stack.valid[low:high].all()
+    ):
+        raise ApartError("what is picked is not where it may be")
 
 
-def _operand_at(one: LockstepOperand, addresses: tuple[int, ...]) -> Place:
-    assert one.stack is not None
-    return Place(one.stack.spot(addresses[one.number]), one.elements, one.element)
-
-
-def _lies_well(
-    ends: int,
-    source: LockstepOperand,
-    others: tuple[LockstepOperand, LockstepOperand],
-    touched: Footprint,
-    addresses: tuple[int, ...],
-) -> bool:
-    """True if all that is read was written, before `ends`, and apart from what is written."""
-    at, stack, (steering, target) = addresses[source.number], source.stack, others
-    low, high = at + touched.low, at + touched.high
-    if stack is None or at % source.operand.alignment or high > ends:
-        return False
-    start, end = _hull(target, addresses)
-    first, last = _hull(steering, addresses)
-    if (start < high and low < end) or (start < last and first < end):
-        return False
-    return bool(stack.valid[low:high].all())
-
-
-def _hull(one: LockstepOperand, addresses: tuple[int, ...]) -> tuple[int, int]:
-    low, high = one.elements.span or (0, 0)
-    return addresses[one.number] + low, addresses[one.number] + high
-
-
-def _gathered(source: LockstepOperand, at: int, offsets: Offsets) -> Array:
+def _gathered(group: Group, source: Use, at: int, offsets: Offsets) -> Array:
     """Return the elements at each core's offsets, [cores, *shape]."""
-    stack, element = source.stack, source.element
+    stack, element = group.memory(source.operand.mem), source.element
     assert stack is not None
     end = at + (stack.size_bytes - at) // element.size_bytes * element.size_bytes
     window = stack.data[:, at:end].view(element.numpy)

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from cubecore.arrays import Array
 from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
@@ -26,17 +24,23 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, stacks
-from cubecore.machine.lockstep.compute import computing, prepares, steers
-from cubecore.machine.lockstep.copy import moving
 from cubecore.machine.lockstep.gather import picking
-from cubecore.machine.lockstep.operands import Act, ApartError, read_inside, resolved
 from cubecore.machine.lockstep.row import GroupRow
 from cubecore.machine.lockstep.sanitizer import Collecting, GroupLog, GroupWatch, Sharing
 from cubecore.machine.lockstep.shared_maps import SharedMaps
 from cubecore.machine.lockstep.shared_memory import SharedMemory
-from cubecore.machine.memory.elements import elements
+from cubecore.machine.lockstep.together import (
+    Act,
+    ApartError,
+    making,
+    prepares,
+    read_inside,
+    steers,
+)
+from cubecore.machine.memory.elements import use
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference.core import SCALAR_LOAD, Core
+from cubecore.machine.reference.issue_cache import CachedIssue, planned
 from cubecore.machine.sanitizer.findings import SYNCCHECK
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import Sanitizer
@@ -67,7 +71,7 @@ class LockstepGroup:
         self._positions = [position for _, position in cores]
         self._stacks: dict[Mem, MemoryStack] = {}
         self._rows = [
-            GroupRow(chip, self.gm, self._log, core, number, self.stack)
+            GroupRow(chip, self.gm, self._log, core, number, self.memory)
             for number, (core, _) in enumerate(cores)
         ]
         self._left_by_core: dict[str, list[Any]] = {}
@@ -77,12 +81,10 @@ class LockstepGroup:
         self._acts: dict[Instruction, Act] = {}
         self._enter(self.registers)
 
-    def stack(self, mem: Mem) -> MemoryStack:
-        """Return a local memory of all cores, made on first use."""
+    def memory(self, mem: Mem) -> MemoryStack | None:
+        """Return a local memory of all cores, made on first use; None if they lack it."""
         stack = self._stacks.get(mem)
-        if stack is None:
-            if not self._rows[0].has(mem):
-                raise IrregularError(f"a memory that {self._rows[0].id} lacks")
+        if stack is None and self._rows[0].has(mem):
             stack = self._stacks[mem] = MemoryStack(self.count, memory_bytes(self.chip, mem)[0])
         return stack
 
@@ -155,19 +157,16 @@ class LockstepGroup:
         if isinstance(template, WaitFlagDev):
             raise IrregularError("cores that wait for each other")
         if isinstance(template, Sync):
-            if not self._is_legal(template):
-                return self._one_by_one(template)
-            return self._flagging(template)
-        touching = resolved(template, self.registers)
-        if not self._is_legal(touching):
+            wrong = template_violations(template, self.chip)
+            return self._one_by_one(template) if wrong else self._flagging(template)
+        issue = planned(template, self.registers, self.chip)
+        if issue.wrong:
             return self._one_by_one(template)
+        touching = issue.template.reaching()
         if template.reads_left:
-            by_left = template.addressed_by_left
-            return (
-                self._addressed_by_left(template)
-                if by_left
-                else self._with_left(template, touching)
-            )
+            if template.addressed_by_left:
+                return self._addressed_by_left(template)
+            return self._with_left(template, touching)
         after = touching.apply(self.registers)
         if touching.register and not touching.operands():
             return self._setting(touching, getattr(after, touching.register))
@@ -178,14 +177,11 @@ class LockstepGroup:
             return self._one_by_one(template)
         if steers(touching):
             return self._steered(template, touching)
-        return self._prepared(template, touching)
+        return self._prepared(template, issue)
 
     def _one_by_one(self, issued: Instruction) -> Act:
         """Return the reference engine's way, one core after another."""
         return lambda addresses, where: self._each(issued, addresses, where)
-
-    def _is_legal(self, template: Instruction) -> bool:
-        return not (template_violations(template, self.chip) or template.unmet(self.registers))
 
     def _flagging(self, sync: Sync) -> Act:
         """Return the act of a flag or a barrier inside of the cores."""
@@ -208,14 +204,14 @@ class LockstepGroup:
     def _enter(self, registers: Registers) -> None:
         self._go(self._state(registers))
 
-    def _prepared(self, issued: Instruction, template: Instruction) -> Act:
-        """Return what a template does, on all cores at once if that can be."""
-        registers, each = self.registers, self._one_by_one(issued)
+    def _prepared(self, issued: Instruction, issue: CachedIssue) -> Act:
+        """Return what a settled template does, on all cores at once if that can be."""
+        registers, template = self.registers, issue.template
         if not prepares(template, registers):
-            return each
-        if template.copies:
-            return moving(self, template)
-        act = computing(self, template, each, lambda read: template.compute(read, registers))
+            return self._one_by_one(issued)
+        if issue.unsettled:  # as far as its kind goes; this one lies anywhere
+            issue = CachedIssue.of(template, registers, self.chip)
+        act = making(self, issue, lambda read: template.compute(read, registers))
         if type(template).leaves is Instruction.leaves:
             return act
 
@@ -231,55 +227,54 @@ class LockstepGroup:
 
         Where all cores have the same ones, and had them before, it is prepared for them.
         """
-        reads = [
-            (index, o, self.stack(o.mem), elements(template, o.name), template.element(o))
-            for index, o in enumerate(template.operands())
-            if o in steers(template)
-        ]
+        kind, each = type(template), self._one_by_one(issued)
+        if not stacks(kind):
+            return each
+        numbered = enumerate(template.operands())
+        reads = [(n, use(template, o)) for n, o in numbered if o.name in template.steering]
         acts = BoundedCache[tuple[bytes, ...], Act | None](_MOST_STEERED)
-        apart = self._one_by_one(issued)
-        if picks(type(template)) and prepares(template, self.registers):
-            apart = picking(self, template, apart)
+        picked = picks(kind) and prepares(template, self.registers)
+        apart = picking(self, template) if picked else each
 
         def act(addresses: tuple[int, ...], where: Location) -> None:
             all_addresses, values = template.operand_addresses(addresses), {}
-            for index, operand, stack, here, element in reads:
-                per_core = read_inside(stack, all_addresses[index], here, element)
-                if per_core is None or (self.count > 1 and (per_core != per_core[0]).any()):
+            for number, used in reads:
+                per_core = read_inside(self, used, all_addresses[number]).read()
+                if self.count > 1 and (per_core != per_core[0]).any():
                     apart(addresses, where)
                     return
-                values[operand.name] = per_core[0]
+                values[used.name] = per_core[0]
             key = tuple([per_core.tobytes() for per_core in values.values()])
             prepared = acts.get(key)
-            if prepared is not None:
-                prepared(addresses, where)
-                return
-            if key in acts:
-                located = template.located(values)
-                if self._is_legal(located):
-                    prepared = self._prepared(issued, located)
+            if prepared is None and key in acts:
+                prepared = self._located(issued, template.located(values))
             acts[key] = prepared
-            (prepared or self._one_by_one(issued))(addresses, where)
+            (prepared or each)(addresses, where)
 
-        return act if stacks(type(template)) else self._one_by_one(issued)
+        return act
+
+    def _located(self, issued: Instruction, template: Instruction) -> Act | None:
+        """Return what a template does that values have located; None where that is wrong."""
+        if template_violations(template, self.chip) or template.unmet(self.registers):
+            return None
+        return self._prepared(issued, CachedIssue.of(template, self.registers, self.chip))
 
     # --- what values leave in registers
 
     def _with_left(self, issued: Instruction, template: Instruction) -> Act:
         """Return what a template does that a register with values in it decides."""
         registers, name = self.registers, template.register
-        each = self._one_by_one(issued)
         alone = bool(steers(template)) and not isinstance(template, REACHING)
         compute_left = computing_left(type(template))
         if alone or compute_left is None or not prepares(template, registers):
-            return each
+            return self._one_by_one(issued)
 
         def compute(read: dict[str, Array]) -> Mapping[str, Array]:
             values, left = compute_left(template, read, registers, self._left(name))
             self._left_by_core[name], self._synced = list(left), None
             return values
 
-        return computing(self, template, each, compute)
+        return making(self, CachedIssue.of(template, registers, self.chip), compute)
 
     def _addressed_by_left(self, issued: Instruction) -> Act:
         """Return what a template does if a register with values in it says where operands lie.
@@ -297,10 +292,10 @@ class LockstepGroup:
             prepared = acts.get(first)
             if prepared is None:
                 left: dict[str, Any] = {name: first}
-                resolved = issued.resolved(replace(registers, **left)).reaching()
-                if not self._is_legal(resolved):
+                issue = planned(issued, replace(registers, **left), self.chip)
+                if issue.wrong:
                     raise ApartError(f"{issued.name} is not legal")
-                prepared = acts[first] = self._with_left(issued, resolved)
+                prepared = acts[first] = self._with_left(issued, issue.template.reaching())
             prepared(addresses, where)
 
         return act
@@ -429,53 +424,24 @@ class LockstepGroup:
         IrregularError
             If a core reads outside a memory, or what nobody has written.
         """
-        size = load.element.size_bytes
-        if address % size:
-            raise IrregularError("a value at a misaligned address")
+        far: Sequence[int] = [0] * self.count
         if load.mem is Mem.GM:
-            tensor = self.aliasing.visible(self.gm.at(address), address, address + size)
-            first = address - tensor.address + self.aliasing.distances(tensor).values
-            offsets = first[:, None] + np.arange(size)
-            data, valid = tensor.buffer.data[offsets], tensor.buffer.valid[offsets]
-        else:
-            stack = self.stack(load.mem)
-            if not 0 <= address <= stack.size_bytes - size:
-                raise IrregularError("a value outside its memory")
-            data, valid = (
-                part[..., address : address + size] for part in (stack.data, stack.valid)
-            )
-        if not valid.all():
-            raise IrregularError("a value that was not written")
+            end = address + load.element.size_bytes
+            tensor = self.aliasing.visible(self.gm.at(address), address, end)
+            far = self.aliasing.distances(tensor).values.tolist()
+        found = [row.value_at(load, address + f) for row, f in zip(self._rows, far, strict=True)]
+        values = [value for value in found if value is not None]
+        if len(values) < self.count:
+            raise IrregularError("a value that is not well read")
         self.follow_load(load, address)
-        kind = f"u{size}" if load.element.kind == "float" else load.element.numpy
-        scalars: list[int] = np.ascontiguousarray(data).view(kind).reshape(-1).tolist()
-        return scalars
+        return values
 
     def peek(self, row: int, load: LoadScalar, address: int) -> int | None:
         """Return what one core's scalar unit reads from memory; None where that is a finding.
 
         Nothing of the core's may be pending; the group follows it later, by `follow_load`.
         """
-        size, element = load.element.size_bytes, load.element
-        if load.mem is Mem.GM:
-            tensor = self.gm.at(address)
-            if tensor is None:
-                return None
-            memory, address = tensor.buffer, address - tensor.address
-        else:
-            stack = self._stacks.get(load.mem)
-            if stack is None:
-                return None
-            memory = stack.rows[row]
-        end = address + size
-        if (
-            address % size
-            or not 0 <= address <= memory.size_bytes - size
-            or 0 in memory.valid[address:end].tobytes()
-        ):
-            return None
-        raw = memory.data[address:end].tobytes()
-        return int.from_bytes(raw, "little", signed=element.kind == "int")
+        return self._rows[row].value_at(load, address)
 
     def follow_load(self, load: LoadScalar, address: int) -> None:
         """Follow a value that every core's scalar unit has read."""

@@ -23,14 +23,15 @@ class GroupRow(Core):
         log: FindingLog,
         core: CoreId,
         number: int,
-        stack: Callable[[Mem], MemoryStack],
+        stack: Callable[[Mem], MemoryStack | None],
     ) -> None:
         super().__init__(core, chip, gm, log, execute.execute, _alone, _alone)
         self._stack, self._number = stack, number
 
     def memory(self, mem: Mem) -> MemoryBuffer | None:
         """Return the core's row."""
-        return self._stack(mem).rows[self._number] if mem in self._own else None
+        stack = self._stack(mem)
+        return None if stack is None else stack.rows[self._number]
 
 
 def _alone(core: Core, *_: object) -> None:

@@ -1,16 +1,17 @@
 """Byte-faithful memories: bytes, and for each byte whether anything was ever written there."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.strided import Rows
 
 Bytes = NDArray[np.uint8]
 POISON_BYTE = 0xFF
@@ -32,6 +33,20 @@ def word_of(size: int) -> np.dtype[Any]:
     return np.dtype(f"u{size}" if size in WORDS else f"V{size}")
 
 
+class Spot(NamedTuple):
+    """An address in the memory of each of some cores.
+
+    `rows` are where the cores' bytes from there on lie in `data`, and `maps` where the marks of
+    what was written lie in `valid`. `alone`: it is one core's, and arrays have no axis of cores.
+    """
+
+    data: Bytes
+    valid: Bytes
+    rows: Sequence[Rows]
+    maps: Sequence[Rows]
+    alone: bool = False
+
+
 class MemoryBuffer:
     """A run of bytes with an initialised map; addresses are bytes from its start."""
 
@@ -46,6 +61,11 @@ class MemoryBuffer:
         buffer = cls.__new__(cls)
         buffer.size_bytes, buffer.data, buffer.valid = data.size, data, valid
         return buffer
+
+    def spot(self, address: int) -> Spot:
+        """Return an address, of one core."""
+        rows = ((1, 0, address),)
+        return Spot(self.data, self.valid, rows, rows, alone=True)
 
     def written(self, address: int, span: tuple[int, int]) -> bool:
         """Return whether all bytes [start, end) from `address` were written, gaps included."""

@@ -13,8 +13,7 @@ from cubecore.dtypes import ElementType
 from cubecore.isa.declare.instruction import Instruction, Operand
 from cubecore.layouts import Offsets, ascending
 from cubecore.machine.memory import int4
-from cubecore.machine.memory.buffers import POISON_BYTE, word_of
-from cubecore.machine.memory.places import Spot
+from cubecore.machine.memory.buffers import POISON_BYTE, Spot, word_of
 from cubecore.machine.memory.strided import Lattice, Rows, gathered, lattices, scatter, whole
 
 _Bytes = NDArray[np.uint8]

@@ -6,7 +6,6 @@ of both are apart: rows of a stack that share a map, or distances in a tensor.
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,33 +13,13 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.machine.memory import int4
-from cubecore.machine.memory.buffers import POISON_BYTE, WORDS, MemoryBuffer, word_of
+from cubecore.machine.memory.buffers import POISON_BYTE, WORDS, MemoryBuffer, Spot, word_of
 from cubecore.machine.memory.elements import Elements, even
 from cubecore.machine.memory.strided import Lattice, Rows, gathered, scatter, whole
 
 Bytes = NDArray[np.uint8]
 Known = NDArray[np.bool_] | None
 """The known elements of what is written, alike on all cores; None: all."""
-
-
-class Spot(NamedTuple):
-    """An address in the memory of each of some cores.
-
-    `rows` are where the cores' bytes from there on lie in `data`, and `maps` where the marks of
-    what was written lie in `valid`. `alone`: it is one core's, and arrays have no axis of cores.
-    """
-
-    data: Bytes
-    valid: Bytes
-    rows: Sequence[Rows]
-    maps: Sequence[Rows]
-    alone: bool = False
-
-    @staticmethod
-    def of(buffer: MemoryBuffer, address: int) -> "Spot":
-        """Return an address in one core's memory."""
-        rows = ((1, 0, address),)
-        return Spot(buffer.data, buffer.valid, rows, rows, alone=True)
 
 
 class MemoryStack:
@@ -65,10 +44,10 @@ class MemoryStack:
 class Place:
     """The elements of an operand at a spot: [cores, *shape of the offsets], or the shape alone."""
 
-    __slots__ = ("_element", "_evenly", "_here", "_map", "_shape", "_spot", "_view")
+    __slots__ = ("_element", "_evenly", "_map", "_shape", "_spot", "_view", "here")
 
     def __init__(self, spot: Spot, here: Elements, element: ElementType) -> None:
-        self._spot, self._here, self._element = spot, here, element
+        self._spot, self.here, self._element = spot, here, element
         self._view: Array | None = None
         self._map: Bytes | None = None
         self._evenly: _Even | None = None
@@ -82,7 +61,7 @@ class Place:
 
         Those that the mask excludes may lie outside of the memory, and are anything.
         """
-        spot, here, element, view = self._spot, self._here, self._element, self._view
+        spot, here, element, view = self._spot, self.here, self._element, self._view
         if view is not None:
             return view if here.first is not None else view.reshape(self._shape)
         if here.span is None:
@@ -112,7 +91,7 @@ class Place:
 
     def _gathered(self, rows: Rows) -> Array:
         window = whole(self._spot.data, rows, self._element.numpy, self._element.size_bytes)
-        indices = np.clip(self._here.offsets.reshape(-1), 0, window.shape[1] - 1)
+        indices = np.clip(self.here.offsets.reshape(-1), 0, window.shape[1] - 1)
         return gathered(window, indices)
 
     # --- the initialised map
@@ -121,7 +100,7 @@ class Place:
         """Return whether all between the first byte and the last was written, on every core."""
         cached = self._map
         if cached is None:
-            span = self._here.span
+            span = self.here.span
             if span is None:
                 return True
             valid, starts = self._spot.valid, list(_starts(self._spot.maps))
@@ -137,7 +116,7 @@ class Place:
         The map must be one.
         """
         ((_, _, at),) = self._spot.maps
-        offsets, bits = self._here.offsets, self._element.bits
+        offsets, bits = self.here.offsets, self._element.bits
         valid = self._spot.valid
         if bits == int4.BITS:
             return np.asarray(valid[at:].take(offsets >> 1, mode="clip") == 1)
@@ -155,7 +134,7 @@ class Place:
 
         What is stored counts as written, or of `defined` elements that part.
         """
-        here, element = self._here, self._element
+        here, element = self.here, self._element
         if here.span is None:
             return
         axes = here.offsets.ndim
@@ -184,7 +163,7 @@ class Place:
 
     def _layout(self) -> "_Even | None":
         """Return where elements lie that are stored evenly; None if they do not."""
-        spot, here, element = self._spot, self._here, self._element
+        spot, here, element = self._spot, self.here, self._element
         size, kept = element.size_bytes, None
         if size not in WORDS:
             return None
@@ -206,7 +185,7 @@ class Place:
 
     def _scatter(self, flat: Array, defined: Known) -> None:
         """Store flat values wherever they lie."""
-        spot, here, size = self._spot, self._here, self._element.size_bytes
+        spot, here, size = self._spot, self.here, self._element.size_bytes
         through, marks = here.through.reshape(-1), _full(size)
         if defined is not None:
             marks = np.where(defined.reshape(-1), marks, _none(size))
@@ -223,7 +202,7 @@ class Place:
             scatter(whole(spot.valid, rows, marks.dtype, size), through, marks[None])
 
     def _write_nibbles(self, flat: Array, defined: Known) -> None:
-        spot, here = self._spot, self._here
+        spot, here = self._spot, self.here
         through = here.through.reshape(-1)
         chosen = slice(None) if here.active is None else np.flatnonzero(here.active)
         codes = int4.encode(flat)[..., chosen]

@@ -178,30 +178,56 @@ class Core:
         Outside every memory it is 0, where nothing was written poison, each with a finding.
         """
         self.flush()
-        size = load.element.size_bytes
-        where, buffer, local = load.mem.label, self.memory(load.mem), address
-        if load.mem is Mem.GM and (tensor := self.gm.near(address)) is not None:
-            where, buffer, local = tensor.name, tensor.buffer, address - tensor.address
-        if buffer is None or not 0 <= local <= buffer.size_bytes - size:
-            extent = where if buffer is None else f"{where} (0 to {buffer.size_bytes} B)"
-            got = f"bytes [{local}, {local + size})"
-            self._log_scalar("out-of-bounds", load, f"stay inside {extent}, got {got}")
+        value, size = self.value_at(load, address), load.element.size_bytes
+        if value is None:
+            value = self._load_wrongly(load, address)
+        if value is None:
             return 0
-        if address % size:
-            need = f"start at a multiple of {size} B in {load.mem.label}, got {address}"
-            self._log_scalar("misaligned", load, need)
-        if not buffer.written(local, (0, size)):
-            self._log_scalar(
-                "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"
-            )
         if self.watch is not None:
             touch = MemoryAccess(
                 SCALAR_LOAD, load.target.name, load.mem, True, False, load.location
             )
             self.watch.scalar_read(touch, address, address + size)
-        raw = buffer.data[local : local + size].tobytes()
-        return int.from_bytes(raw, "little", signed=load.element.kind == "int")
+        return value
+
+    def value_at(self, load: LoadScalar, address: int) -> int | None:
+        """Return what memory holds at `address`, unseen; None where reading it is a finding."""
+        _, memory, local = self._there(load, address)
+        size = load.element.size_bytes
+        if memory is None or not 0 <= local <= memory.size_bytes - size:
+            return None
+        if address % size or not memory.written(local, (0, size)):
+            return None
+        return _scalar(load, memory, local)
+
+    def _there(self, load: LoadScalar, address: int) -> tuple[str, MemoryBuffer | None, int]:
+        """Return the memory of a value, or the last tensor before it, and its place there."""
+        if load.mem is Mem.GM and (tensor := self.gm.near(address)) is not None:
+            return tensor.name, tensor.buffer, address - tensor.address
+        return load.mem.label, self.memory(load.mem), address
+
+    def _load_wrongly(self, load: LoadScalar, address: int) -> int | None:
+        """Log what is wrong with a value's place; return what is there, None if nothing is."""
+        size, (where, memory, local) = load.element.size_bytes, self._there(load, address)
+        if memory is None or not 0 <= local <= memory.size_bytes - size:
+            extent = where if memory is None else f"{where} (0 to {memory.size_bytes} B)"
+            got = f"bytes [{local}, {local + size})"
+            self._log_scalar("out-of-bounds", load, f"stay inside {extent}, got {got}")
+            return None
+        if address % size:
+            need = f"start at a multiple of {size} B in {load.mem.label}, got {address}"
+            self._log_scalar("misaligned", load, need)
+        if not memory.written(local, (0, size)):
+            self._log_scalar(
+                "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"
+            )
+        return _scalar(load, memory, local)
 
     def _log_scalar(self, kind: str, load: LoadScalar, message: str) -> None:
         text = f"the scalar {load.target.name} must {message}"
         self.log.add(SanitizerFinding(kind, text, "scalar load", load.location, str(self.id)))
+
+
+def _scalar(load: LoadScalar, memory: MemoryBuffer, at: int) -> int:
+    raw = memory.data[at : at + load.element.size_bytes].tobytes()
+    return int.from_bytes(raw, "little", signed=load.element.kind == "int")

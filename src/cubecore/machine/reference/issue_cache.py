@@ -4,42 +4,72 @@ A plan holds under one state of the registers, but for what values leave there: 
 of templates that do not read them.
 """
 
-from dataclasses import field
+from collections.abc import Callable
+from dataclasses import field, replace
 from functools import lru_cache
+from operator import itemgetter
 
 from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
-from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import relation
-from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.registers import CorePosition, Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.elements import Use, uses
+from cubecore.machine.memory.moves import Move, move_of
 from cubecore.machine.reference.core import Core
 
 _MOST_ADDRESSES = 256
 """Addresses of one template of which it is remembered how they lie."""
 
 
+def _nowhere(_: tuple[int, ...]) -> object:
+    """Return what stands for the local addresses of a template that has none."""
+    return None
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class CachedIssue:
     """A resolved template, and what it breaks; with operands if it breaks nothing.
 
-    `applies` says that it sets registers, `moves` that an address may be counted in its offsets,
-    `judges` that it has rules of its own on how its operands lie. `usable` are the bytes of the
-    operands' memories.
+    `usable` are the bytes of the operands' memories, `outside` the operands in global memory, and
+    `local` picks the addresses of the others. `moves` are those of a copy, each with the numbers of
+    its source and its target. `applies` says that it sets registers, `judges` that it has rules of
+    its own on how its operands lie. `unsettled`: addresses or values decide what it touches, so
+    that nothing is known of operands.
     """
 
     template: Instruction
-    wrong: tuple[Violation, ...]
-    operands: tuple[Operand, ...] = ()
+    wrong: tuple[Violation, ...] = ()
+    uses: tuple[Use, ...] = ()
     usable: tuple[int, ...] = ()
+    outside: tuple[int, ...] = ()
+    local: Callable[[tuple[int, ...]], object] = _nowhere
+    moves: tuple[tuple[Move, int, int], ...] = ()
     applies: bool = False
-    moves: bool = False
     judges: bool = False
+    unsettled: bool = False
     _relations: BoundedCache[tuple[int, ...], tuple[bool, bool]] = field(
         default_factory=lambda: BoundedCache(_MOST_ADDRESSES)
     )
+
+    @staticmethod
+    def of(template: Instruction, registers: Registers, chip: Chip) -> "CachedIssue":
+        """Return what is known of a resolved template that breaks nothing."""
+        operands, kind = template.operands(), type(template)
+        inside = [index for index, o in enumerate(operands) if o.mem is not Mem.GM]
+        return CachedIssue(
+            template=template,
+            uses=uses(template),
+            usable=tuple(0 if o.mem is Mem.GM else memory_bytes(chip, o.mem)[1] for o in operands),
+            outside=tuple(index for index, o in enumerate(operands) if o.mem is Mem.GM),
+            local=itemgetter(*inside) if inside else _nowhere,
+            moves=_moves(template, registers) if template.copies else (),
+            applies=kind.apply is not Instruction.apply,
+            judges=kind.address_violations is not Instruction.address_violations,
+        )
 
     def relation(self, addresses: tuple[int, ...]) -> tuple[bool, bool]:
         """Return what `isa.overlap.relation` says of the template at these addresses."""
@@ -49,40 +79,52 @@ class CachedIssue:
         return cached
 
 
+def _moves(template: Instruction, registers: Registers) -> tuple[tuple[Move, int, int], ...]:
+    operands = {operand.name: operand for operand in template.operands()}
+    numbers, fill = list(operands), template.fill(registers)
+    return tuple(
+        (
+            move_of(template, operands[source], operands[target], fill),
+            numbers.index(source),
+            numbers.index(target),
+        )
+        for target, source in template.pairs
+    )
+
+
 def plan(core: Core, template: Instruction) -> CachedIssue:
     """Return a template's plan under a core's registers."""
     registers = core.registers
     if template.resolved_by_left:
-        return _planned_by_left(template, registers, core.chip)
+        return planned(template, registers, core.chip)
     if core.planned_for is not registers:
         core.planned_for, core.planned = registers, _plans(registers, core.chip)
     cached: CachedIssue | None = core.planned.get(template)
     if cached is None:
-        cached = core.planned[template] = _plan(template, registers, core.chip)
+        cached = core.planned[template] = planned(template, registers, core.chip)
     return cached
 
 
-def _plan(template: Instruction, registers: Registers, chip: Chip) -> CachedIssue:
+@lru_cache(maxsize=4096)
+def planned(template: Instruction, registers: Registers, chip: Chip) -> CachedIssue:
+    """Return a template's plan under registers."""
     resolved, kind = template.resolved(registers), type(template)
     wrong = template_violations(resolved, chip) or tuple(resolved.unmet(registers))
     if wrong:
         return CachedIssue(resolved, wrong)
-    operands = resolved.operands()
-    return CachedIssue(
-        template=resolved,
-        wrong=(),
-        operands=operands,
-        usable=tuple(0 if o.mem is Mem.GM else memory_bytes(chip, o.mem)[1] for o in operands),
-        applies=kind.apply is not Instruction.apply,
-        moves=kind.rebased is not Instruction.rebased,
-        judges=kind.address_violations is not Instruction.address_violations,
-    )
+    if resolved.steering or kind.rebased is not Instruction.rebased:
+        applies = kind.apply is not Instruction.apply
+        return CachedIssue(resolved, applies=applies, unsettled=True)
+    return CachedIssue.of(resolved, registers, chip)
 
 
-_planned_by_left = lru_cache(maxsize=4096)(_plan)
+@lru_cache(maxsize=1024)
+def _plans(registers: Registers, chip: Chip) -> BoundedCache[Instruction, CachedIssue]:
+    """Return what is known of templates under some registers, on whichever core."""
+    return _known(replace(registers, position=CorePosition()), chip)
 
 
 @lru_cache(maxsize=64)
-def _plans(_registers: Registers, _chip: Chip) -> BoundedCache[Instruction, CachedIssue]:
-    """Return what is known of templates under some registers: filled as they are met."""
+def _known(_registers: Registers, _chip: Chip) -> BoundedCache[Instruction, CachedIssue]:
+    """Return what is filled as templates are met."""
     return BoundedCache()

@@ -1,0 +1,193 @@
+"""A group's cores, as an instruction finds them: bytes of all at once, and none of exceptions."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from cubecore.arrays import Array
+from cubecore.cache import BoundedCache
+from cubecore.chips.model import Chip
+from cubecore.errors import Violation
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.tree import Location
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
+from cubecore.machine.lockstep.batching import REPLACING, computing_left, stacks
+from cubecore.machine.lockstep.sanitizer import GroupWatch
+from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, MemoryBuffer, Spot
+from cubecore.machine.memory.elements import Use, elements
+from cubecore.machine.memory.operation import Inputs
+from cubecore.machine.memory.places import MemoryStack, Place
+from cubecore.machine.memory.strided import Rows
+from cubecore.machine.reference.issue_cache import CachedIssue
+from cubecore.machine.reference.perform import Bound, Lacking, Way, perform
+
+_MOST_BOUND = 1024
+"""Addresses of one template that are remembered, with what is done there."""
+Act = Callable[[tuple[int, ...], Location], Inputs | None]
+"""The act of an instruction on all cores of a group, given the first one's addresses."""
+
+
+class ApartError(IrregularError):
+    """Something that the cores of a group do one by one, or that has a finding.
+
+    Nothing was changed yet. `followed`: the watch has seen the instruction.
+    """
+
+    def __init__(self, why: str, *, followed: bool = False) -> None:
+        super().__init__(why)
+        self.followed = followed
+
+
+class Group(Protocol):
+    """The cores that an operation runs on."""
+
+    chip: Chip
+    gm: GlobalMemory
+    count: int
+    aliasing: GroupAliasing
+    watch: GroupWatch
+    snapshots: Snapshots
+    registers: Registers
+
+    def memory(self, mem: Mem) -> MemoryStack | None:
+        """Return a local memory of all cores; None if they lack it."""
+        ...
+
+
+class Together:
+    """All cores of a group under its present registers."""
+
+    def __init__(self, group: Group) -> None:
+        self.gm, self.registers, self.memory = group.gm, group.registers, group.memory
+        self._aliasing, self._snapshots = group.aliasing, group.snapshots
+
+    def share(self, tensor: GlobalTensor, used: Use, address: int) -> Spot | None:
+        """Return where the cores' operands lie in a tensor; None if one is misaligned.
+
+        Raises
+        ------
+        ApartError
+            If a core leaves the tensor, or would read what nobody wrote.
+        """
+        low, high = address + used.low, address + used.high
+        try:
+            self._aliasing.visible(tensor, low, high)
+        except IrregularError as reason:
+            raise ApartError(str(reason)) from None
+        far, at, buffer = self._aliasing.distances(tensor), address - tensor.address, tensor.buffer
+        if far.unit % used.unit:
+            return None
+        if used.writes:
+            self._snapshots.keep(tensor)
+        elif not (tensor.placed or _written(buffer, far.rows, at, (used.low, used.high))):
+            filled = used.elements.offsets < 0
+            for distance in far.values.tolist():
+                of_core = Place(buffer.spot(at + distance), used.elements, used.element)
+                if not (of_core.written() or (of_core.ready() | filled).all()):
+                    raise ApartError("uninitialised global memory")
+        rows = tuple([(count, step, at + first) for count, step, first in far.rows])
+        return Spot(buffer.data, buffer.valid, rows, rows)
+
+    def look(self, template: Instruction, used: Use, _address: int, _where: Location) -> Spot:
+        """Let each core look."""
+        raise ApartError(f"{template.name}.{used.name} is not where it may be")
+
+    def report(
+        self, violations: Sequence[Violation], template: Instruction, _where: Location
+    ) -> bool:
+        """Let each core report what addresses break."""
+        if violations:
+            raise ApartError(f"{template.name}: addresses that break a rule")
+        return True
+
+    def meet(
+        self, template: Instruction, _addresses: tuple[int, ...], _where: Location, *, wrong: bool
+    ) -> None:
+        """Let each core meet its own, and go repeat by repeat."""
+        raise ApartError(f"{template.name}: operands that meet{' wrongly' if wrong else ''}")
+
+    def lack(self, template: Instruction, _lacking: Lacking, _where: Location) -> None:
+        """Let each core find what nobody wrote."""
+        raise ApartError(f"{template.name} reads uninitialised bytes", followed=True)
+
+
+def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, span: tuple[int, int]) -> bool:
+    """Return whether all bytes of a span were written on every core, gaps included."""
+    low, high = span
+    parts = (
+        np.ndarray((count, high - low), np.uint8, buffer.valid, at + first + low, (step, 1))
+        for count, step, first in rows
+    )
+    return all(part.all() for part in parts)
+
+
+def making(
+    group: Group, issue: CachedIssue, compute: Callable[[Inputs], Mapping[str, Array]]
+) -> Act:
+    """Return what a settled instruction does on all cores; what is found out is remembered.
+
+    One that may touch less than it reaches, which matters where that was not written, is made core
+    by core there.
+    """
+    template, cores = issue.template, Together(group)
+    known = BoundedCache[object, Bound](_MOST_BOUND)
+    way = Way(compute, group.watch.followers(template, group.registers), known)
+    if type(template).reaching is Instruction.reaching:
+        return lambda addresses, where: perform(cores, issue, addresses, where, way)
+    reads = [(n, used) for n, used in enumerate(issue.uses) if used.reads]
+
+    def loosely(addresses: tuple[int, ...], where: Location) -> Inputs | None:
+        at = template.operand_addresses(addresses)
+        for number, used in reads:
+            if not read_inside(group, used, at[number]).written():
+                raise ApartError(f"{template.name} may touch what nobody wrote")
+        return perform(cores, issue, addresses, where, way)
+
+    return loosely
+
+
+def read_inside(group: Group, used: Use, at: int) -> Place:
+    """Return an operand of every core in a local memory.
+
+    Raises
+    ------
+    ApartError
+        If it leaves the memory.
+    """
+    stack = group.memory(used.operand.mem)
+    if stack is None or at + used.low < 0 or at + used.high > stack.size_bytes:
+        raise ApartError(f"an operand that leaves {used.operand.mem.label}")
+    return Place(stack.spot(at), used.elements, used.element)
+
+
+# --- what all cores do at once
+
+
+def steers(template: Instruction) -> tuple[Operand, ...]:
+    """Return the operands of a template whose values decide what the others touch."""
+    names = template.steering
+    return tuple(o for o in template.operands() if o.name in names) if names else ()
+
+
+def prepares(template: Instruction, registers: Registers) -> bool:
+    """True if a resolved template, located if values steer it, is done for all cores at once."""
+    kind = type(template)
+    if not template.lies_anywhere:
+        return False
+    operands = template.operands()
+    if any(template.element(operand).bits < 8 for operand in operands):
+        return False
+    if template.copies:
+        to_global = any(o.mem is Mem.GM and o.access.writes for o in operands)
+        return not (to_global and registers.atomic)
+    globally = [o for o in operands if o.mem is Mem.GM]
+    if any(o.access.reads or registers.atomic for o in globally):
+        return False
+    if kind.leaves is not Instruction.leaves:
+        some = all(elements(template, o.name).span is not None for o in operands)
+        if not ((issubclass(kind, REPLACING) or computing_left(kind)) and some):
+            return False
+    return computing_left(kind) is not None if template.reads_left else stacks(kind)
