@@ -12,9 +12,6 @@ from cubecore.frontends.source_locations import KernelError
 FULL = 2**64 - 1
 
 
-ANY = "lockstep reference"
-
-
 def both(kernel, blocks, arrays, *numbers, engine="lockstep", **options):
     """Run on both engines; require the same arrays, findings and count, and the engine's name."""
     runs, left = [], []
@@ -193,8 +190,30 @@ def test_what_one_core_does_wrong_is_that_cores(core):
         core.asc_copy_ub2gm(z + core.block_idx * 128, a, 256)
 
     x = np.arange(512, dtype=np.float16)
-    run, _ = both(part, 4, (x, np.zeros(512 - 128 * (core == 2), np.float16)), engine=ANY)
+    run, _ = both(part, 4, (x, np.zeros(512 - 128 * (core == 2), np.float16)))
     assert len(run.findings) == (core == 2)
+
+
+@pytest.mark.parametrize("short", [1, 63])
+def test_a_core_that_leaves_its_tensor_reaches_what_lies_behind_in_lockstep(short):
+    @cubecore.kernel(outputs="z")
+    def whole_blocks(core, x, z):
+        a, b = core.ubuf("float", 64), core.ubuf("float", 64)
+        at = core.block_idx * 64
+        core.asc_set_vector_mask(0, FULL)
+        core.asc_copy_gm2ub(a, x + at, 256)
+        core.asc_sync()
+        core.asc_add(b, a, a, 1, 1, 1, 1, 8, 8, 8)  # of nobody's bytes on the last core
+        core.asc_sync()
+        core.asc_copy_ub2gm(z + at, b, 256)
+        core.asc_sync()
+        core.asc_copy_gm2ub(a, z + at, 256)
+
+    x = np.arange(8 * 64 - short, dtype=np.float32)
+    run, (_, z) = both(whole_blocks, 8, (x, np.zeros_like(x)))
+    assert np.array_equal(z, 2 * x)
+    assert {"out-of-bounds", "uninitialised"} <= {finding.id for finding in run.findings}
+    assert {(finding.count, finding.core) for finding in run.findings} == {(1, "core 3 AIV1")}
 
 
 def test_bytes_that_two_cores_write_end_lockstep():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.memory.buffers import POISON_BYTE, GlobalTensor
+from cubecore.machine.memory.buffers import POISON_BYTE, GlobalTensor, MemoryBuffer
 from cubecore.machine.memory.footprint import Bytes, Footprint
 from cubecore.machine.memory.strided import Rows
 
@@ -225,7 +225,7 @@ class Snapshots:
     def keep(self, tensor: GlobalTensor) -> None:
         """Remember a tensor that is about to be written."""
         if tensor.address not in self._kept:
-            buffer = tensor.buffer
+            buffer = _whole(tensor)
             fresh = not buffer.valid.any() and buffer.data.min(initial=POISON_BYTE) == POISON_BYTE
             held = None if fresh else (buffer.data.copy(), buffer.valid.copy())
             self._kept[tensor.address] = tensor, held
@@ -234,4 +234,10 @@ class Snapshots:
         """Put everything back."""
         for tensor, held in self._kept.values():
             data, valid = (POISON_BYTE, 0) if held is None else held
-            tensor.buffer.data[:], tensor.buffer.valid[:] = data, valid
+            buffer = _whole(tensor)
+            buffer.data[:], buffer.valid[:] = data, valid
+
+
+def _whole(tensor: GlobalTensor) -> MemoryBuffer:
+    """Return a tensor's bytes with those behind it, which an access may reach."""
+    return tensor.wide if tensor.wide.size_bytes else tensor.buffer

@@ -16,7 +16,8 @@ from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.batching import PICKED, picks
-from cubecore.machine.lockstep.together import Act, ApartError, Group, read_inside
+from cubecore.machine.lockstep.partings import ApartError
+from cubecore.machine.lockstep.together import Act, Group, read_inside
 from cubecore.machine.memory.elements import Use, use
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.memory.places import Place

@@ -25,13 +25,13 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, stacks
 from cubecore.machine.lockstep.gather import picking
+from cubecore.machine.lockstep.partings import ApartError, UnlikeError
 from cubecore.machine.lockstep.row import GroupRow
 from cubecore.machine.lockstep.sanitizer import Collecting, GroupLog, GroupWatch, Sharing
 from cubecore.machine.lockstep.shared_maps import SharedMaps
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.lockstep.together import (
     Act,
-    ApartError,
     making,
     prepares,
     read_inside,
@@ -356,10 +356,10 @@ class LockstepGroup:
         self._left_by_core = {
             name: [getattr(registers, name) for registers in after] for name in LEFT
         }
-        shared = {replace(registers, position=CorePosition(), **_NONE_LEFT) for registers in after}
-        if len(shared) > 1:
-            raise IrregularError("registers that differ from core to core")
-        self._enter(shared.pop())
+        shared = [replace(registers, position=CorePosition(), **_NONE_LEFT) for registers in after]
+        if len(set(shared)) > 1:
+            raise UnlikeError("registers that differ from core to core", shared)
+        self._enter(shared[0])
         self._synced = self.registers
 
     # --- core by core
@@ -392,7 +392,7 @@ class LockstepGroup:
             )
             row.perform((template, of_core, where))
             if maps is not None:
-                maps.compare(collected.touched[count_before:] if steered else sharing.touched)
+                maps.take(collected.touched[count_before:] if steered else sharing.touched)
         sharing.settle()
         if maps is not None:
             maps.settle()
@@ -401,12 +401,12 @@ class LockstepGroup:
         self._take(before)
 
     def _far(self, mem: Mem, address: int) -> list[int] | None:
-        """Return the cores' distances in the tensor at an address; None in a local memory."""
+        """Return the cores' distances in the tensor of an address; None in a local memory."""
         if mem is not Mem.GM:
             return None
-        tensor = self.gm.at(address)
+        tensor = self.gm.near(address)
         if tensor is None:
-            raise IrregularError("an address between tensors")
+            raise IrregularError("an address before all tensors")
         self.snapshots.keep(tensor)
         return [int(distance) for distance in self.aliasing.distances(tensor).values]
 

@@ -27,6 +27,7 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
 from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.partings import UnlikeError
 from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.allocator import keep_freed_memory
@@ -97,7 +98,7 @@ def _collecting_seldom() -> Iterator[None]:
 
 
 class _PartedError(IrregularError):
-    """Cores of a group that recorded alike until here, and do no more."""
+    """Cores of a group that were alike until here, and are no more."""
 
 
 class _Running:
@@ -124,7 +125,12 @@ class _Running:
                     continue
                 self.held = template
                 return True
-            group.issue(template, addresses, where)
+            try:
+                group.issue(template, addresses, where)
+            except UnlikeError as unlike:
+                for core, kind in zip(self.cores, unlike.kinds, strict=True):
+                    core.kinds.append(kind)
+                raise _PartedError(str(unlike)) from None
         return False
 
     @property

@@ -156,6 +156,8 @@ class Recorder(Core):
         self.failed: BaseException | None = None
         self.trace = InstructionTrace(names)
         self.asked: list[Asked] = []
+        self.kinds: list[object] = []
+        """What has told the core apart from others that recorded the same."""
         self._kind_of, self._number_of_location = names.kind_of, names.location_of
         self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
         self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
@@ -305,7 +307,10 @@ class Recorder(Core):
         self.peek = None
 
     def asked_like(self, other: "Recorder") -> bool:
-        """Return whether another core asked alike at the same issues, and ended or asks as this."""
+        """Return whether another core was as this one, apart from what it recorded.
+
+        So it is where it asked alike at the same issues, ended or asks the same, and is of a kind.
+        """
 
         def kind(load: LoadScalar | None, template: Instruction | None) -> object:
             return template if load is None else (load.mem, load.element)
@@ -317,7 +322,8 @@ class Recorder(Core):
             return core.asks and kind(*core.asks[:2])
 
         return (
-            self.thread.dead == other.thread.dead
+            self.kinds == other.kinds
+            and self.thread.dead == other.thread.dead
             and asks(self) == asks(other)
             and asked(self) == asked(other)
         )

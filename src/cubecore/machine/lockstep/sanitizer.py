@@ -14,6 +14,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import Sync
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing
+from cubecore.machine.lockstep.partings import UnlikeError
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.findings import (
@@ -128,8 +129,9 @@ class GroupWatch(CoreWatch):
         self, touched: Footprint, address: int, touch: MemoryAccess, pipe: int, number: int
     ) -> None:
         """Follow an access of the first core to global memory."""
-        low, high = address + touched.low, address + touched.high
-        tensor = self._aliasing.visible(self._gm.at(low), low, high)
+        tensor = self._gm.at(address + touched.low)
+        if tensor is None:
+            raise IrregularError("a core that leaves its tensor altogether")
         if self._shared is None:
             self._aliasing.note(tensor, touched, address, writes=touch.writes)
         else:
@@ -193,6 +195,12 @@ class Sharing:
             self._watch.sync(template, where)
 
     def settle(self) -> None:
-        """Require that every core made the instruction, or none did."""
+        """Require that every core made the instruction, or none did.
+
+        Raises
+        ------
+        UnlikeError
+            If some did and some did not.
+        """
         if any(count != self.reported[0] for count in self.reported):
-            raise IrregularError("an instruction that some cores make")
+            raise UnlikeError("an instruction that some cores make", self.reported)

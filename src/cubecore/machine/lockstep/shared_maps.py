@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cubecore.isa.declare.instruction import Mem
-from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.partings import UnlikeError
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.sanitizer.shadow_memory import Touched
 
@@ -16,20 +16,17 @@ class SharedMaps:
     def __init__(self, stacks: Mapping[Mem, MemoryStack]) -> None:
         self._maps = {mem: stack.valid for mem, stack in stacks.items()}
         self._before = {mem: valid.copy() for mem, valid in self._maps.items()}
-        self._left: list[tuple[Mem, int, bytes]] | None = None
+        self._left: list[list[tuple[Mem, int, bytes]]] = []
 
-    def compare(self, touched_bytes: Sequence[Touched]) -> None:
-        """Require a core, which touched this, to leave what the first one left; take it back."""
+    def take(self, touched_bytes: Sequence[Touched]) -> None:
+        """Remember what a core, which touched this, has left, and take it back."""
         left = []
         for mem, low, high in self._written(touched_bytes):
             now, then = self._maps[mem][low:high], self._before[mem][low:high]
             if not (now.all() and then.all()):
                 left.append((mem, low, now.tobytes()))
                 now[:] = then
-        if self._left is None:
-            self._left = left
-        if left != self._left:
-            raise IrregularError("cores that differ in what they have written")
+        self._left.append(left)
 
     @staticmethod
     def _written(touched_bytes: Sequence[Touched]) -> list[tuple[Mem, int, int]]:
@@ -40,6 +37,15 @@ class SharedMaps:
         ]
 
     def settle(self) -> None:
-        """Leave what every core left."""
-        for mem, low, raw in self._left or ():
+        """Leave what every core left.
+
+        Raises
+        ------
+        UnlikeError
+            If cores have left different maps.
+        """
+        if any(left != self._left[0] for left in self._left):
+            kinds = [tuple(left) for left in self._left]
+            raise UnlikeError("cores that differ in what they have written", kinds)
+        for mem, low, raw in self._left[0]:
             self._maps[mem][low : low + len(raw)] = np.frombuffer(raw, np.uint8)

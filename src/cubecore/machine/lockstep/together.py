@@ -15,6 +15,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.batching import REPLACING, computing_left, stacks
+from cubecore.machine.lockstep.partings import ApartError
 from cubecore.machine.lockstep.sanitizer import GroupWatch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, MemoryBuffer, Spot
 from cubecore.machine.memory.elements import Use, elements
@@ -28,17 +29,6 @@ _MOST_BOUND = 1024
 """Addresses of one template that are remembered, with what is done there."""
 Act = Callable[[tuple[int, ...], Location], Inputs | None]
 """The act of an instruction on all cores of a group, given the first one's addresses."""
-
-
-class ApartError(IrregularError):
-    """Something that the cores of a group do one by one, or that has a finding.
-
-    Nothing was changed yet. `followed`: the watch has seen the instruction.
-    """
-
-    def __init__(self, why: str, *, followed: bool = False) -> None:
-        super().__init__(why)
-        self.followed = followed
 
 
 class Group(Protocol):

@@ -1,0 +1,24 @@
+"""Partings: why cores of a group do not do the same, for one instruction or from there on."""
+
+from collections.abc import Sequence
+
+from cubecore.machine.blas.block_products import IrregularError
+
+
+class ApartError(IrregularError):
+    """Something that the cores of a group do one by one, or that has a finding.
+
+    Nothing was changed yet. `followed`: the watch has seen the instruction.
+    """
+
+    def __init__(self, why: str, *, followed: bool = False) -> None:
+        super().__init__(why)
+        self.followed = followed
+
+
+class UnlikeError(IrregularError):
+    """An instruction that leaves cores of a group unlike each other; `kinds` tells them apart."""
+
+    def __init__(self, why: str, kinds: Sequence[object]) -> None:
+        super().__init__(why)
+        self.kinds = kinds
