@@ -157,7 +157,7 @@ class Recorder(Core):
         self.trace = InstructionTrace(names)
         self.asked: list[Asked] = []
         self.kinds: list[object] = []
-        """What has told the core apart from others that recorded the same."""
+        """Marks of instructions that left the core unlike others, which recorded the same."""
         self._kind_of, self._number_of_location = names.kind_of, names.location_of
         self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
         self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
