@@ -166,13 +166,25 @@ def test_a_kernel_that_issues_without_end_stops_at_the_limit():
     assert text == f"{want}; check its loops, or raise `limit`"
 
 
-def test_nothing_of_a_killed_kernel_stays():
-    made = kernel(
-        "if (fork() == 0) for (;;) sleep(1);\nfor (;;) sleep(1);",
-        before="#include <unistd.h>",
-    )
+LEFT_BEHIND = {
+    "a kernel without end": ("if (fork() == 0) for (;;) sleep(1);\nfor (;;) sleep(1);", True),
+    "a kernel that ends": ("if (fork() == 0) for (;;) sleep(1);", False),
+    "a session of its own": (
+        "if (fork() == 0) {\nsetsid();\nif (fork() == 0) for (;;) sleep(1);\n_exit(0);\n}",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_BEHIND)
+def test_nothing_of_a_kernel_stays(name):
+    body, late = LEFT_BEHIND[name]
+    made = kernel(body, before="#include <unistd.h>")
     before = set(Path("/proc").iterdir())
-    refused(lambda: replace(made, timeout_s=1.0)[1](np.zeros(8, np.float32)))
+    if late:
+        refused(lambda: replace(made, timeout_s=1.0)[1](np.zeros(8, np.float32)))
+    else:
+        made[1](np.zeros(8, np.float32))
     for _ in range(50):  # a killed process is gone a little later
         left = [p for p in set(Path("/proc").iterdir()) - before if _sleeps_here(p)]
         if not left:
@@ -228,6 +240,11 @@ BAD_FILES = {
     "missing, unqualified": (
         "LocalTensor<float> a; Conv2D(a, a, a, 3);",
         "inline.cpp:5: AscendC::Conv2D is not supported",
+    ),
+    "tiling without a struct": (
+        "GET_TILING_DATA(data, x);",
+        "inline.cpp:5: GET_TILING_DATA must have a registered struct, got none; "
+        "write REGISTER_TILING_DEFAULT(Struct)",
     ),
     "syntax": (
         "int a = ;",

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from frontends.cpp.cpp_kernels import cli, kernels, needs_compiler
+from frontends.cpp.cpp_kernels import cli, demo, kernels, needs_compiler
 
 pytestmark = [
     needs_compiler,
@@ -78,3 +78,30 @@ def test_a_kernel_may_have_the_name_of_a_namespace_or_of_the_c_library():
     for name in bodies:
         (found, *_) = made[name][1](np.zeros(8, np.float32)).findings
         assert (found.location.function, found.location.call) == (name, "Add")
+
+
+PROGRAM = """#include "acl/acl.h"
+#include "kernel_operator.h"
+using namespace AscendC;
+__global__ __vector__ void k(__gm__ uint8_t* x) {
+  GlobalTensor<float> in;
+  in.SetGlobalBuffer((__gm__ float*)x, 64);
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64);
+  DataCopy(a, in, 64);
+  Adds(a, a, 1.0f, 64);
+}
+int main() {
+  uint8_t* x = nullptr;
+  aclrtMalloc((void**)&x, 256, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMemset(x, 256, 0, 256);
+  k<<<1, nullptr, nullptr>>>(x);
+}
+"""
+
+
+def test_the_calls_of_a_program_end_at_its_launch(tmp_path):
+    (tmp_path / "p.asc").write_text(PROGRAM)
+    assert cli(tmp_path, "c++", "p.asc", "-o", "demo") == (0, "", "")
+    code, _, err = demo(tmp_path)
+    assert code == 1
+    assert "    Adds at p.asc:9 (k), called at p.asc:15 (the launch)" in err.splitlines()

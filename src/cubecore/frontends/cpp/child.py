@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from cubecore.dtypes import ELEMENT_TYPES, ElementType, element_type
 from cubecore.errors import CubecoreError, DeadlockError, RequestError, Violation, unable
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+from cubecore.frontends.cpp.strays import end_strays
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction
@@ -36,6 +37,7 @@ T = TypeVar("T")
 MOST_MEMORY = 4 << 30
 """Bytes that the child may have beyond what it has at its start."""
 _NEAR_STACK = 1 << 16
+_LENGTH_BYTES = 8
 _LAST_WORDS_S = 1.0
 _KINDS = (KernelError, DeadlockError, RequestError, CubecoreError)
 _SIGNALS = {
@@ -123,19 +125,20 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
         if late:  # let it say where it is
             with contextlib.suppress(OSError):
                 os.kill(child, signal.SIGXCPU)
-            _received(read, _LAST_WORDS_S)
+            raw, _ = _received(read, _LAST_WORDS_S, raw)
     finally:
-        os.close(read)
         if asked.alone:
             with contextlib.suppress(OSError):
                 os.killpg(child, signal.SIGKILL)
         with contextlib.suppress(OSError):
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
+        end_strays(read)
+        os.close(read)
     if box.signal == _RAN_AHEAD:
         raise RanAheadError
     try:
-        good, value = pickle.loads(raw)  # noqa: S301 - our own process wrote it
+        good, value = pickle.loads(raw[_LENGTH_BYTES:])  # noqa: S301 - our own process wrote it
     except Exception:  # noqa: BLE001 - it ended before it had written all
         raise _ended(box, status, asked, late=late) from None
     if good:
@@ -190,7 +193,7 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
             raw = packed((False, (0, violations, ())))
         sys.stdout.flush()
         sys.stderr.flush()
-        at = 0
+        raw, at = len(raw).to_bytes(_LENGTH_BYTES, "little") + raw, 0
         while at < len(raw):
             at += os.write(write, raw[at : at + (1 << 20)])
     except BaseException:  # noqa: BLE001
@@ -219,18 +222,24 @@ def _confine(*, alone: bool) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _received(read: int, timeout_s: float) -> tuple[bytes, bool]:
-    """Return what the child wrote, and whether its time ran out."""
+def _received(read: int, timeout_s: float, held: bytes = b"") -> tuple[bytes, bool]:
+    """Return what the child wrote, behind what was `held`, and whether its time ran out.
+
+    A process that the child has begun may hold the pipe open: the length says where it ends.
+    """
     end = time.monotonic() + timeout_s
-    parts: list[bytes] = []
-    while True:
+    raw, whole = bytearray(held), _LENGTH_BYTES
+    while len(raw) < whole:
         left = end - time.monotonic()
         if left <= 0 or not select.select([read], [], [], left)[0]:
-            return b"".join(parts), True
+            return bytes(raw), True
         part = os.read(read, 1 << 20)
         if not part:
-            return b"".join(parts), False
-        parts.append(part)
+            break
+        raw += part
+        if len(raw) >= _LENGTH_BYTES:
+            whole = _LENGTH_BYTES + int.from_bytes(raw[:_LENGTH_BYTES], "little")
+    return bytes(raw), False
 
 
 def _rebuilt(kind: int, violations: tuple[Violation, ...], findings: Any) -> CubecoreError:

@@ -97,6 +97,9 @@ def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exceptio
         name = (lacking["name"] or lacking["other"]) if lacking else ""
         if name in missing_names():
             return unable(f"AscendC::{name}", f"{where}: AscendC::{name} is not supported")
+        if name == "cubecore_tiling_default":
+            remedy = "write REGISTER_TILING_DEFAULT(Struct)"
+            return refuse(f"{where}: GET_TILING_DATA", "have a registered struct", "none", remedy)
         more = "\n" + text if verbose else ""
         remedy = "" if verbose else "--verbose shows everything the compiler says"
         return unable(where, f"{where} does not compile: {shortened(said)}{more}", remedy)

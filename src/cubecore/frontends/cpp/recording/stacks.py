@@ -29,6 +29,7 @@ _AT_A_TIME = 500
 _BRACKETS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]| const$")
 _ENTRY = "entry"
 """The file that a library's entries are written in."""
+_LIBRARY = "/include/c++/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,15 @@ class _Frame:
     function: str
 
     @property
+    def is_library(self) -> bool:
+        """True in the standard library, through which a host program's launch comes."""
+        return _LIBRARY in self.file
+
+    @property
     def is_ours(self) -> bool:
         path = self.file
-        return path.startswith((str(INCLUDE), str(folder()))) or Path(path).name in {_ENTRY, "??"}
+        ours = path.startswith((str(INCLUDE), str(folder()))) or Path(path).name in {_ENTRY, "??"}
+        return ours or self.is_library
 
 
 _Trail = tuple[bytes, tuple[int, ...]]
@@ -141,12 +148,14 @@ def _with_callers(
     frames = [frame for at in addresses for frame in known.get((library, at), ())]
     first = next((n for n, frame in enumerate(frames) if not frame.is_ours), len(frames))
     call = frames[first - 1].function if 0 < first < len(frames) else ""
-    callers = tuple(
-        Location(shown_path(Path(frame.file)), frame.line, shortened(frame.function))
-        for frame in frames[first + 1 :]
-        if not frame.is_ours and frame.line
-    )
-    return replace(place, call=call, callers=callers)
+    behind = [n for n in range(first + 1, len(frames)) if not frames[n].is_ours and frames[n].line]
+    callers = [
+        Location(shown_path(Path(frames[n].file)), frames[n].line, shortened(frames[n].function))
+        for n in behind
+    ]
+    if behind and any(frame.is_library for frame in frames[behind[-1] + 1 :]):
+        callers[-1] = replace(callers[-1], function="the launch")
+    return replace(place, call=call, callers=tuple(callers))
 
 
 def _plain(function: str) -> str:

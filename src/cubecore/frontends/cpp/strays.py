@@ -1,0 +1,49 @@
+"""Processes that a kernel has begun and left behind, in a session of their own."""
+
+import contextlib
+import os
+import select
+import signal
+from pathlib import Path
+
+_TIMES = 20
+_PAUSE_S = 0.05
+
+
+def end_strays(read: int) -> None:
+    """End who still holds the other end of a pipe, behind the end of the process it was made for.
+
+    A child of this process is another launch's, on another thread, and is left alone.
+    """
+    for _ in range(_TIMES):
+        strays = [] if _is_at_end(read) else _holders(Path(f"/proc/self/fd/{read}"))
+        if not strays:
+            return
+        for process in strays:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        select.select([read], [], [], _PAUSE_S)
+
+
+def _is_at_end(read: int) -> bool:
+    while select.select([read], [], [], 0)[0]:
+        if not os.read(read, 1 << 20):
+            return True
+    return False
+
+
+def _holders(own: Path) -> list[int]:
+    """Return the processes with the file of an entry of /proc, but this one and its children."""
+    found: list[int] = []
+    if not own.is_symlink():  # not on Linux
+        return found
+    link = own.readlink()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            stat = (process / "stat").read_text("utf-8", "replace")
+            number, parent = int(process.name), int(stat.rpartition(")")[2].split()[1])
+            if os.getpid() in {number, parent}:
+                continue
+            if any(file.readlink() == link for file in (process / "fd").iterdir()):
+                found.append(number)
+    return found
