@@ -1,9 +1,10 @@
 """Samples without one of their synchronisations: of those that change a result, what is reported.
 
-`python -m tools.suites.mutants CHECKOUTS [--count N] [--seed S] [--seconds N]` takes samples that
-verify (`cpp_programs.jsonl`) from CHECKOUTS/OWNER/NAME, in the order of a hash with the seed,
-removes one flag, barrier or call of a queue from a copy of each, drawn by the seed, and runs it as
-`cubecore sample` does: first as it is, then in other orders of the pipes until a result changes.
+`python -m tools.suites.mutants CHECKOUTS [--count N] [--seed S] [--seconds N] [--again]` takes
+samples that verify (`cpp_programs.jsonl`) from CHECKOUTS/OWNER/NAME, in the order of a hash with
+the seed, removes one flag, barrier or call of a queue from a copy of each, drawn by the seed, and
+runs it as `cubecore sample` does: first as it is, then in other orders of the pipes until a result
+changes.
 """
 
 import argparse
@@ -122,10 +123,13 @@ def _is_stopped(run: SampleRun) -> bool:
     return bool(run.failed) and any(word in run.said for word in stopped)
 
 
-def surveyed(checkouts: Path, count: int, seed: int, seconds: float) -> Iterator[dict[str, Any]]:
-    """Yield the outcome of each sample's mutant that was not run before."""
+def surveyed(
+    checkouts: Path, count: int, seed: int, seconds: float, *, again: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the outcome of each sample's mutant: not run before, or `again` with other headers."""
     end, made, drawn = monotonic() + seconds, headers(), 0
-    known = {(r["task"], r["seed"]): r for r in rows(SUITE) if r["headers"] == made}
+    stand = [r for r in rows(SUITE) if not again or r["headers"] == made]
+    known = {(r["task"], r["seed"]): r for r in stand}
     for row in samples(seed):
         name = f"{row['repo']}/{row['path']}"
         folder = (checkouts / name).parent
@@ -149,8 +153,10 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--again", action="store_true", help="what ran with other headers too")
     asked = parser.parse_args()
-    for row in surveyed(asked.checkouts.resolve(), asked.count, asked.seed, asked.seconds):
+    asked.checkouts = asked.checkouts.resolve()
+    for row in surveyed(**vars(asked)):
         print(row["outcome"], row["task"], row.get("removed", ""), flush=True)
         kept(row)
 
