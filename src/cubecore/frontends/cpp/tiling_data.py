@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
-from cubecore.frontends.cpp.compile.scanner import Token, tokens
+from cubecore.frontends.cpp.compile.tokens import Token, tokens
 from cubecore.lazy_dataclass import dataclass
 
 _LETTERS = {

@@ -14,6 +14,12 @@ from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 
 _LONGEST_S = 300
+_STANDARD = "-std=c++17"
+_NEEDS_CXX20 = re.compile(
+    r"called in a constant expression|call to non-'constexpr' function"
+    r"|must be initialized by mem-initializer in 'constexpr' constructor"
+)
+"""Errors at constexpr functions that C++20 allows, and the vendor's compiler before C++20."""
 
 
 def compile_with(
@@ -27,6 +33,9 @@ def compile_with(
         If it fails; the message has the first error with the user's file and line.
     """
     code, text = ran(arguments, path, work)
+    if code != 0 and _NEEDS_CXX20.search(text) and _STANDARD in arguments:
+        newer = ["-std=c++20" if word == _STANDARD else word for word in arguments]
+        code = ran(newer, path, work)[0]
     if code != 0:
         raise _first_error(text, path, code, verbose=verbose)
     if "-o" in arguments and not Path(arguments[arguments.index("-o") + 1]).is_file():

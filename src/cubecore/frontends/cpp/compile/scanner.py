@@ -6,20 +6,10 @@ It knows comments, strings, raw strings and balanced brackets. Lines keep their 
 import re
 from collections.abc import Iterator
 
+from cubecore.frontends.cpp.compile.specialisations import specialisations
+from cubecore.frontends.cpp.compile.tokens import Token, closing, closing_angle, tokens
 from cubecore.lazy_dataclass import dataclass
 
-_TOKEN = re.compile(
-    r"""(?P<space>\s+|\\\n)
-    |(?P<comment>//[^\n]*(?:\\\n[^\n]*)*|/\*.*?(?:\*/|\Z))
-    |(?P<raw>\b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)")
-    |(?P<string>(?:u8|[uUL])?"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
-    |(?P<number>\.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*)
-    |(?P<word>[A-Za-z_$][\w$]*)
-    |(?P<launch><<<|>>>)
-    |(?P<sign>::|->|<<|.)""",
-    re.DOTALL | re.VERBOSE,
-)
-_OPEN = {"(": ")", "[": "]", "{": "}"}
 _LOCAL = {
     "__ubuf__": "UB",
     "__cbuf__": "L1",
@@ -30,16 +20,7 @@ _LOCAL = {
     "__fbuf__": "FB",
 }
 """Address spaces of local memories, and the memory of each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token and where it lies in the text."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
+_ATTRIBUTES = frozenset({"aicore", "host", "aicpu"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,27 +46,15 @@ class Scan:
     words: frozenset[str]
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text."""
-    for match in _TOKEN.finditer(text):
-        yield Token(match.lastgroup or "sign", match.group(), match.start(), match.end())
-
-
 def scanned(text: str) -> Scan:
     """Return what a file holds."""
-    whole = [_kind(t) for t in tokens(text)]
-    code = [t for t in whole if t.kind not in {"space", "comment"}]
+    code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
     edits = [*_attributes(code), *_launches(text, code), *_arrays(text, code)]
+    edits += specialisations(text, code)
     includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
     edited = _edited(text, edits)
     words = frozenset(t.text for t in code if t.kind == "word")
     return Scan(edited, bool(edits), tuple(_entries(text, code)), tuple(includes), words)
-
-
-def _kind(token: Token) -> Token:
-    if token.kind == "mark":
-        return Token("raw", token.text, token.start, token.end)
-    return token
 
 
 def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
@@ -98,20 +67,6 @@ def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
         pieces += [text[at:start], new, "\n" * max(lost, 0)]
         at = end
     return "".join([*pieces, text[at:]])
-
-
-def _closing(code: list[Token], at: int) -> int:
-    """Return the index of the bracket that closes the one at `at`, or the last token's."""
-    stack = []
-    for number in range(at, len(code)):
-        text = code[number].text
-        if text in _OPEN:
-            stack.append(_OPEN[text])
-        elif stack and text == stack[-1]:
-            stack.pop()
-            if not stack:
-                return number
-    return len(code) - 1
 
 
 def _opening(code: list[Token], at: int, sign: str, other: str) -> int:
@@ -128,10 +83,13 @@ def _opening(code: list[Token], at: int, sign: str, other: str) -> int:
 
 
 def _attributes(code: list[Token]) -> Iterator[tuple[int, int, str]]:
-    """Yield the edits that take ``[aicore]`` and its like away."""
-    for first, word, last in zip(code, code[1:], code[2:], strict=False):
-        if (first.text, last.text) == ("[", "]") and word.text in {"aicore", "host", "aicpu"}:
-            yield first.start, last.end, ""
+    """Yield the edits that take ``[aicore]``, ``[host, aicore]`` and their like away."""
+    for number, first in enumerate(code):
+        if first.text != "[" or number + 1 >= len(code) or code[number + 1].text not in _ATTRIBUTES:
+            continue
+        last = closing(code, number)
+        if {t.text for t in code[number + 1 : last]} <= _ATTRIBUTES | {","}:
+            yield first.start, code[last].end, ""
 
 
 def _launches(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
@@ -149,7 +107,7 @@ def _launches(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
             continue
         while begin >= 2 and code[begin - 1].text == "::" and code[begin - 2].kind == "word":
             begin -= 2
-        end = _closing(code, close + 1)
+        end = closing(code, close + 1)
         name = text[code[begin].start : code[number - 1].end]
         config = text[token.end : code[close].start]
         arguments = text[code[close + 1].end : code[end].start]
@@ -167,7 +125,7 @@ def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
             continue
         end = number + 1
         while end < len(code) and code[end].text not in _ENDS:
-            end = _closing_angle(code, end) + 1 if code[end].text == "<" else end + 1
+            end = closing_angle(code, end) + 1 if code[end].text == "<" else end + 1
         if end >= len(code) or code[end].text not in {"[", "{", ";"} or end - number < 3:
             continue
         if code[end - 1].kind != "word":
@@ -180,7 +138,7 @@ def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
                 end - 1,
             )
         elif code[end].text == "{":
-            declaration, last = _struct(kind, code[end - 1].text, memory), _closing(code, end)
+            declaration, last = _struct(kind, code[end - 1].text, memory), closing(code, end)
         else:
             declaration, last = _array_list(text, code, end, (kind, memory))
         yield token.start, code[last].end, declaration
@@ -196,10 +154,10 @@ def _array_list(
     """Return the declarations of arrays with commas between them, and the last one's bracket."""
     (kind, memory), declarations = declared, []
     while True:
-        name, last = code[open_ - 1].text, _closing(code, open_)
+        name, last = code[open_ - 1].text, closing(code, open_)
         lengths = [text[code[open_].end : code[last].start]]
         while last + 1 < len(code) and code[last + 1].text == "[":
-            open_, last = last + 1, _closing(code, last + 1)
+            open_, last = last + 1, closing(code, last + 1)
             lengths.append(text[code[open_].end : code[last].start])
         if len(lengths) > 1:
             got = "".join(f"[{length}]" for length in lengths).replace('"', "'")
@@ -213,17 +171,6 @@ def _array_list(
         open_ = last + 3
 
 
-def _closing_angle(code: list[Token], at: int) -> int:
-    depth = 0
-    for number in range(at, len(code)):
-        depth += (code[number].text == "<") - (code[number].text == ">")
-        if depth == 0:
-            return number
-        if code[number].text in {";", "{"}:
-            break
-    return at
-
-
 def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
     for number, token in enumerate(code):
         if token.text != "__global__":
@@ -234,13 +181,13 @@ def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
             and code[open_].text == "("
             and code[open_ - 1].text.startswith("__")
         ):
-            open_ = _closing(code, open_) + 1  # an attribute with arguments
+            open_ = closing(code, open_) + 1  # an attribute with arguments
             while open_ < len(code) and code[open_].text not in {"(", ";", "{"}:
                 open_ += 1
         if open_ < 1 or open_ >= len(code) or code[open_].text != "(":
             continue
         name = code[open_ - 1]
-        end = _closing(code, open_)
+        end = closing(code, open_)
         if name.kind != "word" or end + 1 >= len(code) or code[end + 1].text != "{":
             continue
         start = number

@@ -56,6 +56,13 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
   detail::between_runs(dst, src, repeatParams, at);
 }
 
+// Page "DataCopy（L0C到UB数据搬运）": these chips copy as without the last parameter.
+template <typename D, typename S>
+inline void DataCopy(const D& dst, const S& src, const DataCopyParams& intriParams,
+                     const DataCopyEnhancedParams&, CUBECORE_AT) {
+  DataCopy(dst, src, intriParams, at);
+}
+
 // Page SetPadValue(ISASI): the value of later copies whose isPad is false.
 template <typename T, TPosition pos = TPosition::MAX>
 inline void SetPadValue(T paddingValue, CUBECORE_AT) {

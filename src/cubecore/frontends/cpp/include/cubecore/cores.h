@@ -1,5 +1,5 @@
 // Between cores, and what cores share. Pages: CrossCoreSetFlag(ISASI), CrossCoreWaitFlag(ISASI),
-// SyncAll, SetAtomicAdd, SetAtomicMax, SetAtomicMin, SetAtomicNone, DataCacheCleanAndInvalid,
+// SyncAll, SetAtomicAdd, SetAtomicMax, SetAtomicMin, SetAtomicType, SetAtomicNone, DataCacheCleanAndInvalid,
 // DataSyncBarrier(ISASI).
 #pragma once
 
@@ -101,15 +101,24 @@ CUBECORE_ATOMIC(min)
 
 template <typename T>
 inline void SetAtomicAdd(CUBECORE_AT) {
+  detail::core_state().atomic = 0;
   cubecore::issue(detail::atomic_call<T>(detail::add_calls), at);
 }
 template <typename T>
 inline void SetAtomicMax(CUBECORE_AT) {
+  detail::core_state().atomic = 1;
   cubecore::issue(detail::atomic_call<T>(detail::max_calls), at);
 }
 template <typename T>
 inline void SetAtomicMin(CUBECORE_AT) {
+  detail::core_state().atomic = 2;
   cubecore::issue(detail::atomic_call<T>(detail::min_calls), at);
+}
+// The operation is the last that was set. Uncertain: before any, addition.
+template <typename T>
+inline void SetAtomicType(CUBECORE_AT) {
+  const uint8_t last = detail::core_state().atomic;
+  last == 0 ? SetAtomicAdd<T>(at) : last == 1 ? SetAtomicMax<T>(at) : SetAtomicMin<T>(at);
 }
 inline void SetAtomicNone(CUBECORE_AT) { cubecore::issue("asc_set_atomic_none", at); }
 inline void DisableDmaAtomic(CUBECORE_AT) { SetAtomicNone(at); }

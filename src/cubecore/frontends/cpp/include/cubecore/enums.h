@@ -26,9 +26,12 @@ enum event_t : uint8_t {
   EVENT_ID7,
 };
 
+enum pad_t : uint8_t { PAD_NONE = 0 };
+
 namespace AscendC {
 
 using ::event_t;
+using ::pad_t;
 using ::pipe_t;
 using TEventID = int8_t;
 
@@ -134,7 +137,13 @@ enum class CacheRwMode : uint8_t { READ, WRITE, RW };
 enum class CacheLine : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
 enum class DcciDst : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
 enum class MemDsbT : uint64_t { ALL, DDR, UB, SEQ };
-enum class BlockMode : uint8_t { BLOCK_MODE_NORMAL, BLOCK_MODE_MATRIX, BLOCK_MODE_VECTOR };
+enum class BlockMode : uint8_t {
+  BLOCK_MODE_NORMAL,
+  BLOCK_MODE_MATRIX,
+  BLOCK_MODE_VECTOR,
+  BLOCK_MODE_SMALL_CHANNEL,
+  BLOCK_MODE_DEPTHWISE
+};
 enum class DataFormat : uint8_t { ND, NZ, NCHW, NC1HWC0, NHWC, NCDHW, NDC1HWC0, FRACTAL_NZ };
 enum class AtomicDtype : uint8_t {
   ATOMIC_NONE,

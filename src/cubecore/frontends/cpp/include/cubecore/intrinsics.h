@@ -25,6 +25,15 @@ inline void set_ffts_base_addr(uint64_t config, CUBECORE_AT) {
   cubecore::issue_raw("asc_set_ffts_base_addr", at, config);
 }
 
+namespace AscendC {
+
+// Without a page: public kernels call these in the place of set_ffts_base_addr and wait_flag_dev.
+inline void SetSyncBaseAddr(uint64_t config, CUBECORE_AT) { set_ffts_base_addr(config, at); }
+inline void SetFftsBaseAddr(uint64_t config, CUBECORE_AT) { set_ffts_base_addr(config, at); }
+inline void WaitEvent(uint16_t flagId, CUBECORE_AT) { wait_flag_dev(flagId, at); }
+
+}  // namespace AscendC
+
 inline uint64_t get_ctrl(CUBECORE_AT) {
   return static_cast<uint64_t>(cubecore::ask(0, "asc_get_ctrl", at));
 }
@@ -50,6 +59,47 @@ inline void copy_ubuf_to_gm(D* dst, S* src, uint8_t, uint16_t nBurst, uint16_t l
   cubecore::issue_raw("asc_copy_ub2gm", at, cubecore::operand(Mem::GM, dst),
                       cubecore::operand(Mem::UB, src), nBurst, lenBurst, srcGap, dstGap);
 }
+
+// Within UB. Pages: asc_copy_ub2ub, asc_duplicate, asc_transpose, asc_or and its kin.
+template <typename D, typename S>
+inline void copy_ubuf_to_ubuf(D* dst, S* src, uint8_t, uint16_t nBurst, uint16_t lenBurst,
+                              uint16_t srcGap, uint16_t dstGap, CUBECORE_AT) {
+  using cubecore::Mem;
+  cubecore::issue_raw("asc_copy_ub2ub", at, cubecore::operand(Mem::UB, dst),
+                      cubecore::operand(Mem::UB, src), nBurst, lenBurst, srcGap, dstGap);
+}
+// The strides of a source, which it does not have, are not looked at.
+template <typename T, typename V>
+inline void vector_dup(T* dst, V value, uint8_t repeat, uint16_t dstBlockStride, uint16_t,
+                       uint16_t dstRepeatStride, uint16_t, CUBECORE_AT) {
+  cubecore::issue_raw("asc_duplicate", at, cubecore::operand(cubecore::Mem::UB, dst),
+                      cubecore::plain(value), repeat, dstBlockStride, dstRepeatStride);
+}
+template <typename T>
+inline void vtranspose(T* dst, T* src, CUBECORE_AT) {
+  using cubecore::Mem;
+  cubecore::issue_raw("asc_transpose", at, cubecore::operand(Mem::UB, dst),
+                      cubecore::operand(Mem::UB, src));
+}
+#define CUBECORE_BINARY(name, call)                                                               \
+  template <typename T>                                                                           \
+  inline void name(T* dst, T* src0, T* src1, uint8_t repeat, uint8_t dstBlockStride,              \
+                   uint8_t src0BlockStride, uint8_t src1BlockStride, uint8_t dstRepeatStride,     \
+                   uint8_t src0RepeatStride, uint8_t src1RepeatStride, CUBECORE_AT) {             \
+    using cubecore::Mem;                                                                          \
+    cubecore::issue_raw(call, at, cubecore::operand(Mem::UB, dst), cubecore::operand(Mem::UB, src0), \
+                        cubecore::operand(Mem::UB, src1), repeat, dstBlockStride, src0BlockStride, \
+                        src1BlockStride, dstRepeatStride, src0RepeatStride, src1RepeatStride);    \
+  }
+CUBECORE_BINARY(vadd, "asc_add")
+CUBECORE_BINARY(vsub, "asc_sub")
+CUBECORE_BINARY(vmul, "asc_mul")
+CUBECORE_BINARY(vdiv, "asc_div")
+CUBECORE_BINARY(vmax, "asc_max")
+CUBECORE_BINARY(vmin, "asc_min")
+CUBECORE_BINARY(vand, "asc_and")
+CUBECORE_BINARY(vor, "asc_or")
+#undef CUBECORE_BINARY
 
 namespace cubecore {
 

@@ -31,3 +31,4 @@
 #define GM_ADDR uint8_t*
 #define ASC_ALWAYS_INLINE inline
 #define __forceinline__ __attribute__((unused))
+#define __bf16 bfloat16_t

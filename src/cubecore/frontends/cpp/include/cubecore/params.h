@@ -74,6 +74,30 @@ struct DataCopyParams {
   };
 };
 
+// Page "DataCopy（L0C到UB数据搬运）": of no effect on these chips.
+struct DataCopyEnhancedParams {
+  DataCopyEnhancedParams() = default;
+  DataCopyEnhancedParams(const BlockMode blockModeIn, const DeqScale deqScaleIn,
+                         const uint64_t deqValueIn, const uint8_t sidStoreModeIn,
+                         const bool isReluIn, const pad_t padModeIn, const uint64_t padValueIn)
+      : blockMode(blockModeIn),
+        deqScale(deqScaleIn),
+        deqValue(deqValueIn),
+        sidStoreMode(sidStoreModeIn),
+        isRelu(isReluIn),
+        padMode(padModeIn),
+        padValue(padValueIn) {}
+
+  BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;
+  DeqScale deqScale = DeqScale::DEQ_NONE;
+  uint64_t deqValue = 0;
+  uint64_t deqTensorAddr = 0;
+  uint8_t sidStoreMode = 0;
+  bool isRelu = false;
+  pad_t padMode = pad_t::PAD_NONE;
+  uint64_t padValue = 0;
+};
+
 struct DataCopyExtParams {
   DataCopyExtParams() = default;
   DataCopyExtParams(const uint16_t count, const uint32_t len, const uint32_t srcStrideIn,

@@ -91,6 +91,7 @@ struct CoreState {
   uint64_t uses = 0;
   uint64_t pad = 0;  // of SetPadValue, if `pads`
   bool pads = false;
+  uint8_t atomic = 0;   // the operation of SetAtomicAdd, SetAtomicMax or SetAtomicMin
   uint64_t rounds = 0;  // of WaitPreBlock
   int64_t sum = 0;      // where the last ReduceSum of a number of elements left its result
   bool popped = false;  // whether the kernel has asked for the memory that no buffer has
@@ -107,11 +108,16 @@ struct CoreState {
     used[mem] += bytes;
     return found;
   }
+  // One that no buffer has used, or the longest ago: a flag that EnQue or FreeTensor raised on
+  // another may still stand. Events 6 and 7 are the system's (page SetFlag/WaitFlag).
   int32_t FreeEvent(HardEvent event) const {
-    uint8_t own = taken[static_cast<uint8_t>(event)];
-    for (int32_t id = 0; id < EVENTS; ++id)
-      if ((own >> id & 1) == 0) return id;
-    return EVENTS - 1;
+    const uint8_t pair = static_cast<uint8_t>(event);
+    int32_t found = -1;
+    for (int32_t id : {5, 4, 3, 2, 1, 0, 7, 6}) {
+      const bool is_free = (taken[pair] >> id & 1) == 0;
+      if (is_free && (found < 0 || used_at[pair][id] < used_at[pair][found])) found = id;
+    }
+    return found < 0 ? EVENTS - 1 : found;
   }
   // A buffer keeps the event that it had before, as long as nobody else needs it: another that
   // takes it in between would raise a flag that may still stand.

@@ -15,6 +15,7 @@ inline int64_t GetBlockNum() { return cubecore_launch()->blocks; }
 inline int64_t GetSubBlockIdx() { return cubecore_launch()->part; }
 inline int64_t GetSubBlockNum() { return cubecore_launch()->parts; }
 inline int64_t GetTaskRatio() { return cubecore_launch()->parts; }
+inline int64_t GetTaskRation() { return GetTaskRatio(); }  // without a page: an earlier spelling
 inline void InitSocState() {}
 inline uint32_t GetUBSizeInBytes() { return static_cast<uint32_t>(cubecore_launch()->ub_bytes); }
 inline uint32_t GetRuntimeUBSize() { return static_cast<uint32_t>(cubecore_launch()->ub_bytes); }

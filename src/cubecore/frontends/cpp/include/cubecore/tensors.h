@@ -129,12 +129,13 @@ class Cell {
 
 }  // namespace detail
 
-// Where a tensor lies, for SetAddr; page TensorTrait, "更多样例". The order of its fields is ours.
+// Where a tensor lies, for SetAddr; page TensorTrait, "更多样例". The order of its fields is ours,
+// and so is a signed address: what lies before a memory is seen as such.
 struct TBuffAddr {
+  int64_t bufferAddr = 0;
   uint32_t dataLen = 0;
-  uint32_t bufferAddr = 0;
+  uint8_t logicPos = static_cast<uint8_t>(TPosition::VECCALC);
   void* bufferHandle = nullptr;
-  uint8_t logicPos = 0;
 };
 
 template <typename T>
@@ -144,22 +145,20 @@ class LocalTensor {
 
   LocalTensor() = default;
   // Page "LocalTensor构造函数": a position, a byte address and a number of elements.
-  LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize)
-      : address_(addr), size_(tileSize), position_(pos) {}
+  LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize) {
+    Place(pos, addr, tileSize, nullptr);
+  }
   explicit LocalTensor(const TBuffAddr& address) { SetAddr(address); }
 
-  void SetAddr(const TBuffAddr& address) {
-    Place(static_cast<TPosition>(address.logicPos), address.bufferAddr, 0, address.bufferHandle);
-    SetBufferLen(address.dataLen);
-  }
+  void SetAddr(const TBuffAddr& address) { address_ = address; }
   // From a byte of its memory on, so many elements.
   void InitBuffer(uint32_t bufferOffset, uint32_t bufferSize) {
-    address_ = bufferOffset;
-    size_ = bufferSize;
+    address_.bufferAddr = bufferOffset;
+    SetSize(bufferSize);
   }
-  uint64_t GetPhyAddr() const { return static_cast<uint64_t>(address_); }
+  uint64_t GetPhyAddr() const { return static_cast<uint64_t>(address_.bufferAddr); }
   uint64_t GetPhyAddr(const uint32_t offset) const {
-    return static_cast<uint64_t>(address_ + cubecore::bytes_of<PrimType>(offset));
+    return static_cast<uint64_t>(element(offset));
   }
   PrimType GetValue(const uint32_t index, CUBECORE_AT) const {
     return detail::value_of<PrimType>(
@@ -175,59 +174,62 @@ class LocalTensor {
   template <typename CAST_T>
   LocalTensor<CAST_T> ReinterpretCast() const {
     LocalTensor<CAST_T> made;
-    made.Place(position_, address_,
-               static_cast<uint32_t>(cubecore::bytes_of<PrimType>(size_) * 8 /
-                                     cubecore::Element<PrimT<CAST_T>>::bits),
-               handle_);
+    made.address_ = address_;
     return made;
   }
   LocalTensor operator[](const uint32_t offset) const {
     LocalTensor made = *this;
-    made.address_ = element(offset);
-    made.size_ = offset < size_ ? size_ - offset : 0;
+    const int64_t left = GetLength() - cubecore::bytes_of<PrimType>(offset);
+    made.address_.bufferAddr = element(offset);
+    made.address_.dataLen = left > 0 ? static_cast<uint32_t>(left) : 0;
     return made;
   }
   template <typename T1>
   void SetAddrWithOffset(LocalTensor<T1>& src, uint32_t offset) {
-    address_ = static_cast<int64_t>(src.GetPhyAddr(offset));
-    position_ = static_cast<TPosition>(src.GetPosition());
+    address_.bufferAddr = static_cast<int64_t>(src.GetPhyAddr(offset));
+    address_.logicPos = src.address_.logicPos;
   }
-  int32_t GetPosition() const { return static_cast<int32_t>(position_); }
-  void SetSize(const uint32_t size) { size_ = size; }
-  uint32_t GetSize() const { return size_; }
-  uint32_t GetLength() const { return static_cast<uint32_t>(cubecore::bytes_of<PrimType>(size_)); }
-  void SetBufferLen(uint32_t dataLen) {
-    size_ = static_cast<uint32_t>(dataLen * 8ull / cubecore::Element<PrimType>::bits);
+  int32_t GetPosition() const { return static_cast<int32_t>(address_.logicPos); }
+  void SetSize(const uint32_t size) {
+    address_.dataLen = static_cast<uint32_t>(cubecore::bytes_of<PrimType>(size));
   }
+  uint32_t GetSize() const {
+    return static_cast<uint32_t>(address_.dataLen * 8ull / cubecore::Element<PrimType>::bits);
+  }
+  uint32_t GetLength() const { return address_.dataLen; }
+  void SetBufferLen(uint32_t dataLen) { address_.dataLen = dataLen; }
   void SetUserTag(const TTagType tag) { tag_ = tag; }
   TTagType GetUserTag() const { return tag_; }
   void SetShapeInfo(const ShapeInfo& shapeInfo) { shape_ = new ShapeInfo(shapeInfo); }
   ShapeInfo GetShapeInfo() const { return shape_ == nullptr ? ShapeInfo() : *shape_; }
-  void Print(CUBECORE_AT) const { Print(size_, at); }
+  void Print(CUBECORE_AT) const { Print(GetSize(), at); }
   void Print(uint32_t len, CUBECORE_AT) const {
-    cubecore_dump(memory(), cubecore::Element<PrimType>::name, address_, 0, len, nullptr, 0, &at);
+    cubecore_dump(memory(), cubecore::Element<PrimType>::name, address_.bufferAddr, 0, len, nullptr,
+                  0, &at);
   }
 
   // Ours: what the headers need.
-  uint8_t memory() const { return memory_of(position_); }
-  int64_t element(int64_t index) const { return address_ + cubecore::bytes_of<PrimType>(index); }
+  uint8_t memory() const { return memory_of(static_cast<TPosition>(address_.logicPos)); }
+  int64_t element(int64_t index) const {
+    return address_.bufferAddr + cubecore::bytes_of<PrimType>(index);
+  }
   cubecore::Pointer pointer() const {
-    return {static_cast<cubecore::Mem>(memory()), cubecore::Element<PrimType>::name, address_};
+    return {static_cast<cubecore::Mem>(memory()), cubecore::Element<PrimType>::name,
+            address_.bufferAddr};
   }
   void Place(TPosition position, int64_t address, uint32_t size, void* handle) {
-    position_ = position;
-    address_ = address;
-    size_ = size;
-    handle_ = handle;
+    address_.logicPos = static_cast<uint8_t>(position);
+    address_.bufferAddr = address;
+    address_.bufferHandle = handle;
+    SetSize(size);
   }
-  void* handle() const { return handle_; }
+  void* handle() const { return address_.bufferHandle; }
+
+  // Without a page: public kernels set the position of a tensor here.
+  TBuffAddr address_;
 
  private:
-  int64_t address_ = 0;
-  uint32_t size_ = 0;
-  TPosition position_ = TPosition::VECCALC;
   TTagType tag_ = 0;
-  void* handle_ = nullptr;
   const ShapeInfo* shape_ = nullptr;  // of a process that ends with the launch
 };
 

@@ -1,0 +1,277 @@
+"""Explicit specialisations inside a class, which some compilers refuse (CWG issue 727).
+
+A member function's becomes an overload with a condition, and the template that it specialises
+gets the opposite one; a member class's becomes a partial specialisation by one more parameter.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from cubecore.frontends.cpp.compile.tokens import Token, closing, tokens
+from cubecore.lazy_dataclass import dataclass
+
+_CLASS_KEYS = frozenset({"class", "struct", "union"})
+_TYPE_WORDS = frozenset(
+    (
+        *("auto", "bool", "char", "double", "float", "int", "long", "short", "signed", "unsigned"),
+        *("const", "typename", "class"),
+    )
+)
+_BEFORE_MEMBER = frozenset({".", "->", "::"})
+_WITH_BRACKETS = frozenset({"alignas", "decltype", "noexcept", "explicit", "requires"})
+_ADDED = "CubecoreSpecialised"
+
+Edit = tuple[int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """A template's parameter: its text up to a default, its default, its name, its kind."""
+
+    declared: str
+    default: str
+    name: str
+    is_type: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A template that a class declares: tokens of its head and of the arguments after its name."""
+
+    name: str
+    is_class: bool
+    head: tuple[int, int]
+    arguments: tuple[int, int] | None
+    arity: int
+    scope: int
+
+
+def specialisations(text: str, code: Sequence[Token]) -> Iterator[Edit]:
+    """Yield the edits for the explicit specialisations that lie in a class.
+
+    Those whose template is not found, or whose parameters are packs or templates, are left to the
+    compiler, which names them.
+    """
+    if re.search(r"\btemplate\s*<\s*>", text) is None:
+        return
+    members = list(_members(code))
+    pairs = [(each, _template_of(each, members, code)) for each in members if _is_full(each)]
+    for primary in dict.fromkeys(general for _, general in pairs if general is not None):
+        parameters = _parameters(text, code, primary.head)
+        own = [each for each, general in pairs if general is primary]
+        if parameters is None:
+            continue
+        make = _of_class if primary.is_class else _of_function
+        yield from make(text, code, parameters, (primary, own))
+
+
+def _is_full(member: _Member) -> bool:
+    return member.head[1] == member.head[0] + 1 and member.arguments is not None
+
+
+def _template_of(
+    member: _Member, members: Sequence[_Member], code: Sequence[Token]
+) -> _Member | None:
+    """Return the one template of the class that a specialisation can be of."""
+    assert member.arguments is not None
+    count = len(_split(code, *member.arguments))
+    fitting = [
+        each
+        for each in members
+        if (each.scope, each.name, each.is_class) == (member.scope, member.name, member.is_class)
+        and each.arguments is None
+        and (each.is_class or each.arity == member.arity)
+        and len(_split(code, *each.head)) == count
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _of_function(
+    text: str,
+    code: Sequence[Token],
+    parameters: Sequence[_Parameter],
+    members: tuple[_Member, Sequence[_Member]],
+) -> Iterator[Edit]:
+    primary, own = members
+    conditions = []
+    for member in own:
+        assert member.arguments is not None
+        values = [_plain(text, code, *each) for each in _split(code, *member.arguments)]
+        pairs = list(zip(parameters, values, strict=True))
+        condition = " && ".join(_equals(one, value) for one, value in pairs)
+        conditions.append(condition)
+        declared = [f"{one.declared} = {one.default or value}" for one, value in pairs]
+        yield _head_edit(code, member.head, [*declared, _enabled(condition)])
+        start, end = member.arguments
+        yield code[start].start, code[end].end, ""
+    declared = [
+        each.declared + (f" = {each.default}" if each.default else "") for each in parameters
+    ]
+    others = " && ".join(f"!({condition})" for condition in conditions)
+    yield _head_edit(code, primary.head, [*declared, _enabled(others)])
+
+
+def _of_class(
+    text: str,
+    code: Sequence[Token],
+    parameters: Sequence[_Parameter],
+    members: tuple[_Member, Sequence[_Member]],
+) -> Iterator[Edit]:
+    primary, own = members
+    for member in own:
+        assert member.arguments is not None
+        values = [_plain(text, code, *each) for each in _split(code, *member.arguments)]
+        yield _head_edit(code, member.head, [f"typename {_ADDED}"])
+        start, end = member.arguments
+        yield code[start].start, code[end].end, f"<{', '.join([*values, _ADDED])}>"
+    declared = [
+        each.declared + (f" = {each.default}" if each.default else "") for each in parameters
+    ]
+    yield _head_edit(code, primary.head, [*declared, f"typename {_ADDED} = void"])
+
+
+def _equals(parameter: _Parameter, value: str) -> str:
+    if parameter.is_type:
+        return f"::std::is_same_v<{parameter.name}, {value}>"
+    return f"({parameter.name} == ({value}))"
+
+
+def _enabled(condition: str) -> str:
+    return f"::std::enable_if_t<({condition}), int> = 0"
+
+
+def _head_edit(code: Sequence[Token], head: tuple[int, int], declared: Sequence[str]) -> Edit:
+    return code[head[0]].start, code[head[1]].end, f"<{', '.join(declared)}>"
+
+
+def _members(code: Sequence[Token]) -> Iterator[_Member]:
+    """Yield the templates that classes declare, each with a number for its class."""
+    scopes: list[tuple[int, bool]] = []
+    begin = 0
+    for number, token in enumerate(code):
+        if token.text == "{":
+            scopes.append((number, _is_class(code, begin, number)))
+        elif token.text == "}" and scopes:
+            scopes.pop()
+        elif token.text == "template" and scopes and scopes[-1][1]:
+            member = _member(code, number, scopes[-1][0])
+            if member is not None:
+                yield member
+        if token.text in {"{", "}", ";"}:
+            begin = number + 1
+
+
+def _is_class(code: Sequence[Token], begin: int, end: int) -> bool:
+    """Return whether the brace at `end` opens a class: its declaration begins at `begin`."""
+    seen, at = False, begin
+    while at < end:
+        word = code[at].text
+        if word in {"(", "=", "enum"}:
+            return False
+        if word == "<":
+            at = _angle(code, at)
+        seen |= word in _CLASS_KEYS
+        at += 1
+    return seen
+
+
+def _member(code: Sequence[Token], at: int, scope: int) -> _Member | None:
+    """Return the template that is declared at the word `template`; None if it is no such."""
+    if code[at - 1].text in _BEFORE_MEMBER or at + 1 >= len(code) or code[at + 1].text != "<":
+        return None
+    head = at + 1, _angle(code, at + 1)
+    number = head[1] + 1
+    while number + 1 < len(code) and code[number].text not in {";", "{", "=", "template", "using"}:
+        token, following = code[number], code[number + 1]
+        if token.text in _CLASS_KEYS:
+            named = number + 2 < len(code) and following.kind == "word"
+            open_ = number + 2
+            arguments = (open_, _angle(code, open_)) if named and code[open_].text == "<" else None
+            return _Member(following.text, True, head, arguments, 0, scope) if named else None
+        if token.text == "operator" and following.text == "(":
+            return _function(code, "operator()", number + 3, head, scope)
+        has_brackets = token.text.startswith("__") or token.text in _WITH_BRACKETS
+        if token.kind == "word" and following.text == "(" and has_brackets:
+            number = closing(code, number + 1)
+        elif token.kind == "word" and following.text in {"(", "<"}:
+            found = _function(code, token.text, number + 1, head, scope)
+            if found is not None:
+                return found
+            number = _angle(code, number + 1)
+        number += 1
+    return None
+
+
+def _function(
+    code: Sequence[Token], name: str, at: int, head: tuple[int, int], scope: int
+) -> _Member | None:
+    """Return a function of a name, whose arguments in angles or parameters begin at `at`."""
+    arguments = None
+    if at < len(code) and code[at].text == "<":
+        arguments = at, _angle(code, at)
+        at = arguments[1] + 1
+    if at >= len(code) or code[at].text != "(":
+        return None
+    arity = len(_split(code, at, closing(code, at)))
+    return _Member(name, False, head, arguments, arity, scope)
+
+
+def _angle(code: Sequence[Token], at: int) -> int:
+    """Return the index of the angle that closes the one at `at`; `at` if none does."""
+    depth, number = 0, at
+    while number < len(code):
+        word = code[number].text
+        if word in {"(", "[", "{"}:
+            number = closing(code, number)
+        elif word == ";":
+            break
+        depth += {"<": 1, ">": -1, ">>>": -3}.get(word, 0)
+        if depth <= 0:
+            return number
+        number += 1
+    return at
+
+
+def _split(code: Sequence[Token], open_: int, close: int) -> list[tuple[int, int]]:
+    """Return the first and last token of each piece between commas inside two brackets."""
+    pieces, first, number = [], open_ + 1, open_ + 1
+    while number < close:
+        word = code[number].text
+        if word in {"(", "[", "{"}:
+            number = closing(code, number)
+        elif word == "<":
+            number = _angle(code, number)
+        elif word == ",":
+            pieces.append((first, number - 1))
+            first = number + 1
+        number += 1
+    return [*pieces, (first, close - 1)] if close > open_ + 1 else []
+
+
+def _parameters(text: str, code: Sequence[Token], head: tuple[int, int]) -> list[_Parameter] | None:
+    """Return a template's parameters; None where one is a pack or a template."""
+    found = []
+    for number, (first, last) in enumerate(_split(code, *head)):
+        words = [code[at].text for at in range(first, last + 1)]
+        if "template" in words or "..." in "".join(words):
+            return None
+        equal = next((at for at in range(first, last + 1) if code[at].text == "="), last + 1)
+        default = _plain(text, code, equal + 1, last) if equal < last else ""
+        end = equal - 1
+        declared = _plain(text, code, first, end)
+        is_named = end > first and code[end].kind == "word" and code[end - 1].text != "::"
+        name = code[end].text
+        if not is_named or name in _TYPE_WORDS:
+            name = f"CubecoreParameter{number}"
+            declared = f"{declared} {name}"
+        is_type = code[first].text in {"typename", "class"} and len(declared.split()) == 2
+        found.append(_Parameter(declared, default, name, is_type))
+    return found
+
+
+def _plain(text: str, code: Sequence[Token], first: int, last: int) -> str:
+    """Return the text from one token to another in one line, without comments."""
+    if first > last:
+        return ""
+    inside = tokens(text[code[first].start : code[last].end])
+    return "".join(" " if t.kind in {"space", "comment"} else t.text for t in inside)
