@@ -1,14 +1,20 @@
 """The scanner: what it rewrites, what it leaves, which entries it sees."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
+from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.scanner import scanned
+from cubecore.frontends.cpp.compile.source import Source, kind_of
 
 REWRITTEN = {
     "add<<<8, nullptr, stream>>>(x, y);": "CUBECORE_LAUNCH((add), (8, nullptr, stream), (x, y));",
     "f<a, b><<<n, 0, s>>>(g(x), (y));": "CUBECORE_LAUNCH((f<a, b>), (n, 0, s), (g(x), (y)));",
     "ns::f<a<b>><<<n, 0, s>>>();": "CUBECORE_LAUNCH((ns::f<a<b>>), (n, 0, s), ());",
     "__global__ [aicore] void k() {}": "__global__  void k() {}",
+    "[host, aicore] int f(int (&x)[3]);": " int f(int (&x)[3]);",
     "__ubuf__ float x[64];": (
         "float* x = ::cubecore::local_array<float, (64)>(::cubecore::Mem::UB);"
     ),
@@ -85,3 +91,107 @@ def test_a_text_that_ends_early_has_no_entry(text):
     found = scanned(text)
     assert found.entries == ()
     assert found.text == text
+
+
+MEMBERS = {
+    "function": """
+#include <cstdio>
+#include <type_traits>
+int part = 1;
+struct Kernel {
+  template <int P = 7, typename T>
+  static int other(T x) { return 0; }
+  template <int P = 2>
+  int operator()(int a) { return 100 + a + P; }
+  template <>
+  int operator()<1>(int a) { return 200 + a; }
+  template <> int operator()<3>(int a) { return 300 + a; }
+  template <typename T, bool B>
+  static int kind(T) { return 1; }
+  template <>
+  int kind<float, true>(float) { return 2; }
+};
+int main() {
+  Kernel k;
+  std::printf("%d %d %d %d ", k(1), k.operator()<1>(1), k.operator()<3>(1), k.operator()<4>(1));
+  std::printf("%d %d %d", Kernel::kind<float, true>(0), Kernel::kind<float, false>(0),
+              Kernel::kind<int, true>(0));
+}
+""",
+    "class": """
+#include <cstdio>
+#include <type_traits>
+template <typename U>
+struct Outer {
+  template <typename T, int = 4> struct Size { static constexpr int value = sizeof(T); };
+  template <> struct Size<void, 4> { static constexpr int value = 0; };
+  template <typename T> struct Size<T*, 4> { static constexpr int value = -1; };
+};
+int main() {
+  using O = Outer<int>;
+  std::printf("%d %d %d", O::Size<char>::value, O::Size<void>::value, O::Size<char*>::value);
+}
+""",
+}
+PRINTED = {"function": "103 201 301 105 2 1 1", "class": "1 0 -1"}
+
+
+@pytest.mark.parametrize("kind", MEMBERS)
+def test_specialisations_inside_a_class_mean_what_they_say(kind, tmp_path):
+    """Clang takes the texts as they stand and prints the same; g++ before 14 does not take them."""
+    text = scanned(MEMBERS[kind]).text
+    assert text.count("\n") == MEMBERS[kind].count("\n")
+    source, program = tmp_path / "a.cpp", tmp_path / "a"
+    source.write_text(text)
+    command = [*compiler().command, "-std=c++17", str(source), "-o", str(program)]
+    subprocess.run(command, check=True)
+    assert (
+        subprocess.run([program], check=True, capture_output=True).stdout.decode()
+        == (PRINTED[kind])
+    )
+
+
+UNTOUCHED = (
+    "template <typename T> struct A {}; template <> struct A<int> { int x; };",
+    "struct A { template <typename... T> void f(); template <> void f<int>() {} };",
+    "struct A { template <> void g<int>() {} };",
+    "struct A { int f() { return this->template g<1>(); } };",
+)
+
+
+@pytest.mark.parametrize("text", UNTOUCHED)
+def test_other_specialisations_are_left_to_the_compiler(text):
+    assert scanned(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("__mix__(1, 2)", "mix"),
+        ("__mix__(0, 1)", "vector"),
+        ("__mix__(1, 0)", "cube"),
+        ("__mix__", "mix"),
+    ],
+)
+def test_a_mix_without_one_of_its_cores_is_a_launch_of_the_other(said, kind):
+    source = Source(Path("a.cpp"), f'extern "C" __global__ {said} void k() {{}}')
+    assert kind_of(source, "k") == kind
+
+
+@pytest.mark.parametrize(
+    ("tasks", "kind"),
+    [
+        ("KERNEL_TYPE_AIV_ONLY", "vector"),
+        ("KERNEL_TYPE_AIC_ONLY", "cube"),
+        ("KERNEL_TYPE_MIX_AIC_1_2", "mix"),
+        ("KERNEL_TYPE_MIX_AIC_1_0", "cube"),
+        ("KERNEL_TYPE_MIX_AIV_1_0", "vector"),
+        ("KERNEL_TYPE_MIX_AIV_1_0 KERNEL_TYPE_AIV_ONLY", "vector"),
+        ("KERNEL_TYPE_AIC_ONLY KERNEL_TYPE_AIV_ONLY", "mix"),
+    ],
+)
+def test_the_type_of_a_kernel_says_which_cores_it_runs_on(tasks, kind):
+    """Page "设置Kernel类型": MIX_AIV_1_0 starts AIVs alone."""
+    calls = "".join(f"KERNEL_TASK_TYPE_DEFAULT({task});" for task in tasks.split())
+    source = Source(Path("a.cpp"), f'extern "C" __global__ __aicore__ void k() {{{calls}}}')
+    assert kind_of(source, "k") == kind

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.chips.model import Chip
+from cubecore.errors import CubecoreError
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.child import ChildSubject, RanAheadError, answered, packed
-from cubecore.frontends.cpp.compile.build import Built, built, runtime
+from cubecore.frontends.cpp.compile.build import UNDEFINED, Built, built, runtime
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.device_memory import DeviceMemory
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
@@ -101,7 +102,12 @@ def kernel_of(
     """
     name = require_entry(source, entry)
     kind = kind_of(source, name)
-    first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
+    try:
+        first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
+    except CubecoreError as error:
+        if kind != "mix" or error.violations[0].subject != UNDEFINED:
+            raise
+        kind, first = "cube", built(source, name, arch, "cube", verbose=verbose)
     source_entry = source.entry(name)
     parameters = parameters_of(first.signature, source_entry.parameters if source_entry else ())
     names = ["core", *(p.name for p in parameters)]

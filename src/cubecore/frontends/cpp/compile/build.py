@@ -2,13 +2,15 @@
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from cubecore.errors import CubecoreError, unable
+from cubecore.errors import CubecoreError, shortened, unable
 from cubecore.frontends.cpp.compile.cache import digest, file_digest, folder, trim
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.elf import has_variables
@@ -46,6 +48,8 @@ _C_NAMES = frozenset(
 """Functions of the host's C library: an entry of such a name gets another for the compiler."""
 _NAMESPACES = frozenset({"matmul", "matmul_tiling"})
 """Global namespaces of the API, which a kernel of the name does not use: likewise."""
+UNDEFINED = "undefined symbol"
+"""The subject of the refusal of a library that calls a function without a definition."""
 PROGRAM = "cubecore_program"
 """The name for a file's own main in the place of an entry."""
 
@@ -330,6 +334,16 @@ def runtime() -> Path:
     return library
 
 
+def _readable(symbol: str) -> str:
+    """Return a function's name as it is written in C++, where the system can tell."""
+    tool = shutil.which("c++filt")
+    if tool is None:
+        return shortened(symbol)
+    command = [tool, symbol]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    return shortened(done.stdout.strip() or symbol)
+
+
 def _arch_of(macros: Sequence[str]) -> str:
     return next(arch for arch, needed in _ARCH.items() if set(needed) <= set(macros))
 
@@ -351,7 +365,11 @@ def _signatures(library: Path, count: int) -> list[str]:
         import ctypes
 
         ctypes.CDLL(str(runtime()), mode=ctypes.RTLD_GLOBAL)
-        loaded, letters = ctypes.CDLL(str(library)), []
+        try:
+            loaded, letters = ctypes.CDLL(str(library)), []
+        except OSError as error:
+            name = str(error).rpartition(" ")[2]
+            raise unable(UNDEFINED, f"the kernel does not link: no {_readable(name)}") from None
         for number in range(count):
             symbol = loaded[f"cubecore_signature{number}"]
             symbol.restype = ctypes.c_char_p

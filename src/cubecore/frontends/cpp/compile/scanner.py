@@ -193,7 +193,8 @@ def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
         start = number
         while start > 0 and code[start - 1].text not in {";", "}", "{"}:
             start -= 1
-        words = tuple(t.text for t in code[start : open_ - 1] if t.kind in {"word", "string"})
+        kinds = {"word", "string", "number"}
+        words = tuple(t.text for t in code[start : open_ - 1] if t.kind in kinds)
         parameters = tuple(_parameters(code[open_ + 1 : end]))
         line = text.count("\n", 0, name.start) + 1
         declaration = text[code[open_].end : code[end].start]

@@ -99,21 +99,33 @@ def kind_of(source: Source, name: str) -> str:
 
 def _kind(entry: Entry | None, words: frozenset[str]) -> str:
     said = entry.words if entry else ()
-    tasks = [w for w in words if w.startswith("KERNEL_TYPE_")]
     if "__vector__" in said:
         return "vector"
     if "__cube__" in said:
         return "cube"
     if "__mix__" in said:
-        return "mix"
+        return _mixed(*said[said.index("__mix__") + 1 :][:2])
+    tasks = {_task_kind(w) for w in words if w.startswith("KERNEL_TYPE_")}
     if tasks:
-        task = tasks[0]
-        return "mix" if "MIX" in task else "cube" if task.endswith("AIC_ONLY") else "vector"
+        return tasks.pop() if len(tasks) == 1 else "mix"
     if "REGIST_MATMUL_OBJ" in words:
         return "cube" if "ASCENDC_CUBE_ONLY" in words else "mix"
     if words & _CUBE_WORDS:
         return "mix" if words & _VECTOR_WORDS else "cube"
     return "vector"
+
+
+def _task_kind(task: str) -> str:
+    """Return the kind of a kernel by its type, KERNEL_TYPE_AIV_ONLY to KERNEL_TYPE_MIX_AIC_1_2."""
+    if "_MIX_" not in task:
+        return "cube" if task.endswith("AIC_ONLY") else "vector"
+    main, first, second = task.split("_")[-3:]
+    return _mixed(first, second) if main == "AIC" else _mixed(second, first)
+
+
+def _mixed(cubes: str = "1", vectors: str = "1") -> str:
+    """Return the kind of a mix of so many AICs and AIVs a block."""
+    return "vector" if cubes == "0" else "cube" if vectors == "0" else "mix"
 
 
 _STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(.*?END_TILING_DATA_DEF\b", re.DOTALL)

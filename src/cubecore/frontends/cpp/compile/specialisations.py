@@ -44,6 +44,7 @@ class _Member:
     arguments: tuple[int, int] | None
     arity: int
     scope: int
+    is_static: bool = False
 
 
 def specialisations(text: str, code: Sequence[Token]) -> Iterator[Edit]:
@@ -101,9 +102,11 @@ def _of_function(
         condition = " && ".join(_equals(one, value) for one, value in pairs)
         conditions.append(condition)
         declared = [f"{one.declared} = {one.default or value}" for one, value in pairs]
-        yield _head_edit(code, member.head, [*declared, _enabled(condition)])
-        start, end = member.arguments
-        yield code[start].start, code[end].end, ""
+        start, end, head = _head_edit(code, member.head, [*declared, _enabled(condition)])
+        static = " static" if primary.is_static and not member.is_static else ""  # inherited
+        yield start, end, f"{head}{static}"
+        first, last = member.arguments
+        yield code[first].start, code[last].end, ""
     declared = [
         each.declared + (f" = {each.default}" if each.default else "") for each in parameters
     ]
@@ -189,12 +192,12 @@ def _member(code: Sequence[Token], at: int, scope: int) -> _Member | None:
             arguments = (open_, _angle(code, open_)) if named and code[open_].text == "<" else None
             return _Member(following.text, True, head, arguments, 0, scope) if named else None
         if token.text == "operator" and following.text == "(":
-            return _function(code, "operator()", number + 3, head, scope)
+            return _function(code, ("operator()", number + 3), head, scope)
         has_brackets = token.text.startswith("__") or token.text in _WITH_BRACKETS
         if token.kind == "word" and following.text == "(" and has_brackets:
             number = closing(code, number + 1)
         elif token.kind == "word" and following.text in {"(", "<"}:
-            found = _function(code, token.text, number + 1, head, scope)
+            found = _function(code, (token.text, number + 1), head, scope)
             if found is not None:
                 return found
             number = _angle(code, number + 1)
@@ -203,17 +206,18 @@ def _member(code: Sequence[Token], at: int, scope: int) -> _Member | None:
 
 
 def _function(
-    code: Sequence[Token], name: str, at: int, head: tuple[int, int], scope: int
+    code: Sequence[Token], named: tuple[str, int], head: tuple[int, int], scope: int
 ) -> _Member | None:
-    """Return a function of a name, whose arguments in angles or parameters begin at `at`."""
-    arguments = None
+    """Return a function of a name, whose arguments or parameters begin at an index."""
+    (name, at), arguments = named, None
+    is_static = any(code[number].text == "static" for number in range(head[1], at))
     if at < len(code) and code[at].text == "<":
         arguments = at, _angle(code, at)
         at = arguments[1] + 1
     if at >= len(code) or code[at].text != "(":
         return None
     arity = len(_split(code, at, closing(code, at)))
-    return _Member(name, False, head, arguments, arity, scope)
+    return _Member(name, False, head, arguments, arity, scope, is_static)
 
 
 def _angle(code: Sequence[Token], at: int) -> int:

@@ -74,6 +74,14 @@ inline void SetPadValue(T paddingValue, CUBECORE_AT) {
 
 namespace detail {
 
+// The instruction has no types of 64 bits, of which only 0 can be padded: halves, then.
+template <typename T>
+inline cubecore::Pointer halves(const T& tensor) {
+  cubecore::Pointer pointer = tensor.pointer();
+  if constexpr (sizeof(typename T::PrimType) == 8) pointer.type = cubecore::Element<int32_t>::name;
+  return pointer;
+}
+
 // Page DataCopyPad: what isPad says is set for this copy alone. Without it and without
 // SetPadValue the padding is what nobody knows: it is left as it was.
 template <typename T, typename P>
@@ -82,10 +90,10 @@ inline void padded_load(const LocalTensor<T>& dst, const GlobalTensor<T>& src, c
                         const cubecore::Where& at) {
   CoreState& state = core_state();
   if (isPad) cubecore::issue("asc_set_copy_pad_val", at, value);
-  bool fills = isPad || state.pads;
-  cubecore::issue("asc_copy_gm2ub_align", at, dst.pointer(), src.pointer(), p.blockCount,
-                  p.blockLen, fills ? left : uint8_t{0}, fills ? right : uint8_t{0}, p.srcStride,
-                  p.dstStride);
+  const uint8_t lanes = !(isPad || state.pads) ? 0 : sizeof(PrimT<T>) == 8 ? 2 : 1;
+  cubecore::issue("asc_copy_gm2ub_align", at, halves(dst), halves(src), p.blockCount, p.blockLen,
+                  static_cast<uint8_t>(left * lanes), static_cast<uint8_t>(right * lanes),
+                  p.srcStride, p.dstStride);
   if (isPad && state.pads) cubecore::issue("asc_set_copy_pad_val", at, state.pad);
 }
 
@@ -110,15 +118,15 @@ inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
 template <typename T>
 inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                         const DataCopyExtParams& p, CUBECORE_AT) {
-  cubecore::issue("asc_copy_ub2gm_align", at, dst.pointer(), src.pointer(), p.blockCount,
-                  p.blockLen, 0, 0, p.srcStride, p.dstStride);
+  cubecore::issue("asc_copy_ub2gm_align", at, detail::halves(dst), detail::halves(src),
+                  p.blockCount, p.blockLen, 0, 0, p.srcStride, p.dstStride);
 }
 
 template <typename T>
 inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                         const DataCopyParams& p, CUBECORE_AT) {
-  cubecore::issue("asc_copy_ub2gm_align", at, dst.pointer(), src.pointer(), p.blockCount,
-                  p.blockLen, 0, 0, p.srcStride, p.dstStride);
+  cubecore::issue("asc_copy_ub2gm_align", at, detail::halves(dst), detail::halves(src),
+                  p.blockCount, p.blockLen, 0, 0, p.srcStride, p.dstStride);
 }
 
 template <typename T>

@@ -32,3 +32,4 @@
 #define ASC_ALWAYS_INLINE inline
 #define __forceinline__ __attribute__((unused))
 #define __bf16 bfloat16_t
+#define __fp16 half

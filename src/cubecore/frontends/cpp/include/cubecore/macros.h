@@ -105,6 +105,7 @@ inline uint8_t* GetSysWorkSpacePtr() {
   return reinterpret_cast<uint8_t*>(cubecore_launch()->workspace);
 }
 inline void SetSysWorkspace(uint8_t*) {}
+inline void SetSysWorkspaceForce(uint8_t*) {}  // without a page, as public kernels call it
 inline void SetSysWorkSpace(uint8_t*) {}
 template <typename T, typename U>
 constexpr T CeilDivision(T value, U divisor) {

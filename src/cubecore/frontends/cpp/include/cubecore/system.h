@@ -30,8 +30,12 @@ inline int64_t get_block_idx() {
 inline int64_t get_subblockid() { return AscendC::GetSubBlockIdx(); }
 inline int64_t get_subblockdim() { return AscendC::GetSubBlockNum(); }
 
-// The builtin word for a block's index, which takes the place of a call.
+// The builtin words for a block's index and for the number of blocks, in the place of calls.
 struct cubecore_block_index {
   operator int64_t() const { return get_block_idx(); }
 };
+struct cubecore_block_number {
+  operator int64_t() const { return get_block_num(); }
+};
 constexpr cubecore_block_index block_idx{};
+constexpr cubecore_block_number block_num{};
