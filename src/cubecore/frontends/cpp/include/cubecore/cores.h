@@ -1,6 +1,6 @@
 // Between cores, and what cores share. Pages: CrossCoreSetFlag(ISASI), CrossCoreWaitFlag(ISASI),
-// SyncAll, SetAtomicAdd, SetAtomicMax, SetAtomicMin, SetAtomicType, SetAtomicNone, DataCacheCleanAndInvalid,
-// DataSyncBarrier(ISASI).
+// SyncAll, SetAtomicAdd, SetAtomicMax, SetAtomicMin, SetAtomicType, SetAtomicNone,
+// DataCacheCleanAndInvalid, DataSyncBarrier(ISASI).
 #pragma once
 
 #include <cstdio>

@@ -81,15 +81,16 @@ inline void vtranspose(T* dst, T* src, CUBECORE_AT) {
   cubecore::issue_raw("asc_transpose", at, cubecore::operand(Mem::UB, dst),
                       cubecore::operand(Mem::UB, src));
 }
-#define CUBECORE_BINARY(name, call)                                                               \
-  template <typename T>                                                                           \
-  inline void name(T* dst, T* src0, T* src1, uint8_t repeat, uint8_t dstBlockStride,              \
-                   uint8_t src0BlockStride, uint8_t src1BlockStride, uint8_t dstRepeatStride,     \
-                   uint8_t src0RepeatStride, uint8_t src1RepeatStride, CUBECORE_AT) {             \
-    using cubecore::Mem;                                                                          \
-    cubecore::issue_raw(call, at, cubecore::operand(Mem::UB, dst), cubecore::operand(Mem::UB, src0), \
-                        cubecore::operand(Mem::UB, src1), repeat, dstBlockStride, src0BlockStride, \
-                        src1BlockStride, dstRepeatStride, src0RepeatStride, src1RepeatStride);    \
+#define CUBECORE_BINARY(name, call)                                                                \
+  template <typename T>                                                                            \
+  inline void name(T* dst, T* src0, T* src1, uint8_t repeat, uint8_t dstBlockStride,               \
+                   uint8_t src0BlockStride, uint8_t src1BlockStride, uint8_t dstRepeatStride,      \
+                   uint8_t src0RepeatStride, uint8_t src1RepeatStride, CUBECORE_AT) {              \
+    using cubecore::Mem;                                                                           \
+    cubecore::issue_raw(call, at, cubecore::operand(Mem::UB, dst),                                 \
+                        cubecore::operand(Mem::UB, src0), cubecore::operand(Mem::UB, src1),        \
+                        repeat, dstBlockStride, src0BlockStride, src1BlockStride, dstRepeatStride, \
+                        src0RepeatStride, src1RepeatStride);                                       \
   }
 CUBECORE_BINARY(vadd, "asc_add")
 CUBECORE_BINARY(vsub, "asc_sub")
