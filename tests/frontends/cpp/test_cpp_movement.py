@@ -74,6 +74,18 @@ __global__ __vector__ void k(__gm__ uint8_t* list, __gm__ uint8_t* z) {
                       extents[1]));
   to.SetValue(2, *(all.GetDataPtr<__gm__ float>(0) + 1));
 }
+__global__ __vector__ void added(__gm__ uint8_t* x, __gm__ uint8_t* z) {
+  GlobalTensor<float> from, to;
+  from.SetGlobalBuffer((__gm__ float*)x);
+  to.SetGlobalBuffer((__gm__ float*)z);
+  LocalTensor<float> a(TPosition::VECIN, 0, 8);
+  DataCopy(a, from, 8);
+  SetFlag<HardEvent::MTE2_MTE3>(0);
+  WaitFlag<HardEvent::MTE2_MTE3>(0);
+  SetAtomicAdd<float>();
+  DataCopy(to, a, 8);
+  SetAtomicNone();
+}
 int main() {
   float x[4] = {1, 2, 3, 4}, y[6] = {5, 6, 7, 8, 9, 10}, z[8] = {};
   uint8_t *a, *b, *c, *d;
@@ -88,6 +100,15 @@ int main() {
   k<<<1, nullptr, nullptr>>>(d, c);
   aclrtMemcpy(z, 32, c, 32, ACL_MEMCPY_DEVICE_TO_HOST);
   printf("%g %g %g\\n", z[0], z[1], z[2]);
+  uint8_t *e, *f;
+  aclrtMalloc((void**)&e, 32, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMalloc((void**)&f, 32, ACL_MEM_MALLOC_HUGE_FIRST);
+  for (float& one : z) one = 2;
+  aclrtMemcpy(e, 32, z, 32, ACL_MEMCPY_HOST_TO_DEVICE);
+  aclrtMemcpy(f, 32, z, 32, ACL_MEMCPY_HOST_TO_DEVICE);
+  added<<<3, nullptr, nullptr>>>(e, f);
+  aclrtMemcpy(z, 32, f, 32, ACL_MEMCPY_DEVICE_TO_HOST);
+  printf("%g\\n", z[7]);
 }
 """
 
@@ -97,7 +118,7 @@ def test_a_list_of_tensors_gives_extents_and_addresses(tmp_path):
     code, out, err = cli(tmp_path, "run", "list.asc")
     unwritten = "copies 20 bytes of gm2 to the host that nothing has written, the first at 12"
     assert (code, err) == (0, f"note: aclrtMemcpy {unwritten}\n")
-    assert out.startswith("8 2213 2\n")
+    assert out.startswith("8 2213 2\n8\n")  # 3 blocks add to what is there, once each
 
 
 POOL = """

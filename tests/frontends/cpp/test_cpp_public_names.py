@@ -109,6 +109,15 @@ BODIES = {
     queue.FreeTensor(a);
   }
 """,
+    "filled": """
+  TPipe pipe;
+  OUT(float, 192);
+  Fill(gz, 64, 1.0f);
+  GlobalTensor<float> second = gz[64], third = gz[128];
+  Fill(second, 64, 1.0f);
+  if (*(__gm__ float*)x != 0) order<HardEvent::MTE3_V>();
+  Fill(third, 64, 2.0f);
+""",
     "fetched": """
   TPipe pipe;
   OUT(float, 4096);
@@ -180,6 +189,13 @@ def test_atomics_of_a_type_keep_the_operation(public):
 def test_an_event_of_fetcheventid_is_not_one_that_a_queue_has_just_used(public):
     z, found = ran(public.queued, np.zeros(8, np.float32), np.zeros(8192, np.float32))
     assert (found, z[::2048].tolist()) == ([], [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize(("waits", "kinds"), [(1, []), (0, ["race-war", "flag-doubled"])])
+def test_fills_with_one_value_need_no_order(public, waits, kinds):
+    """Page Fill (global memory): MTE3_V between calls with different values, only there."""
+    z, found = ran(public.filled, np.full(8, waits, np.float32), np.zeros(192, np.float32))
+    assert (found, z.reshape(3, 64)[:, 0].tolist()) == (kinds, [1, 1, 2])
 
 
 def test_two_fetched_events_are_the_same(public):

@@ -232,6 +232,7 @@ class _Program:
         tensor = self._gm.allocate(name, size, scratch=True)
         held = self._pages[tensor.address : tensor.end]
         tensor.buffer.data = held
+        tensor.wide.data = self._pages[tensor.address : tensor.address + tensor.wide.size_bytes]
         self._tensors[name] = HostTensor(name, held, element_type("uint8"), (size,)), tensor
         return self._base + tensor.address
 

@@ -169,6 +169,7 @@ constexpr uint32_t DEFAULT_BLK_NUM = 8;
 constexpr uint8_t DEFAULT_BLK_STRIDE = 1;
 constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;
 constexpr uint8_t HALF_DEFAULT_REPEAT_STRIDE = 4;
+constexpr int32_t BRCB_BROADCAST_NUMBER = 8;  // elements that a repeat of Brcb spreads (page Brcb)
 constexpr uint64_t MASK_PLACEHOLDER = 0;
 
 // The memory of a position (page TPosition, its second table).

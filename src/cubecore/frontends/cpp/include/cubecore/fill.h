@@ -172,7 +172,8 @@ inline void BroadCast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcL
   Broadcast<T, dim, axis, isReuseSource>(dstLocal, srcLocal, dstShape, srcShape, at);
 }
 
-// Global memory by way of the memory that no buffer has.
+// Global memory by way of the memory that no buffer has. Calls with one value may follow each other
+// as they stand; between those with different values the page asks for MTE3_V.
 template <typename T>
 inline void Fill(GlobalTensor<T>& gmWorkspaceAddr, const uint64_t size, const T value,
                  CUBECORE_AT) {
@@ -185,6 +186,11 @@ inline void Fill(GlobalTensor<T>& gmWorkspaceAddr, const uint64_t size, const T 
   if (held > most) held = most;
   if (held > size) held = (size + lanes - 1) / lanes * lanes;
   if (held == 0) detail::refuse_memory("Fill, which needs 256 B of UB", 0, 256, at);
+  detail::CoreState& state = detail::core_state();
+  if (state.fill_bytes == sizeof(T) && state.filled == detail::bits_of(value))
+    detail::hand(HardEvent::MTE3_V, at);
+  state.fill_bytes = sizeof(T);
+  state.filled = detail::bits_of(value);
   Duplicate(work, value, static_cast<int32_t>(held), at);
   detail::hand(HardEvent::V_MTE3, at);
   for (uint64_t done = 0; done < size; done += held) {

@@ -92,6 +92,8 @@ struct CoreState {
   uint64_t pad = 0;  // of SetPadValue, if `pads`
   bool pads = false;
   uint8_t atomic = 0;   // the operation of SetAtomicAdd, SetAtomicMax or SetAtomicMin
+  uint64_t filled = 0;  // the value of the last Fill of global memory, of so many bytes
+  uint8_t fill_bytes = 0;
   uint64_t rounds = 0;  // of WaitPreBlock
   int64_t sum = 0;      // where the last ReduceSum of a number of elements left its result
   bool popped = false;  // whether the kernel has asked for the memory that no buffer has
