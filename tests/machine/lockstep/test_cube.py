@@ -182,7 +182,7 @@ class Pair:
                 core.memory(operand.mem).valid[:] = stack.valid
 
     def assert_equal(self):
-        for mem, stack in self.group._stacks.items():
+        for mem, stack in self.group.stacks.items():
             for n, core in enumerate(self.apart):
                 assert core.memory(mem).data.tobytes() == stack.data[n].tobytes(), mem
                 assert core.memory(mem).valid.tobytes() == stack.valid.tobytes(), mem

@@ -1,12 +1,37 @@
 """Recorded traces: the instructions that cores issued, in order, compactly."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.tree import Location
 
 Recorded = tuple[Instruction, tuple[int, ...], Location]
+
+
+class OperandPlaces:
+    """The operands of templates by their numbers: how many, and which lie in global memory."""
+
+    def __init__(self, mems: Sequence[tuple[Mem, ...]]) -> None:
+        self.widths = np.array([len(of_kind) for of_kind in mems], np.intp)
+        most = int(self.widths.max(initial=0))
+        self.in_gm = [
+            np.array([n < len(of_kind) and of_kind[n] is Mem.GM for of_kind in mems])
+            for n in range(most)
+        ]
+
+    def of_issues(self, kinds: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return which of some issues' addresses lie in global memory, and which do not."""
+        widths = self.widths[kinds]
+        ends = np.cumsum(widths)
+        local = np.ones(int(ends[-1]) if ends.size else 0, bool)
+        for number, in_gm in enumerate(self.in_gm):
+            issues = in_gm[kinds]
+            local[(ends - widths)[issues] + number] = False
+        return np.flatnonzero(~local), np.flatnonzero(local)
 
 
 class Names:
@@ -24,6 +49,13 @@ class Names:
         self._locations: dict[Location, int] = {}
         self.kind_of: dict[int, int] = {}
         self.location_of: dict[int, int] = {}
+        self._operands = OperandPlaces(())
+
+    def operands(self) -> OperandPlaces:
+        """Return the operands of the templates that there are."""
+        if self._operands.widths.size < len(self.mems):
+            self._operands = OperandPlaces(self.mems)
+        return self._operands
 
     def kind(self, template: Instruction) -> int:
         """Return the number of a template."""

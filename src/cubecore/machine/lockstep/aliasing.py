@@ -5,7 +5,7 @@ on by its distance. Cores in lockstep take turns that the reference engine gives
 no core may touch what another one writes (`require_apart`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,11 +60,15 @@ def _evenly(values: list[int]) -> Iterator[Rows]:
 class GroupAliasing:
     """The distances of a group's cores, and the bytes that its first core read and wrote.
 
-    `joins`: accesses are joined, so that distances never change.
+    `joins`: accesses are joined, so that distances never change. `names` tell the cores from those
+    of other groups; without them no other group has had one of them.
     """
 
-    def __init__(self, cores: int, *, joins: bool = True) -> None:
+    def __init__(
+        self, cores: int, *, joins: bool = True, names: Sequence[Hashable] | None = None
+    ) -> None:
         self.cores, self._joins = cores, joins
+        self.names = names or [(id(self), number) for number in range(cores)]
         self._interned: dict[tuple[int, bytes], Distances] = {}
         self._distances: dict[int, Distances] = {}
         self._noted: dict[tuple[int, bool], set[tuple[Footprint, int]]] = {}
@@ -188,8 +192,7 @@ def require_apart(groups: Iterable[GroupAliasing]) -> None:
 
 
 def _meet(aliasings: list[GroupAliasing], tensor: int) -> bool:
-    written = [runs for aliasing in aliasings for runs in aliasing.all_runs(tensor, writes=True)]
-    read = [runs for aliasing in aliasings for runs in aliasing.all_runs(tensor, writes=False)]
+    written, read = (_by_core(aliasings, tensor, writes=writes) for writes in (True, False))
     starts, ends, owners = _together(written)
     if np.any(starts[1:] < ends[:-1]):
         return True
@@ -201,6 +204,21 @@ def _meet(aliasings: list[GroupAliasing], tensor: int) -> bool:
     owned = owners[first[hit]] == readers[hit]
     alone = changes[first[hit]] == changes[last[hit]]
     return not bool((owned & alone).all())
+
+
+def _by_core(aliasings: list[GroupAliasing], tensor: int, *, writes: bool) -> list[Runs]:
+    """Return what each core read or wrote in a tensor, in whichever groups it was."""
+    by_core: dict[Hashable, Runs] = {}
+    for aliasing in aliasings:
+        runs_by_core = aliasing.all_runs(tensor, writes=writes)
+        for name, runs in zip(aliasing.names, runs_by_core, strict=True):
+            before = by_core.get(name)
+            if before is not None and before[0].size and runs[0].size:
+                starts, ends = (np.concatenate(parts) for parts in zip(before, runs, strict=True))
+                by_core[name] = _joined(starts, ends)
+            elif before is None or runs[0].size:
+                by_core[name] = runs
+    return list(by_core.values())
 
 
 def _together(runs: list[Runs]) -> tuple[Bytes, Bytes, Array]:

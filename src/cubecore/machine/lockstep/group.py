@@ -63,13 +63,14 @@ class LockstepGroup:
     ) -> None:
         self.chip, self.gm, self.snapshots = chip, sanitizer.gm, snapshots
         self.count = len(cores)
-        self.aliasing = GroupAliasing(self.count, joins=shared is None)
-        self.watch = GroupWatch(sanitizer, [core for core, _ in cores], self.aliasing, shared)
+        ids = [core for core, _ in cores]
+        self.aliasing = GroupAliasing(self.count, joins=shared is None, names=ids)
+        self.watch = GroupWatch(sanitizer, ids, self.aliasing, shared)
         self._signals = None if shared is None else sanitizer.signals
         self._log = GroupLog.of(sanitizer.log, 1)
         self.registers = Registers()
         self._positions = [position for _, position in cores]
-        self._stacks: dict[Mem, MemoryStack] = {}
+        self.stacks: dict[Mem, MemoryStack] = {}
         self._rows = [
             GroupRow(chip, self.gm, self._log, core, number, self.memory)
             for number, (core, _) in enumerate(cores)
@@ -83,9 +84,9 @@ class LockstepGroup:
 
     def memory(self, mem: Mem) -> MemoryStack | None:
         """Return a local memory of all cores, made on first use; None if they lack it."""
-        stack = self._stacks.get(mem)
+        stack = self.stacks.get(mem)
         if stack is None and self._rows[0].has(mem):
-            stack = self._stacks[mem] = MemoryStack(self.count, memory_bytes(self.chip, mem)[0])
+            stack = self.stacks[mem] = MemoryStack(self.count, memory_bytes(self.chip, mem)[0])
         return stack
 
     # --- instructions
@@ -270,7 +271,7 @@ class LockstepGroup:
             return self._one_by_one(issued)
 
         def compute(read: dict[str, Array]) -> Mapping[str, Array]:
-            values, left = compute_left(template, read, registers, self._left(name))
+            values, left = compute_left(template, read, registers, self.left(name))
             self._left_by_core[name], self._synced = list(left), None
             return values
 
@@ -285,7 +286,7 @@ class LockstepGroup:
         acts = BoundedCache[object, Act](_MOST_STEERED)
 
         def act(addresses: tuple[int, ...], where: Location) -> None:
-            first, *others = self._left(name)
+            first, *others = self.left(name)
             if any(other != first for other in others):
                 self._each(issued, addresses, where)
                 return
@@ -312,14 +313,12 @@ class LockstepGroup:
 
         return act
 
-    def _left(self, name: str) -> Sequence[Any]:
+    def left(self, name: str) -> Sequence[Any]:
         """Return what one register holds on each core."""
         late = self._late.pop(name, None)
         if late is not None:
-            self._left_by_core[name], self._synced = (
-                [late(core) for core in range(self.count)],
-                None,
-            )
+            self._left_by_core[name] = [late(core) for core in range(self.count)]
+            self._synced = None
         return self._left_by_core.get(name) or [_NONE_LEFT[name]] * self.count
 
     def _leave(self, template: Instruction, inputs: dict[str, Array], registers: Registers) -> None:
@@ -336,7 +335,7 @@ class LockstepGroup:
     def rows(self) -> Sequence[Core]:
         """Return the cores as the reference engine sees them, their registers up to date."""
         for name in list(self._late):
-            self._left(name)
+            self.left(name)
         if self._synced is not self.registers:
             for number, row in enumerate(self._rows):
                 left_by_core: dict[str, Any] = {
@@ -382,7 +381,7 @@ class LockstepGroup:
         steered = self.count > 1 and (bool(template.steering) or template.reads_left)
         followed = reason is not None and reason.followed
         collected, sharing = Collecting(), Sharing(None if followed else self.watch)
-        maps = SharedMaps(self._stacks) if self.count > 1 else None
+        maps = SharedMaps(self.stacks) if self.count > 1 else None
         for core, row in enumerate(rows):
             count_before = len(collected.touched)
             sharing.next_core()
@@ -409,6 +408,41 @@ class LockstepGroup:
             raise IrregularError("an address before all tensors")
         self.snapshots.keep(tensor)
         return [int(distance) for distance in self.aliasing.distances(tensor).values]
+
+    # --- cores that meet
+
+    def meets(self, other: "LockstepGroup") -> bool:
+        """Return whether another group's cores may go on with this one's.
+
+        So it is where nothing to come meets what came before, and all that cores share is alike.
+        """
+        return (
+            self.watch.rests
+            and other.watch.rests
+            and not self.watch.uses
+            and self.registers == other.registers
+            and self.maps() == other.maps()
+        )
+
+    def maps(self) -> dict[Mem, bytes]:
+        """Return the maps of memories in which anything was written."""
+        stacks = self.stacks.items()
+        return {mem: stack.valid.tobytes() for mem, stack in stacks if stack.valid.any()}
+
+    def take_over(self, places: Sequence[tuple["LockstepGroup", int]]) -> None:
+        """Go on with cores that have met, each of a group with its number there."""
+        first, _ = places[0]
+        groups = list(dict.fromkeys(group for group, _ in places))
+        for mem in {mem for group in groups for mem in group.stacks}:
+            for row, (group, number) in enumerate(places):
+                own, theirs = self.memory(mem), group.memory(mem)
+                assert own is not None
+                assert theirs is not None
+                own.data[row], own.valid[:] = theirs.data[number], theirs.valid
+        for name in LEFT:
+            self._left_by_core[name] = [group.left(name)[number] for group, number in places]
+        self._enter(first.registers)
+        self.watch.order.follow_up([group.watch.order for group in groups])
 
     # --- the scalar unit
 
@@ -439,7 +473,7 @@ class LockstepGroup:
     def peek(self, row: int, load: LoadScalar, address: int) -> int | None:
         """Return what one core's scalar unit reads from memory; None where that is a finding.
 
-        Nothing of the core's may be pending; the group follows it later, by `follow_load`.
+        Nothing of the core's may be pending; `follow_load` follows it later.
         """
         return self._rows[row].value_at(load, address)
 
@@ -456,7 +490,7 @@ class LockstepGroup:
 
     def release(self) -> None:
         """Drop memories and what is prepared: it refers back, and would outlive the launch."""
-        for held in (self._states, self._acts, self._stacks, self._late):
+        for held in (self._states, self._acts, self.stacks, self._late):
             held.clear()
         self._rows.clear()
         self.watch.release()

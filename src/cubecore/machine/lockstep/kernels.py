@@ -5,7 +5,8 @@ other cores and waits for them too. It pauses where it reads a value, after a nu
 at its end. Cores that recorded the same (equal instructions, equal local addresses, a distance in
 each tensor) execute it as a group. A group runs until it waits; the next one is the first whose
 wait is met, as on the reference engine. Where cores of a group part, global memory is put back, and
-groups of those that recorded alike until then execute all of it, and go on. Whatever lockstep does
+groups of those that recorded alike until then execute all of it, and go on; where they have the
+same before them again they meet (`meeting`). Whatever lockstep does
 not take (bytes that two cores touch in no order, for one) is undone in the same way, and the
 reference engine runs what was recorded, and then the rest of the kernels, from where they have
 paused. No kernel runs twice.
@@ -15,6 +16,7 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
 from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.meeting import Meeting, meetings
 from cubecore.machine.lockstep.partings import UnlikeError
 from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
 from cubecore.machine.lockstep.shared_memory import SharedMemory
@@ -41,6 +44,8 @@ _MOST_PARTINGS = 4
 """Times that a launch starts again, from what was recorded, because cores of a group part."""
 _MOST_GROUPS = 4
 """Groups that a launch may always have; more only if there are two cores in each."""
+_MOST_AHEAD = 8
+"""Times that cores which do not do the same record on before they execute."""
 _COLLECT_AFTER = 50_000
 """Objects more than before, of those that may form cycles, after which Python looks for some."""
 
@@ -105,10 +110,17 @@ class _Running:
     """A group on its way: its cores, and what it has still to issue of what they recorded."""
 
     def __init__(self, group: LockstepGroup, cores: Sequence[Recorder]) -> None:
-        self.group, self.cores = group, cores
+        self.group, self.cores, self.left = group, cores, cores[0].pending_count
         self.steps: Iterator[Issued] = iter(())
         self.held: WaitFlagDev | None = None
         self.ended = False
+
+    def go_to(self, left: int) -> None:
+        """Issue until so many of the issues are left, where nobody waits for others."""
+        steps = self.steps
+        self.steps = islice(steps, self.left - left)
+        self.go_on()
+        self.steps, self.left = steps, left
 
     def go_on(self) -> bool:
         """Issue until the group waits for others, or nothing is left; return whether it waits."""
@@ -148,6 +160,7 @@ class _Launch:
         self._chip, self._gm, self._snapshots = chip, gm, snapshots
         self._checks, self.log, self._names = checks, FindingLog(checks), Names()
         self._shared: SharedMemory | None = None
+        self._lets_meet = True
 
     def recorder(self, task: Task) -> Recorder:
         """Return the core that records a task."""
@@ -183,13 +196,19 @@ class _Launch:
                 self.log.add(finding, operand)
             recorder.tell = self.log.add
         sanitizer = Sanitizer(self._gm, self.log, ids, joined=joined)
-        self._shared = SharedMemory() if self._signals() else None
         alike = self._alike(recorders)
+        if len(alike) > 1 and not self._signals():
+            self._record_on(recorders)
+            alike = self._alike(recorders)
         if len(alike) > max(_MOST_GROUPS, len(recorders) // 2):
             raise IrregularError("cores that have little in common")
+        self._shared = SharedMemory() if self._signals() else None
         groups = [_Running(self._group(cores, sanitizer), cores) for cores in alike]
+        met = meetings(alike, self._gm) if self._lets_meet and self._shared is None else []
         for running in groups:
-            running.steps = self._again(running, self._recorded(running))
+            asked = [core.asked.copy() for core in running.cores]
+            running.steps = self._again(running.group, asked, self._recorded(running))
+        before, groups = self._meet(groups, met, sanitizer)
         while not all(running.ended for running in groups):
             ready = next((running for running in groups if running.ready), None)
             if ready is None:
@@ -201,21 +220,84 @@ class _Launch:
         for running in groups:
             running.group.finish()
         if self._shared is None:
-            require_apart(running.group.aliasing for running in groups)
+            every = [*before, *(running.group for running in groups)]
+            require_apart(group.aliasing for group in every)
+        for group in before:
+            group.release()
         sanitizer.finish()
         return [running.group for running in groups]
 
-    def _again(self, running: _Running, steps: Iterator[Issued]) -> Iterator[Issued]:
+    def _record_on(self, recorders: Sequence[Recorder]) -> None:
+        """Let cores that do not do the same record more, so that it shows where they do again."""
+        for _ in range(_MOST_AHEAD):
+            paused = [recorder for recorder in recorders if recorder.only_paused]
+            if not paused:
+                return
+            for recorder in paused:
+                recorder.record_more()
+                recorder.go_on()
+                if recorder.gives_up or recorder.failed is not None:
+                    raise IrregularError(f"{recorder.id} does what lockstep does not")
+
+    def _meet(
+        self, groups: list[_Running], met: Sequence[Meeting], sanitizer: Sanitizer
+    ) -> tuple[list[LockstepGroup], list[_Running]]:
+        """Let groups go on as one where they meet; return those of before, and those that go on.
+
+        Raises
+        ------
+        _PartedError
+            If there are findings: each names the first core that has it, so that groups take turns.
+        """
+        before: list[LockstepGroup] = []
+        after = dict(enumerate(groups))
+        for meeting in met:
+            members = [groups[number] for number in meeting.groups]
+            first, *others = [running.group for running in members]
+            for left in meeting.left:
+                for running in members:
+                    running.go_to(left)
+                if len(self.log):
+                    self._lets_meet = False
+                    raise _PartedError("a finding before groups meet")
+                if all(first.meets(other) for other in others):
+                    before += [first, *others]
+                    for number in meeting.groups:
+                        del after[number]
+                    after[meeting.groups[0]] = self._joined(members, left, sanitizer)
+                    break
+        return before, [after[number] for number in sorted(after)]
+
+    def _joined(self, groups: Sequence[_Running], left: int, sanitizer: Sanitizer) -> _Running:
+        """Return the cores of groups that have met as one group, with so many issues left."""
+        placed = [
+            (core, running.group, row)
+            for running in groups
+            for row, core in enumerate(running.cores)
+        ]
+        placed.sort(key=lambda place: place[0].id)
+        cores = [core for core, _, _ in placed]
+        for core in cores:
+            core.take_up(left)
+        group = self._group(cores, sanitizer)
+        group.take_over([(earlier, row) for _, earlier, row in placed])
+        running = _Running(group, cores)
+        asked = [core.asked_from(left) for core in cores]
+        running.steps = self._again(group, asked, self._recorded(running))
+        return running
+
+    def _again(
+        self, group: LockstepGroup, asked: Sequence[Sequence[Asked]], steps: Iterator[Issued]
+    ) -> Iterator[Issued]:
         """Yield the first issues of a group, and ask again between them what was asked there."""
-        asked = [core.asked.copy() for core in running.cores]
         number = 0
         for index, step in enumerate(steps):
             while number < len(asked[0]) and asked[0][number].behind <= index:
-                self._ask_again(running.group, [answers[number] for answers in asked])
+                self._ask_again(group, [answers[number] for answers in asked])
                 number += 1
             yield step
         for entries in list(zip(*asked, strict=True))[number:]:
-            self._ask_again(running.group, entries)
+            self._ask_again(group, entries)
 
     def _ask_again(self, group: LockstepGroup, asked: Sequence[Asked]) -> None:
         """Require that the cores of a group are answered as they were."""

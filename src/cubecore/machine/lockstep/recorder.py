@@ -44,6 +44,11 @@ class Asked:
     address: int
     answer: Any
 
+    @property
+    def at_kind(self) -> tuple[int, object]:
+        """When it was asked for, and what, wherever that lies."""
+        return self.behind, _kind(self.load, self.template)
+
 
 class RecordedPart:
     """The record of a core from some issue on: kinds, and addresses by their memories.
@@ -59,7 +64,7 @@ class RecordedPart:
         like: "RecordedPart | None" = None,
     ) -> None:
         issue, at = begin
-        names = self._names = trace.names
+        names = self.names = trace.names
         self.kinds = np.frombuffer(trace.kinds[issue:], np.uint32)
         self.wheres = np.frombuffer(trace.wheres[issue:], np.uint32)
         self.addresses: Addresses = np.frombuffer(trace.addresses[at:], np.int64)
@@ -68,9 +73,7 @@ class RecordedPart:
         if like is not None and np.array_equal(self.kinds, like.kinds):
             self.in_gm, self.local = like.in_gm, like.local
         else:
-            in_gm = [mem is Mem.GM for kind in self.kinds.tolist() for mem in names.mems[kind]]
-            self.in_gm = np.flatnonzero(in_gm)
-            self.local = np.flatnonzero(np.logical_not(in_gm))
+            self.in_gm, self.local = names.operands().of_issues(self.kinds)
         self.owners = gm.owners(self.addresses[self.in_gm])
         self.tensors: list[int] = ascending(self.owners).tolist()
 
@@ -83,6 +86,24 @@ class RecordedPart:
             return None
         in_gm: Addresses = far[self.in_gm]
         return in_gm
+
+    def common_tail(self, other: "RecordedPart") -> int:
+        """Return how many last issues are alike: templates, local addresses, and tensors."""
+        count = min(self.kinds.size, other.kinds.size)
+        count = _equal_at_end(self.kinds[-count:], other.kinds[-count:]) if count else 0
+        if not count:
+            return 0
+        ends = np.cumsum(self.names.operands().widths[self.kinds[-count:]])
+        total = int(ends[-1])
+        equal = _equal_at_end(self.places()[-total:], other.places()[-total:]) if total else 0
+        unlike = total - equal
+        return count - int(np.searchsorted(ends, unlike) + 1) if unlike else count
+
+    def places(self) -> Addresses:
+        """Return local addresses, and of those in tensors the tensors."""
+        places = self.addresses.copy()
+        places[self.in_gm] = self.owners
+        return places
 
     def aligned_like(self, other: "RecordedPart") -> bool:
         """Return whether another core, which is alike, issued from the same places."""
@@ -101,8 +122,8 @@ class RecordedPart:
 
         `far` are those of the cores in a row each, [cores, global addresses].
         """
-        templates, widths = self._names.templates, [len(mems) for mems in self._names.mems]
-        locations = self._names.locations
+        templates, widths = self.names.templates, [len(mems) for mems in self.names.mems]
+        locations = self.names.locations
         changes = self._changes(far, moves.current)
         addresses, at = self.addresses.tolist(), 0
         change = next(changes, None)
@@ -130,6 +151,12 @@ class RecordedPart:
             changes += [(int(self.in_gm[columns[n]]), tensor, of_tensor[:, n]) for n in starts]
         changes.sort(key=lambda change: change[0])
         yield from changes
+
+
+def _equal_at_end(one: NDArray[Any], other: NDArray[Any]) -> int:
+    """Return how many last numbers are the same."""
+    unlike = np.flatnonzero(one != other)
+    return one.size - (int(unlike[-1]) + 1 if unlike.size else 0)
 
 
 class _Moves(Protocol):
@@ -299,6 +326,37 @@ class Recorder(Core):
         self._pause_at = self._done + FLUSH_AFTER
         self._part = None
 
+    @property
+    def only_paused(self) -> bool:
+        """True if the core has paused because it has recorded enough."""
+        return self.asks is None and not self.thread.dead
+
+    def record_more(self) -> None:
+        """Let a core pause later than it would."""
+        self._pause_at = len(self._kinds) + FLUSH_AFTER
+
+    def _position(self, left: int) -> tuple[int, int]:
+        """Return where the last so many issues begin, and their addresses."""
+        issue, kinds = len(self._kinds) - left, np.array(self._kinds[len(self._kinds) - left :])
+        widths = self.trace.names.operands().widths[kinds]
+        return issue, len(self._addresses) - int(widths.sum())
+
+    def last(self, left: int, gm: GlobalMemory) -> "RecordedPart":
+        """Return the last so many issues."""
+        return RecordedPart(self.trace, self._position(left), gm)
+
+    def take_up(self, left: int) -> None:
+        """Take all but so many issues as executed."""
+        self._done, self._at = self._position(left)
+        self._part = None
+
+    def asked_from(self, left: int) -> list[Asked]:
+        """Return what the core has asked within its last issues, counted from the first of them."""
+        begin = len(self._kinds) - left
+        return [
+            replace(one, behind=one.behind - begin) for one in self.asked if one.behind >= begin
+        ]
+
     def rewind(self) -> None:
         """Take nothing of what was recorded as executed."""
         self._done = self._at = 0
@@ -311,22 +369,17 @@ class Recorder(Core):
 
         So it is where it asked alike at the same issues, ended or asks the same, and is of a kind.
         """
+        if self.kinds != other.kinds or not self.ends_like(other):
+            return False
+        return [one.at_kind for one in self.asked] == [one.at_kind for one in other.asked]
 
-        def kind(load: LoadScalar | None, template: Instruction | None) -> object:
-            return template if load is None else (load.mem, load.element)
-
-        def asked(core: "Recorder") -> list[object]:
-            return [(one.behind, kind(one.load, one.template)) for one in core.asked]
+    def ends_like(self, other: "Recorder") -> bool:
+        """Return whether another core has ended, paused or asks as this one does."""
 
         def asks(core: "Recorder") -> object:
-            return core.asks and kind(*core.asks[:2])
+            return core.asks and _kind(*core.asks[:2])
 
-        return (
-            self.kinds == other.kinds
-            and self.thread.dead == other.thread.dead
-            and asks(self) == asks(other)
-            and asked(self) == asked(other)
-        )
+        return self.thread.dead == other.thread.dead and asks(self) == asks(other)
 
     def give_up(self) -> None:
         """End lockstep."""
@@ -363,6 +416,11 @@ class Recorder(Core):
             self.thread.switch()
         if self.failed is not None:
             raise self.failed
+
+
+def _kind(load: LoadScalar | None, template: Instruction | None) -> object:
+    """Return what is asked for, wherever it lies."""
+    return template if load is None else (load.mem, load.element)
 
 
 def _answered(

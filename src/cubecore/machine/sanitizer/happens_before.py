@@ -106,6 +106,22 @@ class CoreOrder:
         self._version = 0
         self._seen = [0] * len(PIPES)
 
+    @property
+    def rests(self) -> bool:
+        """True if all that comes later starts behind all that came before, with no flag up."""
+        known, counts = self.done[SCALAR], self.counts
+        return not (
+            self.stuck
+            or any(self.held)
+            or any(state.clock is not None for state in self._flags.values())
+            or any(known[pipe] < counts[pipe] for pipe in range(len(PIPES)) if pipe != SCALAR)
+        )
+
+    def follow_up(self, earlier: Sequence["CoreOrder"]) -> None:
+        """Start behind all that orders counted which rest."""
+        self.counts = [max(counts) for counts in zip(*(one.counts for one in earlier), strict=True)]
+        self.done = [list(self.counts) for _ in PIPES]
+
     # --- instructions
 
     def enter(self, pipe: int) -> int:

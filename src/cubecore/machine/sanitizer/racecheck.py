@@ -265,6 +265,11 @@ class CoreWatch:
         touched = Footprint.run(low, high)
         self.order.submit(SCALAR, lambda: self._enter(SCALAR, [(touched, 0, touch)]), touch.where)
 
+    @property
+    def rests(self) -> bool:
+        """True if nothing that comes later can meet anything that came before."""
+        return self.order.rests and self._units.rest
+
     def finish(self) -> None:
         """Judge what the core leaves behind."""
         if not self.order.stuck:

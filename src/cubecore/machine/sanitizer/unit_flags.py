@@ -64,6 +64,11 @@ class UnitFlags:
 
         return follow
 
+    @property
+    def rest(self) -> bool:
+        """True if no flag is up."""
+        return not self._up.any()
+
     def finish(self) -> None:
         """Judge what is left: flags that are still up."""
         for where, number in self._since.items():
