@@ -196,13 +196,14 @@ class _Launch:
                 self.log.add(finding, operand)
             recorder.tell = self.log.add
         sanitizer = Sanitizer(self._gm, self.log, ids, joined=joined)
+        self._shared = SharedMemory() if self._signals() else None
         alike = self._alike(recorders)
-        if len(alike) > 1 and not self._signals():
+        if len(alike) > 1 and self._shared is None:
             self._record_on(recorders)
+            self._shared = SharedMemory() if self._signals() else None
             alike = self._alike(recorders)
         if len(alike) > max(_MOST_GROUPS, len(recorders) // 2):
             raise IrregularError("cores that have little in common")
-        self._shared = SharedMemory() if self._signals() else None
         groups = [_Running(self._group(cores, sanitizer), cores) for cores in alike]
         met = meetings(alike, self._gm) if self._lets_meet and self._shared is None else []
         for running in groups:

@@ -46,7 +46,7 @@ class Asked:
 
     @property
     def at_kind(self) -> tuple[int, object]:
-        """When it was asked for, and what, wherever that lies."""
+        """The issue behind which it was asked for, and what was, wherever that lies."""
         return self.behind, _kind(self.load, self.template)
 
 
