@@ -5,7 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from cubecore.frontends.tik.host.program import imports_tik, main
+from cubecore.frontends.tik.host.imports import imports_tik
+from cubecore.frontends.tik.host.program import main
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
 
 PROGRAM = """

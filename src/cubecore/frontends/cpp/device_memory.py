@@ -130,7 +130,7 @@ def _mapped(wanted: int | None, size: int, flags: int, file: int) -> tuple[Any, 
         return None, 0
     raw = (ctypes.c_uint8 * size).from_address(address)
     weakref.finalize(raw, c.munmap, ctypes.c_void_p(address), ctypes.c_size_t(size))
-    return np.ctypeslib.as_array(raw), address
+    return np.frombuffer(memoryview(raw), np.uint8), address
 
 
 def _libc() -> Any:

@@ -27,7 +27,6 @@ from cubecore.frontends.cpp.compile.build import (
 )
 from cubecore.frontends.cpp.compile.source import Source
 from cubecore.frontends.cpp.device_memory import shared_pages
-from cubecore.frontends.cpp.host_tiling import HostTilings
 from cubecore.frontends.cpp.kernels import launch_facts, turns
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.recording.bridge import Bridge
@@ -183,6 +182,8 @@ class _Program:
         self.launched: list[_LaunchResult] = []
         self._path, self._options = path, options
         self._gm = GlobalMemory()
+        from cubecore.frontends.cpp.host_tiling import HostTilings
+
         self._tilings = HostTilings(chip_named(options.chip).what_if(options.settings))
         self._pages, self._base = shared_pages(_MOST_BYTES)
         self._bridge = Bridge(library, page)

@@ -15,6 +15,7 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Distances
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import CoreOrder
+from cubecore.units import distinct
 
 _Numbers = NDArray[np.int64]
 _Key = tuple[int, Footprint, int, int, bool]
@@ -93,9 +94,9 @@ class _Between:
         values = far[rows, columns]
         order = np.argsort(values, kind="stable")
         self._sorted, self._rows, self._columns = values[order], rows[order], columns[order]
-        self.far = np.unique(values)
+        self.far = distinct(values)
         in_group = one.group == other.group and one is not other
-        self.in_group = np.unique(far[same]) if in_group else np.zeros(0, np.int64)
+        self.in_group = distinct(far[same]) if in_group else np.zeros(0, np.int64)
 
     def cores(self, far: _Numbers) -> tuple[_Numbers, _Numbers]:
         """Return the places of both classes' cores that lie at some of the distances."""

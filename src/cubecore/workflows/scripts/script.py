@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import RequestError, Violation, refuse, unable, unreadable
@@ -17,9 +18,7 @@ from cubecore.frontends.cpp.launch_options import (
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.source_locations import KernelError
-from cubecore.frontends.tik.host.kernel import TikKernel, TikRun
-from cubecore.frontends.tik.host.program import imports_tik, program_session
-from cubecore.frontends.tik.host.random_inputs import random_inputs
+from cubecore.frontends.tik.host.imports import imports_tik
 from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.isa.program.launch import Launch, TensorSpec
 from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
@@ -31,10 +30,14 @@ from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.presented import Presented
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
-from cubecore.workflows.advice.timed_changes import TimedChanges, chip_changes
 from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.data.process import peak_bytes
 from cubecore.workflows.scripts.stand_in_costs import rough_chip
+
+if TYPE_CHECKING:
+    from cubecore.frontends.tik.host.kernel import TikKernel, TikRun
+    from cubecore.frontends.tik.host.session import TikSession
+    from cubecore.workflows.advice.timed_changes import TimedChanges
 
 _USUAL_BITS = 16
 """The bits of an element for intervals of kernels, whose tensors may have several types."""
@@ -50,12 +53,12 @@ class ScriptRun:
     """
 
     script: str
-    launches: tuple[KernelRun | TikRun, ...]
+    launches: "tuple[KernelRun | TikRun, ...]"
     failure: str | None
     total_wall_s: float
     peak_bytes: int | None
     checked: bool = False
-    built: tuple[TikKernel, ...] = ()
+    built: "tuple[TikKernel, ...]" = ()
 
     @property
     def findings(self) -> tuple[SanitizerFinding, ...]:
@@ -105,9 +108,9 @@ class TimedLaunch(Presented):
     `rough` says why a time is no more than that; None where the chip's costs are known.
     """
 
-    run: KernelRun | TikRun
+    run: "KernelRun | TikRun"
     timeline: Timeline
-    changes: TimedChanges | None = None
+    changes: "TimedChanges | None" = None
     rough: str | None = None
 
     @property
@@ -246,7 +249,7 @@ def time_script(
 
 
 def times_of(
-    path: str, launches: Iterable[KernelRun | TikRun], record: int = 0, *, advise: bool = False
+    path: str, launches: "Iterable[KernelRun | TikRun]", record: int = 0, *, advise: bool = False
 ) -> ScriptTime:
     """Return the times of launches that a file made, which kept their traces.
 
@@ -260,7 +263,7 @@ def times_of(
     return ScriptTime(path, tuple(_timed(each, record, advise=advise) for each in launches))
 
 
-def time_kernel(run: KernelRun | TikRun, *, record: int = 0, advise: bool = False) -> TimedLaunch:
+def time_kernel(run: "KernelRun | TikRun", *, record: int = 0, advise: bool = False) -> TimedLaunch:
     """Return the predicted time of a launch that kept its instructions.
 
     Parameters
@@ -294,24 +297,26 @@ def time_kernel(run: KernelRun | TikRun, *, record: int = 0, advise: bool = Fals
     return _timed(run, record, advise=advise)
 
 
-def _timed(run: KernelRun | TikRun, record: int, *, advise: bool) -> TimedLaunch:
+def _timed(run: "KernelRun | TikRun", record: int, *, advise: bool) -> TimedLaunch:
     target, rough = run.chip, None
-    if isinstance(run, TikRun) and run.chip.joins_vector:
+    if not isinstance(run, KernelRun) and run.chip.joins_vector:
         target, rough = rough_chip(run.chip)
     else:
         require_timed(run.chip)
-    launch = _launched(run) if isinstance(run, TikRun) else _recorded(run)
+    launch = _recorded(run) if isinstance(run, KernelRun) else _launched(run)
     stand_in = rough is not None
     line = time_launch(launch, target, record=record, stand_in=stand_in)
     changes = None
     if advise:
+        from cubecore.workflows.advice.timed_changes import chip_changes
+
         changes = chip_changes(
             target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
         )
     return TimedLaunch(run, line, changes, rough)
 
 
-def _launched(run: TikRun) -> Launch:
+def _launched(run: "TikRun") -> Launch:
     """Return what a TIK kernel launched: its tree, or what it issued where that reads memory."""
     if not run.traces:
         return run.launch
@@ -387,7 +392,7 @@ def _execute(
     tik = path.endswith(".py") and imports_tik(path)
     names = ("chip", "settings", "checks", "order", "trace")
     tik_options = TikOptions(**{n: given[n] for n in names if n in given}, echo=False)
-    provided = program_session(tik_options) if tik else nullcontext(None)
+    provided = _tik_session(tik_options) if tik else nullcontext(None)
     if "debug_inputs" in given and not tik:
         raise unable("debug_inputs", f"{path} is no TIK program; --debug-inputs needs one")
     checks: list[bool] = []
@@ -400,6 +405,8 @@ def _execute(
         failure = work(given, checked)
         waiting = programs.not_launched if programs and failure is None else ()
         if "debug_inputs" in given:
+            from cubecore.frontends.tik.host.random_inputs import random_inputs
+
             for instance in waiting:
                 instance.launch(random_inputs(instance.built_kernel))
     runs = (*session.runs, *(programs.runs if programs else ()))
@@ -408,6 +415,12 @@ def _execute(
         raise _launches_nothing(path, tik=tik)
     total = perf_counter() - begin
     return ScriptRun(path, runs, failure, total, peak_bytes(), bool(checks), built)
+
+
+def _tik_session(options: TikOptions) -> "AbstractContextManager[TikSession]":
+    from cubecore.frontends.tik.host.program import program_session
+
+    return program_session(options)
 
 
 def _launches_nothing(path: str, *, tik: bool) -> RequestError:

@@ -5,13 +5,18 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from cubecore.errors import CubecoreError, shortened, unable
-from cubecore.frontends.cpp.compile.cache import digest, file_digest, folder, trim
+from cubecore.frontends.cpp.compile.cache import (
+    digest,
+    file_digest,
+    folder,
+    scratch_folder,
+    trim,
+)
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.elf import has_variables
 from cubecore.frontends.cpp.compile.source import Overlay, Source, host_structs, overlay, quoted
@@ -101,7 +106,7 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
 
 def program_parts(source: Source) -> tuple[str, ...]:
     """Return the parts that a program's file is compiled for, that with its main first."""
-    with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+    with scratch_folder() as scratch:
         return overlay(source, Path(scratch)).parts
 
 
@@ -168,7 +173,7 @@ def _compile(
     """Put the library of some entries into the cache."""
     from cubecore.frontends.cpp.compile.diagnostics import compile_with
 
-    with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+    with scratch_folder() as scratch:
         work = Path(scratch)
         code = overlay(source, work)
         out, deps = work / "unit.so", work / "unit.d"
@@ -292,7 +297,7 @@ def precompiled(macros: Sequence[str]) -> Path:
         _write(prefix, "".join(f'#include "{name}"\n' for name in included))
     if tool.is_clang:
         return prefix
-    with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+    with scratch_folder() as scratch:
         out = Path(scratch) / "out.gch"
         command = [
             *flags,
@@ -322,7 +327,7 @@ def runtime() -> Path:
     if not library.is_file():
         from cubecore.frontends.cpp.compile.diagnostics import compile_with
 
-        with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+        with scratch_folder() as scratch:
             out = Path(scratch) / "runtime.so"
             text = HERE / "runtime" / "runtime.cpp"
             command = ["-std=c++17", "-O2", "-fno-omit-frame-pointer"]
@@ -349,7 +354,9 @@ def _arch_of(macros: Sequence[str]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as out:
+    from tempfile import NamedTemporaryFile
+
+    with NamedTemporaryFile("w", dir=path.parent, delete=False) as out:
         out.write(text)
     Path(out.name).replace(path)
 

@@ -3,15 +3,17 @@
 import atexit
 import hashlib
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cubecore.version import __version__
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 MOST_BYTES = 2_000_000_000
 """The limit of the folder's size; the files that were used longest ago go first."""
@@ -30,16 +32,28 @@ def folder() -> Path:
     chosen = base / "cpp"
     try:
         chosen.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=chosen):
+        if os.access(chosen, os.W_OK | os.X_OK):
             return chosen
     except OSError:
-        temporary = Path(tempfile.mkdtemp(prefix="cubecore-"))
-        atexit.register(_remove, temporary, os.getpid())
-        return temporary
+        pass
+    from tempfile import mkdtemp
+
+    temporary = Path(mkdtemp(prefix="cubecore-"))
+    atexit.register(_remove, temporary, os.getpid())
+    return temporary
+
+
+def scratch_folder() -> "TemporaryDirectory[str]":
+    """Return a new folder inside, which goes with the `with` that it is for."""
+    from tempfile import TemporaryDirectory  # a start that compiles nothing is quicker
+
+    return TemporaryDirectory(dir=folder())
 
 
 def _remove(temporary: Path, owner: int) -> None:
     if os.getpid() == owner:
+        import shutil
+
         shutil.rmtree(temporary, ignore_errors=True)
 
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -51,6 +50,8 @@ def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
     RequestError
         If it cannot be run, or does not end.
     """
+    import subprocess  # a start without a compiler is quicker
+
     command = [*compiler().command, *arguments]
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(work)}
     try:

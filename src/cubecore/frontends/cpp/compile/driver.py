@@ -1,14 +1,13 @@
 """`cubecore c++`: compile files of kernels and of host code, and link them to a program."""
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
 
 from cubecore.errors import refuse, unable
 from cubecore.frontends.cpp.compile.build import PROGRAM, macros_of, runtime, unit_command
-from cubecore.frontends.cpp.compile.cache import folder
+from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with
 from cubecore.frontends.cpp.compile.executable import write_program
@@ -133,7 +132,7 @@ def compile_and_link(words: Sequence[str]) -> None:
         If an argument is not usable, or a file does not compile.
     """
     call = compiler_call(words)
-    with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+    with scratch_folder() as scratch:
         work = Path(scratch)
         sources = [source_of(name, call.defines) for name in call.sources]
         if write_launch_headers(sources, work):

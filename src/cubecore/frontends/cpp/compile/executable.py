@@ -3,14 +3,13 @@
 import os
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from cubecore.errors import unable, unreadable, unwritable
 from cubecore.frontends.cpp.compile.build import headers
-from cubecore.frontends.cpp.compile.cache import folder
+from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.parts import split
 from cubecore.frontends.cpp.launch_options import PROGRAM_HEAD
 
@@ -60,7 +59,7 @@ def libraries_of(path: Path) -> Iterator[list[Path]]:
     if head.splitlines()[2] != f"# {headers()}".encode():
         other = f"{path} was built with other headers than those of this version"
         raise unable(str(path), other, "build it again")
-    with tempfile.TemporaryDirectory(dir=folder()) as held:
+    with scratch_folder() as held:
         paths = []
         for number, part in enumerate(part for part in split(library) if part is not None):
             paths.append(Path(held, f"{number}.so"))

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,13 @@ from pathlib import Path
 from cubecore.errors import CubecoreError
 from cubecore.frontends.cpp.compile import tcubetiling_header
 from cubecore.frontends.cpp.compile.build import dependencies, headers, runtime
-from cubecore.frontends.cpp.compile.cache import digest, file_digest, folder, trim
+from cubecore.frontends.cpp.compile.cache import (
+    digest,
+    file_digest,
+    folder,
+    scratch_folder,
+    trim,
+)
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with, ran
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
@@ -77,7 +82,7 @@ def _build(
     failed: list[str] = []
     objects: list[Path] = []
     read: set[Path] = set()
-    with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+    with scratch_folder() as scratch:
         work = Path(scratch)
         for number, path in enumerate(files.host):
             out, deps = work / f"{number}.o", work / f"{number}.d"
@@ -141,7 +146,7 @@ def _prefix() -> Path:
     _written(base / tcubetiling_header.NAME, tcubetiling_header.tcubetiling_header())
     _written(prefix, '#include "cubecore/op_host/all.h"\n')
     if not tool.is_clang:
-        with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+        with scratch_folder() as scratch:
             out = Path(scratch) / "out.gch"
             command = [*_flags(), f"-I{INCLUDE}", f"-I{base}", "-x", "c++-header", str(prefix)]
             command += ["-o", str(out)]
@@ -156,7 +161,7 @@ def _main() -> Path:
     prefix = _prefix()
     ready = prefix.with_name("serve.o")
     if not ready.is_file():
-        with tempfile.TemporaryDirectory(dir=folder()) as scratch:
+        with scratch_folder() as scratch:
             unit, out = Path(scratch) / "serve.cpp", Path(scratch) / "serve.o"
             unit.write_text(_SERVE)
             search = [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]

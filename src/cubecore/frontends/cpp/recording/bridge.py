@@ -10,7 +10,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from ctypes import POINTER
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse, shortened, unable
@@ -18,7 +18,6 @@ from cubecore.frontends.capi.binding import BoundCall
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.recording.known_calls import known_call
-from cubecore.frontends.cpp.recording.matmul_object.requests import MatmulRequests
 from cubecore.frontends.cpp.recording.modes import BlockPatterns
 from cubecore.frontends.cpp.recording.native_core import NativeCore
 from cubecore.frontends.cpp.recording.stacks import Stacks
@@ -49,6 +48,9 @@ from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.machine.debugger.matrix_view import view
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.sanitizer.findings import SanitizerFinding
+
+if TYPE_CHECKING:
+    from cubecore.frontends.cpp.recording.matmul_object.requests import MatmulRequests
 
 MEMORIES = (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
 _WAITS, _MASKED, _COUNTED, _SETS_MASK, _DROPPED = 1, 2, 4, 8, 16
@@ -302,8 +304,10 @@ class Bridge:
         )
         native_core.handle.log("stale-mask", message, note[0], where)
 
-    def _matmul_requests(self) -> MatmulRequests:
+    def _matmul_requests(self) -> "MatmulRequests":
         if self._requests is None:
+            from cubecore.frontends.cpp.recording.matmul_object.requests import MatmulRequests
+
             self._requests = MatmulRequests(self.names)
         return self._requests
 

@@ -14,6 +14,7 @@ from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.lazy_dataclass import dataclass
+from cubecore.units import distinct
 
 _OTHER, _STORE, _CLEAN, _REPEATED, _MASK, _NORM, _COUNT, _SETTER = range(8)
 """Instructions by how they concern the modes; those from `_REPEATED` on set or take them."""
@@ -141,11 +142,12 @@ def _chosen(classes: NDArray[np.int8], kinds: _Words, *, counts: bool) -> NDArra
     masked = np.append(False, classes[:-1] == _MASK)
     if (repeated & counted & ~masked).any():
         return indices
-    _, firsts = np.unique(kinds[::-1], return_index=True)
-    lasts = classes.size - 1 - firsts
+    last_of = np.full(int(kinds.max()) + 1, -1)
+    last_of[kinds] = indices  # of those with one kind the last is kept
+    lasts = last_of[last_of >= 0]
     kept = lasts[classes[lasts] > _REPEATED]
     ran = np.flatnonzero(repeated & counted)[-1:]
-    return np.unique(np.concatenate((kept, ran, ran - 1)))  # the last one and its mask
+    return distinct(np.concatenate((kept, ran, ran - 1)))  # the last one and its mask
 
 
 def _class_of(template: Instruction) -> int:

@@ -1,6 +1,5 @@
 """Running a TIK program: the modules that it imports are there while it runs."""
 
-import ast
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,28 +9,11 @@ from cubecore.errors import CubecoreError
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.tik.host.legacy_names import older_names
 from cubecore.frontends.tik.host.session import TikSession
-from cubecore.frontends.tik.host.vendor_modules import ROOTS, provided
+from cubecore.frontends.tik.host.vendor_modules import provided
 from cubecore.frontends.tik.trace.run_options import TikOptions
 from cubecore.frontends.tik.trace.target import DEFAULT_SOC, Platform
 
 _USAGE = "usage: python -m cubecore.frontends.tik PROGRAM.py [ARGUMENT...]\n"
-_ADAPTER = "impl.util.platform_adapter"
-"""The module through which the vendor's own operators import TIK."""
-
-
-def imports_tik(path: str) -> bool:
-    """True if a program imports TIK, or another module of the kit; False for what is no Python."""
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    names: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.append(node.module)
-    return any(name.partition(".")[0] in ROOTS or name == _ADAPTER for name in names)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from cubecore.frontends.tik.host import shape_util
+from cubecore.frontends.tik.host.imports import ROOTS
 from cubecore.frontends.tik.host.instance import Tik
 from cubecore.frontends.tik.host.platform import platform_names
 from cubecore.frontends.tik.trace import buffers, values
@@ -228,7 +229,6 @@ _PLATFORMS = (
     *("te.platform", "tbe.common.platform", "te.platform.cce_conf", "te.platform.cce_params"),
     *("tbe.common.platform.platform_info", "te.platform.cce_build", "te.platform.cce_intrin"),
 )
-ROOTS = ("te", "tbe", "topi")
 
 
 def modules() -> dict[str, ModuleType]:
