@@ -1,6 +1,7 @@
 """From a C++ file to a shared library with its entries, by way of the cache."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -156,9 +157,15 @@ def _kept(record_path: Path, entry: str) -> Built | None:
 
 @cache
 def headers() -> str:
-    """Return a digest of the headers and the runtime."""
-    files = sorted(p for base in ("include", "runtime") for p in (HERE / base).rglob("*.*"))
-    return digest(part for path in files for part in (path.name, path.read_bytes()))
+    """Return a digest of the headers and the runtime: of their sizes and times, not their text."""
+    found = []
+    for base in ("include", "runtime"):
+        for parent, _, names in os.walk(HERE / base):
+            for name in names:
+                path = Path(parent, name)
+                state = path.stat()
+                found.append(f"{path.relative_to(HERE)} {state.st_size} {state.st_mtime_ns}")
+    return digest(sorted(found))
 
 
 def _compile(

@@ -1,7 +1,6 @@
 """The C++ compiler of the user's machine."""
 
 import os
-import shutil
 import sys
 from functools import cache
 from importlib.util import find_spec
@@ -50,12 +49,12 @@ def compiler() -> Compiler:
     named = os.environ.get("CUBECORE_CXX")
     if named:
         parts = named.split()
-        program = shutil.which(parts[0])
+        program = _program(parts[0])
         if program is None:
             raise refuse("CUBECORE_CXX", "be a compiler", repr(named))
         return _compiler((program, *parts[1:]))
     for name in ("g++", "clang++"):
-        program = shutil.which(name)
+        program = _program(name)
         if program is not None:
             return _compiler((program,))
     if find_spec("ziglang") is not None:
@@ -71,6 +70,13 @@ def has_compiler() -> bool:
     except CubecoreError:
         return False
     return True
+
+
+def _program(name: str) -> str | None:
+    """Return a program's path, as shutil.which does; that module takes longer to import."""
+    folders = [""] if os.sep in name else os.get_exec_path()
+    paths = (os.path.join(folder, name) for folder in folders)  # noqa: PTH118 - as it is found
+    return next((p for p in paths if os.path.isfile(p) and os.access(p, os.X_OK)), None)  # noqa: PTH113
 
 
 def _compiler(command: tuple[str, ...], *, clang: bool = False) -> Compiler:

@@ -7,7 +7,6 @@ have no callers.
 
 import os
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -112,7 +111,8 @@ class Stacks:
 
 def _looked_up(library: bytes, addresses: Sequence[int]) -> list[tuple[_Frame, ...]]:
     """Return the frames of each return address, an inlined call before what it lies in."""
-    import subprocess  # only where something is found
+    import shutil  # only where something is found
+    import subprocess
 
     tool = shutil.which("addr2line")
     if tool is None:
