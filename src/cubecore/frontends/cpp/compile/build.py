@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -348,6 +346,9 @@ def runtime() -> Path:
 
 def _readable(symbol: str) -> str:
     """Return a function's name as it is written in C++, where the system can tell."""
+    import shutil  # a start that compiles nothing is quicker
+    import subprocess
+
     tool = shutil.which("c++filt")
     if tool is None:
         return shortened(symbol)
