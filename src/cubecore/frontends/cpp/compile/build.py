@@ -15,6 +15,7 @@ from cubecore.frontends.cpp.compile.cache import (
     folder,
     scratch_folder,
     trim,
+    used,
 )
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.elf import has_variables
@@ -148,6 +149,7 @@ def _kept(record_path: Path, entry: str) -> Built | None:
                 return None
         number = list(record["signatures"]).index(entry)
         signature = record["signatures"][entry]
+        used(library)
         return Built(library, f"cubecore_entry{number}", signature, record["copies"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -284,6 +286,7 @@ def precompiled(macros: Sequence[str]) -> Path:
     base = folder() / f"pch-{digest((tool.identity, str(HERE), headers(), written, *flags))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():
+        used(ready)
         return prefix
     from cubecore.frontends.cpp.compile import tcubetiling_header
     from cubecore.frontends.cpp.compile.capi_header import header
@@ -341,6 +344,7 @@ def runtime() -> Path:
                 command.append(f"-Wl,-soname,{_SONAME}")
             compile_with([*command, str(text), "-o", str(out)], text, Path(scratch), verbose=True)
             out.replace(library)
+    used(library)
     return library
 
 

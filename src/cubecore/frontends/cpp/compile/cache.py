@@ -4,6 +4,7 @@ import atexit
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 2_000_000_000
 """The limit of the folder's size; the files that were used longest ago go first."""
+_IN_USE_S = 600
+"""Seconds behind its last use for which something may be in use."""
 
 
 @cache
@@ -75,19 +78,36 @@ def file_digest(path: Path) -> str:
         return ""
 
 
+def used(path: Path) -> None:
+    """Say that something of the cache is used now; most systems note reading it once a day."""
+    with suppress(OSError):
+        os.utime(path)
+
+
 def trim() -> None:
-    """Remove what was used longest ago, down to three quarters of the cap, if it is passed."""
-    files = []
+    """Remove what was used longest ago, down to three quarters of the cap, if it is passed.
+
+    A library goes with its record, and a folder as a whole. What is in use stays, as it may be
+    another process's.
+    """
+    units: dict[str, list[tuple[float, int, Path]]] = {}
     for parent, _, names in os.walk(folder()):  # others may remove theirs meanwhile
         for path in (Path(parent, name) for name in names):
             with suppress(OSError):
-                state = path.stat()
-                files.append((state.st_atime, state.st_size, path))
-    total = sum(size for _, size, _ in files)
+                state, unit = path.stat(), path.relative_to(folder()).parts[0].partition(".")[0]
+                latest = max(state.st_atime, state.st_mtime)
+                units.setdefault(unit, []).append((latest, state.st_size, path))
+    sizes = {unit: sum(size for _, size, _ in files) for unit, files in units.items()}
+    total = sum(sizes.values())
     if total <= MOST_BYTES:
         return
-    for _, size, path in sorted(files):
-        path.unlink(missing_ok=True)
-        total -= size
-        if total <= MOST_BYTES * 3 // 4:
+    for latest, unit in sorted((max(files)[0], unit) for unit, files in units.items()):
+        if total <= MOST_BYTES * 3 // 4 or latest > time.time() - _IN_USE_S:
             return
+        for _, _, path in units[unit]:
+            with suppress(OSError):
+                path.unlink()
+        for inner, _, _ in os.walk(folder() / unit, topdown=False):
+            with suppress(OSError):
+                Path(inner).rmdir()
+        total -= sizes[unit]

@@ -15,6 +15,7 @@ from cubecore.frontends.cpp.compile.cache import (
     folder,
     scratch_folder,
     trim,
+    used,
 )
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with, ran
@@ -69,6 +70,7 @@ def _kept(record_path: Path) -> HostLibrary | None:
             return None
         if any(file_digest(Path(name)) != was for name, was in record["files"].items()):
             return None
+        used(library)
         return HostLibrary(library, tuple(record["failed"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -137,6 +139,7 @@ def _prefix() -> Path:
     base = folder() / f"op-host-{digest((tool.identity, str(HERE), *made, *_flags()))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file() or (tool.is_clang and prefix.is_file()):
+        used(prefix)
         return prefix
     base.mkdir(exist_ok=True)
     for name in names.split():
