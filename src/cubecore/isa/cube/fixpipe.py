@@ -38,6 +38,7 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
+from cubecore.isa.declare.kirin_archs import HALF_SUMS, SUMS, Kirin
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.scale_registers import FIXPIPE_ALIGN_BYTES, UINT64
 from cubecore.isa.declare.template import parameters
@@ -375,6 +376,7 @@ class Rows(Fixpipe):
         "page counts elements, in words that belong to arch 3510",
         *_UNCERTAIN,
     ),
+    kirin=Kirin(SUMS, SUMS, HALF_SUMS),
 )
 class CopyMatrixCcToGm(Rows):
     """Write a tile of L0C to global memory, converted, with or without ReLU.
@@ -419,6 +421,7 @@ class CopyMatrixCcToGm(Rows):
         "more; they clamp to [-8, 7]",
         *_UNCERTAIN,
     ),
+    kirin=Kirin(SUMS, SUMS, HALF_SUMS),
 )
 class CopyMatrixCcToCbuf(Fixpipe):
     """Write a tile of L0C to L1, converted, in NZ: ready to be an operand of the next product.

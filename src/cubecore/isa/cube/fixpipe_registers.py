@@ -5,6 +5,7 @@ from dataclasses import replace
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Pipe, instruction, param
+from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import Registers
 
 
@@ -47,6 +48,7 @@ class SetLreluAlpha(Instruction):
     Pipe.S,
     names={"c_api": "asc_set_l0c_copy_params", "cpp": "SetFixpipeNz2ndFlag"},
     source="asc-devkit, asc_set_l0c_copy_params (2201) and NZ2ND",
+    kirin=Kirin(),
 )
 class SetNdPara(Instruction):
     """Set how many matrices an NZ2ND fixpipe writes, and their distances."""

@@ -38,6 +38,7 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
+from cubecore.isa.declare.kirin_archs import NO_BIAS_COPY, ON_X90_ALONE, Kirin
 from cubecore.isa.declare.registers import Registers
 from cubecore.layouts import Offsets
 from cubecore.numerics import (
@@ -64,6 +65,7 @@ _INPUTS = (
     uncertain=(
         "with conv_control the run's length and gap at the source count float16 blocks: inferred",
     ),
+    kirin=Kirin(("int32", "float16"), ON_X90_ALONE, NO_BIAS_COPY),
 )
 class CopyCbufToBt(Instruction):
     """Copy bias values from L1 to BiasTable, converting float16 to float32 on request.

@@ -24,7 +24,7 @@ from cubecore.errors import Violation
 from cubecore.isa.declare import ranges
 from cubecore.isa.declare.capi_forms import CapiForms
 from cubecore.isa.declare.earlier_archs import from_on
-from cubecore.isa.declare.kirin_archs import KIRIN_ARCHS, KIRIN_NOTES
+from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.placement import Placement
 from cubecore.isa.declare.register_use import RegisterUse
 from cubecore.isa.declare.registers import Registers
@@ -340,6 +340,7 @@ def instruction(
     uncertain: tuple[str, ...] = (),
     archs: tuple[str, ...] = ("2201",),
     since: str = "",
+    kirin: Kirin | None = None,
     copies: bool = False,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[type[Any]], type[Any]]:
@@ -347,17 +348,17 @@ def instruction(
 
     `names` gives its name in other dialects; `variants` further names of the C API with the
     parameters that each fixes; `since` the earliest AI Core that has it, if one before 2201's does;
-    `uncertain` lists inferred semantics, which the manual repeats;
-    `copies` says that it moves bytes, so that uninitialised bytes travel instead of being a
-    finding.
+    `kirin` what the Kirin chips' pages say of it, if they have it; `uncertain` lists inferred
+    semantics, which the manual repeats; `copies` says that it moves bytes, so that uninitialised
+    bytes travel instead of being a finding.
     """
 
     def declare(cls: type[Any]) -> Any:
         frozen: Any = parameters(cls)
         frozen.name, frozen.pipe, frozen.source = name, pipe, source
         frozen.names = MappingProxyType(dict(names or {}))
-        frozen.uncertain, frozen.copies = (*uncertain, *KIRIN_NOTES.get(name, ())), copies
-        frozen.arch_types = MappingProxyType(dict(KIRIN_ARCHS.get(name, {})))
+        frozen.uncertain, frozen.copies = (*uncertain, *(kirin.notes if kirin else ())), copies
+        frozen.arch_types = MappingProxyType(kirin.types if kirin else {})
         frozen.archs = (*archs, *from_on(since), *frozen.arch_types)
         frozen.variants = MappingProxyType(dict(variants or {}))
         named = ((n, v) for c in reversed(cls.__mro__) for n, v in vars(c).items())

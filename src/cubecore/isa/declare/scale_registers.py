@@ -22,6 +22,7 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
+from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import ATOMICS, Registers
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES
@@ -86,6 +87,7 @@ class CopyCbufToFbuf(Instruction):
     names={"c_api": "asc_set_l0c_copy_prequant", "cpp": "SetFixpipePreQuantFlag"},
     source="asc-devkit, asc_set_l0c_copy_prequant (2201, 3510)",
     archs=("2201", "3510"),
+    kirin=Kirin(),
 )
 class SetQuantPre(Instruction):
     """Set the scale of fixpipe's modes with one scale; `numerics.quantisation` has its fields."""

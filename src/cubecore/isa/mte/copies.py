@@ -22,6 +22,7 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
+from cubecore.isa.declare.kirin_archs import BYTES, HALF, HALF_OR_BYTE, NO_TRANSPOSE, Kirin
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up, ceil_div
@@ -82,6 +83,7 @@ class Bursts(Instruction):
     ),
     archs=("2201", "3510"),
     copies=True,
+    kirin=Kirin(),
 )
 class CopyGmToCbuf(Bursts):
     """Copy runs of 32-byte blocks from global memory to L1. Bytes arrive unchanged."""
@@ -119,6 +121,7 @@ ND2NZ_PITCH_LIMIT = 65535
     source="asc-devkit, asc_copy_gm2l1_nd2nz (2201); spec/isa_semantics.md 3.2",
     archs=("2201", "3510"),
     copies=True,
+    kirin=Kirin(BYTES, BYTES),
 )
 class CopyGmToCbufMultiNd2Nz(Instruction):
     """Copy row-major matrices from global memory to L1 in NZ.
@@ -246,6 +249,7 @@ def l0_cost(chip: Chip, cycles: float) -> InstructionCost:
     source="asc-devkit, asc_copy_l12l0a (2201), 2D form; spec/isa_semantics.md 3.3",
     archs=("2201", "3510"),
     copies=True,
+    kirin=Kirin(),
 )
 class LoadCbufToCa(Load2d):
     """Move fractals from L1 to L0A, each unchanged."""
@@ -267,6 +271,7 @@ class LoadCbufToCa(Load2d):
     source="asc-devkit, asc_copy_l12l0b (2201), 2D form; spec/isa_semantics.md 3.3",
     archs=("2201", "3510"),
     copies=True,
+    kirin=Kirin(),
 )
 class LoadCbufToCb(Load2d):
     """Move fractals from L1 to L0B, each unchanged."""
@@ -360,6 +365,7 @@ class _LoadTranspose(Instruction):
     names={"c_api": "asc_copy_l12l0a_trans", "cpp": "LoadDataWithTranspose"},
     source="asc-devkit, asc_copy_l12l0a_trans (2201); spec/isa_semantics.md 3.3",
     copies=True,
+    kirin=Kirin(HALF_OR_BYTE, HALF, NO_TRANSPOSE),
 )
 class LoadCbufToCaTranspose(_LoadTranspose):
     """Transpose squares on the way from L1 to L0A."""
@@ -384,6 +390,7 @@ class LoadCbufToCaTranspose(_LoadTranspose):
     ),
     archs=("2201", "3510"),
     copies=True,
+    kirin=Kirin(HALF_OR_BYTE, HALF, NO_TRANSPOSE),
 )
 class LoadCbufToCbTranspose(_LoadTranspose):
     """Transpose squares on the way from L1 to L0B."""

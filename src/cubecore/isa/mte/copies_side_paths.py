@@ -25,6 +25,7 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
+from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import FRACTAL_TYPES, Bursts, Load2d
@@ -61,6 +62,7 @@ class _GlobalFractals(Load2d):
     source="asc-devkit, asc_copy_gm2l0a (2201); LoadData (2D)",
     uncertain=(_RATE,),
     copies=True,
+    kirin=Kirin(),
 )
 class LoadGmToCa(_GlobalFractals):
     """Move fractals from global memory to L0A, each unchanged."""
@@ -77,6 +79,7 @@ class LoadGmToCa(_GlobalFractals):
     source="asc-devkit, asc_copy_gm2l0b (2201); LoadData (2D)",
     uncertain=(_RATE, "units are those of asc_copy_gm2l0a: this page names none"),
     copies=True,
+    kirin=Kirin(),
 )
 class LoadGmToCb(_GlobalFractals):
     """Move fractals from global memory to L0B, each unchanged."""
@@ -97,6 +100,7 @@ class LoadGmToCb(_GlobalFractals):
         "numbers alone mean runs, and this form is called by its parameters' names",
     ),
     copies=True,
+    kirin=Kirin(),
 )
 class LoadGmToCbuf(_GlobalFractals):
     """Move fractals from global memory to L1, each unchanged."""
@@ -117,6 +121,7 @@ class LoadGmToCbuf(_GlobalFractals):
         "says MTE1",
     ),
     copies=True,
+    kirin=Kirin(),
 )
 class CopyCbufToGm(Bursts):
     """Copy runs of 32-byte blocks from L1 to global memory. Bytes arrive unchanged."""

@@ -21,6 +21,7 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
+from cubecore.isa.declare.kirin_archs import BYTES_NOT_FILLED, HALF, Kirin
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
@@ -77,6 +78,7 @@ class Fill(Instruction):
     names={"c_api": "asc_fill_l0a", "cpp": "Fill(A2)"},
     source="asc-devkit, asc_fill_l0a, asc_fill_value_config and Fill (2201)",
     uncertain=(_RATE,),
+    kirin=Kirin(HALF, HALF, BYTES_NOT_FILLED),
 )
 class CreateCaMatrix(Fill):
     """Fill blocks of 512 bytes of L0A."""
@@ -94,6 +96,7 @@ class CreateCaMatrix(Fill):
     names={"c_api": "asc_fill_l0b", "cpp": "Fill(B2)"},
     source="asc-devkit, asc_fill_l0b, asc_fill_value_config and Fill (2201)",
     uncertain=(_RATE,),
+    kirin=Kirin(HALF, HALF, BYTES_NOT_FILLED),
 )
 class CreateCbMatrix(Fill):
     """Fill blocks of 512 bytes of L0B."""
@@ -112,6 +115,7 @@ class CreateCbMatrix(Fill):
     source="asc-devkit, asc_fill_l1, asc_fill_value_config and Fill (2201, 3510)",
     uncertain=(_RATE,),
     archs=("2201", "3510"),
+    kirin=Kirin(HALF, HALF, BYTES_NOT_FILLED),
 )
 class CreateCbufMatrix(Fill):
     """Fill blocks of 32 bytes of L1."""

@@ -29,6 +29,7 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
+from cubecore.isa.declare.kirin_archs import HALF_OR_BYTE, ON_X90_ALONE, REPEATS, Kirin
 from cubecore.isa.declare.registers import FeatureMap, Load3dRepeat, Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import l0_cost
@@ -316,6 +317,7 @@ UNCERTAIN = (
         "a transposed window has as many fractals in a row as hold its rows rounded up to 16",
     ),
     copies=True,
+    kirin=Kirin(HALF_OR_BYTE, ON_X90_ALONE, REPEATS),
 )
 class Img2colv2CbufToCa(Img2col):
     """Expand a feature map from L1 to L0A, in ZZ; with transpose, the window's transpose in ZZ."""
@@ -340,6 +342,7 @@ class Img2colv2CbufToCa(Img2col):
     source="asc-devkit, asc_copy_l12l0b (2201), 3D form; LoadData (3D)",
     uncertain=UNCERTAIN,
     copies=True,
+    kirin=Kirin(HALF_OR_BYTE, ON_X90_ALONE, REPEATS),
 )
 class Img2colv2CbufToCb(Img2col):
     """Expand a feature map from L1 to L0B, in ZN: rows of the window are K of the product.
@@ -388,6 +391,7 @@ class _SetFmatrix(Instruction):
     names={"c_api": "asc_set_l13d_fmatrix", "cpp": "SetFmatrix"},
     source="asc-devkit, asc_set_l13d_fmatrix, asc_l13d_fmatrix_config and SetFmatrix (2201, 3510)",
     archs=("2201", "3510"),
+    kirin=Kirin(),
 )
 class SetFmatrix(_SetFmatrix):
     """Describe the feature map that load3d expands, and its padding."""
@@ -403,6 +407,7 @@ class SetFmatrix(_SetFmatrix):
     names={"c_api": "asc_set_l13d_fmatrix_b"},
     source="asc-devkit, asc_set_l13d_fmatrix_b and asc_l13d_fmatrix_config (2201, 3510)",
     archs=("2201", "3510"),
+    kirin=Kirin(),
 )
 class SetFmatrixB(_SetFmatrix):
     """Describe the feature map that load3d expands with f_matrix_ctrl, and its padding."""
@@ -418,6 +423,7 @@ class SetFmatrixB(_SetFmatrix):
     names={"c_api": "asc_set_l13d_padding", "cpp": "SetLoadDataPaddingValue"},
     source="asc-devkit, asc_set_l13d_padding and SetLoadDataPaddingValue (2201, 3510)",
     archs=("2201", "3510"),
+    kirin=Kirin(),
 )
 class SetL3dPadding(Instruction):
     """Set what load3d reads outside of the feature map: an element's bits, from the lowest up."""

@@ -12,6 +12,7 @@ from cubecore.isa.declare.instruction import (
     instruction,
     param,
 )
+from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import (
     CTRL_CAST_BIT,
     CTRL_CAST_WRAPS_BIT,
@@ -137,6 +138,7 @@ class SetMmadDirection(Instruction):
     Pipe.S,
     source="facts/hardware.md section 5, scalar cost per iteration",
     archs=("2201", "3510"),
+    kirin=Kirin(inferred=False),
 )
 class ScalarWork(Instruction):
     """The scalar unit's own work for one part of a kernel: a cost, no effect.

@@ -5,6 +5,7 @@ from typing import ClassVar
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
+from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER
 
 _PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
@@ -48,6 +49,7 @@ class Sync(Instruction):
     names={"c_api": "asc_sync_notify", "cpp": "SetFlag"},
     source="asc-devkit, asc_sync_notify; spec/isa_semantics.md 5",
     archs=("2201", "3510"),
+    kirin=Kirin(),
 )
 class SetFlag(Sync):
     """Raise the flag (src, dst, event_id) once src's earlier instructions have completed."""
@@ -68,6 +70,7 @@ class SetFlag(Sync):
     names={"c_api": "asc_sync_wait", "cpp": "WaitFlag"},
     source="asc-devkit, asc_sync_wait; spec/isa_semantics.md 5",
     archs=("2201", "3510"),
+    kirin=Kirin(),
 )
 class WaitFlag(Sync):
     """Hold dst's later instructions until the flag (src, dst, event_id) is up, and clear it."""
@@ -94,6 +97,7 @@ def _distinct(name: str, src: str, dst: str) -> list[Violation]:
     variants={"asc_sync": {"on": "ALL"}, "asc_sync_vec": {"on": "ALL"}},
     source="asc-devkit, asc_sync_pipe; spec/isa_semantics.md 5",
     archs=("2201", "3510"),
+    kirin=Kirin(),
 )
 class PipeBarrier(Sync):
     """Start the pipe's later instructions only after its earlier ones; ALL joins every pipe."""
