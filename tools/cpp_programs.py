@@ -1,7 +1,7 @@
 """The page of public C++ kernels: which of them compile, run and verify here, and the obstacles.
 
-`python -m tools.cpp_programs CORPUS CHECKOUTS [--kind samples|files] [--match REGEX] [--seconds N]`
-surveys a corpus: a file of JSON lines with `repo`, `path`, `commit`, `chip`, `layer` of each
+`python -m tools.cpp_programs CORPUS CHECKOUTS [--kind samples|files] [--match REGEX]
+[--layer REGEX] [--seconds N]` surveys a corpus: a file of JSON lines with `repo`, `path`, `commit`, `chip`, `layer` of each
 kernel's file, whose repositories lie as CHECKOUTS/OWNER/NAME. What was surveyed with these headers
 before is kept; N seconds later the rest waits for another call. Outcomes are written to
 `cpp_programs.jsonl` beside this file, which holds no text of anyone's kernels.
@@ -225,7 +225,7 @@ def is_sample(row: dict[str, Any], checkouts: Path) -> bool:
 
 
 def surveyed(
-    corpus: Path, checkouts: Path, kind: str, match: str, seconds: float
+    corpus: Path, checkouts: Path, kind: str, match: str, layer: str, seconds: float
 ) -> Iterator[dict[str, Any]]:
     """Yield the outcome of each file that was not surveyed before, for as long as there is time."""
     end, made = monotonic() + seconds, headers()
@@ -236,6 +236,7 @@ def surveyed(
         name, path = f"{row['repo']}/{row['path']}", checkouts / row["repo"] / row["path"]
         if (
             not re.search(match, name)
+            or not re.fullmatch(layer, row["layer"])
             or (row["repo"], row["path"]) in known
             or "3510" in row["chip"]
         ):
@@ -256,6 +257,7 @@ def main() -> None:
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--kind", choices=("samples", "files"), default="samples")
     parser.add_argument("--match", default="")
+    parser.add_argument("--layer", default=".*")
     parser.add_argument("--seconds", type=float, default=500)
     asked = parser.parse_args()
     for row in surveyed(**vars(asked)):
