@@ -1,10 +1,11 @@
 """The page of public C++ kernels: which of them compile, run and verify here, and the obstacles.
 
 `python -m tools.cpp_programs CORPUS CHECKOUTS [--kind samples|files] [--match REGEX]
-[--layer REGEX] [--seconds N]` surveys a corpus: a file of JSON lines with `repo`, `path`, `commit`, `chip`, `layer` of each
-kernel's file, whose repositories lie as CHECKOUTS/OWNER/NAME. What was surveyed with these headers
-before is kept; N seconds later the rest waits for another call. Outcomes are written to
-`cpp_programs.jsonl` beside this file, which holds no text of anyone's kernels.
+[--layer REGEX] [--seconds N]` surveys a corpus: a file of JSON lines with `repo`, `path`, `commit`,
+`chip`, `layer` of each kernel's file, whose repositories lie as CHECKOUTS/OWNER/NAME. What was
+surveyed with these headers before is kept; N seconds later the rest waits for another call.
+Outcomes are written to `cpp_programs.jsonl` beside this file, which holds no text of anyone's
+kernels.
 """
 
 import argparse
