@@ -198,6 +198,18 @@ def test_fills_with_one_value_need_no_order(public, waits, kinds):
     assert (found, z.reshape(3, 64)[:, 0].tolist()) == (kinds, [1, 1, 2])
 
 
+def test_the_aics_of_a_mix_leave_a_fill_to_its_aivs():
+    """The page goes by way of UB, which an AIC does not have."""
+    body = """
+      KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+      OUT(int32_t, 64);
+      if (ASCEND_IS_AIC || GetSubBlockIdx() == 0) Fill(gz, 64, 7);
+    """
+    z = np.zeros(64, np.int32)
+    run = kernels({"k": body}, PARAMETERS, BEFORE).k[1](np.zeros(8, np.int32), z)
+    assert (run.findings, z.tolist()) == ((), [7] * 64)
+
+
 def test_two_fetched_events_are_the_same(public):
     """Page FetchEventID: calls one after the other have one ID, and may hang."""
     z, found = ran(public.fetched, np.zeros(8, np.float32), np.zeros(4096, np.float32))

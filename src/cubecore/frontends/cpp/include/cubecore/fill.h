@@ -173,13 +173,14 @@ inline void BroadCast(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcL
 }
 
 // Global memory by way of the memory that no buffer has. Calls with one value may follow each other
-// as they stand; between those with different values the page asks for MTE3_V.
+// as they stand; between those with different values the page asks for MTE3_V. The AICs of a mix
+// have no UB and leave it to the AIVs.
 template <typename T>
 inline void Fill(GlobalTensor<T>& gmWorkspaceAddr, const uint64_t size, const T value,
                  CUBECORE_AT) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4,
                 "Fill must take elements of 16 or 32 bits on 2201, got others");
-  if (size == 0) return;
+  if (size == 0 || (cubecore_launch()->is_cube && cubecore_launch()->task == 2)) return;
   const LocalTensor<T> work = detail::free_memory().template ReinterpretCast<T>();
   constexpr uint64_t lanes = detail::lanes_of<T>(), most = lanes * detail::MOST_TIMES;
   uint64_t held = work.GetSize() / lanes * lanes;
