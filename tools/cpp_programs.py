@@ -67,6 +67,7 @@ def page() -> str:
     ]
     counts = Counter(row["outcome"] for row in found)
     lines += [f"| {name} | {counts[name]} | {says} |" for name, says in OUTCOMES.items()]
+    lines += _shares(found)
     lines += [
         "",
         "## By repository",
@@ -85,6 +86,40 @@ def page() -> str:
     lines += ["", *sections()]
     lines += [f"`{Path(__file__).name}` and `suites/` say how this page is measured.", ""]
     return "\n".join(lines)
+
+
+_LAYERS = {"vector": "vector", "cube": "Cube and C API", "c-api": "Cube and C API"}
+_LISTED, _ELSEWHERE = 91, 44
+"""Samples of the vendor's two repositories that the corpus lists for A2 without the Matmul object,
+and those whose build or README names another chip alone."""
+_VENDORS = frozenset({"mirror-cann/asc-devkit", "hicann/cann-samples"})
+
+
+def _shares(found: list[dict[str, Any]]) -> list[str]:
+    """Return the lines on files and samples of A2: which share compiles, which verifies."""
+    of_a2 = [row for row in found if row["outcome"] not in {"another chip", "not here"}]
+    good = [row for row in of_a2 if row["outcome"].startswith(("verified", "compiles"))]
+    everything, compiled = (
+        Counter(_LAYERS.get(row["layer"], "Matmul object") for row in each)
+        for each in (of_a2, good)
+    )
+    right = [row for row in good if row["outcome"].startswith("verified")]
+    own = [r for r in right if r["repo"] in _VENDORS and r["layer"] in _LAYERS]
+    lines = ["", "Of the files for A2, a sample that verifies among those that compile:", ""]
+    lines += ["| layer | files | compile | |", "|---|---|---|---|"]
+    lines += [
+        f"| {layer} | {count} | {compiled[layer]} | {100 * compiled[layer] / count:.0f} % |"
+        for layer, count in sorted(everything.items())
+    ]
+    return [
+        *lines,
+        "",
+        f"The corpus lists {_LISTED} whole samples of asc-devkit and cann-samples without the",
+        "Matmul object (generated data, a main and a verification beside the kernel, not marked as",
+        f"3510). The build or the README of {_ELSEWHERE} of them names another chip alone; of the",
+        f"{_LISTED - _ELSEWHERE} for A2 {len(own)} verify. With the older copy of asc-devkit in",
+        f"LLM4AscendC, and with the Matmul object, {len(right)} samples verify.",
+    ]
 
 
 def _by_count(item: tuple[str, int]) -> tuple[int, str]:

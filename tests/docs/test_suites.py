@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.suites import isolated, mutants, packages, results
+from tools.suites import isolated, judged, mutants, packages, results
 from tools.suites.pages import sections
 
 CALLS = {
@@ -80,3 +80,15 @@ def test_the_page_counts_every_task() -> None:
     text = "\n".join(sections())
     for row in results.rows():
         assert f"| {row['outcome']} | " in text
+
+
+def test_every_judgement_says_whose_fault_a_finding_is() -> None:
+    rows = judged.judged()
+    assert len(rows) >= 40
+    assert {row["whose"] for row in rows} <= set(judged.WHOSE)
+    assert len({row["task"] for row in rows}) == len(rows)
+    assert all(row["why"] and row["finding"] for row in rows)
+    lines = judged.judged_section(200)
+    left = sum(row["whose"] == "open" for row in rows)
+    assert f"{len(rows)} of them had findings when they were looked at one by one; " in lines[3]
+    assert lines[3].endswith(f"{200 - left} of 200")

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tools import cpp_programs
+from tools.suites.judged import judged_section
 from tools.suites.mutants import SUITE as MUTANTS
 from tools.suites.packages import CPU_S
 from tools.suites.results import rows
@@ -56,7 +58,8 @@ def sections() -> list[str]:
     found = rows(MUTANTS)
     if found:
         lines += _mutants(found)
-    return lines
+    right = [r for r in [*cpp_programs.rows(), *rows(BENCHMARKS[0])] if "verified" in r["outcome"]]
+    return lines + judged_section(len(right))
 
 
 def _benchmark(suite: str, found: list[dict[str, Any]]) -> list[str]:

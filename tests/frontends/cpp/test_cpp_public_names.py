@@ -203,7 +203,7 @@ def test_the_aics_of_a_mix_leave_a_fill_to_its_aivs():
     body = """
       KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
       OUT(int32_t, 64);
-      if (ASCEND_IS_AIC || GetSubBlockIdx() == 0) Fill(gz, 64, 7);
+      if (g_coreType == AIC || GetSubBlockIdx() == 0) Fill(gz, 64, 7);
     """
     z = np.zeros(64, np.int32)
     run = kernels({"k": body}, PARAMETERS, BEFORE).k[1](np.zeros(8, np.int32), z)
