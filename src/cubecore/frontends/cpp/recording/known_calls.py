@@ -1,6 +1,7 @@
 """Calls that C++ kernels made before: bound once, for the processes of later launches too.
 
-Methods of data classes that such a process compiles are learnt beside them.
+Modules that such a process imports, and methods of data classes that it compiles, are learnt
+beside them.
 
 A process that runs a launch ends with what it learnt. It says so in bytes, which this process
 reads when the next launch is due.
@@ -8,7 +9,9 @@ reads when the next launch is due.
 
 import ctypes
 import pickle
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from cubecore.cache import BoundedCache
@@ -20,6 +23,7 @@ from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.lazy_dataclass import MethodName, compile_methods, dataclass, newly_compiled
 
 _MOST_UNREAD = 64
+_OURS = ("cubecore.", "numpy.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,8 @@ _Key = tuple[object, ...]
 _known: BoundedCache[_Key, KnownCall] = BoundedCache()
 _new: dict[_Key, KnownCall] = {}
 _unread: list[bytes] = []
+_imported: set[str] = set()
+"""The modules that the next process finds."""
 
 
 def known_call(
@@ -58,8 +64,9 @@ def known_call(
 
 
 def learnt(packed: Callable[[object], bytes]) -> bytes:
-    """Return the calls that this process has bound itself, and the methods it has compiled."""
-    return packed((_new, newly_compiled()))
+    """Return the calls that this process has bound, its new modules, and methods it compiled."""
+    modules = sorted(name for name in set(sys.modules) - _imported if name.startswith(_OURS))
+    return packed((_new, modules, newly_compiled()))
 
 
 def learn(raw: bytes) -> None:
@@ -72,11 +79,14 @@ def recall() -> None:
     """Read what processes have learnt, before the next one begins."""
     methods: set[MethodName] = set()
     while _unread:
-        calls, compiled = pickle.loads(_unread.pop())  # noqa: S301 - our own process
+        calls, modules, compiled = pickle.loads(_unread.pop())  # noqa: S301 - our own process
+        for name in modules:
+            import_module(name)
         for key, call in calls.items():
             _known[key] = call
         methods.update(compiled)
     compile_methods(methods)
+    _imported.update(sys.modules)
     _new.clear()
 
 
