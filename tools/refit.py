@@ -2,9 +2,10 @@
 
 `python -m tools.refit [ARCH...]` writes refitted.json and left_out.json beside the measured points;
 with `--ship` it then writes what it found on all points into the files of the architectures. It
-starts from documented or round figures, not from the shipped ones, and takes no random step: the
-same points give the same file. Loads, micro-benchmarks and launches stay where their publication is
-left out: they are made to identify constants.
+starts from documented or round figures, not from the shipped ones, plans products of unpublished
+tilings with them, and takes no random step: the same points give the same files. Loads,
+micro-benchmarks and launches stay where their publication is left out: they are made to identify
+constants.
 
 The fit is that of tools/fitting.py; it ends where no step helps. `--go-on` begins where the last
 fit on all ended, stays there, and leaves the fits without a publication as they are.
@@ -205,13 +206,16 @@ def half_fits(arch: str, found: Mapping[str, float]) -> dict[str, dict[str, floa
 
 def main(arguments: list[str]) -> None:
     """Fit the architectures that are named, or all; keep what the file has of the others."""
+    unknown = set(arguments) - {"--ship", "--go-on", *STARTS}
+    if unknown:
+        sys.exit(f"refit takes {', '.join(STARTS)}, --ship and --go-on, got {min(unknown)!r}")
     ship, goes_on = ("--ship" in arguments), ("--go-on" in arguments)
-    chosen = [name for name in arguments if not name.startswith("--")]
+    chosen = [name for name in arguments if name in STARTS]
     found = refitted()
     for arch, start in STARTS.items():
         if chosen and arch not in chosen:
             continue
-        cases = [one for one in fit_cases() if one.case.chip.arch == arch]
+        cases = [one.planned(start) for one in fit_cases() if one.case.chip.arch == arch]
         for one in cases:
             case_rows(one, start)  # the programs stay with the processes that are made next
         gc.disable()  # the cases stay, and nothing else is large: looking for garbage takes half

@@ -19,6 +19,7 @@ from cubecore.kernels.operators.products import (
     weight_quant_launch,
 )
 from cubecore.kernels.operators.rotary import RotaryShape, rotary_launch
+from cubecore.kernels.operators.scaled_products import QuantShape, quant_launch
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
@@ -185,6 +186,22 @@ def _weight_quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator
     return NamedOperator("weight_quant_matmul", extents, dtype, *about, cores="mix", result="c")
 
 
+def _quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
+    if dtype.name not in _NARROW:
+        need = f"be {' or '.join(_NARROW)} of quant_matmul, which is the type of its result"
+        raise refuse("--a", need, repr(dtype.name))
+    m, n, k = extents
+    shape = QuantShape(m, n, k, dtype)
+    inputs = {"a": (m, k), "b": (k, n), "scale": (n,), "token_scale": (m,)}
+
+    def made(chip: Chip, *, fused: bool) -> Launch:
+        del fused  # there is no code of registers for it
+        return quant_launch(shape, chip)
+
+    about = (inputs, prod(extents), True, made)
+    return NamedOperator("quant_matmul", extents, dtype, *about, cores="mix", result="c")
+
+
 @dataclass(frozen=True, slots=True)
 class _Other:
     """An operator that is no function of elements or rows.
@@ -212,6 +229,11 @@ _OTHERS: Mapping[str, _Other] = {
     ),
     "moe_unpermute": _Other(
         _TOKENS, "the weighed sum of each token's rows, evenly spread", partial(_moe, back=True)
+    ),
+    "quant_matmul": _Other(
+        ("M", "N", "K"),
+        "C = (A B) scale token_scale, A and B of int8, sums scaled after by vector cores",
+        _quant,
     ),
     "rotary": _Other(
         ("tokens", "heads", "head size"),

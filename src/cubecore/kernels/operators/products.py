@@ -32,12 +32,16 @@ _HALF, _INT8 = element_type("float16"), element_type("int8")
 
 
 def product_launch(
-    chip: Chip, extents: tuple[int, int, int], dtype: ElementType, groups: int = 1
+    chip: Chip,
+    extents: tuple[int, int, int],
+    dtype: ElementType,
+    groups: int = 1,
+    result: str | None = None,
 ) -> Launch:
-    """Return the launch of equal products, in our planner's tiling."""
+    """Return the launch of equal products in our planner's tiling; C has A's type or `result`."""
     m, n, k = extents
     name = dtype.name
-    problem = Problem(chip=chip.name, m=m, n=n, k=k, a=name, c=name, batch=groups)
+    problem = Problem(chip=chip.name, m=m, n=n, k=k, a=name, c=result or name, batch=groups)
     tiling = solve(problem, chip, 1).best.tiling
     return replace(matmul_launch(problem, tiling, chip, _STEP), kind=BASIC)
 

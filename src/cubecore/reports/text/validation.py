@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING
 
 from cubecore.reports.text.answers import duration, number, table
 from cubecore.units import plural
-from cubecore.workflows.calibration.validation import GROUPS, Errors, HeldOut, Validated, Validation
+from cubecore.workflows.calibration.validation import (
+    GROUPS,
+    Errors,
+    HeldOut,
+    Order,
+    Validated,
+    Validation,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 def validation_text(answer: Validation) -> str:
@@ -67,7 +74,9 @@ def _summary(answer: Validation) -> Iterator[str]:
         yield from table([("left out", "cases", *_FITS), *map(_held_row, answer.held_out)])
     if answer.orders:
         yield ""
-        yield f"order of two tilings of one product: {_order(answer)}"
+        yield f"order of two tilings of one product: {_order(answer.orders)}"
+    if answer.variants:
+        yield f"order of two kernels of libraries: {_order(answer.variants)}"
 
 
 def _tables(answer: Validation) -> tuple[tuple[str, Mapping[str, Errors]], ...]:
@@ -94,9 +103,9 @@ def _figures(errors: Errors) -> tuple[str, str, str]:
     return str(len(errors.values)), _share(errors.median), _share(errors.p90)
 
 
-def _order(answer: Validation) -> str:
-    right = sum(order.right for order in answer.orders)
-    return f"right in {right} of {len(answer.orders)} pairs ({_share(right / len(answer.orders))})"
+def _order(pairs: Sequence[Order]) -> str:
+    right = sum(order.right for order in pairs)
+    return f"right in {right} of {len(pairs)} pairs ({_share(right / len(pairs))})"
 
 
 _INTRODUCTION = """\
@@ -119,7 +128,8 @@ def validation_page(answer: Validation) -> str:
             if some.values:
                 label = f"{name}: {GROUPS[name]}" if name in GROUPS else name
                 lines.append(f"| {label} | {' | '.join(_figures(some))} |")
-    lines += ["", f"The order of two tilings of one product is {_order(answer)}."]
+    lines += ["", f"The order of two tilings of one product is {_order(answer.orders)};"]
+    lines += [f"that of two kernels of libraries, over 5% apart, {_order(answer.variants)}."]
     if answer.held_out:
         lines += ["", *_held_lines(answer)]
     for group in answer.by_group:

@@ -20,7 +20,8 @@ class CalibrationCase:
     """A point's launch on a chip.
 
     `group` is what the case is reported with. `assumed` says what the point leaves open and how it
-    was filled in; `tiling_known` whether the tiling is the point's own.
+    was filled in; `tiling_known` whether the tiling is the point's own. `planned_on` makes the case
+    with our planner's tiling for a chip of other constants, where the tiling is our planner's.
     """
 
     chip: Chip
@@ -28,6 +29,7 @@ class CalibrationCase:
     group: str
     tiling_known: bool = False
     assumed: tuple[str, ...] = ()
+    planned_on: Callable[[Chip], "CalibrationCase"] | None = None
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ _FLAGS = ("unitFlag", "constant_tiling", "split_k", "past_l2", "pads", "causal")
 _PAIRS = ("tensor", "tile")
 _TILING_CHOICES: Mapping[str, tuple[str, ...]] = {
     "epilogue": ("fixpipe", "vector cores"),
+    "full_load": ("A",),
     "into": ("L1", "UB"),
     "order": ("own", "same", "staggered"),
 }

@@ -78,6 +78,13 @@ class FitCase:
         comparison = beside(self.point, self.case, self.chip(values))
         return comparison.wall, comparison.pipes
 
+    def planned(self, values: Mapping[str, float]) -> "FitCase":
+        """Return the case with our planner's tiling for `values`, where it has one of ours."""
+        if self.case.planned_on is None:
+            return self
+        case = self.case.planned_on(self.chip(values))
+        return replace(self, case=replace(case, launch=cache(case.launch)))
+
     def chip(self, values: Mapping[str, float]) -> Chip:
         """Return the case's chip with `values`."""
         empty = self.case.group == "launch"

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 from cubecore.aliases import Json
 from cubecore.chips import Chip
@@ -9,6 +10,9 @@ from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.kernels.operators.scaled_products import QuantShape, scaled
+from cubecore.kernels.operators.tile import LANES
+from cubecore.kernels.operators.wide import FROM_FLOAT
 from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.problem import SCALE_TYPE, Problem
 from cubecore.tiling.solver.solver import solve
@@ -45,11 +49,12 @@ _BY_TILING = {
     "groups": "grouped products are not in the kernel",
 }
 _SCALED_BY_FIXPIPE = "a result of int8 inputs is written as float16 by fixpipe, whoever scales it"
+_EPILOGUE = "epilogue"
 _AS_HALF = {"c": "float16", "epilogue": Epilogue(quant="DEQF16", scale=1.0)}
 
 
-def matmul_case(point: Point) -> CalibrationCase:
-    """Return the case of a product.
+def matmul_case(point: Point, on: Chip | None = None) -> CalibrationCase:
+    """Return the case of a product; `on` is its chip with other constants.
 
     Raises
     ------
@@ -58,10 +63,19 @@ def matmul_case(point: Point) -> CalibrationCase:
     """
     _require_plain(point)
     notes = Notes()
-    chip = chip_of(point, notes)
+    chip = on or chip_of(point, notes)
     require_cores(point, chip, chip.aic_count, "AIC")
     types = _types(point, notes)
     _require_possible(point, chip, types)
+    stated, scaling = point, _scaling(point, chip, types)
+    if scaling is not None:
+        notes.add("vector cores scale the sums of int32 when all are there")
+        product = {k: value for k, value in point.tiling.items() if k != _EPILOGUE}
+        point = replace(point, n=scaling.n, tiling=product)
+        types["c"] = "int32"
+    elif types["a"] == "int8" and types["c"] != "int32":
+        notes.add(_SCALED_BY_FIXPIPE)
+        types |= _AS_HALF
     try:
         if has_tiling(point):
             case = stated_case(point, chip, _problem(point, chip, types, notes), notes)
@@ -70,8 +84,13 @@ def matmul_case(point: Point) -> CalibrationCase:
     except CubecoreError as error:
         raise because(error) from None
     how = Notes()
-    launch = as_measured(point, case.launch, how)
-    return replace(case, launch=launch, assumed=(*how.done(), *case.assumed))
+    made = case.launch if scaling is None else lambda: scaled(case.launch(), scaling)
+    return replace(
+        case,
+        launch=as_measured(point, made, how),
+        assumed=(*how.done(), *case.assumed),
+        planned_on=None if has_tiling(point) else partial(matmul_case, stated),
+    )
 
 
 def _require_plain(point: Point) -> None:
@@ -113,10 +132,19 @@ def _types(point: Point, notes: Notes) -> Json:
     types: Json = {"a": _TYPES[a], "c": _TYPES[c]}
     if types["a"].startswith(_SCALED_TYPES):
         types["scale_a"] = SCALE_TYPE
-    if types["a"] == "int8" and types["c"] != "int32":
-        notes.add(_SCALED_BY_FIXPIPE)
-        types |= _AS_HALF
     return types
+
+
+def _scaling(point: Point, chip: Chip, types: Json) -> QuantShape | None:
+    """Return how vector cores scale the sums of int8: by row, or since fixpipe has no bfloat16."""
+    narrow = types["a"] == "int8" and types["c"] in FROM_FLOAT
+    by_row = point.tiling.get(_EPILOGUE) == "vector cores"
+    if not narrow or not (by_row or (types["c"] == "bfloat16" and not has_tiling(point))):
+        return None
+    if chip.cross_core_cycles is None or point.left_out or point.tiling.get("batch", 1) != 1:
+        return None
+    m, n, k = point.m or 0, align_up(point.n or 0, LANES), point.k or 0
+    return QuantShape(m, n, k, element_type(types["c"]))
 
 
 def _type(column: str, text: str, notes: Notes) -> str:

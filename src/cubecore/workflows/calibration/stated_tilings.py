@@ -40,6 +40,7 @@ class Stated:
     scale_factor: int = 1
     splits_tail: bool = False
     bands: int | None = None
+    keeps_a: bool = False
 
 
 def has_tiling(point: Point) -> bool:
@@ -141,7 +142,19 @@ def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
         adaptive = tiling.get("scheduler") == "ASWT"
         bands = tiling.get("swizzleOffset")
         share = (in_l1[0], in_l1[1])
-        return Stated(blocks, steps, depth, single=share, splits_tail=adaptive, bands=bands)
+        keeps_a = tiling.get("full_load") == "A"
+        if keeps_a:
+            whole = ceil_div(problem.k, base[2])
+            steps, depth = (whole, steps[1]), (whole, depth[1])
+        return Stated(
+            blocks,
+            steps,
+            depth,
+            single=share,
+            splits_tail=adaptive,
+            bands=bands,
+            keeps_a=keeps_a,
+        )
     blocks = (tiling["baseM"], tiling["baseN"], tiling["baseK"])
     steps = _steps(point, chip, problem, blocks, notes)
     depth = _depth(point, problem, steps, notes)
@@ -259,6 +272,8 @@ def _laid_out(
         return tiling, None
     if stated.rounds > 1:
         notes.add(f"{stated.rounds} rounds over M, each split over all cores")
+    elif stated.keeps_a:
+        notes.add("blocks go to the cores in stretches, and A stays in L1 along a row")
     else:
         notes.add("blocks go to the cores in turn")
     return tiling, _dealt(problem, single, cores, stated)
@@ -287,9 +302,25 @@ def _dealt(
             full = len(grid) // cores * cores
             tail = grid[full:]
             grid = grid[:full] + [p for b in tail for p in _parts(b, cores // len(tail))]
+        each = ceil_div(len(grid), cores)
         for index, block in enumerate(grid):
-            dealt[index % cores].append(replace(block, core=index % cores))
+            core = index // each if stated.keeps_a else index % cores
+            dealt[core].append(replace(block, core=core))
+    if stated.keeps_a:
+        dealt = [_joined(blocks) for blocks in dealt]
     return [tuple(blocks) for blocks in dealt if blocks]
+
+
+def _joined(blocks: Sequence[CoreBlock]) -> list[CoreBlock]:
+    """Return the blocks with those that lie side by side as one."""
+    joined: list[CoreBlock] = []
+    for block in blocks:
+        last = joined[-1] if joined else None
+        if last is not None and (last.m0, last.n0 + last.n_len) == (block.m0, block.n0):
+            joined[-1] = replace(last, n_len=last.n_len + block.n_len)
+        else:
+            joined.append(block)
+    return joined
 
 
 def in_bands(

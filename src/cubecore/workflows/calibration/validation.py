@@ -1,6 +1,6 @@
 """The answer of a validation: every case's error, and statistics of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from itertools import combinations
@@ -12,7 +12,9 @@ from cubecore.presented import Presented
 from cubecore.workflows.calibration.measured_points import Point, Unreadable
 
 APART = 0.02
-"""Measured times that differ by less have no order."""
+"""Measured times of tilings that differ by less have no order."""
+VARIANTS_APART = 0.05
+"""The same of kernels of libraries."""
 GROUPS: Mapping[str, str] = {
     "known": "products whose tiling is published",
     "doubted": "the same, where a publication contradicts itself or never measured the whole",
@@ -181,20 +183,20 @@ class Validation(Presented):
 
         A series is one product on one chip in tilings of its own, from one publication.
         """
-        series: dict[object, list[tuple[Validated, MeasuredPair]]] = {}
-        for case in self.timed:
-            p = case.point
-            if case.group == "known" and case.wall is not None:
-                key = (p.repository, case.chip, p.cores, p.m, p.n, p.k, p.types, p.trans)
-                series.setdefault(key, []).append((case, case.wall))
-        pairs = []
-        for cases in series.values():
-            for (one, first), (other, second) in combinations(cases, 2):
-                slower = second.measured_us / first.measured_us - 1
-                if abs(slower) > APART:
-                    right = (second.predicted_us - first.predicted_us) * slower > 0
-                    pairs.append(Order(one, other, right))
-        return tuple(pairs)
+        return _orders(self.timed, ("known",), lambda point: (point.cores, point.types), APART)
+
+    @cached_property
+    def variants(self) -> tuple[Order, ...]:
+        """Pairs of kernels of libraries whose times differ by more than 5 %.
+
+        A pair is one product of the same inputs, from one publication on one chip; what differs is
+        the kernel: how it deals blocks, splits K, shares L1, or scales its result.
+        """
+
+        def alike(point: Point) -> object:
+            return point.types[:2], point.tiling.get("batch", 1)
+
+        return _orders(self.timed, ("library", "small"), alike, VARIANTS_APART)
 
     def errors(self, key: Callable[[Validated], str]) -> dict[str, Errors]:
         """Return the errors of the timed cases by what `key` gives."""
@@ -242,10 +244,8 @@ class Validation(Presented):
             "pipes_of_known_tilings": as_json(self.by_pipe),
             "chips": as_json(self.by_chip),
             "sources": as_json(self.by_source),
-            "order": {
-                "pairs": len(self.orders),
-                "right": sum(order.right for order in self.orders),
-            },
+            "order": _counted(self.orders),
+            "order_of_variants": _counted(self.variants),
         }
 
     def to_json(self) -> Json:
@@ -256,3 +256,30 @@ class Validation(Presented):
             "summary": self.summary,
             **({"held_out": [one.to_json() for one in self.held_out]} if self.held_out else {}),
         }
+
+
+def _counted(pairs: Sequence[Order]) -> Json:
+    return {"pairs": len(pairs), "right": sum(order.right for order in pairs)}
+
+
+def _orders(
+    cases: Iterable[Validated],
+    groups: Sequence[str],
+    alike: Callable[[Point], object],
+    apart: float,
+) -> tuple[Order, ...]:
+    """Return the pairs of one product in some groups whose times differ by more than `apart`."""
+    series: dict[object, list[tuple[Validated, MeasuredPair]]] = {}
+    for case in cases:
+        p = case.point
+        if case.group in groups and case.wall is not None and p.kind == "matmul":
+            key = (p.repository, case.chip, p.m, p.n, p.k, p.trans, alike(p))
+            series.setdefault(key, []).append((case, case.wall))
+    pairs = []
+    for together in series.values():
+        for (one, first), (other, second) in combinations(together, 2):
+            slower = second.measured_us / first.measured_us - 1
+            if abs(slower) > apart:
+                right = (second.predicted_us - first.predicted_us) * slower > 0
+                pairs.append(Order(one, other, right))
+    return tuple(pairs)

@@ -17,8 +17,8 @@ def operator_inputs(problem: NamedOperator, seed: int) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
     named: dict[str, Array] = {}
     for name, extents in problem.inputs.items():
-        if name in _OTHER_INPUTS:
-            low, high, kind = _OTHER_INPUTS[name]
+        if name in _OTHER_INPUTS.get(problem.op, {}):
+            low, high, kind = _OTHER_INPUTS[problem.op][name]
             named[name] = rng.uniform(low, high, extents).astype(kind)
             continue
         of_row = name.startswith("v") and problem.op in FUNCTIONS
@@ -29,10 +29,17 @@ def operator_inputs(problem: NamedOperator, seed: int) -> dict[str, Array]:
     return named
 
 
-_OTHER_INPUTS: Mapping[str, tuple[float, float, type]] = {
-    "scale": (0.001, 0.1, np.float16),
-    "w": (-128, 127, np.int8),
-    "weights": (0, 1, np.float32),
+_CODES = (-128, 127, np.int8)
+_SCALES = (0.001, 0.1)
+_OTHER_INPUTS: Mapping[str, Mapping[str, tuple[float, float, type]]] = {
+    "moe_unpermute": {"weights": (0, 1, np.float32)},
+    "quant_matmul": {
+        "a": _CODES,
+        "b": _CODES,
+        "scale": (*_SCALES, np.float32),
+        "token_scale": (*_SCALES, np.float32),
+    },
+    "weight_quant_matmul": {"w": _CODES, "scale": (*_SCALES, np.float16)},
 }
 """Inputs of other types than the operator's: from, to, type."""
 
@@ -101,6 +108,7 @@ REFERENCES: Mapping[str, Callable[..., Array]] = {
     "moe_permute": _permuted,
     "moe_unpermute": _brought_back,
     "mul": np.multiply,
+    "quant_matmul": lambda a, b, scale, token: (a @ b) * scale * token[:, None],
     "reduce_max": lambda x: x.max(axis=1),
     "reduce_sum": lambda x: x.sum(axis=1),
     "relu": lambda x: np.maximum(x, 0),
