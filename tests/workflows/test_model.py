@@ -63,6 +63,25 @@ def test_a_step_is_its_products_and_the_terms_that_are_counted(small):
     assert [one["us"] for one in made["whole"]] == [small.whole_us(v) for v in BOTH]
 
 
+def test_the_interval_of_a_step_adds_up_those_of_its_parts(small):
+    """A product has the interval of `time`, an operator that of `time --op`."""
+    for variant in BOTH:
+        rows = [row for row in small.rows if variant in row.product.variants]
+        spread = sum((row.interval.high_us - row.us) * row.product.launches for row in rows)
+        timed = [row for row in small.terms if row.us is not None]
+        spread += sum((row.interval.high_us - row.us) * row.launches for row in timed)
+        whole = small.interval(variant)
+        assert whole.high_us == pytest.approx(small.whole_us(variant) + spread)
+        assert 0 < whole.low_us < small.whole_us(variant)
+    product, operator = small.rows[0], timed[0]
+    p = product.product
+    same = cubecore.time(m=p.m, n=p.n, k=p.k, a="bfloat16", c="bfloat16", trans_b=True)
+    assert product.us == same.timeline.us
+    assert product.interval == same.interval
+    shape = "x".join(map(str, operator.extents))
+    assert operator.interval == time_operator(operator.op, shape, a="bfloat16").interval
+
+
 def test_operators_have_the_time_of_time(small):
     for row in small.terms:
         if row.us is not None:

@@ -2,12 +2,14 @@
 
 import pytest
 
+import cubecore
 from cubecore.kernels.operators import functions
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.workflows.operators import results
 from cubecore.workflows.operators.operators import operator_problem, run_operator, time_operator
 from workflows.command import assert_refused, cli
 
+HALF = {"quant": "DEQF16", "scale": 1.0}
 SHAPES = ("1x1", "7x64", "100x33", "49x200", "2x5000", "5")
 TYPES = ("float32", "float16", "bfloat16")
 
@@ -33,6 +35,9 @@ def test_rows_of_many_lengths_are_right():
         ("attention", "3x16x64x64", "float16"),
         ("attention", "1x128x320x64", "bfloat16"),
         ("attention", "2x32x192x256", "float16"),
+        ("quant_matmul", "128x256x64", "float16"),
+        ("quant_matmul", "3x2176x96", "bfloat16"),
+        ("quant_matmul", "70x192x40", "bfloat16"),
         ("rotary", "5x3x128", "float16"),
         ("rotary", "3x70x64", "bfloat16"),
         ("rotary", "2x300x96", "float32"),
@@ -57,6 +62,15 @@ def test_attention_walks_what_the_cores_share():
     assert whole.timeline.issued == parts.timeline.issued
     assert len(whole.timeline.groups) >= 3
     assert not whole.fused
+
+
+def test_sums_that_vector_cores_scale_take_longer_and_pass_through_memory_once_more():
+    """Two bytes of each sum are written by fixpipe with DEQF16; here four, read, and two."""
+    m, n, k = 1024, 2048, 2048
+    fixpipe = cubecore.time(m=m, n=n, k=k, a="int8", c="float16", epilogue=HALF)
+    after = time_operator("quant_matmul", f"{m}x{n}x{k}", a="float16").timeline
+    assert after.written_bytes - fixpipe.timeline.written_bytes == 4 * m * n
+    assert 1.05 < after.us / fixpipe.timeline.us < 2
 
 
 def test_what_cores_hand_over_stays_in_l2():

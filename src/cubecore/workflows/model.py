@@ -19,6 +19,7 @@ from cubecore.models.step import InferenceStep
 from cubecore.presented import Presented
 from cubecore.tiling.model.problem import MX_FORMATS
 from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.operators.step_terms import TERMS, TermRow, require_terms, step_terms
 from cubecore.workflows.request import TilingRequest, make_request
 from cubecore.workflows.sweep.plan_many import QueryAnswer, plan_many
@@ -49,6 +50,14 @@ class PlannedProduct:
     error: str | None = None
 
     @property
+    def interval(self) -> Interval | None:
+        """The time's interval, as `time` has it; None without a time."""
+        if self.us is None:
+            return None
+        problem = self.request.problem
+        return interval(self.us, self.request.chip.arch, "known", problem.a_type.bits)
+
+    @property
     def weight_bytes(self) -> int:
         """Bytes of the weights of one launch."""
         size: int = self.request.problem.b_type.bytes_of(self.product.weight_elements)
@@ -72,6 +81,7 @@ class PlannedProduct:
             "bias": problem.bias,
             "us": us,
             "step_us": None if us is None else us * p.launches,
+            "interval": None if self.interval is None else self.interval.to_json(),
             "limited_by": self.limited_by,
             "timed": self.timed,
             "weight_bytes": self.weight_bytes,
@@ -157,6 +167,24 @@ class ModelStep(Presented):
         """Return the time of a step: its products in a variant, and all terms."""
         return self.total(STEP, variant).us + sum(self.term_us.values())
 
+    def interval(self, variant: str) -> Interval:
+        """Return the interval of a step in a variant: the model may be off alike on all its parts.
+
+        The ends of the parts add up; collectives count with their time alone.
+        """
+        whole = self.whole_us(variant)
+        parts = [
+            (row.us, row.interval, row.product.launches)
+            for row in self.rows
+            if variant in row.product.variants
+        ]
+        parts += [(row.us, row.interval, row.launches) for row in self.terms]
+        known = [(us, part, count) for us, part, count in parts if us is not None and part]
+        return Interval(
+            whole - sum((us - part.low_us) * count for us, part, count in known),
+            whole + sum((part.high_us - us) * count for us, part, count in known),
+        )
+
     @property
     def not_counted(self) -> tuple[str, ...]:
         """What the time of a step has not, or not in full."""
@@ -196,7 +224,12 @@ class ModelStep(Presented):
             "totals": [total.to_json() for total in self.totals],
             "terms": [row.to_json() for row in self.terms],
             "whole": [
-                {"variant": variant, "us": self.whole_us(variant), "terms_us": dict(self.term_us)}
+                {
+                    "variant": variant,
+                    "us": self.whole_us(variant),
+                    "interval": self.interval(variant).to_json(),
+                    "terms_us": dict(self.term_us),
+                }
                 for variant in BOTH
             ],
             "assumed": list(self.assumed),

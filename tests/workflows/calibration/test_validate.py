@@ -13,6 +13,7 @@ from cubecore.chips import chip
 from cubecore.chips.catalog import chip_names
 from cubecore.reports.html.charts.scatter import scatter_page
 from cubecore.reports.text.validation import validation_text
+from cubecore.timing.launch import time_launch
 from cubecore.workflows.calibration.cases import Unmapped
 from cubecore.workflows.calibration.measured_points import PUBLISHED, published, read_points
 from cubecore.workflows.calibration.stated_tilings import in_bands
@@ -128,6 +129,49 @@ def test_bands_of_blocks_give_the_cores_what_the_publication_says():
             rows[place % 20] += 32 if first else 128
         assert max(rows) == most
         assert {core for core, held in enumerate(rows) if held == most} == cores
+
+
+def named(*points):
+    """Return points with ids of their own."""
+    return [point | {"id": f"mine_{number}"} for number, point in enumerate(points)]
+
+
+BY_HAND = {
+    "api": "basic",
+    "M": 512,
+    "N": 8192,
+    "dtype_a": "int8",
+    "dtype_b": "int8",
+    "tiling": {"L1": "128,256,512", "L0": "128,256,128"},
+}
+
+
+def test_vector_cores_that_scale_sums_read_and_write_c_once_more(tmp_path):
+    """Sums have 4 bytes and C 2; by a library's fixpipe, or by no note of it, C is written once."""
+    scaled = {**BY_HAND["tiling"], "epilogue": "vector cores"}
+    points = [GOOD | BY_HAND, GOOD | BY_HAND | {"tiling": scaled}]
+    library = GOOD | BY_HAND | {"api": "library", "tiling": {}, "dtype_c": "bfloat16"}
+    read, _ = read_points(written(tmp_path, *named(*points, library)))
+    plain, after, narrow = map(case_of, read)
+    sums = 512 * 8192
+    first, second, third = (time_launch(c.launch(), c.chip) for c in (plain, after, narrow))
+    assert first.written_bytes == 2 * sums
+    assert second.written_bytes == third.written_bytes == 6 * sums
+    assert second.us > 1.05 * first.us
+
+
+def test_a_core_that_keeps_a_brings_it_once_for_each_row_of_blocks(tmp_path):
+    """4 x 32 blocks on 20 cores, 7 in a stretch: A of a row of blocks, for each stretch in it."""
+    kept = {**BY_HAND["tiling"], "full_load": "A"}
+    points = [GOOD | BY_HAND, GOOD | BY_HAND | {"tiling": kept}]
+    read, _ = read_points(written(tmp_path, *named(*points)))
+    plain, full = map(case_of, read)
+    k, rows, columns = GOOD["K"], 128, 256
+    stretches = {(block // 32, block // 7) for block in range(128)}
+    b = 128 * columns * k
+    timed = [time_launch(case.launch(), case.chip) for case in (plain, full)]
+    assert timed[0].read_bytes == 128 * rows * k + b
+    assert timed[1].read_bytes == len(stretches) * rows * k + b
 
 
 def test_a_chip_of_settings_is_another_chip(tmp_path):
@@ -433,6 +477,26 @@ def test_order_is_judged_within_a_series_where_times_differ(tmp_path):
         ("a_1", "a_3"): True,
         ("a_2", "a_3"): True,
     }
+
+
+def test_order_of_variants_is_judged_between_kernels_of_one_product(tmp_path):
+    """By columns, vector cores scale the second's sums: it takes longer, by more than 5 %."""
+    int8 = {"dtype_a": "int8", "dtype_b": "int8", "api": "library"}
+    plain = GOOD | int8 | {"id": "by_fixpipe", "measured": {"total_us": 30}}
+    scaled = plain | {"id": "scaled", "tiling": {"epilogue": "vector cores"}}
+    slower = scaled | {"measured": {"total_us": 40}}
+    near = scaled | {"id": "near", "measured": {"total_us": 31}}
+    other = slower | {"id": "other", "dtype_a": "half", "dtype_b": "half", "tiling": {}}
+    for one, right in ((slower, True), (scaled | {"measured": {"total_us": 20}}, False)):
+        made = validate(written(tmp_path, plain, one, near, other))
+        found = {(o.one.point.id, o.other.point.id): o.right for o in made.variants}
+        assert found[("by_fixpipe", "scaled")] is right
+        assert not any("other" in pair for pair in found)
+        assert ("by_fixpipe", "near") not in found
+        assert made.summary["order_of_variants"] == {
+            "pairs": len(found),
+            "right": sum(found.values()),
+        }
 
 
 # --- the command

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cubecore.models.collectives import COLLECTIVES
 from cubecore.models.products import BOTH
-from cubecore.reports.text.answers import duration, number, table
+from cubecore.reports.text.answers import duration, interval_range, number, table
 from cubecore.units import plural
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ def whole_rows(answer: ModelStep) -> list[tuple[str, ...]]:
     products = [answer.total(STEP, variant).us for variant in BOTH]
     rows: list[tuple[str, ...]] = [("", *BOTH), ("products", *map(duration, products))]
     rows += [(term, *(duration(us),) * 2) for term, us in answer.term_us.items()]
-    return [*rows, ("step", *(duration(answer.whole_us(variant)) for variant in BOTH))]
+    rows.append(("step", *(duration(answer.whole_us(variant)) for variant in BOTH)))
+    return [*rows, ("in 8 of 10 cases", *(interval_range(answer.interval(v)) for v in BOTH))]
 
 
 def extents(row: PlannedProduct) -> str:

@@ -6,6 +6,7 @@ from functools import cache
 
 from cubecore.aliases import Json
 from cubecore.chips.model import Chip
+from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.kernels.operators.attention_shape import BLOCK, ROWS
 from cubecore.kernels.operators.named import operator_of
@@ -14,6 +15,7 @@ from cubecore.models.collectives import COLLECTIVES, links_of, step_collectives
 from cubecore.models.decoder import Decoder
 from cubecore.models.operators import OPERATOR_TERMS, StepOperator, step_operators
 from cubecore.models.step import InferenceStep
+from cubecore.workflows.calibration.intervals import Interval, interval
 
 TERMS = (*OPERATOR_TERMS, COLLECTIVES)
 """What a step has beside its products; each can be left out."""
@@ -28,7 +30,8 @@ CONTINUED = "attention of many keys and queries is timed on fewer, and continued
 class TermRow:
     """An operator or a collective of a step: its time, or in `error` why it has none.
 
-    `extents` are those of `time --op`; a collective has its bytes and cards.
+    `extents` are those of `time --op`; a collective has its bytes and cards, and no interval, since
+    its rates are not measured.
     """
 
     term: str
@@ -40,6 +43,7 @@ class TermRow:
     us: float | None
     error: str | None = None
     assumed: tuple[str, ...] = ()
+    interval: Interval | None = None
 
     @property
     def step_us(self) -> float:
@@ -57,6 +61,7 @@ class TermRow:
             "extents": list(self.extents),
             "us": self.us,
             "step_us": None if self.us is None else self.step_us,
+            "interval": None if self.interval is None else self.interval.to_json(),
             "error": self.error,
         }
 
@@ -96,6 +101,9 @@ def step_terms(
         if not one.missing:
             row = replace(row, **timer(one.op, one.extents))
             row = replace(row, assumed=(*row.assumed, *([one.assumed] if one.assumed else [])))
+        if row.us is not None:
+            bits = element_type(kept).bits
+            row = replace(row, interval=interval(row.us, chip.arch, "operator", bits))
         rows.append(row)
     if COLLECTIVES not in without:
         rows += _collectives(decoder, step, chip)
