@@ -11,6 +11,11 @@ from typing import NamedTuple
 from cubecore.kernels.matmul_time.core_pipes import CorePipes, PipeClock, Rings, coming
 from cubecore.kernels.matmul_time.loads import NO_LIMIT, NO_PEAK, ChunkQueue, Mte2
 
+_MOST_COMPARED = 4
+"""The latest visits of a state that are compared: a short stretch may recur within a longer one."""
+_MOST_REMEMBERED = 8
+"""The most skipped stretches after which what was seen before is kept."""
+
 
 class _Visit(NamedTuple):
     """The head of a row of tiles, a tile or a period along K: when, and what was done by then.
@@ -45,7 +50,7 @@ class Steady:
         kinds: Sequence[object],
     ) -> None:
         self._core, self._rings, self._chunks, self._kinds = core, rings, chunks, kinds
-        self._seen: dict[tuple[int | bool, ...], _Visit] = {}
+        self._seen: dict[tuple[int | bool, ...], list[_Visit]] = {}
         self._peaks: list[int] = []
         self._rooms: list[int] = []
         self._highest, self._least_room = NO_PEAK, NO_LIMIT
@@ -60,25 +65,60 @@ class Steady:
         self._least_room = min(self._least_room, mte2.room)
         mte2.peak, mte2.room = NO_PEAK, NO_LIMIT
         state, visit = self._state(), self._visit(number)
-        before = self._seen.get(state)
-        self._seen[state] = visit
-        if before is None or before.queued() != visit.queued():
+        earlier = self._seen.get(state)
+        if earlier is None:
+            self._seen[state] = [visit]
+            self.misses += 1
+            return 0
+        before, periods = self._repeated(visit, earlier)
+        earlier.append(visit)
+        if before is None:
             self.misses += 1
             return 0
         period = number - before.number
-        periods = _periods_of_memory(before, visit, min(self._rooms[-period:]))
-        if periods:
-            periods = min(periods, _alike(self._kinds, number, period))
-        for chunk, was, now in zip(self._chunks, before.loaded, visit.loaded, strict=True):
-            if periods and now > was:
-                periods = min(periods, chunk.order.alike(now, now - was, periods))
         if periods:
             self._advance(before, visit, periods)
-            self._seen.clear()
-            self._peaks.clear()
-            self._rooms.clear()
+            self._remember(before, visit, periods)
             self.misses = 0
         return periods * period
+
+    def _repeated(self, now: _Visit, earlier: Sequence[_Visit]) -> tuple[_Visit | None, int]:
+        """Return the visit of the same state since which most recurs, and how many times it does.
+
+        None where no visit was of the same state.
+        """
+        found, most = None, 0
+        queued = now.queued()
+        for before in earlier[-_MOST_COMPARED:]:
+            if before.queued() != queued:
+                continue
+            period = now.number - before.number
+            periods = _periods_of_memory(before, now, min(self._rooms[-period:]))
+            if periods:
+                periods = min(periods, _alike(self._kinds, now.number, period))
+            for chunk, was, at in zip(self._chunks, before.loaded, now.loaded, strict=True):
+                if periods and at > was:
+                    periods = min(periods, chunk.order.alike(at, at - was, periods))
+            if found is None or periods * period > most:
+                found, most = before, periods * period
+        return found, most // (now.number - found.number) if found is not None else 0
+
+    def _remember(self, before: _Visit, now: _Visit, periods: int) -> None:
+        """Keep what was seen, with the peaks and rooms of the periods that were skipped.
+
+        After many, what was seen is forgotten: what recurs next is another stretch.
+        """
+        period = now.number - before.number
+        if periods * period > _MOST_REMEMBERED:
+            for seen in (self._seen, self._peaks, self._rooms):
+                seen.clear()
+            return
+        each, served = now.time - before.time, now.served - before.served
+        peaks, rooms = self._peaks[-period:], self._rooms[-period:]
+        later = max(served - each, 0)
+        for count in range(1, periods + 1):
+            self._peaks += [peak + count * (each - served) for peak in peaks]
+            self._rooms += [room - count * later for room in rooms]
 
     def finish(self) -> None:
         """Leave the highest peak and the least room of all to what looks at longer periods."""
