@@ -9,6 +9,7 @@ from cubecore.chips import Chip
 from cubecore.chips.costs import peak_ops_per_cycle
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError
+from cubecore.isa.program.launch import Launch
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.kernels.operators.scaled_products import QuantShape, scaled
 from cubecore.kernels.operators.tile import LANES
@@ -49,7 +50,7 @@ _BY_TILING = {
     "groups": "grouped products are not in the kernel",
 }
 _SCALED_BY_FIXPIPE = "a result of int8 inputs is written as float16 by fixpipe, whoever scales it"
-_EPILOGUE = "epilogue"
+_EPILOGUE, _VECTOR_CORES = "epilogue", "vector cores"
 _AS_HALF = {"c": "float16", "epilogue": Epilogue(quant="DEQF16", scale=1.0)}
 
 
@@ -67,15 +68,22 @@ def matmul_case(point: Point, on: Chip | None = None) -> CalibrationCase:
     require_cores(point, chip, chip.aic_count, "AIC")
     types = _types(point, notes)
     _require_possible(point, chip, types)
-    stated, scaling = point, _scaling(point, chip, types)
-    if scaling is not None:
-        notes.add("vector cores scale the sums of int32 when all are there")
-        product = {k: value for k, value in point.tiling.items() if k != _EPILOGUE}
-        point = replace(point, n=scaling.n, tiling=product)
+    stated, scaling = point, None
+    if not _vector_cores_scale(point, types):
+        if types["a"] == "int8" and types["c"] != "int32":
+            notes.add(_SCALED_BY_FIXPIPE)
+            types |= _AS_HALF
+    elif chip.cross_core_cycles is None:
+        notes.add("vector cores write sums of int32, which fixpipe leaves in their buffers")
         types["c"] = "int32"
-    elif types["a"] == "int8" and types["c"] != "int32":
-        notes.add(_SCALED_BY_FIXPIPE)
-        types |= _AS_HALF
+        point = replace(point, tiling={**point.tiling, _EPILOGUE: _VECTOR_CORES})
+    else:
+        notes.add("vector cores scale the sums of int32 when all are there")
+        n = align_up(point.n or 0, LANES)
+        scaling = QuantShape(point.m or 0, n, point.k or 0, element_type(types["c"]))
+        types["c"] = "int32"
+        plain = {key: value for key, value in point.tiling.items() if key != _EPILOGUE}
+        point = replace(point, n=n, tiling=plain)
     try:
         if has_tiling(point):
             case = stated_case(point, chip, _problem(point, chip, types, notes), notes)
@@ -135,16 +143,13 @@ def _types(point: Point, notes: Notes) -> Json:
     return types
 
 
-def _scaling(point: Point, chip: Chip, types: Json) -> QuantShape | None:
-    """Return how vector cores scale the sums of int8: by row, or since fixpipe has no bfloat16."""
-    narrow = types["a"] == "int8" and types["c"] in FROM_FLOAT
-    by_row = point.tiling.get(_EPILOGUE) == "vector cores"
-    if not narrow or not (by_row or (types["c"] == "bfloat16" and not has_tiling(point))):
-        return None
-    if chip.cross_core_cycles is None or point.left_out or point.tiling.get("batch", 1) != 1:
-        return None
-    m, n, k = point.m or 0, align_up(point.n or 0, LANES), point.k or 0
-    return QuantShape(m, n, k, element_type(types["c"]))
+def _vector_cores_scale(point: Point, types: Json) -> bool:
+    """True if vector cores scale sums of int8: as stated, or as a library does for bfloat16."""
+    if types["a"] != "int8" or types["c"] not in FROM_FLOAT or point.left_out:
+        return False
+    by_library = types["c"] == "bfloat16" and not has_tiling(point)
+    stated = point.tiling.get(_EPILOGUE) == _VECTOR_CORES
+    return (stated or by_library) and point.tiling.get("batch", 1) == 1
 
 
 def _type(column: str, text: str, notes: Notes) -> str:
@@ -198,9 +203,15 @@ def _planned_case(point: Point, chip: Chip, types: Json, notes: Notes) -> Calibr
     notes.add("our planner's tiling")
     if point.left_out:
         notes.add(f"{point.left_out}: left out")
+    by_vector_cores = point.tiling.get(_EPILOGUE) == _VECTOR_CORES
+
+    def launch() -> Launch:
+        made = matmul_launch(problem, tiling, chip, step, by_vector_cores=by_vector_cores)
+        return replace(made, kind=_START)
+
     return CalibrationCase(
         chip,
-        lambda: replace(matmul_launch(problem, tiling, chip, step), kind=_START),
+        launch,
         "partial" if point.left_out else "library",
         assumed=notes.done(),
     )
