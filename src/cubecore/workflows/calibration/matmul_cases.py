@@ -68,22 +68,8 @@ def matmul_case(point: Point, on: Chip | None = None) -> CalibrationCase:
     require_cores(point, chip, chip.aic_count, "AIC")
     types = _types(point, notes)
     _require_possible(point, chip, types)
-    stated, scaling = point, None
-    if not _vector_cores_scale(point, types):
-        if types["a"] == "int8" and types["c"] != "int32":
-            notes.add(_SCALED_BY_FIXPIPE)
-            types |= _AS_HALF
-    elif chip.cross_core_cycles is None:
-        notes.add("vector cores write sums of int32, which fixpipe leaves in their buffers")
-        types["c"] = "int32"
-        point = replace(point, tiling={**point.tiling, _EPILOGUE: _VECTOR_CORES})
-    else:
-        notes.add("vector cores scale the sums of int32 when all are there")
-        n = align_up(point.n or 0, LANES)
-        scaling = QuantShape(point.m or 0, n, point.k or 0, element_type(types["c"]))
-        types["c"] = "int32"
-        plain = {key: value for key, value in point.tiling.items() if key != _EPILOGUE}
-        point = replace(point, n=n, tiling=plain)
+    stated = point
+    point, scaling = _scaled_point(point, chip, types, notes)
     try:
         if has_tiling(point):
             case = stated_case(point, chip, _problem(point, chip, types, notes), notes)
@@ -141,6 +127,29 @@ def _types(point: Point, notes: Notes) -> Json:
     if types["a"].startswith(_SCALED_TYPES):
         types["scale_a"] = SCALE_TYPE
     return types
+
+
+def _scaled_point(
+    point: Point, chip: Chip, types: Json, notes: Notes
+) -> tuple[Point, QuantShape | None]:
+    """Return the point of a product's sums, and how vector cores scale them after, if they do.
+
+    Sets the type of C in `types` to that of what the product writes.
+    """
+    if not _vector_cores_scale(point, types):
+        if types["a"] == "int8" and types["c"] != "int32":
+            notes.add(_SCALED_BY_FIXPIPE)
+            types |= _AS_HALF
+        return point, None
+    result, types["c"] = element_type(types["c"]), "int32"
+    if chip.cross_core_cycles is None:
+        notes.add("vector cores write sums of int32, which fixpipe leaves in their buffers")
+        return replace(point, tiling={**point.tiling, _EPILOGUE: _VECTOR_CORES}), None
+    notes.add("vector cores scale the sums of int32 when all are there")
+    n = align_up(point.n or 0, LANES)
+    plain = {key: value for key, value in point.tiling.items() if key != _EPILOGUE}
+    scaling = QuantShape(point.m or 0, n, point.k or 0, result)
+    return replace(point, n=n, tiling=plain), scaling
 
 
 def _vector_cores_scale(point: Point, types: Json) -> bool:
