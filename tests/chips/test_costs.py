@@ -65,7 +65,7 @@ def test_vector_add_of_the_bank_benchmark():
 
 @pytest.mark.parametrize(("elements", "cycles"), [(4096, 99.7), (21760, 380.8)])
 def test_adds_of_half_on_950(elements, cycles):
-    assert costs.vector_cycles(A5, elements // 128) == pytest.approx(cycles, rel=0.02)
+    assert costs.vector_cycles(A5, elements // 128) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,11 @@ def _listed(name: str) -> Chip:
 def _load(name: str) -> Chip:
     tables = _tables(name)
     sources = {key: text for table in tables for key, text in table.get("sources", {}).items()}
-    entries = {key: entry for table in tables for key, entry in table.get("facts", {}).items()}
+    entries: dict[str, Any] = {}
+    for table in tables:
+        entries |= {
+            key: _of_part(one, entries.get(key)) for key, one in table.get("facts", {}).items()
+        }
     facts = {key: _fact(name, key, entry, sources) for key, entry in entries.items()}
     missing = [field for field in REQUIRED_FACTS if field not in facts]
     if missing:
@@ -184,6 +188,13 @@ def _load(name: str) -> Chip:
     )
     result.prove()
     return result
+
+
+def _of_part(entry: Any, whole: Any) -> Any:
+    """Return the entry of a part: `times` is its share of the value that its architecture has."""
+    if not isinstance(entry, Mapping) or "times" not in entry or whole is None:
+        return entry
+    return {**entry, "value": round(whole["value"] * entry["times"])}
 
 
 def _fact(chip_name: str, key: str, entry: object, sources: Mapping[str, Any]) -> Fact:
