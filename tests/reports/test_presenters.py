@@ -154,7 +154,7 @@ def test_a_launch_prints_what_it_did_and_what_was_found():
 
     run = reaches[1](np.zeros(16, np.float32))
     assert repr(run) == (
-        "<KernelRun reaches[1] on Ascend910B3: findings out-of-bounds, issued 1, engine reference>"
+        "<KernelRun reaches[1] on Ascend910B3: findings out-of-bounds, issued 1, engine lockstep>"
     )
     (found,) = run.findings
     title, *findings = str(run).splitlines()
