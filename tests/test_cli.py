@@ -192,7 +192,7 @@ def test_what_the_library_calls_a_type_is_understood():
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help(command, option):
     answer = cli(*command, option)
-    assert answer.code == DONE
+    assert (answer.code, answer.err) == (DONE, "")
     assert answer.out.startswith("Usage: ")
 
 
