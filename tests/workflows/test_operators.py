@@ -38,6 +38,8 @@ def test_rows_of_many_lengths_are_right():
         ("quant_matmul", "128x256x64", "float16"),
         ("quant_matmul", "3x2176x96", "bfloat16"),
         ("quant_matmul", "70x192x40", "bfloat16"),
+        ("weight_quant_matmul", "64x256x128", "float16"),
+        ("weight_quant_matmul", "5x128x64", "float16"),
         ("rotary", "5x3x128", "float16"),
         ("rotary", "3x70x64", "bfloat16"),
         ("rotary", "2x300x96", "float32"),
