@@ -5,12 +5,14 @@ in global memory; then the AICs multiply. Kernels that convert a chunk beside th
 faster where the weights are large.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import refuse
 from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
 from cubecore.isa.program.tree import Issue, Location, Program
@@ -46,6 +48,19 @@ def product_launch(
     return replace(matmul_launch(problem, tiling, chip, _STEP), kind=BASIC)
 
 
+def cores_with(
+    product: Launch, before: Sequence[Instruction] = (), after: Sequence[Instruction] = ()
+) -> list[CoreProgram]:
+    """Return the cores of a product whose programs have more instructions before and after."""
+    here = Location("products.py", 0, "cores_with")
+    first, last = (tuple(Issue(one, (), here) for one in more) for more in (before, after))
+    longer = {
+        program: Program((*first, *program.body, *last), program.slots, program.name)
+        for program in product.programs
+    }
+    return [replace(core, program=longer[core.program]) for core in product.cores]
+
+
 @dataclass(frozen=True, slots=True)
 class WeightQuantShape:
     """C[m, n] = A[m, k] (B[k, n] scale[n]) with A of float16 and B of int8.
@@ -69,13 +84,7 @@ class WeightQuantShape:
 def weight_quant_launch(shape: WeightQuantShape, chip: Chip) -> Launch:
     """Return the launch: conversion by the vector cores of the AI Cores that multiply."""
     product = product_launch(chip, (shape.m, shape.n, shape.k), _HALF)
-    here = Location("products.py", 0, "weight_quant_launch")
-    wait = Issue(WaitFlagDev(flag_id=_WEIGHTS), (), here)
-    waiting = {
-        program: Program((wait, *program.body), program.slots, program.name)
-        for program in product.programs
-    }
-    cores = [replace(core, program=waiting[core.program]) for core in product.cores]
+    cores = cores_with(product, before=[WaitFlagDev(flag_id=_WEIGHTS)])
     share = ceil_div(shape.k, 2 * len(cores))
     trees: dict[int, _Conversion] = {}
     for number in range(2 * len(cores)):

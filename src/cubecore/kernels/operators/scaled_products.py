@@ -14,12 +14,11 @@ from cubecore.errors import refuse
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.launch import CoreProgram, Launch, TensorSpec
-from cubecore.isa.program.tree import Issue, Location, Program
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, WaitFlagDev
 from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAlign
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
-from cubecore.kernels.operators.products import product_launch
+from cubecore.kernels.operators.products import cores_with, product_launch
 from cubecore.kernels.operators.tile import LANES
 from cubecore.kernels.operators.wide import FROM_FLOAT
 from cubecore.lazy_dataclass import dataclass
@@ -64,20 +63,12 @@ def quant_launch(shape: QuantShape, chip: Chip) -> Launch:
 
 def scaled(product: Launch, shape: QuantShape) -> Launch:
     """Return a launch of sums followed by their scaling, by the vector cores of its AI Cores."""
-    here = Location("scaled_products.py", 0, "scaled")
-    tail = tuple(
-        Issue(one, (), here)
-        for one in (
-            FftsCrossCoreSync(on="FIX", mode=0, flag_id=_ALL_DONE),
-            WaitFlagDev(flag_id=_ALL_DONE),
-            FftsCrossCoreSync(on="FIX", mode=2, flag_id=_SUMS),
-        )
+    signals = (
+        FftsCrossCoreSync(on="FIX", mode=0, flag_id=_ALL_DONE),
+        WaitFlagDev(flag_id=_ALL_DONE),
+        FftsCrossCoreSync(on="FIX", mode=2, flag_id=_SUMS),
     )
-    signalling = {
-        program: Program((*program.body, *tail), program.slots, program.name)
-        for program in product.programs
-    }
-    cores = [replace(core, program=signalling[core.program]) for core in product.cores]
+    cores = [_of_sums(core) for core in cores_with(product, after=signals)]
     numbers = [(core.core, sub) for core in cores for sub in range(2)]
     by_rows = shape.m >= len(numbers)
     extent = shape.m if by_rows else shape.n
@@ -97,11 +88,11 @@ def scaled(product: Launch, shape: QuantShape) -> Launch:
         *(replace(one, name="sums") if one.name == "c" else one for one in product.tensors),
         TensorSpec("c", shape.result.size_bytes * shape.m * shape.n, output=True),
     ]
-    renamed = [_of_sums(core) if core.sub == 0 else core for core in cores]
-    return Launch(tuple(tensors), tuple(renamed), product.kind, product.warm)
+    return Launch(tuple(tensors), tuple(cores), product.kind, product.warm)
 
 
 def _of_sums(core: CoreProgram) -> CoreProgram:
+    """Return a core of the product that writes sums in the place of C."""
     slots = {var: ("sums" if name == "c" else name, at) for var, (name, at) in core.slots.items()}
     return replace(core, slots=slots)
 
