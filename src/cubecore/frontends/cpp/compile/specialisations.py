@@ -33,6 +33,11 @@ class _Parameter:
     name: str
     is_type: bool
 
+    @property
+    def text(self) -> str:
+        """The parameter as its template declares it."""
+        return self.declared + (f" = {self.default}" if self.default else "")
+
 
 @dataclass(frozen=True, slots=True)
 class _Member:
@@ -107,9 +112,7 @@ def _of_function(
         yield start, end, f"{head}{static}"
         first, last = member.arguments
         yield code[first].start, code[last].end, ""
-    declared = [
-        each.declared + (f" = {each.default}" if each.default else "") for each in parameters
-    ]
+    declared = [each.text for each in parameters]
     others = " && ".join(f"!({condition})" for condition in conditions)
     yield _head_edit(code, primary.head, [*declared, _enabled(others)])
 
@@ -127,9 +130,7 @@ def _of_class(
         yield _head_edit(code, member.head, [f"typename {_ADDED}"])
         start, end = member.arguments
         yield code[start].start, code[end].end, f"<{', '.join([*values, _ADDED])}>"
-    declared = [
-        each.declared + (f" = {each.default}" if each.default else "") for each in parameters
-    ]
+    declared = [each.text for each in parameters]
     yield _head_edit(code, primary.head, [*declared, f"typename {_ADDED} = void"])
 
 
