@@ -86,14 +86,11 @@ CONFIG = {
     "num_hidden_layers": 1, "vocab_size": 64,
 }  # fmt: skip
 CODE = """
-import json, sys
+import atexit, json, sys
 from cubecore.cli.entry import main
 out = sys.argv.pop(1)
-try:
-    main()
-except SystemExit as left:
-    assert left.code == 0, left.code
-open(out, "w").write(json.dumps(sorted(sys.modules)))
+atexit.register(lambda: open(out, "w").write(json.dumps(sorted(sys.modules))))
+main()
 """
 
 
