@@ -38,7 +38,7 @@ _TYPES = (
 """Types that the build of an operator project compares ORIG_DTYPE_X with; the numbers are ours."""
 _SONAME = "libcubecore_runtime.so"
 _ARCH = {"2201": ("__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__")}
-_WRITTEN_BY = ("compile/capi_header.py", "compile/tcubetiling_header.py", "header_names.txt")
+_WRITTEN_BY = ("compile/generated_headers.py", "header_names.txt")
 """Files that say which headers are written beside a precompiled one, and what is in them."""
 _C_NAMES = frozenset(
     (
@@ -288,20 +288,23 @@ def precompiled(macros: Sequence[str]) -> Path:
     if ready.is_file():
         used(ready)
         return prefix
-    from cubecore.frontends.cpp.compile import tcubetiling_header
-    from cubecore.frontends.cpp.compile.capi_header import header
     from cubecore.frontends.cpp.compile.diagnostics import compile_with
+    from cubecore.frontends.cpp.compile.generated_headers import (
+        TCUBETILING_NAME,
+        capi_header,
+        tcubetiling_header,
+    )
 
     base.mkdir(exist_ok=True)
     if not prefix.is_file():
         (base / "c_api").mkdir(exist_ok=True)
-        _write(base / "c_api" / "asc_simd.h", header(_arch_of(macros)))
+        _write(base / "c_api" / "asc_simd.h", capi_header(_arch_of(macros)))
         for name in (HERE / "header_names.txt").read_text("ascii").split():
             alias = base / name
             alias.parent.mkdir(parents=True, exist_ok=True)
             _write(alias, '#pragma once\n#include "kernel_operator.h"\n')
-        _write(base / tcubetiling_header.NAME, tcubetiling_header.tcubetiling_header())
-        included = ("kernel_operator.h", "c_api/asc_simd.h", tcubetiling_header.NAME)
+        _write(base / TCUBETILING_NAME, tcubetiling_header())
+        included = ("kernel_operator.h", "c_api/asc_simd.h", TCUBETILING_NAME)
         _write(prefix, "".join(f'#include "{name}"\n' for name in included))
     if tool.is_clang:
         return prefix

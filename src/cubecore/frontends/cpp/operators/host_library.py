@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 from cubecore.errors import CubecoreError
-from cubecore.frontends.cpp.compile import tcubetiling_header
 from cubecore.frontends.cpp.compile.build import dependencies, headers, runtime
 from cubecore.frontends.cpp.compile.cache import (
     digest,
@@ -19,6 +18,7 @@ from cubecore.frontends.cpp.compile.cache import (
 )
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with, ran
+from cubecore.frontends.cpp.compile.generated_headers import TCUBETILING_NAME, tcubetiling_header
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.cpp.operators.project_files import ProjectFiles
 from cubecore.lazy_dataclass import dataclass
@@ -135,7 +135,7 @@ def _prefix() -> Path:
     """Return the header that every file of an op_host includes first, compiled beforehand."""
     tool = compiler()
     names = (HERE / "op_host_names.txt").read_text("ascii")
-    made = (names, tcubetiling_header.tcubetiling_header(), headers())
+    made = (names, tcubetiling_header(), headers())
     base = folder() / f"op-host-{digest((tool.identity, str(HERE), *made, *_flags()))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file() or (tool.is_clang and prefix.is_file()):
@@ -146,7 +146,7 @@ def _prefix() -> Path:
         alias = base / name
         alias.parent.mkdir(parents=True, exist_ok=True)
         _written(alias, '#pragma once\n#include "cubecore/op_host/all.h"\n')
-    _written(base / tcubetiling_header.NAME, tcubetiling_header.tcubetiling_header())
+    _written(base / TCUBETILING_NAME, tcubetiling_header())
     _written(prefix, '#include "cubecore/op_host/all.h"\n')
     if not tool.is_clang:
         with scratch_folder() as scratch:

@@ -1,10 +1,12 @@
-"""The C API's header, written from the declarations: every name in each of its forms."""
+"""Headers written from declarations in Python: the C API's, and that of TCubeTiling."""
 
 from collections.abc import Iterator
+from dataclasses import fields
 
 from cubecore.frontends.capi.binding import Form, forms
 from cubecore.isa.catalogue import spellings
 from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 _HEAD = """// Written from cubecore's declarations: the C API's functions on architecture {arch}.
 #pragma once
@@ -30,6 +32,38 @@ inline void asc_sync_mte3(int32_t id, CUBECORE_AT) {
   AscendC::detail::await_flag(AscendC::HardEvent::MTE3_S, id, at);
 }
 """
+TCUBETILING_NAME = "cubecore_tcubetiling.h"
+"""The name under which other headers include it."""
+_TILING_HEAD = """// TCubeTiling for host code and for kernels. Page "TCubeTiling结构体".
+#pragma once
+#ifndef CUBECORE_TCUBETILING
+#define CUBECORE_TCUBETILING
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#define CUBECORE_FIELD(NAME)                     \\
+  int32_t NAME = 0;                              \\
+  void set_##NAME(int32_t value) { NAME = value; } \\
+  int32_t get_##NAME() const { return NAME; }
+
+namespace AscendC::tiling {
+
+struct TCubeTiling {
+"""
+_TILING_TAIL = """  size_t GetDataSize() const { return sizeof(*this); }
+  void SaveToBuffer(void* to, size_t most) const {
+    std::memcpy(to, this, most < sizeof(*this) ? most : sizeof(*this));
+  }
+};
+
+}  // namespace AscendC::tiling
+
+using AscendC::tiling::TCubeTiling;
+
+#endif
+"""
 
 
 def names(arch: str) -> tuple[str, ...]:
@@ -50,8 +84,8 @@ def calls(arch: str) -> Iterator[tuple[str, tuple[bool, ...]]]:
             yield spelling, tuple(mem is not None for mem in kinds)
 
 
-def header(arch: str) -> str:
-    """Return the header's text."""
+def capi_header(arch: str) -> str:
+    """Return the C API's header: every name in each of its forms."""
     parts = [_HEAD.format(arch=arch), _BY_HAND]
     for name in names(arch):
         parts.extend(_functions(name, arch))
@@ -107,3 +141,9 @@ def _function(name: str, kinds: list[Mem | None], *, answers: bool) -> str:
         return f"{template}inline int64_t {name}({arguments}CUBECORE_AT) {{ {body} }}\n"
     body = f'cubecore::issue_raw("{name}", at{given});'
     return f"{template}inline void {name}({arguments}CUBECORE_AT) {{ {body} }}\n"
+
+
+def tcubetiling_header() -> str:
+    """Return the header of TCubeTiling, made of the fields that tilings have in Python."""
+    lines = [f"  CUBECORE_FIELD({each.name})\n" for each in fields(TCubeTiling)]
+    return _TILING_HEAD + "".join(lines) + _TILING_TAIL
