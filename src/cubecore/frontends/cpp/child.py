@@ -29,6 +29,7 @@ from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.allocator import begin_process
 
 if sys.platform != "win32":
     import resource
@@ -178,6 +179,7 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
         gc.freeze()  # the parent's objects stay: looking at them would copy their pages
         _confine(alone=alone)
         _give_back_freed_memory()
+        begin_process()
         try:
             raw = packed((True, work(page)))
         except CubecoreError as error:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.memory.allocator import new_bytes
 from cubecore.machine.memory.buffers import POISON_BYTE, GlobalTensor, MemoryBuffer
 from cubecore.machine.memory.footprint import Bytes, Footprint
 from cubecore.machine.memory.strided import Rows
@@ -245,7 +246,7 @@ class Snapshots:
         if tensor.address not in self._kept:
             buffer = _whole(tensor)
             fresh = not buffer.valid.any() and buffer.data.min(initial=POISON_BYTE) == POISON_BYTE
-            held = None if fresh else (buffer.data.copy(), buffer.valid.copy())
+            held = None if fresh else (_copy(buffer.data), _copy(buffer.valid))
             self._kept[tensor.address] = tensor, held
 
     def restore(self) -> None:
@@ -254,6 +255,12 @@ class Snapshots:
             data, valid = (POISON_BYTE, 0) if held is None else held
             buffer = _whole(tensor)
             buffer.data[:], buffer.valid[:] = data, valid
+
+
+def _copy(held: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    copied = new_bytes(held.size)
+    copied[:] = held
+    return copied
 
 
 def _whole(tensor: GlobalTensor) -> MemoryBuffer:

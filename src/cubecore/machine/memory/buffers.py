@@ -133,13 +133,13 @@ class GlobalMemory:
         """Return a new tensor that holds the bytes of `values` in C order."""
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         buffer, wide = self._buffers(raw, raw.size)
-        buffer.valid[:] = 1
+        self._mark(buffer.valid)
         return self._enter(GlobalTensor(name, self._next, buffer, placed=True, wide=wide))
 
     def _buffers(self, raw: Bytes | None, size: int) -> tuple[MemoryBuffer, MemoryBuffer]:
         """Return a buffer of these bytes or uninitialised, and with it the bytes behind it."""
         data = self._filled(self._next, raw, size)
-        valid = np.zeros(data.size, np.uint8)
+        valid = self._unwritten(self._next, data.size)
         return MemoryBuffer.over(data[:size], valid[:size]), MemoryBuffer.over(data, valid)
 
     def _filled(self, _address: int, raw: Bytes | None, size: int) -> Bytes:
@@ -148,6 +148,14 @@ class GlobalMemory:
         data[:size] = POISON_BYTE if raw is None else raw
         data[size:] = POISON_BYTE
         return data
+
+    def _unwritten(self, _address: int, size: int) -> Bytes:
+        """Return the map of bytes of which none was written."""
+        return np.zeros(size, np.uint8)
+
+    def _mark(self, valid: Bytes) -> None:
+        """Note that the host placed the bytes of a map."""
+        valid[:] = 1
 
     def at(self, address: int) -> GlobalTensor | None:
         """Return the tensor that holds `address`, or None between tensors."""

@@ -12,6 +12,7 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from itertools import islice
 from typing import Any
 
 from cubecore.cache import BoundedCache
@@ -42,8 +43,8 @@ _Key = tuple[object, ...]
 _known: BoundedCache[_Key, KnownCall] = BoundedCache()
 _new: dict[_Key, KnownCall] = {}
 _unread: list[bytes] = []
-_imported: set[str] = set()
-"""The modules that the next process finds."""
+_imported = [0]
+"""How many modules the next process finds: their names are not looked at in each."""
 
 
 def known_call(
@@ -65,7 +66,8 @@ def known_call(
 
 def learnt(packed: Callable[[object], bytes]) -> bytes:
     """Return the calls that this process has bound, its new modules, and methods it compiled."""
-    modules = sorted(name for name in set(sys.modules) - _imported if name.startswith(_OURS))
+    new = islice(reversed(sys.modules), len(sys.modules) - _imported[0])
+    modules = sorted(name for name in new if name.startswith(_OURS))
     return packed((_new, modules, newly_compiled()))
 
 
@@ -86,7 +88,7 @@ def recall() -> None:
             _known[key] = call
         methods.update(compiled)
     compile_methods(methods)
-    _imported.update(sys.modules)
+    _imported[0] = len(sys.modules)
     _new.clear()
 
 
