@@ -1,9 +1,10 @@
 """One task of a benchmark of operators: its answer run on its own cases, judged by its own check.
 
-`python -m tools.suites.benchmark_task CHECKOUT TASK [--mb N] [--seconds N] [--work DIR]` prints a
-line of JSON for each case. A task is a folder with `answer/0`, an operator project, and
-`validation`: a binding (`pybind.cpp`), the reference and the call (`module.py`), inputs
-(`prepare_inputs.py`) and cases (`test_cases.csv`). It needs torch and pandas.
+`python -m tools.suites.benchmark_task CHECKOUT TASK --work DIR [--mb N] [--seconds N] [--chip SOC]`
+prints a line of JSON for each case; the chip is by default the one that the benchmark names, whose
+count of cores some answers are written for. A task is a folder with `answer/0`, an operator
+project, and `validation`: a binding (`pybind.cpp`), the reference and the call (`module.py`),
+inputs (`prepare_inputs.py`) and cases (`test_cases.csv`). It needs torch and pandas.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 from tools.suites.bindings import binding, stand_ins
 from tools.suites.operator_words import MisfitError, run_in_place
@@ -39,13 +41,13 @@ def binding_text(folder: Path) -> str:
 class Task:
     """A task: its operator, its modules, its cases."""
 
-    def __init__(self, checkout: Path, folder: Path, work: Path) -> None:
+    def __init__(self, checkout: Path, folder: Path, work: Path, chip: str) -> None:
         self.folder, self.name = folder, folder.name
         self.findings: tuple[str, ...] = ()
         own = folder / "validation"
         stand_ins(self._called)
         sys.path.insert(0, str(checkout))
-        self.project = cubecore.load_op(folder / "answer" / "0", timeout_s=120)
+        self.project = cubecore.load_op(folder / "answer" / "0", timeout_s=120, chip=chip)
         binding(binding_text(folder), MODULE, work)
         self.model = _loaded("suite_model", own / "module.py")
         has_inputs = hasattr(self.model, "get_init_inputs")
@@ -82,6 +84,7 @@ class Task:
     def outcome(self, row: Any, most: int) -> dict[str, Any]:
         """Return what a case came to."""
         torch.manual_seed(0)
+        np.random.seed(0)  # noqa: NPY002 - what the benchmark's own modules draw from
         self.findings = ()
         given = self.inputs.get_inputs(row, device=torch.device("cpu"))
         if max((t.numel() * t.element_size() for t in _tensors(given)), default=0) > most:
@@ -176,12 +179,14 @@ def main() -> None:
     parser.add_argument("--mb", type=float, default=16)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--chip", default="Ascend910_9392")
     asked = parser.parse_args()
     del sys.argv[1:]  # the benchmark's modules read options of their own
     asked.work.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     try:
-        task = Task(asked.checkout.resolve(), asked.task.resolve(), asked.work.resolve())
+        folders = (asked.checkout.resolve(), asked.task.resolve(), asked.work.resolve())
+        task = Task(*folders, asked.chip)
     except (CubecoreError, RuntimeError, OSError, ImportError) as error:
         _told({"outcome": "refused", "why": str(error)})
         return

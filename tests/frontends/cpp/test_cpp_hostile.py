@@ -99,6 +99,10 @@ KERNELS = {
         "the program did not end within 1 s; check its loops, or raise --timeout",
     ),
     "assertion": ("ascendc_assert(n == 99);", "the assertion must hold, got n == 99"),
+    "unended": (
+        "uint32_t k = n\n  ASSERT(k != 0)\n  ASSERT(k == 99);",
+        "the assertion must hold, got k == 99",
+    ),
     "trap": ("Trap();", "the kernel must run to its end, got Trap"),
     "past UB": (
         "Adds(a[1 << 20], a, 1.0f, 64);",

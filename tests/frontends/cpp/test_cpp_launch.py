@@ -211,6 +211,16 @@ def test_variables_are_each_cores_own():
     assert x.tolist() == [1] * 8
 
 
+def test_the_workspace_of_the_system_is_the_one_that_a_kernel_sets():
+    made = kernel(
+        "if (GetSysWorkSpacePtr() != nullptr) return;\nSetSysWorkspace(x);\n"
+        "((__gm__ int32_t*)GetSysWorkSpacePtr())[GetBlockIdx()] = 7;"
+    )
+    x = np.zeros(8, np.int32)
+    made[8](x)
+    assert x.tolist() == [7] * 8
+
+
 def test_a_line_of_a_template_names_the_function_of_each_type():
     fetch = """template <typename T>
 __aicore__ inline void Fetch(GM_ADDR from, uint32_t at, uint32_t count) {

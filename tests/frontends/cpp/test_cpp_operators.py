@@ -119,6 +119,14 @@ extern "C" __global__ __aicore__ void axpy_custom(GM_ADDR x, GM_ADDR y, GM_ADDR 
                                                   GM_ADDR workspace, GM_ADDR tiling) {
   GET_TILING_DATA(data, tiling);
   if (!TILING_KEY_IS(sizeof(DTYPE_X)) || GetUserWorkspace(workspace) == nullptr) return;
+  if (GetSysWorkSpacePtr() != workspace) return;
+#if (ORIG_DTYPE_X == DT_FLOAT) != (ORIG_DTYPE_Y == DT_FLOAT)
+#error "x and y are of one type"
+#elif ORIG_DTYPE_X != DT_FLOAT
+  ASSERT(sizeof(DTYPE_X) == 2);
+#else
+  ASSERT(sizeof(DTYPE_X) == 4);
+#endif
   GlobalTensor<DTYPE_X> from, more, to;
   uint64_t begin = GetBlockIdx() * data.part.elements;
   if (begin >= data.total) return;

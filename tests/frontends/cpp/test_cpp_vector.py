@@ -65,6 +65,20 @@ def test_halves_have_128_lanes():
     same(z, want.reshape(-1))
 
 
+COPIES = {
+    kind: Case("Copy(z, a, 16, 4, {1, 1, 8, 8});", kind)
+    for kind in (np.float32, np.float16, bfloat16, np.int16, np.uint32)
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+def test_lanes_are_copied_whatever_their_type(kind):
+    a, _, before, z = COPIES[kind].run()
+    want = before.reshape(-1, 256 // before.itemsize).copy()
+    want[:4, :16] = a.reshape(want.shape)[:4, :16]
+    same(z, want.reshape(-1))
+
+
 UNARY = {
     "Abs": (np.abs, np.float32),
     "Exp": (np.exp, np.float32),

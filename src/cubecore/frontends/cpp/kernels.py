@@ -57,6 +57,7 @@ class CppKernel(Kernel):
     parameters: tuple[EntryParameter, ...] = field(kw_only=True)
     timeout_s: float = field(default=TIMEOUT_S, kw_only=True)
     tiling_key: int = field(default=0, kw_only=True)
+    workspace: str = field(default="", kw_only=True)
     auto_sync: bool = field(default=True, kw_only=True)
     verbose: bool = field(default=False, kw_only=True)
 
@@ -294,6 +295,8 @@ class _Loaded:
                 device_kernel.tiling_key,
                 auto_sync=device_kernel.auto_sync,
             )
+            if device_kernel.workspace:
+                facts.workspace = self._base + arguments[device_kernel.workspace].address
             if tiled is not None:
                 facts.tiling = self._base + arguments[tiled].address
                 facts.tiling_bytes = self.sizes[tiled]

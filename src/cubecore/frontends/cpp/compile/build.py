@@ -221,7 +221,8 @@ def unit_command(
     search = [f"-iquote{q}" for q in code.folders] + [f"-I{i}" for i in source.includes]
     search += [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
     if any(word.startswith("ORIG_DTYPE_") for word in code.words):
-        search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in code.words]
+        named = code.words | {word.partition("=")[2] for word in source.defines}
+        search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in named]
     if code.words & _TWIN:
         search += ["-include", str(INCLUDE / "tikicpulib.h")]
     return [*search, "-x", "c++", str(unit)]

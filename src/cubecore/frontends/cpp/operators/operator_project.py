@@ -177,6 +177,7 @@ class OperatorProject:
             kind=tiling.kind or kernel.kind,
             outputs=tuple(fresh),
             scratch=(names[-2],),
+            workspace=names[-2],
             timeout_s=self._timeout_s,
             tiling_key=tiling.key,
         )

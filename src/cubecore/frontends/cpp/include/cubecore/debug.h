@@ -59,10 +59,21 @@ inline void Trap(CUBECORE_AT) { cubecore_refuse("the kernel", "run to its end", 
 
 namespace AscendC::detail {
 
+// A term 0, judged at the end of its expression: a variable that the expression begins has its
+// value by then.
 template <typename F>
-inline int32_t asserted(const F& condition, const char* text, CUBECORE_AT) {
-  if (!condition()) cubecore_refuse("the assertion", "hold", text, &at);
-  return 0;
+struct Asserted {
+  F condition;
+  const char* text;
+  cubecore::Where at;
+  operator int32_t() const { return 0; }
+  ~Asserted() noexcept(false) {
+    if (!condition()) cubecore_refuse("the assertion", "hold", text, &at);
+  }
+};
+template <typename F>
+inline Asserted<F> asserted(F condition, const char* text, CUBECORE_AT) {
+  return {condition, text, at};
 }
 
 }  // namespace AscendC::detail

@@ -101,12 +101,15 @@ struct IsSameType {
 };
 
 inline uint8_t* GetUserWorkspace(uint8_t* workspace) { return workspace; }
+// Of an operator project the framework's own, else as the kernel has set it.
 inline uint8_t* GetSysWorkSpacePtr() {
-  return reinterpret_cast<uint8_t*>(cubecore_launch()->workspace);
+  uint8_t* given = detail::core_state().workspace;
+  return given != nullptr ? given : reinterpret_cast<uint8_t*>(cubecore_launch()->workspace);
 }
-inline void SetSysWorkspace(uint8_t*) {}
-inline void SetSysWorkspaceForce(uint8_t*) {}  // without a page, as public kernels call it
-inline void SetSysWorkSpace(uint8_t*) {}
+inline void SetSysWorkspace(uint8_t* workspace) { detail::core_state().workspace = workspace; }
+inline void SetSysWorkSpace(uint8_t* workspace) { SetSysWorkspace(workspace); }
+// Without a page, as public kernels call it.
+inline void SetSysWorkspaceForce(uint8_t* workspace) { SetSysWorkspace(workspace); }
 template <typename T, typename U>
 constexpr T CeilDivision(T value, U divisor) {
   return static_cast<T>((value + divisor - 1) / divisor);

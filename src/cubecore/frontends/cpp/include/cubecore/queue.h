@@ -95,6 +95,7 @@ struct CoreState {
   uint64_t filled = 0;  // the value of the last Fill of global memory, of so many bytes
   uint8_t fill_bytes = 0;
   uint64_t rounds = 0;  // of WaitPreBlock
+  uint8_t* workspace = nullptr;  // of SetSysWorkspace
   int64_t sum = 0;      // where the last ReduceSum of a number of elements left its result
   bool popped = false;  // whether the kernel has asked for the memory that no buffer has
   uint32_t epoch = 0;   // counts resets: buffers of an earlier one hold no flags

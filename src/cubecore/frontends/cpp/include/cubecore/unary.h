@@ -166,19 +166,29 @@ inline void Duplicate(const LocalTensor<T>& dst, const S& scalarValue, uint64_t 
                   repeatTime, dstBlockStride, dstRepeatStride);
 }
 
+namespace detail {
+// Elements as bits, which the instruction copies whatever their type.
+template <typename T>
+inline void copy_lanes(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint8_t repeatTime,
+                       const CopyRepeatParams& p, const cubecore::Where& at) {
+  using Bits = std::conditional_t<sizeof(PrimT<T>) == 2, uint16_t, uint32_t>;
+  cubecore::issue("asc_copy", at, dst.template ReinterpretCast<Bits>().pointer(),
+                  src.template ReinterpretCast<Bits>().pointer(), repeatTime, p.dstStride,
+                  p.srcStride, p.dstRepeatSize, p.srcRepeatSize);
+}
+}  // namespace detail
+
 template <typename T, bool isSetMask = true>
 inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask,
                  const uint8_t repeatTime, const CopyRepeatParams& p, CUBECORE_AT) {
   if constexpr (isSetMask) detail::set_lanes(mask, at);
-  cubecore::issue("asc_copy", at, dst.pointer(), src.pointer(), repeatTime, p.dstStride,
-                  p.srcStride, p.dstRepeatSize, p.srcRepeatSize);
+  detail::copy_lanes(dst, src, repeatTime, p, at);
 }
 template <typename T, bool isSetMask = true>
 inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
                  const uint8_t repeatTime, const CopyRepeatParams& p, CUBECORE_AT) {
   if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);
-  cubecore::issue("asc_copy", at, dst.pointer(), src.pointer(), repeatTime, p.dstStride,
-                  p.srcStride, p.dstRepeatSize, p.srcRepeatSize);
+  detail::copy_lanes(dst, src, repeatTime, p, at);
 }
 
 }  // namespace AscendC
