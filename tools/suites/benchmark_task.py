@@ -27,6 +27,8 @@ import cubecore
 from cubecore.errors import CubecoreError
 
 MODULE = "kernel_gen_ops"
+_MACROS = dict.fromkeys(("OPS_UTILS_LOG_SUB_MOD_NAME", "OPS_UTILS_LOG_PACKAGE_TYPE"), '"OP"')
+"""Macros that the benchmark's build defines."""
 
 
 def binding_text(folder: Path) -> str:
@@ -47,7 +49,13 @@ class Task:
         own = folder / "validation"
         stand_ins(self._called)
         sys.path.insert(0, str(checkout))
-        self.project = cubecore.load_op(folder / "answer" / "0", timeout_s=120, chip=chip)
+        self.project = cubecore.load_op(
+            folder / "answer" / "0",
+            _MACROS,
+            includes=_includes(checkout),
+            timeout_s=120,
+            chip=chip,
+        )
         binding(binding_text(folder), MODULE, work)
         self.model = _loaded("suite_model", own / "module.py")
         has_inputs = hasattr(self.model, "get_init_inputs")
@@ -107,6 +115,11 @@ class Task:
             return bool(own(row, expected, got)[0])
         plain = [list(each) if isinstance(each, tuple) else each for each in (expected, got)]
         return bool(self.check(*plain, 1e-3, 1e-3)[0])
+
+
+def _includes(checkout: Path) -> list[Path]:
+    """Return the folders of headers that the benchmark's build has for every task."""
+    return sorted(path for path in (checkout / "libs").rglob("inc") if path.is_dir())
 
 
 def _checks(checkout: Path) -> Any:

@@ -1,6 +1,7 @@
 """Operators that take lists of tensors or are templates, and accesses that leave a tensor."""
 
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,59 @@ __global__ __aicore__ void choose(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_AD
 }
 """
 
+TELL_HOST = """#include "shared/blocks.h"
+#include "register/op_def_registry.h"
+namespace optiling {
+static ge::graphStatus Tell(gert::TilingContext* context) {
+  context->SetBlockDim(BLOCKS);
+  *context->GetTilingData<uint64_t>() = *context->GetAttrs()->GetInt(0);
+  return ge::GRAPH_SUCCESS;
+}
+}
+namespace ge {
+static graphStatus Shapes(gert::InferShapeContext* context) {
+  *context->GetOutputShape(0) = *context->GetOutputShape(1) = *context->GetInputShape(0);
+  return GRAPH_SUCCESS;
+}
+}
+namespace ops {
+class Tell : public OpDef {
+ public:
+  explicit Tell(const char* name) : OpDef(name) {
+    this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT});
+    this->Output("first").ParamType(REQUIRED).DataType({ge::DT_FLOAT});
+    this->Output("kept").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).OutputShapeDependOnCompute();
+    this->Attr("rows").Int();
+    this->SetInferShape(ge::Shapes);
+    this->AICore().SetTiling(optiling::Tell).AddConfig("ascend910b");
+  }
+};
+OP_ADD(Tell);
+}
+"""
+TELL = """#include "kernel_operator.h"
+using namespace AscendC;
+
+extern "C" __global__ __aicore__ void tell(GM_ADDR x, GM_ADDR first, GM_ADDR kept, GM_ADDR shapes,
+                                           GM_ADDR workspace, GM_ADDR tiling) {
+  GlobalTensor<float> from, to;
+  GlobalTensor<uint64_t> told;
+  from.SetGlobalBuffer((__gm__ float*)x);
+  told.SetGlobalBuffer((__gm__ uint64_t*)shapes);
+  LocalTensor<float> held(TPosition::VECCALC, 0, 64);
+  DataCopy(held, from, 64);
+  PipeBarrier<PIPE_ALL>();
+  for (GM_ADDR out : {first, kept}) {
+    to.SetGlobalBuffer((__gm__ float*)out);
+    DataCopy(to, held, 64);
+  }
+  uint64_t rows = *(__gm__ uint64_t*)tiling;
+  told.SetValue(0, rows == 9 ? 9 : 0x80000002);
+  told.SetValue(1, rows);
+  told.SetValue(2, 8);
+}
+"""
+
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
@@ -173,11 +227,36 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ("op_kernel/choices.h", CHOICES),
         ("op_host/choose.cpp", CHOOSE_HOST),
         ("op_kernel/choose.cpp", CHOOSE),
+        ("op_host/tell.cpp", TELL_HOST),
+        ("op_kernel/tell.cpp", TELL),
+        ("elsewhere/shared/blocks.h", "#define BLOCKS 1"),
     ):
         path = folder / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text)
-    return cubecore.load_op(folder)
+    return cubecore.load_op(folder, includes=[folder / "elsewhere"])
+
+
+def test_a_kernel_says_the_shape_of_its_output(project: Any) -> None:
+    x = np.arange(64, dtype=np.float32)
+    left = project.tell.run(x, rows=5)
+    assert left.launch.findings == ()
+    np.testing.assert_array_equal(left.outputs[0], x)
+    np.testing.assert_array_equal(left.outputs[1], x[:40].reshape(5, 8))
+
+
+@pytest.mark.parametrize(("rows", "got"), [(10, "(10, 8)"), (9, "9 axes")])
+def test_a_shape_beyond_the_output_is_refused(project: Any, rows: int, got: str) -> None:
+    with pytest.raises(cubecore.RequestError) as refused:
+        project.tell(np.zeros(64, np.float32), rows=rows)
+    sentence = "the shape that Tell writes for kept must fit in its array of 64 elements, got "
+    assert str(refused.value) == sentence + got
+
+
+def test_a_folder_of_headers_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(cubecore.CubecoreError) as refused:
+        cubecore.load_op(tmp_path, includes=["nowhere"])
+    assert str(refused.value) == "cannot read nowhere: no such folder"
 
 
 @pytest.mark.parametrize("kind", [np.float32, pytest.param(np.float16, marks=pytest.mark.sweep)])

@@ -402,16 +402,21 @@ extern "C" __global__ __aicore__ void sums(GM_ADDR x, GM_ADDR y) {
   wait_flag(PIPE_V, PIPE_S, EVENT_ID0);
   uint64_t total = get_acc_val();
   made.SetValue(12, *reinterpret_cast<float*>(&total));
+  set_mask_count();
+  set_vector_mask(0, 1000);
+  vcadd(nullptr, start, 1, 1, 1, 8, true);
+  set_mask_norm();
+  made.SetValue(13, GetAccVal<float>());
   PipeBarrier<PIPE_ALL>();
-  DataCopyPad(target, made, {1, 52, 0, 0});
+  DataCopyPad(target, made, {1, 56, 0, 0});
 }
 """
 
 
 def test_built_in_sums_go_to_memory_or_to_a_register():
     x = np.arange(1024, dtype=np.float32) % 37
-    y = np.zeros(13, np.float32)
+    y = np.zeros(14, np.float32)
     text = f'#include "kernel_operator.h"\nusing namespace AscendC;\n{SUMS}'
     assert cubecore.inline(text).sums[1](x, y).findings == ()
     rows = x.reshape(16, 64)[:, :40]
-    np.testing.assert_array_equal(y, [*rows.sum(axis=1)[:12], rows.sum()])
+    np.testing.assert_array_equal(y, [*rows.sum(axis=1)[:12], rows.sum(), x[:1000].sum()])

@@ -34,7 +34,7 @@ def run_operator(path: str, asked: CppLaunchOptions, options: Mapping[str, Any])
             raise unable(option, f"{option} does not apply to an operator", why)
     own: dict[str, object] = {"auto_sync": asked.auto_sync == "on", "verbose": asked.verbose}
     own |= {"timeout_s": asked.timeout_s}
-    project = OperatorProject(path, defined(asked.defines), {**options, **own})
+    project = OperatorProject(path, defined(asked.defines), (), {**options, **own})
     operator = _named(project, asked.entry)
     words: dict[str, object] = {}
     for text in asked.arguments:

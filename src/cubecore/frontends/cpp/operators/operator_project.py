@@ -1,5 +1,6 @@
 """Operator projects from Python: `load_op` makes callables of a folder's operators."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ _LEAST_WORKSPACE = 32
 """Bytes: the pointer is never null."""
 _BEHIND = ("workspace", "tiling")
 """The last parameters of a kernel."""
+_SHAPE_WORDS = 9
+"""Numbers of 64 bits for the shape of an output that the kernel says: rank and extents."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -60,7 +63,11 @@ class OperatorProject:
     """
 
     def __init__(
-        self, folder: str | Path, defines: Mapping[str, object], options: Mapping[str, Any]
+        self,
+        folder: str | Path,
+        defines: Mapping[str, object],
+        includes: Sequence[str | Path],
+        options: Mapping[str, Any],
     ) -> None:
         launch = dict(options)
         self._verbose = bool(launch.pop("verbose", False))
@@ -68,7 +75,7 @@ class OperatorProject:
         self._auto_sync = bool(launch.pop("auto_sync", True))
         self._options = LaunchOptions().changed(launch)
         self._defines = dict(defines)
-        self._files: ProjectFiles = project_files(folder)
+        self._files: ProjectFiles = project_files(folder, includes)
         self._library: HostLibrary = host_library(
             self._files, defined_words(self._defines), verbose=self._verbose
         )
@@ -142,7 +149,8 @@ class OperatorProject:
         tiling = calls.tiling(call.request)
         kernel, values = self._launch(call, tiling)
         launch = kernel[tiling.blocks](*values)
-        return ProjectRun(tuple(_outputs(call)), launch, tiling)
+        told = values[-1 - len(_BEHIND)] if _computed(own) else None
+        return ProjectRun(tuple(_outputs(call, told)), launch, tiling)
 
     def _launch(
         self, call: OperatorCall, tiling: HostTiling
@@ -162,11 +170,14 @@ class OperatorProject:
             **_fields(self._options),
         )
         names = [p.name for p in kernel.parameters]
-        wanted = [*(p.name for p in _in_order(own)), *_BEHIND]
+        computed = _computed(own)
+        wanted = [*(p.name for p in _in_order(own)), *(["shapes"] if computed else []), *_BEHIND]
         if len(names) != len(wanted):
             need = f"have the parameters {', '.join(wanted)}"
             raise refuse(f"{entry}", need, ", ".join(names) or "none")
         values = [_value(one, call) for one in _in_order(own)]
+        if computed:
+            values.append(np.zeros(_SHAPE_WORDS * len(computed), np.uint64))
         workspace = np.zeros(max(sum(tiling.workspaces), _LEAST_WORKSPACE), np.uint8)
         data = np.frombuffer(tiling.data or bytes(8), np.uint8).copy()
         fresh: list[str] = []
@@ -195,10 +206,31 @@ class OperatorProject:
         return Source(source.path, source.text, source.defines, includes)
 
 
-def _outputs(call: OperatorCall) -> Iterator[Array | list[Array]]:
-    for one in call.registration.outputs:
+def _computed(own: Registration) -> list[OperatorParameter]:
+    """Return the outputs whose shape the kernel says (page OutputShapeDependOnCompute)."""
+    return [one for one in own.outputs if one.computed]
+
+
+def _outputs(call: OperatorCall, shapes: Any) -> Iterator[Array | list[Array]]:
+    """Yield the outputs, in the shapes that the kernel has written if it says them."""
+    own = call.registration
+    places = {one.name: _SHAPE_WORDS * n for n, one in enumerate(_computed(own))}
+    for one in own.outputs:
         arrays = [each.array for each in call.outputs if each.parameter is one]
+        if one.name in places:
+            told = [int(word) for word in shapes[places[one.name] :][:_SHAPE_WORDS]]
+            arrays = [_of_shape(own, one.name, arrays[0], told)]
         yield arrays if one.kind == DYNAMIC else arrays[0]
+
+
+def _of_shape(own: Registration, name: str, array: Array, told: Sequence[int]) -> Array:
+    rank = told[0] & 0x7FFFFFFF  # bit 31 says that extents have 64 bits, which they have here
+    shape = tuple(told[1 : 1 + rank])
+    if rank >= _SHAPE_WORDS or math.prod(shape) > array.size:
+        need = f"fit in its array of {array.size} elements"
+        got = f"{rank} axes" if rank >= _SHAPE_WORDS else f"{shape}"
+        raise refuse(f"the shape that {own.type} writes for {name}", need, got)
+    return array.reshape(-1)[: math.prod(shape)].reshape(shape) if rank else array
 
 
 def _fields(options: LaunchOptions) -> dict[str, Any]:
@@ -294,7 +326,11 @@ class Operator:
 
 
 def load_op(
-    folder: str | Path, defines: Mapping[str, object] | None = None, **options: Any
+    folder: str | Path,
+    defines: Mapping[str, object] | None = None,
+    *,
+    includes: Sequence[str | Path] = (),
+    **options: Any,
 ) -> OperatorProject:
     """Return the operators of a project: a folder with op_host and op_kernel.
 
@@ -304,6 +340,8 @@ def load_op(
         The folder.
     defines : mapping or None
         Macros for its host code and its kernels, beside the DTYPE_ macros of the arrays' types.
+    includes : sequence of str or Path
+        Folders in which its build looks for headers, beside those of the project.
     **options : object
         Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; and
         auto_sync, timeout_s and verbose.
@@ -323,4 +361,4 @@ def load_op(
     >>> project = cubecore.load_op("add_custom")  # doctest: +SKIP
     >>> z = project.add_custom(x, y)  # doctest: +SKIP
     """
-    return OperatorProject(folder, defines or {}, options)
+    return OperatorProject(folder, defines or {}, includes, options)

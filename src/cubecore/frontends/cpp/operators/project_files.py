@@ -1,6 +1,7 @@
 """The files of an operator project: host code, kernels, and where their includes lie."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from cubecore.errors import unable
@@ -17,11 +18,15 @@ _ANCESTORS = 4
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """An operator project: its folder, the files of its op_host, and those of its kernels."""
+    """An operator project: its folder, the files of its op_host, and those of its kernels.
+
+    `given` are folders for headers beside those that the project's files tell.
+    """
 
     folder: Path
     host: tuple[Path, ...]
     kernels: tuple[Path, ...]
+    given: tuple[Path, ...] = ()
 
     @property
     def includes(self) -> tuple[Path, ...]:
@@ -32,10 +37,10 @@ class ProjectFiles:
                 candidate = folder / name if name else self.folder
                 if candidate.is_dir():
                     folders[candidate] = None
-        return tuple(folders)
+        return (*folders, *self.given)
 
 
-def project_files(path: str | Path) -> ProjectFiles:
+def project_files(path: str | Path, includes: Sequence[str | Path] = ()) -> ProjectFiles:
     """Return the files of the operator project in a folder.
 
     Raises
@@ -43,9 +48,10 @@ def project_files(path: str | Path) -> ProjectFiles:
     RequestError
         If there is no such folder, or it has no host code or no kernel of an operator.
     """
-    folder = Path(path).resolve()
-    if not folder.is_dir():
-        raise unable(str(path), f"cannot read {path}: no such folder")
+    folder, *given = (Path(each).resolve() for each in (path, *includes))
+    for each, name in zip((folder, *given), (path, *includes), strict=True):
+        if not each.is_dir():
+            raise unable(str(name), f"cannot read {name}: no such folder")
     found = [
         file
         for file in sorted(folder.rglob("*"))
@@ -61,7 +67,7 @@ def project_files(path: str | Path) -> ProjectFiles:
         if not files:
             sentence = f"{shown_path(folder)} has no {part} of an operator"
             raise unable(str(path), sentence, "give the folder that holds op_host and op_kernel")
-    return ProjectFiles(folder, tuple(host), tuple(kernels))
+    return ProjectFiles(folder, tuple(host), tuple(kernels), tuple(given))
 
 
 def _elsewhere(folders: tuple[str, ...]) -> bool:

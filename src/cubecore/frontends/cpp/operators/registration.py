@@ -11,7 +11,10 @@ OPTIONAL, REQUIRED, DYNAMIC = 1, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class OperatorParameter:
-    """An input or output: the types that it may have, one for each combination unless free."""
+    """An input or output: the types that it may have, one for each combination unless free.
+
+    The shape of an output that is `computed` is its kernel's to say.
+    """
 
     name: str
     kind: int
@@ -22,6 +25,7 @@ class OperatorParameter:
     type_of: str
     shape_of: str
     initial: int
+    computed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ def registrations(lines: Iterable[str]) -> list[Registration]:
 
 
 def _parameter(words: list[str]) -> OperatorParameter:
-    name, kind, types, formats, free, valued, type_of, shape_of, initial = words
+    name, kind, types, formats, free, valued, type_of, shape_of, initial, computed = words
     return OperatorParameter(
         name,
         int(kind),
@@ -95,6 +99,7 @@ def _parameter(words: list[str]) -> OperatorParameter:
         type_of,
         shape_of,
         int(initial),
+        computed == "1",
     )
 
 

@@ -14,6 +14,9 @@ template <typename T>
 inline void accumulate(const cubecore::Pointer& src, int32_t times, int32_t srcBlkStride,
                        int32_t srcRepStride, const cubecore::Where& at) {
   constexpr uint8_t ub = static_cast<uint8_t>(cubecore::Mem::UB);
+  constexpr uint64_t lanes = ONE_REPEAT_BYTE_SIZE / sizeof(T);
+  if (core_state().counts)
+    times = static_cast<int32_t>((core_state().mask_low + lanes - 1) / lanes);
   uint64_t bytes = (static_cast<uint64_t>(times) * sizeof(T) + 31) / 32 * 32 + 32;
   uint64_t most = memory_bytes(ub) / 32 * 32, used = core_state().used[ub];
   if (used + bytes > most)

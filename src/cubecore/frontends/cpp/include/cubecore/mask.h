@@ -2,13 +2,14 @@
 // SetMaskNorm, SetMaskCount and the page on masks.
 #pragma once
 
-#include "cubecore/tensors.h"
+#include "cubecore/queue.h"
 
 namespace AscendC {
 
 namespace detail {
 
 inline void set_mask(uint64_t high, uint64_t low, const cubecore::Where& at) {
+  core_state().mask_low = low;
   cubecore::issue("asc_set_vector_mask", at, high, low);
 }
 
@@ -53,8 +54,14 @@ inline void SetVectorMask(int32_t len, CUBECORE_AT) {
 }
 
 inline void ResetMask(CUBECORE_AT) { detail::set_mask(~0ull, ~0ull, at); }
-inline void SetMaskNorm(CUBECORE_AT) { cubecore::issue("asc_set_mask_norm", at); }
-inline void SetMaskCount(CUBECORE_AT) { cubecore::issue("asc_set_mask_count", at); }
+inline void SetMaskNorm(CUBECORE_AT) {
+  detail::core_state().counts = false;
+  cubecore::issue("asc_set_mask_norm", at);
+}
+inline void SetMaskCount(CUBECORE_AT) {
+  detail::core_state().counts = true;
+  cubecore::issue("asc_set_mask_count", at);
+}
 
 // No page has this class; page Mmad and public kernels call it. Uncertain beyond that.
 class AscendCUtils {

@@ -96,6 +96,8 @@ struct CoreState {
   uint8_t fill_bytes = 0;
   uint64_t rounds = 0;  // of WaitPreBlock
   uint8_t* workspace = nullptr;  // of SetSysWorkspace
+  uint64_t mask_low = 0;
+  bool counts = false;  // whether the mask is a count of elements
   int64_t sum = 0;      // where the last ReduceSum of a number of elements left its result
   bool popped = false;  // whether the kernel has asked for the memory that no buffer has
   uint32_t epoch = 0;   // counts resets: buffers of an earlier one hold no flags

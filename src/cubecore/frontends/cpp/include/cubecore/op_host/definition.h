@@ -72,7 +72,7 @@ class OpParamDef {
   OpParamDef& To(const char*) { return *this; }
   OpParamDef& IgnoreContiguous() { return *this; }
   OpParamDef& AutoContiguous() { return *this; }
-  OpParamDef& OutputShapeDependOnCompute() { return *this; }
+  OpParamDef& OutputShapeDependOnCompute() { return Set(computed, true); }
   OpParamDef& Version(uint32_t) { return *this; }
   OpParamDef& Comment(const char*) { return *this; }
   OpParamDef& Follow(const char* other, FollowType what = FollowType::ALL) {
@@ -92,7 +92,7 @@ class OpParamDef {
   Option kind = REQUIRED;
   std::vector<ge::DataType> types;
   std::vector<ge::Format> formats;
-  bool free_types = false, valued = false;
+  bool free_types = false, valued = false, computed = false;
   int init = 0;  // 1 with zeros, 2 with another value
 
  private:

@@ -8,6 +8,7 @@
 constexpr int DLOG_DEBUG = 0, DLOG_INFO = 1, DLOG_WARN = 2, DLOG_ERROR = 3, DLOG_EVENT = 16;
 constexpr int DLOG_TYPE_DEBUG = 0, DLOG_TYPE_RUN = 1;
 constexpr int OP = 63;  // the module of operators
+constexpr int MSG_LENGTH = 1024;
 
 inline int AlogCheckDebugLevel(int, int level) { return level == DLOG_WARN || level == DLOG_ERROR; }
 inline int CheckLogLevel(int, int level) { return AlogCheckDebugLevel(0, level); }
@@ -21,6 +22,11 @@ inline void AlogRecord(int, int, int level, const char* format, ...) {
 }
 template <typename... A>
 inline void DlogRecord(int module, int level, const char* format, A... values) {
+  AlogRecord(module, DLOG_TYPE_DEBUG, level, format, values...);
+}
+
+template <typename... A>
+inline void DlogSub(int module, const char*, int level, const char* format, A... values) {
   AlogRecord(module, DLOG_TYPE_DEBUG, level, format, values...);
 }
 

@@ -23,7 +23,8 @@ inline void Describe(const char* role, const ops::OpParamDef& one, bool valued) 
   std::ostringstream out;
   out << role << '\t' << one.name << '\t' << static_cast<int>(one.kind) << '\t'
       << Joined(one.types) << '\t' << Joined(one.formats) << '\t' << one.free_types << '\t'
-      << (one.valued || valued) << '\t' << one.type_of << '\t' << one.shape_of << '\t' << one.init;
+      << (one.valued || valued) << '\t' << one.type_of << '\t' << one.shape_of << '\t' << one.init
+      << '\t' << one.computed;
   Answer(out.str());
 }
 
