@@ -130,6 +130,9 @@ def _shown(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
+_LACKING_HEADER = re.compile(r" includes (\S+), which is neither")
+
+
 def obstacle(said: str) -> str:
     """Return the first obstacle in a message, without paths and the names of the user's own."""
     missing = re.search(r"AscendC::(\w+) is not supported", said)
@@ -139,7 +142,7 @@ def obstacle(said: str) -> str:
                         r"|does not name a type|has not been declared)", said)  # fmt: skip
     if lacking is not None:
         return lacking[1]
-    header = re.search(r"(\S+): No such file", said)
+    header = _LACKING_HEADER.search(said)
     if header is not None:
         return f"header {header[1].split('/')[-1]}"
     text = said.partition(" does not compile: ")[2] or said
@@ -239,7 +242,7 @@ def _needed(said: str, path: Path, checkout: Path) -> str | None:
 
 def _include(said: str, path: Path, checkout: Path) -> str | None:
     """Return what lets the compiler find a header that its build finds: the nearest of the name."""
-    match = re.search(r"(\S+): No such file", said)
+    match = _LACKING_HEADER.search(said)
     if match is None:
         return None
     name = re.sub(r"^(?:\.\.?/)+", "", match[1])

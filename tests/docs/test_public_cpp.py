@@ -14,7 +14,7 @@ OBSTACLES = {
     "/a/b.cpp:7: AscendC::Gelu is not supported": "Gelu",
     "b.cpp:7 does not compile: 'SortConfig' was not declared in this scope": "SortConfig",
     "b.cpp:7 does not compile: 'AscendC::Pattern' has not been declared; x": "Pattern",
-    "b.cpp:7 does not compile: lib/a/sin.h: No such file or directory; --verbose": "header sin.h",
+    "b.cpp:7 includes lib/a/sin.h, which is neither beside it nor ...": "header sin.h",
     "b.cpp:7 does not compile: no match; --verbose shows everything": "no match",
     "core 3: 12345 B": "core 3: N B",
 }

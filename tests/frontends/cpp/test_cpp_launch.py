@@ -263,8 +263,8 @@ BAD_FILES = {
     ),
     "header": (
         '}\n#include "lib/nothing.h"\nvoid f() {',
-        "inline.cpp:6 does not compile: lib/nothing.h: No such file or directory; "
-        "--verbose shows everything the compiler says",
+        "inline.cpp:6 includes lib/nothing.h, which is neither beside it nor among cubecore's "
+        "headers",
     ),
 }
 
@@ -273,6 +273,39 @@ BAD_FILES = {
 def test_a_file_that_does_not_compile_is_refused_in_a_sentence(name):
     body, sentence = BAD_FILES[name]
     assert refused(lambda: kernel(body)) == sentence
+
+
+TEMPLATED = """#include "kernel_operator.h"
+template <int M, typename T>
+__global__ __aicore__ void k(GM_ADDR x) {}
+extern "C" __global__ __aicore__ void plain(GM_ADDR x) {}
+"""
+
+
+@pytest.mark.parametrize(
+    "entry", ["k<1>", "k<1,float,2>", "k<float,1>", "k<1,nothing>", "plain<1>"]
+)
+def test_template_arguments_that_do_not_fit_are_refused_in_a_sentence(entry):
+    name, _, given = entry.partition("<")
+    sentence = f"{entry} must have template arguments that {name} takes, got <{given}"
+    assert refused(lambda: cubecore.inline(TEMPLATED)[entry]) == sentence
+
+
+PRINTING = """#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void k(GM_ADDR x, float n) {
+  printf("plain\\n");
+  printf("%s\\n", "a text");
+  printf("n %.1f of %d", n, 3);
+  AscendC::PRINTF("bare");
+  printf("c");
+}
+"""
+
+
+def test_prints_name_their_core_however_they_are_written(capfd):
+    cubecore.inline(PRINTING).k[1](np.zeros(8, np.float32), 1.5)
+    texts = ("plain", "a text", "n 1.5 of 3", "bare", "c")
+    assert capfd.readouterr().out.splitlines() == [f"core 0 AIV0: {text}" for text in texts]
 
 
 BAD_WORDS = [

@@ -17,7 +17,7 @@ from cubecore.frontends.cpp.compile.cache import (
     trim,
     used,
 )
-from cubecore.frontends.cpp.compile.compiler import compiler
+from cubecore.frontends.cpp.compile.compiler import compiler, wrapped
 from cubecore.frontends.cpp.compile.elf import has_variables
 from cubecore.frontends.cpp.compile.source import Overlay, Source, host_structs, overlay, quoted
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
@@ -186,9 +186,8 @@ def _compile(
         out, deps = work / "unit.so", work / "unit.d"
         command = [*unit_command(source, code, entries, macros, work), "-MD", "-MF", str(deps)]
         command += ["-shared", "-o", str(out)]
-        if entries == (PROGRAM,) and sys.platform == "linux":
-            command.append("-Wl,--wrap=exit")
-        compile_with([*flags, *command], source.path, work, verbose=verbose)
+        command += wrapped("exit") if entries == (PROGRAM,) else wrapped()
+        compile_with([*flags, *command], source.path, work, entries, verbose=verbose)
         read = {*dependencies(deps, work, source.path), *code.files} - {source.path}
         files = {str(f): file_digest(f) for f in sorted(read)}
         signatures = [""] if entries == (PROGRAM,) else _signatures(out, len(entries))

@@ -13,6 +13,16 @@ FLAGS = (
     *("-std=c++17", "-O1", "-fPIC", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=1"),
     *("-Wno-narrowing", "-fno-gnu-unique", "-fno-omit-frame-pointer", "-g1"),
 )
+_PRINTS = ("printf", "__printf_chk", "puts", "putchar")
+
+
+def wrapped(*names: str) -> list[str]:
+    """Return the linker's words for calls that the runtime takes: prints, and those named."""
+    if sys.platform != "linux":
+        return []
+    return [f"-Wl,--wrap={name}" for name in (*_PRINTS, *names)]
+
+
 _CLANG_FLAGS = {
     "-fno-gnu-unique": "-fno-common",
     "-fmax-errors=1": "-ferror-limit=1",

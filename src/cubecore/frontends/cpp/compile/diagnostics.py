@@ -22,9 +22,14 @@ _NEEDS_CXX20 = re.compile(
 
 
 def compile_with(
-    arguments: Sequence[str], path: Path, work: Path, *, verbose: bool = False
+    arguments: Sequence[str],
+    path: Path,
+    work: Path,
+    entries: Sequence[str] = (),
+    *,
+    verbose: bool = False,
 ) -> None:
-    """Run the compiler.
+    """Run the compiler; `entries` are those that the unit calls, each on two lines of its end.
 
     Raises
     ------
@@ -36,7 +41,7 @@ def compile_with(
         newer = ["-std=c++20" if word == _STANDARD else word for word in arguments]
         code = ran(newer, path, work)[0]
     if code != 0:
-        raise _first_error(text, path, code, verbose=verbose)
+        raise _first_error(text, path, code, entries, verbose=verbose)
     if "-o" in arguments and not Path(arguments[arguments.index("-o") + 1]).is_file():
         shown = " ".join(compiler().command)
         raise unable(str(path), f"{shown} compiled {shown_path(path)} and wrote nothing")
@@ -77,19 +82,28 @@ _LACKING = re.compile(
     r"| does not name a| has not been declared| is not a template)"
     r"|(?:arguments to|template named|identifier|member named) '(?P<other>\w+)'"
 )
+_NO_FILE = re.compile(
+    r"(?P<gcc>[^\n:]+): No such file or directory|'(?P<clang>[^\n']+)' file not found"
+)
 _LENGTH = re.compile(r"local_array<[^>]*, (?P<length>[^>]*)>")
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^\n]*)'")
 _FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
 
 
-def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exception:
+def _first_error(
+    text: str, path: Path, code: int, entries: Sequence[str], *, verbose: bool
+) -> Exception:
     lines = text.splitlines()
     for number, line in enumerate(lines):
         match = _ERROR.match(line)
         if match is None:
             continue
         file, at, said = Path(match["file"]), match["line"], match["text"].strip()
+        if str(file) == "entry" and int(at) <= 2 * len(entries):
+            unfit = _unfit(entries[(int(at) - 1) // 2])
+            if unfit is not None:
+                return unfit
         if file.is_relative_to(INCLUDE) or str(file) == "entry":
             outside = _outside(lines, number)
             if outside is not None:
@@ -103,6 +117,11 @@ def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exceptio
             got = length["length"].strip() if length else "another value"
             need = "be known when the kernel is compiled"
             return refuse(f"{where}: an array's length", need, got)
+        no_file = _NO_FILE.match(said)
+        if no_file is not None:
+            header = no_file["gcc"] or no_file["clang"]
+            lacks = "which is neither beside it nor among cubecore's headers"
+            return unable(where, f"{where} includes {header}, {lacks}")
         lacking = _LACKING.search(said)
         name = (lacking["name"] or lacking["other"]) if lacking else ""
         if name in missing_names():
@@ -120,6 +139,14 @@ def _first_error(text: str, path: Path, code: int, *, verbose: bool) -> Exceptio
     got += f": {lines[-1]}" if lines else ""
     shown = shown_path(path)
     return unable(shown, f"{shown} does not compile: {got}")
+
+
+def _unfit(entry: str) -> Exception | None:
+    """Return the refusal of an entry's template arguments, if it has any."""
+    name, sign, arguments = entry.partition("<")
+    if not sign:
+        return None
+    return refuse(entry, f"have template arguments that {name} takes", f"<{arguments}")
 
 
 @cache

@@ -276,7 +276,7 @@ class Bridge:
         locations = self.names.locations
         where = locations[at] if at < len(locations) else self._begin
         if what == 2:
-            native_core.handle.show(texts[0])
+            native_core.handle.show(texts[0].removesuffix("\n"))
             return
         if what in {1, 6}:
             if what == 1:

@@ -14,6 +14,7 @@
 #include "crash.h"
 #include "launches.h"
 #include "lines.h"
+#include "prints.h"
 #include "program.h"
 #include "records.h"
 #include "sync.h"
