@@ -23,7 +23,7 @@ from cubecore.frontends.kernels.session import ScriptSession
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "kernels"
 FULL = 2**64 - 1
 TILE = 256
-TURNS = 3
+TURNS = 5
 """How often two things are timed in turns; the least of each counts."""
 
 

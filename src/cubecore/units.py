@@ -71,6 +71,8 @@ def distinct(values: Column) -> "Array":
 
 def align_up(value: object, multiple: Column) -> Column:
     """Return the least multiple of `multiple` that is at least `value`."""
+    if type(value) is int and type(multiple) is int:
+        return -(-value // multiple) * multiple
     return ceil_div(value, multiple) * multiple
 
 

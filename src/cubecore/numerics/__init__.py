@@ -60,27 +60,29 @@ def _narrowed(wide: Array, target: ElementType) -> Array:
     kind = _WIDE.get(wide.dtype)
     if target.numpy != np.float16 or kind is None:
         return wide.astype(target.numpy)
-    small = np.abs(wide) < _LEAST_NORMAL_HALF
-    magnitudes = np.abs(wide[small])
-    if not magnitudes.any():
+    magnitudes = np.abs(wide)
+    small = magnitudes < _LEAST_NORMAL_HALF
+    if not (small & (magnitudes != 0)).any():
         return wide.astype(np.float16)
     # NumPy sets a status for each number that it makes subnormal, which takes 20 times longer.
-    codes, grid = kind
-    rounded = (magnitudes + grid).view(codes) - grid.view(codes)
-    signs = np.signbit(wide[small]).astype(np.uint16) << 15
+    codes, grid, sign = kind
+    rounded = np.where(small, magnitudes, 0) + grid
     halves = np.where(small, np.zeros((), wide.dtype), wide).astype(np.float16)
-    halves[small] = (rounded.astype(np.uint16) | signs).view(np.float16)
+    bits = halves.view(np.uint16)
+    bits |= (rounded.view(codes) - grid.view(codes)).astype(np.uint16)
+    bits |= (wide.view(codes) >> sign).astype(np.uint16) & 0x8000
     return halves
 
 
 _LEAST_NORMAL_HALF = 2.0**-14
-_WIDE: dict[np.dtype[Any], tuple[type, np.generic]] = {
-    np.dtype(np.float32): (np.uint32, np.float32(2.0**-1)),
-    np.dtype(np.float64): (np.uint64, np.float64(2.0**28)),
+_WIDE: dict[np.dtype[Any], tuple[type, np.generic, int]] = {
+    np.dtype(np.float32): (np.uint32, np.float32(2.0**-1), 16),
+    np.dtype(np.float64): (np.uint64, np.float64(2.0**28), 48),
 }
-"""Each wider type's words, and a number from which on its numbers are 2^-24 apart, as small halves.
+"""Each wider type's words, a number from which on its numbers are 2^-24 apart, as small halves, and
+the bits by which its sign is further up than theirs.
 
-To add it rounds to them.
+To add the number rounds to them.
 """
 
 

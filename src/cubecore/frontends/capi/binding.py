@@ -18,7 +18,7 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse, unable
 from cubecore.frontends.capi.allocation import SPACES
 from cubecore.frontends.capi.overloads import is_float, packed
-from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.capi.pointer import Pointer, pointers_among
 from cubecore.isa.catalogue import spelled, spellings
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.not_modelled import not_modelled
@@ -50,6 +50,11 @@ class BoundCall:
     counted: bool
     reusable: bool = True
     dropped: str = ""
+
+    def issued(self, arguments: tuple[object, ...]) -> list[tuple[Instruction, tuple[int, ...]]]:
+        """Return the instructions with the addresses of a call's pointers."""
+        at = [pointer.address for pointer in pointers_among(arguments)]
+        return [(t, tuple([0 if p is None else at[p] for p in given])) for t, given in self.steps]
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,10 +24,18 @@ from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.reference.array_bounds import ArrayPlan, ArraySpans, ArrayState
+from cubecore.machine.lockstep.known_launches import KnownLaunches
+from cubecore.machine.reference.array_bounds import (
+    ArrayPlan,
+    ArraySpans,
+    ArrayState,
+    ArrayWatch,
+    NoArrays,
+)
 
 _MOST_NUMBERS = 256
 """Calls with other numbers that are remembered of one location."""
+_NOWHERE = -(2**62)
 _MOST_CHIPS = 4
 """Chips that a kernel's calls are kept for."""
 _MOST_PLACES = 4096
@@ -47,6 +55,7 @@ class Site:
     where: Location
     pointers: int
     kinds: list[tuple[Any, Any]]
+    numbers: tuple[Any, ...]
     types: tuple[type, ...]
     typed: bool
     bound: BoundCall
@@ -66,32 +75,105 @@ class Site:
 class QuickCall:
     """The instructions of a call at its pointers' addresses, if none answers or switches a mode on.
 
-    `operand_indices` are the pointers by operand, of all templates in a row; `stores` those that
-    global memory is written at: the operand, the bytes, the instruction. `sets_mask` says that a
-    mask is left, or a `count` instead of it; `leaves` that there is one of the two.
+    `indices` are the pointers by operand, of all templates in a row, None if they are the operands;
+    `stores` those that global memory is written at: the operand, the bytes, the instruction.
+    `sets_mask` says that a mask is left, or a `count` instead of it; `leaves` that there is one of
+    the two.
     """
 
     templates: tuple[Instruction, ...]
-    size: int
-    operand_indices: tuple[int | None, ...]
-    plain: bool
+    indices: tuple[int | None, ...] | None
     masked: bool
     sets_mask: bool
     count: int | None
     stores: tuple[tuple[int, int, int, str], ...]
     leaves: bool
-    numbers: "tuple[Names, array[int], array[int]] | None" = None
-    plans: dict[int, ArrayPlan] = field(default_factory=dict)
-    planned_for: ArrayState | None = None
-    planned: ArrayPlan = field(init=False)
-    """The plan of the last state that it was called in."""
+    steps: "dict[int, Step]" = field(default_factory=dict)
 
-    def number(self, names: Names, where: Location) -> "tuple[Names, array[int], array[int]]":
-        """Return a trace's numbers of the templates, and of the location once for each."""
-        kinds = array("I", [names.kind(template) for template in self.templates])
-        wheres = array("I", [names.location_number(where)] * len(kinds))
-        self.numbers = names, kinds, wheres
-        return self.numbers
+    def step(
+        self, site: Site, place: "tuple[Sites, int]", arrays: ArrayWatch | NoArrays, names: Names
+    ) -> "Step":
+        """Return the call at its place, as the core's state is."""
+        before = arrays.state
+        step = self.steps.get(id(before))
+        if step is None:
+            plan = arrays.plan(self.templates)
+            kinds = array("I", [names.kind(template) for template in self.templates])
+            wheres = array("I", [names.location_number(site.where)] * len(kinds))
+            step = Step(self, site, place, (before, plan), (kinds, wheres))
+            self.steps[id(before)] = step
+        return step
+
+
+class Step:
+    """A call at a place, in one state of the core, and the numbers of what it records.
+
+    `pointers` are memories, types and the bytes that are touched from there on; `given` the numbers
+    behind them, `types` those of numbers that may equal others.
+    """
+
+    __slots__ = (
+        *("after", "before", "call", "code", "given", "indices", "instruction", "kinds"),
+        *("length", "masked", "pointers", "sites", "size", "types", "where", "wheres", "width"),
+    )
+
+    def __init__(
+        self,
+        call: QuickCall,
+        site: Site,
+        place: "tuple[Sites, int]",
+        planned: tuple[ArrayState, ArrayPlan],
+        numbers: "tuple[array[int], array[int]]",
+    ) -> None:
+        self.call, self.where, self.code = call, site.where, site.code
+        self.sites, self.instruction = place
+        self.width, self.given = site.pointers, site.numbers
+        self.types = site.types if site.typed else None
+        self.length = self.width + len(self.given)
+        self.masked, self.indices, self.size = call.masked, call.indices, len(call.templates)
+        self.before, plan = planned
+        self.after = plan.after
+        self.pointers = [
+            (mem, kind, *_reach(call, plan, number))
+            for number, (mem, kind) in enumerate(site.kinds)
+        ]
+        self.kinds, self.wheres = numbers
+
+
+def _reach(call: QuickCall, plan: ArrayPlan, pointer: int) -> tuple[int, int]:
+    """Return the bytes that a call touches from a pointer on; nowhere if it touches none."""
+    touched = [
+        (low, high)
+        for operand, low, high in plan.checks
+        if (operand if call.indices is None else call.indices[operand]) == pointer
+    ]
+    return min((low for low, _ in touched), default=-_NOWHERE), max(
+        (high for _, high in touched), default=_NOWHERE
+    )
+
+
+class Track:
+    """The calls that the first core of a kind has repeated in a launch, in their order."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.starts = array("q", [0])
+        self.kinds, self.wheres = array("I"), array("I")
+        self.most = 1
+        """The most instructions of a call."""
+
+    def grow(self, step: Step) -> None:
+        """Take the next call."""
+        self.steps.append(step)
+        self.kinds.extend(step.kinds)
+        self.wheres.extend(step.wheres)
+        self.starts.append(len(self.kinds))
+        self.most = max(self.most, step.size)
+
+    def cut(self, at: int) -> None:
+        """Keep so many calls of an earlier launch."""
+        del self.kinds[self.starts[at] :], self.wheres[self.starts[at] :]
+        del self.steps[at:], self.starts[at + 1 :]
 
 
 class Sites:
@@ -133,7 +215,7 @@ class Sites:
         code = frame.f_code
         quick = _quick(bound, count) if notice is None else None
         typed = any(kind is not str for kind in types)
-        site = Site(code, where, count, kinds, types, typed, bound, quick, notice)
+        site = Site(code, where, count, kinds, numbers, types, typed, bound, quick, notice)
         sites = self.by_code.get((id(code), frame.f_lasti))
         if sites is None or sites[0] != count or len(sites[1]) >= _MOST_NUMBERS:
             sites = self.by_code[id(code), frame.f_lasti] = count, {}
@@ -164,9 +246,7 @@ def _quick(bound: BoundCall, pointers: int) -> QuickCall | None:
     mask = next((t for t in templates if isinstance(t, SetVectorMask)), None)
     return QuickCall(
         templates=templates,
-        size=len(templates),
-        operand_indices=tuple(indices),
-        plain=indices == list(range(pointers)),
+        indices=None if indices == list(range(pointers)) else tuple(indices),
         masked=bound.masked,
         sets_mask=mask is not None,
         count=mask.mask_low if mask is not None and bound.counted else None,
@@ -187,9 +267,13 @@ class KnownCalls:
         self.sites: dict[str, Sites] = {}
         self.loads: dict[tuple[int, Mem, str], tuple[LoadScalar, str]] = {}
         self.spans = ArraySpans(chip)
+        self.launches = KnownLaunches()
+        self.tracks: dict[bool, Track] = {}
+        """What AICs, and what AIVs, have repeated."""
 
     def __len__(self) -> int:
-        return sum(map(len, self.sites.values())) + len(self.loads) + len(self.spans)
+        places = sum(map(len, self.sites.values())) + len(self.loads)
+        return places + len(self.spans) + len(self.launches.names.templates)
 
 
 _KNOWN: WeakKeyDictionary[Callable[..., Any], dict[Chip, KnownCalls]] = WeakKeyDictionary()

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -13,7 +14,7 @@ from cubecore.frontends.capi.call_sites import Sites
 from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.mmad import bind_mmad
 from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
-from cubecore.frontends.capi.pointer import Pointer, RuntimeInt, pointers_among
+from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
 from cubecore.frontends.capi.repeated_calls import RepeatedCalls
 from cubecore.frontends.capi.scalar_access import decoded, scalar_load, scalar_store
@@ -68,8 +69,6 @@ class CoreHandle:
         self._repeated: RepeatedCalls | None = None
         if isinstance(core, Recorder) and debugger is None and trace is None:
             self._repeated = RepeatedCalls(core, issues, self.modes, arrays)
-        for name, mem in SPACES.items():
-            setattr(self, name, LocalMemory(mem, core.chip, self, self._mixed))
 
     # --- for front ends that bind calls themselves
 
@@ -191,10 +190,8 @@ class CoreHandle:
             bound = bind_mmad(arguments, self._core.chip)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-        pointers = pointers_among(arguments)
-        for template, indices in bound.steps:
-            at = tuple(0 if index is None else pointers[index].address for index in indices)
-            self._record(template, at, where)
+        for template, addresses in bound.issued(arguments):
+            self._record(template, addresses, where)
 
     # --- what needs more than one instruction
 
@@ -318,59 +315,68 @@ class CoreHandle:
     # --- instructions
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if not name.startswith("asc_"):
+        made: Callable[..., Any]
+        if name in SPACES:
+            made = LocalMemory(SPACES[name], self._core.chip, self, self._mixed)
+        elif name.startswith("asc_"):
+            made = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
+        else:
             near = did_you_mean(f"asc_{name}", spellings())
             raise AttributeError(f"a core has no {name}" + (f"; {near}" if near else ""))
-        method = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
-        setattr(self, name, method)
-        return method
+        vars(self)[name] = made
+        return made
 
     def _caller(self, name: str) -> Callable[..., Any]:
-        sites = self._issues.calls.sites.setdefault(name, Sites())
-        modes, near, this_frame = self.modes, sites.near, sys._getframe  # noqa: SLF001
-        again = None if self._repeated is None else self._repeated.of(name, sites)
+        made = name, self._issues.calls.sites.setdefault(name, Sites())
+        slow, this_frame = partial(self._call, made), sys._getframe  # noqa: SLF001
+        if self._repeated is not None:
+            return self._repeated.of(*made, slow)
 
         def call(*arguments: Any, **keywords: object) -> Any:
-            frame = this_frame(1)  # the caller's line, nothing else
-            if again is not None and not keywords and again(frame, arguments):
-                return None
-            site = None if keywords else near(frame, arguments)
-            if site is None or not site.fits(arguments):
-                where = location(frame)
-                bound = self._bind(name, arguments, keywords, where)
-                notice = reserved(bound.steps[0][0], where)
-                if not keywords:
-                    site = sites.keep(frame, where, arguments, bound, notice)
-                self._say(notice if keywords or site is None else self._issues.untold(site))
-            else:
-                where, bound = site.where, site.bound
-                self._say(self._issues.untold(site))
-            first = bound.steps[0][0]
-            if bound.masked and modes.stale is not None:
-                self._say(stale_mask(first, modes.stale, where))
-            if bound.masked and modes.counts:
-                self._say(modes.cut(first, where))
-            if bound.dropped:
-                self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
-            pointers = pointers_among(arguments)
-            issued = [
-                (t, tuple(0 if p is None else pointers[p].address for p in indices))
-                for t, indices in bound.steps
-            ]
-            for template, addresses in issued:
-                if modes.dirty:
-                    self._say(modes.passing(template, addresses, where))
-                self._record(template, addresses, where)
-            modes.follow(issued, where)
-            if bound.counted:
-                count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
-                modes.stale = name, count, where
-            elif isinstance(first, SetVectorMask):
-                modes.stale = None
-            return self._answer(first)
+            return slow(this_frame(1), arguments, keywords)  # the caller's line, nothing else
 
         call.__name__ = name
         return call
+
+    def _call(
+        self,
+        made: tuple[str, Sites],
+        frame: FrameType,
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> Any:
+        """Make a call from a frame: bind it, say what there is to say, and record it."""
+        (name, sites), modes = made, self.modes
+        site = None if keywords else sites.near(frame, arguments)
+        if site is None or not site.fits(arguments):
+            where = location(frame)
+            bound = self._bind(name, arguments, keywords, where)
+            notice = reserved(bound.steps[0][0], where)
+            if not keywords:
+                site = sites.keep(frame, where, arguments, bound, notice)
+            self._say(notice if keywords or site is None else self._issues.untold(site))
+        else:
+            where, bound = site.where, site.bound
+            self._say(self._issues.untold(site))
+        first = bound.steps[0][0]
+        if bound.masked and modes.stale is not None:
+            self._say(stale_mask(first, modes.stale, where))
+        if bound.masked and modes.counts:
+            self._say(modes.cut(first, where))
+        if bound.dropped:
+            self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
+        issued = bound.issued(arguments)
+        for template, addresses in issued:
+            if modes.dirty:
+                self._say(modes.passing(template, addresses, where))
+            self._record(template, addresses, where)
+        modes.follow(issued, where)
+        if bound.counted:
+            count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
+            modes.stale = name, count, where
+        elif isinstance(first, SetVectorMask):
+            modes.stale = None
+        return self._answer(first)
 
     def _bind(
         self, name: str, arguments: tuple[object, ...], keywords: dict[str, Any], where: Location

@@ -22,6 +22,8 @@ class Issues:
     def __init__(self, most: int, calls: "KnownCalls") -> None:
         self.most, self.count, self.calls = most, 0, calls
         self.told: set[int] = set()
+        self.led: set[bool] = set()
+        """Whether a first AIC, and a first AIV, has begun."""
 
     def untold(self, site: "Site") -> "Said | None":
         """Return the notice of a place, once in a launch."""

@@ -21,6 +21,7 @@ SETTERS = (SetAtomic, SetCtrl, Init, SetMaskCount, SetMaskNorm, SetVectorMask)
 _RESERVED_FROM = 6
 """Events from this one on are kept by the vendor's libraries (spec/isa_semantics.md 5)."""
 
+_AT_START = Registers()
 Steps = tuple[Instruction, ...]
 Stale = tuple[str, int, Location]
 """The count that a call left as a mask: the call, the count, the location."""
@@ -34,7 +35,7 @@ class Modes:
     def __init__(self) -> None:
         self.counts = False
         """True in counter mode."""
-        self._registers = Registers()
+        self._registers = _AT_START
         self._set: dict[str, Location] = {}
         self._used: tuple[str, Location] | None = None
         self._stored: dict[tuple[int, int], tuple[str, Location]] = {}

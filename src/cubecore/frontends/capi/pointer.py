@@ -29,7 +29,7 @@ class RuntimeInt(int):
         return number
 
 
-_plain = int.__new__
+_plain, _times = int.__new__, int.__mul__
 
 
 def _spreading(name: str) -> "Callable[..., Any]":
@@ -90,10 +90,11 @@ class Pointer:
     def __add__(self, elements: int) -> "Pointer":
         if elements.__class__ is not int and elements.__class__ is not RuntimeInt:
             return self._moved(elements)
-        bits = int.__mul__(elements, self.dtype.bits)
-        if bits % 8:
+        dtype = self.dtype
+        bits = _times(elements, dtype.bits)
+        if bits & 7:
             return self._moved(elements)
-        return Pointer(self.mem, self.dtype, moved(self.address, bits // 8), self.reader)
+        return Pointer(self.mem, dtype, moved(self.address, bits >> 3), self.reader)
 
     def __sub__(self, elements: int) -> "Pointer":
         return self._moved(elements, -1)

@@ -1,105 +1,158 @@
 """Calls that a place has made before: recorded at once, by numbers and addresses.
 
-A kernel's loop comes here for nearly every call that it makes, on every core.
+A kernel's loop comes here for nearly every call that it makes, on every core. Cores of a kind most
+often issue the same: of each the calls are expected that the first one made, in this launch or the
+last, and its trace takes the numbers of many calls at a time.
 """
 
+import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from cubecore.frontends.capi.call_sites import QuickCall, Sites
+from cubecore.frontends.capi.call_sites import Sites, Step, Track
 from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.modes import Modes
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.isa.program.tree import Location
 from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.reference.array_bounds import ArrayPlan, ArrayState, ArrayWatch, InArray
+from cubecore.machine.reference.array_bounds import ArrayWatch, InArray, NoArrays
 
-Again = Callable[[FrameType, tuple[Any, ...]], bool]
-"""Records a frame's call, pointers first, then numbers; False if there is more to do or say."""
+Slow = Callable[[FrameType, tuple[Any, ...], dict[str, Any]], Any]
+"""Makes a frame's call that has more to do or say."""
+_MOST_STEPS = 8192
+"""Calls of the first cores that are expected of those behind them."""
+_MOST_LEFT_OUT = 64
+"""Calls in a row that a core may leave out, for the next ones to be expected of it."""
 
 
 class RepeatedCalls:
-    """Records on one core what its kernel calls again."""
+    """Records on one core what its kernel calls again.
+
+    `at` is the call of the track that is expected next. Those before `limit` need no look-up; the
+    core's trace lacks the numbers of those from `_behind` on.
+    """
 
     def __init__(
         self, core: Recorder, issues: Issues, modes: Modes, arrays: ArrayWatch | None
     ) -> None:
-        self._core, self._issues, self._modes, self._arrays = core, issues, modes, arrays
+        self._core, self._issues, self._modes = core, issues, modes
+        self._arrays: ArrayWatch | NoArrays = arrays or NoArrays()
+        kind = core.id.is_aic
+        self._track: Track = issues.calls.tracks.setdefault(kind, Track())
+        self._leads = kind not in issues.led
+        issues.led.add(kind)
+        self.at = self.limit = self._behind = 0
+        self._on_track = True
+        core.catch_up = self._catch_up
 
-    def of(self, name: str, sites: Sites) -> Again:
-        """Return what records a call of this name from a place that made it before.
+    def of(self, name: str, sites: Sites, slow: Slow) -> Callable[..., Any]:
+        """Return the call of this name; `slow` makes those that have more to do or say.
 
-        So it is where the numbers are equal to an earlier call's, and types and memories are.
+        The others have the numbers, the types and the memories of an earlier call at their place.
         """
-        core, issues, modes, arrays, places = (
-            *(self._core, self._issues, self._modes, self._arrays),
-            sites.by_code,
-        )
-        record, names = core.recording(), core.trace.names
-        plan_of, leave = self._plan_of, self._leave
+        issues, modes, arrays, steps = self._issues, self._modes, self._arrays, self._track.steps
+        take_addresses, this_frame = self._core.trace.addresses.extend, sys._getframe  # noqa: SLF001
 
-        def again(frame: FrameType, arguments: tuple[Any, ...]) -> bool:
-            place = places.get((id(frame.f_code), frame.f_lasti))
-            if place is None:
-                return False
-            pointers, by_numbers = place
-            given = arguments[pointers:]
-            try:
-                site = by_numbers.get(given)
-            except TypeError:  # a struct of parameters
-                return False
-            if site is None or modes.counts or modes.dirty:
-                return False
-            call = site.quick
-            if call is None or core.real is not None or (call.masked and modes.stale is not None):
-                return False
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            frame, at, expected = this_frame(1), self.at, False  # the caller's line, nothing else
+            if at < self.limit:
+                step = steps[at]
+                given = arguments[step.width :]
+                try:
+                    expected = (
+                        step.instruction == frame.f_lasti
+                        and step.length == len(arguments)
+                        and step.code is frame.f_code
+                        and step.sites is sites
+                        and step.before is arrays.state
+                        and not (keywords or (step.masked and modes.stale is not None))
+                        and given == step.given
+                        and (step.types is None or step.types == tuple(map(type, given)))
+                    )
+                except (TypeError, ValueError):  # an array, a struct of parameters
+                    expected = False
+            if not expected:
+                found = None if keywords else self._look_up(sites, frame, arguments)
+                if found is None:
+                    return slow(frame, arguments, keywords)
+                step = found
             addresses: list[int] = []
-            if pointers:
-                for pointer, (mem, kind) in zip(arguments, site.kinds):  # noqa: B905 - cheaper so
-                    if pointer.__class__ is not Pointer or pointer.mem is not mem:
-                        return False
-                    if pointer.dtype is not kind and pointer.dtype != kind:
-                        return False
-                    addresses.append(pointer.address)
-            if site.typed and site.types != tuple(map(type, given)):
-                return False
-            if not call.plain:
-                addresses = [0 if at is None else addresses[at] for at in call.operand_indices]
-            count = issues.count + call.size
+            for pointer, (mem, kind, low, high) in zip(arguments, step.pointers):  # noqa: B905
+                if pointer.__class__ is not Pointer or pointer.mem is not mem:
+                    return slow(frame, arguments, keywords)
+                if pointer.dtype is not kind and pointer.dtype != kind:
+                    return slow(frame, arguments, keywords)
+                to = pointer.address
+                if to.__class__ is InArray and (to + low < to.low or to + high > to.high):
+                    return slow(frame, arguments, keywords)
+                addresses.append(to)
+            if step.indices is not None:
+                addresses = [0 if n is None else addresses[n] for n in step.indices]
+            count = issues.count + step.size
             if count > issues.most:
-                return False
-            if arrays is not None:
-                state = arrays.state
-                plan = call.planned if call.planned_for is state else plan_of(call, state)
-                for operand, low, high in plan.checks:
-                    at = addresses[operand]
-                    if at.__class__ is InArray and (at + low < at.low or at + high > at.high):
-                        return False
-                arrays.state = plan.after
-            issues.count = count
-            if call.leaves:
-                leave(name, call, addresses, site.where)
-            numbers = call.numbers
-            if numbers is None or numbers[0] is not names:
-                numbers = call.number(names, site.where)
-            record(numbers[1], numbers[2], addresses)
-            return True
+                return slow(frame, arguments, keywords)
+            arrays.state, issues.count = step.after, count
+            if step.call.leaves:
+                self._leave(name, step, addresses)
+            if addresses:
+                take_addresses(addresses)
+            if expected:
+                self.at = at + 1
+            else:
+                self._take(step)
+            return None
 
-        return again
+        call.__name__ = name
+        return call
 
-    def _plan_of(self, call: QuickCall, state: ArrayState) -> ArrayPlan:
-        """Return what a call touches in a state of the core, and the state behind it."""
-        plan = call.plans.get(id(state))
-        if plan is None:
-            assert self._arrays is not None
-            plan = call.plans[id(state)] = self._arrays.plan(call.templates)
-        call.planned_for, call.planned = state, plan
-        return plan
+    def _look_up(self, sites: Sites, frame: FrameType, arguments: tuple[Any, ...]) -> Step | None:
+        """Return the call that is made, if its place made it before and nothing is to be said."""
+        core, modes = self._core, self._modes
+        site = sites.near(frame, arguments)
+        if site is None or modes.counts or modes.dirty or core.real is not None:
+            return None
+        if len(arguments) < site.pointers:
+            return None
+        call = site.quick
+        if call is None or (call.masked and modes.stale is not None):
+            return None
+        if site.typed and site.types != tuple(map(type, arguments[site.pointers :])):
+            return None
+        return call.step(site, (sites, frame.f_lasti), self._arrays, core.trace.names)
 
-    def _leave(self, name: str, call: QuickCall, addresses: list[int], where: Location) -> None:
+    def _take(self, step: Step) -> None:
+        """Record the numbers of a call that was looked up, and see where on the track it is."""
+        self._catch_up()
+        track, at, core = self._track, self.at, self._core
+        if at < len(track.steps) and track.steps[at] is step:
+            at, self._on_track = at + 1, True
+        elif self._leads:
+            track.cut(at)
+            if at < _MOST_STEPS:
+                track.grow(step)
+                at += 1
+        elif self._on_track:
+            ahead = track.steps[at : at + _MOST_LEFT_OUT]
+            self._on_track = step in ahead
+            at += ahead.index(step) + 1 if self._on_track else 0
+        self.at = self._behind = at
+        core.take_numbers(step.kinds, step.wheres)
+        if core.room <= 0:
+            core.pause()
+        self.limit = min(len(track.steps), self.at + (core.room - 1) // track.most)
+
+    def _catch_up(self) -> None:
+        """Give the trace the numbers that it lacks; the next call is looked up."""
+        track, first, end = self._track, self._behind, self.at
+        if first < end:
+            first, end = track.starts[first], track.starts[end]
+            self._core.take_numbers(track.kinds[first:end], track.wheres[first:end])
+            self._behind = self.at
+        self.limit = 0
+
+    def _leave(self, name: str, step: Step, addresses: list[int]) -> None:
         """Take what a call stores to global memory, and the mask that it sets."""
-        modes = self._modes
+        modes, call, where = self._modes, step.call, step.where
         for operand, low, high, instruction in call.stores:
             at = addresses[operand]
             modes.stored(at + low, at + high, (instruction, where))

@@ -244,7 +244,8 @@ class ReadyLaunch:
         tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
         together = order == "program" and self.options.engine in {"fast", "lockstep"}
         if self.debugger is None and together:
-            return run_together(self.chip, gm, tasks, checks)
+            known = self.issues.calls.launches
+            return run_together(self.chip, gm, tasks, checks, known=known)
         if self.debugger is None:
             return run(self.chip, gm, tasks, checks=checks, order=order), "reference"
         self.debugger.launched({name: tensor for name, (_, tensor) in self.tensors.items()})
@@ -278,7 +279,7 @@ class ReadyLaunch:
             self.traces[core.id] = core.trace
         elif self.options.trace:
             trace = self.traces.setdefault(core.id, InstructionTrace())
-        core.registers = replace(core.registers, position=self._position(core.id))
+        core.registers = core.registers.leaving("position", self._position(core.id))
         checked = MEMCHECK in checks_of(self.options.checks.split(","))
         arrays = ArrayWatch(core, self.issues.calls.spans) if checked else None
         handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)

@@ -144,7 +144,7 @@ class Registers:
     from_ub: CopyLoops = CopyLoops()
 
     def leaving(self, name: str, value: object) -> Self:
-        """Return them with another value in one register of `LEFT`; quicker than `replace`."""
+        """Return them with another value in one register; quicker than `replace`."""
         changed = object.__new__(type(self))
         changed.__dict__.update(self.__dict__)
         changed.__dict__[name] = value

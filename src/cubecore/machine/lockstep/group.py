@@ -40,12 +40,13 @@ from cubecore.machine.lockstep.together import (
 from cubecore.machine.memory.elements import use
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference.core import SCALAR_LOAD, Core
-from cubecore.machine.reference.issue_cache import CachedIssue, planned
+from cubecore.machine.reference.issue_cache import CachedIssue, planned, planned_among, plans
 from cubecore.machine.sanitizer.findings import SYNCCHECK
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 
+_State = tuple[Registers, dict[Instruction, Act], BoundedCache[Instruction, CachedIssue]]
 _MOST_STEERED = 64
 """Sets of values for which a steered template is prepared, or remembered."""
 
@@ -60,15 +61,15 @@ class LockstepGroup:
         snapshots: Snapshots,
         cores: Sequence[tuple[CoreId, CorePosition]],
         shared: SharedMemory | None = None,
+        watching: type[GroupWatch] = GroupWatch,
     ) -> None:
         self.chip, self.gm, self.snapshots = chip, sanitizer.gm, snapshots
         self.count = len(cores)
         ids = [core for core, _ in cores]
         self.aliasing = GroupAliasing(self.count, joins=shared is None, names=ids)
-        self.watch = GroupWatch(sanitizer, ids, self.aliasing, shared)
+        self.watch = watching(sanitizer, ids, self.aliasing, shared)
         self._signals = None if shared is None else sanitizer.signals
         self._log = GroupLog.of(sanitizer.log, 1)
-        self.registers = Registers()
         self._positions = [position for _, position in cores]
         self.stacks: dict[Mem, MemoryStack] = {}
         self._rows = [
@@ -78,9 +79,8 @@ class LockstepGroup:
         self._left_by_core: dict[str, list[Any]] = {}
         self._late: dict[str, Callable[[int], object]] = {}
         self._synced: Registers | None = None
-        self._states: dict[Registers, tuple[Registers, dict[Instruction, Act]]] = {}
-        self._acts: dict[Instruction, Act] = {}
-        self._enter(self.registers)
+        self._states: dict[Registers, _State] = {}
+        self._enter(Registers())
 
     def memory(self, mem: Mem) -> MemoryStack | None:
         """Return a local memory of all cores, made on first use; None if they lack it."""
@@ -160,7 +160,7 @@ class LockstepGroup:
         if isinstance(template, Sync):
             wrong = template_violations(template, self.chip)
             return self._one_by_one(template) if wrong else self._flagging(template)
-        issue = planned(template, self.registers, self.chip)
+        issue = planned_among(self._plans, template, self.registers, self.chip)
         if issue.wrong:
             return self._one_by_one(template)
         touching = issue.template.reaching()
@@ -196,11 +196,11 @@ class LockstepGroup:
 
         return act
 
-    def _state(self, registers: Registers) -> tuple[Registers, dict[Instruction, Act]]:
-        return self._states.setdefault(registers, (registers, {}))
+    def _state(self, registers: Registers) -> _State:
+        return self._states.setdefault(registers, (registers, {}, plans(registers, self.chip)))
 
-    def _go(self, state: tuple[Registers, dict[Instruction, Act]]) -> None:
-        self.registers, self._acts = state
+    def _go(self, state: _State) -> None:
+        self.registers, self._acts, self._plans = state
 
     def _enter(self, registers: Registers) -> None:
         self._go(self._state(registers))

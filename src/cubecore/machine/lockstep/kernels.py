@@ -22,16 +22,17 @@ import numpy as np
 
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import LoadScalar
-from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
+from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
 from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.known_launches import KnownLaunches, OrderedWatch
 from cubecore.machine.lockstep.meeting import Meeting, meetings
 from cubecore.machine.lockstep.partings import UnlikeError
 from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
+from cubecore.machine.lockstep.sanitizer import GroupWatch
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
@@ -56,10 +57,11 @@ def run_together(
     tasks: Sequence[Task],
     checks: frozenset[str],
     ended: Callable[[Core], None] | None = None,
+    known: KnownLaunches | None = None,
 ) -> tuple[RunOutcome, str]:
     """Run every task to its end; return the findings, and the engine that ran it.
 
-    `ended` is called with each core at its end.
+    `ended` is called with each core at its end. `known` are earlier launches of the same kernel.
 
     Raises
     ------
@@ -68,25 +70,23 @@ def run_together(
     """
     keep_freed_memory()
     with one_thread(task.id for task in tasks), _collecting_seldom():
-        return _run_together(chip, gm, tasks, checks, ended)
+        launch = _Launch(chip, gm, checks, known or KnownLaunches())
+        return _run_together(launch, tasks, checks, ended)
 
 
 def _run_together(
-    chip: Chip,
-    gm: GlobalMemory,
+    launch: "_Launch",
     tasks: Sequence[Task],
     checks: frozenset[str],
     ended: Callable[[Core], None] | None,
 ) -> tuple[RunOutcome, str]:
-    snapshots = Snapshots()
-    launch = _Launch(chip, gm, checks, snapshots)
     recorders = [launch.recorder(task) for task in sorted(tasks, key=lambda task: task.id)]
     try:
         launch.run(recorders, ended)
     except IrregularError:
-        snapshots.restore()
+        launch.snapshots.restore()
         again = [Task(recorder.id, recorder.replay) for recorder in recorders]
-        return run(chip, gm, again, checks=checks, ended=ended), "reference"
+        return run(launch.chip, launch.gm, again, checks=checks, ended=ended), "reference"
     issued = sum(len(recorder.trace) for recorder in recorders)
     return RunOutcome(tuple(launch.log), issued), "lockstep"
 
@@ -155,16 +155,18 @@ class _Launch:
     """The groups of a launch."""
 
     def __init__(
-        self, chip: Chip, gm: GlobalMemory, checks: frozenset[str], snapshots: Snapshots
+        self, chip: Chip, gm: GlobalMemory, checks: frozenset[str], known: KnownLaunches
     ) -> None:
-        self._chip, self._gm, self._snapshots = chip, gm, snapshots
-        self._checks, self.log, self._names = checks, FindingLog(checks), Names()
+        self.chip, self.gm, self.snapshots = chip, gm, Snapshots()
+        self._checks, self.log, self._known = checks, FindingLog(checks), known
+        self._signalled = False
+        self._watching: type[GroupWatch] = GroupWatch
         self._shared: SharedMemory | None = None
         self._lets_meet = True
 
     def recorder(self, task: Task) -> Recorder:
         """Return the core that records a task."""
-        return Recorder(task, self._chip, self._gm, self._names)
+        return Recorder(task, self.chip, self.gm, self._known.names)
 
     def run(self, recorders: Sequence[Recorder], ended: Callable[[Core], None] | None) -> None:
         """Let the cores record, and execute what they recorded, until all have ended."""
@@ -174,7 +176,7 @@ class _Launch:
             try:
                 groups = self._execute(recorders)
             except _PartedError:
-                self._snapshots.restore()
+                self.snapshots.restore()
                 for recorder in recorders:
                     recorder.rewind()
             else:
@@ -189,23 +191,26 @@ class _Launch:
     def _execute(self, recorders: Sequence[Recorder]) -> list[LockstepGroup]:
         """Execute what the cores recorded from the start on, and let them go on to their ends."""
         ids = [recorder.id for recorder in recorders]
-        joined = self._chip.joins_vector
+        joined = self.chip.joins_vector
         self.log = FindingLog(self._checks)
         for recorder in recorders:
             for _, finding, operand in recorder.findings:
                 self.log.add(finding, operand)
             recorder.tell = self.log.add
-        sanitizer = Sanitizer(self._gm, self.log, ids, joined=joined)
-        self._shared = SharedMemory() if self._signals() else None
+        sanitizer = Sanitizer(self.gm, self.log, ids, joined=joined)
+        self._shared = SharedMemory() if self._signalled else None
         alike = self._alike(recorders)
         if len(alike) > 1 and self._shared is None:
             self._record_on(recorders)
-            self._shared = SharedMemory() if self._signals() else None
+            self._shared = SharedMemory() if self._signalled else None
             alike = self._alike(recorders)
         if len(alike) > max(_MOST_GROUPS, len(recorders) // 2):
             raise IrregularError("cores that have little in common")
+        shares = self._shared is not None
+        issued = self._known.issued(recorders, self.gm, self._checks) if shares else None
+        self._watching = OrderedWatch if issued in self._known.ordered else GroupWatch
         groups = [_Running(self._group(cores, sanitizer), cores) for cores in alike]
-        met = meetings(alike, self._gm) if self._lets_meet and self._shared is None else []
+        met = meetings(alike, self.gm) if self._lets_meet and self._shared is None else []
         for running in groups:
             asked = [core.asked.copy() for core in running.cores]
             running.steps = self._again(running.group, asked, self._recorded(running))
@@ -216,7 +221,7 @@ class _Launch:
                 raise IrregularError("cores that wait for each other")
             if not ready.go_on():
                 self._next(ready)
-        if self._signals() and any(recorder.findings for recorder in recorders):
+        if self._signalled and any(recorder.findings for recorder in recorders):
             raise IrregularError("findings of kernels that take turns")
         for running in groups:
             running.group.finish()
@@ -226,6 +231,8 @@ class _Launch:
         for group in before:
             group.release()
         sanitizer.finish()
+        if issued is not None and not len(self.log):
+            self._known.ordered[issued] = None
         return [running.group for running in groups]
 
     def _record_on(self, recorders: Sequence[Recorder]) -> None:
@@ -236,7 +243,7 @@ class _Launch:
                 return
             for recorder in paused:
                 recorder.record_more()
-                recorder.go_on()
+                self._go_on(recorder)
                 if recorder.gives_up or recorder.failed is not None:
                     raise IrregularError(f"{recorder.id} does what lockstep does not")
 
@@ -290,7 +297,12 @@ class _Launch:
     def _again(
         self, group: LockstepGroup, asked: Sequence[Sequence[Asked]], steps: Iterator[Issued]
     ) -> Iterator[Issued]:
-        """Yield the first issues of a group, and ask again between them what was asked there."""
+        """Return the first issues of a group, that ask again in between what was asked there."""
+        return self._asking(group, asked, steps) if any(asked) else steps
+
+    def _asking(
+        self, group: LockstepGroup, asked: Sequence[Sequence[Asked]], steps: Iterator[Issued]
+    ) -> Iterator[Issued]:
         number = 0
         for index, step in enumerate(steps):
             while number < len(asked[0]) and asked[0][number].behind <= index:
@@ -314,16 +326,17 @@ class _Launch:
             raise IrregularError("values that are not those of before")
 
     def _record(self, recorder: Recorder) -> None:
-        recorder.go_on()
-        if recorder.failed is not None and not (self._signals() or len(self.log)):
+        self._go_on(recorder)
+        if recorder.failed is not None and not (self._signalled or len(self.log)):
             raise recorder.failed
         if recorder.gives_up or recorder.failed is not None:
             raise IrregularError(f"{recorder.id} does what lockstep does not")
 
-    def _signals(self) -> bool:
-        """Return whether a core was seen to signal others, or to wait for them."""
-        kinds = FftsCrossCoreSync, WaitFlagDev
-        return any(isinstance(template, kinds) for template in self._names.templates)
+    def _go_on(self, recorder: Recorder) -> None:
+        """Let a core record; see whether it signals others, or waits for them."""
+        recorder.go_on()
+        if not self._signalled:
+            self._signalled = recorder.records_any(self._known.signals())
 
     def _next(self, running: _Running) -> None:
         """Answer what a group's cores ask, and let them record what they execute next."""
@@ -334,7 +347,7 @@ class _Launch:
             return
         for core in alive:
             self._record(core)
-        if self._shared is None and self._signals():
+        if self._shared is None and self._signalled:
             raise _PartedError("signals after a long way without")
         self._follow_reads(running)
         running.steps = self._recorded(running)
@@ -353,7 +366,9 @@ class _Launch:
 
     def _group(self, cores: Sequence[Recorder], sanitizer: Sanitizer) -> LockstepGroup:
         positions = [(core.id, core.registers.position) for core in cores]
-        group = LockstepGroup(self._chip, sanitizer, self._snapshots, positions, self._shared)
+        group = LockstepGroup(
+            self.chip, sanitizer, self.snapshots, positions, self._shared, self._watching
+        )
         for row, core in enumerate(cores):
             core.peek = partial(group.peek, row)
         return group
@@ -362,7 +377,7 @@ class _Launch:
         """Return the cores in groups of those that recorded alike."""
         groups: list[tuple[RecordedPart, list[Recorder], list[Addresses]]] = []
         for recorder in recorders:
-            segment = recorder.segment(self._gm, groups[0][0] if groups else None)
+            segment = recorder.segment(self.gm, [first for first, _, _ in groups])
             for first, cores, distances in groups:
                 if not cores[0].asked_like(recorder):
                     continue
@@ -381,10 +396,10 @@ class _Launch:
         group, cores = running.group, running.cores
         if not any(core.pending_count for core in cores):
             return iter(())
-        first = cores[0].segment(self._gm)
+        first = cores[0].segment(self.gm)
         rows: list[Addresses] = [np.zeros(first.in_gm.size, np.int64)]
         for core in cores[1:]:
-            segment = core.segment(self._gm, first)
+            segment = core.segment(self.gm, [first])
             far = first.apart(segment)
             if far is None:
                 raise _PartedError("cores of a group that go different ways")
@@ -432,7 +447,7 @@ class _Launch:
             if far.any():
                 raise IrregularError("cores of a group that ask differently")
         else:
-            tensor = self._gm.at(addresses[0])
+            tensor = self.gm.at(addresses[0])
             if tensor is None:
                 raise IrregularError("cores of a group that ask differently")
             group.aliasing.move(tensor.address, far)

@@ -1,7 +1,8 @@
 """Recording: each core's kernel on a greenlet, and what it issued as arrays of numbers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,7 +54,7 @@ class Asked:
 class RecordedPart:
     """The record of a core from some issue on: kinds, and addresses by their memories.
 
-    `like` is another core's, which most often has the same kinds.
+    `like` are other cores', of which one most often has the same kinds.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class RecordedPart:
         trace: InstructionTrace,
         begin: tuple[int, int],
         gm: GlobalMemory,
-        like: "RecordedPart | None" = None,
+        like: "Sequence[RecordedPart]" = (),
     ) -> None:
         issue, at = begin
         names = self.names = trace.names
@@ -70,12 +71,18 @@ class RecordedPart:
         self.addresses: Addresses = np.frombuffer(trace.addresses[at:], np.int64)
         self.in_gm: NDArray[np.intp]
         self.local: NDArray[np.intp]
-        if like is not None and np.array_equal(self.kinds, like.kinds):
-            self.in_gm, self.local = like.in_gm, like.local
+        same = next((part for part in like if np.array_equal(self.kinds, part.kinds)), None)
+        if same is not None:
+            self.in_gm, self.local = same.in_gm, same.local
         else:
             self.in_gm, self.local = names.operands().of_issues(self.kinds)
         self.owners = gm.owners(self.addresses[self.in_gm])
-        self.tensors: list[int] = ascending(self.owners).tolist()
+
+    @cached_property
+    def tensors(self) -> list[int]:
+        """The tensors that its addresses lie in."""
+        tensors: list[int] = ascending(self.owners).tolist()
+        return tensors
 
     def apart(self, other: "RecordedPart") -> Addresses | None:
         """Return how far another core's global addresses lie from this one's; None if not alike."""
@@ -200,6 +207,8 @@ class Recorder(Core):
         """Findings of the kernel itself, each behind so many issues; `tell` is called at once."""
         self.tell: Callable[[SanitizerFinding, str], None] | None = None
         self.gives_up = False
+        self.catch_up: Callable[[], None] = _nothing
+        """Gives the trace the numbers of what was issued, which may be behind its addresses."""
         self._hub = getcurrent()
 
     def _run(self, task: Task) -> None:
@@ -208,6 +217,8 @@ class Recorder(Core):
             task.body(self)
         except Exception as error:  # noqa: BLE001 - raised again by who executes
             self.failed = error
+        self.catch_up()
+        self.catch_up = _nothing  # who gives numbers refers back to the core
 
     def go_on(self) -> None:
         """Let the kernel record, until it pauses."""
@@ -216,10 +227,16 @@ class Recorder(Core):
     def pause(self) -> None:
         """Go on once everything recorded has executed."""
         if self.real is None:
-            self._hub.switch()
+            self._switch()
+
+    def _switch(self) -> None:
+        """Let others go on, who see all that was recorded."""
+        self.catch_up()
+        self._hub.switch()
 
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""
+        self.catch_up()
         if self.real is not None:
             self.trace.append(template, addresses, where)
             self.real.record(template, addresses, where)
@@ -247,20 +264,15 @@ class Recorder(Core):
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
 
-    def recording(self) -> "Callable[[array[int], array[int], list[int]], None]":
-        """Return what takes instructions in the trace's own numbers, before lockstep is over."""
-        kinds, take_kinds, take_wheres = self._kinds, self._kinds.extend, self._wheres.extend
-        take_addresses, switch = self._addresses.extend, self._hub.switch
+    def take_numbers(self, kinds: "array[int]", wheres: "array[int]") -> None:
+        """Take the numbers of instructions whose addresses the trace has."""
+        self._kinds.extend(kinds)
+        self._wheres.extend(wheres)
 
-        def record(new_kinds: "array[int]", new_wheres: "array[int]", addresses: list[int]) -> None:
-            take_kinds(new_kinds)
-            take_wheres(new_wheres)
-            if addresses:
-                take_addresses(addresses)
-            if len(kinds) >= self._pause_at:
-                switch()
-
-        return record
+    @property
+    def room(self) -> int:
+        """The instructions with which the core has to pause; none once another one executes."""
+        return self._pause_at - len(self._kinds) if self.real is None else 0
 
     def scalars(self, template: Instruction) -> tuple[int, ...]:
         """Return what the scalar unit reads from the core's registers."""
@@ -271,6 +283,7 @@ class Recorder(Core):
 
     def load_scalar(self, load: LoadScalar, address: int) -> int:
         """Return the integer, or the bits, that memory holds at `address`."""
+        self.catch_up()
         pending = len(self._kinds) > self._done
         if self.peek is not None and self.real is None and not pending:
             value = self.peek(load, address) if len(self.read) < _MOST_READ else None
@@ -284,7 +297,7 @@ class Recorder(Core):
     def _ask(self, load: LoadScalar | None, template: Instruction | None, address: int) -> Any:
         if self.real is None:
             self.asks = load, template, address
-            self._hub.switch()
+            self._switch()
         if self.real is None:
             behind = len(self.trace)
             self.asked.append(Asked(behind, load, template, address, self.answer))
@@ -294,7 +307,7 @@ class Recorder(Core):
 
     def _give_position(self, core: Core) -> None:
         """Tell the core that executes which it is: a kernel says so as it starts, perhaps late."""
-        core.registers = replace(core.registers, position=self.registers.position)
+        core.registers = core.registers.leaving("position", self.registers.position)
 
     def flush(self) -> None:
         """Execute everything recorded and end lockstep: a look at the machine needs it."""
@@ -307,8 +320,8 @@ class Recorder(Core):
         """Return a local memory of the core that executes."""
         return None if self.real is None else self.real.memory(mem)
 
-    def segment(self, gm: GlobalMemory, like: "RecordedPart | None" = None) -> "RecordedPart":
-        """Return what was recorded and not executed yet; `like` is another core's."""
+    def segment(self, gm: GlobalMemory, like: "Sequence[RecordedPart]" = ()) -> "RecordedPart":
+        """Return what was recorded and not executed yet; `like` are other cores'."""
         part, length = self._part, len(self._kinds)
         if part is None or part[0] != (self._done, length):
             recorded = RecordedPart(self.trace, (self._done, self._at), gm, like)
@@ -319,6 +332,10 @@ class Recorder(Core):
     def pending_count(self) -> int:
         """The instructions that were recorded and not executed yet."""
         return len(self._kinds) - self._done
+
+    def records_any(self, among: Sequence[bool]) -> bool:
+        """Return whether it has recorded a template of some numbers that was not executed yet."""
+        return any(among) and bool(np.array(among)[self._kinds[self._done :]].any())
 
     def forget(self) -> None:
         """Take what was recorded as executed."""
@@ -384,7 +401,7 @@ class Recorder(Core):
     def give_up(self) -> None:
         """End lockstep."""
         self.gives_up = True
-        self._hub.switch()
+        self._switch()
 
     def replay(self, core: Core) -> None:
         """Issue on `core` what was recorded, and from here on what is issued.
@@ -446,9 +463,14 @@ class _Handing(FindingLog):
         if recorder.real is not None:
             recorder.real.log.add(finding, operand)
             return
+        recorder.catch_up()
         recorder.findings.append((len(recorder.trace), finding, operand))
         if recorder.tell is not None:
             recorder.tell(finding, operand)
+
+
+def _nothing() -> None:
+    """Give no numbers: the trace has them."""
 
 
 def _nobody(core: Core, *_: object) -> None:

@@ -5,7 +5,6 @@ would notice. An address that was counted from an array's start therefore rememb
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Self
 
 from cubecore.chips.model import Chip
@@ -34,11 +33,14 @@ class InArray(int):
         return bounded
 
 
+_plain = int.__new__
+
+
 def moved(address: int, size: int) -> int:
     """Return the address `size` bytes further on, in the same array if it is in one."""
-    if type(address) is not InArray:
+    if address.__class__ is not InArray:
         return address + size
-    bounded = int.__new__(InArray, address + size)
+    bounded = _plain(InArray, address + size)
     bounded.low, bounded.high = address.low, address.high
     return bounded
 
@@ -78,7 +80,7 @@ class ArraySpans:
 
     def at(self, registers: Registers) -> ArrayState:
         """Return the state under some registers, wherever the core is."""
-        registers = replace(registers, position=CorePosition())
+        registers = registers.leaving("position", CorePosition())
         return self._states.setdefault(registers, ArrayState(registers))
 
     def effect(self, state: ArrayState, template: Instruction) -> _Effect:
@@ -157,6 +159,16 @@ class ArrayWatch:
         )
         core = str(self._core.id)
         self._core.log.add(SanitizerFinding("out-of-bounds", message, name, where, core), operand)
+
+
+class NoArrays:
+    """Stands for the watch of a core whose arrays nobody watches."""
+
+    state = ArrayState(Registers())
+
+    def plan(self, _templates: Sequence[Instruction]) -> ArrayPlan:
+        """Return that nothing is to be checked."""
+        return ArrayPlan((), self.state)
 
 
 def _span(template: Instruction, operand: Operand) -> tuple[Operand, int, int]:

@@ -50,7 +50,7 @@ class Core:
     signal: Callable[["Core", FftsCrossCoreSync, Location], None]
     wait: Callable[["Core", WaitFlagDev, Location], None]
     watch: CoreWatch | None = None
-    registers: Registers = field(default_factory=Registers)
+    registers: Registers = Registers()
     memories: dict[Mem, MemoryBuffer] = field(default_factory=dict)
     pending: list[Recorded] = field(default_factory=list)
     issued: int = 0

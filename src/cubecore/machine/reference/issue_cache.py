@@ -5,7 +5,7 @@ of templates that do not read them.
 """
 
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import field
 from functools import lru_cache
 from operator import itemgetter
 
@@ -98,10 +98,20 @@ def plan(core: Core, template: Instruction) -> CachedIssue:
     if template.resolved_by_left:
         return planned(template, registers, core.chip)
     if core.planned_for is not registers:
-        core.planned_for, core.planned = registers, _plans(registers, core.chip)
-    cached: CachedIssue | None = core.planned.get(template)
+        core.planned_for, core.planned = registers, plans(registers, core.chip)
+    return planned_among(core.planned, template, registers, core.chip)
+
+
+def planned_among(
+    known: BoundedCache[Instruction, CachedIssue],
+    template: Instruction,
+    registers: Registers,
+    chip: Chip,
+) -> CachedIssue:
+    """Return a template's plan under registers, of which `known` are the plans."""
+    cached = known.get(template)
     if cached is None:
-        cached = core.planned[template] = planned(template, registers, core.chip)
+        cached = known[template] = planned(template, registers, chip)
     return cached
 
 
@@ -119,9 +129,9 @@ def planned(template: Instruction, registers: Registers, chip: Chip) -> CachedIs
 
 
 @lru_cache(maxsize=1024)
-def _plans(registers: Registers, chip: Chip) -> BoundedCache[Instruction, CachedIssue]:
+def plans(registers: Registers, chip: Chip) -> BoundedCache[Instruction, CachedIssue]:
     """Return what is known of templates under some registers, on whichever core."""
-    return _known(replace(registers, position=CorePosition()), chip)
+    return _known(registers.leaving("position", CorePosition()), chip)
 
 
 @lru_cache(maxsize=64)
