@@ -65,6 +65,41 @@ def test_halves_have_128_lanes():
     same(z, want.reshape(-1))
 
 
+BETWEEN = {
+    "+": (np.add, np.float32),
+    "-": (np.subtract, np.float16),
+    "*": (np.multiply, np.int32),
+    "/": (np.divide, np.float32),
+    "&": (np.bitwise_and, np.int16),
+    "|": (np.bitwise_or, np.uint16),
+}
+SUMMED = {sign: Case(f"z[64] = a {sign} b;", kind) for sign, (_, kind) in BETWEEN.items()}
+BITS = {
+    sign: Case(
+        "b.SetValue(3, a.GetValue(3)); auto c = z.ReinterpretCast<uint8_t>();"
+        f"PipeBarrier<PIPE_ALL>(); c = a {sign} b;"
+    )
+    for sign in ("<", ">", "<=", ">=", "==", "!=")
+}
+
+
+@pytest.mark.parametrize("sign", BETWEEN)
+def test_operators_take_whole_tensors(sign):
+    a, b, before, z = SUMMED[sign].run()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        want = BETWEEN[sign][0](a, b)[: N - 64]
+    same(z, np.concatenate([before[:64], want]))
+
+
+@pytest.mark.parametrize("sign", BITS)
+def test_comparisons_of_whole_tensors_leave_bits(sign):
+    a, b, _, z = BITS[sign].run()
+    b = np.where(np.arange(N) == 3, a, b)
+    names = {"<": "less", ">": "greater", "<=": "less_equal", ">=": "greater_equal"}
+    want = getattr(np, (names | {"==": "equal", "!=": "not_equal"})[sign])(a, b)
+    same(z.view(np.uint8)[: N // 8], np.packbits(want, bitorder="little"))
+
+
 COPIES = {
     kind: Case("Copy(z, a, 16, 4, {1, 1, 8, 8});", kind)
     for kind in (np.float32, np.float16, bfloat16, np.int16, np.uint32)

@@ -69,4 +69,21 @@ CUBECORE_BINARY(MulAddRelu, "asc_mul_add_relu")
 CUBECORE_BINARY(MulAddDst, "asc_fma")
 #undef CUBECORE_BINARY
 
+namespace detail {
+
+// "Operators on whole tensors": as many elements as the result has.
+template <typename T, Sign sign>
+inline std::enable_if_t<(sign < Sign::LT)> whole(const LocalTensor<T>& dst,
+                                                 const Whole<T, sign>& made) {
+  int32_t count = static_cast<int32_t>(dst.GetSize());
+  if constexpr (sign == Sign::ADD) Add(dst, made.src0, made.src1, count, made.at);
+  if constexpr (sign == Sign::SUB) Sub(dst, made.src0, made.src1, count, made.at);
+  if constexpr (sign == Sign::MUL) Mul(dst, made.src0, made.src1, count, made.at);
+  if constexpr (sign == Sign::DIV) Div(dst, made.src0, made.src1, count, made.at);
+  if constexpr (sign == Sign::AND) And(dst, made.src0, made.src1, count, made.at);
+  if constexpr (sign == Sign::OR) Or(dst, made.src0, made.src1, count, made.at);
+}
+
+}  // namespace detail
+
 }  // namespace AscendC

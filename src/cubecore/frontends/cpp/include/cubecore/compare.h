@@ -69,6 +69,21 @@ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                     detail::moved(src1.pointer(), done * 256), times, 1, 1, 1, 8, 8, 8);
   }
 }
+
+namespace detail {
+
+// A comparison of whole tensors, by its operator; the bits go to `dst`.
+template <typename U, typename T, Sign sign>
+inline std::enable_if_t<(sign >= Sign::LT)> whole(const LocalTensor<U>& dst,
+                                                  const Whole<T, sign>& made) {
+  constexpr CMPMODE modes[] = {CMPMODE::LT, CMPMODE::GT, CMPMODE::LE,
+                               CMPMODE::GE, CMPMODE::EQ, CMPMODE::NE};
+  constexpr CMPMODE mode = modes[static_cast<size_t>(sign) - static_cast<size_t>(Sign::LT)];
+  Compare(dst, made.src0, made.src1, mode, made.src0.GetSize(), made.at);
+}
+
+}  // namespace detail
+
 template <typename T, typename U, bool isSetMask = true, typename M>
 inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                     const LocalTensor<T>& src1, CMPMODE cmpMode, const M mask, uint8_t repeatTime,

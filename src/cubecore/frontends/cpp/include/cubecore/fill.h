@@ -255,9 +255,11 @@ inline void mask_bits(const LocalTensor<uint8_t>& bits, const LocalTensor<U>& ma
 
 template <typename T, typename U>
 inline void select_rows(const LocalTensor<T>& dst, const LocalTensor<T>& src, T value,
-                        const LocalTensor<U>& mask, const LocalTensor<uint8_t>& given, CMPMODE mode,
-                        const SelectWithBytesMaskShapeInfo& info, const cubecore::Where& at) {
+                        const LocalTensor<U>& mask, const LocalTensor<uint8_t>& offered,
+                        CMPMODE mode, const SelectWithBytesMaskShapeInfo& info,
+                        const cubecore::Where& at) {
   uint32_t repeats = (info.srcLastAxis + 127) / 128, bytes = repeats * 32 + repeats * 512;
+  const LocalTensor<uint8_t> given = enough(offered, bytes);
   if (given.GetSize() < bytes) {
     char need[40], got[24];
     std::snprintf(need, sizeof(need), "have %u B or more", bytes);
@@ -286,6 +288,14 @@ inline void Select(const LocalTensor<T>& dst, T src0, const LocalTensor<T>& src1
                    const LocalTensor<U>& mask, const LocalTensor<uint8_t>& sharedTmpBuffer,
                    const SelectWithBytesMaskShapeInfo& info, CUBECORE_AT) {
   detail::select_rows(dst, src1, src0, mask, sharedTmpBuffer, CMPMODE::NE, info, at);
+}
+// The name before, as public kernels call it.
+template <typename T, typename A, typename B, typename U>
+inline void SelectWithBytesMask(const LocalTensor<T>& dst, const A& src0, const B& src1,
+                                const LocalTensor<U>& mask,
+                                const LocalTensor<uint8_t>& sharedTmpBuffer,
+                                const SelectWithBytesMaskShapeInfo& info, CUBECORE_AT) {
+  Select(dst, src0, src1, mask, sharedTmpBuffer, info, at);
 }
 
 }  // namespace AscendC

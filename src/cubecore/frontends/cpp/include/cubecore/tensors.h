@@ -139,9 +139,54 @@ struct TBuffAddr {
 };
 
 template <typename T>
+class LocalTensor;
+
+namespace detail {
+
+enum class Sign : uint8_t { ADD, SUB, MUL, DIV, AND, OR, LT, GT, LE, GE, EQ, NE };
+
+// Two whole tensors with an operator between them, until it is known where the result goes.
+template <typename T, Sign sign>
+struct Whole {
+  LocalTensor<T> src0, src1;
+  cubecore::Where at;
+};
+
+}  // namespace detail
+
+template <typename T>
 class LocalTensor {
  public:
   using PrimType = PrimT<T>;
+
+  // The second tensor of an operator, and its line.
+  struct Operand {
+    Operand(const LocalTensor& tensor, CUBECORE_AT) : tensor(tensor), at(at) {}
+    const LocalTensor& tensor;
+    cubecore::Where at;
+  };
+#define CUBECORE_SIGN(SIGN, NAME)                                                              \
+  friend detail::Whole<T, detail::Sign::NAME> operator SIGN(const LocalTensor& src0,           \
+                                                            const Operand& src1) {             \
+    return {src0, src1.tensor, src1.at};                                                       \
+  }
+  CUBECORE_SIGN(+, ADD)
+  CUBECORE_SIGN(-, SUB)
+  CUBECORE_SIGN(*, MUL)
+  CUBECORE_SIGN(/, DIV)
+  CUBECORE_SIGN(&, AND)
+  CUBECORE_SIGN(|, OR)
+  CUBECORE_SIGN(<, LT)
+  CUBECORE_SIGN(>, GT)
+  CUBECORE_SIGN(<=, LE)
+  CUBECORE_SIGN(>=, GE)
+  CUBECORE_SIGN(==, EQ)
+  CUBECORE_SIGN(!=, NE)
+#undef CUBECORE_SIGN
+  template <typename U, detail::Sign sign>
+  void operator=(const detail::Whole<U, sign>& made) const {
+    whole(*this, made);
+  }
 
   LocalTensor() = default;
   // Page "LocalTensor构造函数": a position, a byte address and a number of elements.

@@ -7,8 +7,40 @@
 #include <cstdint>
 #include <cstring>
 
+#ifdef __NPU_HOST__
+#include <map>
+#include <utility>
+
+namespace cubecore {
+
+// Structs whose fields go elsewhere, which SetDataPtr names: they are there when the struct ends,
+// or the tiling function.
+inline std::map<const void*, std::pair<void*, size_t>>& elsewhere() {
+  static std::map<const void*, std::pair<void*, size_t>> places;
+  return places;
+}
+inline void put(const void* fields) {
+  auto found = elsewhere().find(fields);
+  if (found == elsewhere().end()) return;
+  std::memcpy(found->second.first, fields, found->second.second);
+  elsewhere().erase(found);
+}
+inline void put_all() {
+  while (!elsewhere().empty()) put(elsewhere().begin()->first);
+}
+
+}  // namespace cubecore
+
+#define CUBECORE_ELSEWHERE(NAME)                                                    \
+  void SetDataPtr(void* to) { ::cubecore::elsewhere()[this] = {to, sizeof(*this)}; } \
+  ~NAME() { ::cubecore::put(this); }
+#else
+#define CUBECORE_ELSEWHERE(NAME)
+#endif
+
 #define BEGIN_TILING_DATA_DEF(NAME)                             \
   struct NAME {                                                 \
+    CUBECORE_ELSEWHERE(NAME)                                    \
     size_t GetDataSize() const { return sizeof(*this); }        \
     void SaveToBuffer(void* to, size_t most) const {            \
       std::memcpy(to, static_cast<const void*>(this),           \

@@ -176,6 +176,7 @@ inline void Tile(const Operator& own, gert::detail::Node& node) {
   auto context = std::make_unique<gert::TilingContext>(node);
   context->compile_info = info;
   ge::graphStatus state = own.tiling(context.get());
+  put_all();
   AnswerState(state);
   Answer("key\t" + std::to_string(context->tiling_key));
   Answer("blocks\t" + std::to_string(context->block_dim));
