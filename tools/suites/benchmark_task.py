@@ -27,8 +27,6 @@ import cubecore
 from cubecore.errors import CubecoreError
 
 MODULE = "kernel_gen_ops"
-_MACROS = dict.fromkeys(("OPS_UTILS_LOG_SUB_MOD_NAME", "OPS_UTILS_LOG_PACKAGE_TYPE"), '"OP"')
-"""Macros that the benchmark's build defines."""
 
 
 def binding_text(folder: Path) -> str:
@@ -50,11 +48,7 @@ class Task:
         stand_ins(self._called)
         sys.path.insert(0, str(checkout))
         self.project = cubecore.load_op(
-            folder / "answer" / "0",
-            _MACROS,
-            includes=_includes(checkout),
-            timeout_s=120,
-            chip=chip,
+            folder / "answer" / "0", includes=_includes(checkout), timeout_s=120, chip=chip
         )
         binding(binding_text(folder), MODULE, work)
         self.model = _loaded("suite_model", own / "module.py")

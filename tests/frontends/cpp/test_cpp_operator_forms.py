@@ -164,19 +164,36 @@ __global__ __aicore__ void choose(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_AD
 """
 
 TELL_HOST = """#include "shared/blocks.h"
+#include "helpers/rows.h"
+#include "log/log.h"
+#include "op_host/infershape_elewise_util.h"
+#include "graph/operator_reg.h"
 #include "register/op_def_registry.h"
 namespace optiling {
 static ge::graphStatus Tell(gert::TilingContext* context) {
-  context->SetBlockDim(BLOCKS);
-  *context->GetTilingData<uint64_t>() = *context->GetAttrs()->GetInt(0);
+  OP_LOGD(context->GetNodeName(), "%d blocks", BLOCKS);
+  OP_CHECK_NULL_WITH_CONTEXT(context, context->GetAttrs());
+  OP_CHECK_IF(Rows(context) < 0, OP_LOGE(context, "rows"), return ge::GRAPH_FAILED);
+  context->SetBlockDim(Ops::Base::CeilDiv(BLOCKS * 9u, 10));
+  TellTiling tiling;
+  tiling.SetDataPtr(context->GetRawTilingData()->GetData());
+  context->GetRawTilingData()->SetDataSize(tiling.GetDataSize());
+  tiling.set_rows(Rows(context));
   return ge::GRAPH_SUCCESS;
 }
 }
 namespace ge {
 static graphStatus Shapes(gert::InferShapeContext* context) {
-  *context->GetOutputShape(0) = *context->GetOutputShape(1) = *context->GetInputShape(0);
-  return GRAPH_SUCCESS;
+  const gert::Shape column = {8, 1}, row = {8};
+  gert::Shape made;
+  if (!Ops::Base::BroadcastShape(&column, &row, &made) || Ops::Base::ToString(made) != "[8, 8]")
+    return GRAPH_FAILED;
+  *context->GetOutputShape(1) = made;
+  return Ops::Base::InferShape4Elewise(context);
 }
+REG_OP(Tell).INPUT(x, TensorType({DT_FLOAT})).OUTPUT(kept, TensorType({DT_FLOAT}))
+    .ATTR(rows, Int, 1)
+    .OP_END_FACTORY_REG(Tell)
 }
 namespace ops {
 class Tell : public OpDef {
@@ -191,6 +208,21 @@ class Tell : public OpDef {
   }
 };
 OP_ADD(Tell);
+}
+"""
+ROWS = """#pragma once
+#include "register/tilingdata_base.h"
+#include "exe_graph/runtime/tiling_context.h"
+namespace optiling {
+int64_t Rows(gert::TilingContext* context);
+BEGIN_TILING_DATA_DEF(TellTiling)
+  TILING_DATA_FIELD_DEF(uint64_t, rows);
+END_TILING_DATA_DEF;
+}
+"""
+ROWS_OF = """#include "helpers/rows.h"
+namespace optiling {
+int64_t Rows(gert::TilingContext* context) { return *context->GetAttrs()->GetInt(0); }
 }
 """
 TELL = """#include "kernel_operator.h"
@@ -230,6 +262,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ("op_host/tell.cpp", TELL_HOST),
         ("op_kernel/tell.cpp", TELL),
         ("elsewhere/shared/blocks.h", "#define BLOCKS 1"),
+        ("CMakeLists.txt", ""),
+        ("far/include/helpers/rows.h", ROWS),
+        ("far/src/rows.cpp", ROWS_OF),
     ):
         path = folder / name
         path.parent.mkdir(exist_ok=True, parents=True)

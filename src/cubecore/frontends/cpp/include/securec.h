@@ -33,6 +33,11 @@ inline errno_t memset_s(void* to, size_t most, int value, size_t count) {
 inline errno_t strcpy_s(char* to, size_t most, const char* from) {
   return memcpy_s(to, most, from, from == nullptr ? 0 : std::strlen(from) + 1);
 }
+inline int vsnprintf_s(char* to, size_t most, size_t count, const char* format, va_list values) {
+  size_t room = count + 1 < most ? count + 1 : most;
+  int written = std::vsnprintf(to, room, format, values);
+  return written < 0 || static_cast<size_t>(written) >= room ? -1 : written;
+}
 inline int sprintf_s(char* to, size_t most, const char* format, ...) {
   va_list values;
   va_start(values, format);
@@ -43,8 +48,7 @@ inline int sprintf_s(char* to, size_t most, const char* format, ...) {
 inline int snprintf_s(char* to, size_t most, size_t count, const char* format, ...) {
   va_list values;
   va_start(values, format);
-  size_t room = count + 1 < most ? count + 1 : most;
-  int written = std::vsnprintf(to, room, format, values);
+  int written = vsnprintf_s(to, most, count, format, values);
   va_end(values);
-  return written < 0 || static_cast<size_t>(written) >= room ? -1 : written;
+  return written;
 }

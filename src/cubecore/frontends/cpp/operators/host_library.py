@@ -1,8 +1,10 @@
 """An op_host as a library of the host: compiled file by file, linked, kept in the cache."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
@@ -20,7 +22,11 @@ from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with, ran
 from cubecore.frontends.cpp.compile.generated_headers import TCUBETILING_NAME, tcubetiling_header
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
-from cubecore.frontends.cpp.operators.project_files import ProjectFiles
+from cubecore.frontends.cpp.operators.project_files import (
+    ProjectFiles,
+    companions,
+    with_headers,
+)
 from cubecore.lazy_dataclass import dataclass
 
 _UNDEFINED = re.compile(r"undefined reference to [`']?(?P<name>[\w.$@]+)")
@@ -80,42 +86,55 @@ def _build(
     files: ProjectFiles, defines: Sequence[str], record_path: Path, *, verbose: bool
 ) -> None:
     """Put the library of an op_host into the cache."""
-    first: CubecoreError | None = None
-    failed: list[str] = []
-    objects: list[Path] = []
-    read: set[Path] = set()
     with scratch_folder() as scratch:
         work = Path(scratch)
-        for number, path in enumerate(files.host):
-            out, deps = work / f"{number}.o", work / f"{number}.d"
-            command = [
-                *_command(files, defines),
-                "-MD",
-                "-MF",
-                str(deps),
-                "-c",
-                str(path),
-                "-o",
-                str(out),
-            ]
-            try:
-                compile_with(command, path, work, verbose=verbose)
-            except CubecoreError as error:
-                first = first or error
-                failed.append(str(error))
-                continue
-            objects.append(out)
-            read |= {*dependencies(deps, work, path)}
-        if not objects:
-            assert first is not None
-            raise first
-        library = _linked([*objects, _main()], files.folder, work)
-        record = {"files": {str(f): file_digest(f) for f in sorted(read)}, "failed": failed}
+        made = _Objects(files, tuple(defines), work, verbose)
+        for path in files.host:
+            made.compile(path)
+        if not made.paths:
+            raise made.errors[0]
+        failed = [str(error) for error in made.errors]
+        if _undefined([*made.paths, _main()], files.folder, work):
+            for path in companions(made.files, made.read):
+                made.compile(path)
+        library = _linked([*made.paths, _main()], files.folder, work)
+        record = {"files": {str(f): file_digest(f) for f in sorted(made.read)}, "failed": failed}
         library.replace(record_path.with_suffix(".so"))
         note = work / "record.json"
         note.write_text(json.dumps(record))
         note.replace(record_path)
     trim()
+
+
+@dataclass(eq=False, slots=True)
+class _Objects:
+    """The files of an op_host as objects: what they have read, and those that do not compile."""
+
+    files: ProjectFiles
+    defines: tuple[str, ...]
+    work: Path
+    verbose: bool
+    paths: list[Path] = field(default_factory=list)
+    read: set[Path] = field(default_factory=set)
+    errors: list[CubecoreError] = field(default_factory=list)
+
+    def compile(self, path: Path) -> None:
+        """Compile a file, with the headers of its repository where it needs them."""
+        number = len(self.paths) + len(self.errors)
+        out, deps = self.work / f"{number}.o", self.work / f"{number}.d"
+        own = ("-MD", "-MF", str(deps), "-c", str(path), "-o", str(out))
+
+        def compiled(files: ProjectFiles) -> None:
+            command = [*_command(files, self.defines), *own]
+            compile_with(command, path, self.work, verbose=self.verbose)
+
+        try:
+            self.files, _ = with_headers(self.files, path, compiled)
+        except CubecoreError as error:
+            self.errors.append(error)
+            return
+        self.paths.append(out)
+        self.read |= {*dependencies(deps, self.work, path)}
 
 
 def _command(files: ProjectFiles, defines: Sequence[str] = ()) -> list[str]:
@@ -142,10 +161,11 @@ def _prefix() -> Path:
         used(prefix)
         return prefix
     base.mkdir(exist_ok=True)
-    for name in names.split():
+    for line in names.splitlines():
+        name, _, header = line.partition(" ")
         alias = base / name
         alias.parent.mkdir(parents=True, exist_ok=True)
-        _written(alias, '#pragma once\n#include "cubecore/op_host/all.h"\n')
+        _written(alias, f'#pragma once\n#include "cubecore/op_host/{header or "all"}.h"\n')
     _written(base / TCUBETILING_NAME, tcubetiling_header())
     _written(prefix, '#include "cubecore/op_host/all.h"\n')
     if not tool.is_clang:
@@ -175,7 +195,7 @@ def _main() -> Path:
 
 
 def _written(path: Path, text: str) -> None:
-    beside = path.with_name(f"{path.name}.part")
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")  # other processes write it, too
     beside.write_text(text)
     beside.replace(path)
 
@@ -189,13 +209,23 @@ def _linked(objects: Sequence[Path], project: Path, work: Path) -> Path:
         If the files cannot be linked.
     """
     library, lacking = work / "library.so", work / "lacking.o"
-    command = ["-shared", "-o", str(library), *map(str, objects), str(runtime())]
-    command += ["-lm", "-lpthread", "-Wl,-z,defs", "-Wl,-z,muldefs"]  # builds link some files only
-    code, text = ran([*command, "-Wl,--no-demangle"], project, work)
-    if code != 0:
-        _refusing(dict.fromkeys(_UNDEFINED.findall(text)), lacking, work)
-        compile_with([*command, str(lacking)], project, work)
+    undefined = _undefined(objects, project, work)
+    if undefined:
+        _refusing(undefined, lacking, work)
+        compile_with([*_link(objects, work), str(lacking)], project, work)
     return library
+
+
+def _link(objects: Sequence[Path], work: Path) -> list[str]:
+    """Return the arguments that link objects; builds link some of their files only."""
+    command = ["-shared", "-o", str(work / "library.so"), *map(str, objects), str(runtime())]
+    return [*command, "-lm", "-lpthread", "-Wl,-z,defs", "-Wl,-z,muldefs"]
+
+
+def _undefined(objects: Sequence[Path], project: Path, work: Path) -> list[str]:
+    """Link objects; return the functions that none of them defines."""
+    code, text = ran([*_link(objects, work), "-Wl,--no-demangle"], project, work)
+    return list(dict.fromkeys(_UNDEFINED.findall(text))) if code != 0 else []
 
 
 def _refusing(names: Iterable[str], out: Path, work: Path) -> None:

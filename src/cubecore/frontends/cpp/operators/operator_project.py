@@ -16,7 +16,11 @@ from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.operators.host_calls import HostCalls, HostTiling
 from cubecore.frontends.cpp.operators.host_library import HostLibrary, host_library
 from cubecore.frontends.cpp.operators.operator_call import Given, OperatorCall, operator_call
-from cubecore.frontends.cpp.operators.project_files import ProjectFiles, project_files
+from cubecore.frontends.cpp.operators.project_files import (
+    ProjectFiles,
+    project_files,
+    with_headers,
+)
 from cubecore.frontends.cpp.operators.registration import (
     DYNAMIC,
     OPTIONAL,
@@ -161,13 +165,16 @@ class OperatorProject:
         if path is None:
             sentence = f"{shown_path(self._files.folder)} has no kernel for {own.type}"
             raise unable(own.type, sentence, "its entry has the operator's name in small letters")
-        source = self._source(path, call)
-        kernel = kernel_of(
-            source,
-            f"{entry}<{tiling.template}>" if tiling.template else entry,
-            verbose=self._verbose,
-            auto_sync=self._auto_sync,
-            **_fields(self._options),
+        self._files, kernel = with_headers(
+            self._files,
+            path,
+            lambda files: kernel_of(
+                self._source(path, call, files),
+                f"{entry}<{tiling.template}>" if tiling.template else entry,
+                verbose=self._verbose,
+                auto_sync=self._auto_sync,
+                **_fields(self._options),
+            ),
         )
         names = [p.name for p in kernel.parameters]
         computed = _computed(own)
@@ -194,7 +201,7 @@ class OperatorProject:
         )
         return changed, (*values, workspace, data)
 
-    def _source(self, path: Path, call: OperatorCall) -> Source:
+    def _source(self, path: Path, call: OperatorCall, files: ProjectFiles) -> Source:
         defines: dict[str, object] = {}
         for given in (*call.inputs, *call.outputs):
             name = given.parameter.name.upper()
@@ -202,7 +209,7 @@ class OperatorProject:
             defines[f"ORIG_DTYPE_{name}"] = given.type.name
             defines[f"FORMAT_{name}"] = "FORMAT_ND"
         source = source_of(path, {**defines, **self._defines})
-        includes = tuple(str(folder) for folder in self._files.includes)
+        includes = tuple(str(folder) for folder in files.includes)
         return Source(source.path, source.text, source.defines, includes)
 
 

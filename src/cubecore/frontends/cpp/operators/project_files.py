@@ -1,19 +1,28 @@
 """The files of an operator project: host code, kernels, and where their includes lie."""
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-from cubecore.errors import unable
+from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
-_SUFFIXES = {".cpp", ".cc", ".cxx", ".asc"}
+_SUFFIXES = (".cpp", ".cc", ".cxx", ".asc")
+_HEADERS = (".h", ".hpp")
 _ELSEWHERE = {"op_api", "opapi", "op_graph", "tests", "test", "examples", "build", "build_out"}
 """Folders of a project whose files are other programs."""
 _REGISTERS = re.compile(r"\b(OP_ADD|IMPL_OP\w*|REGISTER_TILING_TEMPLATE\w*)\s*\(")
 _ENTRY = re.compile(r"\b__global__\b")
 _ANCESTORS = 4
+_LACKING = re.compile(r"does not compile: (\S+): No such file")
+_MARKS = ("CMakeLists.txt", "build.sh", "pyproject.toml", ".git")
+"""Files and folders that a repository has at its top, and often in the folders of its parts."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +86,76 @@ def _elsewhere(folders: tuple[str, ...]) -> bool:
 
 def _in_host(file: Path, folder: Path) -> bool:
     return "op_host" in file.relative_to(folder).parts
+
+
+def with_headers(
+    files: ProjectFiles, path: Path, compile_file: Callable[[ProjectFiles], T]
+) -> tuple[ProjectFiles, T]:
+    """Compile a file; of headers that are not found, take the nearest of the repository.
+
+    Returns
+    -------
+    tuple
+        The files with the folders of such headers, and what `compile_file` returns.
+
+    Raises
+    ------
+    CubecoreError
+        If the file does not compile.
+    """
+    while True:
+        try:
+            return files, compile_file(files)
+        except CubecoreError as error:
+            lacking = _LACKING.search(str(error))
+            more = _folder_with(lacking[1], path, files.folder) if lacking else None
+            if more is None or more in files.given:
+                raise
+            files = replace(files, given=(*files.given, more))
+
+
+def _folder_with(header: str, path: Path, folder: Path) -> Path | None:
+    """Return the folder from which a repository's header has its name, the nearest to a file."""
+    name = re.sub(r"^(?:\.\.?/)+", "", header)
+    known = _repository_files(_repository(folder)).get(Path(name).name, ())
+    fitting = [each for each in known if f"/{each.as_posix()}".endswith(f"/{name}")]
+    return Path(_nearest(fitting, path).as_posix().removesuffix(name)) if fitting else None
+
+
+def companions(files: ProjectFiles, read: Iterable[Path]) -> list[Path]:
+    """Return the sources that define what the repository's headers declare: those of their names.
+
+    `read` are the headers that the host code includes.
+    """
+    root = _repository(files.folder)
+    found: dict[Path, None] = {}
+    for header in sorted(read):
+        if header.suffix in _HEADERS and header.is_relative_to(root):
+            known = _repository_files(root)
+            named = [p for suffix in _SUFFIXES for p in known.get(header.stem + suffix, ())]
+            if named:
+                found[_nearest(sorted(named), header)] = None
+    return [path for path in found if path not in files.host]
+
+
+def _nearest(paths: Sequence[Path], to: Path) -> Path:
+    return max(paths, key=lambda each: len(os.path.commonpath([each, to])))
+
+
+def _repository(folder: Path) -> Path:
+    """Return the topmost folder above a project that looks like a repository's."""
+    above = [folder, *folder.parents][: 2 * _ANCESTORS]
+    marked = [each for each in above if any((each / mark).exists() for mark in _MARKS)]
+    return marked[-1] if marked else folder
+
+
+@cache
+def _repository_files(root: Path) -> dict[str, list[Path]]:
+    """Return the headers and sources below a folder by their names."""
+    found: dict[str, list[Path]] = {}
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(each for each in folders if each not in _ELSEWHERE and each[0] != ".")
+        for name in names:
+            if name.endswith((*_HEADERS, *_SUFFIXES)):
+                found.setdefault(name, []).append(Path(folder) / name)
+    return found

@@ -72,6 +72,14 @@ class AscendCUtils {
     cubecore::issue("asc_set_ctrl", at, (word & ~(1ull << 48)) | (ctrlValue & 1) << 48);
   }
   template <typename T, bool isSetMask = true>
+  static void SetMaskCount(CUBECORE_AT) {
+    if constexpr (isSetMask) AscendC::SetMaskCount(at);
+  }
+  template <typename T, bool isSetMask = true>
+  static void SetMaskNorm(CUBECORE_AT) {
+    if constexpr (isSetMask) AscendC::SetMaskNorm(at);
+  }
+  template <typename T, bool isSetMask = true>
   static void SetMask(int32_t len, CUBECORE_AT) {
     if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(len), at);
   }

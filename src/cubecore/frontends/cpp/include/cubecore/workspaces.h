@@ -15,6 +15,7 @@ class TensorShape {
   explicit TensorShape(const std::vector<int64_t>& dims) : dims_(dims) {}
   size_t GetDimNum() const { return dims_.size(); }
   int64_t GetDim(size_t index) const { return dims_[index]; }
+  std::vector<int64_t> GetDims() const { return dims_; }
   int64_t GetShapeSize() const {
     int64_t size = 1;
     for (int64_t dim : dims_) size *= dim;

@@ -26,7 +26,8 @@ enum class NpuArch {
   DAV_2201 = 2201,
   DAV_3002 = 3002,
   DAV_3102 = 3102,
-  DAV_3510 = 3510
+  DAV_3510 = 3510,
+  DAV_5102 = 5102
 };
 
 class PlatformAscendC {

@@ -27,6 +27,9 @@
 #include "cubecore/op_host/template_arguments.h"  // in the place of the kernels' empty macros
 #include "platform/platform_ascendc.h"
 #include "register/tilingdata_base.h"
+#include "securec.h"
+
+using platform_ascendc::NpuArch;  // as public op_hosts write it
 
 namespace optiling {
 using std::map;  // files of public op_hosts use them without their namespace

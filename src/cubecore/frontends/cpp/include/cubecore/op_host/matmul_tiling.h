@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cubecore/device.h"
+#include "cubecore/enums.h"
 #include "cubecore/op_host/types.h"
 #include "cubecore_tcubetiling.h"
 #include "platform/platform_ascendc.h"
@@ -16,8 +17,7 @@ using AscendC::tiling::TCubeTiling;
 namespace matmul_tiling {
 
 using DataType = ge::DataType;
-enum class TPosition : int32_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC,
-                                 LCM, SPM, SHM, TSCM, MAX };
+using AscendC::TPosition;
 enum class CubeFormat : int32_t { ND = 0, NZ, ZN, ZZ, NN, VECTOR, SCALAR, ND_ALIGN, COLUMN_MAJOR };
 enum class MatrixTraverse : int32_t { NOSET = 0, FIRSTM = 1, FIRSTN = 2 };
 enum class MatrixMadType : int32_t { NORMAL = 0, HF32 = 1, MXMODE = 2 };
@@ -164,10 +164,10 @@ class MatmulApiTilingBase {
   static std::string Text(const char* word) { return word; }
   static std::string Text(int64_t number) { return std::to_string(number); }
   static const char* Name(TPosition pos) {
-    static const char* names[] = {"GM",  "A1",    "A2",     "B1",      "B2",  "C1",
-                                  "C2",  "CO1",   "CO2",    "VECIN",   "VECOUT", "VECCALC",
-                                  "LCM", "SPM",   "SHM",    "TSCM",    "MAX"};
-    return names[static_cast<int32_t>(pos)];
+    static const char* names[] = {"GM",  "A1",  "A2",    "B1",     "B2",      "C1",  "C2",
+                                  "CO1", "CO2", "VECIN", "VECOUT", "VECCALC", "SPM", "TSCM"};
+    size_t number = static_cast<size_t>(pos);
+    return number < std::size(names) ? names[number] : "MAX";
   }
   // A vector is a matrix of one row, and padded rows of C are the kernel's to know of.
   static const char* Name(CubeFormat format) {
