@@ -19,7 +19,7 @@ _ELSEWHERE = {"op_api", "opapi", "op_graph", "tests", "test", "examples", "build
 _REGISTERS = re.compile(r"\b(OP_ADD|IMPL_OP\w*|REGISTER_TILING_TEMPLATE\w*)\s*\(")
 _ENTRY = re.compile(r"\b__global__\b")
 _ANCESTORS = 4
-_LACKING = re.compile(r"does not compile: (\S+): No such file")
+_LACKING = re.compile(r" includes (\S+), which is neither beside it")
 _MARKS = ("CMakeLists.txt", "build.sh", "pyproject.toml", ".git")
 """Files and folders that a repository has at its top, and often in the folders of its parts."""
 T = TypeVar("T")
