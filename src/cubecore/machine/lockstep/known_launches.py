@@ -20,6 +20,7 @@ from cubecore.machine.lockstep.sanitizer import GroupWatch
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.cross_core import NOTHING
 from cubecore.machine.sanitizer.happens_before import Foreign
+from cubecore.machine.sanitizer.racecheck import FollowAt
 
 _MOST_LAUNCHES = 256
 
@@ -71,9 +72,7 @@ class OrderedWatch(GroupWatch):
         """Follow no flag and no barrier."""
         return _nothing
 
-    def followers(
-        self, _template: Instruction, _registers: Registers
-    ) -> Callable[[tuple[int, ...], Location], None]:
+    def followers(self, _template: Instruction, _registers: Registers) -> FollowAt:
         """Follow no instruction."""
         return _nothing
 

@@ -26,7 +26,7 @@ from cubecore.machine.sanitizer.findings import (
 )
 from cubecore.machine.sanitizer.happens_before import FlagFault
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer, touches
-from cubecore.machine.sanitizer.shadow_memory import Meeting, MemoryAccess, Region, Touched
+from cubecore.machine.sanitizer.shadow_memory import Conflict, MemoryAccess, Region, Touched
 
 
 class GroupLog(FindingLog):
@@ -79,14 +79,14 @@ class GroupWatch(CoreWatch):
         return USECHECK in self.log.checks
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
-        """Count a meeting of two touches that were reported before; False if they were not."""
+        """Count a conflict of two touches that were reported before; False if they were not."""
         return not self.log.strict and super().again(kind, earlier, later)
 
-    def report(self, meeting: Meeting) -> None:
+    def report(self, conflict: Conflict) -> None:
         """Log a race of every core; one that may be some cores' alone ends lockstep."""
-        if id(meeting.earlier) in self._some or id(meeting.later) in self._some:
+        if id(conflict.earlier) in self._some or id(conflict.later) in self._some:
             raise IrregularError("a race of some cores")
-        super().report(meeting)
+        super().report(conflict)
 
     def _fault(self, fault: FlagFault) -> None:
         """Log a fault; behind a deadlock nothing is followed, not even what cores share."""

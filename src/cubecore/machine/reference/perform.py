@@ -26,7 +26,7 @@ from cubecore.machine.reference.issue_cache import CachedIssue
 from cubecore.numerics.quantisation import atomic
 
 
-class LocalMemory(Protocol):
+class MemoryOfCores(Protocol):
     """One local memory of some cores."""
 
     def spot(self, address: int) -> Spot:
@@ -44,7 +44,7 @@ class Cores(Protocol):
         """The registers, but for what values have left there."""
         ...
 
-    def memory(self, mem: Mem) -> LocalMemory | None:
+    def memory(self, mem: Mem) -> MemoryOfCores | None:
         """Return a local memory; None if the cores lack it."""
         ...
 

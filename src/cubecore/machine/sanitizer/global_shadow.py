@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import CoreOrder
-from cubecore.machine.sanitizer.shadow_memory import Meeting, MemoryAccess, Report, hazard
+from cubecore.machine.sanitizer.shadow_memory import Conflict, MemoryAccess, Report, hazard
 
 _PAGE_BITS = 12
 _PAGE_BYTES = 1 << _PAGE_BITS
@@ -132,7 +132,7 @@ class GlobalShadow:
                     if id(touch) not in reported and _races(other.access, access, order):
                         reported.add(id(touch))
                         if not again(hazard(touch, access.touch), touch, access.touch):
-                            tell(_meeting(other, entry))
+                            tell(_conflict(other, entry))
                 first = page << _PAGE_BITS
                 over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
                 if over:
@@ -216,8 +216,8 @@ def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
     return same and not before.touch.writes
 
 
-def _meeting(earlier: _Entry, later: _Entry) -> Meeting:
+def _conflict(earlier: _Entry, later: _Entry) -> Conflict:
     one, other = earlier.access, later.access
     low, high = max(earlier.low, later.low), min(earlier.high, later.high)
     kind = hazard(one.touch, other.touch)
-    return Meeting(kind, one.touch, one.pipe, one.core, other.touch, other.pipe, low, high)
+    return Conflict(kind, one.touch, one.pipe, one.core, other.touch, other.pipe, low, high)

@@ -44,17 +44,21 @@ from cubecore.machine.sanitizer.happens_before import (
 )
 from cubecore.machine.sanitizer.race_findings import HOW, finding_access, race_sentence
 from cubecore.machine.sanitizer.shadow_memory import (
+    Conflict,
     LocalShadow,
-    Meeting,
     MemoryAccess,
+    Region,
     Special,
     Touched,
     register_touch,
 )
 from cubecore.machine.sanitizer.unit_flags import UnitFlags
 
-_Issued = tuple[Instruction, int, str, str]
-Follow = Callable[[tuple[int, ...]], None]
+Follow = Callable[[Sequence[int]], None]
+"""Follows an instruction of one location at its operands' addresses."""
+FollowAt = Callable[[Sequence[int], Location], None]
+_Planned = tuple[int | None, Footprint, LocalShadow | None, dict[int, Region], MemoryAccess]
+"""An operand by its number, its bytes, their shadow if they are local, and their regions there."""
 
 
 class Sanitizer:
@@ -103,7 +107,7 @@ class CoreWatch:
         self._number = numbers[0]
         self.order = CoreOrder(self._fault, numbers, len(sanitizer.cores))
         self._local: dict[Mem | Special, LocalShadow] = {}
-        self._accesses = BoundedCache[_Issued, tuple[int, list[Touched], Location]]()
+        self._followers = BoundedCache[tuple[Instruction, str, str, bool], FollowAt]()
         self._reported = BoundedCache[
             tuple[str, int, int], tuple[MemoryAccess, MemoryAccess, CountedFinding]
         ]()
@@ -148,51 +152,28 @@ class CoreWatch:
         registers: Registers,
     ) -> None:
         """Follow an instruction that touches memory: `addresses` are those of its operands."""
-        pipe, touched = self._touches(template, addresses, where, registers)
-        if not touched:
+        if template.steering:  # what values have steered is seldom the same again
+            pipe, accesses = (
+                INDEX[template.pipe.value],
+                touches(template, addresses, where, registers),
+            )
+            self.order.submit(pipe, lambda: self._enter(pipe, accesses), where)
             return
-        if template.shares_units and self._judges_units(registers):
-            self._units.issue(template, touched, where)
-        if self.order.held[pipe] or self.order.stuck:
-            self.order.submit(pipe, lambda: self._enter(pipe, touched), where)
-        else:
-            self._enter(pipe, touched)
+        key = template, registers.atomic, registers.atomic_type, registers.resets_units
+        follow = self._followers.get(key)
+        if follow is None:
+            follow = self._followers[key] = self.followers(template, registers)
+        follow(addresses, where)
 
-    def _touches(
-        self,
-        template: Instruction,
-        addresses: Sequence[int],
-        where: Location,
-        registers: Registers,
-    ) -> tuple[int, list[Touched]]:
-        """Return an instruction's pipe and what it touches; cached by template and location."""
-        if template.steering:
-            return INDEX[template.pipe.value], touches(template, addresses, where, registers)
-        key = template, id(where), registers.atomic, registers.atomic_type
-        cached = self._accesses.get(key)
-        if cached is None:
-            indices = range(len(template.operands()))
-            accesses = touches(template, indices, where, registers)
-            cached = self._accesses[key] = INDEX[template.pipe.value], accesses, where
-        pipe, accesses, _ = cached
-        return pipe, [
-            (touched, 0 if touch.mem.__class__ is Special else addresses[index], touch)
-            for touched, index, touch in accesses
-        ]
-
-    def followers(
-        self, template: Instruction, registers: Registers
-    ) -> Callable[[tuple[int, ...], Location], None]:
+    def followers(self, template: Instruction, registers: Registers) -> FollowAt:
         """Return what follows a resolved template at addresses, from wherever it is issued."""
         followers_at: dict[int, tuple[Follow, Location]] = {}
 
-        def follow(addresses: tuple[int, ...], where: Location) -> None:
+        def follow(addresses: Sequence[int], where: Location) -> None:
             follower = followers_at.get(id(where))
             if follower is None:
-                follower = followers_at[id(where)] = (
-                    self.follower(template, where, registers),
-                    where,
-                )
+                of_place = self.follower(template, where, registers)
+                follower = followers_at[id(where)] = of_place, where
             follower[0](addresses)
 
         return follow
@@ -205,57 +186,41 @@ class CoreWatch:
         Not `globally`: what it touches in global memory is left out.
         """
         order, pipe = self.order, INDEX[template.pipe.value]
-        held, plan = order.held[pipe], []
+        held, plan = order.held[pipe], list[_Planned]()
         index_of = {operand.name: index for index, operand in enumerate(template.operands())}
         for touched, _, touch in _known_touches(template, where, registers):
             if globally or touch.mem is not Mem.GM:
                 shadow = None if touch.mem is Mem.GM else self.shadow(touch.mem)
-                memo = None if shadow is None else shadow.memo()
+                memo = {} if shadow is None else shadow.memo()
                 plan.append((index_of.get(touch.operand), touched, shadow, memo, touch))
 
-        def enter(addresses: tuple[int, ...]) -> None:
-            number = order.enter(pipe)
-            entered = []
-            for index, touched, shadow, memo, touch in plan:
-                at = 0 if index is None else addresses[index]
-                if shadow is None or memo is None:
-                    self._global(touched, at, touch, pipe, number)
-                    continue
-                region = memo.get(at)
-                if region is None:
-                    region = memo[at] = shadow.region(touched, at, writes=touch.writes)
-                shadow.judge(region, pipe, touch)
-                entered.append((shadow, region, touch))
-            for shadow, region, touch in entered:
-                shadow.enter(region, pipe, number, touch)
-
-        def follow(addresses: tuple[int, ...]) -> None:
+        def follow(addresses: Sequence[int]) -> None:
             if held or order.stuck:
-                order.submit(pipe, lambda: enter(addresses), where)
+                order.submit(pipe, lambda: self._enter_planned(pipe, plan, addresses), where)
             else:
-                enter(addresses)
+                self._enter_planned(pipe, plan, addresses)
 
         if not plan:
             return lambda _: None
         return self._with_units(template, where, registers, follow)
 
-    def _judges_units(self, registers: Registers) -> bool:
-        """True if unit flags are judged: not where some are reset, nor behind a deadlock."""
-        return not (self.order.stuck or registers.resets_units)
-
     def _with_units(
         self, template: Instruction, where: Location, registers: Registers, follow: Follow
     ) -> Follow:
-        """Return `follow`, and the unit flags for what shares them."""
-        if not (template.shares_units and self._judges_units(registers)):
+        """Return `follow`, and the unit flags for what shares them.
+
+        They are not judged where some are reset, nor behind a deadlock.
+        """
+        if not template.shares_units or registers.resets_units:
             return follow
         names = [operand.name for operand in template.operands()]
         touched = _known_touches(template, where, registers)
         tile = next(used for used in reversed(touched) if used[2].mem is Mem.L0C)
         index, share = names.index(tile[2].operand), self._units.follower(template, tile, where)
 
-        def both(addresses: tuple[int, ...]) -> None:
-            share(addresses[index])
+        def both(addresses: Sequence[int]) -> None:
+            if not self.order.stuck:
+                share(addresses[index])
             follow(addresses)
 
         return both
@@ -275,6 +240,7 @@ class CoreWatch:
         if not self.order.stuck:
             self._units.finish()
         self.order.finish()
+        self._followers.clear()
 
     def release(self) -> None:
         """Drop the shadows, whose regions refer to each other."""
@@ -285,16 +251,28 @@ class CoreWatch:
     # --- accesses
 
     def _enter(self, pipe: int, accesses: Sequence[Touched]) -> None:
+        """Follow accesses at their addresses."""
+        plan: list[_Planned] = [
+            (number, touched, None if touch.mem is Mem.GM else self.shadow(touch.mem), {}, touch)
+            for number, (touched, _, touch) in enumerate(accesses)
+        ]
+        self._enter_planned(pipe, plan, [address for _, address, _ in accesses])
+
+    def _enter_planned(
+        self, pipe: int, plan: Sequence["_Planned"], addresses: Sequence[int]
+    ) -> None:
         number = self.order.enter(pipe)
         entered = []
-        for touched, address, touch in accesses:
-            if touch.mem is Mem.GM:
-                self._global(touched, address, touch, pipe, number)
-            else:
-                shadow = self.shadow(touch.mem)
-                region = shadow.region(touched, address, writes=touch.writes)
-                shadow.judge(region, pipe, touch)
-                entered.append((shadow, region, touch))
+        for index, touched, shadow, memo, touch in plan:
+            at = 0 if index is None else addresses[index]
+            if shadow is None:
+                self._global(touched, at, touch, pipe, number)
+                continue
+            region = memo.get(at)
+            if region is None:
+                region = memo[at] = shadow.region(touched, at, writes=touch.writes)
+            shadow.judge(region, pipe, touch)
+            entered.append((shadow, region, touch))
         for shadow, region, touch in entered:
             shadow.enter(region, pipe, number, touch)
 
@@ -333,36 +311,38 @@ class CoreWatch:
         self.log.add(SanitizerFinding("flag-pair", message, template.name, where, core))
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
-        """Count a meeting of two touches that were reported before; False if they were not."""
+        """Count a conflict of two touches that were reported before; False if they were not."""
         reported = self._reported.get((kind, id(earlier), id(later)))
         if reported is None:
             return False
         reported[2].count += self.log.weight
         return True
 
-    def _tell(self, meeting: Meeting, tally: CountedFinding) -> None:
+    def _tell(self, conflict: Conflict, tally: CountedFinding) -> None:
         """Remember two touches, which must live as long as their numbers are known."""
-        earlier, later = meeting.earlier, meeting.later
-        self._reported[meeting.kind, id(earlier), id(later)] = earlier, later, tally
+        earlier, later = conflict.earlier, conflict.later
+        self._reported[conflict.kind, id(earlier), id(later)] = earlier, later, tally
 
-    def report(self, meeting: Meeting) -> None:
+    def report(self, conflict: Conflict) -> None:
         """Log a race; one that is known only counts."""
-        if meeting.kind == "unread":
-            self._unread(meeting)
+        if conflict.kind == "unread":
+            self._unread(conflict)
             return
-        earlier_touch, later_touch = meeting.earlier, meeting.later
-        kind, name = f"race-{meeting.kind}", later_touch.template.name
+        earlier_touch, later_touch = conflict.earlier, conflict.later
+        kind, name = f"race-{conflict.kind}", later_touch.template.name
         about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
         counted = self.log.again((kind, name, about, later_touch.where))
         if counted is not None:
-            self._tell(meeting, counted)
+            self._tell(conflict, counted)
             return
-        other = self._core if meeting.earlier_core < 0 else self._launch.cores[meeting.earlier_core]
+        other = (
+            self._core if conflict.earlier_core < 0 else self._launch.cores[conflict.earlier_core]
+        )
         accesses = tuple(
-            finding_access(self._launch.gm, meeting, touch, how, (PIPES[pipe], str(core)))
+            finding_access(self._launch.gm, conflict, touch, how, (PIPES[pipe], str(core)))
             for touch, how, pipe, core in (
-                (meeting.earlier, HOW[meeting.kind][0], meeting.earlier_pipe, other),
-                (meeting.later, HOW[meeting.kind][1], meeting.later_pipe, self._core),
+                (conflict.earlier, HOW[conflict.kind][0], conflict.earlier_pipe, other),
+                (conflict.later, HOW[conflict.kind][1], conflict.later_pipe, self._core),
             )
         )
         earlier, later = accesses
@@ -376,15 +356,15 @@ class CoreWatch:
         )
         self.log.add(finding, about)
 
-    def _unread(self, meeting: Meeting) -> None:
+    def _unread(self, conflict: Conflict) -> None:
         """Log a result that is overwritten before it is read."""
-        lost, over, core = meeting.earlier, meeting.later, str(self._core)
+        lost, over, core = conflict.earlier, conflict.later, str(self._core)
         about = f"{lost.operand} {over.template.name} {over.where}"
         if self.log.again(("unread", lost.template.name, about, lost.where)) is not None:
             return
         earlier, later = (
-            finding_access(self._launch.gm, meeting, touch, "write", (PIPES[pipe], core))
-            for touch, pipe in ((lost, meeting.earlier_pipe), (over, meeting.later_pipe))
+            finding_access(self._launch.gm, conflict, touch, "write", (PIPES[pipe], core))
+            for touch, pipe in ((lost, conflict.earlier_pipe), (over, conflict.later_pipe))
         )
         message = (
             f"{later.instruction}.{later.operand} ({later.pipe}, {later.location}) overwrites "
@@ -427,7 +407,7 @@ def touches(
 
 
 _Touching = tuple[Sequence[Touched], Location]
-_KNOWN: BoundedCache[tuple[Instruction, int, Registers], _Touching] = BoundedCache()
+_KNOWN: BoundedCache[tuple[Instruction, int, str, str], _Touching] = BoundedCache()
 
 
 def _known_touches(
@@ -441,7 +421,7 @@ def _known_touches(
     addresses = [0] * len(template.operands())
     if template.steering:
         return touches(template, addresses, where, registers)
-    key = template, id(where), registers
+    key = template, id(where), registers.atomic, registers.atomic_type
     known = _KNOWN.get(key)
     if known is None:
         known = _KNOWN[key] = touches(template, addresses, where, registers), where

@@ -53,7 +53,7 @@ class MemoryAccess(NamedTuple):
     makes: bool = False
 
 
-class Meeting(NamedTuple):
+class Conflict(NamedTuple):
     """Two touches of the same bytes [low, high); pipes by number.
 
     Nothing orders them (raw, war, waw), or the later one overwrites unread results (unread).
@@ -69,7 +69,7 @@ class Meeting(NamedTuple):
     high: int
 
 
-Report = tuple[Callable[[Meeting], None], Callable[[str, MemoryAccess, MemoryAccess], bool]]
+Report = tuple[Callable[[Conflict], None], Callable[[str, MemoryAccess, MemoryAccess], bool]]
 """Reports a meeting; and counts one of two touches reported before, False if they were not."""
 Touched = tuple[Footprint, int, MemoryAccess]
 """A footprint, the address that it counts from, and what touches it."""
@@ -278,7 +278,7 @@ class LocalShadow:
         (_, pipe, touch), fresh = later, other.fresh
         assert fresh is not None
         other.fresh = None
-        self._report(Meeting("unread", fresh[1], fresh[0], -1, touch, pipe, other.low, other.high))
+        self._report(Conflict("unread", fresh[1], fresh[0], -1, touch, pipe, other.low, other.high))
 
     def _meet(
         self,
@@ -298,7 +298,7 @@ class LocalShadow:
             return
         common = region.touched.at(region.address).first_common(other.touched.at(other.address))
         assert common is not None
-        self._report(Meeting(kind, who, at, -1, touch, pipe, *common))
+        self._report(Conflict(kind, who, at, -1, touch, pipe, *common))
 
 
 def hazard(earlier: MemoryAccess, later: MemoryAccess) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
+from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import FlagFault
@@ -30,13 +30,6 @@ class UnitFlags:
         self._up = np.zeros(0, np.intp)
         """For each 512 B of L0C 0, or which of `_since` raised its flag, from 1 on."""
         self._since: dict[Location, int] = {}
-
-    def issue(self, template: Instruction, accesses: list[Touched], where: Location) -> None:
-        """Follow an instruction that shares the flags."""
-        for touched, address, touch in reversed(accesses):  # what is written comes last
-            if touch.mem is Mem.L0C:
-                self.follower(template, (touched, address, touch), where)(address)
-                return
 
     def follower(
         self, template: Instruction, used: Touched, where: Location
