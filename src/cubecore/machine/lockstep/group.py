@@ -65,7 +65,7 @@ class LockstepGroup:
     ) -> None:
         self.chip, self.gm, self.snapshots = chip, sanitizer.gm, snapshots
         self.count = len(cores)
-        ids = [core for core, _ in cores]
+        ids = self._ids = [core for core, _ in cores]
         self.aliasing = GroupAliasing(self.count, joins=shared is None, names=ids)
         self.watch = watching(sanitizer, ids, self.aliasing, shared)
         self._signals = None if shared is None else sanitizer.signals
@@ -121,7 +121,7 @@ class LockstepGroup:
     def may_hear(self, wait: WaitFlagDev) -> bool:
         """Return whether every core's wait for others is met."""
         signals = self._signals
-        return signals is not None and all(signals.count(r.id, wait.flag_id) for r in self._rows)
+        return signals is not None and signals.met(self._ids, wait.flag_id)
 
     def hear(self, wait: WaitFlagDev) -> None:
         """End every core's wait for others.
@@ -131,7 +131,7 @@ class LockstepGroup:
         if self._signals is None:
             raise IrregularError("cores that wait for each other")
         self.tell_no_findings()
-        self.watch.hear([self._signals.heard(row.id, wait.flag_id) for row in self._rows])
+        self.watch.hear(self._signals.heard(self._ids, wait.flag_id))
 
     def _signalling(self, sync: FftsCrossCoreSync) -> Act:
         """Return the act of a signal to other cores."""
@@ -144,9 +144,9 @@ class LockstepGroup:
                 for row in self._rows:
                     row.allows(sync, where)
                 return
-            for row, clock in zip(self._rows, self.watch.signal(sync, where), strict=True):
-                if signals.send(row.id, sync, clock) and SYNCCHECK in self._log.checks:
-                    raise IrregularError("a counter between cores that passes its limit")
+            passed = signals.send(self._ids, sync, self.watch.signal(sync, where))
+            if passed and SYNCCHECK in self._log.checks:
+                raise IrregularError("a counter between cores that passes its limit")
 
         return act
 

@@ -37,7 +37,7 @@ from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
-from cubecore.machine.reference.scheduler import RunOutcome, Task, run
+from cubecore.machine.reference.scheduler import RunOutcome, Task, run, take_turns
 from cubecore.machine.sanitizer.findings import FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 
@@ -107,10 +107,19 @@ class _PartedError(IrregularError):
 
 
 class _Running:
-    """A group on its way: its cores, and what it has still to issue of what they recorded."""
+    """A group on its way: its cores, and what it has still to issue of what they recorded.
 
-    def __init__(self, group: LockstepGroup, cores: Sequence[Recorder]) -> None:
+    `record` lets the cores record more, or end, once nothing is left.
+    """
+
+    def __init__(
+        self,
+        group: LockstepGroup,
+        cores: Sequence[Recorder],
+        record: Callable[["_Running"], None],
+    ) -> None:
         self.group, self.cores, self.left = group, cores, cores[0].pending_count
+        self._record = record
         self.steps: Iterator[Issued] = iter(())
         self.held: WaitFlagDev | None = None
         self.ended = False
@@ -119,10 +128,15 @@ class _Running:
         """Issue until so many of the issues are left, where nobody waits for others."""
         steps = self.steps
         self.steps = islice(steps, self.left - left)
-        self.go_on()
+        self._issue()
         self.steps, self.left = steps, left
 
-    def go_on(self) -> bool:
+    def go_on(self) -> None:
+        """Issue until the group waits for others, or its cores have recorded more, or ended."""
+        if not self._issue():
+            self._record(self)
+
+    def _issue(self) -> bool:
         """Issue until the group waits for others, or nothing is left; return whether it waits."""
         group = self.group
         if self.held is not None:
@@ -209,18 +223,15 @@ class _Launch:
         shares = self._shared is not None
         issued = self._known.issued(recorders, self.gm, self._checks) if shares else None
         self._watching = OrderedWatch if issued in self._known.ordered else GroupWatch
-        groups = [_Running(self._group(cores, sanitizer), cores) for cores in alike]
+        groups = [_Running(self._group(cores, sanitizer), cores, self._next) for cores in alike]
         met = meetings(alike, self.gm) if self._lets_meet and self._shared is None else []
         for running in groups:
             asked = [core.asked.copy() for core in running.cores]
             running.steps = self._again(running.group, asked, self._recorded(running))
         before, groups = self._meet(groups, met, sanitizer)
-        while not all(running.ended for running in groups):
-            ready = next((running for running in groups if running.ready), None)
-            if ready is None:
-                raise IrregularError("cores that wait for each other")
-            if not ready.go_on():
-                self._next(ready)
+        take_turns(groups)
+        if not all(running.ended for running in groups):
+            raise IrregularError("cores that wait for each other")
         if self._signalled and any(recorder.findings for recorder in recorders):
             raise IrregularError("findings of kernels that take turns")
         for running in groups:
@@ -289,7 +300,7 @@ class _Launch:
             core.take_up(left)
         group = self._group(cores, sanitizer)
         group.take_over([(earlier, row) for _, earlier, row in placed])
-        running = _Running(group, cores)
+        running = _Running(group, cores, self._next)
         asked = [core.asked_from(left) for core in cores]
         running.steps = self._again(group, asked, self._recorded(running))
         return running

@@ -1,11 +1,13 @@
-"""The execution protocol: every core on its own greenlet, switching only where it must.
+"""The execution protocol: turns of cores, or of groups of them, that change only where they must.
 
-A core runs until it waits for another core or ends. The next core is the first ready one in the
-order of (core, sub-core). When none is ready, the run is a deadlock.
+A unit goes on until it waits for another one or ends. The next one is the first that is ready, in
+the order of (core, sub-core). When none is, the run is a deadlock. The reference engine's units are
+cores, each on a greenlet of its own.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 from greenlet import getcurrent, greenlet
 
@@ -48,6 +50,25 @@ class RunOutcome:
     issued: int
 
 
+class Unit(Protocol):
+    """A core, or cores that go together."""
+
+    @property
+    def ready(self) -> bool:
+        """True if it has not ended, and nothing, or nothing any more, keeps it from going on."""
+        ...
+
+    def go_on(self) -> None:
+        """Go on until it waits for others, pauses or ends."""
+        ...
+
+
+def take_turns(units: Sequence[Unit], choose: Callable[[int], int] = lambda _: 0) -> None:
+    """Let the first ready unit go on, until none is ready; `choose` may pick another of so many."""
+    while able := [unit for unit in units if unit.ready]:
+        able[choose(len(able))].go_on()
+
+
 def run(
     chip: Chip,
     gm: GlobalMemory,
@@ -76,113 +97,93 @@ def run(
     if schedule is None and checks is not None and checks & WATCHES:
         sanitizer = Sanitizer(gm, log, ids, joined=chip.joins_vector)
     flags = Signals(ids) if sanitizer is None else sanitizer.signals
-    topology = Topology(ids)
-    stuck: dict[CoreId, DeadlockError] = {}
-    waiting: dict[CoreId, Wait] = {}
-    signal, wait = _handshake(log, flags, waiting)
-    cores: dict[CoreId, Core] = {}
-    threads: dict[CoreId, greenlet] = {}
+    topology, threads = Topology(ids), list[_Thread]()
     for task in sorted(tasks, key=lambda t: t.id):
+        handshake = _Handshake(log, flags)
         watch = None if sanitizer is None else sanitizer.watch(task.id)
         registers = Registers(position=topology.position(task.id))
+        signal, wait = handshake.signal, handshake.wait
         core = Core(task.id, chip, gm, log, execute, signal, wait, watch, registers)
         if schedule is not None:
             core.queues = Queues(schedule, core, partial(signal, core))
-        cores[task.id] = core
-        threads[task.id] = greenlet(_thread(task.body, core, ended))
+        threads.append(_Thread(core, handshake, _running(task.body, core, ended)))
     keep_freed_memory()
-    with one_thread(task.id for task in tasks):
-        choose = (lambda _: 0) if schedule is None else schedule.core
+    with one_thread(ids):
         try:
-            _run_threads(
-                threads, waiting, flags, stuck, lambda core: cores[core].memories.clear(), choose
-            )
-            if stuck or waiting:
-                raise _deadlock(stuck, waiting, flags)
+            take_turns(threads) if schedule is None else take_turns(threads, schedule.core)
+            _require_ended(threads)
         except CubecoreError as error:
-            _log_stuck(log, stuck, cores)
-            if isinstance(error, DeadlockError):
-                _log_waiting(log, waiting, flags, stuck)
+            _log_deadlocks(log, threads, waits=isinstance(error, DeadlockError))
             error.findings = tuple(log)
             raise
     if sanitizer is not None:
         sanitizer.finish()
-    return RunOutcome(tuple(log), sum(core.issued for core in cores.values()))
+    return RunOutcome(tuple(log), sum(thread.core.issued for thread in threads))
 
 
-def _handshake(
-    log: FindingLog, flags: Signals, waiting: dict[CoreId, Wait]
-) -> tuple[
-    Callable[[Core, FftsCrossCoreSync, Location], None],
-    Callable[[Core, WaitFlagDev, Location], None],
-]:
-    """Return how a core signals and how it waits; a wait hands the turn to the caller's thread."""
-    hub = getcurrent()
+class _Handshake:
+    """How a core signals to others and waits for them: `waits` is for which flag, and where.
 
-    def signal(core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
-        (carried,) = (NOTHING,) if core.watch is None else core.watch.signal(sync, where)
-        for receiver in flags.send(core.id, sync, carried):
-            log.add(overflow(sync, where, core.id, receiver))
-
-    def wait(core: Core, sync: WaitFlagDev, where: Location) -> None:
-        while not flags.count(core.id, sync.flag_id):
-            waiting[core.id] = sync.flag_id, where
-            hub.switch()
-        carried = flags.heard(core.id, sync.flag_id)
-        if core.watch is not None:
-            core.watch.hear([carried])
-
-    return signal, wait
-
-
-def _log_stuck(
-    log: FindingLog, stuck: Mapping[CoreId, DeadlockError], cores: Mapping[CoreId, Core]
-) -> None:
-    """Log each core whose own pipes wait for each other."""
-    for ident, stopped in sorted(stuck.items()):
-        queues = cores[ident].queues
-        assert queues is not None
-        assert queues.stuck_at is not None
-        _log_deadlock(log, ident, (str(stopped), "wait_flag", queues.stuck_at))
-
-
-def _log_waiting(
-    log: FindingLog,
-    waiting: Mapping[CoreId, Wait],
-    flags: Signals,
-    stuck: Mapping[CoreId, DeadlockError],
-) -> None:
-    """Log each core that waits for another one."""
-    for ident, (_, where) in sorted(waiting.items()):
-        message = _waits(ident, waiting, flags, stuck)
-        _log_deadlock(log, ident, (message, WaitFlagDev.name, where))
-
-
-def _run_threads(
-    threads: dict[CoreId, greenlet],
-    waiting: dict[CoreId, Wait],
-    flags: Signals,
-    stuck: dict[CoreId, DeadlockError],
-    done: Callable[[CoreId], None],
-    choose: Callable[[int], int],
-) -> None:
-    """Run a ready core until it waits or ends, until none is; `choose` says which.
-
-    A core whose pipes are `stuck` ends there; the others go on, so that all of them are told.
+    It knows no core: who has ended is freed at once.
     """
-    while able := [core for core in threads if _is_ready(core, waiting, flags)]:
-        ready = able[choose(len(able))]
-        waiting.pop(ready, None)
+
+    def __init__(self, log: FindingLog, flags: Signals) -> None:
+        self._log, self.flags, self._hub = log, flags, getcurrent()
+        self.waits: Wait | None = None
+
+    def signal(self, core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
+        """Signal to other cores."""
+        carried = [NOTHING] if core.watch is None else core.watch.signal(sync, where)
+        for sender, receiver in self.flags.send([core.id], sync, carried):
+            self._log.add(overflow(sync, where, sender, receiver))
+
+    def wait(self, core: Core, sync: WaitFlagDev, where: Location) -> None:
+        """Wait for other cores: hand the turn to the caller's thread."""
+        while not self.flags.met([core.id], sync.flag_id):
+            self.waits = sync.flag_id, where
+            self._hub.switch()
+        carried = self.flags.heard([core.id], sync.flag_id)
+        if core.watch is not None:
+            core.watch.hear(carried)
+
+
+class _Thread:
+    """A core on its greenlet; `stuck` is the deadlock of its own pipes, at which it ends."""
+
+    def __init__(self, core: Core, handshake: _Handshake, run_body: Callable[[], None]) -> None:
+        self.core, self._handshake = core, handshake
+        self._greenlet = greenlet(run_body)
+        self.stuck: DeadlockError | None = None
+
+    @property
+    def waits(self) -> Wait | None:
+        """The flag that the core waits for, and where."""
+        return self._handshake.waits
+
+    @property
+    def ready(self) -> bool:
+        """True if the core has not ended, and waits for none or was told to go on."""
+        met = self.waits is None or self._handshake.flags.met([self.core.id], self.waits[0])
+        return met and not self._greenlet.dead
+
+    def go_on(self) -> None:
+        """Go on until the core waits or ends; others are told of its own pipes' deadlock later."""
+        self._handshake.waits = None
         try:
-            threads[ready].switch()
+            self._greenlet.switch()
         except DeadlockError as error:
-            stuck[ready] = error
-        if threads[ready].dead:
-            del threads[ready]
-            done(ready)
+            self.stuck = error
+        if self._greenlet.dead:
+            self.core.memories.clear()
+
+    def missing(self, flag: int) -> list[CoreId]:
+        """Return the cores whose signal on a flag the core lacks."""
+        return self._handshake.flags.missing(self.core.id, flag)
 
 
-def _thread(body: Body, core: Core, ended: Callable[[Core], None] | None) -> Callable[[], None]:
+def _running(body: Body, core: Core, ended: Callable[[Core], None] | None) -> Callable[[], None]:
+    """Return what runs a core's work to its end."""
+
     def run_body() -> None:
         body(core)
         core.flush()
@@ -196,44 +197,58 @@ def _thread(body: Body, core: Core, ended: Callable[[Core], None] | None) -> Cal
     return run_body
 
 
-def _is_ready(core: CoreId, waiting: dict[CoreId, Wait], flags: Signals) -> bool:
-    wait = waiting.get(core)
-    return wait is None or flags.count(core, wait[0]) > 0
+def _require_ended(threads: Sequence[_Thread]) -> None:
+    """Require that every core has ended, and none by a deadlock of its own pipes.
+
+    Raises
+    ------
+    DeadlockError
+        If a core has not.
+    """
+    stuck = [str(thread.stuck) for thread in threads if thread.stuck is not None]
+    sentences = stuck + [_waits(thread, threads) for thread in threads if thread.waits is not None]
+    if sentences:
+        head = "deadlock" if stuck else "deadlock, no core sends a signal"
+        told = "; ".join(sentences)
+        raise DeadlockError([Violation("every wait", "", told, sentence=f"{head}: {told}")])
 
 
-def _log_deadlock(log: FindingLog, core: CoreId, report: tuple[str, str, Location]) -> None:
-    """Log a deadlock of one core: its sentence, the instruction and where it waits."""
-    message, instruction, where = report
-    log.add(SanitizerFinding("deadlock", message, instruction, where, str(core)), str(core))
+def _log_deadlocks(log: FindingLog, threads: Sequence[_Thread], *, waits: bool) -> None:
+    """Log each core whose own pipes wait for each other; with `waits` those that wait for others.
+
+    Each is told with its sentence, the instruction and where it waits.
+    """
+
+    def tell(thread: _Thread, message: str, instruction: str, where: Location) -> None:
+        core = str(thread.core.id)
+        log.add(SanitizerFinding("deadlock", message, instruction, where, core), core)
+
+    for thread in threads:
+        if thread.stuck is not None:
+            queues = thread.core.queues
+            assert queues is not None
+            assert queues.stuck_at is not None
+            tell(thread, str(thread.stuck), "wait_flag", queues.stuck_at)
+    for thread in threads:
+        if waits and thread.waits is not None:
+            tell(thread, _waits(thread, threads), WaitFlagDev.name, thread.waits[1])
 
 
-def _deadlock(
-    stuck: dict[CoreId, DeadlockError], waiting: dict[CoreId, Wait], flags: Signals
-) -> DeadlockError:
-    sentences = [str(error) for _, error in sorted(stuck.items())]
-    sentences += [_waits(core, waiting, flags, stuck) for core in waiting]
-    head = "deadlock" if stuck else "deadlock, no core sends a signal"
-    sentence = f"{head}: {'; '.join(sentences)}"
-    return DeadlockError([Violation("every wait", "", "; ".join(sentences), sentence=sentence)])
-
-
-def _waits(
-    core: CoreId,
-    waiting: Mapping[CoreId, Wait],
-    flags: Signals,
-    stuck: Mapping[CoreId, DeadlockError],
-) -> str:
+def _waits(thread: _Thread, threads: Sequence[_Thread]) -> str:
     """Return what a core waits for, from whom, and where those stand."""
+    by_core = {thread.core.id: thread for thread in threads}
 
     def standing(sender: CoreId) -> str:
-        if sender in waiting:
-            return f"{sender} (waiting at {waiting[sender][1]})"
-        return f"{sender} ({'held by its own pipes' if sender in stuck else 'at its end'})"
+        it = by_core[sender]
+        if it.waits is not None:
+            return f"{sender} (waiting at {it.waits[1]})"
+        return f"{sender} ({'at its end' if it.stuck is None else 'held by its own pipes'})"
 
-    flag, where = waiting[core]
-    missing = [standing(sender) for sender in flags.missing(core, flag)]
+    assert thread.waits is not None
+    flag, where = thread.waits
+    missing = [standing(sender) for sender in thread.missing(flag)]
     if len(missing) > _SHOWN_CORES:
         missing[_SHOWN_CORES:] = [f"{len(missing) - _SHOWN_CORES} more cores"]
     verb = "has" if len(missing) == 1 else "have"
     unsent = f"{', '.join(missing)} {verb} not sent" if missing else "no core has sent"
-    return f"{core} waits for flag {flag} at {where}, which {unsent}"
+    return f"{thread.core.id} waits for flag {flag} at {where}, which {unsent}"

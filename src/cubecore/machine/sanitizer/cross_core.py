@@ -1,7 +1,7 @@
 """Signals between cores on their way: counters of flags, and the vector clocks that they carry."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -71,12 +71,20 @@ class Signals:
             queue.append(joined)
         return peers.receivers
 
-    def send(self, core: CoreId, sync: FftsCrossCoreSync, carried: Foreign) -> list[CoreId]:
-        """Send what a core knows; return the cores whose counter passed the hardware's limit."""
-        receivers = self.signal(core, sync.mode, sync.flag_id, carried)
-        if sync.mode in {TO_ALL, TO_PARTNER}:  # kept in global memory, not in a counter
-            return []
-        return [core for core in receivers if self.count(core, sync.flag_id) > CROSS_CORE_LIMIT]
+    def send(
+        self, cores: Sequence[CoreId], sync: FftsCrossCoreSync, carried: Iterable[Foreign]
+    ) -> list[tuple[CoreId, CoreId]]:
+        """Send what each core knows; return who passed the hardware's limit, and of whose counter.
+
+        Some modes are kept in global memory, not in a counter.
+        """
+        passed, flag = [], sync.flag_id
+        for core, known in zip(cores, carried, strict=True):
+            receivers = self.signal(core, sync.mode, flag, known)
+            if sync.mode not in {TO_ALL, TO_PARTNER}:
+                over = (told for told in receivers if self.count(told, flag) > CROSS_CORE_LIMIT)
+                passed += [(core, told) for told in over]
+        return passed
 
     def missing(self, receiver: CoreId, flag: int) -> list[CoreId]:
         """Return the cores whose signal a receiver lacks where others have sent theirs."""
@@ -88,9 +96,13 @@ class Signals:
         """Return how high the counter of a core's flag stands."""
         return len(self._raised.get((core, flag), ()))
 
-    def heard(self, core: CoreId, flag: int) -> Foreign:
-        """Return what the wait that a core has just ended has heard."""
-        return self._raised[core, flag].popleft()
+    def met(self, cores: Iterable[CoreId], flag: int) -> bool:
+        """Return whether the wait of every core is met."""
+        return all(self._raised.get((core, flag)) for core in cores)
+
+    def heard(self, cores: Iterable[CoreId], flag: int) -> list[Foreign]:
+        """Return what the waits have heard that cores have just ended."""
+        return [self._raised[core, flag].popleft() for core in cores]
 
     def left(self) -> Iterator[tuple[CoreId, int, int]]:
         """Yield (core, flag, count) of the counters that stand above 0."""
