@@ -35,9 +35,8 @@ from cubecore.machine.lockstep.together import (
     making,
     prepares,
     read_inside,
-    steers,
 )
-from cubecore.machine.memory.elements import use
+from cubecore.machine.memory.elements import steering_uses
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference.core import SCALAR_LOAD, Core
 from cubecore.machine.reference.issue_cache import CachedIssue, planned, planned_among, plans
@@ -176,8 +175,8 @@ class LockstepGroup:
             return lambda *_: self._go(state)
         if after != self.registers:
             return self._one_by_one(template)
-        if steers(touching):
-            return self._steered(template, touching)
+        if steering_uses(touching):
+            return self._by_values(template, touching)
         return self._prepared(template, issue)
 
     def _one_by_one(self, issued: Instruction) -> Act:
@@ -223,7 +222,7 @@ class LockstepGroup:
 
         return leave
 
-    def _steered(self, issued: Instruction, template: Instruction) -> Act:
+    def _by_values(self, issued: Instruction, template: Instruction) -> Act:
         """Return what a template does that values steer.
 
         Where all cores have the same ones, and had them before, it is prepared for them.
@@ -231,8 +230,7 @@ class LockstepGroup:
         kind, each = type(template), self._one_by_one(issued)
         if not stacks(kind):
             return each
-        numbered = enumerate(template.operands())
-        reads = [(n, use(template, o)) for n, o in numbered if o.name in template.steering]
+        reads = steering_uses(template)
         acts = BoundedCache[tuple[bytes, ...], Act | None](_MOST_STEERED)
         picked = picks(kind) and prepares(template, self.registers)
         apart = picking(self, template) if picked else each
@@ -248,13 +246,13 @@ class LockstepGroup:
             key = tuple([per_core.tobytes() for per_core in values.values()])
             prepared = acts.get(key)
             if prepared is None and key in acts:
-                prepared = self._located(issued, template.located(values))
+                prepared = self._for_values(issued, template.located(values))
             acts[key] = prepared
             (prepared or each)(addresses, where)
 
         return act
 
-    def _located(self, issued: Instruction, template: Instruction) -> Act | None:
+    def _for_values(self, issued: Instruction, template: Instruction) -> Act | None:
         """Return what a template does that values have located; None where that is wrong."""
         if template_violations(template, self.chip) or template.unmet(self.registers):
             return None
@@ -265,7 +263,7 @@ class LockstepGroup:
     def _with_left(self, issued: Instruction, template: Instruction) -> Act:
         """Return what a template does that a register with values in it decides."""
         registers, name = self.registers, template.register
-        alone = bool(steers(template)) and not isinstance(template, REACHING)
+        alone = bool(steering_uses(template)) and not isinstance(template, REACHING)
         compute_left = computing_left(type(template))
         if alone or compute_left is None or not prepares(template, registers):
             return self._one_by_one(issued)

@@ -9,7 +9,7 @@ from cubecore.arrays import Array
 from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
-from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Location
 from cubecore.machine.blas.block_products import IrregularError
@@ -154,12 +154,6 @@ def read_inside(group: Group, used: Use, at: int) -> Place:
 
 
 # --- what all cores do at once
-
-
-def steers(template: Instruction) -> tuple[Operand, ...]:
-    """Return the operands of a template whose values decide what the others touch."""
-    names = template.steering
-    return tuple(o for o in template.operands() if o.name in names) if names else ()
 
 
 def prepares(template: Instruction, registers: Registers) -> bool:

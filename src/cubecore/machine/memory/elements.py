@@ -114,6 +114,12 @@ def use(template: Instruction, operand: Operand) -> Use:
     return Use(operand, operand.name, element, here, access.reads, access.writes, unit, low, high)
 
 
+def steering_uses(template: Instruction) -> tuple[tuple[int, Use], ...]:
+    """Return the operands whose values decide what the others touch, with their numbers."""
+    numbered, names = enumerate(template.operands()), template.steering
+    return tuple((number, use(template, o)) for number, o in numbered if o.name in names)
+
+
 def _find_uses(template: Instruction) -> tuple[Use, ...]:
     return tuple(use(template, operand) for operand in template.operands())
 

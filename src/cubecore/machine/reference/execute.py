@@ -19,7 +19,7 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import Sync
 from cubecore.machine.memory.buffers import GlobalTensor, Spot
-from cubecore.machine.memory.elements import Use, use
+from cubecore.machine.memory.elements import Use, steering_uses
 from cubecore.machine.memory.operation import Inputs
 from cubecore.machine.memory.places import Place
 from cubecore.machine.reference.core import Core, Recorded
@@ -94,13 +94,8 @@ def _steered(
 ) -> tuple[Instruction, dict[str, Spot]] | None:
     """Return the template that values have located, and where those lie; None where it is wrong."""
     core = alone.core
-    steering = [
-        (use(template, operand), address)
-        for operand, address in zip(
-            template.operands(), template.operand_addresses(addresses), strict=True
-        )
-        if operand.name in template.steering
-    ]
+    at = template.operand_addresses(addresses)
+    steering = [(used, at[number]) for number, used in steering_uses(template)]
     spots = {used.name: alone.find(template, used, address, where) for used, address in steering}
     given = {name: spot for name, spot in spots.items() if spot is not None}
     if len(given) < len(spots):
