@@ -449,3 +449,22 @@ def test_stops_know_the_arguments_and_the_user_may_quit(tmp_path, monkeypatch):
     code, _, err = cli(tmp_path, *words)
     assert (code, err.strip()) == (130, "")
     assert not (tmp_path / "z.npy").exists()
+
+
+KEYED = """#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR tiling) {
+#if TILING_KEY_VAR == 3
+  *(__gm__ float*)x = 30;
+#elif TILING_KEY_VAR == 10000000000000000001
+  *(__gm__ float*)x = 1;
+#endif
+  if (TILING_KEY_VAR == 3) ((__gm__ float*)x)[1] = 3;
+}
+"""
+
+
+@pytest.mark.parametrize(("key", "left"), [(0, [0, 0]), (3, [30, 3]), (10**19 + 1, [1, 0])])
+def test_a_condition_of_the_preprocessor_sees_the_tiling_key(key, left):
+    x = np.zeros(8, np.float32)
+    cubecore.inline(KEYED).k.changed(tiling_key=key)[1](x, np.zeros(8, np.uint8))
+    assert x[:2].tolist() == left

@@ -82,7 +82,8 @@ class CppKernel(Kernel):
 
     def build(self, part: str, chip: Chip) -> Built:
         """Return the library of one part of the kernel: vector or cube."""
-        return built(self.source, self.entry, chip.arch, part, verbose=self.verbose)
+        source = replace(self.source, tiling_key=self.tiling_key)
+        return built(source, self.entry, chip.arch, part, verbose=self.verbose)
 
 
 def kernel_of(

@@ -36,6 +36,8 @@ _TYPES = (
     *("DT_UINT32", "DT_INT64", "DT_UINT64", "DT_DOUBLE", "DT_BOOL", "DT_BF16", "DT_INT4"),
 )
 """Types that the build of an operator project compares ORIG_DTYPE_X with; the numbers are ours."""
+_FORMATS = {"FORMAT_NCHW": 0, "FORMAT_NHWC": 1, "FORMAT_ND": 2, "FORMAT_FRACTAL_NZ": 29}
+"""Formats that such a build compares FORMAT_X with."""
 _SONAME = "libcubecore_runtime.so"
 _ARCH = {"2201": ("__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__")}
 _WRITTEN_BY = ("compile/generated_headers.py", "header_names.txt")
@@ -83,7 +85,7 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     macros = macros_of(arch, part)
     tool = compiler()
     flags = (*tool.flags(), *(f"-D{m}" for m in macros), *(f"-D{d}" for d in source.defines))
-    texts = (source.text, source.scan.text, headers(), host_structs(source))
+    texts = (source.text, source.scan.text, headers(), host_structs(source), source.keyed)
     content = (tool.identity, str(HERE), str(source.path), *texts, *flags, *source.includes)
     plain = tuple(one.name for one in source.scan.entries if not one.templated)
     together = plain if entry in plain and len(set(plain)) == len(plain) else (entry,)
@@ -213,7 +215,7 @@ def unit_command(
     prefix = precompiled(macros)
     unit = work / "unit.cpp"
     unit.write_text(
-        host_structs(source) + _unit(code, entries, auto_sync=auto_sync),
+        source.keyed + host_structs(source) + _unit(code, entries, auto_sync=auto_sync),
         "utf-8",
         "surrogateescape",
     )
@@ -222,6 +224,8 @@ def unit_command(
     if any(word.startswith("ORIG_DTYPE_") for word in code.words):
         named = code.words | {word.partition("=")[2] for word in source.defines}
         search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in named]
+    if "FORMAT_FRACTAL_NZ" in code.words:
+        search += [f"-D{name}={number}" for name, number in _FORMATS.items() if name in code.words]
     if code.words & _TWIN:
         search += ["-include", str(INCLUDE / "tikicpulib.h")]
     return [*search, "-x", "c++", str(unit)]
@@ -232,7 +236,9 @@ _NO_LAUNCH = "#undef CUBECORE_LAUNCH\n#define CUBECORE_LAUNCH(...) ((void)0)\n"
 
 
 def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
-    include = f'#include {quoted(code.main)}\n#line 1 "entry"\n'
+    named = [kernel.name for kernel, _, _ in code.kernels if kernel.name in _C_NAMES | _NAMESPACES]
+    renamed = "".join(f"#define {name} {RENAMED}{name}\n" for name in named)
+    include = f'{renamed}#include {quoted(code.main)}\n#line 1 "entry"\n'
     if (*entries,) == (PROGRAM,):
         facts = (
             f'{{"{kernel.name}", "{kind}", {quoted(path)}, {kernel.line}, {int(auto_sync)}}}'
@@ -242,11 +248,8 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
             f"static const ::cubecore::Registered cubecore_kernel{number}{fact};\n"
             for number, fact in enumerate(facts)
         )
-    named = [kernel.name for kernel, _, _ in code.kernels if kernel.name in _C_NAMES | _NAMESPACES]
-    renamed = "".join(f"#define {name} {RENAMED}{name}\n" for name in named)
     return (
-        renamed
-        + _NO_LAUNCH
+        _NO_LAUNCH
         + include
         + "".join(
             f'extern "C" int cubecore_entry{number}(const uint64_t* words) '

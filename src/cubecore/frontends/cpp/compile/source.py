@@ -14,21 +14,33 @@ from cubecore.lazy_dataclass import dataclass
 _CUBE_WORDS = frozenset({"Mmad", "LoadData", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"})
 _DEVICE_WORDS = frozenset({"__aicore__", "__global__", "CUBECORE_LAUNCH"})
 _VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})
+_KEYED = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\b.*\bTILING_KEY_VAR\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of kernels, and what is to be defined for the compiler."""
+    """A file of kernels, and what is to be defined for the compiler.
+
+    `tiling_key` is the key that conditions of the preprocessor see.
+    """
 
     path: Path
     text: str
     defines: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
+    tiling_key: int = 0
 
     @property
     def scan(self) -> Scan:
         """Return the entries and structs that the scanner finds."""
         return _scanned(self.text)
+
+    @property
+    def keyed(self) -> str:
+        """Return the definition of the key, if a condition of the preprocessor asks for it."""
+        if _KEYED.search(self.text) is None:
+            return ""
+        return f"#undef TILING_KEY_VAR\n#define TILING_KEY_VAR {self.tiling_key}\n"
 
     def entry(self, name: str) -> Entry | None:
         """Return an entry of the file by its name, template arguments apart."""

@@ -21,15 +21,15 @@ inline void binary(const char* call, const LocalTensor<T>& dst, const cubecore::
 
 }  // namespace detail
 
-#define CUBECORE_BINARY(NAME, CALL)                                                                \
-  template <typename T, bool isSetMask = true, typename U = T>                                     \
+#define CUBECORE_BINARY(NAME, CALL, ...)                                                           \
+  template <__VA_ARGS__>                                                                           \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                          \
                    const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeatTime,            \
                    const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                          \
     if constexpr (isSetMask) detail::set_lanes(mask, at);                                          \
     detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);       \
   }                                                                                                \
-  template <typename T, bool isSetMask = true, typename U = T>                                     \
+  template <__VA_ARGS__>                                                                           \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                          \
                    const LocalTensor<U>& src1, uint64_t mask[], const uint8_t repeatTime,          \
                    const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                          \
@@ -46,27 +46,32 @@ inline void binary(const char* call, const LocalTensor<T>& dst, const cubecore::
                                       const LocalTensor<U>& src1, const int32_t& count, None...) { \
     NAME(dst, src0, src1, count, *cubecore_last());                                                \
   }                                                                                                \
-  template <typename T, bool isSetMask = true, typename U = T, typename... None>                   \
+  template <__VA_ARGS__, typename... None>                                                         \
   inline detail::Unless<None...> NAME(                                                             \
       const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,           \
       uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& repeatParams, None...) {  \
-    NAME<T, isSetMask, U>(dst, src0, src1, mask, repeatTime, repeatParams, *cubecore_last());      \
+    if constexpr (isSetMask) detail::set_lanes(mask, *cubecore_last());                            \
+    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams,            \
+                   *cubecore_last());                                                              \
   }
 
-CUBECORE_BINARY(Add, "asc_add")
-CUBECORE_BINARY(Sub, "asc_sub")
-CUBECORE_BINARY(Mul, "asc_mul")
-CUBECORE_BINARY(Div, "asc_div")
-CUBECORE_BINARY(Max, "asc_max")
-CUBECORE_BINARY(Min, "asc_min")
-CUBECORE_BINARY(And, "asc_and")
-CUBECORE_BINARY(Or, "asc_or")
-CUBECORE_BINARY(AddRelu, "asc_add_relu")
-CUBECORE_BINARY(SubRelu, "asc_sub_relu")
-CUBECORE_BINARY(FusedMulAdd, "asc_mul_add")
-CUBECORE_BINARY(FusedMulAddRelu, "asc_mul_add_relu")
-CUBECORE_BINARY(MulAddRelu, "asc_mul_add_relu")
-CUBECORE_BINARY(MulAddDst, "asc_fma")
+#define CUBECORE_ALIKE(NAME, CALL) \
+  CUBECORE_BINARY(NAME, CALL, typename T, bool isSetMask = true, typename U = T)
+CUBECORE_ALIKE(Add, "asc_add")
+CUBECORE_ALIKE(Sub, "asc_sub")
+CUBECORE_ALIKE(Mul, "asc_mul")
+CUBECORE_ALIKE(Div, "asc_div")
+CUBECORE_ALIKE(Max, "asc_max")
+CUBECORE_ALIKE(Min, "asc_min")
+CUBECORE_ALIKE(And, "asc_and")
+CUBECORE_ALIKE(Or, "asc_or")
+CUBECORE_ALIKE(AddRelu, "asc_add_relu")
+CUBECORE_ALIKE(SubRelu, "asc_sub_relu")
+CUBECORE_ALIKE(FusedMulAdd, "asc_mul_add")
+CUBECORE_ALIKE(FusedMulAddRelu, "asc_mul_add_relu")
+CUBECORE_ALIKE(MulAddRelu, "asc_mul_add_relu")
+CUBECORE_BINARY(MulAddDst, "asc_fma", typename T, typename U, bool isSetMask = true)
+#undef CUBECORE_ALIKE
 #undef CUBECORE_BINARY
 
 namespace detail {

@@ -107,6 +107,12 @@ inline void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, co
                               : (halfBlock ? "asc_deq_int162b8_h" : "asc_deq_int162b8_l");
   cubecore::issue(call, at, dst.pointer(), src.pointer(), count);
 }
+// Page "接口变更说明": its older name.
+template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>
+inline void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count,
+                    CUBECORE_AT) {
+  CastDequant<T, U, isVecDeq, halfBlock>(dst, src, count, at);
+}
 
 template <typename T, typename U>
 inline void MulCast(const LocalTensor<T>& dst, const LocalTensor<U>& src0,

@@ -129,6 +129,24 @@ inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                   p.blockCount, p.blockLen, 0, 0, p.srcStride, p.dstStride);
 }
 
+// Without a page: public kernels call these over pointers, for elements of 64 bits as of 32.
+template <typename T, typename P, typename Pad>
+inline void DataCopyPadGm2UBImpl(T* dst, T* src, const P& params, const Pad& pad, CUBECORE_AT) {
+  LocalTensor<T> to;
+  GlobalTensor<T> from;
+  to.Place(TPosition::VECIN, reinterpret_cast<int64_t>(dst), 0, nullptr);
+  from.SetGlobalBuffer(src);
+  DataCopyPad(to, from, params, pad, at);
+}
+template <typename T, typename P>
+inline void DataCopyPadUB2GMImpl(T* dst, T* src, const P& params, CUBECORE_AT) {
+  LocalTensor<T> from;
+  GlobalTensor<T> to;
+  from.Place(TPosition::VECOUT, reinterpret_cast<int64_t>(src), 0, nullptr);
+  to.SetGlobalBuffer(dst);
+  DataCopyPad(to, from, params, at);
+}
+
 template <typename T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p,
                      CUBECORE_AT) {

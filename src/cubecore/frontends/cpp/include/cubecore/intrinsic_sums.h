@@ -39,7 +39,7 @@ inline void accumulate(const cubecore::Pointer& src, int32_t times, int32_t srcB
 
 template <typename D, typename T>
 inline void vcadd(D* dst, T* src, int32_t times, int32_t dstRepStride, int32_t srcBlkStride,
-                  int32_t srcRepStride, bool mode, CUBECORE_AT) {
+                  int32_t srcRepStride, bool mode = false, CUBECORE_AT) {
   cubecore::Pointer from = cubecore::operand(cubecore::Mem::UB, src);
   if (mode)
     AscendC::detail::accumulate<T>(from, times, srcBlkStride, srcRepStride, at);

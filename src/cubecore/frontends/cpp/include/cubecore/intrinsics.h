@@ -40,8 +40,14 @@ inline uint64_t get_ctrl(CUBECORE_AT) {
 inline void set_ctrl(uint64_t value, CUBECORE_AT) {
   cubecore::issue_raw("asc_set_ctrl", at, value);
 }
+constexpr int64_t clz(uint64_t word) { return word == 0 ? 64 : __builtin_clzll(word); }
 constexpr uint64_t sbitset0(uint64_t word, uint32_t bit) { return word & ~(1ull << bit); }
 constexpr uint64_t sbitset1(uint64_t word, uint32_t bit) { return word | 1ull << bit; }
+enum cache_line_t : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
+enum dcci_dst_t : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
+inline void dcci(const void* address, uint64_t lines, uint64_t = CACHELINE_OUT, CUBECORE_AT) {
+  AscendC::detail::clean(lines == SINGLE_CACHE_LINE, cubecore::gm_address(address), at);
+}
 inline void set_atomic_none(CUBECORE_AT) { cubecore::issue_raw("asc_set_atomic_none", at); }
 
 // Between global memory and UB: runs of 32 B, gaps from a run's tail to the next one's head.
@@ -59,6 +65,40 @@ inline void copy_ubuf_to_gm(D* dst, S* src, uint8_t, uint16_t nBurst, uint16_t l
   cubecore::issue_raw("asc_copy_ub2gm", at, cubecore::operand(Mem::GM, dst),
                       cubecore::operand(Mem::UB, src), nBurst, lenBurst, srcGap, dstGap);
 }
+
+// Likewise in bytes, with elements beside each run in UB; gaps of UB are in blocks of 32 B.
+#define CUBECORE_ALIGNED(name, call, to, from)                                         \
+  template <typename D, typename S>                                                    \
+  inline void name(D* dst, S* src, uint8_t, uint16_t nBurst, uint32_t lenBurst,        \
+                   uint8_t leftPaddingNum, uint8_t rightPaddingNum, uint32_t srcGap,   \
+                   uint32_t dstGap, CUBECORE_AT) {                                     \
+    cubecore::issue_raw(call, at, cubecore::operand(cubecore::Mem::to, dst),           \
+                        cubecore::operand(cubecore::Mem::from, src), nBurst, lenBurst, \
+                        leftPaddingNum, rightPaddingNum, srcGap, dstGap);              \
+  }
+CUBECORE_ALIGNED(copy_gm_to_ubuf_align_b8, "asc_copy_gm2ub_align", UB, GM)
+CUBECORE_ALIGNED(copy_gm_to_ubuf_align_b16, "asc_copy_gm2ub_align", UB, GM)
+CUBECORE_ALIGNED(copy_gm_to_ubuf_align_b32, "asc_copy_gm2ub_align", UB, GM)
+CUBECORE_ALIGNED(copy_ubuf_to_gm_align_b8, "asc_copy_ub2gm_align", GM, UB)
+CUBECORE_ALIGNED(copy_ubuf_to_gm_align_b16, "asc_copy_ub2gm_align", GM, UB)
+CUBECORE_ALIGNED(copy_ubuf_to_gm_align_b32, "asc_copy_ub2gm_align", GM, UB)
+#undef CUBECORE_ALIGNED
+
+// From global memory to L1, in fractals.
+#define CUBECORE_ND2NZ(name)                                                                   \
+  template <typename D, typename S>                                                            \
+  inline void name(D* dst, S* src, uint8_t, uint16_t ndNum, uint16_t nValue, uint16_t dValue,  \
+                   uint16_t srcNdMatrixStride, uint16_t srcDValue, uint16_t dstNzC0Stride,     \
+                   uint16_t dstNzNStride, uint16_t dstNzMatrixStride, CUBECORE_AT) {           \
+    cubecore::issue_raw("asc_copy_gm2l1_nd2nz", at, cubecore::operand(cubecore::Mem::L1, dst), \
+                        cubecore::operand(cubecore::Mem::GM, src), ndNum, nValue, dValue,      \
+                        srcNdMatrixStride, srcDValue, dstNzC0Stride, dstNzNStride,             \
+                        dstNzMatrixStride);                                                    \
+  }
+CUBECORE_ND2NZ(copy_gm_to_cbuf_multi_nd2nz_b8)
+CUBECORE_ND2NZ(copy_gm_to_cbuf_multi_nd2nz_b16)
+CUBECORE_ND2NZ(copy_gm_to_cbuf_multi_nd2nz_b32s)
+#undef CUBECORE_ND2NZ
 
 // Within UB. Pages: asc_copy_ub2ub, asc_duplicate, asc_transpose, asc_or and its kin.
 template <typename D, typename S>

@@ -1,5 +1,5 @@
 // Products of the Cube. Pages: Mmad, MmadWithSparse, SetHF32Mode, SetHF32TransMode,
-// SetMMColumnMajor-SetMMRowMajor.
+// SetMMColumnMajor-SetMMRowMajor; "接口变更说明" (SetMMLayoutTransform).
 #pragma once
 
 #include "cubecore/cube_params.h"
@@ -53,5 +53,8 @@ inline void SetHF32TransMode(bool mode, CUBECORE_AT) {
 }
 inline void SetMMColumnMajor(CUBECORE_AT) { cubecore::issue("asc_set_mmad_direction_m", at); }
 inline void SetMMRowMajor(CUBECORE_AT) { cubecore::issue("asc_set_mmad_direction_n", at); }
+inline void SetMMLayoutTransform(bool mmLayoutMode, CUBECORE_AT) {
+  mmLayoutMode ? SetMMRowMajor(at) : SetMMColumnMajor(at);
+}
 
 }  // namespace AscendC
