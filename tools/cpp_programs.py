@@ -234,7 +234,7 @@ def _header_files(checkout: Path) -> dict[str, list[Path]]:
 
 def _needed(said: str, path: Path, checkout: Path) -> str | None:
     """Return the argument that a file's own build has, if that is what the compiler lacks."""
-    macro = re.search(r"'((?:ORIG_)?DTYPE_\w+)' was not declared", said)
+    macro = re.search(r": ((?:ORIG_)?DTYPE_\w+) must be defined", said)
     if macro is not None:
         return f"-D{macro[1]}={0 if macro[1].startswith('ORIG') else 'float'}"
     return _include(said, path, checkout)

@@ -256,6 +256,11 @@ BAD_FILES = {
         "inline.cpp:5: GET_TILING_DATA must have a registered struct, got none; "
         "write REGISTER_TILING_DEFAULT(Struct)",
     ),
+    "a macro of a build": (
+        "GlobalTensor<DTYPE_Z> z;",
+        "inline.cpp:5: DTYPE_Z must be defined, got nothing; "
+        "-D DTYPE_Z=... says what the operator's build does",
+    ),
     "syntax": (
         "int a = ;",
         "inline.cpp:5 does not compile: expected primary-expression before ';' token; "
@@ -468,3 +473,14 @@ def test_a_condition_of_the_preprocessor_sees_the_tiling_key(key, left):
     x = np.zeros(8, np.float32)
     cubecore.inline(KEYED).k.changed(tiling_key=key)[1](x, np.zeros(8, np.uint8))
     assert x[:2].tolist() == left
+
+
+def test_a_member_may_be_called_like_a_type_that_its_class_uses():
+    text = """#include "kernel_operator.h"
+enum class Kind : uint8_t { A, B };
+template <Kind K> struct Op { static constexpr bool Kind = K == Kind::A; };
+extern "C" __global__ __aicore__ void k(GM_ADDR x) { *(__gm__ float*)x = Op<Kind::A>::Kind; }
+"""
+    x = np.zeros(8, np.float32)
+    cubecore.inline(text).k[1](x)
+    assert x[0] == 1

@@ -19,6 +19,8 @@ _NEEDS_CXX20 = re.compile(
     r"|must be initialized by mem-initializer in 'constexpr' constructor"
 )
 """Errors at constexpr functions that C++20 allows, and the vendor's compiler before C++20."""
+_CHANGES_MEANING = " changes meaning of "
+"""In an error at a member that is called like what its class uses, which clang does not look for."""
 
 
 def compile_with(
@@ -37,9 +39,14 @@ def compile_with(
         If it fails; the message has the first error with the user's file and line.
     """
     code, text = ran(arguments, path, work)
-    if code != 0 and _NEEDS_CXX20.search(text) and _STANDARD in arguments:
-        newer = ["-std=c++20" if word == _STANDARD else word for word in arguments]
-        code = ran(newer, path, work)[0]
+    if code != 0 and _STANDARD in arguments:
+        changed = list(arguments)
+        if _NEEDS_CXX20.search(text):
+            changed[changed.index(_STANDARD)] = "-std=c++20"
+        elif _CHANGES_MEANING in text:
+            changed.append("-fpermissive")
+        if changed != [*arguments]:
+            code = ran(changed, path, work)[0]
     if code != 0:
         raise _first_error(text, path, code, entries, verbose=verbose)
     if "-o" in arguments and not Path(arguments[arguments.index("-o") + 1]).is_file():
@@ -86,6 +93,8 @@ _NO_FILE = re.compile(
     r"(?P<gcc>[^\n:]+): No such file or directory|'(?P<clang>[^\n']+)' file not found"
 )
 _LENGTH = re.compile(r"local_array<[^>]*, (?P<length>[^>]*)>")
+_OF_BUILD = re.compile(r"(?:ORIG_)?DTYPE_\w+|FORMAT_\w+")
+"""Macros that the build of an operator project defines."""
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^\n]*)'")
 _FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
@@ -126,6 +135,9 @@ def _first_error(
         name = (lacking["name"] or lacking["other"]) if lacking else ""
         if name in missing_names():
             return unable(f"AscendC::{name}", f"{where}: AscendC::{name} is not supported")
+        if _OF_BUILD.fullmatch(name):
+            remedy = f"-D {name}=... says what the operator's build does"
+            return refuse(f"{where}: {name}", "be defined", "nothing", remedy)
         if name == "cubecore_tiling_default":
             remedy = "write REGISTER_TILING_DEFAULT(Struct)"
             return refuse(f"{where}: GET_TILING_DATA", "have a registered struct", "none", remedy)
