@@ -151,7 +151,7 @@ def element_type(name: object, subject: str = "dtype") -> ElementType:
     RequestError
         If no type has that name; the message begins with `subject`.
     """
-    called = type_name(name)
+    called = name if type(name) is str else type_name(name)
     kind = _BY_ANY_NAME.get(called) if isinstance(called, str) else None
     if kind is None:
         near = did_you_mean(called, _BY_ANY_NAME) if isinstance(called, str) else ""

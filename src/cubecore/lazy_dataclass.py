@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError
 from functools import partial
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["compile_methods", "dataclass", "newly_compiled"]
@@ -91,7 +91,13 @@ def _init(home: type, *, frozen: bool) -> FunctionType:
             continue
         if field.init:
             (keywords if field.kw_only else parameters).append(parameter)
-        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        if not frozen:
+            body.append(f"self.{name} = {value}")
+        elif isinstance(slot := vars(home).get(name), MemberDescriptorType):
+            values[f"_set_{name}"] = slot.__set__
+            body.append(f"_set_{name}(self, {value})")
+        else:
+            body.append(f"_set(self, {name!r}, {value})")
     if hasattr(home, "__post_init__"):
         body.append("self.__post_init__()")
     taken = [*parameters, *(keywords if len(keywords) > 1 else [])]

@@ -36,6 +36,9 @@ class Var:
     name: str
     number: int
 
+    def __hash__(self) -> int:
+        return self.number
+
     def source(self, spelling: Spelling | None = None) -> str:
         """Return its name in generated Python."""
         return f"v{self.number}" if spelling is None else spelling.variable(self)
@@ -109,12 +112,11 @@ class Expr:
         return -self + other
 
     def __mul__(self, other: Int) -> "Expr":
-        other = Expr.of(other)
-        if other.constant is None and self.constant is not None:
-            return other * self.constant
-        if other.constant is None:
-            return _operation("mul", self, other)
-        factor = other.constant
+        factor = other if type(other) is int else Expr.of(other).constant
+        if factor is None:
+            if self.terms:
+                return _operation("mul", self, Expr.of(other))
+            return Expr.of(other) * self.const
         if not factor:
             return Expr(0)
         return Expr(self.const * factor, tuple((a, f * factor) for a, f in self.terms))

@@ -1,7 +1,6 @@
 """A core's pipes and the buffers of L0, while it computes blocks of C."""
 
 from collections import deque
-from collections.abc import Sequence
 
 from cubecore.kernels.matmul_time.loads import ChunkQueue, Mte2
 from cubecore.kernels.matmul_time.work import IssueCycles
@@ -50,16 +49,23 @@ class CorePipes:
 
     def waited(self, pipe: PipeClock, at: int) -> None:
         """Let a pipe wait for a flag."""
-        time = self.time + self.scalars.issue
-        time = max(time, pipe.queue[0])
+        queue, time = pipe.queue, self.time + self.scalars.issue
+        if queue[0] > time:
+            time = queue[0]
         self.time = time
-        pipe.gate = max(pipe.gate, at)
-        pipe.queue.append(max(time, pipe.gate, pipe.free))
+        if at > pipe.gate:
+            pipe.gate = at
+        else:
+            at = pipe.gate
+        if pipe.free > at:
+            at = pipe.free
+        queue.append(at if at > time else time)
 
     def acquire(self, chunks: ChunkQueue) -> None:
-        """Let MTE1 wait for the next chunk of an operand."""
-        self.time, at = chunks.acquire(self.time)
-        self.waited(self.mte1, at)
+        """Let MTE1 wait for the next chunk of an operand, while the one after it is asked for."""
+        if chunks.at < chunks.count:
+            self.time = chunks.load(self.time)
+        self.waited(self.mte1, chunks.ready[chunks.used])
 
     def release(self, chunks: ChunkQueue) -> None:
         """Let MTE1 say that a chunk is used up."""
@@ -83,8 +89,3 @@ class Rings:
     at_a: int = 0
     at_b: int = 0
     at_c: int = 0
-
-
-def coming(times: Sequence[int] | deque[int], now: int) -> tuple[int, ...]:
-    """Return times relative to now; what is over is 0."""
-    return tuple([at - now if at > now else 0 for at in times])

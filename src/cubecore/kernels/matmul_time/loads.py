@@ -54,7 +54,9 @@ class Mte2:
         queue = self.queue
         if queue[0] > time:
             time = queue[0]
-        at = max(time, self.done, self.gate)
+        at = self.done if self.done > time else time
+        if self.gate > at:
+            at = self.gate
         queue.append(at)
         return time, at
 
@@ -66,7 +68,8 @@ class Mte2:
             time = queue[0]
         if free_at > self.gate:
             self.gate = free_at
-        queue.append(max(time, self.gate, self.free))
+        at = self.gate if self.gate > time else time
+        queue.append(self.free if self.free > at else at)
         time += self.work
         for load in loads:
             time = self._one(time, load) if load.times == 1 else self._several(time, load)
@@ -225,20 +228,15 @@ class ChunkQueue:
 
     def start(self, time: int) -> int:
         """Ask for the first chunk where it is loaded ahead."""
-        return self._load(time) if self.ahead else time
+        return self.load(time) if self.ahead else time
 
-    def _load(self, time: int) -> int:
+    def load(self, time: int) -> int:
+        """Ask for the chunk that comes next."""
         at, loads = self.filled, self.loads[self.order[self.at]]
         time, self.ready[at] = self.mte2.chunk(time, self.free[at], loads)
         self.filled = (at + 1) % len(self.free)
         self.at += 1
         return time
-
-    def acquire(self, time: int) -> tuple[int, int]:
-        """Ask for what comes next; return until when, and when the chunk to be used is there."""
-        if self.at < self.count:
-            time = self._load(time)
-        return time, self.ready[self.used]
 
     def release(self, at: int) -> None:
         """Let go of the chunk that was used."""

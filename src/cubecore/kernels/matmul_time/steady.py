@@ -6,9 +6,8 @@ then, so is what they take.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from cubecore.kernels.matmul_time.core_pipes import CorePipes, PipeClock, Rings, coming
+from cubecore.kernels.matmul_time.core_pipes import CorePipes, PipeClock, Rings
 from cubecore.kernels.matmul_time.loads import NO_LIMIT, NO_PEAK, ChunkQueue, Mte2
 
 _MOST_COMPARED = 4
@@ -17,23 +16,32 @@ _MOST_REMEMBERED = 8
 """The most skipped stretches after which what was seen before is kept."""
 
 
-class _Visit(NamedTuple):
+class _Visit:
     """The head of a row of tiles, a tile or a period along K: when, and what was done by then.
 
     `lag` are the cycles by which device memory is behind the scalar unit.
     """
 
-    number: int
-    time: int
-    loaded: tuple[int, int]
-    busy: tuple[int, ...]
-    served: int
-    lag: int
-    queues: tuple[list[int], ...]
+    __slots__ = ("_coming", "_times", "busy", "lag", "loaded", "number", "served", "time")
 
-    def queued(self) -> tuple[tuple[int, ...], ...]:
-        """Return when the places of the pipes' queues become free, relative to its time."""
-        return tuple([coming(queue, self.time) for queue in self.queues])
+    def __init__(
+        self, number: int, core: CorePipes, times: list[int], loaded: tuple[int, int]
+    ) -> None:
+        mte2 = core.mte2
+        memory = mte2.memory
+        self.number, self.time, self.loaded = number, core.time, loaded
+        self.busy = core.m.busy, core.mte1.busy, core.fix.busy, mte2.busy, mte2.waited
+        self.served = memory.served
+        self.lag = max(memory.busy_until - core.time, -memory.slack)
+        self._times: list[int] = times
+        self._coming: list[int] | None = None
+
+    def coming(self) -> list[int]:
+        """Return every time that decides what follows, relative to its own; what is over is 0."""
+        if self._coming is None:
+            now = self.time
+            self._coming = [at - now if at > now else 0 for at in self._times]
+        return self._coming
 
 
 class Steady:
@@ -88,9 +96,9 @@ class Steady:
         None where no visit was of the same state.
         """
         found, most = None, 0
-        queued = now.queued()
+        coming = now.coming()
         for before in earlier[-_MOST_COMPARED:]:
-            if before.queued() != queued:
+            if before.coming() != coming:
                 continue
             period = now.number - before.number
             periods = _periods_of_memory(before, now, min(self._rooms[-period:]))
@@ -127,31 +135,24 @@ class Steady:
         mte2.room = min(mte2.room, self._least_room)
 
     def _visit(self, number: int) -> _Visit:
-        core = self._core
-        mte2 = core.mte2
-        memory = mte2.memory
-        return _Visit(
-            number,
-            core.time,
-            (self._chunks[0].at, self._chunks[1].at),
-            (core.m.busy, core.mte1.busy, core.fix.busy, mte2.busy, mte2.waited),
-            memory.served,
-            max(memory.busy_until - core.time, -memory.slack),
-            tuple([list(pipe.queue) for pipe in (core.m, core.mte1, core.fix, mte2)]),
-        )
-
-    def _state(self) -> tuple[int | bool, ...]:
-        """Return everything but the queues relative to now; what is over is 0."""
-        core, rings = self._core, self._rings
-        now, mte2, m, mte1, fix = core.time, core.mte2, core.m, core.mte1, core.fix
+        core, rings, (a, b) = self._core, self._rings, self._chunks
+        mte2, m, mte1, fix = core.mte2, core.m, core.mte1, core.fix
         times = [mte2.done, m.free, m.gate, mte1.free, mte1.gate, fix.free, fix.gate]
         times += [mte2.free, mte2.gate, *rings.l0a, *rings.l0b, *rings.l0c]
-        a, b = self._chunks
         times += [*a.free, *a.ready, *b.free, *b.ready]
+        times += [*m.queue, *mte1.queue, *fix.queue, *mte2.queue]
+        return _Visit(number, core, times, (a.at, b.at))
+
+    def _state(self) -> tuple[int | bool, ...]:
+        """Return what is the same wherever what follows is: some of what decides it."""
+        core, rings, (a, b) = self._core, self._rings, self._chunks
+        now, mte2, m, mte1, fix = core.time, core.mte2, core.m, core.mte1, core.fix
         return (
             *(rings.at_a, rings.at_b, rings.at_c, a.filled, a.used, b.filled, b.used),
             *(m.drained, mte1.drained, fix.drained),
-            *coming(times, now),
+            max(m.free - now, 0),
+            max(mte1.free - now, 0),
+            max(mte2.free - now, 0),
         )
 
     def _advance(self, before: _Visit, now: _Visit, periods: int) -> None:

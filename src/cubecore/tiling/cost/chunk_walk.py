@@ -132,61 +132,99 @@ class _Operand:
 
 
 class _Walk:
-    """The walk of some tilings; all times are columns."""
+    """The walk of some tilings; all times are columns.
+
+    Every step writes into columns that are there already: making new ones takes as long as filling
+    them, and a masked assignment is several times faster than a masked operation.
+    """
 
     def __init__(self, case: RuleCase, v: dict[str, Floats], most: int) -> None:
-        self.v, self.chip, self.count = v, case.chip, len(v["tiles"])
-        self.scalar = scalar_cycles(case.problem, case.chip)
-        self.issue = case.chip.scalar_issue_cycles or 0
-        self.slack = case.chip.hbm_slack_cycles or 0
+        chip = case.chip
+        self.v, self.count = v, len(v["tiles"])
+        self.scalar = scalar_cycles(case.problem, chip)
+        self.issue = chip.scalar_issue_cycles or 0
+        self.slack = chip.hbm_slack_cycles or 0
         self.whole = v["tiles"] * v["parts"]
         self.walked = int(min(self.whole.max(), most))
         self.s, self.mte2, self.done, self.busy = (np.zeros(self.count) for _ in range(4))
+        self.mte1, self.m, self.fix, self.free_c, self.before = np.zeros((5, self.count))
+        self.ready, self.turn, self.start, self.move, self.moved = np.empty((5, self.count))
+        self.end, self.begin = np.empty((2, self.count))
+        self._set_paces(depth=chip.pipe_queue_depth or 32, slowed=chip.l1_to_l0_contention or 0)
+        at = np.arange(float(self.walked))[:, np.newaxis]
+        at = at - v["parts"] * np.floor(at / v["parts"])
+        first, self.ends = at == 0, at == v["parts"] - 1
+        self.begins = first.astype(float)
+        self.fetches = [row if row.any() else None for row in first & v["fetched"].astype(bool)]
+        self.any_ends = np.any(self.ends, axis=1).tolist()
+        self.begun = (self.scalar.tile + OF_TILE * self.issue) * self.begins
+        self.written = v["written"] * self.ends
+        self.ends_at = np.zeros((self.walked, self.count))
+
+    def _set_paces(self, *, depth: int, slowed: float) -> None:
+        """Set what a part's steps take, each pipe by itself and all one after another."""
+        v = self.v
+        self.g = v["k_steps"] / v["parts"]
+        double, t1, tm = v["double"].astype(bool), v["mte1"], v["m"]
+        self.single, self.pause = np.logical_not(double), v["pause"].astype(bool)
+        serial = np.where(double, 0.0, tm + v["waits"])
+        self.pace = np.maximum(t1, tm)
+        self.back = np.where(double, self.pace, 0)
+        self.slowed = slowed * t1
+        self.slower = self.slowed / (self.g * (self.pace + serial))
+        self.behind = self.g * serial + np.where(double, tm, 0)
+        self.steps = self.g * (self.scalar.step + OF_STEP * self.issue)
+        self.multiplied = self.g * tm
+        self.queued = depth / IN_MTE1 * (self.pace + serial)
 
     def _operands(self) -> list[_Operand]:
         """Return the operand whose chunks are asked for first, and the other."""
         v, swapped = self.v, self.v["swapped"].astype(bool)
-        at = np.arange(self.walked + 1)[:, np.newaxis]
-        tile = at // v["parts"]
-        outer = np.floor(tile / v["inner_tiles"]) == 0
-        inner = tile % v["inner_tiles"] == 0
-        n_first = v["n_first"].astype(bool)
-        first = {"a": np.where(n_first, inner, outer), "b": np.where(n_first, outer, inner)}
+        inner = swapped ^ v["n_first"].astype(bool)
         operands = []
-        for x, y in ("ab", "ba"):
+        for x, y, by_inner in (("a", "b", inner), ("b", "a", ~inner)):
             fields = {
                 name: np.where(swapped, v[f"{y}_{name}"], v[f"{x}_{name}"]) for name in _OPERAND
             }
-            operands.append(self._operand(fields, np.where(swapped, first[y], first[x])))
+            operands.append(self._operand(fields, by_inner))
         return operands
 
-    def _operand(self, v: dict[str, Floats], first: Mask) -> _Operand:
-        at = np.arange(self.walked + 1)[:, np.newaxis]
+    def _operand(self, v: dict[str, Floats], by_inner: Mask) -> _Operand:
+        """Return the operand of these fields, which the inner tiles read or the outer ones."""
+        at = np.arange(float(self.walked))[:, np.newaxis]
         number = np.floor((at * v["count"] + 0.5) / self.whole)
         begins = np.ones((self.walked, self.count), dtype=bool)
-        begins[1:] = number[1:-1] > number[:-2]
+        begins[1:] = number[1:] > number[:-1]
         single = v["single"].astype(bool)
-        asks = begins & (single | (number[:-1] + 1 < v["count"]))
-        ahead = np.ceil(self.whole / v["count"]).astype(np.int64)
-        coming = np.minimum(at[:-1] + np.where(single, 0, ahead), self.walked)
-        fresh = (v["passes"] == 1) | np.take_along_axis(first, coming, axis=0)
+        asks = begins & (single | (number + 1 < v["count"]))
+        ahead = np.where(single, 0.0, np.ceil(self.whole / v["count"]))
+        tile = np.floor(np.minimum(at + ahead, self.walked) / self.v["parts"])
+        turn = np.floor(tile / self.v["inner_tiles"])
+        fresh = np.where(by_inner, turn * self.v["inner_tiles"] == tile, turn == 0)
+        fresh |= v["passes"] == 1
         cycles, arrival, served = (
             np.where(fresh, v[f"first_{name}"], v[f"later_{name}"])
             for name in ("cycles", "arrival", "served")
         )
-        work = np.where(asks, self.scalar.load + self.issue * (2 + v["transfers"]), 0)
+        work = asks * (self.scalar.load + self.issue * (2 + v["transfers"]))
         return _Operand(cycles, arrival, served, work, single, asks, begins, np.zeros(self.count))
 
-    def _load(self, one: _Operand, i: int, asks: Mask, free: Floats | float) -> Floats:
+    def _load(self, one: _Operand, i: int, asks: Mask) -> Floats:
         """Load a chunk where it is asked for; return when it is there."""
-        ready = np.maximum(np.maximum(self.s, free), self.mte2)
-        turn = np.maximum(self.busy, ready - self.slack)
-        start = np.maximum(turn, ready)
-        turn += one.served[i]
-        done: Floats = np.maximum(np.maximum(start + one.arrival[i], turn), self.done)
-        np.copyto(self.busy, turn, where=asks)
-        np.copyto(self.mte2, start + one.cycles[i], where=asks)
-        np.copyto(self.done, done, where=asks)
+        ready, turn, start = self.ready, self.turn, self.begin
+        np.maximum(self.s, self.mte1, out=ready)
+        np.maximum(ready, self.mte2, out=ready)
+        np.subtract(ready, self.slack, out=turn)
+        np.maximum(turn, self.busy, out=turn)
+        np.maximum(turn, ready, out=start)
+        np.add(turn, one.served[i], out=turn)
+        done: Floats = np.add(start, one.arrival[i])
+        np.maximum(done, turn, out=done)
+        np.maximum(done, self.done, out=done)
+        np.add(start, one.cycles[i], out=start)
+        np.putmask(self.busy, asks, turn)
+        np.putmask(self.mte2, asks, start)
+        np.putmask(self.done, asks, done)
         return done
 
     def _asked_ahead(self) -> list[_Operand]:
@@ -194,63 +232,88 @@ class _Walk:
         operands = self._operands()
         for one in operands:
             ahead = np.logical_not(one.single)
-            self.s = self.s + np.where(ahead, self.scalar.load, 0)
-            one.ready = self._load(one, 0, ahead, 0.0)
+            self.s += np.where(ahead, self.scalar.load, 0)
+            one.ready = self._load(one, 0, ahead)
         return operands
 
     def cycles(self) -> Floats:
         """Return the cycles of a block of C."""
-        v, count = self.v, self.count
         operands = self._asked_ahead()
-        g = v["k_steps"] / v["parts"]
-        t1, tm, fix_cycles = v["mte1"], v["m"], v["fix"]
-        double, pause = v["double"].astype(bool), v["pause"].astype(bool)
-        chip = self.chip
-        serial = np.where(double, 0.0, tm + v["waits"])
-        depth = chip.pipe_queue_depth or 32
-        contention = chip.l1_to_l0_contention or 0
-        step = self.scalar.step + OF_STEP * self.issue
-        tile = self.scalar.tile + OF_TILE * self.issue
-        at = np.arange(self.walked)[:, np.newaxis] % v["parts"]
-        begins, ends = at == 0, at == v["parts"] - 1
-        mte1, m, fix, free_c, before = (np.zeros(count) for _ in range(5))
-        ends_at = np.zeros((self.walked, count))
-        pace = np.maximum(t1, tm)
-        back, last = np.where(double, pace, 0), np.where(double, tm, 0)
-        together = pace + serial
-        part, queued = g * together, depth / IN_MTE1 * together
-        steps, multiplied, twice = g * step, g * tm, 2 * pace
-        fetches = [row if row.any() else None for row in begins & v["fetched"].astype(bool)]
-        begun, written = np.where(begins, tile, 0), np.where(ends, v["written"], 0)
-        waited = [np.any(one.waits, axis=1) for one in operands]
+        waited = [np.any(one.waits, axis=1).tolist() for one in operands]
         for i in range(self.walked):
-            self.s = self.s + begun[i]
-            start = np.maximum(mte1, m - back)
+            self.s += self.begun[i]
+            np.subtract(self.m, self.back, out=self.start)
+            np.maximum(self.start, self.mte1, out=self.start)
             for one, any_waits in zip(operands, waited, strict=True):
-                if not any_waits[i]:
-                    continue
-                self.s = self.s + one.work[i]
-                done = self._load(one, i, one.asks[i], mte1)
-                ready = np.where(one.single, done, one.ready)
-                start = np.where(one.waits[i], np.maximum(start, ready), start)
-                np.copyto(one.ready, done, where=one.asks[i])
-            start = _once_free(np.maximum(start, self.s), m, fetches[i])
-            beside = np.minimum(np.maximum((self.mte2 - start) / part, 0), 1)
-            move = t1 * (1 + contention * beside)
-            begin = np.maximum(np.maximum(m, start + move), np.where(begins[i], free_c, 0))
-            self.s = self.s + steps
-            end = np.maximum(start + g * (move + serial) + last, self.s + move + tm)
-            m = end = np.maximum(begin + multiplied, end)
-            ahead = np.maximum(start + g * move, end - twice + move)
-            mte1 = np.where(double, ahead, end - tm)
-            self.s = np.maximum(self.s, np.maximum(mte1, end - pace) - queued)
-            stored = np.maximum(np.maximum(fix, m), self.s) + fix_cycles
-            before = np.where(ends[i], fix, before)
-            fix = np.where(ends[i], stored, fix)
-            free_c = np.where(pause, fix, before)
-            self.busy = self.busy + written[i]
-            ends_at[i] = np.maximum(np.where(ends[i], fix, m), self.s)
-        return self._whole(ends_at)
+                if any_waits[i]:
+                    self._await(one, i)
+            self._fill_l0(i)
+            self._multiply(i)
+            if self.any_ends[i]:
+                self._store(i)
+        return self._whole(self.ends_at)
+
+    def _await(self, one: _Operand, i: int) -> None:
+        """Ask for an operand's next chunk, and let moves wait for the one that they read."""
+        self.s += one.work[i]
+        done = self._load(one, i, one.asks[i])
+        np.copyto(self.ready, one.ready)
+        np.putmask(self.ready, one.single, done)
+        np.maximum(self.ready, self.start, out=self.ready)
+        np.putmask(self.start, one.waits[i], self.ready)
+        np.putmask(one.ready, one.asks[i], done)
+
+    def _fill_l0(self, i: int) -> None:
+        """Move a part's blocks into L0, slower while MTE2 loads."""
+        start, move, moved = self.start, self.move, self.moved
+        np.maximum(start, self.s, out=start)
+        fetches = self.fetches[i]
+        if fetches is not None:  # moves wait for the table of the bias, which Mmads read
+            np.putmask(start, fetches, np.maximum(start, self.m))
+        np.subtract(self.mte2, start, out=move)
+        np.maximum(move, 0.0, out=move)
+        np.multiply(move, self.slower, out=move)
+        np.minimum(move, self.slowed, out=move)
+        np.add(move, self.v["mte1"], out=move)
+        np.multiply(move, self.g, out=moved)
+        np.add(moved, start, out=moved)
+
+    def _multiply(self, i: int) -> None:
+        """Multiply a part's blocks, beside the moves of later ones."""
+        m, mte1, begin, end = self.m, self.mte1, self.begin, self.end
+        np.add(self.start, self.move, out=begin)
+        np.maximum(begin, m, out=begin)
+        np.multiply(self.free_c, self.begins[i], out=end)
+        np.maximum(begin, end, out=begin)
+        begin += self.multiplied
+        self.s += self.steps
+        np.add(self.s, self.v["m"], out=end)
+        end += self.move
+        np.maximum(end, begin, out=end)
+        np.add(self.moved, self.behind, out=begin)
+        np.maximum(end, begin, out=m)
+        np.subtract(m, self.pace, out=end)
+        np.subtract(end, self.pace, out=mte1)
+        mte1 += self.move
+        np.maximum(mte1, self.moved, out=mte1)
+        np.subtract(m, self.v["m"], out=begin)
+        np.putmask(mte1, self.single, begin)
+        np.maximum(end, mte1, out=end)
+        end -= self.queued
+        np.maximum(self.s, end, out=self.s)
+        np.maximum(m, self.s, out=self.ends_at[i])
+
+    def _store(self, i: int) -> None:
+        """Store the tiles that end, and let go of their places in L0C."""
+        ends, stored = self.ends[i], self.end
+        np.maximum(self.fix, self.ends_at[i], out=stored)
+        stored += self.v["fix"]
+        np.putmask(self.before, ends, self.fix)
+        np.putmask(self.fix, ends, stored)
+        np.copyto(self.free_c, self.before)
+        np.putmask(self.free_c, self.pause, self.fix)
+        self.busy += self.written[i]
+        np.putmask(self.ends_at[i], ends, self.fix)
 
     def _whole(self, ends_at: Floats) -> Floats:
         """Return when everything is done: what is left goes on at the pace of the latter half."""
@@ -266,8 +329,3 @@ class _Walk:
         )
         rest = self.whole - last
         return np.asarray(reached + np.where(rest > 0, rest * pace, 0))
-
-
-def _once_free(start: Floats, multiplied: Floats, fetches: Mask | None) -> Floats:
-    """Return when moves start where they wait for the table of the bias, which Mmads read."""
-    return start if fetches is None else np.where(fetches, np.maximum(start, multiplied), start)

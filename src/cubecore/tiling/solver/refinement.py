@@ -43,8 +43,11 @@ FEWEST_WALKED = 4
 """Times the tilings asked for: so many are, however far behind they are."""
 MOST_VARIED = 20
 """Base blocks of which other residencies are walked as well."""
-FIRST_CHUNKS, ALL_CHUNKS = 48, 64
-"""Chunks of each tiling that are walked before and after its residencies are varied."""
+FIRST_CHUNKS, SKETCHED_CHUNKS, ALL_CHUNKS = 32, 12, 48
+"""Chunks that are walked of each tiling before its residencies are varied, of all variants, and of
+those that such a short walk leaves near."""
+SKETCHED_NEAR = 1.02
+"""Times the limit: a variant whose short walk is above it is not walked further."""
 MARGIN = 1.01
 """Times the walked cycles of the last tiling asked for: what must be above it is not walked."""
 MOST_REBASED = 8
@@ -81,6 +84,9 @@ def refined(
     likely = least_cycles(case, values) <= limit
     likely[: len(first)] = True
     kept = np.flatnonzero(legal & likely)
+    every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
+    near = walked_cycles(case, values, SKETCHED_CHUNKS) <= SKETCHED_NEAR * limit
+    kept = np.flatnonzero(near | (kept < len(first)))
     every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
     cycles = walked_cycles(case, values, ALL_CHUNKS)
     best = every.take(_filled(every, cycles, _best_of_each(every, cycles, count), count))

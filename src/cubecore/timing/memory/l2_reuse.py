@@ -276,6 +276,10 @@ def _starts(address: Expr, group: CoreGroup) -> list[int | None]:
     start = _start(address, first)
     if start is None:
         return [None] * len(group.slots)
+    if len(slot_terms) == 1:
+        ((var, factor),) = slot_terms
+        start -= factor * first[var]
+        return [start + factor * slots[var] for slots in group.slots]
     return [start + sum(f * (slots[v] - first[v]) for v, f in slot_terms) for slots in group.slots]
 
 
