@@ -2,11 +2,12 @@
 
 `pipe_overlap` has a formula for it, this a walk: every chunk is asked for when the scalar unit gets
 to it, loaded once there is room in L1, moved to L0 and multiplied; a tile ends in fixpipe. All
-tilings are walked at once. Tiles, steps and chunks of an operand cost as equal parts, but what the
-first pass over an operand brings comes from device memory; the rest of a long walk goes on at
-the pace of its latter half.
+tilings are walked at once. Chunks and tiles cost in proportion to their size: the last one of an
+axis is shorter. What the first pass over an operand brings comes from device memory; the rest of a
+long walk goes on at the pace of its latter half.
 """
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,13 +22,17 @@ from cubecore.tiling.cost.closed_form import (
     written_back,
 )
 from cubecore.tiling.cost.pipe_overlap import head_waits, scalar_cycles
-from cubecore.tiling.cost.tile_counts import tile_counts
+from cubecore.tiling.cost.tile_counts import TileCounts, tile_counts
 from cubecore.tiling.cost.traffic import first_and_later_loads
 from cubecore.tiling.rules.model import RuleCase
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+LEAST = 1e-3
+"""The smallest part of a walk whose pace is looked at."""
+MANY = 8
+"""Passes over an operand of which the first one hardly counts."""
 FEW = 8
 """Chunks after which a walk goes on evenly."""
 IN_MTE1, OF_STEP, OF_TILE = 5, 10, 6
@@ -35,7 +40,9 @@ IN_MTE1, OF_STEP, OF_TILE = 5, 10, 6
 _OPERAND = (
     *("count", "passes", "single", "transfers", "first_cycles", "first_arrival", "first_served"),
     *("later_cycles", "later_arrival", "later_served"),
+    *("tiles", "tile", "chunks", "chunk", "k_chunks", "k_chunk"),
 )
+"""Of an operand; `tile`, `chunk` and `k_chunk` are the sizes of all but the last over the mean."""
 _SHARED = (
     *("swapped", "inner_tiles", "n_first", "tiles", "k_steps", "parts", "mte1", "m", "fix"),
     *("written", "double", "waits", "pause", "fetched", "clients", "hbm"),
@@ -49,22 +56,8 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     t, problem, chip = case.tiling, case.problem, case.chip
     w = tile_counts(t)
     pipes, _ = inner_pipes(case, w)
-    values: list[Column] = []
-    hbm: Column = 0.0
-    read: Column = 0.0
     clients = clients_per_core(t, problem, chip)
-    single = t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
-    for (passes, *both), alone in zip(first_and_later_loads(case, w), single, strict=True):
-        first, later = both
-        values += (passes * first.count, passes, alone, first.first_transfers)
-        for one, times in ((first, 1), (later, passes - 1)):
-            served = costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
-            values += (
-                one.mean_cycles,
-                one.arrival_cycles,
-                problem.batch * served / (one.count * clients),
-            )
-            hbm, read = hbm + times * served, read + times * one.hbm_bytes
+    values, hbm, read = _operand_columns(case, w, clients)
     row = problem.c_type.bytes_of(w.n / w.n_tiles)
     out = written_back(case, problem.batch * read, row, w.k_blocks)
     n_first = np.equal(t.iterateOrder, 1)
@@ -77,14 +70,63 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     values += (pipes["FIX"] / w.tiles, out / (w.tiles * clients), double)
     rows = np.where(n_first, w.m_tiles, w.m_chunks) * w.n_tiles
     fetched = np.equal(rows, w.tiles) if problem.bias_type is not None else False
-    values += (
-        head_waits(case, w),
-        np.logical_not(beside),
-        fetched,
-        clients_per_core(t, problem, chip),
-        problem.batch * hbm + out,
+    values += (head_waits(case, w), np.logical_not(beside), fetched, clients)
+    return (*values, problem.batch * hbm + out)
+
+
+def _operand_columns(
+    case: RuleCase, w: TileCounts, clients: Column
+) -> tuple[list[Column], Column, Column]:
+    """Return `_OPERAND` of A and of B, the cycles that device memory serves, and the bytes."""
+    t, problem, chip = case.tiling, case.problem, case.chip
+    values: list[Column] = []
+    hbm: Column = 0.0
+    read: Column = 0.0
+    single = t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
+    sizes = (
+        _sizes(
+            (w.m, w.k),
+            (t.baseM, t.stepM * t.baseM, t.stepKa * t.baseK),
+            (w.m_tiles, w.m_chunks, w.ka_chunks),
+        ),
+        _sizes(
+            (w.n, w.k),
+            (t.baseN, t.stepN * t.baseN, t.stepKb * t.baseK),
+            (w.n_tiles, w.n_chunks, w.kb_chunks),
+        ),
     )
-    return tuple(values)
+    for (passes, first, later), alone, of_operand in zip(
+        first_and_later_loads(case, w), single, sizes, strict=True
+    ):
+        values += (passes * first.count, passes, alone, first.first_transfers)
+        for one, times in ((first, 1), (later, passes - 1)):
+            served = costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
+            values += (one.mean_cycles, one.arrival_cycles)
+            values.append(problem.batch * served / (one.count * clients))
+            hbm, read = hbm + times * served, read + times * one.hbm_bytes
+        values += of_operand
+    return values, hbm, read
+
+
+def _sizes(
+    extents: tuple[Column, Column], blocks: tuple[Column, ...], counts: tuple[Column, ...]
+) -> tuple[Column, ...]:
+    """Return of an operand's tiles, chunks and chunks along K how many, and how large they are.
+
+    The size is that of all but the last one over the mean. `extents` are those of its own axis and
+    of K, `blocks` the lengths of a base block along its own
+    axis, of the base blocks of a chunk, and of a chunk along K.
+    """
+    extent, k = extents
+    base, chunk, along_k = blocks
+    tiles, chunks, k_chunks = counts
+    chunk = np.where(chunks == tiles, base, chunk)
+    sized = (extent, base, tiles), (extent, chunk, chunks), (k, along_k, k_chunks)
+    return tuple(
+        value
+        for total, each, count in sized
+        for value in (count, np.minimum(each / total * count, count))
+    )
 
 
 def walked_cycles(case: RuleCase, columns: dict[str, Floats], most: int) -> Floats:
@@ -105,9 +147,7 @@ def least_cycles(case: RuleCase, columns: dict[str, Floats]) -> Floats:
     scalar: Column = 0.0
     one = scalar_cycles(case.problem, case.chip)
     for x in "ab":
-        share = 1 / v[f"{x}_passes"]
-        mean = share * v[f"{x}_first_cycles"] + (1 - share) * v[f"{x}_later_cycles"]
-        mte2 = mte2 + v[f"{x}_count"] * mean
+        mte2 = mte2 + v[f"{x}_count"] * _mean(v, "cycles", f"{x}_")
         scalar = scalar + v[f"{x}_count"] * one.load
     scalar = scalar + steps * one.step + v["tiles"] * one.tile
     busiest = np.maximum(np.maximum(mte2, scalar), steps * np.maximum(v["m"], v["mte1"]))
@@ -118,12 +158,12 @@ def least_cycles(case: RuleCase, columns: dict[str, Floats]) -> Floats:
 class _Operand:
     """An operand's chunks: in which parts of the walk one is asked for, and one is waited for.
 
-    `cycles`, `arrival` and `served` are those of what is asked for in each part.
+    `loads` are the cycles of what is asked for in each part, those until it is there, and those of
+    device memory; `first` the same of the first chunk.
     """
 
-    cycles: Floats
-    arrival: Floats
-    served: Floats
+    first: Sequence[Floats]
+    loads: Sequence[Floats]
     work: Floats
     single: Mask
     asks: Mask
@@ -155,6 +195,7 @@ class _Walk:
         at = at - v["parts"] * np.floor(at / v["parts"])
         first, self.ends = at == 0, at == v["parts"] - 1
         self.begins = first.astype(float)
+        self._set_sizes()
         self.fetches = [row if row.any() else None for row in first & v["fetched"].astype(bool)]
         self.any_ends = np.any(self.ends, axis=1).tolist()
         self.begun = (self.scalar.tile + OF_TILE * self.issue) * self.begins
@@ -164,18 +205,54 @@ class _Walk:
     def _set_paces(self, *, depth: int, slowed: float) -> None:
         """Set what a part's steps take, each pipe by itself and all one after another."""
         v = self.v
-        self.g = v["k_steps"] / v["parts"]
+        g = v["k_steps"] / v["parts"]
         double, t1, tm = v["double"].astype(bool), v["mte1"], v["m"]
         self.single, self.pause = np.logical_not(double), v["pause"].astype(bool)
         serial = np.where(double, 0.0, tm + v["waits"])
         self.pace = np.maximum(t1, tm)
         self.back = np.where(double, self.pace, 0)
         self.slowed = slowed * t1
-        self.slower = self.slowed / (self.g * (self.pace + serial))
-        self.behind = self.g * serial + np.where(double, tm, 0)
-        self.steps = self.g * (self.scalar.step + OF_STEP * self.issue)
-        self.multiplied = self.g * tm
+        self.slower = self.slowed / (g * (self.pace + serial))
+        self.serial, self.last = serial, np.where(double, tm, 0)
+        self.step = self.scalar.step + OF_STEP * self.issue
         self.queued = depth / IN_MTE1 * (self.pace + serial)
+
+    def _set_sizes(self) -> None:
+        """Set the sizes of tiles and of parts over the mean ones, and the steps of each part.
+
+        `weight` is the time of a part over that of one of a whole tile, as far as that can be told
+        of what has not been walked; `weights` is that of all parts.
+        """
+        v = self.v
+        tile = np.floor(np.arange(float(self.walked))[:, np.newaxis] / v["parts"])
+        outer = np.floor(tile / v["inner_tiles"])
+        inner = tile - outer * v["inner_tiles"]
+        n_first = v["n_first"].astype(bool)
+        more_of_a = v["a_k_chunks"] >= v["b_k_chunks"]
+        size, count = (
+            np.where(more_of_a, v[f"a_{n}"], v[f"b_{n}"]) for n in ("k_chunk", "k_chunks")
+        )
+        self.weight = np.where(self.ends, count - (count - 1) * size, size)
+        self.weights, self.tile = v["parts"], np.ones_like(tile)
+        for x, y, number in (("a", "b", (outer, inner)), ("b", "a", (inner, outer))):
+            last = np.where(n_first, *number) == v[f"{x}_tiles"] - 1
+            whole, tail = v[f"{x}_tile"], _last_size(v, f"{x}_tile")
+            self.tile = self.tile * np.where(last, tail, whole)
+            shorter = self._tail_weight(x, y, tail / whole)
+            self.weights = self.weights * (v[f"{x}_tiles"] - 1 + shorter)
+            self.weight *= np.where(last, shorter, 1.0)
+        self.part = np.where(self.ends, count - (count - 1) * size, size) * self.tile
+        self.g = v["k_steps"] / v["parts"] * self.part
+
+    def _tail_weight(self, x: str, y: str, size: Floats) -> Floats:
+        """Return the time of a tile that is the last along an operand's axis over a whole one's."""
+        v = self.v
+        x_cycles, y_cycles = (
+            v[f"{z}_count"] * _mean(v, "cycles", f"{z}_") / v["tiles"] for z in (x, y)
+        )
+        computed = v["k_steps"] * self.pace
+        whole = np.maximum(x_cycles + y_cycles, computed)
+        return np.asarray(np.maximum(x_cycles * size + y_cycles, computed * size) / whole)
 
     def _operands(self) -> list[_Operand]:
         """Return the operand whose chunks are asked for first, and the other."""
@@ -186,8 +263,19 @@ class _Walk:
             fields = {
                 name: np.where(swapped, v[f"{y}_{name}"], v[f"{x}_{name}"]) for name in _OPERAND
             }
-            operands.append(self._operand(fields, by_inner))
+            operands.append(self._operand(self._mixed(fields), by_inner))
         return operands
+
+    def _mixed(self, v: dict[str, Floats]) -> dict[str, Floats]:
+        """Return the fields with the mean of all passes for each where a walk sees few of many."""
+        period = self.v["inner_tiles"] * self.v["parts"]
+        few = (self.whole > self.walked) & (2 * period > self.walked) & (v["passes"] >= MANY)
+        mixed = dict(v)
+        for name in ("cycles", "arrival", "served"):
+            first, later, mean = v[f"first_{name}"], v[f"later_{name}"], _mean(v, name)
+            mixed[f"first_{name}"] = np.where(few, mean, first)
+            mixed[f"later_{name}"] = np.where(few, mean, later)
+        return mixed
 
     def _operand(self, v: dict[str, Floats], by_inner: Mask) -> _Operand:
         """Return the operand of these fields, which the inner tiles read or the outer ones."""
@@ -202,26 +290,32 @@ class _Walk:
         turn = np.floor(tile / self.v["inner_tiles"])
         fresh = np.where(by_inner, turn * self.v["inner_tiles"] == tile, turn == 0)
         fresh |= v["passes"] == 1
-        cycles, arrival, served = (
-            np.where(fresh, v[f"first_{name}"], v[f"later_{name}"])
-            for name in ("cycles", "arrival", "served")
-        )
+        coming = number + np.where(single, 0.0, 1.0)
+        row = np.floor(coming / v["k_chunks"])
+        size = _size(v, "k_chunk", coming - row * v["k_chunks"])
+        by_tile = np.where(by_inner, turn, tile - turn * self.v["inner_tiles"])
+        by_chunk = row - np.floor(row / v["chunks"]) * v["chunks"]
+        size *= _size(v, "chunk", np.where(v["k_chunks"] > 1, by_tile, by_chunk))
+        names = "cycles", "arrival", "served"
+        loads = _sized([np.where(fresh, v[f"first_{n}"], v[f"later_{n}"]) for n in names], size)
+        first = _sized([v[f"first_{n}"] for n in names], v["k_chunk"] * v["chunk"])
         work = asks * (self.scalar.load + self.issue * (2 + v["transfers"]))
-        return _Operand(cycles, arrival, served, work, single, asks, begins, np.zeros(self.count))
+        return _Operand(first, loads, work, single, asks, begins, np.zeros(self.count))
 
-    def _load(self, one: _Operand, i: int, asks: Mask) -> Floats:
+    def _load(self, load: Iterable[Floats], asks: Mask) -> Floats:
         """Load a chunk where it is asked for; return when it is there."""
+        cycles, arrival, served = load
         ready, turn, start = self.ready, self.turn, self.begin
         np.maximum(self.s, self.mte1, out=ready)
         np.maximum(ready, self.mte2, out=ready)
         np.subtract(ready, self.slack, out=turn)
         np.maximum(turn, self.busy, out=turn)
         np.maximum(turn, ready, out=start)
-        np.add(turn, one.served[i], out=turn)
-        done: Floats = np.add(start, one.arrival[i])
+        np.add(turn, served, out=turn)
+        done: Floats = np.add(start, arrival)
         np.maximum(done, turn, out=done)
         np.maximum(done, self.done, out=done)
-        np.add(start, one.cycles[i], out=start)
+        np.add(start, cycles, out=start)
         np.putmask(self.busy, asks, turn)
         np.putmask(self.mte2, asks, start)
         np.putmask(self.done, asks, done)
@@ -233,7 +327,7 @@ class _Walk:
         for one in operands:
             ahead = np.logical_not(one.single)
             self.s += np.where(ahead, self.scalar.load, 0)
-            one.ready = self._load(one, 0, ahead)
+            one.ready = self._load(one.first, ahead)
         return operands
 
     def cycles(self) -> Floats:
@@ -256,7 +350,7 @@ class _Walk:
     def _await(self, one: _Operand, i: int) -> None:
         """Ask for an operand's next chunk, and let moves wait for the one that they read."""
         self.s += one.work[i]
-        done = self._load(one, i, one.asks[i])
+        done = self._load([row[i] for row in one.loads], one.asks[i])
         np.copyto(self.ready, one.ready)
         np.putmask(self.ready, one.single, done)
         np.maximum(self.ready, self.start, out=self.ready)
@@ -273,9 +367,10 @@ class _Walk:
         np.subtract(self.mte2, start, out=move)
         np.maximum(move, 0.0, out=move)
         np.multiply(move, self.slower, out=move)
+        np.divide(move, self.part[i], out=move)
         np.minimum(move, self.slowed, out=move)
         np.add(move, self.v["mte1"], out=move)
-        np.multiply(move, self.g, out=moved)
+        np.multiply(move, self.g[i], out=moved)
         np.add(moved, start, out=moved)
 
     def _multiply(self, i: int) -> None:
@@ -285,12 +380,16 @@ class _Walk:
         np.maximum(begin, m, out=begin)
         np.multiply(self.free_c, self.begins[i], out=end)
         np.maximum(begin, end, out=begin)
-        begin += self.multiplied
-        self.s += self.steps
+        np.multiply(self.g[i], self.v["m"], out=end)
+        begin += end
+        np.multiply(self.g[i], self.step, out=end)
+        self.s += end
         np.add(self.s, self.v["m"], out=end)
         end += self.move
         np.maximum(end, begin, out=end)
-        np.add(self.moved, self.behind, out=begin)
+        np.multiply(self.g[i], self.serial, out=begin)
+        begin += self.moved
+        begin += self.last
         np.maximum(end, begin, out=m)
         np.subtract(m, self.pace, out=end)
         np.subtract(end, self.pace, out=mte1)
@@ -307,7 +406,7 @@ class _Walk:
         """Store the tiles that end, and let go of their places in L0C."""
         ends, stored = self.ends[i], self.end
         np.maximum(self.fix, self.ends_at[i], out=stored)
-        stored += self.v["fix"]
+        stored += self.v["fix"] * self.tile[i]
         np.putmask(self.before, ends, self.fix)
         np.putmask(self.fix, ends, stored)
         np.copyto(self.free_c, self.before)
@@ -323,9 +422,33 @@ class _Walk:
         last = np.minimum(self.whole, self.walked)
         over = np.where(whole_tiles, tiles * parts, self.walked // 2)
         reached = ends_at[last.astype(np.int64) - 1, columns]
-        early = np.maximum(last - over, 1)
-        pace = (reached - ends_at[early.astype(np.int64) - 1, columns]) / np.maximum(
-            last - early, 1
-        )
-        rest = self.whole - last
-        return np.asarray(reached + np.where(rest > 0, rest * pace, 0))
+        early = np.maximum(last - over, 1).astype(np.int64) - 1
+        done = np.cumsum(self.weight, axis=0)
+        by_last = done[last.astype(np.int64) - 1, columns]
+        since = np.maximum(by_last - done[early, columns], LEAST)
+        pace = (reached - ends_at[early, columns]) / since
+        rest = np.maximum(self.weights - by_last, 0)
+        return np.asarray(reached + np.where(self.whole > last, rest * pace, 0))
+
+
+def _sized(load: Sequence[Floats], size: Floats) -> tuple[Floats, ...]:
+    """Return the cycles, arrival and service of a load that is so many times as large."""
+    cycles, arrival, served = load
+    return cycles * size, arrival + (size - 1) * cycles, served * size
+
+
+def _mean(v: dict[str, Floats], name: str, of: str = "") -> Floats:
+    """Return the mean of an operand's first and later passes."""
+    first, later = v[f"{of}first_{name}"], v[f"{of}later_{name}"]
+    return np.asarray(later + (first - later) / v[f"{of}passes"])
+
+
+def _last_size(v: dict[str, Floats], name: str) -> Floats:
+    """Return the size over the mean of the last tile or chunk of an axis."""
+    size, count = v[name], v[f"{name}s"]
+    return np.asarray(count - (count - 1) * size)
+
+
+def _size(v: dict[str, Floats], name: str, number: Floats) -> Floats:
+    """Return the size over the mean of tiles or chunks of an axis, by their number on it."""
+    return np.where(number == v[f"{name}s"] - 1, _last_size(v, name), v[name])

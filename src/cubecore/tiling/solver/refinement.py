@@ -43,7 +43,7 @@ FEWEST_WALKED = 4
 """Times the tilings asked for: so many are, however far behind they are."""
 MOST_VARIED = 20
 """Base blocks of which other residencies are walked as well."""
-FIRST_CHUNKS, SKETCHED_CHUNKS, ALL_CHUNKS = 32, 12, 48
+FIRST_CHUNKS, SKETCHED_CHUNKS, ALL_CHUNKS = 28, 8, 48
 """Chunks that are walked of each tiling before its residencies are varied, of all variants, and of
 those that such a short walk leaves near."""
 SKETCHED_NEAR = 1.02
