@@ -23,6 +23,8 @@ SHORTLIST = 6
 """Tilings that the planner puts first and that are timed, beside the closed form's best."""
 WALKED = 4
 """The same where trees have to be walked, which takes some times as long."""
+UNREFINED = 8
+"""The same of a template whose tilings are put first by the closed form alone."""
 START_UP, MEMORY = "start-up", "HBM"
 
 
@@ -36,6 +38,8 @@ def timed_plan(
     if not can_be_timed(problem, chip):
         return plan_tilings(problem, chip, alternatives, narrowing), 0
     few = SHORTLIST if is_known(problem, chip) else WALKED
+    if problem.template != "MDL":
+        few = UNREFINED
     count = max(alternatives, few - 1)
     solution = plan_tilings(problem, chip, count, narrowing, refine=True)
     return retimed(solution, problem, chip, alternatives)
