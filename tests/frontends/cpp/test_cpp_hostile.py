@@ -10,6 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cubecore
+from cubecore.errors import RequestError
+from cubecore.frontends.cpp.compile import diagnostics
 from cubecore.frontends.cpp.compile.compiler import compiler
 from frontends.cpp.cpp_kernels import cli, demo, needs_compiler
 
@@ -209,6 +212,18 @@ def test_a_compiler_that_dies_is_one_sentence(compiler_of, tmp_path, text):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert COMPILERS[text] in err
     assert not list(tmp_path.rglob("*.gch"))
+
+
+def test_a_compiler_that_does_not_end_leaves_no_process(compiler_of, tmp_path, monkeypatch):
+    """What a compiler has started ends with it."""
+    child = tmp_path / "child"
+    compiler_of(f"case $* in *--version*) echo 12;; *) sleep 60 & echo $! > {child}; wait;; esac")
+    monkeypatch.setattr(diagnostics, "_LONGEST_S", 1)
+    x = np.zeros(64, np.float32)
+    with pytest.raises(RequestError, match=r"the compiler did not finish .* within 1 s$"):
+        cubecore.load(ADD).add_static[1](x, x, x, 64)
+    state = Path(f"/proc/{int(child.read_text())}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -67,20 +68,26 @@ def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
     command = [*compiler().command, *arguments]
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(work)}
     try:
-        done = subprocess.run(  # noqa: S603 - the compiler that the user has
+        process = subprocess.Popen(  # noqa: S603 - the compiler that the user has
             command,
-            capture_output=True,
-            check=False,
-            env=environment,
             stdin=subprocess.DEVNULL,
-            timeout=_LONGEST_S,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
         )
-    except subprocess.TimeoutExpired:
-        late = f"the compiler did not finish {shown_path(path)} within {_LONGEST_S} s"
-        raise unable(str(path), late) from None
     except OSError as error:
         raise unable(command[0], f"cannot run {command[0]}: {error.strerror}") from None
-    return done.returncode, done.stderr.decode("utf-8", "replace")
+    with process:
+        try:
+            _, said = process.communicate(timeout=_LONGEST_S)
+        except BaseException as stopped:
+            os.killpg(process.pid, signal.SIGKILL)  # what it has started too
+            if not isinstance(stopped, subprocess.TimeoutExpired):
+                raise
+            late = f"the compiler did not finish {shown_path(path)} within {_LONGEST_S} s"
+            raise unable(str(path), late) from None
+    return process.returncode, said.decode("utf-8", "replace")
 
 
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
