@@ -11,7 +11,7 @@ ROWS = [(e.id, m) for book in ledger.load_all() for e in book.entries for m in e
 
 MADE = {
     "text of a function": (
-        {"in": "cubecore.units:align_up", "old": "return ", "new": "return 1 + "},
+        {"in": "cubecore.units:align_up", "old": "-(-value", "new": "1 - (-value"},
         "cubecore.units.align_up(9, 4)",
     ),
     "text of a property": (
