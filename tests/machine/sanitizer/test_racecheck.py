@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import cubecore
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
@@ -693,3 +694,18 @@ def test_a_race_of_cores_counts_on_each_of_them():
     tasks = [Task(CoreId(n, AIV), body) for n in range(3)]
     (finding,) = run(A2, gm, tasks, checks=ORDER).findings
     assert (finding.id, finding.count) == ("race-waw", 2)
+
+
+def test_a_write_races_with_every_core_that_read_at_one_place():
+    @cubecore.kernel()
+    def readers(core, x):
+        tile = core.ubuf("float", 64)
+        if core.block_idx < 3:
+            core.asc_copy_gm2ub(tile, x, 256)
+            return
+        core.asc_duplicate(tile, 1.0, 64)
+        core.asc_sync()
+        core.asc_copy_ub2gm(x, tile, 256)
+
+    run = readers.using(engine="reference")[4](np.ones(64, np.float32))
+    assert [(f.id, f.core, f.count) for f in run.findings] == [("race-war", "core 1 AIV1", 3)]

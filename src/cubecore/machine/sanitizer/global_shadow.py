@@ -103,7 +103,7 @@ class GlobalShadow:
                 earlier.again(*last)
                 return
             access = reads[address] = _Access((core_number, pipe), footprint, address, last)
-        reported: set[int] = set()
+        reported: set[tuple[int, int]] = set()
         if footprint.is_run:
             self._enter(access, order, report, reported)
             return
@@ -113,8 +113,10 @@ class GlobalShadow:
     def _is_unwritten(self, pages: Collection[int]) -> bool:
         return self._written.keys().isdisjoint(pages)
 
-    def _enter(self, entry: _Entry, order: CoreOrder, report: Report, reported: set[int]) -> None:
-        """Enter one run of bytes into each of its pages; `reported`: touches by id."""
+    def _enter(
+        self, entry: _Entry, order: CoreOrder, report: Report, reported: set[tuple[int, int]]
+    ) -> None:
+        """Enter one run of bytes into each of its pages; `reported`: cores' touches by id."""
         low, high, access, (tell, again) = entry.low, entry.high, entry.access, report
         reader = None if access.touch.writes else (access.core, access.pipe)
         for page in range(low >> _PAGE_BITS, ((high - 1) >> _PAGE_BITS) + 1):
@@ -129,8 +131,9 @@ class GlobalShadow:
                     near.sort(key=_position)
                 for other in near:
                     touch = other.access.touch
-                    if id(touch) not in reported and _races(other.access, access, order):
-                        reported.add(id(touch))
+                    of_core = other.access.core, id(touch)
+                    if of_core not in reported and _races(other.access, access, order):
+                        reported.add(of_core)
                         if not again(hazard(touch, access.touch), touch, access.touch):
                             tell(_conflict(other, entry))
                 first = page << _PAGE_BITS
