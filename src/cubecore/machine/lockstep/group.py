@@ -8,8 +8,9 @@ the rows of the stacks, and so is what has a finding. Where cores would diverge,
 (`IrregularError`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from cubecore.arrays import Array
@@ -27,15 +28,10 @@ from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, 
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.partings import ApartError, UnlikeError
 from cubecore.machine.lockstep.row import GroupRow
-from cubecore.machine.lockstep.sanitizer import Collecting, GroupLog, GroupWatch, Sharing
+from cubecore.machine.lockstep.sanitizer import Clock, Collecting, GroupLog, GroupWatch, Sharing
 from cubecore.machine.lockstep.shared_maps import SharedMaps
 from cubecore.machine.lockstep.shared_memory import SharedMemory
-from cubecore.machine.lockstep.together import (
-    Act,
-    making,
-    prepares,
-    read_inside,
-)
+from cubecore.machine.lockstep.together import Act, making, prepares, read_inside
 from cubecore.machine.memory.elements import steering_uses
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference.core import SCALAR_LOAD, Core
@@ -44,6 +40,7 @@ from cubecore.machine.sanitizer.findings import SYNCCHECK
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
+from cubecore.machine.sanitizer.turns import Found
 
 _State = tuple[Registers, dict[Instruction, Act], BoundedCache[Instruction, CachedIssue]]
 _MOST_STEERED = 64
@@ -66,15 +63,17 @@ class LockstepGroup:
         self.count = len(cores)
         ids = self._ids = [core for core, _ in cores]
         self.aliasing = GroupAliasing(self.count, joins=shared is None, names=ids)
-        self.watch = watching(sanitizer, ids, self.aliasing, shared)
+        self.clock = Clock()
+        own = None if shared is None else self.clock
+        self.watch = watching(sanitizer, ids, self.aliasing, shared, own)
         self._signals = None if shared is None else sanitizer.signals
-        self._log = GroupLog.of(sanitizer.log, 1)
         self._positions = [position for _, position in cores]
         self.stacks: dict[Mem, MemoryStack] = {}
         self._rows = [
-            GroupRow(chip, self.gm, self._log, core, number, self.memory)
+            GroupRow(chip, self.gm, GroupLog(sanitizer.log, [core], own), core, number, self.memory)
             for number, (core, _) in enumerate(cores)
         ]
+        self._logs = [self.watch.log, *(row.log for row in self._rows)]
         self._left_by_core: dict[str, list[Any]] = {}
         self._late: dict[str, Callable[[int], object]] = {}
         self._synced: Registers | None = None
@@ -107,8 +106,13 @@ class LockstepGroup:
             self._each(template, addresses, where, reason)
 
     def tell_no_findings(self) -> None:
-        """End lockstep at a finding from here on: who has it first, or where, is not known here."""
-        self._log.strict = self.watch.log.strict = True
+        """End lockstep at a finding from here on: where each core has it is not known here."""
+        for log in self._logs:
+            log.strict = True
+
+    def found(self) -> Iterator[Found]:
+        """Return the findings that are the cores' own, in a launch with signals."""
+        return chain.from_iterable(log.found() for log in self._logs)
 
     # --- signals
 
@@ -123,13 +127,9 @@ class LockstepGroup:
         return signals is not None and signals.met(self._ids, wait.flag_id)
 
     def hear(self, wait: WaitFlagDev) -> None:
-        """End every core's wait for others.
-
-        One by one, the last core to signal goes on first, and findings name who has them first.
-        """
+        """End every core's wait for others."""
         if self._signals is None:
             raise IrregularError("cores that wait for each other")
-        self.tell_no_findings()
         self.watch.hear(self._signals.heard(self._ids, wait.flag_id))
 
     def _signalling(self, sync: FftsCrossCoreSync) -> Act:
@@ -144,7 +144,7 @@ class LockstepGroup:
                     row.allows(sync, where)
                 return
             passed = signals.send(self._ids, sync, self.watch.signal(sync, where))
-            if passed and SYNCCHECK in self._log.checks:
+            if passed and SYNCCHECK in self.watch.log.checks:
                 raise IrregularError("a counter between cores that passes its limit")
 
         return act

@@ -37,9 +37,10 @@ from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
-from cubecore.machine.reference.scheduler import RunOutcome, Task, run, take_turns
-from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.reference.scheduler import RunOutcome, Task, run
+from cubecore.machine.sanitizer.findings import FindingLog, key_of
 from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.sanitizer.turns import Found, log_in_turn, take_turns
 
 _MOST_PARTINGS = 4
 """Times that a launch starts again, from what was recorded, because cores of a group part."""
@@ -143,6 +144,7 @@ class _Running:
             group.hear(self.held)
             self.held = None
         for template, addresses, where in self.steps:
+            group.clock.issue += 1
             if isinstance(template, WaitFlagDev):
                 if not group.allows(template, where):
                     continue
@@ -207,10 +209,6 @@ class _Launch:
         ids = [recorder.id for recorder in recorders]
         joined = self.chip.joins_vector
         self.log = FindingLog(self._checks)
-        for recorder in recorders:
-            for _, finding, operand in recorder.findings:
-                self.log.add(finding, operand)
-            recorder.tell = self.log.add
         sanitizer = Sanitizer(self.gm, self.log, ids, joined=joined)
         self._shared = SharedMemory() if self._signalled else None
         alike = self._alike(recorders)
@@ -220,6 +218,10 @@ class _Launch:
             alike = self._alike(recorders)
         if len(alike) > max(_MOST_GROUPS, len(recorders) // 2):
             raise IrregularError("cores that have little in common")
+        for recorder in recorders if self._shared is None else ():
+            for _, finding, operand in recorder.findings:
+                self.log.add(finding, operand)
+            recorder.tell = self.log.add
         shares = self._shared is not None
         issued = self._known.issued(recorders, self.gm, self._checks) if shares else None
         self._watching = OrderedWatch if issued in self._known.ordered else GroupWatch
@@ -232,19 +234,32 @@ class _Launch:
         take_turns(groups)
         if not all(running.ended for running in groups):
             raise IrregularError("cores that wait for each other")
-        if self._signalled and any(recorder.findings for recorder in recorders):
-            raise IrregularError("findings of kernels that take turns")
         for running in groups:
             running.group.finish()
         if self._shared is None:
             every = [*before, *(running.group for running in groups)]
             require_apart(group.aliasing for group in every)
+        else:
+            self._tell_in_turn(recorders, [running.group for running in groups])
         for group in before:
             group.release()
         sanitizer.finish()
         if issued is not None and not len(self.log):
             self._known.ordered[issued] = None
         return [running.group for running in groups]
+
+    def _tell_in_turn(self, recorders: Sequence[Recorder], groups: Sequence[LockstepGroup]) -> None:
+        """Log what kernels that signal have reported, and what was found in groups."""
+        found = [one for group in groups for one in group.found()]
+        for core in recorders:
+            for issue, finding, operand in core.findings:
+                if finding.check in self._checks:
+                    key = key_of(finding, operand)
+                    found.append(Found(key, finding, 1, [core.id], issue, said=True))
+        if found:
+            syncs = [(core.id, core.issued_of(self._known.signals())) for core in recorders]
+            if not log_in_turn(self.log, found, syncs):
+                raise IrregularError("cores that wait for each other")
 
     def _record_on(self, recorders: Sequence[Recorder]) -> None:
         """Let cores that do not do the same record more, so that it shows where they do again."""

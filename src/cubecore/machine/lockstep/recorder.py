@@ -337,6 +337,14 @@ class Recorder(Core):
         """Return whether it has recorded a template of some numbers that was not executed yet."""
         return any(among) and bool(np.array(among)[self._kinds[self._done :]].any())
 
+    def issued_of(self, among: Sequence[bool]) -> Iterator[tuple[int, Any]]:
+        """Yield the legal templates of some numbers that it has recorded, each with its number."""
+        templates = self.trace.names.templates
+        for issue in np.flatnonzero(np.array(among)[self._kinds]).tolist():
+            template = templates[self._kinds[issue]]
+            if self.may(template):
+                yield issue, template
+
     def forget(self) -> None:
         """Take what was recorded as executed."""
         self._done, self._at = len(self.trace), len(self.trace.addresses)

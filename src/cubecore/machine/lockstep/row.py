@@ -6,21 +6,23 @@ from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.topology import CoreId
 from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.sanitizer import GroupLog
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import FindingLog
 
 
 class GroupRow(Core):
     """A core whose memories are the rows `number` of the stacks that `stack` returns."""
 
+    log: GroupLog
+
     def __init__(
         self,
         chip: Chip,
         gm: GlobalMemory,
-        log: FindingLog,
+        log: GroupLog,
         core: CoreId,
         number: int,
         stack: Callable[[Mem], MemoryStack | None],

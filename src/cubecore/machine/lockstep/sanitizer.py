@@ -5,7 +5,7 @@ meets there of its own it meets as the others do, at another distance; what it m
 core's is left to `aliasing` and `shared_memory`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
@@ -23,34 +23,57 @@ from cubecore.machine.sanitizer.findings import (
     FindingLog,
     Key,
     SanitizerFinding,
+    key_of,
 )
 from cubecore.machine.sanitizer.happens_before import FlagFault
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import Conflict, MemoryAccess, Region, Touched
+from cubecore.machine.sanitizer.turns import Found
+
+
+class Clock:
+    """The number of the issue that the cores of a group are at."""
+
+    issue = -1
 
 
 class GroupLog(FindingLog):
-    """The findings of a launch, as a group counts them.
+    """The findings of a launch, as a group counts them, or in a launch with signals of its cores.
 
     `strict`: a finding might not be every core's, or not at this place, and ends lockstep.
     """
 
     strict = False
 
-    @staticmethod
-    def of(log: FindingLog, weight: int) -> "GroupLog":
-        """Return a log of a launch's findings, each of which counts as often as `weight`."""
-        return GroupLog(log.checks, weight, log.counting(weight)._tallies)  # noqa: SLF001
+    def __init__(self, log: FindingLog, cores: Sequence[CoreId], clock: Clock | None) -> None:
+        self.cores, self._clock = cores, clock
+        self._issues: dict[Key, int] = {}
+        tallies = log.counting(1)._tallies if clock is None else {}  # noqa: SLF001
+        super().__init__(log.checks, len(cores), tallies)
 
     def add(self, finding: SanitizerFinding, operand: str = "") -> None:
         """Count a finding."""
-        if self.strict and finding.check in self.checks:
-            raise IrregularError(finding.message)
+        if finding.check in self.checks:
+            if self.strict:
+                raise IrregularError(finding.message)
+            if self._clock is not None:
+                self._issues.setdefault(key_of(finding, operand), self._clock.issue)
         super().add(finding, operand)
 
     def again(self, key: Key) -> CountedFinding | None:
         """Count a finding that is already there."""
         return None if self.strict else super().again(key)
+
+    @property
+    def own(self) -> bool:
+        """True if the findings are the cores' own, which are told in their turns."""
+        return self._clock is not None
+
+    def found(self) -> Iterator[Found]:
+        """Yield the cores' own findings."""
+        for key, issue in self._issues.items():
+            counted = self._tallies[key]
+            yield Found(key, counted.first, counted.count, self.cores, issue)
 
 
 class GroupWatch(CoreWatch):
@@ -67,8 +90,9 @@ class GroupWatch(CoreWatch):
         cores: Sequence[CoreId],
         aliasing: GroupAliasing,
         shared: SharedMemory | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        super().__init__(sanitizer, cores, GroupLog.of(sanitizer.log, len(cores)))
+        super().__init__(sanitizer, cores, GroupLog(sanitizer.log, cores, clock))
         self._aliasing, self._gm, self._shared = aliasing, sanitizer.gm, shared
         self._some: dict[int, MemoryAccess] = {}
         """Accesses that stand for those of several cores, which touch other bytes each."""
@@ -86,6 +110,9 @@ class GroupWatch(CoreWatch):
         """Log a race of every core; one that may be some cores' alone ends lockstep."""
         if id(conflict.earlier) in self._some or id(conflict.later) in self._some:
             raise IrregularError("a race of some cores")
+        globally = Mem.GM in (conflict.earlier.mem, conflict.later.mem)
+        if self.log.own and len(self.log.cores) > 1 and globally:
+            raise IrregularError("a race in global memory, where each core's bytes are its own")
         super().report(conflict)
 
     def _fault(self, fault: FlagFault) -> None:

@@ -1,13 +1,11 @@
-"""The execution protocol: turns of cores, or of groups of them, that change only where they must.
+"""The execution protocol: every core on its own greenlet, switching only where it must.
 
-A unit goes on until it waits for another one or ends. The next one is the first that is ready, in
-the order of (core, sub-core). When none is, the run is a deadlock. The reference engine's units are
-cores, each on a greenlet of its own.
+A core runs until it waits for another core or ends; then another one has its turn
+(`sanitizer.turns`), in the order of (core, sub-core). When none is ready, the run is a deadlock.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 from greenlet import getcurrent, greenlet
 
@@ -27,6 +25,7 @@ from cubecore.machine.reference.queue_order import Queues, schedule_of
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, overflow
 from cubecore.machine.sanitizer.findings import USUAL, WATCHES, FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.sanitizer.turns import take_turns
 
 Body = Callable[[Core], None]
 Wait = tuple[int, Location]
@@ -48,25 +47,6 @@ class RunOutcome:
 
     findings: tuple[SanitizerFinding, ...]
     issued: int
-
-
-class Unit(Protocol):
-    """A core, or cores that go together."""
-
-    @property
-    def ready(self) -> bool:
-        """True if it has not ended, and nothing, or nothing any more, keeps it from going on."""
-        ...
-
-    def go_on(self) -> None:
-        """Go on until it waits for others, pauses or ends."""
-        ...
-
-
-def take_turns(units: Sequence[Unit], choose: Callable[[int], int] = lambda _: 0) -> None:
-    """Let the first ready unit go on, until none is ready; `choose` may pick another of so many."""
-    while able := [unit for unit in units if unit.ready]:
-        able[choose(len(able))].go_on()
 
 
 def run(

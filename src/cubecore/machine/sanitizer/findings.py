@@ -317,6 +317,11 @@ Key = tuple[str, str, str, Location]
 """The key by which findings are merged: kind, instruction, operand, place."""
 
 
+def key_of(finding: SanitizerFinding, operand: str) -> Key:
+    """Return the key of a finding about an operand, or about what else tells two apart."""
+    return finding.id, finding.instruction, operand, finding.location
+
+
 @dataclass(slots=True, eq=False)
 class CountedFinding:
     """A finding, and how often it was made."""
@@ -341,10 +346,13 @@ class FindingLog:
         """Count a finding; the first of its kind is the one that is shown."""
         if finding.check not in self.checks:
             return
-        key = (finding.id, finding.instruction, operand, finding.location)
+        self.merge(key_of(finding, operand), finding, self.weight)
+
+    def merge(self, key: Key, finding: SanitizerFinding, count: int) -> None:
+        """Take a finding that was made so often."""
         if (counted := self._tallies.get(key)) is None:
             counted = self._tallies[key] = CountedFinding(finding, 0)
-        counted.count += self.weight
+        counted.count += count
 
     def counting(self, weight: int) -> "FindingLog":
         """Return a log of the same findings, each of which counts as often as that."""

@@ -1,0 +1,126 @@
+"""Turns: which core goes on next, and in which order cores that go together would find things.
+
+A core, or a group, goes on until it waits for others or ends; the next one is the first that is
+ready. Of cores in a group, each would have turns of its own: findings are told as in those.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import NamedTuple, Protocol
+
+from cubecore.isa.program.topology import CoreId
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
+from cubecore.machine.sanitizer.cross_core import NOTHING, Signals
+from cubecore.machine.sanitizer.findings import FindingLog, Key, SanitizerFinding
+
+Syncs = Iterable[tuple[int, FftsCrossCoreSync | WaitFlagDev]]
+"""A core's signals to others and waits for them, each by the number of its issue."""
+
+
+class Unit(Protocol):
+    """A core, or cores that go together."""
+
+    @property
+    def ready(self) -> bool:
+        """True if it has not ended, and nothing, or nothing any more, keeps it from going on."""
+        ...
+
+    def go_on(self) -> None:
+        """Go on until it waits for others, pauses or ends."""
+        ...
+
+
+def take_turns(units: Sequence[Unit], choose: Callable[[int], int] = lambda _: 0) -> None:
+    """Let the first ready unit go on, until none is ready; `choose` may pick another of so many."""
+    while able := [unit for unit in units if unit.ready]:
+        able[choose(len(able))].go_on()
+
+
+class CoreTurns:
+    """The turns of a core that signals and waits: their numbers in the launch, and their issues."""
+
+    def __init__(
+        self, core: CoreId, syncs: Syncs, signals: Signals, numbers: Iterator[int]
+    ) -> None:
+        self._core, self._left, self._signals = [core], deque(syncs), signals
+        self._issues = [issue for issue, _ in self._left]
+        self._numbers, self._at, self._waits = numbers, 0, False
+        self._begins: list[int] = []
+        self._turns: list[int] = []
+        self.ended = False
+
+    @property
+    def ready(self) -> bool:
+        """True if the core has not ended, and waits for none or was told to go on."""
+        met = not self._waits or self._signals.met(self._core, self._left[0][1].flag_id)
+        return met and not self.ended
+
+    def go_on(self) -> None:
+        """Go on until the core waits or ends."""
+        self._begins.append(self._at)
+        self._turns.append(next(self._numbers))
+        self._waits = False
+        while self._left:
+            self._at, sync = self._left[0]
+            if isinstance(sync, FftsCrossCoreSync):
+                self._signals.send(self._core, sync, [NOTHING])
+            elif self._signals.met(self._core, sync.flag_id):
+                self._signals.heard(self._core, sync.flag_id)
+            else:
+                self._waits = True
+                return
+            self._left.popleft()
+        self.ended = True
+
+    def place(self, found: "Found") -> tuple[int, int, bool]:
+        """Return in which turn the core has a finding, behind how many of its signals and waits.
+
+        What it says itself comes before what it has issued since then executes.
+        """
+        side = bisect_left if found.said else bisect_right
+        turn = self._turns[max(side(self._begins, found.issue) - 1, 0)]
+        return turn, side(self._issues, found.issue), not found.said
+
+
+class Found(NamedTuple):
+    """A finding of some cores, at the same issue of each first, and how often they made it.
+
+    `said`: the kernel itself reported it, before that issue.
+    """
+
+    key: Key
+    finding: SanitizerFinding
+    times: int
+    cores: Sequence[CoreId]
+    issue: int
+    said: bool = False
+
+
+def log_in_turn(
+    log: FindingLog, found: Iterable[Found], syncs: Sequence[tuple[CoreId, Syncs]]
+) -> bool:
+    """Log what cores found as if each went alone; False if they would wait for ever."""
+    signals, numbers = Signals([core for core, _ in syncs]), count()
+    turns = {core: CoreTurns(core, of_core, signals, numbers) for core, of_core in syncs}
+    take_turns(list(turns.values()))
+    if not all(of_core.ended for of_core in turns.values()):
+        return False
+    ordered = []
+    for number, one in enumerate(found):
+        place, core = min((turns[core].place(one), core) for core in one.cores)
+        ordered.append((place, one.issue, number, core, one))
+    for *_, core, one in sorted(ordered, key=lambda placed: placed[:3]):
+        log.merge(one.key, _of(core, one.finding), one.times)
+    return True
+
+
+def _of(core: CoreId, finding: SanitizerFinding) -> SanitizerFinding:
+    """Return a finding as another core has it, which did the same in its own memories."""
+    name = str(core)
+    if finding.core == name:
+        return finding
+    accesses = tuple(replace(access, core=name) for access in finding.accesses)
+    return replace(finding, core=name, accesses=accesses)
