@@ -120,6 +120,11 @@ extern "C" __global__ __aicore__ void axpy_custom(GM_ADDR x, GM_ADDR y, GM_ADDR 
   GET_TILING_DATA(data, tiling);
   if (!TILING_KEY_IS(sizeof(DTYPE_X)) || GetUserWorkspace(workspace) == nullptr) return;
   if (GetSysWorkSpacePtr() != workspace) return;
+  REGISTER_TILING_FOR_TILINGKEY("TILING_KEY_VAR == 9", Nowhere);
+#if TILING_KEY_VAR != 2 && TILING_KEY_VAR != 4
+#error "the key is the size of x"
+#endif
+  ASSERT(std::integral_constant<uint64_t, TILING_KEY_VAR>::value == sizeof(DTYPE_X));
 #if (ORIG_DTYPE_X == DT_FLOAT) != (ORIG_DTYPE_Y == DT_FLOAT)
 #error "x and y are of one type"
 #elif ORIG_DTYPE_X != DT_FLOAT

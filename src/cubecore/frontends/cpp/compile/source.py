@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
@@ -14,7 +14,10 @@ from cubecore.lazy_dataclass import dataclass
 _CUBE_WORDS = frozenset({"Mmad", "LoadData", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"})
 _DEVICE_WORDS = frozenset({"__aicore__", "__global__", "CUBECORE_LAUNCH"})
 _VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})
-_KEYED = re.compile(r"^[ \t]*#[ \t]*(?:el)?if\b.*\bTILING_KEY_VAR\b", re.MULTILINE)
+_KEYED = re.compile(
+    r"^[ \t]*#[ \t]*(?:el)?if\b.*\bTILING_KEY_VAR\b|<[^;\n\"]*\bTILING_KEY_VAR\b", re.MULTILINE
+)
+"""Where the key must be known to the compiler: in conditions and template arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class Source:
     @property
     def keyed(self) -> str:
         """Return the definition of the key, if a condition of the preprocessor asks for it."""
-        if _KEYED.search(self.text) is None:
+        near = self.path.parent.name == "op_kernel" and _takes_key(self.path.parent)
+        if not near and _KEYED.search(self.text) is None:
             return ""
         return f"#undef TILING_KEY_VAR\n#define TILING_KEY_VAR {self.tiling_key}\n"
 
@@ -49,6 +53,12 @@ class Source:
 
 
 _scanned = lru_cache(maxsize=64)(scanned)
+
+
+@cache
+def _takes_key(folder: Path) -> bool:
+    """True if a header of an operator's kernels takes the tiling key when it is compiled."""
+    return any(_KEYED.search(_text_of(path)) for path in sorted(folder.rglob("*.h*")))
 
 
 def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> Source:
