@@ -167,12 +167,31 @@ LARGEST, SMALLEST = (
     call(f"Clamp{end}, {N})") for end in ("Max(c, a, tmp, (T)2", "Min(c, a, tmp, (T)-2")
 )
 AXPY = call(f"Adds(c, a, (T)0, {N}); PipeBarrier<PIPE_V>(); Axpy(c, a, (T)2, tmp, {N})")
+ALONG_ROWS = {
+    kind: call(
+        "static constexpr CumSumConfig own = {true, false, true}; "
+        f"CumSum<T, own>(c, b, a, tmp, CumSumInfo{{{rows}, {columns}}}); "
+        f"PipeBarrier<PIPE_V>(); Adds(c[{rows * columns}], b, (T)0, {columns})",
+        kind,
+        (rows + 1) * columns,
+    )
+    for kind, rows, columns in (("float32", 11, 40), ("float16", 3, 48))
+}
 CUM_SUM = call(
     "static constexpr CumSumConfig own = {false, false, false}; "
     "CumSum<T, own>(c, c, a, tmp, CumSumInfo{10, 96})",
     "float16",
     960,
 )
+
+
+@pytest.mark.parametrize("kind", ALONG_ROWS)
+def test_sums_along_the_last_axis(kind):
+    rows, columns = (11, 40) if kind == "float32" else (3, 48)
+    x = np.random.default_rng(5).integers(-9, 10, (rows + 1, columns)).astype(kind)
+    found = launched(ALONG_ROWS[kind], x.reshape(-1)).reshape(rows + 1, columns)
+    exact = np.cumsum(x[:rows], axis=1)
+    assert np.array_equal(found, [*exact, exact[-1]])
 
 
 def test_powers_of_tensors_and_numbers():

@@ -213,9 +213,12 @@ template <typename P>
 inline uint32_t GetConcatTmpSize(const P&, const uint32_t, const uint32_t) {
   return 0;
 }
-inline void GetCumSumMaxMinTmpSize(const TensorShape& shape, uint32_t, bool, bool, uint32_t& most,
-                                   uint32_t& least) {
+inline void GetCumSumMaxMinTmpSize(const TensorShape& shape, uint32_t, bool isLastAxis, bool,
+                                   uint32_t& most, uint32_t& least) {
   cubecore::workspace(shape, most, least);
+  if (!isLastAxis || shape.GetDimNum() == 0) return;
+  uint32_t inner = static_cast<uint32_t>(shape.GetDim(shape.GetDimNum() - 1));
+  least = most = 68 * ((inner + 7) / 8 * 8) + 32;  // columns of eight rows, those rows, offsets
 }
 
 }  // namespace AscendC

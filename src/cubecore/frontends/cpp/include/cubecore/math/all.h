@@ -1,6 +1,7 @@
 // The high-level mathematics.
 #pragma once
 
+#include "cubecore/math/cumsum.h"
 #include "cubecore/math/exponential.h"
 #include "cubecore/math/rounding.h"
 #include "cubecore/math/trigonometry.h"

@@ -1,4 +1,4 @@
-// Pages: Sin, Cos, SinCos, Tan, Asin, Acos, Atan; CumSum.
+// Pages: Sin, Cos, SinCos, Tan, Asin, Acos, Atan.
 #pragma once
 
 #include "cubecore/math/steps.h"
@@ -133,58 +133,5 @@ CUBECORE_OF_ONE(Asin, 3, detail::ArcSine())
 CUBECORE_OF_ONE(Acos, 4, detail::ArcCosine())
 CUBECORE_OF_ONE(Atan, 3, detail::ArcTangent())
 #undef CUBECORE_OF_ONE
-
-// Page CumSum: sums along the rows' axis; along the last axis it needs a transposition.
-enum class CumSumAlgorithm { CUMSUM_ALGORITHM_LINEBYLINE = 0, CUMSUM_ALGORITHM_SKLANSKY = 1 };
-struct CumSumConfig {
-  bool isLastAxis{true};
-  bool isReuseSource{false};
-  bool outputLastRow{false};
-  CumSumAlgorithm algorithm{CumSumAlgorithm::CUMSUM_ALGORITHM_LINEBYLINE};
-};
-struct CumSumInfo {
-  uint32_t outter{0};
-  uint32_t inner{0};
-};
-constexpr CumSumConfig defaultCumSumConfig = {};
-
-// Row by row in float: half adds up what is not rounded yet.
-template <typename T, const CumSumConfig& config = defaultCumSumConfig>
-inline void CumSum(const LocalTensor<T>& dst, const LocalTensor<T>& lastRow,
-                   const LocalTensor<T>& src, const LocalTensor<uint8_t>& sharedTmpBuffer,
-                   const CumSumInfo& info, CUBECORE_AT) {
-  static_assert(!config.isLastAxis,
-                "CumSum.isLastAxis must be false in cubecore for now, got true");
-  constexpr bool casts = std::is_same_v<PrimT<T>, half>;
-  detail::Workspace work(sharedTmpBuffer, 2, at);
-  detail::Floats sum = work.floats(0), row = work.floats(1);
-  for (uint32_t left = 0; left < info.inner;) {
-    uint32_t turn = work.turn(info.inner - left);
-    detail::Steps steps(turn, at);
-    for (uint32_t n = 0; n < info.outter; ++n) {
-      LocalTensor<T> from = src[n * info.inner + left], to = dst[n * info.inner + left];
-      if constexpr (casts) {
-        steps.cast(n == 0 ? sum : row, from, RoundMode::CAST_NONE);
-        if (n != 0) steps.add(sum, sum, row);
-        steps.cast(to, sum, RoundMode::CAST_RINT);
-      } else {
-        if (n == 0)
-          steps.adds(to, from, 0.0f);
-        else
-          steps.add(to, dst[(n - 1) * info.inner + left], from);
-      }
-    }
-    if constexpr (config.outputLastRow) {
-      LocalTensor<T> last = dst[(info.outter - 1) * info.inner + left];
-      steps.adds(lastRow[left], last, PrimT<T>(0.0f));
-    }
-    left += turn;
-  }
-}
-template <typename T, const CumSumConfig& config = defaultCumSumConfig>
-inline void CumSum(const LocalTensor<T>& dst, const LocalTensor<T>& lastRow,
-                   const LocalTensor<T>& src, const CumSumInfo& info, CUBECORE_AT) {
-  CumSum<T, config>(dst, lastRow, src, detail::free_memory(), info, at);
-}
 
 }  // namespace AscendC
