@@ -170,14 +170,18 @@ TELL_HOST = """#include "shared/blocks.h"
 #include "graph/operator_reg.h"
 #include "register/op_def_registry.h"
 namespace optiling {
+static size_t Put(TilingDef& data, void* to) {
+  data.SetDataPtr(to);
+  return data.GetDataSize();
+}
 static ge::graphStatus Tell(gert::TilingContext* context) {
   OP_LOGD(context->GetNodeName(), "%d blocks", BLOCKS);
   OP_CHECK_NULL_WITH_CONTEXT(context, context->GetAttrs());
   OP_CHECK_IF(Rows(context) < 0, OP_LOGE(context, "rows"), return ge::GRAPH_FAILED);
   context->SetBlockDim(Ops::Base::CeilDiv(BLOCKS * 9u, 10));
   TellTiling tiling;
-  tiling.SetDataPtr(context->GetRawTilingData()->GetData());
-  context->GetRawTilingData()->SetDataSize(tiling.GetDataSize());
+  size_t bytes = Put(tiling, context->GetRawTilingData()->GetData());
+  context->GetRawTilingData()->SetDataSize(bytes);
   tiling.set_rows(Rows(context));
   return ge::GRAPH_SUCCESS;
 }

@@ -455,3 +455,30 @@ def test_built_in_sums_go_to_memory_or_to_a_register():
     assert cubecore.inline(text).sums[1](x, y).findings == ()
     rows = x.reshape(16, 64)[:, :40]
     np.testing.assert_array_equal(y, [*rows.sum(axis=1)[:12], rows.sum(), x[:1000].sum()])
+
+
+STEPS = """
+extern "C" __global__ __aicore__ void steps(GM_ADDR x, GM_ADDR y) {
+  __ubuf__ float *from = (__ubuf__ float*)0, *to = (__ubuf__ float*)2048;
+  DataCopyPadGm2UBImpl(from, (__gm__ float*)x, DataCopyParams{1, 2000, 0, 0}, DataCopyPadParams());
+  DuplicateImpl<float>(to, 5.0f, 72);
+  PipeBarrier<PIPE_ALL>();
+  SetVectorMask<float>(64);
+  BlockReduceMaxIntrinsicsImpl(to, from, 7, 1, 1, 8);
+  PipeBarrier<PIPE_ALL>();
+  DataCopyPadUB2GMImpl((__gm__ float*)y, to, DataCopyExtParams{1, 272, 0, 0, 0});
+  DataCopyUB2GMImpl((__gm__ float*)y + 72, to, DataCopyParams{1, 1, 0, 0});
+}
+"""
+
+
+def test_steps_of_the_library_take_raw_pointers():
+    x = np.random.default_rng(4).standard_normal(512).astype(np.float32)
+    y = np.zeros(80, np.float32)
+    text = f'#include "kernel_operator.h"\nusing namespace AscendC;\n{STEPS}'
+    assert cubecore.inline(text).steps[1](x, y).findings == ()
+    largest = x[:448].reshape(56, 8).max(axis=1)
+    want = np.full(68, 5, np.float32)
+    want[:56] = largest
+    same(y[:68], want)
+    same(y[68:], np.concatenate([np.zeros(4, np.float32), want[:8]]))

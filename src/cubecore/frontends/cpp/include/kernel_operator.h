@@ -34,6 +34,7 @@
 #include "cubecore/keywords.h"
 #include "cubecore/layer_norm.h"
 #include "cubecore/layer_norm_gradient.h"
+#include "cubecore/library_steps.h"
 #include "cubecore/lists.h"
 #include "cubecore/load_data.h"
 #include "cubecore/macros.h"

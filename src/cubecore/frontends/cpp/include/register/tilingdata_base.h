@@ -31,7 +31,32 @@ inline void put_all() {
 
 }  // namespace cubecore
 
+namespace optiling {
+
+// Any struct of tiling data, for functions that take one (page "TilingData结构定义").
+class TilingDef {
+ public:
+  TilingDef(void* fields, size_t bytes) : fields_(fields), bytes_(bytes) {}
+  size_t GetDataSize() const { return bytes_; }
+  void SaveToBuffer(void* to, size_t most) const {
+    std::memcpy(to, fields_, most < bytes_ ? most : bytes_);
+  }
+  void SetDataPtr(void* to) { ::cubecore::elsewhere()[fields_] = {to, bytes_}; }
+
+ private:
+  void* fields_;
+  size_t bytes_;
+};
+
+}  // namespace optiling
+
+using optiling::TilingDef;
+
 #define CUBECORE_ELSEWHERE(NAME)                                                    \
+  operator ::optiling::TilingDef&() {                                               \
+    static thread_local ::optiling::TilingDef made(nullptr, 0);                     \
+    return made = {this, sizeof(*this)};                                            \
+  }                                                                                 \
   void SetDataPtr(void* to) { ::cubecore::elsewhere()[this] = {to, sizeof(*this)}; } \
   ~NAME() { ::cubecore::put(this); }
 #else
