@@ -117,6 +117,9 @@ using namespace AscendC;
 
 extern "C" __global__ __aicore__ void axpy_custom(GM_ADDR x, GM_ADDR y, GM_ADDR z,
                                                   GM_ADDR workspace, GM_ADDR tiling) {
+#ifdef NOWHERE
+  REGISTER_TILING_DEFAULT(AxpyTiling);
+#endif
   GET_TILING_DATA(data, tiling);
   if (!TILING_KEY_IS(sizeof(DTYPE_X)) || GetUserWorkspace(workspace) == nullptr) return;
   if (GetSysWorkSpacePtr() != workspace) return;

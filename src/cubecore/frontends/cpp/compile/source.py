@@ -1,7 +1,7 @@
 """A file of kernels: its text, its entries and their kinds, and the overlay that compilers read."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -162,6 +162,7 @@ _PASSIVE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """Comments, and what `#if 0` leaves out."""
+_DEFAULT = re.compile(r"\bREGISTER_TILING_DEFAULT\s*\(\s*(\w+)\s*\)")
 _REGISTERED = re.compile(r"REGISTER_TILING_DATA_CLASS\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 
 
@@ -173,12 +174,14 @@ def host_structs(source: Source) -> str:
     """
     words = source.scan.words
     uses = {"GET_TILING_DATA", "GET_TILING_DATA_WITH_STRUCT"} & words
-    if not uses or "REGISTER_TILING_DEFAULT" in words:
+    given = _DEFAULT.search(source.text) if "REGISTER_TILING_DEFAULT" in words else None
+    if not uses or (given is None and "REGISTER_TILING_DEFAULT" in words):
         return ""
     headers = [path for path in _host_headers(source) if not _hidden(path, source)]
     texts = [_PASSIVE.sub("", _text_of(path)) for path in headers]
     blocks = [match[0] for text in texts for match in _STRUCT.finditer(text)]
-    if not blocks:
+    structs = dict.fromkeys(_STRUCT_NAME.findall(" ".join(blocks)))
+    if not blocks or (given is not None and not _is_hosts(given[1], structs, source)):
         return ""
     named = [match.groups() for text in texts for match in _REGISTERED.finditer(text)]
     stem = _stem(source).lower()
@@ -190,10 +193,18 @@ def host_structs(source: Source) -> str:
     first = {match["name"]: match[0].strip() for match in reversed(constants)}
     lines = [first[name] for name in _in_order(constants) if name in used] + lines
     lines = ["namespace cubecore_op_host {", *dict.fromkeys(lines), "}"]  # constants stay inside
-    structs = dict.fromkeys(_STRUCT_NAME.findall(" ".join(blocks)))
     lines += [f"using cubecore_op_host::{name};" for name in structs]
     lines += [f"using cubecore_tiling_default = {default};"] if default else []
     return '#line 1 "op_host"\n' + "\n".join(lines) + "\n"
+
+
+def _is_hosts(name: str, structs: Container[str], source: Source) -> bool:
+    """True if a struct that a kernel registers is host code's, and in no file of the kernels."""
+    has = re.compile(
+        rf"\b(?:struct|class)\s+{name}\b|BEGIN_TILING_DATA_DEF\s*\(\s*{name}\b|op_host/"
+    )
+    near = sorted(source.path.parent.rglob("*.*"))
+    return name in structs and not any(has.search(_text_of(path)) for path in near)
 
 
 def _hidden(path: Path, source: Source) -> bool:

@@ -27,7 +27,8 @@ enum class NpuArch {
   DAV_3002 = 3002,
   DAV_3102 = 3102,
   DAV_3510 = 3510,
-  DAV_5102 = 5102
+  DAV_5102 = 5102,
+  DAV_RESV = 0xFFFF
 };
 
 class PlatformAscendC {

@@ -20,6 +20,8 @@ class PlatFormInfos {
   uint32_t GetCoreNumByType(const std::string& type) const {
     return static_cast<uint32_t>(Asked(type == "AiCore" ? 0 : 1));
   }
+  // Not provided: refuses where it is called.
+  bool GetPlatformRes(const std::string& label, const std::string& key, std::string& value) const;
   void GetLocalMemSize(const LocalMemType& type, uint64_t& size) const {
     size = Asked(2 + static_cast<uint64_t>(type));
   }
@@ -285,6 +287,8 @@ class TilingParseContext : public ExtendedKernelContext {
  private:
   std::shared_ptr<void> compiled_;
 };
+
+class InferShapeRangeContext;  // ranges of shapes are accepted and not used
 
 class InferShapeContext : public ExtendedKernelContext {
  public:

@@ -40,6 +40,8 @@ struct Added {
 
 namespace gert {
 
+enum class TilingPlacement { TILING_ON_HOST, TILING_ON_AICPU };
+
 class OpImplRegisterV2 {
  public:
   using InferShapeFunc = ge::graphStatus (*)(InferShapeContext*);
@@ -86,8 +88,8 @@ class OpImplRegisterV2 {
   OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs) {
     return InputsDataDependency(inputs);
   }
-  template <typename P>
-  OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs, P) {
+  OpImplRegisterV2& TilingInputsDataDependency(std::initializer_list<int32_t> inputs,
+                                               std::initializer_list<TilingPlacement>) {
     return InputsDataDependency(inputs);
   }
   OpImplRegisterV2& HostInputs(std::initializer_list<int32_t>) { return *this; }
