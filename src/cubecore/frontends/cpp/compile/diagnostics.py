@@ -21,7 +21,7 @@ _NEEDS_CXX20 = re.compile(
 )
 """Errors at constexpr functions that C++20 allows, and the vendor's compiler before C++20."""
 _CHANGES_MEANING = " changes meaning of "
-"""In an error at a member that is called like what its class uses, which clang does not look for."""
+"""In an error at a member called like what its class uses, which clang does not look for."""
 
 
 def compile_with(

@@ -169,7 +169,7 @@ class OperatorProject:
             self._files,
             path,
             lambda files: kernel_of(
-                self._source(path, call, files),
+                self._source(path, call, files, tiling.key),
                 f"{entry}<{tiling.template}>" if tiling.template else entry,
                 verbose=self._verbose,
                 auto_sync=self._auto_sync,
@@ -201,7 +201,7 @@ class OperatorProject:
         )
         return changed, (*values, workspace, data)
 
-    def _source(self, path: Path, call: OperatorCall, files: ProjectFiles) -> Source:
+    def _source(self, path: Path, call: OperatorCall, files: ProjectFiles, key: int) -> Source:
         defines: dict[str, object] = {}
         for given in (*call.inputs, *call.outputs):
             name = given.parameter.name.upper()
@@ -210,7 +210,7 @@ class OperatorProject:
             defines[f"FORMAT_{name}"] = "FORMAT_ND"
         source = source_of(path, {**defines, **self._defines})
         includes = tuple(str(folder) for folder in files.includes)
-        return Source(source.path, source.text, source.defines, includes)
+        return Source(source.path, source.text, source.defines, includes, key)
 
 
 def _computed(own: Registration) -> list[OperatorParameter]:

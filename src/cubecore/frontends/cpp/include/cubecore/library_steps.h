@@ -27,14 +27,6 @@ inline GlobalTensor<T> global_at(T* start) {
 
 }  // namespace detail
 
-template <typename T, typename P, typename Q>
-inline void DataCopyPadGm2UBImpl(T* dst, T* src, const P& params, const Q& pad, CUBECORE_AT) {
-  DataCopyPad(detail::local_at(dst), detail::global_at(src), params, pad, at);
-}
-template <typename T, typename P>
-inline void DataCopyPadUB2GMImpl(T* dst, T* src, const P& params, CUBECORE_AT) {
-  DataCopyPad(detail::global_at(dst), detail::local_at(src), params, at);
-}
 template <typename T>
 inline void DataCopyUB2GMImpl(T* dst, T* src, const DataCopyParams& params, CUBECORE_AT) {
   DataCopy(detail::global_at(dst), detail::local_at(src), params, at);
