@@ -17,7 +17,7 @@ _VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_c
 _KEYED = re.compile(
     r"^[ \t]*#[ \t]*(?:el)?if\b.*\bTILING_KEY_VAR\b|<[^;\n\"]*\bTILING_KEY_VAR\b", re.MULTILINE
 )
-"""Where the key must be known to the compiler: in conditions and template arguments."""
+"""Uses of the key that must be known to the compiler: in conditions and template arguments."""
 
 
 @dataclass(frozen=True, slots=True)
