@@ -351,6 +351,7 @@ USAGE = "cubecore --help lists commands and options"
     [
         (["frobnicate"], "no such command 'frobnicate'; "),
         (["plan", "--frobnicate"], "no such option"),
+        (["plan", "-m", "4"], "no such option '-m'. Did you mean '--m'?; cubecore --help lists"),
         (["explain"], "missing argument 'NAME'; "),
     ],
 )

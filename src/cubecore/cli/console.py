@@ -308,6 +308,10 @@ class CommandGroup(click.Group):
 
 def _usage(error: click.ClickException) -> str:
     text = error.format_message().rstrip(".")
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        longer = f"-{error.option_name}"
+        if any(longer in option.opts for option in error.ctx.command.params):
+            text = f"{text}. Did you mean '{longer}'?"
     return f"{text[:1].lower()}{text[1:]}; cubecore --help lists commands and options"
 
 
