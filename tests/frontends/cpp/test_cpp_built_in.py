@@ -52,7 +52,7 @@ BODIES = {
     "rounded": _calls(
         ROUNDED, "vconv_f322s32{name}((__ubuf__ int32_t*)to + {to}, a, 1, 1, 1, 8, 8);"
     ),
-    "blocks": _calls(("vcgadd", "vcgmax", "vcgmin"), "{name}(to + {to} / 8, a, 1, 1, 1, 8);", 32),
+    "blocks": _calls(("vcgadd", "BlockReduceMaxIntrinsicsImpl", "vcgmin"), "{name}(to + {to} / 8, a, 1, 1, 1, 8);", 32),
     "halves": LOADED + """
   __ubuf__ half* h = (__ubuf__ half*)2048;
   vconv_f322f16(h, a, 1, 1, 1, 4, 8);
@@ -181,3 +181,32 @@ def test_bits_of_numbers_and_of_the_control_register():
     made = kernels({"k": CONTROL}, PARAMETERS, GIVEN).k
     assert made[1](np.zeros(8, np.float32), np.zeros(8, np.float32), z).findings == ()
     assert z.tolist() == [7, 6, 8, 262, -101, 11, 10, 70]
+
+
+PRODUCT = """
+  __cbuf__ half *a1 = (__cbuf__ half*)0, *b1 = (__cbuf__ half*)4096;
+  __ca__ half* a2 = (__ca__ half*)0;
+  __cb__ half* b2 = (__cb__ half*)0;
+  __cc__ float* c = (__cc__ float*)0;
+  copy_gm_to_cbuf_multi_nd2nz_b16(a1, (__gm__ half*)x, 0, 1, 16, 32, 0, 32, 16, 1, 0);
+  copy_gm_to_cbuf_multi_nd2nz_b16(b1, (__gm__ half*)y, 0, 1, 32, 16, 0, 16, 32, 1, 0);
+  set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+  wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+  load_cbuf_to_ca(a2, a1, 0, 2, 1, 0, 0, false, inc);
+  load_cbuf_to_cb_transpose(b2, b1, 0, 2, 1, 0, inc, 0);
+  set_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+  wait_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+  mad(c, a2, b2, 16, 32, 16, 0, false, false, true);
+  set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+  wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+  set_nd_para(0x1);
+  copy_matrix_cc_to_gm((__gm__ float*)z, c, 0, 16, 16, 16, 16, 0, NoQuant, 0, false, true);
+"""
+
+
+def test_a_product_by_built_in_functions():
+    a, b = (np.rint(numbers(512, seed=n)).astype(np.float16) for n in range(2))
+    z = np.zeros((16, 16), np.float32)
+    made = kernels({"k": PRODUCT}, PARAMETERS).k
+    assert made[1](a, b, z).findings == ()
+    assert np.array_equal(z, a.reshape(16, 32).astype(np.float32) @ b.reshape(32, 16))

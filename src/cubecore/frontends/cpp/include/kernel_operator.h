@@ -30,6 +30,7 @@
 #include "cubecore/host.h"
 #include "cubecore/intrinsic_sums.h"
 #include "cubecore/intrinsics.h"
+#include "cubecore/intrinsics_cube.h"
 #include "cubecore/intrinsics_vector.h"
 #include "cubecore/keywords.h"
 #include "cubecore/layer_norm.h"

@@ -13,6 +13,10 @@ inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t d
                                 CUBECORE_AT) {
   cubecore::issue("asc_set_l0c_copy_params", at, ndNum, srcNdStride, dstNdStride);
 }
+// Without a page: public kernels give the three values as one word, 16 bits each.
+inline void SetNdParaImpl(uint64_t config, CUBECORE_AT) {
+  SetFixpipeNz2ndFlag(config & 0xFFFF, config >> 16 & 0xFFFF, config >> 32 & 0xFFFF, at);
+}
 
 inline void SetFixpipePreQuantFlag(uint64_t config, CUBECORE_AT) {
   cubecore::issue("asc_set_l0c_copy_prequant", at, config);

@@ -1,13 +1,11 @@
-// Built-in functions that public kernels call beside the class API, over raw pointers. Pages: the
-// CCE intrinsics' "矩阵输入搬运"; the C API's pages of the same instructions. The word of
-// ffts_cross_core_sync is 1 | mode << 4 | flag << 8, as public kernels write it.
+// Built-in functions that public kernels call beside the class API, over raw pointers. Pages: the C
+// API's of the same instructions. The word of ffts_cross_core_sync is 1 | mode << 4 | flag << 8, as
+// public kernels write it.
 #pragma once
 
 #include "cubecore/cores.h"
 #include "cubecore/local.h"
 #include "cubecore/sync.h"
-
-enum addr_cal_mode_t : uint8_t { inc = 0, dec = 1 };
 
 inline void ffts_cross_core_sync(pipe_t pipe, uint64_t config, CUBECORE_AT) {
   constexpr const char* calls[] = {"asc_sync_inter_arrive", "asc_sync_subblock_arrive",
@@ -84,22 +82,6 @@ CUBECORE_ALIGNED(copy_ubuf_to_gm_align_b16, "asc_copy_ub2gm_align", GM, UB)
 CUBECORE_ALIGNED(copy_ubuf_to_gm_align_b32, "asc_copy_ub2gm_align", GM, UB)
 #undef CUBECORE_ALIGNED
 
-// From global memory to L1, in fractals.
-#define CUBECORE_ND2NZ(name)                                                                   \
-  template <typename D, typename S>                                                            \
-  inline void name(D* dst, S* src, uint8_t, uint16_t ndNum, uint16_t nValue, uint16_t dValue,  \
-                   uint16_t srcNdMatrixStride, uint16_t srcDValue, uint16_t dstNzC0Stride,     \
-                   uint16_t dstNzNStride, uint16_t dstNzMatrixStride, CUBECORE_AT) {           \
-    cubecore::issue_raw("asc_copy_gm2l1_nd2nz", at, cubecore::operand(cubecore::Mem::L1, dst), \
-                        cubecore::operand(cubecore::Mem::GM, src), ndNum, nValue, dValue,      \
-                        srcNdMatrixStride, srcDValue, dstNzC0Stride, dstNzNStride,             \
-                        dstNzMatrixStride);                                                    \
-  }
-CUBECORE_ND2NZ(copy_gm_to_cbuf_multi_nd2nz_b8)
-CUBECORE_ND2NZ(copy_gm_to_cbuf_multi_nd2nz_b16)
-CUBECORE_ND2NZ(copy_gm_to_cbuf_multi_nd2nz_b32s)
-#undef CUBECORE_ND2NZ
-
 // Within UB. Pages: asc_copy_ub2ub, asc_duplicate, asc_transpose, asc_or and its kin.
 template <typename D, typename S>
 inline void copy_ubuf_to_ubuf(D* dst, S* src, uint8_t, uint16_t nBurst, uint16_t lenBurst,
@@ -141,34 +123,3 @@ CUBECORE_BINARY(vmin, "asc_min")
 CUBECORE_BINARY(vand, "asc_and")
 CUBECORE_BINARY(vor, "asc_or")
 #undef CUBECORE_BINARY
-
-namespace cubecore {
-
-template <typename D, typename S>
-inline void load_fractals(bool left, D* dst, S* src, uint16_t index, uint8_t repeat,
-                          uint16_t stride, uint16_t gap, bool transpose, addr_cal_mode_t mode,
-                          const Where& at) {
-  Mem mem = left ? Mem::L0A : Mem::L0B;
-  Pointer to = operand(mem, dst), from = operand(Mem::L1, src);
-  if (transpose)
-    issue_raw(left ? "asc_copy_l12l0a_trans" : "asc_copy_l12l0b_trans", at, to, from, index, repeat,
-              stride, gap, mode == dec, 0);
-  else
-    issue_raw(left ? "load_cbuf_to_ca" : "load_cbuf_to_cb", at, to, from, index, repeat, stride,
-              gap, named("decrement", mode == dec));
-}
-
-}  // namespace cubecore
-
-template <typename D, typename S>
-inline void load_cbuf_to_ca(D* dst, S* src, uint16_t baseIdx, uint8_t repeat, uint16_t srcStride,
-                            uint16_t dstGap, uint8_t, bool transpose, addr_cal_mode_t mode,
-                            CUBECORE_AT) {
-  cubecore::load_fractals(true, dst, src, baseIdx, repeat, srcStride, dstGap, transpose, mode, at);
-}
-template <typename D, typename S>
-inline void load_cbuf_to_cb(D* dst, S* src, uint16_t baseIdx, uint8_t repeat, uint16_t srcStride,
-                            uint16_t dstGap, uint8_t, bool transpose, addr_cal_mode_t mode,
-                            CUBECORE_AT) {
-  cubecore::load_fractals(false, dst, src, baseIdx, repeat, srcStride, dstGap, transpose, mode, at);
-}

@@ -78,6 +78,24 @@ CUBECORE_GROUPS(vcgadd)
 CUBECORE_GROUPS(vcgmax)
 CUBECORE_GROUPS(vcgmin)
 #undef CUBECORE_GROUPS
+namespace AscendC {
+
+// Without a page: public kernels call these in the place of vcgmax and vcgadd.
+template <typename T>
+inline void BlockReduceMaxIntrinsicsImpl(T* dst, T* src, uint8_t repeat, uint16_t dstRepStride,
+                                         uint16_t srcBlkStride, uint16_t srcRepStride,
+                                         CUBECORE_AT) {
+  vcgmax(dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);
+}
+template <typename T>
+inline void BlockReduceSumIntrinsicsImpl(T* dst, T* src, uint8_t repeat, uint16_t dstRepStride,
+                                         uint16_t srcBlkStride, uint16_t srcRepStride,
+                                         CUBECORE_AT) {
+  vcgadd(dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);
+}
+
+}  // namespace AscendC
+
 template <typename D, typename S>
 inline void vbrcb(D* dst, S* src, uint16_t dstBlockStride, uint16_t dstRepeatStride, uint8_t repeat,
                   CUBECORE_AT) {

@@ -28,6 +28,7 @@
 #define __sync_noalias__
 #define __schedmode__(...)
 #define __kfc_workspace__
+#define __tiling_data_ptr__
 #define GM_ADDR uint8_t*
 #define ASC_ALWAYS_INLINE inline
 #define __forceinline__ __attribute__((unused))
