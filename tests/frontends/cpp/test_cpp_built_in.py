@@ -52,7 +52,11 @@ BODIES = {
     "rounded": _calls(
         ROUNDED, "vconv_f322s32{name}((__ubuf__ int32_t*)to + {to}, a, 1, 1, 1, 8, 8);"
     ),
-    "blocks": _calls(("vcgadd", "BlockReduceMaxIntrinsicsImpl", "vcgmin"), "{name}(to + {to} / 8, a, 1, 1, 1, 8);", 32),
+    "blocks": _calls(
+        ("vcgadd", "BlockReduceMaxIntrinsicsImpl", "vcgmin"),
+        "{name}(to + {to} / 8, a, 1, 1, 1, 8);",
+        32,
+    ),
     "halves": LOADED + """
   __ubuf__ half* h = (__ubuf__ half*)2048;
   vconv_f322f16(h, a, 1, 1, 1, 4, 8);
