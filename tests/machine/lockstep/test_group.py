@@ -23,6 +23,7 @@ from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import CHECKS, FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.sanitizer.turns import log_in_turn
 from harness import A2
 from isa import vector_rows
 from isa.bench import HERE
@@ -137,8 +138,8 @@ class Pair:
         self.other, _ = self.memory()
         self.snapshots = Snapshots()
         places = [(core, CorePosition(n, 3)) for n, core in enumerate(CORES)]
-        self.found = FindingLog(frozenset(CHECKS) - {"usecheck"})
-        sanitizer = Sanitizer(self.other, self.found, CORES)
+        log = FindingLog(frozenset(CHECKS) - {"usecheck"})
+        sanitizer = Sanitizer(self.other, log, CORES)
         self.group = LockstepGroup(on, sanitizer, self.snapshots, places)
         self.group.aliasing.agree(self.tensor.address, far)
         stack = self.group.memory(Mem.UB)
@@ -190,7 +191,9 @@ class Pair:
             assert np.array_equal(buffer.data, stack.data[n]), about
             assert np.array_equal(buffer.valid, stack.valid), about
             assert core.registers == row.registers, about
-        told = [f for f in self.found if f.check in {"memcheck", "initcheck"}]
+        found = FindingLog()
+        assert log_in_turn(found, self.group.found(), [(core, []) for core in CORES])
+        told = [f for f in found if f.check in {"memcheck", "initcheck"}]
         assert told == list(self.log), about
         here, there = (gm.at(self.tensor.address).buffer for gm in (self.gm, self.other))
         assert np.array_equal(here.data, there.data), about

@@ -98,6 +98,25 @@ def test_cores_that_a_value_steered_meet(joined):
     assert joined == [6]
 
 
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_cores_meet_behind_a_finding(joined, wrong):
+    def before(core, tiles):
+        added(core, tiles[0], int(core.block_idx) % 2)
+        if int(core.block_idx) % 2 == wrong or wrong == 2:
+            core.asc_add(tiles[0], tiles[0], tiles[0] + 1, 1, 1, 1, 1, 8, 8, 8)
+        core.asc_sync()
+
+    def rest(core, tiles):
+        core.asc_add(tiles[2], tiles[0], tiles[0], 1, 1, 1, 1, 8, 8, 8)
+        core.asc_add(tiles[2], tiles[2], tiles[0], 1, 1, 1, 1, 8, 8, 8)
+
+    done, _ = run(steered(before, rest), 6)
+    told = [(finding.id, finding.core, finding.count) for finding in done.findings]
+    assert ("misaligned", f"core 0 AIV{wrong % 2}", 6 if wrong == 2 else 3) in told
+    assert ("race-raw", "core 0 AIV0", 6) in told
+    assert joined == [6]
+
+
 def test_cores_are_told_apart_by_what_they_have_written(joined):
     def before(core, tiles):
         if int(core.block_idx) % 2:

@@ -64,13 +64,13 @@ class LockstepGroup:
         ids = self._ids = [core for core, _ in cores]
         self.aliasing = GroupAliasing(self.count, joins=shared is None, names=ids)
         self.clock = Clock()
-        own = None if shared is None else self.clock
-        self.watch = watching(sanitizer, ids, self.aliasing, shared, own)
+        self.watch = watching(sanitizer, ids, self.aliasing, shared, self.clock)
         self._signals = None if shared is None else sanitizer.signals
         self._positions = [position for _, position in cores]
         self.stacks: dict[Mem, MemoryStack] = {}
+        checks = sanitizer.log.checks
         self._rows = [
-            GroupRow(chip, self.gm, GroupLog(sanitizer.log, [core], own), core, number, self.memory)
+            GroupRow(chip, self.gm, GroupLog(checks, [core], self.clock), core, number, self.memory)
             for number, (core, _) in enumerate(cores)
         ]
         self._logs = [self.watch.log, *(row.log for row in self._rows)]
@@ -111,7 +111,7 @@ class LockstepGroup:
             log.strict = True
 
     def found(self) -> Iterator[Found]:
-        """Return the findings that are the cores' own, in a launch with signals."""
+        """Return the findings of the cores."""
         return chain.from_iterable(log.found() for log in self._logs)
 
     # --- signals

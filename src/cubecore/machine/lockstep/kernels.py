@@ -16,7 +16,7 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -178,7 +178,8 @@ class _Launch:
         self._signalled = False
         self._watching: type[GroupWatch] = GroupWatch
         self._shared: SharedMemory | None = None
-        self._lets_meet = True
+        self._groups: list[LockstepGroup] = []
+        self._recorders: Sequence[Recorder] = ()
 
     def recorder(self, task: Task) -> Recorder:
         """Return the core that records a task."""
@@ -186,6 +187,7 @@ class _Launch:
 
     def run(self, recorders: Sequence[Recorder], ended: Callable[[Core], None] | None) -> None:
         """Let the cores record, and execute what they recorded, until all have ended."""
+        self._recorders = recorders
         for recorder in recorders:
             self._record(recorder)
         for _ in range(_MOST_PARTINGS):
@@ -208,7 +210,7 @@ class _Launch:
         """Execute what the cores recorded from the start on, and let them go on to their ends."""
         ids = [recorder.id for recorder in recorders]
         joined = self.chip.joins_vector
-        self.log = FindingLog(self._checks)
+        self.log, self._groups = FindingLog(self._checks), []
         sanitizer = Sanitizer(self.gm, self.log, ids, joined=joined)
         self._shared = SharedMemory() if self._signalled else None
         alike = self._alike(recorders)
@@ -218,15 +220,11 @@ class _Launch:
             alike = self._alike(recorders)
         if len(alike) > max(_MOST_GROUPS, len(recorders) // 2):
             raise IrregularError("cores that have little in common")
-        for recorder in recorders if self._shared is None else ():
-            for _, finding, operand in recorder.findings:
-                self.log.add(finding, operand)
-            recorder.tell = self.log.add
         shares = self._shared is not None
         issued = self._known.issued(recorders, self.gm, self._checks) if shares else None
         self._watching = OrderedWatch if issued in self._known.ordered else GroupWatch
         groups = [_Running(self._group(cores, sanitizer), cores, self._next) for cores in alike]
-        met = meetings(alike, self.gm) if self._lets_meet and self._shared is None else []
+        met = meetings(alike, self.gm) if self._shared is None else []
         for running in groups:
             asked = [core.asked.copy() for core in running.cores]
             running.steps = self._again(running.group, asked, self._recorded(running))
@@ -239,8 +237,7 @@ class _Launch:
         if self._shared is None:
             every = [*before, *(running.group for running in groups)]
             require_apart(group.aliasing for group in every)
-        else:
-            self._tell_in_turn(recorders, [running.group for running in groups])
+        self._tell_in_turn(recorders)
         for group in before:
             group.release()
         sanitizer.finish()
@@ -248,18 +245,18 @@ class _Launch:
             self._known.ordered[issued] = None
         return [running.group for running in groups]
 
-    def _tell_in_turn(self, recorders: Sequence[Recorder], groups: Sequence[LockstepGroup]) -> None:
-        """Log what kernels that signal have reported, and what was found in groups."""
-        found = [one for group in groups for one in group.found()]
+    def _tell_in_turn(self, recorders: Sequence[Recorder]) -> None:
+        """Log what kernels have reported, and what was found in groups."""
+        found = [one for group in self._groups for one in group.found()]
         for core in recorders:
-            for issue, finding, operand in core.findings:
+            for number, (issue, finding, operand) in enumerate(core.findings):
                 if finding.check in self._checks:
-                    key = key_of(finding, operand)
-                    found.append(Found(key, finding, 1, [core.id], issue, said=True))
+                    key, at = key_of(finding, operand), (issue, number)
+                    found.append(Found(key, finding, 1, [core.id], at, said=True))
         if found:
             syncs = [(core.id, core.issued_of(self._known.signals())) for core in recorders]
             if not log_in_turn(self.log, found, syncs):
-                raise IrregularError("cores that wait for each other")
+                raise IrregularError("a finding that is another core's first")
 
     def _record_on(self, recorders: Sequence[Recorder]) -> None:
         """Let cores that do not do the same record more, so that it shows where they do again."""
@@ -276,13 +273,7 @@ class _Launch:
     def _meet(
         self, groups: list[_Running], met: Sequence[Meeting], sanitizer: Sanitizer
     ) -> tuple[list[LockstepGroup], list[_Running]]:
-        """Let groups go on as one where they meet; return those of before, and those that go on.
-
-        Raises
-        ------
-        _PartedError
-            If there are findings: each names the first core that has it, so that groups take turns.
-        """
+        """Let groups go on as one where they meet; return those of before, and those that go on."""
         before: list[LockstepGroup] = []
         after = dict(enumerate(groups))
         for meeting in met:
@@ -291,9 +282,6 @@ class _Launch:
             for left in meeting.left:
                 for running in members:
                     running.go_to(left)
-                if len(self.log):
-                    self._lets_meet = False
-                    raise _PartedError("a finding before groups meet")
                 if all(first.meets(other) for other in others):
                     before += [first, *others]
                     for number in meeting.groups:
@@ -315,6 +303,7 @@ class _Launch:
             core.take_up(left)
         group = self._group(cores, sanitizer)
         group.take_over([(earlier, row) for _, earlier, row in placed])
+        group.clock.issue = max(len(core.trace) for core in cores) - left - 1
         running = _Running(group, cores, self._next)
         asked = [core.asked_from(left) for core in cores]
         running.steps = self._again(group, asked, self._recorded(running))
@@ -353,10 +342,15 @@ class _Launch:
 
     def _record(self, recorder: Recorder) -> None:
         self._go_on(recorder)
-        if recorder.failed is not None and not (self._signalled or len(self.log)):
+        if recorder.failed is not None and not (self._signalled or self._found_any()):
             raise recorder.failed
         if recorder.gives_up or recorder.failed is not None:
             raise IrregularError(f"{recorder.id} does what lockstep does not")
+
+    def _found_any(self) -> bool:
+        """Return whether a kernel has reported anything, or a group has findings."""
+        in_groups = chain.from_iterable(group.found() for group in self._groups)
+        return any(core.findings for core in self._recorders) or any(True for _ in in_groups)
 
     def _go_on(self, recorder: Recorder) -> None:
         """Let a core record; see whether it signals others, or waits for them."""
@@ -395,6 +389,7 @@ class _Launch:
         group = LockstepGroup(
             self.chip, sanitizer, self.snapshots, positions, self._shared, self._watching
         )
+        self._groups.append(group)
         for row, core in enumerate(cores):
             core.peek = partial(group.peek, row)
         return group

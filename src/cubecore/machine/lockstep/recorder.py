@@ -204,8 +204,7 @@ class Recorder(Core):
         self.read: list[tuple[LoadScalar, int]] = []
         """The values read at once, by `peek`, since the core went on."""
         self.findings: list[tuple[int, SanitizerFinding, str]] = []
-        """Findings of the kernel itself, each behind so many issues; `tell` is called at once."""
-        self.tell: Callable[[SanitizerFinding, str], None] | None = None
+        """Findings of the kernel itself, each behind so many issues."""
         self.gives_up = False
         self.catch_up: Callable[[], None] = _nothing
         """Gives the trace the numbers of what was issued, which may be behind its addresses."""
@@ -473,8 +472,6 @@ class _Handing(FindingLog):
             return
         recorder.catch_up()
         recorder.findings.append((len(recorder.trace), finding, operand))
-        if recorder.tell is not None:
-            recorder.tell(finding, operand)
 
 
 def _nothing() -> None:

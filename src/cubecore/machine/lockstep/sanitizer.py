@@ -32,48 +32,46 @@ from cubecore.machine.sanitizer.turns import Found
 
 
 class Clock:
-    """The number of the issue that the cores of a group are at."""
+    """The number of the issue that the cores of a group are at, and how much they found so far."""
 
-    issue = -1
+    issue, found = -1, 0
 
 
 class GroupLog(FindingLog):
-    """The findings of a launch, as a group counts them, or in a launch with signals of its cores.
+    """The findings that some cores of a group make alike, by the number of their issue.
 
     `strict`: a finding might not be every core's, or not at this place, and ends lockstep.
+    `own_bytes`: what is found now is in global memory, where each core has bytes of its own.
     """
 
-    strict = False
+    strict = own_bytes = False
 
-    def __init__(self, log: FindingLog, cores: Sequence[CoreId], clock: Clock | None) -> None:
-        self.cores, self._clock = cores, clock
-        self._issues: dict[Key, int] = {}
-        tallies = log.counting(1)._tallies if clock is None else {}  # noqa: SLF001
-        super().__init__(log.checks, len(cores), tallies)
+    def __init__(self, checks: frozenset[str], cores: Sequence[CoreId], clock: Clock) -> None:
+        super().__init__(checks, len(cores))
+        self._cores, self._clock = cores, clock
+        self._first: dict[Key, tuple[tuple[int, int], bool]] = {}
 
     def add(self, finding: SanitizerFinding, operand: str = "") -> None:
         """Count a finding."""
         if finding.check in self.checks:
             if self.strict:
                 raise IrregularError(finding.message)
-            if self._clock is not None:
-                self._issues.setdefault(key_of(finding, operand), self._clock.issue)
+            clock = self._clock
+            clock.found += 1
+            own_bytes = self.own_bytes and len(self._cores) > 1
+            at = (clock.issue, clock.found), own_bytes
+            self._first.setdefault(key_of(finding, operand), at)
         super().add(finding, operand)
 
     def again(self, key: Key) -> CountedFinding | None:
         """Count a finding that is already there."""
         return None if self.strict else super().again(key)
 
-    @property
-    def own(self) -> bool:
-        """True if the findings are the cores' own, which are told in their turns."""
-        return self._clock is not None
-
     def found(self) -> Iterator[Found]:
-        """Yield the cores' own findings."""
-        for key, issue in self._issues.items():
+        """Yield the findings."""
+        for key, (at, own_bytes) in self._first.items():
             counted = self._tallies[key]
-            yield Found(key, counted.first, counted.count, self.cores, issue)
+            yield Found(key, counted.first, counted.count, self._cores, at, own_bytes=own_bytes)
 
 
 class GroupWatch(CoreWatch):
@@ -89,10 +87,10 @@ class GroupWatch(CoreWatch):
         sanitizer: Sanitizer,
         cores: Sequence[CoreId],
         aliasing: GroupAliasing,
-        shared: SharedMemory | None = None,
-        clock: Clock | None = None,
+        shared: SharedMemory | None,
+        clock: Clock,
     ) -> None:
-        super().__init__(sanitizer, cores, GroupLog(sanitizer.log, cores, clock))
+        super().__init__(sanitizer, cores, GroupLog(sanitizer.log.checks, cores, clock))
         self._aliasing, self._gm, self._shared = aliasing, sanitizer.gm, shared
         self._some: dict[int, MemoryAccess] = {}
         """Accesses that stand for those of several cores, which touch other bytes each."""
@@ -110,10 +108,9 @@ class GroupWatch(CoreWatch):
         """Log a race of every core; one that may be some cores' alone ends lockstep."""
         if id(conflict.earlier) in self._some or id(conflict.later) in self._some:
             raise IrregularError("a race of some cores")
-        globally = Mem.GM in (conflict.earlier.mem, conflict.later.mem)
-        if self.log.own and len(self.log.cores) > 1 and globally:
-            raise IrregularError("a race in global memory, where each core's bytes are its own")
+        self.log.own_bytes = Mem.GM in (conflict.earlier.mem, conflict.later.mem)
         super().report(conflict)
+        self.log.own_bytes = False
 
     def _fault(self, fault: FlagFault) -> None:
         """Log a fault; behind a deadlock nothing is followed, not even what cores share."""

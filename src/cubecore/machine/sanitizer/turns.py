@@ -81,38 +81,47 @@ class CoreTurns:
         What it says itself comes before what it has issued since then executes.
         """
         side = bisect_left if found.said else bisect_right
-        turn = self._turns[max(side(self._begins, found.issue) - 1, 0)]
-        return turn, side(self._issues, found.issue), not found.said
+        issue, _ = found.at
+        turn = self._turns[max(side(self._begins, issue) - 1, 0)]
+        return turn, side(self._issues, issue), not found.said
 
 
 class Found(NamedTuple):
-    """A finding of some cores, at the same issue of each first, and how often they made it.
+    """A finding of some cores, for each first at the same issue, and how often it was made.
 
-    `said`: the kernel itself reported it, before that issue.
+    `at` is that issue, and a number that counts what was found there. `said`: the kernel itself
+    reported it, before the issue. `own_bytes`: each core has bytes of its own, and the finding
+    names those of the first one.
     """
 
     key: Key
     finding: SanitizerFinding
     times: int
     cores: Sequence[CoreId]
-    issue: int
+    at: tuple[int, int]
     said: bool = False
+    own_bytes: bool = False
 
 
 def log_in_turn(
     log: FindingLog, found: Iterable[Found], syncs: Sequence[tuple[CoreId, Syncs]]
 ) -> bool:
-    """Log what cores found as if each went alone; False if they would wait for ever."""
+    """Log what cores found as if each went alone.
+
+    False: they would wait for ever, or another one than the first has its own bytes in a finding.
+    """
     signals, numbers = Signals([core for core, _ in syncs]), count()
     turns = {core: CoreTurns(core, of_core, signals, numbers) for core, of_core in syncs}
     take_turns(list(turns.values()))
     if not all(of_core.ended for of_core in turns.values()):
         return False
     ordered = []
-    for number, one in enumerate(found):
+    for one in found:
         place, core = min((turns[core].place(one), core) for core in one.cores)
-        ordered.append((place, one.issue, number, core, one))
-    for *_, core, one in sorted(ordered, key=lambda placed: placed[:3]):
+        if one.own_bytes and core != one.cores[0]:
+            return False
+        ordered.append((place, one.at, core, one))
+    for *_, core, one in sorted(ordered, key=lambda placed: placed[:2]):
         log.merge(one.key, _of(core, one.finding), one.times)
     return True
 
