@@ -10,7 +10,6 @@ import numpy as np
 from cubecore.aliases import Column
 from cubecore.tiling.cost.chunk_walk import (
     COLUMNS,
-    Mask,
     chunk_columns,
     least_cycles,
     walked_cycles,
@@ -70,7 +69,7 @@ def refined(
     near = np.count_nonzero(result.cycles <= NEAR * result.cycles[order[0]])
     most = max(min(near, MOST_WALKED), FEWEST_WALKED * count)
     shortlist = _plain(result.tilings.take(order[:most]))
-    _, values = _measured(case, shortlist, traces)
+    values = _measured(case, shortlist, traces)
     cycles = walked_cycles(case, values, FIRST_CHUNKS)
     rows = _best_of_each(shortlist, cycles, max(MOST_VARIED, count))
     first = shortlist.take(rows)
@@ -79,14 +78,17 @@ def refined(
     varied = _varied(concatenate([first, others]))
     if wanted.fields:
         varied = varied.take(np.flatnonzero(wanted.mask(varied)))
-    every = _plain(concatenate([first, varied]))
-    legal, values = _measured(case, every, traces)
+    every = concatenate([first, varied])
+    legal = column(_LEGAL(traces, case, every)[0], len(every))
+    every = _plain(every.take(np.flatnonzero(legal)))
+    values = _measured(case, every, traces)
     likely = least_cycles(case, values) <= limit
-    likely[: len(first)] = True
-    kept = np.flatnonzero(legal & likely)
+    firsts = int(np.count_nonzero(legal[: len(first)]))
+    likely[:firsts] = True
+    kept = np.flatnonzero(likely)
     every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
     near = walked_cycles(case, values, SKETCHED_CHUNKS) <= SKETCHED_NEAR * limit
-    kept = np.flatnonzero(near | (kept < len(first)))
+    kept = np.flatnonzero(near | (kept < firsts))
     every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
     cycles = walked_cycles(case, values, ALL_CHUNKS)
     best = every.take(_filled(every, cycles, _best_of_each(every, cycles, count), count))
@@ -101,21 +103,23 @@ def _plain(tilings: TilingColumns) -> TilingColumns:
     return TilingColumns({n: column(x, count) for n, x in tilings.fields.items()})
 
 
-def _columns(case: RuleCase, tilings: TilingColumns) -> tuple[Column, ...]:
+def _legal(case: RuleCase, tilings: TilingColumns) -> tuple[Column]:
     judged = with_derived_fields(RuleCase(tilings, case.problem, case.chip))
-    return (keeps_rules(judged, (*RESIDENCY_RULES, *BLOCK_RULES)), *chunk_columns(judged))
+    return (keeps_rules(judged, (*RESIDENCY_RULES, *BLOCK_RULES)),)
 
 
-_COLUMNS = TracedFunction(_columns)
+def _columns(case: RuleCase, tilings: TilingColumns) -> tuple[Column, ...]:
+    return chunk_columns(with_derived_fields(RuleCase(tilings, case.problem, case.chip)))
 
 
-def _measured(
-    case: RuleCase, tilings: TilingColumns, traces: TraceCache
-) -> tuple[Mask, dict[str, Floats]]:
-    """Return which tilings are likely to be legal, and what walks need of them."""
+_LEGAL, _COLUMNS = TracedFunction(_legal), TracedFunction(_columns)
+
+
+def _measured(case: RuleCase, tilings: TilingColumns, traces: TraceCache) -> dict[str, Floats]:
+    """Return what walks need of tilings."""
     count = len(tilings)
-    legal, *measured = (column(x, count) for x in _COLUMNS(traces, case, tilings))
-    return legal, dict(zip(COLUMNS, measured, strict=True))
+    measured = (column(x, count) for x in _COLUMNS(traces, case, tilings))
+    return dict(zip(COLUMNS, measured, strict=True))
 
 
 def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int) -> Ints:
