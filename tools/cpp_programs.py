@@ -36,6 +36,7 @@ OUTCOMES = {
     "compiles": "a file: compiles with no name refused",
     "refused": "a file: a name is not provided, or the compiler finds an error",
     "another chip": "it is for another chip: its build or its headers name another architecture",
+    "host test": "it is a unit test of the host, which includes a test framework",
     "not here": "the file is not in the checkout",
 }
 """What each outcome says."""
@@ -88,6 +89,7 @@ def page() -> str:
     return "\n".join(lines)
 
 
+_NOT_FOR_A2 = frozenset({"another chip", "host test", "not here"})
 _LAYERS = {"vector": "vector", "cube": "Cube and C API", "c-api": "Cube and C API"}
 _LISTED, _ELSEWHERE = 91, 44
 """Samples of the vendor's two repositories that the corpus lists for A2 without the Matmul object,
@@ -97,7 +99,7 @@ _VENDORS = frozenset({"mirror-cann/asc-devkit", "hicann/cann-samples"})
 
 def _shares(found: list[dict[str, Any]]) -> list[str]:
     """Return the lines on files and samples of A2: which share compiles, which verifies."""
-    of_a2 = [row for row in found if row["outcome"] not in {"another chip", "not here"}]
+    of_a2 = [row for row in found if row["outcome"] not in _NOT_FOR_A2]
     good = [row for row in of_a2 if row["outcome"].startswith(("verified", "compiles"))]
     everything, compiled = (
         Counter(_LAYERS.get(row["layer"], "Matmul object") for row in each)
@@ -173,6 +175,9 @@ def sample(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     return {"outcome": "failed", "why": obstacle(line.partition(" failed: ")[2] or line)}
 
 
+_HOST_TEST = re.compile(r"#\s*include\s*[<\"](?:gtest/|gmock/|mockcpp)")
+
+
 def _text(path: Path) -> str:
     return path.read_text("utf-8", "replace") if path.is_file() else ""
 
@@ -202,6 +207,8 @@ def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     path = checkouts / row["repo"] / row["path"]
     if _is_for_another_chip(path, checkouts / row["repo"]):
         return {"outcome": "another chip"}
+    if _HOST_TEST.search(_text(path)):
+        return {"outcome": "host test"}
     near = [each for each in path.parent.rglob("*") if each.suffix in {".h", ".hpp"}]
     text = "\n".join(each.read_text("utf-8", "replace") for each in [path, *near])
     macros = dict.fromkeys(re.findall(r"\bDTYPE_\w+", text), "float")

@@ -57,6 +57,13 @@ BODIES = {
         "{name}(to + {to} / 8, a, 1, 1, 1, 8);",
         32,
     ),
+    "extremes": LOADED
+    + """
+  vcmax(to, a, 1, 1, 1, 8, Order_t::ONLY_VALUE);
+  vcmin(to + 8, a, 1, 1, 1, 8, Order_t::ONLY_VALUE);
+  vcmax((__ubuf__ uint32_t*)to + 16, a, 1, 1, 1, 8, Order_t::ONLY_INDEX);
+  store(z, to, 96);
+""",
     "halves": LOADED + """
   __ubuf__ half* h = (__ubuf__ half*)2048;
   vconv_f322f16(h, a, 1, 1, 1, 4, 8);
@@ -131,6 +138,13 @@ def test_sums_and_extremes_of_blocks(built_in):
     assert _run(built_in, "blocks", z, x) == ()
     blocks = x.reshape(8, 8)
     assert np.array_equal(z, [blocks.sum(axis=1), blocks.max(axis=1), blocks.min(axis=1)])
+
+
+def test_extremes_of_a_repeat(built_in):
+    x, z = numbers(64), np.zeros(24, np.float32)
+    assert _run(built_in, "extremes", z, x) != ()  # the rest of each block was never written
+    assert z[[0, 8]].tolist() == [x.max(), x.min()]
+    assert z.view(np.uint32)[16] == x.argmax()
 
 
 def test_halves_there_and_back_and_a_block_for_each_element(built_in):

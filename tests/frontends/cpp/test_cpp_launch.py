@@ -484,3 +484,21 @@ extern "C" __global__ __aicore__ void k(GM_ADDR x) { *(__gm__ float*)x = Op<Kind
     x = np.zeros(8, np.float32)
     cubecore.inline(text).k[1](x)
     assert x[0] == 1
+
+
+FORMATS = """#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void k(GM_ADDR x) {
+#if FORMAT_X == FORMAT_FRACTAL_NZ
+  *(__gm__ float*)x = 1;
+#else
+  *(__gm__ float*)x = 2;
+#endif
+}
+"""
+
+
+def test_a_condition_of_the_preprocessor_sees_formats():
+    x = np.zeros(8, np.float32)
+    for name, left in {"FORMAT_ND": 2, "FORMAT_FRACTAL_NZ": 1}.items():
+        cubecore.inline(FORMATS, {"FORMAT_X": name}).k[1](x)
+        assert x[0] == left

@@ -36,8 +36,11 @@ _TYPES = (
     *("DT_UINT32", "DT_INT64", "DT_UINT64", "DT_DOUBLE", "DT_BOOL", "DT_BF16", "DT_INT4"),
 )
 """Types that the build of an operator project compares ORIG_DTYPE_X with; the numbers are ours."""
-_FORMATS = {"FORMAT_NCHW": 0, "FORMAT_NHWC": 1, "FORMAT_ND": 2, "FORMAT_FRACTAL_NZ": 29}
-"""Formats that such a build compares FORMAT_X with."""
+_FORMATS = (
+    *("FORMAT_ND", "FORMAT_NCHW", "FORMAT_NHWC", "FORMAT_NCDHW", "FORMAT_NDHWC", "FORMAT_NC1HWC0"),
+    *("FORMAT_NDC1HWC0", "FORMAT_FRACTAL_Z", "FORMAT_FRACTAL_Z_3D", "FORMAT_FRACTAL_NZ"),
+)
+"""Formats that it compares FORMAT_X with, likewise."""
 _SONAME = "libcubecore_runtime.so"
 _ARCH = {"2201": ("__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__")}
 _WRITTEN_BY = ("compile/generated_headers.py", "header_names.txt")
@@ -224,8 +227,8 @@ def unit_command(
     if any(word.startswith("ORIG_DTYPE_") for word in code.words):
         named = code.words | {word.partition("=")[2] for word in source.defines}
         search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in named]
-    if "FORMAT_FRACTAL_NZ" in code.words:
-        search += [f"-D{name}={number}" for name, number in _FORMATS.items() if name in code.words]
+    if code.words & {*_FORMATS[6:]}:  # names that are nobody else's
+        search += [f"-D{name}={n}" for n, name in enumerate(_FORMATS) if name in code.words]
     if code.words & _TWIN:
         search += ["-include", str(INCLUDE / "tikicpulib.h")]
     return [*search, "-x", "c++", str(unit)]

@@ -5,6 +5,7 @@
 
 #include "cubecore/fixpipe.h"
 #include "cubecore/intrinsics.h"
+#include "cubecore/load_data.h"
 
 enum addr_cal_mode_t : uint8_t { inc = 0, dec = 1 };
 
@@ -86,3 +87,6 @@ inline void copy_matrix_cc_to_gm(D* dst, S* src, uint8_t, uint16_t nSize, uint16
                       unitFlag, cubecore::quant_word(quantPre), reluPre, channelSplit, nz2ndEn);
 }
 inline void set_nd_para(uint64_t config, CUBECORE_AT) { AscendC::SetNdParaImpl(config, at); }
+inline void set_padding(uint64_t value, CUBECORE_AT) {
+  AscendC::SetLoadDataPaddingValue<uint64_t>(value, at);
+}

@@ -5,6 +5,7 @@
 
 #include "cubecore/convert.h"
 #include "cubecore/intrinsics.h"
+#include "cubecore/reduce.h"
 
 #define CUBECORE_UNARY(name, call)                                                               \
   template <typename D, typename S>                                                              \
@@ -78,6 +79,26 @@ CUBECORE_GROUPS(vcgadd)
 CUBECORE_GROUPS(vcgmax)
 CUBECORE_GROUPS(vcgmin)
 #undef CUBECORE_GROUPS
+// The largest or smallest value of each repeat and its place, or one of them.
+enum class Order_t : uint8_t { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX };
+#define CUBECORE_EXTREME(name, largest)                                                         \
+  template <typename D, typename S>                                                             \
+  inline void name(D* dst, S* src, uint8_t repeat, uint16_t dstRepeatStride,                    \
+                   uint16_t srcBlockStride, uint16_t srcRepeatStride, Order_t order,            \
+                   CUBECORE_AT) {                                                               \
+    using cubecore::Mem;                                                                        \
+    constexpr AscendC::ReduceOrder orders[] = {                                                 \
+        AscendC::ReduceOrder::ORDER_VALUE_INDEX, AscendC::ReduceOrder::ORDER_INDEX_VALUE,       \
+        AscendC::ReduceOrder::ORDER_ONLY_VALUE, AscendC::ReduceOrder::ORDER_ONLY_INDEX};        \
+    cubecore::issue_raw(                                                                        \
+        AscendC::detail::extreme_call(largest, orders[static_cast<uint8_t>(order)]), at,        \
+        cubecore::operand(Mem::UB, reinterpret_cast<S*>(dst)), cubecore::operand(Mem::UB, src), \
+        repeat, dstRepeatStride, srcBlockStride, srcRepeatStride);                              \
+  }
+CUBECORE_EXTREME(vcmax, true)
+CUBECORE_EXTREME(vcmin, false)
+#undef CUBECORE_EXTREME
+
 namespace AscendC {
 
 // Without a page: public kernels call these in the place of vcgmax and vcgadd.

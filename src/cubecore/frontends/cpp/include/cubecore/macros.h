@@ -149,6 +149,7 @@ constexpr auto Ceil(T value, U divisor) {
 template <uint32_t = 0>
 inline void Nop() {}
 inline void ICachePreLoad(int64_t) {}
+inline void PRELOAD(int64_t) {}  // without a page: likewise
 inline int64_t GetSystemCycle() { return 0; }
 
 namespace detail {
