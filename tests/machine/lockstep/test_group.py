@@ -23,7 +23,7 @@ from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import CHECKS, FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.turns import log_in_turn
+from cubecore.machine.sanitizer.turns import IssuedSyncs, log_in_turn
 from harness import A2
 from isa import vector_rows
 from isa.bench import HERE
@@ -192,7 +192,7 @@ class Pair:
             assert np.array_equal(buffer.valid, stack.valid), about
             assert core.registers == row.registers, about
         found = FindingLog()
-        assert log_in_turn(found, self.group.found(), [(core, []) for core in CORES])
+        assert log_in_turn(found, self.group.found(), list(map(IssuedSyncs, CORES)))
         told = [f for f in found if f.check in {"memcheck", "initcheck"}]
         assert told == list(self.log), about
         here, there = (gm.at(self.tensor.address).buffer for gm in (self.gm, self.other))

@@ -522,3 +522,27 @@ def test_a_result_that_some_cores_gather_is_judged_core_by_core():
         run, (_, _, z) = both(gathered, 2, arrays, engine=alike, checks="all")
         assert [f.core for f in run.findings] == ([] if sums else ["core 0 AIV1"])
         assert np.array_equal(z[64:], (1 + sums) * x[64:])
+
+
+@pytest.mark.parametrize("shared", [0, 1])
+@pytest.mark.parametrize("held", [0, 1])
+def test_what_cores_share_is_seen_behind_a_deadlock_of_their_pipes(shared, held):
+    @cubecore.kernel(outputs="z")
+    def stuck(core, x, z, shared, held):
+        a = core.ubuf("float", 64)
+        mine = core.block_idx * 64
+        core.asc_copy_gm2ub(a, x + mine, 256)
+        core.asc_sync()
+        core.asc_sync_wait("PIPE_V", "PIPE_MTE3", 0)
+        if held:  # by the wait, while others go on
+            core.asc_copy_ub2gm(z + (shared == 0) * mine, a, 256)
+        core.asc_sync_wait("PIPE_MTE3", "S", 0)
+        core.asc_sync_notify("PIPE_MTE3", "PIPE_V", 0)
+        core.asc_sync_wait("PIPE_MTE3", "PIPE_V", 0)
+        core.asc_sync_notify("PIPE_V", "PIPE_MTE3", 0)
+        core.asc_copy_ub2gm(z + (shared == 0 or held) * mine, a, 256)
+
+    x = np.arange(4 * 64, dtype=np.float32)
+    engine = "reference" if shared else "lockstep"
+    run, _ = both(stuck, 4, (x, np.zeros_like(x)), shared, held, engine=engine)
+    assert "flag-unmet" in {finding.id for finding in run.findings}

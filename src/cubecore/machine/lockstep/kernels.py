@@ -254,8 +254,8 @@ class _Launch:
                     key, at = key_of(finding, operand), (issue, number)
                     found.append(Found(key, finding, 1, [core.id], at, said=True))
         if found:
-            syncs = [(core.id, core.issued_of(self._known.signals())) for core in recorders]
-            if not log_in_turn(self.log, found, syncs):
+            issued = [core.syncs_and_reads(self._known.signals()) for core in recorders]
+            if not log_in_turn(self.log, found, issued):
                 raise IrregularError("a finding that is another core's first")
 
     def _record_on(self, recorders: Sequence[Recorder]) -> None:

@@ -22,6 +22,7 @@ from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import FLUSH_AFTER, Core
 from cubecore.machine.reference.scheduler import Task
 from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
+from cubecore.machine.sanitizer.turns import IssuedSyncs
 
 if TYPE_CHECKING:
     from array import array
@@ -336,13 +337,13 @@ class Recorder(Core):
         """Return whether it has recorded a template of some numbers that was not executed yet."""
         return any(among) and bool(np.array(among)[self._kinds[self._done :]].any())
 
-    def issued_of(self, among: Sequence[bool]) -> Iterator[tuple[int, Any]]:
-        """Yield the legal templates of some numbers that it has recorded, each with its number."""
-        templates = self.trace.names.templates
-        for issue in np.flatnonzero(np.array(among)[self._kinds]).tolist():
-            template = templates[self._kinds[issue]]
-            if self.may(template):
-                yield issue, template
+    def syncs_and_reads(self, signals: Sequence[bool]) -> IssuedSyncs:
+        """Return its legal signals and waits, whose templates have such numbers, and its reads."""
+        templates: Sequence[Any] = self.trace.names.templates
+        issues = np.flatnonzero(np.array(signals)[self._kinds]).tolist()
+        syncs = [(issue, templates[self._kinds[issue]]) for issue in issues]
+        legal = [sync for sync in syncs if self.may(sync[1])]
+        return IssuedSyncs(self.id, legal, [one.behind for one in self.asked])
 
     def forget(self) -> None:
         """Take what was recorded as executed."""

@@ -16,7 +16,8 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing
 from cubecore.machine.lockstep.partings import UnlikeError
 from cubecore.machine.lockstep.shared_memory import SharedMemory
-from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.memory.buffers import GlobalTensor
+from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.sanitizer.findings import (
     USECHECK,
     CountedFinding,
@@ -26,7 +27,7 @@ from cubecore.machine.sanitizer.findings import (
     key_of,
 )
 from cubecore.machine.sanitizer.happens_before import FlagFault
-from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer, touches
+from cubecore.machine.sanitizer.racecheck import CoreWatch, FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import Conflict, MemoryAccess, Region, Touched
 from cubecore.machine.sanitizer.turns import Found
 
@@ -113,15 +114,40 @@ class GroupWatch(CoreWatch):
         self.log.own_bytes = False
 
     def _fault(self, fault: FlagFault) -> None:
-        """Log a fault; behind a deadlock nothing is followed, not even what cores share."""
-        if self.order.stuck:
+        """Log a fault; behind a deadlock nothing is followed, not even the order between cores."""
+        if self.order.stuck and self._shared is not None:
             raise IrregularError(fault.message)
         super()._fault(fault)
+
+    def followers(self, template: Instruction, registers: Registers) -> FollowAt:
+        """Return what follows a resolved template at addresses, from wherever it is issued."""
+        follow = super().followers(template, registers)
+        if self._shared is not None:
+            return follow
+        outside = [
+            (number, touched, operand.access.writes)
+            for number, operand in enumerate(template.operands())
+            if operand.mem is Mem.GM and (touched := footprints(template)[number]) is not None
+        ]
+        if not outside:
+            return follow
+
+        def noting(addresses: Sequence[int], where: Location) -> None:
+            for number, touched, writes in outside:
+                self._note(touched, addresses[number], writes=writes)
+            follow(addresses, where)
+
+        return noting
+
+    def submit(self, pipe: int, accesses: Sequence[Touched], where: Location) -> None:
+        """Follow accesses of an instruction of a pipe."""
+        self._note_all(accesses)
+        super().submit(pipe, accesses, where)
 
     def enter(self, pipe: int, accesses: list[Touched], where: Location) -> None:
         """Follow an instruction that touches all that some core does."""
         self._some.update({id(touch): touch for _, _, touch in accesses})
-        self.order.submit(pipe, lambda: self._enter(pipe, accesses), where)
+        self.submit(pipe, accesses, where)
 
     def together(self, pipe: int, accesses: list[Touched], where: Location) -> None:
         """Follow an instruction that touches other bytes in each core, as one that touches all."""
@@ -137,6 +163,7 @@ class GroupWatch(CoreWatch):
             self._require_alike(kept)
             self._enter(pipe, kept)
 
+        self._note_all(kept)
         self.order.submit(pipe, enter, where)
 
     def _require_alike(self, accesses: list[Touched]) -> None:
@@ -153,16 +180,27 @@ class GroupWatch(CoreWatch):
         self, touched: Footprint, address: int, touch: MemoryAccess, pipe: int, number: int
     ) -> None:
         """Follow an access of the first core to global memory."""
-        tensor = self._gm.at(address + touched.low)
-        if tensor is None:
-            raise IrregularError("a core that leaves its tensor altogether")
-        if self._shared is None:
-            self._aliasing.note(tensor, touched, address, writes=touch.writes)
-        else:
+        if self._shared is not None:
+            tensor = self._tensor(touched, address)
             tensor_at = tensor.address, self._aliasing.distances(tensor)
             by, writes = (pipe, number), touch.writes
             self._shared.touch(self.order, tensor_at, (touched, address), by, writes=writes)
         super()._global(touched, address, touch, pipe, number)
+
+    def _note_all(self, accesses: Sequence[Touched]) -> None:
+        """Remember accesses, where cores do not signal: whatever order they have, or never get."""
+        for touched, address, touch in accesses if self._shared is None else ():
+            if touch.mem is Mem.GM:
+                self._note(touched, address, writes=touch.writes)
+
+    def _note(self, touched: Footprint, address: int, *, writes: bool) -> None:
+        self._aliasing.note(self._tensor(touched, address), touched, address, writes=writes)
+
+    def _tensor(self, touched: Footprint, address: int) -> GlobalTensor:
+        tensor = self._gm.at(address + touched.low)
+        if tensor is None:
+            raise IrregularError("a core that leaves its tensor altogether")
+        return tensor
 
 
 class Collecting:

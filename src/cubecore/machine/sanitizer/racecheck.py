@@ -153,11 +153,8 @@ class CoreWatch:
     ) -> None:
         """Follow an instruction that touches memory: `addresses` are those of its operands."""
         if template.steering:  # what values have steered is seldom the same again
-            pipe, accesses = (
-                INDEX[template.pipe.value],
-                touches(template, addresses, where, registers),
-            )
-            self.order.submit(pipe, lambda: self._enter(pipe, accesses), where)
+            accesses = touches(template, addresses, where, registers)
+            self.submit(INDEX[template.pipe.value], accesses, where)
             return
         key = template, registers.atomic, registers.atomic_type, registers.resets_units
         follow = self._followers.get(key)
@@ -228,7 +225,11 @@ class CoreWatch:
     def scalar_read(self, touch: MemoryAccess, low: int, high: int) -> None:
         """Follow the scalar unit's own read of bytes [low, high)."""
         touched = Footprint.run(low, high)
-        self.order.submit(SCALAR, lambda: self._enter(SCALAR, [(touched, 0, touch)]), touch.where)
+        self.submit(SCALAR, [(touched, 0, touch)], touch.where)
+
+    def submit(self, pipe: int, accesses: Sequence[Touched], where: Location) -> None:
+        """Follow accesses of an instruction of a pipe."""
+        self.order.submit(pipe, lambda: self._enter(pipe, accesses), where)
 
     @property
     def rests(self) -> bool:

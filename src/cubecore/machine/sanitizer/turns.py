@@ -16,8 +16,16 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals
 from cubecore.machine.sanitizer.findings import FindingLog, Key, SanitizerFinding
 
-Syncs = Iterable[tuple[int, FftsCrossCoreSync | WaitFlagDev]]
-"""A core's signals to others and waits for them, each by the number of its issue."""
+
+class IssuedSyncs(NamedTuple):
+    """A core's signals and waits, by the number of their issue, and the issues that it read before.
+
+    At all of these it executes what it has issued so far.
+    """
+
+    core: CoreId
+    syncs: Sequence[tuple[int, FftsCrossCoreSync | WaitFlagDev]] = ()
+    reads: Sequence[int] = ()
 
 
 class Unit(Protocol):
@@ -42,11 +50,9 @@ def take_turns(units: Sequence[Unit], choose: Callable[[int], int] = lambda _: 0
 class CoreTurns:
     """The turns of a core that signals and waits: their numbers in the launch, and their issues."""
 
-    def __init__(
-        self, core: CoreId, syncs: Syncs, signals: Signals, numbers: Iterator[int]
-    ) -> None:
-        self._core, self._left, self._signals = [core], deque(syncs), signals
-        self._issues = [issue for issue, _ in self._left]
+    def __init__(self, issued: IssuedSyncs, signals: Signals, numbers: Iterator[int]) -> None:
+        self._core, self._left, self._signals = [issued.core], deque(issued.syncs), signals
+        self._executes = sorted([*(issue for issue, _ in issued.syncs), *issued.reads])
         self._numbers, self._at, self._waits = numbers, 0, False
         self._begins: list[int] = []
         self._turns: list[int] = []
@@ -76,14 +82,14 @@ class CoreTurns:
         self.ended = True
 
     def place(self, found: "Found") -> tuple[int, int, bool]:
-        """Return in which turn the core has a finding, behind how many of its signals and waits.
+        """Return in which turn the core has a finding, and behind how many of its executions.
 
-        What it says itself comes before what it has issued since then executes.
+        What it says itself comes before what it has issued since the last one.
         """
         side = bisect_left if found.said else bisect_right
         issue, _ = found.at
         turn = self._turns[max(side(self._begins, issue) - 1, 0)]
-        return turn, side(self._issues, issue), not found.said
+        return turn, side(self._executes, issue), not found.said
 
 
 class Found(NamedTuple):
@@ -103,15 +109,13 @@ class Found(NamedTuple):
     own_bytes: bool = False
 
 
-def log_in_turn(
-    log: FindingLog, found: Iterable[Found], syncs: Sequence[tuple[CoreId, Syncs]]
-) -> bool:
+def log_in_turn(log: FindingLog, found: Iterable[Found], cores: Sequence[IssuedSyncs]) -> bool:
     """Log what cores found as if each went alone.
 
     False: they would wait for ever, or another one than the first has its own bytes in a finding.
     """
-    signals, numbers = Signals([core for core, _ in syncs]), count()
-    turns = {core: CoreTurns(core, of_core, signals, numbers) for core, of_core in syncs}
+    signals, numbers = Signals([issued.core for issued in cores]), count()
+    turns = {issued.core: CoreTurns(issued, signals, numbers) for issued in cores}
     take_turns(list(turns.values()))
     if not all(of_core.ended for of_core in turns.values()):
         return False
