@@ -139,12 +139,12 @@ class _Running:
 
     def _issue(self) -> bool:
         """Issue until the group waits for others, or nothing is left; return whether it waits."""
-        group = self.group
+        group, clock = self.group, self.group.clock
         if self.held is not None:
             group.hear(self.held)
             self.held = None
         for template, addresses, where in self.steps:
-            group.clock.issue += 1
+            clock.issue += 1
             if isinstance(template, WaitFlagDev):
                 if not group.allows(template, where):
                     continue
