@@ -1,6 +1,7 @@
 """The C library's memory while instructions run."""
 
 import mmap
+from contextlib import suppress
 from functools import lru_cache
 
 import numpy as np
@@ -50,5 +51,6 @@ def untouched_bytes(size: int) -> NDArray[np.uint8]:
     whole = -(-max(size, 1) // _PAGE_BYTES) * _PAGE_BYTES  # else they begin anywhere
     pages = mmap.mmap(-1, whole, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        pages.madvise(mmap.MADV_HUGEPAGE)
+        with suppress(OSError):  # of a system without them
+            pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, np.uint8)[:size]
