@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
+import cubecore
+from cubecore.chips import chip as chip_named
+from cubecore.frontends.capi.call_sites import known_calls as calls_of
 from cubecore.frontends.cpp import kernels as launches
 from cubecore.frontends.cpp.recording import known_calls
-from frontends.cpp.cpp_kernels import kernels, needs_compiler
+from frontends.cpp.cpp_kernels import EXAMPLES, kernels, needs_compiler
+from frontends.cpp.example_cases import CASES
 
 pytestmark = needs_compiler
 COUNT = 64
@@ -86,3 +90,26 @@ def test_later_launches_bind_no_call_again(module, monkeypatch):
     before = launch(module, "by_value")[0]
     monkeypatch.setattr(known_calls, "bind", None)
     assert (launch(module, "by_value")[0] == before).all()
+
+
+def test_a_launch_that_was_in_order_is_known_to_the_next_process():
+    mix = cubecore.load(EXAMPLES / "matmul_leaky_relu.cpp").matmul_leaky_relu
+    given = CASES["matmul_leaky_relu", "matmul_leaky_relu"](2, 1).arguments
+    known = calls_of(mix.function, chip_named("Ascend910B3")).launches
+    left = []
+    for _ in range(2):
+        assert mix[2](*given).findings == ()
+        left.append((len(known.names.templates), len(known.ordered)))
+    assert left[0] == left[1]
+    assert left[0][1] == 1
+
+
+def test_a_launch_out_of_order_is_never_known(tmp_path):
+    text = (EXAMPLES / "matmul_leaky_relu.cpp").read_text()
+    (tmp_path / "cube_tiles.h").write_text((EXAMPLES / "cube_tiles.h").read_text())
+    (tmp_path / "mix.cpp").write_text(text.replace("CrossCoreWaitFlag<2, PIPE_MTE2>(READY);", ""))
+    mutant = cubecore.load(tmp_path / "mix.cpp").matmul_leaky_relu
+    given = CASES["matmul_leaky_relu", "matmul_leaky_relu"](2, 1).arguments
+    found = [mutant[2](*given).findings for _ in range(2)]
+    assert found[0]
+    assert found[0] == found[1]

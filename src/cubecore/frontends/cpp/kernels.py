@@ -37,6 +37,7 @@ from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.lockstep.known_launches import LaunchNews
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 
@@ -200,6 +201,7 @@ def _launched(
         _PAUSING.update(paths)
         return _launched(device_kernel, blocks, arguments, words)
     learn(left.learnt)
+    ready.issues.calls.launches.learn(left.launches)
     return ready, left, perf_counter() - begin
 
 
@@ -213,6 +215,7 @@ class _ChildResult:
     traces: dict[CoreId, InstructionTrace]
     reached: tuple[str, ...] = ()
     learnt: bytes = b""
+    launches: LaunchNews = 0, (), ()
 
 
 def turns(
@@ -340,7 +343,8 @@ def _run(
 ) -> _ChildResult:
     loaded.sizes = {name: host.raw.size for name, (host, _) in ready.tensors.items()}
 
-    at_once = ready.at_once
+    at_once, launches = ready.at_once, ready.issues.calls.launches
+    known = len(launches.names.templates), frozenset(launches.ordered)
 
     def function(handle: CoreHandle, **arguments: Any) -> None:
         loaded.run(handle, arguments, at_once)
@@ -354,7 +358,7 @@ def _run(
         trace.names.location_of.clear()
     reached = () if ready.debugger is None else ready.debugger.reached()
     result = _ChildResult(findings, outcome.issued, engine, here.traces, reached)
-    return replace(result, learnt=learnt(packed))
+    return replace(result, learnt=learnt(packed), launches=launches.news(*known))
 
 
 class Module:
