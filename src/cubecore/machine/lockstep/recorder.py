@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
 
 import numpy as np
 from greenlet import getcurrent, greenlet
@@ -463,11 +464,12 @@ class _Handing(FindingLog):
 
     def __init__(self, recorder: "Recorder") -> None:
         super().__init__()
-        self._recorder = recorder
+        self._recorder = ref(recorder)  # which holds this log, and global memory
 
     def add(self, finding: SanitizerFinding, operand: str = "") -> None:
         """Hand a finding on."""
-        recorder = self._recorder
+        recorder = self._recorder()
+        assert recorder is not None
         if recorder.real is not None:
             recorder.real.log.add(finding, operand)
             return

@@ -113,6 +113,11 @@ class GroupWatch(CoreWatch):
         super().report(conflict)
         self.log.own_bytes = False
 
+    def release(self) -> None:
+        """Drop what refers back, and would keep global memory."""
+        super().release()
+        del self.order, self._units
+
     def _fault(self, fault: FlagFault) -> None:
         """Log a fault; behind a deadlock nothing is followed, not even the order between cores."""
         if self.order.stuck and self._shared is not None:
