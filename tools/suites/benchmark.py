@@ -26,6 +26,8 @@ from tools.suites.results import kept, rows, stands
 from cubecore.frontends.cpp.compile.build import headers
 
 _WALL_S = 900.0
+_NOT_RUN = {"too large", "no time", "not comparable"}
+"""Outcomes of cases that say nothing about an answer."""
 _ROOT = Path(__file__).parents[2]
 
 
@@ -42,7 +44,7 @@ def task_outcome(checkout: Path, task: Path, work: Path, seconds: float) -> dict
     left = run_alone(command, _ROOT, _WALL_S)
     cases = [json.loads(line) for line in left.out.splitlines() if line.startswith('{"')]
     counts = Counter(case["outcome"] for case in cases)
-    run = [case for case in cases if case["outcome"] not in {"too large", "no time"}]
+    run = [case for case in cases if case["outcome"] not in _NOT_RUN]
     bad = [case for case in run if case["outcome"] != "verified"]
     told: dict[str, Any] = {"cases": dict(counts), "cpu_s": round(left.cpu_s, 1)}
     if left.code != 0 and not left.late:

@@ -95,10 +95,13 @@ class Task:
         expected = self.model.Model(*_copied(first))(*_copied(given))
         if max((t.numel() * t.element_size() for t in _tensors(expected)), default=0) > most:
             return {"outcome": "too large"}
+        if not self._accurate(row, expected, expected):
+            return {"outcome": "not comparable"}
         try:
             got = self.model.ModelNew(*_copied(first))(*_copied(given))
         except (CubecoreError, MisfitError) as error:
-            return {"outcome": "refused", "why": str(error)}
+            late = "did not end within" in str(error)
+            return {"outcome": "no time" if late else "refused", "why": str(error)}
         accurate = self._accurate(row, expected, got)
         left = {"outcome": "verified" if accurate else "wrong"}
         return left | ({"findings": self.findings[:1]} if self.findings else {})
