@@ -185,6 +185,7 @@ def test_a_mix_without_one_of_its_cores_is_a_launch_of_the_other(said, kind):
         ("KERNEL_TYPE_AIC_ONLY", "cube"),
         ("KERNEL_TYPE_MIX_AIC_1_2", "mix"),
         ("KERNEL_TYPE_MIX_AIC_1_0", "cube"),
+        ("KERNEL_TYPE_MIX_VECTOR_CORE", "vector"),
         ("KERNEL_TYPE_MIX_AIV_1_0", "vector"),
         ("KERNEL_TYPE_MIX_AIV_1_0 KERNEL_TYPE_AIV_ONLY", "vector"),
         ("KERNEL_TYPE_AIC_ONLY KERNEL_TYPE_AIV_ONLY", "mix"),

@@ -138,8 +138,11 @@ def _kind(entry: Entry | None, words: frozenset[str]) -> str:
 
 
 def _task_kind(task: str) -> str:
-    """Return the kind of a kernel by its type, KERNEL_TYPE_AIV_ONLY to KERNEL_TYPE_MIX_AIC_1_2."""
-    if "_MIX_" not in task:
+    """Return the kind of a kernel by its type, KERNEL_TYPE_AIV_ONLY to KERNEL_TYPE_MIX_AIC_1_2.
+
+    KERNEL_TYPE_MIX_VECTOR_CORE gives a vector kernel more cores, on chips that have them.
+    """
+    if "_MIX_AI" not in task:
         return "cube" if task.endswith("AIC_ONLY") else "vector"
     main, first, second = task.split("_")[-3:]
     return _mixed(first, second) if main == "AIC" else _mixed(second, first)
