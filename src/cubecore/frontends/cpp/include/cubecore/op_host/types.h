@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "cubecore/workspaces.h"
+
 namespace ge {
 
 using char_t = char;
@@ -163,8 +165,6 @@ inline int64_t GetSizeInBytes(int64_t count, DataType type) {
 inline int32_t GetPrimaryFormat(int32_t format) { return format & 0xFF; }
 inline int32_t GetSubFormat(int32_t format) { return (format & 0xFFFF00) >> 8; }
 
-class Operator;
-
 class AscendString {
  public:
   AscendString() = default;
@@ -192,6 +192,27 @@ inline const char* NameOf(DataType type) {
   auto found = names.find(type);
   return found == names.end() ? "DT_UNDEFINED" : found->second;
 }
+
+// An operator of a graph, which checks of support ask: none has one here, so that its functions
+// refuse where they are called.
+class TensorDesc {
+ public:
+  Shape GetShape() const;
+  Shape GetOriginShape() const;
+  Format GetFormat() const;
+  Format GetOriginFormat() const;
+  DataType GetDataType() const;
+};
+class Operator {
+ public:
+  AscendString GetName() const;
+  TensorDesc GetInputDesc(uint32_t index) const;
+  TensorDesc GetInputDescByName(const char* name) const;
+  TensorDesc GetOutputDesc(uint32_t index) const;
+  TensorDesc GetOutputDescByName(const char* name) const;
+  template <typename T>
+  graphStatus GetAttr(const char* name, T& value) const;
+};
 
 class TypeUtils {
  public:
