@@ -79,7 +79,11 @@ def nearest(value: Fraction, codes: dict[int, Fraction]) -> Fraction:
     return min(codes.values(), key=lambda x: (abs(x - value), -abs(x)))
 
 
-@pytest.mark.parametrize(("kind", "codes"), [(HIFLOAT8, hifloat8()), (FLOAT4, float4())], ids=str)
+@pytest.mark.parametrize(
+    ("kind", "codes"),
+    [(HIFLOAT8, hifloat8()), (FLOAT4, float4())],
+    ids=["hifloat8", "float4_e2m1"],
+)
 def test_numbers_round_to_the_nearest_code(kind, codes):
     """Every number, every half between two, and what lies close beside them."""
     exact = sorted(set(codes.values()))
