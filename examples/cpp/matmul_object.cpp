@@ -4,8 +4,8 @@
 // baseM x baseN to UB; the AIV applies the activation and writes it out. The first tiles are under
 // way before they are asked for. A and B are half, bias and Y float; extents and blocks come in a
 // TCubeTiling, whose shares must be whole base blocks:
-//   tiling = cubecore.plan(m=256, n=512, k=512, bias="float32", launch="mix", template="NORM", cores=4,
-//                          fix={"singleCoreM": 128, "singleCoreN": 256, "baseM": 64, "baseN": 128}).tiling
+//   tiling = cubecore.plan(m=256, n=512, k=512, bias="float32", launch="mix", template="NORM",
+//     cores=4, fix={"singleCoreM": 128, "singleCoreN": 256, "baseM": 64, "baseN": 128}).tiling
 //   cubecore.load("matmul_object.cpp").leaky_product[2](a, b, bias, y, tiling_bytes)
 
 #include "kernel_operator.h"

@@ -113,7 +113,7 @@ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPM
     for (uint32_t done = 0; done < repeats; done += detail::MOST_TIMES) {                          \
       uint32_t times = repeats - done < detail::MOST_TIMES ? repeats - done : detail::MOST_TIMES;  \
       cubecore::issue(detail::compare_call(cmpMode, true), at,                                     \
-                      detail::as_bits(detail::moved(dst.pointer(), done* lanes / 8)),              \
+                      detail::as_bits(detail::moved(dst.pointer(), done * lanes / 8)),             \
                       detail::moved(src0.pointer(), done * 256),                                   \
                       detail::as_element<T>(src1Scalar), times, 1, 1, 8, 8);                       \
     }                                                                                              \

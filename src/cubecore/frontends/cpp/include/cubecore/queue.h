@@ -94,7 +94,7 @@ struct CoreState {
   uint8_t atomic = 0;   // the operation of SetAtomicAdd, SetAtomicMax or SetAtomicMin
   uint64_t filled = 0;  // the value of the last Fill of global memory, of so many bytes
   uint8_t fill_bytes = 0;
-  uint64_t rounds = 0;  // of WaitPreBlock
+  uint64_t rounds = 0;           // of WaitPreBlock
   uint8_t* workspace = nullptr;  // of SetSysWorkspace
   uint64_t mask_low = 0;
   bool counts = false;  // whether the mask is a count of elements

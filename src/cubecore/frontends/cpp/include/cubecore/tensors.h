@@ -165,10 +165,10 @@ class LocalTensor {
     const LocalTensor& tensor;
     cubecore::Where at;
   };
-#define CUBECORE_SIGN(SIGN, NAME)                                                              \
-  friend detail::Whole<T, detail::Sign::NAME> operator SIGN(const LocalTensor& src0,           \
-                                                            const Operand& src1) {             \
-    return {src0, src1.tensor, src1.at};                                                       \
+#define CUBECORE_SIGN(SIGN, NAME)                                                    \
+  friend detail::Whole<T, detail::Sign::NAME> operator SIGN(const LocalTensor& src0, \
+                                                            const Operand& src1) {   \
+    return {src0, src1.tensor, src1.at};                                             \
   }
   CUBECORE_SIGN(+, ADD)
   CUBECORE_SIGN(-, SUB)

@@ -52,11 +52,11 @@ class TilingDef {
 
 using optiling::TilingDef;
 
-#define CUBECORE_ELSEWHERE(NAME)                                                    \
-  operator ::optiling::TilingDef&() {                                               \
-    static thread_local ::optiling::TilingDef made(nullptr, 0);                     \
-    return made = {this, sizeof(*this)};                                            \
-  }                                                                                 \
+#define CUBECORE_ELSEWHERE(NAME)                                                     \
+  operator ::optiling::TilingDef&() {                                                \
+    static thread_local ::optiling::TilingDef made(nullptr, 0);                      \
+    return made = {this, sizeof(*this)};                                             \
+  }                                                                                  \
   void SetDataPtr(void* to) { ::cubecore::elsewhere()[this] = {to, sizeof(*this)}; } \
   ~NAME() { ::cubecore::put(this); }
 #else

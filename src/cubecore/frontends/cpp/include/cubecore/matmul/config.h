@@ -24,7 +24,12 @@ enum IterateMode : uint8_t {
   ITERATE_MODE_N_BATCH = 8,
   ITERATE_MODE_DEFAULT = 255
 };
-enum class MatmulConfigMode : uint32_t { CONFIG_NORM, CONFIG_MDL, CONFIG_SPECIALMDL, CONFIG_IBSHARE };
+enum class MatmulConfigMode : uint32_t {
+  CONFIG_NORM,
+  CONFIG_MDL,
+  CONFIG_SPECIALMDL,
+  CONFIG_IBSHARE
+};
 
 // In the order of the page's table.
 struct MatmulConfig {
@@ -98,12 +103,14 @@ constexpr MatmulConfig GetNormalConfig(
   return made;
 }
 
-constexpr MatmulConfig GetMDLConfig(
-    const bool intrinsicsLimit = false, const bool batchLoop = false,
-    const uint32_t doMTE2Preload = 0, const bool isVecND2NZ = false, bool isPerTensor = false,
-    bool hasAntiQuantOffset = false, const bool enUnitFlag = false, const bool isMsgReuse = true,
-    const bool enableUBReuse = true, const bool enableL1CacheUB = false,
-    const bool enableMixDualMaster = false, const bool enableKdimReorderLoad = false) {
+constexpr MatmulConfig GetMDLConfig(const bool intrinsicsLimit = false,
+                                    const bool batchLoop = false, const uint32_t doMTE2Preload = 0,
+                                    const bool isVecND2NZ = false, bool isPerTensor = false,
+                                    bool hasAntiQuantOffset = false, const bool enUnitFlag = false,
+                                    const bool isMsgReuse = true, const bool enableUBReuse = true,
+                                    const bool enableL1CacheUB = false,
+                                    const bool enableMixDualMaster = false,
+                                    const bool enableKdimReorderLoad = false) {
   MatmulConfig made;
   made.doMultiDataLoad = true;
   made.intrinsicsCheck = intrinsicsLimit;
@@ -133,10 +140,12 @@ constexpr MatmulConfig GetSpecialMDLConfig(const bool intrinsicsLimit = false,
   return made;
 }
 
-constexpr MatmulConfig GetIBShareNormConfig(
-    const bool intrinsicsLimit = false, const bool batchLoop = false, const bool isVecND2NZ = false,
-    const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1, const bool isDoubleCache = false,
-    const bool enUnitFlag = true) {
+constexpr MatmulConfig GetIBShareNormConfig(const bool intrinsicsLimit = false,
+                                            const bool batchLoop = false,
+                                            const bool isVecND2NZ = false,
+                                            const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1,
+                                            const bool isDoubleCache = false,
+                                            const bool enUnitFlag = true) {
   MatmulConfig made = GetNormalConfig(intrinsicsLimit, batchLoop, isVecND2NZ, bmmMode);
   made.doIBShareNorm = true;
   made.enableDoubleCache = isDoubleCache;
@@ -162,8 +171,7 @@ constexpr MatmulConfig GetSpecialBasicConfig(
     const uint32_t singleCoreN, const uint32_t singleCoreK, const uint32_t stepM,
     const uint32_t stepN, const bool intrinsicsLimit = false, const bool batchLoop = false,
     const BatchMode bmmMode = BatchMode::BATCH_LESS_THAN_L1) {
-  MatmulConfig made =
-      GetBasicConfig(basicM, basicN, basicK, intrinsicsLimit, batchLoop, bmmMode);
+  MatmulConfig made = GetBasicConfig(basicM, basicN, basicK, intrinsicsLimit, batchLoop, bmmMode);
   made.doBasicBlock = false;
   made.doSpecialBasicBlock = true;
   made.singleCoreM = singleCoreM;

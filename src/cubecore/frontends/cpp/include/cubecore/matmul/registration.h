@@ -64,8 +64,8 @@ inline void register_objects(bool cube_only, const Where& at, A&&... objects) {
       };
       (idle(objects), ...);
     } else if (launch->task != 2) {
-      cubecore_refuse("a Matmul object", "be in a kernel with AICs (mix or cube)", "a vector kernel",
-                      &at);
+      cubecore_refuse("a Matmul object", "be in a kernel with AICs (mix or cube)",
+                      "a vector kernel", &at);
     } else {
       cubecore_matmul(MM_SERVE, nullptr, 0, &at);
     }
@@ -79,8 +79,8 @@ inline void register_objects(bool cube_only, const Where& at, A&&... objects) {
 #define CUBECORE_TEXT(...) CUBECORE_TEXT_OF(__VA_ARGS__)
 // True where the file defines ASCENDC_CUBE_ONLY, wherever this header was read.
 #define CUBECORE_CUBE_ONLY (CUBECORE_TEXT(ASCENDC_CUBE_ONLY)[0] != 'A')
-#define REGIST_MATMUL_OBJ(PIPE, WORKSPACE, ...)                              \
-  ((void)(PIPE), (void)(WORKSPACE),                                          \
-   ::cubecore::register_objects(                                             \
-       CUBECORE_CUBE_ONLY,                                                   \
+#define REGIST_MATMUL_OBJ(PIPE, WORKSPACE, ...) \
+  ((void)(PIPE), (void)(WORKSPACE),             \
+   ::cubecore::register_objects(                \
+       CUBECORE_CUBE_ONLY,                      \
        ::cubecore::Where{__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}, __VA_ARGS__))

@@ -57,11 +57,11 @@ using cubecore::op_host::OpLogSub;
 #define OP_TILING_CHECK(CONDITION, LOG, ...) OP_CHECK_IF(CONDITION, LOG, __VA_ARGS__)
 #define OP_LOGE_IF(CONDITION, RESULT, NAME, ...) \
   OP_CHECK_IF(CONDITION, OP_LOGE(NAME, __VA_ARGS__), return RESULT)
-#define OP_CHECK_NULL_WITH_CONTEXT(CONTEXT, POINTER)                                  \
+#define OP_CHECK_NULL_WITH_CONTEXT(CONTEXT, POINTER)                                        \
   OP_CHECK_IF((POINTER) == nullptr, OP_LOGE((CONTEXT)->GetNodeName(), #POINTER " is null"), \
               return ge::GRAPH_FAILED)
 #define OPS_CHECK_NULL_WITH_CONTEXT(CONTEXT, POINTER) OP_CHECK_NULL_WITH_CONTEXT(CONTEXT, POINTER)
-#define OPS_CHECK_NULL_WITH_CONTEXT_RET(CONTEXT, POINTER, RESULT) \
+#define OPS_CHECK_NULL_WITH_CONTEXT_RET(CONTEXT, POINTER, RESULT)                           \
   OP_CHECK_IF((POINTER) == nullptr, OP_LOGE((CONTEXT)->GetNodeName(), #POINTER " is null"), \
               return RESULT)
 #define CUBECORE_FAILED(...) ::cubecore::op_host::Failed(__VA_ARGS__)

@@ -60,9 +60,7 @@ class OpParamDef {
   }
   OpParamDef& DataTypeForBinQuery(std::vector<ge::DataType>) { return *this; }
   OpParamDef& Format(std::vector<ge::Format> listed) { return Set(formats, std::move(listed)); }
-  OpParamDef& FormatList(std::vector<ge::Format> listed) {
-    return Set(formats, std::move(listed));
-  }
+  OpParamDef& FormatList(std::vector<ge::Format> listed) { return Set(formats, std::move(listed)); }
   OpParamDef& FormatForBinQuery(std::vector<ge::Format>) { return *this; }
   OpParamDef& UnknownShapeFormat(std::vector<ge::Format>) { return *this; }
   OpParamDef& ValueDepend(Option, DependScope = DependScope::ALL) { return Set(valued, true); }
@@ -108,7 +106,9 @@ class OpParamDef {
 class OpAttrDef {
  public:
   explicit OpAttrDef(const char* name) : name(name) {}
-  OpAttrDef& AttrType(Option option) { return Set("", [&] { required = option == REQUIRED; }); }
+  OpAttrDef& AttrType(Option option) {
+    return Set("", [&] { required = option == REQUIRED; });
+  }
   OpAttrDef& Bool() { return Typed("bool"); }
   OpAttrDef& Bool(bool value) { return Typed("bool", value); }
   OpAttrDef& Float() { return Typed("float"); }
@@ -141,7 +141,9 @@ class OpAttrDef {
     change();
     return *this;
   }
-  OpAttrDef& Typed(const char* kind) { return Set(kind, [] {}); }
+  OpAttrDef& Typed(const char* kind) {
+    return Set(kind, [] {});
+  }
   template <typename T>
   OpAttrDef& Typed(const char* kind, T given) {
     return Set(kind, [&] { Keep(given); });

@@ -18,6 +18,6 @@ namespace cubecore::op_host {
 
 }  // namespace cubecore::op_host
 
-#define CUBECORE_LACKING(OWN, NAME)         \
-  extern "C" void OWN() __asm__(NAME);      \
+#define CUBECORE_LACKING(OWN, NAME)    \
+  extern "C" void OWN() __asm__(NAME); \
   extern "C" void OWN() { ::cubecore::op_host::Lacking(NAME); }

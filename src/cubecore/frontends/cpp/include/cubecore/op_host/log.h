@@ -30,7 +30,6 @@ inline void DlogSub(int module, const char*, int level, const char* format, A...
   AlogRecord(module, DLOG_TYPE_DEBUG, level, format, values...);
 }
 
-
 // Words that builds of public repositories give their own macros of logs.
 #ifndef OPS_UTILS_LOG_SUB_MOD_NAME
 #define OPS_UTILS_LOG_SUB_MOD_NAME "OP"

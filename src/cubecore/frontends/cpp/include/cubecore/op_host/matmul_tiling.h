@@ -171,8 +171,8 @@ class MatmulApiTilingBase {
   }
   // A vector is a matrix of one row, and padded rows of C are the kernel's to know of.
   static const char* Name(CubeFormat format) {
-    static const char* names[] = {"ND",     "NZ", "ZN",          "ZZ", "NN", "ND",
-                                  "SCALAR", "ND", "COLUMN_MAJOR"};
+    static const char* names[] = {"ND", "NZ",     "ZN", "ZZ",          "NN",
+                                  "ND", "SCALAR", "ND", "COLUMN_MAJOR"};
     return names[static_cast<int32_t>(format)];
   }
   static const char* Name(MatrixTraverse traverse) {
@@ -196,8 +196,8 @@ class ManyCoreTiling : public MatmulApiTilingBase {
   int32_t SetSingleShape(int32_t singleM = -1, int32_t singleN = -1, int32_t singleK = -1) {
     return Call("set_single_shape", singleM, singleN, singleK);
   }
-  int32_t SetSingleRange(int32_t maxM = -1, int32_t maxN = -1, int32_t maxK = -1,
-                         int32_t minM = -1, int32_t minN = -1, int32_t minK = -1) {
+  int32_t SetSingleRange(int32_t maxM = -1, int32_t maxN = -1, int32_t maxK = -1, int32_t minM = -1,
+                         int32_t minN = -1, int32_t minK = -1) {
     return Call("set_single_range", maxM, maxN, maxK, minM, minN, minK);
   }
   int32_t SetAlignSplit(int32_t alignM, int32_t alignN, int32_t alignK) {

@@ -11,7 +11,7 @@ struct Prototype {
 
 }  // namespace cubecore::op_host
 
-#define REG_OP(NAME)                                                             \
+#define REG_OP(NAME)                                                                          \
   [[maybe_unused]] static const ::cubecore::op_host::Prototype cubecore_prototype_of_##NAME = \
       ::cubecore::op_host::Prototype()
 #define INPUT(...) Taken()

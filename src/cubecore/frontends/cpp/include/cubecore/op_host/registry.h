@@ -108,10 +108,10 @@ using OpImplRegister = OpImplRegisterV2;
 
 #define CUBECORE_JOINED_(A, B) A##B
 #define CUBECORE_JOINED(A, B) CUBECORE_JOINED_(A, B)
-#define OP_ADD(TYPE, ...)                                                \
+#define OP_ADD(TYPE, ...)                                                         \
   [[maybe_unused]] static const ::cubecore::op_host::Added<TYPE> CUBECORE_JOINED( \
       cubecore_added_##TYPE, __COUNTER__)(#TYPE)
-#define IMPL_OP(TYPE)                                                                    \
+#define IMPL_OP(TYPE)                                                                            \
   [[maybe_unused]] static const auto CUBECORE_JOINED(cubecore_implemented_##TYPE, __COUNTER__) = \
       ::gert::OpImplRegisterV2(#TYPE)
 #define IMPL_OP_OPTILING(TYPE) IMPL_OP(TYPE)

@@ -15,16 +15,16 @@ inline void Answer(const std::string& line) {
 template <typename T>
 std::string Joined(const std::vector<T>& values) {
   std::string text;
-  for (T value : values) text += (text.empty() ? "" : ",") + std::to_string(static_cast<int>(value));
+  for (T value : values)
+    text += (text.empty() ? "" : ",") + std::to_string(static_cast<int>(value));
   return text;
 }
 
 inline void Describe(const char* role, const ops::OpParamDef& one, bool valued) {
   std::ostringstream out;
-  out << role << '\t' << one.name << '\t' << static_cast<int>(one.kind) << '\t'
-      << Joined(one.types) << '\t' << Joined(one.formats) << '\t' << one.free_types << '\t'
-      << (one.valued || valued) << '\t' << one.type_of << '\t' << one.shape_of << '\t' << one.init
-      << '\t' << one.computed;
+  out << role << '\t' << one.name << '\t' << static_cast<int>(one.kind) << '\t' << Joined(one.types)
+      << '\t' << Joined(one.formats) << '\t' << one.free_types << '\t' << (one.valued || valued)
+      << '\t' << one.type_of << '\t' << one.shape_of << '\t' << one.init << '\t' << one.computed;
   Answer(out.str());
 }
 
@@ -52,7 +52,8 @@ inline void Describe(const std::string& chip) {
       bool valued = std::count(each.valued.begin(), each.valued.end(), number++) > 0;
       Describe("input", input, valued);
     }
-    for (const auto& output : Chosen(definition, false, chip).all) Describe("output", output, false);
+    for (const auto& output : Chosen(definition, false, chip).all)
+      Describe("output", output, false);
     for (const auto& one : definition.attributes.all)
       Answer("attribute\t" + one.name + '\t' + one.type + '\t' + (one.required ? "1" : "0") + '\t' +
              (one.has_value ? "1" : "0") + '\t' + one.value);
@@ -127,7 +128,8 @@ inline void TakeAttribute(gert::RuntimeAttrs& attributes, Words& words) {
   }
 }
 
-// A tensor: the index in the registration, its type, format, the address of its values, its extents.
+// A tensor: the index in the registration, its type, format, the address of its values, its
+// extents.
 inline void TakeTensor(std::vector<gert::Tensor>& tensors, std::vector<gert::detail::Slot>& slots,
                        Words& words) {
   size_t slot = static_cast<size_t>(words.number());
@@ -161,9 +163,7 @@ inline void TakeNode(gert::detail::Node& node, Words& words) {
   }
 }
 
-inline void AnswerState(ge::graphStatus state) {
-  Answer("state\t" + std::to_string(state));
-}
+inline void AnswerState(ge::graphStatus state) { Answer("state\t" + std::to_string(state)); }
 
 inline void Tile(const Operator& own, gert::detail::Node& node) {
   std::shared_ptr<void> info;

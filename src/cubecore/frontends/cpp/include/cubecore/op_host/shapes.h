@@ -36,7 +36,9 @@ class Shape {
     for (size_t n = count_; n < count && n < kMaxDimNum; ++n) dims_[n] = 0;
     count_ = count < kMaxDimNum ? count : kMaxDimNum;
   }
-  int64_t GetDim(size_t index) const { return index < kMaxDimNum ? dims_[index] : kInvalidDimValue; }
+  int64_t GetDim(size_t index) const {
+    return index < kMaxDimNum ? dims_[index] : kInvalidDimValue;
+  }
   const int64_t& operator[](size_t index) const { return dims_[index]; }
   int64_t& operator[](size_t index) { return dims_[index]; }
   void SetDim(size_t index, int64_t value) {

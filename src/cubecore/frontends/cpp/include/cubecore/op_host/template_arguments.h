@@ -205,8 +205,10 @@ inline uint64_t EncodeTilingKey(const TilingDeclareParams& declared,
 #undef ASCENDC_TPL_ARGS_DECL
 #undef ASCENDC_TPL_SEL
 #undef ASCENDC_TPL_SEL_PARAM
-#define CUBECORE_TPL(NAME, KIND, BITS, ...) \
-  ParamStruct { NAME, ::cubecore::op_host::TemplateValue::KIND, BITS, {__VA_ARGS__} }
+#define CUBECORE_TPL(NAME, KIND, BITS, ...)                               \
+  ParamStruct {                                                           \
+    NAME, ::cubecore::op_host::TemplateValue::KIND, BITS, { __VA_ARGS__ } \
+  }
 #define ASCENDC_TPL_INPUT(INDEX) (::cubecore::op_host::OF_TENSOR + (INDEX))
 #define ASCENDC_TPL_OUTPUT(INDEX) (::cubecore::op_host::OF_TENSOR + (INDEX))
 #define ASCENDC_TPL_DTYPE_DECL(NAME, ...) CUBECORE_TPL(#NAME, NUMBER, 8, __VA_ARGS__)
@@ -226,11 +228,9 @@ inline uint64_t EncodeTilingKey(const TilingDeclareParams& declared,
 #define ASCENDC_TPL_SHARED_KERNEL_TYPE_SEL(NAME, ...) CUBECORE_TPL(#NAME, KERNEL, 8, __VA_ARGS__)
 #define ASCENDC_TPL_ARGS_DECL(NAME, ...) \
   [[maybe_unused]] static const TilingDeclareParams g_tilingDeclareParams { __VA_ARGS__ }
-#define ASCENDC_TPL_ARGS_SEL(...) \
-  { __VA_ARGS__ }
+#define ASCENDC_TPL_ARGS_SEL(...) {__VA_ARGS__}
 #define ASCENDC_TPL_SEL(...) \
   [[maybe_unused]] static const TilingSelectParams g_tilingSelectParams { __VA_ARGS__ }
 #define GET_TPL_TILING_KEY(...) \
   AscendC::EncodeTilingKey(g_tilingDeclareParams, g_tilingSelectParams, {__VA_ARGS__})
-#define ASCENDC_TPL_SEL_PARAM(CONTEXT, ...) \
-  (CONTEXT)->SetTilingKey(GET_TPL_TILING_KEY(__VA_ARGS__))
+#define ASCENDC_TPL_SEL_PARAM(CONTEXT, ...) (CONTEXT)->SetTilingKey(GET_TPL_TILING_KEY(__VA_ARGS__))

@@ -114,14 +114,18 @@ enum Format {
 // Bits of an element; 0 for types of other things.
 inline int BitsOf(DataType type) {
   switch (type) {
-    case DT_UINT1: return 1;
+    case DT_UINT1:
+      return 1;
     case DT_INT2:
-    case DT_UINT2: return 2;
+    case DT_UINT2:
+      return 2;
     case DT_INT4:
     case DT_FLOAT4_E2M1:
-    case DT_FLOAT4_E1M2: return 4;
+    case DT_FLOAT4_E1M2:
+      return 4;
     case DT_FLOAT6_E3M2:
-    case DT_FLOAT6_E2M3: return 6;
+    case DT_FLOAT6_E2M3:
+      return 6;
     case DT_INT8:
     case DT_UINT8:
     case DT_BOOL:
@@ -130,25 +134,31 @@ inline int BitsOf(DataType type) {
     case DT_HIFLOAT8:
     case DT_FLOAT8_E5M2:
     case DT_FLOAT8_E4M3FN:
-    case DT_FLOAT8_E8M0: return 8;
+    case DT_FLOAT8_E8M0:
+      return 8;
     case DT_FLOAT16:
     case DT_BF16:
     case DT_INT16:
     case DT_UINT16:
     case DT_QINT16:
-    case DT_QUINT16: return 16;
+    case DT_QUINT16:
+      return 16;
     case DT_FLOAT:
     case DT_INT32:
     case DT_UINT32:
     case DT_QINT32:
-    case DT_COMPLEX32: return 32;
+    case DT_COMPLEX32:
+      return 32;
     case DT_INT64:
     case DT_UINT64:
     case DT_DOUBLE:
     case DT_COMPLEX64:
-    case DT_RESOURCE: return 64;
-    case DT_COMPLEX128: return 128;
-    default: return 0;
+    case DT_RESOURCE:
+      return 64;
+    case DT_COMPLEX128:
+      return 128;
+    default:
+      return 0;
   }
 }
 
@@ -182,13 +192,13 @@ class AscendString {
 
 inline const char* NameOf(DataType type) {
   static const std::map<DataType, const char*> names = {
-      {DT_FLOAT, "DT_FLOAT"},     {DT_FLOAT16, "DT_FLOAT16"}, {DT_INT8, "DT_INT8"},
-      {DT_INT32, "DT_INT32"},     {DT_UINT8, "DT_UINT8"},     {DT_INT16, "DT_INT16"},
-      {DT_UINT16, "DT_UINT16"},   {DT_UINT32, "DT_UINT32"},   {DT_INT64, "DT_INT64"},
-      {DT_UINT64, "DT_UINT64"},   {DT_DOUBLE, "DT_DOUBLE"},   {DT_BOOL, "DT_BOOL"},
-      {DT_BF16, "DT_BF16"},       {DT_INT4, "DT_INT4"},       {DT_COMPLEX64, "DT_COMPLEX64"},
-      {DT_STRING, "DT_STRING"},   {DT_UINT1, "DT_UINT1"},     {DT_COMPLEX32, "DT_COMPLEX32"},
-      {DT_QINT8, "DT_QINT8"},     {DT_HIFLOAT8, "DT_HIFLOAT8"}};
+      {DT_FLOAT, "DT_FLOAT"},   {DT_FLOAT16, "DT_FLOAT16"},  {DT_INT8, "DT_INT8"},
+      {DT_INT32, "DT_INT32"},   {DT_UINT8, "DT_UINT8"},      {DT_INT16, "DT_INT16"},
+      {DT_UINT16, "DT_UINT16"}, {DT_UINT32, "DT_UINT32"},    {DT_INT64, "DT_INT64"},
+      {DT_UINT64, "DT_UINT64"}, {DT_DOUBLE, "DT_DOUBLE"},    {DT_BOOL, "DT_BOOL"},
+      {DT_BF16, "DT_BF16"},     {DT_INT4, "DT_INT4"},        {DT_COMPLEX64, "DT_COMPLEX64"},
+      {DT_STRING, "DT_STRING"}, {DT_UINT1, "DT_UINT1"},      {DT_COMPLEX32, "DT_COMPLEX32"},
+      {DT_QINT8, "DT_QINT8"},   {DT_HIFLOAT8, "DT_HIFLOAT8"}};
   auto found = names.find(type);
   return found == names.end() ? "DT_UNDEFINED" : found->second;
 }
@@ -225,12 +235,19 @@ class TypeUtils {
   static std::string DataTypeToSerialString(DataType type) { return NameOf(type); }
   static AscendString DataTypeToAscendString(DataType type) { return AscendString(NameOf(type)); }
   static std::string FormatToSerialString(Format format) {
-    static const std::map<Format, const char*> names = {
-        {FORMAT_ND, "ND"},           {FORMAT_NCHW, "NCHW"},       {FORMAT_NHWC, "NHWC"},
-        {FORMAT_NC1HWC0, "NC1HWC0"}, {FORMAT_NDHWC, "NDHWC"},     {FORMAT_NCDHW, "NCDHW"},
-        {FORMAT_HWCN, "HWCN"},       {FORMAT_NCL, "NCL"},         {FORMAT_FRACTAL_Z, "FRACTAL_Z"},
-        {FORMAT_CHWN, "CHWN"},       {FORMAT_DHWCN, "DHWCN"},     {FORMAT_NC, "NC"},
-        {FORMAT_FRACTAL_NZ, "FRACTAL_NZ"}};
+    static const std::map<Format, const char*> names = {{FORMAT_ND, "ND"},
+                                                        {FORMAT_NCHW, "NCHW"},
+                                                        {FORMAT_NHWC, "NHWC"},
+                                                        {FORMAT_NC1HWC0, "NC1HWC0"},
+                                                        {FORMAT_NDHWC, "NDHWC"},
+                                                        {FORMAT_NCDHW, "NCDHW"},
+                                                        {FORMAT_HWCN, "HWCN"},
+                                                        {FORMAT_NCL, "NCL"},
+                                                        {FORMAT_FRACTAL_Z, "FRACTAL_Z"},
+                                                        {FORMAT_CHWN, "CHWN"},
+                                                        {FORMAT_DHWCN, "DHWCN"},
+                                                        {FORMAT_NC, "NC"},
+                                                        {FORMAT_FRACTAL_NZ, "FRACTAL_NZ"}};
     auto found = names.find(static_cast<Format>(GetPrimaryFormat(format)));
     return found == names.end() ? "RESERVED" : found->second;
   }
