@@ -351,7 +351,6 @@ USAGE = "cubecore --help lists commands and options"
     [
         (["frobnicate"], "no such command 'frobnicate'; "),
         (["plan", "--frobnicate"], "no such option"),
-        (["plan", "-m", "4"], "no such option '-m'. Did you mean '--m'?; cubecore --help lists"),
         (["explain"], "missing argument 'NAME'; "),
     ],
 )
@@ -362,6 +361,14 @@ def test_a_request_that_is_not_understood_exits_with_2(arguments, start):
     assert answer.err.startswith(start)
     assert answer.err.endswith(USAGE + "\n")
     assert set(cli(*arguments, "--json").json) == {"error"}
+
+
+def test_an_option_with_one_dash_too_few_is_named():
+    answer = cli("plan", "-m", "4")
+    assert (answer.code, answer.out) == (BAD_REQUEST, "")
+    assert answer.err.endswith(f"-m'. Did you mean '--m'?; {USAGE}\n") or answer.err.endswith(
+        f"-m. Did you mean '--m'?; {USAGE}\n"  # as Click 8.1 quotes no names
+    )
 
 
 @pytest.mark.parametrize(
