@@ -88,11 +88,11 @@ class QuickCall:
     count: int | None
     stores: tuple[tuple[int, int, int, str], ...]
     leaves: bool
-    steps: "dict[int, Step]" = field(default_factory=dict)
+    steps: "dict[int, ExpectedCall]" = field(default_factory=dict)
 
     def step(
         self, site: Site, place: "tuple[Sites, int]", arrays: ArrayWatch | NoArrays, names: Names
-    ) -> "Step":
+    ) -> "ExpectedCall":
         """Return the call at its place, as the core's state is."""
         before = arrays.state
         step = self.steps.get(id(before))
@@ -100,12 +100,12 @@ class QuickCall:
             plan = arrays.plan(self.templates)
             kinds = array("I", [names.kind(template) for template in self.templates])
             wheres = array("I", [names.location_number(site.where)] * len(kinds))
-            step = Step(self, site, place, (before, plan), (kinds, wheres))
+            step = ExpectedCall(self, site, place, (before, plan), (kinds, wheres))
             self.steps[id(before)] = step
         return step
 
 
-class Step:
+class ExpectedCall:
     """A call at a place, in one state of the core, and the numbers of what it records.
 
     `pointers` are memories, types and the bytes that are touched from there on; `given` the numbers
@@ -156,13 +156,13 @@ class Track:
     """The calls that the first core of a kind has repeated in a launch, in their order."""
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[ExpectedCall] = []
         self.starts = array("q", [0])
         self.kinds, self.wheres = array("I"), array("I")
         self.most = 1
         """The most instructions of a call."""
 
-    def grow(self, step: Step) -> None:
+    def grow(self, step: ExpectedCall) -> None:
         """Take the next call."""
         self.steps.append(step)
         self.kinds.extend(step.kinds)

@@ -315,9 +315,8 @@ class CoreHandle:
     # --- instructions
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        made: Callable[..., Any]
         if name in SPACES:
-            made = LocalMemory(SPACES[name], self._core.chip, self, self._mixed)
+            made: Callable[..., Any] = LocalMemory(SPACES[name], self._core.chip, self, self._mixed)
         elif name.startswith("asc_"):
             made = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
         else:

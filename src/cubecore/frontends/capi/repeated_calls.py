@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from cubecore.frontends.capi.call_sites import Sites, Step, Track
+from cubecore.frontends.capi.call_sites import ExpectedCall, Sites, Track
 from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.modes import Modes
 from cubecore.frontends.capi.pointer import Pointer
@@ -105,7 +105,9 @@ class RepeatedCalls:
         call.__name__ = name
         return call
 
-    def _look_up(self, sites: Sites, frame: FrameType, arguments: tuple[Any, ...]) -> Step | None:
+    def _look_up(
+        self, sites: Sites, frame: FrameType, arguments: tuple[Any, ...]
+    ) -> ExpectedCall | None:
         """Return the call that is made, if its place made it before and nothing is to be said."""
         core, modes = self._core, self._modes
         site = sites.near(frame, arguments)
@@ -120,7 +122,7 @@ class RepeatedCalls:
             return None
         return call.step(site, (sites, frame.f_lasti), self._arrays, core.trace.names)
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: ExpectedCall) -> None:
         """Record the numbers of a call that was looked up, and see where on the track it is."""
         self._catch_up()
         track, at, core = self._track, self.at, self._core
@@ -150,7 +152,7 @@ class RepeatedCalls:
             self._behind = self.at
         self.limit = 0
 
-    def _leave(self, name: str, step: Step, addresses: list[int]) -> None:
+    def _leave(self, name: str, step: ExpectedCall, addresses: list[int]) -> None:
         """Take what a call stores to global memory, and the mask that it sets."""
         modes, call, where = self._modes, step.call, step.where
         for operand, low, high, instruction in call.stores:

@@ -28,7 +28,7 @@ from cubecore.machine.sanitizer.findings import (
 )
 from cubecore.machine.sanitizer.happens_before import FlagFault
 from cubecore.machine.sanitizer.racecheck import CoreWatch, FollowAt, Sanitizer, touches
-from cubecore.machine.sanitizer.shadow_memory import Conflict, MemoryAccess, Region, Touched
+from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region, Touched
 from cubecore.machine.sanitizer.turns import Found
 
 
@@ -102,15 +102,15 @@ class GroupWatch(CoreWatch):
         return USECHECK in self.log.checks
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
-        """Count a conflict of two touches that were reported before; False if they were not."""
+        """Count a clash of two touches that were reported before; False if they were not."""
         return not self.log.strict and super().again(kind, earlier, later)
 
-    def report(self, conflict: Conflict) -> None:
+    def report(self, clash: Clash) -> None:
         """Log a race of every core; one that may be some cores' alone ends lockstep."""
-        if id(conflict.earlier) in self._some or id(conflict.later) in self._some:
+        if id(clash.earlier) in self._some or id(clash.later) in self._some:
             raise IrregularError("a race of some cores")
-        self.log.own_bytes = Mem.GM in (conflict.earlier.mem, conflict.later.mem)
-        super().report(conflict)
+        self.log.own_bytes = Mem.GM in (clash.earlier.mem, clash.later.mem)
+        super().report(clash)
         self.log.own_bytes = False
 
     def release(self) -> None:

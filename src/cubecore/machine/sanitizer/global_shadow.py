@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import CoreOrder
-from cubecore.machine.sanitizer.shadow_memory import Conflict, MemoryAccess, Report, hazard
+from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Report, hazard
 
 _PAGE_BITS = 12
 _PAGE_BYTES = 1 << _PAGE_BITS
@@ -135,7 +135,7 @@ class GlobalShadow:
                     if of_core not in reported and _races(other.access, access, order):
                         reported.add(of_core)
                         if not again(hazard(touch, access.touch), touch, access.touch):
-                            tell(_conflict(other, entry))
+                            tell(_clash(other, entry))
                 first = page << _PAGE_BITS
                 over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
                 if over:
@@ -219,8 +219,8 @@ def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
     return same and not before.touch.writes
 
 
-def _conflict(earlier: _Entry, later: _Entry) -> Conflict:
+def _clash(earlier: _Entry, later: _Entry) -> Clash:
     one, other = earlier.access, later.access
     low, high = max(earlier.low, later.low), min(earlier.high, later.high)
     kind = hazard(one.touch, other.touch)
-    return Conflict(kind, one.touch, one.pipe, one.core, other.touch, other.pipe, low, high)
+    return Clash(kind, one.touch, one.pipe, one.core, other.touch, other.pipe, low, high)

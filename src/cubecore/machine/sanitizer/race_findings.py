@@ -3,17 +3,17 @@
 from cubecore.isa.declare.instruction import Mem
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.findings import FindingAccess
-from cubecore.machine.sanitizer.shadow_memory import Conflict, MemoryAccess
+from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess
 
 HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}
 """What the earlier and the later access of each hazard do."""
 
 
 def finding_access(
-    gm: GlobalMemory, conflict: Conflict, touch: MemoryAccess, how: str, at: tuple[str, str]
+    gm: GlobalMemory, clash: Clash, touch: MemoryAccess, how: str, at: tuple[str, str]
 ) -> FindingAccess:
     """Return one access of a finding, of a tensor where global memory has one there."""
-    memory, low, high = touch.mem.label, conflict.low, conflict.high
+    memory, low, high = touch.mem.label, clash.low, clash.high
     if touch.mem is Mem.GM:
         tensor = gm.at(low)
         if tensor is not None:

@@ -44,7 +44,7 @@ from cubecore.machine.sanitizer.happens_before import (
 )
 from cubecore.machine.sanitizer.race_findings import HOW, finding_access, race_sentence
 from cubecore.machine.sanitizer.shadow_memory import (
-    Conflict,
+    Clash,
     LocalShadow,
     MemoryAccess,
     Region,
@@ -312,38 +312,36 @@ class CoreWatch:
         self.log.add(SanitizerFinding("flag-pair", message, template.name, where, core))
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
-        """Count a conflict of two touches that were reported before; False if they were not."""
+        """Count a clash of two touches that were reported before; False if they were not."""
         reported = self._reported.get((kind, id(earlier), id(later)))
         if reported is None:
             return False
         reported[2].count += self.log.weight
         return True
 
-    def _tell(self, conflict: Conflict, tally: CountedFinding) -> None:
+    def _tell(self, clash: Clash, tally: CountedFinding) -> None:
         """Remember two touches, which must live as long as their numbers are known."""
-        earlier, later = conflict.earlier, conflict.later
-        self._reported[conflict.kind, id(earlier), id(later)] = earlier, later, tally
+        earlier, later = clash.earlier, clash.later
+        self._reported[clash.kind, id(earlier), id(later)] = earlier, later, tally
 
-    def report(self, conflict: Conflict) -> None:
+    def report(self, clash: Clash) -> None:
         """Log a race; one that is known only counts."""
-        if conflict.kind == "unread":
-            self._unread(conflict)
+        if clash.kind == "unread":
+            self._unread(clash)
             return
-        earlier_touch, later_touch = conflict.earlier, conflict.later
-        kind, name = f"race-{conflict.kind}", later_touch.template.name
+        earlier_touch, later_touch = clash.earlier, clash.later
+        kind, name = f"race-{clash.kind}", later_touch.template.name
         about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
         counted = self.log.again((kind, name, about, later_touch.where))
         if counted is not None:
-            self._tell(conflict, counted)
+            self._tell(clash, counted)
             return
-        other = (
-            self._core if conflict.earlier_core < 0 else self._launch.cores[conflict.earlier_core]
-        )
+        other = self._core if clash.earlier_core < 0 else self._launch.cores[clash.earlier_core]
         accesses = tuple(
-            finding_access(self._launch.gm, conflict, touch, how, (PIPES[pipe], str(core)))
+            finding_access(self._launch.gm, clash, touch, how, (PIPES[pipe], str(core)))
             for touch, how, pipe, core in (
-                (conflict.earlier, HOW[conflict.kind][0], conflict.earlier_pipe, other),
-                (conflict.later, HOW[conflict.kind][1], conflict.later_pipe, self._core),
+                (clash.earlier, HOW[clash.kind][0], clash.earlier_pipe, other),
+                (clash.later, HOW[clash.kind][1], clash.later_pipe, self._core),
             )
         )
         earlier, later = accesses
@@ -357,15 +355,15 @@ class CoreWatch:
         )
         self.log.add(finding, about)
 
-    def _unread(self, conflict: Conflict) -> None:
+    def _unread(self, clash: Clash) -> None:
         """Log a result that is overwritten before it is read."""
-        lost, over, core = conflict.earlier, conflict.later, str(self._core)
+        lost, over, core = clash.earlier, clash.later, str(self._core)
         about = f"{lost.operand} {over.template.name} {over.where}"
         if self.log.again(("unread", lost.template.name, about, lost.where)) is not None:
             return
         earlier, later = (
-            finding_access(self._launch.gm, conflict, touch, "write", (PIPES[pipe], core))
-            for touch, pipe in ((lost, conflict.earlier_pipe), (over, conflict.later_pipe))
+            finding_access(self._launch.gm, clash, touch, "write", (PIPES[pipe], core))
+            for touch, pipe in ((lost, clash.earlier_pipe), (over, clash.later_pipe))
         )
         message = (
             f"{later.instruction}.{later.operand} ({later.pipe}, {later.location}) overwrites "

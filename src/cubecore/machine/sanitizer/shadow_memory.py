@@ -53,7 +53,7 @@ class MemoryAccess(NamedTuple):
     makes: bool = False
 
 
-class Conflict(NamedTuple):
+class Clash(NamedTuple):
     """Two touches of the same bytes [low, high); pipes by number.
 
     Nothing orders them (raw, war, waw), or the later one overwrites unread results (unread).
@@ -69,8 +69,8 @@ class Conflict(NamedTuple):
     high: int
 
 
-Report = tuple[Callable[[Conflict], None], Callable[[str, MemoryAccess, MemoryAccess], bool]]
-"""Reports a meeting; and counts one of two touches reported before, False if they were not."""
+Report = tuple[Callable[[Clash], None], Callable[[str, MemoryAccess, MemoryAccess], bool]]
+"""Reports a clash; and counts one of two touches reported before, False if they were not."""
 Touched = tuple[Footprint, int, MemoryAccess]
 """A footprint, the address that it counts from, and what touches it."""
 
@@ -278,7 +278,7 @@ class LocalShadow:
         (_, pipe, touch), fresh = later, other.fresh
         assert fresh is not None
         other.fresh = None
-        self._report(Conflict("unread", fresh[1], fresh[0], -1, touch, pipe, other.low, other.high))
+        self._report(Clash("unread", fresh[1], fresh[0], -1, touch, pipe, other.low, other.high))
 
     def _meet(
         self,
@@ -298,7 +298,7 @@ class LocalShadow:
             return
         common = region.touched.at(region.address).first_common(other.touched.at(other.address))
         assert common is not None
-        self._report(Conflict(kind, who, at, -1, touch, pipe, *common))
+        self._report(Clash(kind, who, at, -1, touch, pipe, *common))
 
 
 def hazard(earlier: MemoryAccess, later: MemoryAccess) -> str:

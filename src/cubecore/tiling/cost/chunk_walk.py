@@ -232,16 +232,16 @@ class _Walk:
         size, count = (
             np.where(more_of_a, v[f"a_{n}"], v[f"b_{n}"]) for n in ("k_chunk", "k_chunks")
         )
-        self.weight = np.where(self.ends, count - (count - 1) * size, size)
-        self.weights, self.tile = v["parts"], np.ones_like(tile)
+        part = np.where(self.ends, count - (count - 1) * size, size)
+        self.weight, self.weights, self.tile = part, v["parts"], np.ones_like(tile)
         for x, y, number in (("a", "b", (outer, inner)), ("b", "a", (inner, outer))):
             last = np.where(n_first, *number) == v[f"{x}_tiles"] - 1
             whole, tail = v[f"{x}_tile"], _last_size(v, f"{x}_tile")
-            self.tile = self.tile * np.where(last, tail, whole)
+            self.tile *= np.where(last, tail, whole)
             shorter = self._tail_weight(x, y, tail / whole)
             self.weights = self.weights * (v[f"{x}_tiles"] - 1 + shorter)
-            self.weight *= np.where(last, shorter, 1.0)
-        self.part = np.where(self.ends, count - (count - 1) * size, size) * self.tile
+            self.weight = self.weight * np.where(last, shorter, 1.0)
+        self.part = part * self.tile
         self.g = v["k_steps"] / v["parts"] * self.part
 
     def _tail_weight(self, x: str, y: str, size: Floats) -> Floats:
