@@ -94,12 +94,15 @@ def _build(
         if not made.paths:
             raise made.errors[0]
         failed = [str(error) for error in made.errors]
-        if _undefined([*made.paths, _main()], files.folder, work):
-            for path in companions(made.files, made.read):
+        undefined = _linked([*made.paths, _main()], files.folder, work)
+        if undefined and (more := companions(made.files, made.read)):
+            for path in more:
                 made.compile(path)
-        library = _linked([*made.paths, _main()], files.folder, work)
+            undefined = _linked([*made.paths, _main()], files.folder, work)
+        if undefined is not None:
+            _complete([*made.paths, _main()], undefined, files.folder, work)
         record = {"files": {str(f): file_digest(f) for f in sorted(made.read)}, "failed": failed}
-        library.replace(record_path.with_suffix(".so"))
+        _library(work).replace(record_path.with_suffix(".so"))
         note = work / "record.json"
         note.write_text(json.dumps(record))
         note.replace(record_path)
@@ -200,32 +203,33 @@ def _written(path: Path, text: str) -> None:
     beside.replace(path)
 
 
-def _linked(objects: Sequence[Path], project: Path, work: Path) -> Path:
-    """Return the library; functions that its files lack are there, and refuse.
+def _library(work: Path) -> Path:
+    return work / "library.so"
+
+
+def _link(objects: Sequence[Path], work: Path) -> list[str]:
+    """Return the arguments that link objects; builds link some of their files only."""
+    command = ["-shared", "-o", str(_library(work)), *map(str, objects), str(runtime())]
+    return [*command, "-lm", "-lpthread", "-Wl,-z,defs", "-Wl,-z,muldefs"]
+
+
+def _linked(objects: Sequence[Path], project: Path, work: Path) -> list[str] | None:
+    """Link objects; return the functions that none of them defines, None if all is linked."""
+    code, text = ran([*_link(objects, work), "-Wl,--no-demangle"], project, work)
+    return list(dict.fromkeys(_UNDEFINED.findall(text))) if code != 0 else None
+
+
+def _complete(objects: Sequence[Path], undefined: Sequence[str], project: Path, work: Path) -> None:
+    """Link objects whose files lack functions: these are there, and refuse.
 
     Raises
     ------
     RequestError
         If the files cannot be linked.
     """
-    library, lacking = work / "library.so", work / "lacking.o"
-    undefined = _undefined(objects, project, work)
-    if undefined:
-        _refusing(undefined, lacking, work)
-        compile_with([*_link(objects, work), str(lacking)], project, work)
-    return library
-
-
-def _link(objects: Sequence[Path], work: Path) -> list[str]:
-    """Return the arguments that link objects; builds link some of their files only."""
-    command = ["-shared", "-o", str(work / "library.so"), *map(str, objects), str(runtime())]
-    return [*command, "-lm", "-lpthread", "-Wl,-z,defs", "-Wl,-z,muldefs"]
-
-
-def _undefined(objects: Sequence[Path], project: Path, work: Path) -> list[str]:
-    """Link objects; return the functions that none of them defines."""
-    code, text = ran([*_link(objects, work), "-Wl,--no-demangle"], project, work)
-    return list(dict.fromkeys(_UNDEFINED.findall(text))) if code != 0 else []
+    lacking = work / "lacking.o"
+    _refusing(undefined, lacking, work)
+    compile_with([*_link(objects, work), str(lacking)], project, work)
 
 
 def _refusing(names: Iterable[str], out: Path, work: Path) -> None:
