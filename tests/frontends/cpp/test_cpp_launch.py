@@ -2,6 +2,7 @@
 
 import io
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import pytest
 
 import cubecore
 from cubecore import CubecoreError
+from cubecore.frontends.cpp.recording import known_calls
 from frontends.cpp.cpp_kernels import EXAMPLES, cli, kernel, needs_compiler
 
 pytestmark = needs_compiler
@@ -34,6 +36,17 @@ def test_a_vector_add_with_queues_adds(vectors):
     assert run.findings == ()
     assert run.engine == "lockstep"
     assert np.array_equal(z, x + y)
+
+
+def test_the_process_of_a_later_launch_has_what_the_first_one_learnt(vectors):
+    add = cubecore.load(ADD).add_static[8]
+    told = []
+    for _ in range(2):
+        known_calls.recall()
+        add(*vectors, SHARE)
+        calls, _, _, plans = pickle.loads(known_calls._unread[-1][0])
+        told.append((len(calls), len(plans)))
+    assert told[1] == (0, 0)
 
 
 @pytest.mark.parametrize("engine", ["reference", "fast"])

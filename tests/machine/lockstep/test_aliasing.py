@@ -104,19 +104,20 @@ def test_distances_are_kept_and_asked_for():
 def test_what_was_written_is_put_back():
     gm = GlobalMemory()
     placed = gm.allocate_from("x", np.arange(64, dtype=np.uint8))
+    stays = gm.allocate_from("y", np.arange(64, dtype=np.uint8), stays=True)
     fresh, marked = gm.allocate("z", 64), gm.allocate("marked", 64)
     marked.buffer.data[5] = 3  # by who launches, and counts as unwritten
-    tensors = placed, fresh, marked
-    before = [(t.buffer.data.copy(), t.buffer.valid.copy()) for t in tensors]
+    tensors = placed, stays, fresh, marked
+    before = [(t.wide.data.copy(), t.wide.valid.copy()) for t in tensors]
     snapshots = Snapshots()
     for tensor in tensors:
         snapshots.keep(tensor)
-        tensor.buffer.data[:], tensor.buffer.valid[:] = 7, 1
+        tensor.wide.data[:], tensor.wide.valid[:] = 7, 1
         snapshots.keep(tensor)
     snapshots.restore()
     for tensor, (data, valid) in zip(tensors, before, strict=True):
-        assert np.array_equal(tensor.buffer.data, data)
-        assert np.array_equal(tensor.buffer.valid, valid)
+        assert np.array_equal(tensor.wide.data, data)
+        assert np.array_equal(tensor.wide.valid, valid)
 
 
 @pytest.mark.parametrize(

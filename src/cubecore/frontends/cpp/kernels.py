@@ -20,7 +20,7 @@ from cubecore.frontends.cpp.compile.build import UNDEFINED, Built, built, runtim
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.device_memory import DeviceMemory
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
-from cubecore.frontends.cpp.recording.bridge import Bridge
+from cubecore.frontends.cpp.recording.bridge import Bridge, loaded_runtime
 from cubecore.frontends.cpp.recording.known_calls import learn, learnt, recall
 from cubecore.frontends.cpp.recording.structures import BridgeLaunch
 from cubecore.frontends.cpp.signature import EntryParameter, parameters_of, tiling_name, word_of
@@ -177,8 +177,11 @@ def _launched(
     addresses = {name: gm.base + own.address for name, (_, own) in ready.tensors.items()}
     for name, value in ready.arguments.items():
         if isinstance(value, TensorList):
-            value.complete(name, ready.tensors[name][1].buffer.data, addresses)
+            host, tensor = ready.tensors[name]
+            value.complete(name, tensor.buffer.data, addresses)
+            host.raw[:] = tensor.buffer.data
     spellings()  # declared here, and not in each process again
+    loaded_runtime(library)
     recall()
     checks = checks_of(ready.options.checks.split(","))
     session = current_session()
@@ -200,7 +203,7 @@ def _launched(
     except RanAheadError:
         _PAUSING.update(paths)
         return _launched(device_kernel, blocks, arguments, words)
-    learn(left.learnt)
+    learn(left.learnt, ready.chip)
     ready.issues.calls.launches.learn(left.launches)
     return ready, left, perf_counter() - begin
 

@@ -31,7 +31,7 @@ def allocated(
             raise refuse(host.name, "be writable", "a read-only array that the kernel writes")
         tensor = _shared(alone, host, made.values())
         if tensor is None and host.at in read:
-            tensor = gm.allocate_from(host.name, host.raw)
+            tensor = gm.allocate_from(host.name, host.raw, stays=True)
         elif tensor is None:
             tensor = gm.allocate(host.name, host.raw.size, scratch=host.name in alone)
         made[host.name] = host, tensor

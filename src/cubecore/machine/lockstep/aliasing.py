@@ -232,7 +232,7 @@ def _together(runs: list[Runs]) -> tuple[Bytes, Bytes, Array]:
 
 
 _Held = tuple[NDArray[np.uint8], NDArray[np.uint8]]
-"""A tensor's bytes and map; None stands for an uninitialised one."""
+"""A tensor's bytes and map; None stands for an uninitialised one, or the host's bytes."""
 
 
 class Snapshots:
@@ -244,6 +244,9 @@ class Snapshots:
     def keep(self, tensor: GlobalTensor) -> None:
         """Remember a tensor that is about to be written."""
         if tensor.address not in self._kept:
+            if tensor.origin is not None:
+                self._kept[tensor.address] = tensor, None
+                return
             buffer = _whole(tensor)
             fresh = not buffer.valid.any() and buffer.data.min(initial=POISON_BYTE) == POISON_BYTE
             held = None if fresh else (_copy(buffer.data), _copy(buffer.valid))
@@ -255,6 +258,8 @@ class Snapshots:
             data, valid = (POISON_BYTE, 0) if held is None else held
             buffer = _whole(tensor)
             buffer.data[:], buffer.valid[:] = data, valid
+            if tensor.origin is not None:
+                tensor.buffer.data[:], tensor.buffer.valid[:] = tensor.origin, 1
 
 
 def _copy(held: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -77,7 +77,8 @@ class GlobalTensor:
     """A tensor in global memory: its start, its bytes, and whether the host placed them all.
 
     `scratch`: its contents are not needed afterwards. `wide` has the bytes behind it as well, which
-    an access that leaves the tensor reaches on a device.
+    an access that leaves the tensor reaches on a device. `origin` are the host's bytes that it was
+    filled with, if they stay as they are while a launch runs.
     """
 
     name: str
@@ -86,6 +87,7 @@ class GlobalTensor:
     placed: bool = False
     scratch: bool = False
     wide: MemoryBuffer = field(default_factory=lambda: MemoryBuffer(0))
+    origin: Bytes | None = None
 
     @property
     def end(self) -> int:
@@ -129,12 +131,17 @@ class GlobalMemory:
         self._next = -(-behind // GM_ALIGN_BYTES) * GM_ALIGN_BYTES
         return tensor
 
-    def allocate_from(self, name: str, values: Array) -> GlobalTensor:
-        """Return a new tensor that holds the bytes of `values` in C order."""
+    def allocate_from(self, name: str, values: Array, *, stays: bool = False) -> GlobalTensor:
+        """Return a new tensor that holds the bytes of `values` in C order.
+
+        `stays`: nobody changes the values while a launch runs.
+        """
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         buffer, wide = self._buffers(raw, raw.size)
         self._mark(buffer.valid)
-        return self._enter(GlobalTensor(name, self._next, buffer, placed=True, wide=wide))
+        origin = raw if stays else None
+        made = GlobalTensor(name, self._next, buffer, placed=True, wide=wide, origin=origin)
+        return self._enter(made)
 
     def _buffers(self, raw: Bytes | None, size: int) -> tuple[MemoryBuffer, MemoryBuffer]:
         """Return a buffer of these bytes or uninitialised, and with it the bytes behind it."""

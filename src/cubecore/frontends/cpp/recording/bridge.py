@@ -10,6 +10,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from ctypes import POINTER
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from cubecore.dtypes import element_type
@@ -59,11 +60,17 @@ _MIX = 2
 """Codes from here on are notes: numbers of sentences that a call brings with it."""
 
 
+@lru_cache(maxsize=4)
+def loaded_runtime(path: str) -> ctypes.PyDLL:
+    """Return the runtime's library; processes that are forked from here have it, too."""
+    return ctypes.PyDLL(path, mode=ctypes.RTLD_GLOBAL)
+
+
 class Bridge:
     """The runtime of one launch, in the process that runs it."""
 
     def __init__(self, runtime: str, page: int, names: Names | None = None) -> None:
-        self._library = ctypes.PyDLL(runtime, mode=ctypes.RTLD_GLOBAL)
+        self._library = loaded_runtime(runtime)
         self._library.cubecore_core.restype = POINTER(CoreState)
         self._library.cubecore_guard(ctypes.c_void_p(page))
         self._names = names
