@@ -38,7 +38,7 @@ def pair_of(seed, name):
         for rows in (pair.apart, pair.group.rows()):
             for core in rows:
                 core.registers = core.registers.leaving("cmp_mask", SEL_AT)
-        pair.group._left_by_core["cmp_mask"] = [SEL_AT] * 3
+        pair.group.left["cmp_mask"] = [SEL_AT] * 3
     return pair
 
 

@@ -26,6 +26,7 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, stacks
 from cubecore.machine.lockstep.gather import picking
+from cubecore.machine.lockstep.left_registers import NONE_LEFT, LeftRegisters
 from cubecore.machine.lockstep.partings import ApartError, UnlikeError
 from cubecore.machine.lockstep.row import GroupRow
 from cubecore.machine.lockstep.sanitizer import Clock, Collecting, GroupLog, GroupWatch, Sharing
@@ -74,9 +75,7 @@ class LockstepGroup:
             for number, (core, _) in enumerate(cores)
         ]
         self._logs = [self.watch.log, *(row.log for row in self._rows)]
-        self._left_by_core: dict[str, list[Any]] = {}
-        self._late: dict[str, Callable[[int], object]] = {}
-        self._synced: Registers | None = None
+        self.left = LeftRegisters(self.count)
         self._states: dict[Registers, _State] = {}
         self._enter(Registers())
 
@@ -170,7 +169,7 @@ class LockstepGroup:
         after = touching.apply(self.registers)
         if touching.register and not touching.operands():
             return self._setting(touching, getattr(after, touching.register))
-        if not touching.operands() and all(getattr(after, f) == _NONE_LEFT[f] for f in LEFT):
+        if not touching.operands() and all(getattr(after, f) == NONE_LEFT[f] for f in LEFT):
             state = self._state(after)
             return lambda *_: self._go(state)
         if after != self.registers:
@@ -269,8 +268,7 @@ class LockstepGroup:
             return self._one_by_one(issued)
 
         def compute(read: dict[str, Array]) -> Mapping[str, Array]:
-            values, left = compute_left(template, read, registers, self.left(name))
-            self._left_by_core[name], self._synced = list(left), None
+            values, self.left[name] = compute_left(template, read, registers, self.left[name])
             return values
 
         return making(self, CachedIssue.of(template, registers, self.chip), compute)
@@ -284,7 +282,7 @@ class LockstepGroup:
         acts = BoundedCache[object, Act](_MOST_STEERED)
 
         def act(addresses: tuple[int, ...], where: Location) -> None:
-            first, *others = self.left(name)
+            first, *others = self.left[name]
             if any(other != first for other in others):
                 self._each(issued, addresses, where)
                 return
@@ -306,18 +304,9 @@ class LockstepGroup:
         def act(_: tuple[int, ...], where: Location) -> None:
             self.watch.touch(template, (), where, self.registers)
             if sets:
-                self._late.pop(name, None)
-                self._left_by_core[name], self._synced = [value] * self.count, None
+                self.left[name] = [value] * self.count
 
         return act
-
-    def left(self, name: str) -> Sequence[Any]:
-        """Return what one register holds on each core."""
-        late = self._late.pop(name, None)
-        if late is not None:
-            self._left_by_core[name] = [late(core) for core in range(self.count)]
-            self._synced = None
-        return self._left_by_core.get(name) or [_NONE_LEFT[name]] * self.count
 
     def _leave(self, template: Instruction, inputs: dict[str, Array], registers: Registers) -> None:
         """Let a template that replaces a register whole leave it on request."""
@@ -328,21 +317,15 @@ class LockstepGroup:
             of_core = {operand: values[core] for operand, values in held.items()}
             return getattr(template.leaves(of_core, registers), name)
 
-        self._late[name] = left
+        self.left.on_request(name, left)
 
     def rows(self) -> Sequence[Core]:
         """Return the cores as the reference engine sees them, their registers up to date."""
-        for name in list(self._late):
-            self.left(name)
-        if self._synced is not self.registers:
-            for number, row in enumerate(self._rows):
-                left_by_core: dict[str, Any] = {
-                    name: left[number] for name, left in self._left_by_core.items()
-                }
-                row.registers = replace(
-                    self.registers, position=self._positions[number], **left_by_core
-                )
-            self._synced = self.registers
+        if self.left.pending or self.left.known_as is not self.registers:
+            of_cores = zip(self._rows, self._positions, self.left.of_cores(), strict=True)
+            for row, position, left in of_cores:
+                row.registers = replace(self.registers, position=position, **left)
+            self.left.known_as = self.registers
         return self._rows
 
     def _take(self, before: Sequence[Registers]) -> None:
@@ -350,14 +333,13 @@ class LockstepGroup:
         after = [row.registers for row in self._rows]
         if all(new is old for new, old in zip(after, before, strict=True)):
             return
-        self._left_by_core = {
-            name: [getattr(registers, name) for registers in after] for name in LEFT
-        }
-        shared = [replace(registers, position=CorePosition(), **_NONE_LEFT) for registers in after]
+        for name in LEFT:
+            self.left[name] = [getattr(registers, name) for registers in after]
+        shared = [replace(registers, position=CorePosition(), **NONE_LEFT) for registers in after]
         if len(set(shared)) > 1:
             raise UnlikeError("registers that differ from core to core", shared)
         self._enter(shared[0])
-        self._synced = self.registers
+        self.left.known_as = self.registers
 
     # --- core by core
 
@@ -417,7 +399,6 @@ class LockstepGroup:
         return (
             self.watch.rests
             and other.watch.rests
-            and not self.watch.uses
             and self.registers == other.registers
             and self.maps() == other.maps()
         )
@@ -438,9 +419,9 @@ class LockstepGroup:
                 assert theirs is not None
                 own.data[row], own.valid[:] = theirs.data[number], theirs.valid
         for name in LEFT:
-            self._left_by_core[name] = [group.left(name)[number] for group, number in places]
+            self.left[name] = [group.left[name][number] for group, number in places]
         self._enter(first.registers)
-        self.watch.order.follow_up([group.watch.order for group in groups])
+        self.watch.follow_up([(group.watch, number) for group, number in places])
 
     # --- the scalar unit
 
@@ -488,10 +469,7 @@ class LockstepGroup:
 
     def release(self) -> None:
         """Drop memories and what is prepared: it refers back, and would outlive the launch."""
-        for held in (self._states, self._acts, self.stacks, self._late):
+        for held in (self._states, self._acts, self.stacks, self.left):
             held.clear()
         self._rows.clear()
         self.watch.release()
-
-
-_NONE_LEFT: dict[str, Any] = {name: getattr(Registers(), name) for name in LEFT}

@@ -16,22 +16,21 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import LoadScalar
-from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.known_launches import KnownLaunches, OrderedWatch
-from cubecore.machine.lockstep.meeting import Meeting, meetings
-from cubecore.machine.lockstep.partings import UnlikeError
+from cubecore.machine.lockstep.meeting import Meeting, may_meet, meet, meetings
 from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
+from cubecore.machine.lockstep.running import PartedError, Running
 from cubecore.machine.lockstep.sanitizer import GroupWatch
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.allocator import keep_freed_memory
@@ -40,7 +39,7 @@ from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 from cubecore.machine.sanitizer.findings import FindingLog, key_of
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.turns import Found, log_in_turn, take_turns
+from cubecore.machine.sanitizer.turns import Found, log_in_turn
 
 _MOST_PARTINGS = 4
 """Times that a launch starts again, from what was recorded, because cores of a group part."""
@@ -103,70 +102,6 @@ def _collecting_seldom() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-class _PartedError(IrregularError):
-    """Cores of a group that were alike until here, and are no more."""
-
-
-class _Running:
-    """A group on its way: its cores, and what it has still to issue of what they recorded.
-
-    `record` lets the cores record more, or end, once nothing is left.
-    """
-
-    def __init__(
-        self,
-        group: LockstepGroup,
-        cores: Sequence[Recorder],
-        record: Callable[["_Running"], None],
-    ) -> None:
-        self.group, self.cores, self.left = group, cores, cores[0].pending_count
-        self._record = record
-        self.steps: Iterator[Issued] = iter(())
-        self.held: WaitFlagDev | None = None
-        self.ended = False
-
-    def go_to(self, left: int) -> None:
-        """Issue until so many of the issues are left, where nobody waits for others."""
-        steps = self.steps
-        self.steps = islice(steps, self.left - left)
-        self._issue()
-        self.steps, self.left = steps, left
-
-    def go_on(self) -> None:
-        """Issue until the group waits for others, or its cores have recorded more, or ended."""
-        if not self._issue():
-            self._record(self)
-
-    def _issue(self) -> bool:
-        """Issue until the group waits for others, or nothing is left; return whether it waits."""
-        group, clock = self.group, self.group.clock
-        if self.held is not None:
-            group.hear(self.held)
-            self.held = None
-        for template, addresses, where in self.steps:
-            clock.issue += 1
-            if isinstance(template, WaitFlagDev):
-                if not group.allows(template, where):
-                    continue
-                if group.may_hear(template):
-                    group.hear(template)
-                    continue
-                self.held = template
-                return True
-            try:
-                group.issue(template, addresses, where)
-            except UnlikeError as unlike:
-                for core, kind in zip(self.cores, unlike.kinds, strict=True):
-                    core.kinds.append(kind)
-                raise _PartedError(str(unlike)) from None
-        return False
-
-    @property
-    def ready(self) -> bool:
-        """True if nothing, or nothing any more, keeps the group from going on."""
-        return not self.ended and (self.held is None or self.group.may_hear(self.held))
-
-
 class _Launch:
     """The groups of a launch."""
 
@@ -193,7 +128,7 @@ class _Launch:
         for _ in range(_MOST_PARTINGS):
             try:
                 groups = self._execute(recorders)
-            except _PartedError:
+            except PartedError:
                 self.snapshots.restore()
                 for recorder in recorders:
                     recorder.rewind()
@@ -214,22 +149,23 @@ class _Launch:
         sanitizer = Sanitizer(self.gm, self.log, ids, joined=joined)
         self._shared = SharedMemory() if self._signalled else None
         alike = self._alike(recorders)
-        if len(alike) > 1 and self._shared is None:
+        met: Sequence[Meeting] = ()
+        if may_meet(alike):
             self._record_on(recorders)
             self._shared = SharedMemory() if self._signalled else None
             alike = self._alike(recorders)
-        if len(alike) > max(_MOST_GROUPS, len(recorders) // 2):
+            met = meetings(alike, self.gm, evenly=self._shared is None)
+        fewer = sum(len(meeting.groups) - 1 for meeting in met)
+        if len(alike) - fewer > max(_MOST_GROUPS, len(recorders) // 2):
             raise IrregularError("cores that have little in common")
         shares = self._shared is not None
         issued = self._known.issued(recorders, self.gm, self._checks) if shares else None
         self._watching = OrderedWatch if issued in self._known.ordered else GroupWatch
-        groups = [_Running(self._group(cores, sanitizer), cores, self._next) for cores in alike]
-        met = meetings(alike, self.gm) if self._shared is None else []
+        groups = [Running(self._group(cores, sanitizer), cores, self._next) for cores in alike]
         for running in groups:
             asked = [core.asked.copy() for core in running.cores]
-            running.steps = self._again(running.group, asked, self._recorded(running))
-        before, groups = self._meet(groups, met, sanitizer)
-        take_turns(groups)
+            running.take(self._again(running.group, asked, self._recorded(running)))
+        before = meet(groups, met, partial(self._joined, sanitizer))
         if not all(running.ended for running in groups):
             raise IrregularError("cores that wait for each other")
         for running in groups:
@@ -270,43 +206,25 @@ class _Launch:
                 if recorder.gives_up or recorder.failed is not None:
                     raise IrregularError(f"{recorder.id} does what lockstep does not")
 
-    def _meet(
-        self, groups: list[_Running], met: Sequence[Meeting], sanitizer: Sanitizer
-    ) -> tuple[list[LockstepGroup], list[_Running]]:
-        """Let groups go on as one where they meet; return those of before, and those that go on."""
-        before: list[LockstepGroup] = []
-        after = dict(enumerate(groups))
-        for meeting in met:
-            members = [groups[number] for number in meeting.groups]
-            first, *others = [running.group for running in members]
-            for left in meeting.left:
-                for running in members:
-                    running.go_to(left)
-                if all(first.meets(other) for other in others):
-                    before += [first, *others]
-                    for number in meeting.groups:
-                        del after[number]
-                    after[meeting.groups[0]] = self._joined(members, left, sanitizer)
-                    break
-        return before, [after[number] for number in sorted(after)]
-
-    def _joined(self, groups: Sequence[_Running], left: int, sanitizer: Sanitizer) -> _Running:
+    def _joined(self, sanitizer: Sanitizer, groups: Sequence[Running], left: int) -> Running:
         """Return the cores of groups that have met as one group, with so many issues left."""
-        placed = [
-            (core, running.group, row)
+        places = {
+            core.id: (running.group, row)
             for running in groups
             for row, core in enumerate(running.cores)
-        ]
-        placed.sort(key=lambda place: place[0].id)
-        cores = [core for core, _, _ in placed]
+        }
+        cores = sorted((core for one in groups for core in one.cores), key=lambda core: core.id)
         for core in cores:
             core.take_up(left)
+        first = cores[0].segment(self.gm)
+        far = [first.apart(core.segment(self.gm, [first])) for core in cores]
+        cores = _in_order(cores, np.array(far))
         group = self._group(cores, sanitizer)
-        group.take_over([(earlier, row) for _, earlier, row in placed])
-        group.clock.issue = max(len(core.trace) for core in cores) - left - 1
-        running = _Running(group, cores, self._next)
+        group.take_over([places[core.id] for core in cores])
+        group.clock.start({core.id: len(core.trace) - left for core in cores})
+        running = Running(group, cores, self._next)
         asked = [core.asked_from(left) for core in cores]
-        running.steps = self._again(group, asked, self._recorded(running))
+        running.take(self._again(group, asked, self._recorded(running)))
         return running
 
     def _again(
@@ -358,7 +276,7 @@ class _Launch:
         if not self._signalled:
             self._signalled = recorder.records_any(self._known.signals())
 
-    def _next(self, running: _Running) -> None:
+    def _next(self, running: Running) -> None:
         """Answer what a group's cores ask, and let them record what they execute next."""
         self._answer(running.group, running.cores)
         alive = [core for core in running.cores if not core.thread.dead]
@@ -368,15 +286,15 @@ class _Launch:
         for core in alive:
             self._record(core)
         if self._shared is None and self._signalled:
-            raise _PartedError("signals after a long way without")
+            raise PartedError("signals after a long way without")
         self._follow_reads(running)
-        running.steps = self._recorded(running)
+        running.take(self._recorded(running))
 
-    def _follow_reads(self, running: _Running) -> None:
+    def _follow_reads(self, running: Running) -> None:
         """Follow what the cores of a group read at once, before all else that they recorded."""
         first, *others = [core.read for core in running.cores]
         if any(len(read) != len(first) for read in others):
-            raise _PartedError("cores of a group that ask differently")
+            raise PartedError("cores of a group that ask differently")
         for number, (load, _) in enumerate(first):
             asked = [core.read[number] for core in running.cores]
             self._move(running.group, [load for load, _ in asked], [at for _, at in asked])
@@ -412,7 +330,7 @@ class _Launch:
                 groups.append((segment, [recorder], [nowhere]))
         return [_in_order(cores, np.array(distances)) for _, cores, distances in groups]
 
-    def _recorded(self, running: _Running) -> Iterator[Issued]:
+    def _recorded(self, running: Running) -> Iterator[Issued]:
         """Return what the cores of a group have recorded since the last time."""
         group, cores = running.group, running.cores
         if not any(core.pending_count for core in cores):
@@ -423,7 +341,7 @@ class _Launch:
             segment = core.segment(self.gm, [first])
             far = first.apart(segment)
             if far is None:
-                raise _PartedError("cores of a group that go different ways")
+                raise PartedError("cores of a group that go different ways")
             if not first.aligned_like(segment):
                 group.tell_no_findings()
             rows.append(far)
@@ -440,7 +358,7 @@ class _Launch:
         loads = [ask[0] for ask in asks if ask is not None]
         templates = {ask[1] for ask in asks if ask is not None}
         if len(loads) < len(asks) or len(templates) > 1:
-            raise _PartedError("cores of a group that ask differently")
+            raise PartedError("cores of a group that ask differently")
         (template,) = templates
         if template is not None:
             values = group.scalars(template)

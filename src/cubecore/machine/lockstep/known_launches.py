@@ -97,8 +97,9 @@ class OrderedWatch(GroupWatch):
         """Let signals carry no clocks."""
         return np.zeros((len(self.order.cores), *NOTHING.shape), np.int64)
 
-    def hear(self, carried: Sequence[Foreign]) -> None:
+    def hear(self, _carried: Sequence[Foreign]) -> bool:
         """Take no clocks."""
+        return True
 
     def touch(
         self,

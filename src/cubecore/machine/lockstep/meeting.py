@@ -4,15 +4,18 @@ Groups meet behind a barrier of all pipes from which on they recorded the same, 
 they have recorded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import joined_pipes
+from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.recorder import RecordedPart, Recorder
+from cubecore.machine.lockstep.running import Running
 from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.sanitizer.turns import take_turns
 
 _LEAST = 64
 """Issues that groups must have before them for a meeting to pay."""
@@ -27,11 +30,21 @@ class Meeting(NamedTuple):
     left: Sequence[int]
 
 
-def meetings(groups: Sequence[Sequence[Recorder]], gm: GlobalMemory) -> list[Meeting]:
-    """Return which groups may meet, each in one meeting at most; the first core stands for each."""
+def may_meet(groups: Sequence[Sequence[Recorder]]) -> bool:
+    """Return whether some groups are cores of one kind."""
+    return len(groups) > len({cores[0].id.is_aic for cores in groups})
+
+
+def meetings(
+    groups: Sequence[Sequence[Recorder]], gm: GlobalMemory, *, evenly: bool
+) -> list[Meeting]:
+    """Return which groups may meet, each in one meeting at most; the first core stands for each.
+
+    `evenly`: cores that have met must lie at constant distances in each tensor.
+    """
     found, firsts = [], [cores[0] for cores in groups]
     alone = list(range(len(firsts)))
-    while len(alone) > 1:
+    while may_meet([groups[number] for number in alone]):
         first, *others = alone
         tails = {number: _tail(firsts[first], firsts[number], gm) for number in others}
         met = [number for number in others if tails[number] >= _LEAST]
@@ -40,14 +53,16 @@ def meetings(groups: Sequence[Sequence[Recorder]], gm: GlobalMemory) -> list[Mee
             tail = min(tails[number] for number in met)
             cores = [firsts[number] for number in met]
             behind = _behind_barriers(firsts[first].segment(gm), tail)
-            left = [many for many in behind if _go_alike(firsts[first], cores, many, gm)]
+            left = [n for n in behind if _go_alike(firsts[first], cores, n, gm, evenly=evenly)]
             found.append(Meeting([first, *met], left))
     return found
 
 
 def _tail(one: Recorder, other: Recorder, gm: GlobalMemory) -> int:
     """Return how many last issues of two cores are alike."""
-    return one.segment(gm).common_tail(other.segment(gm)) if one.ends_like(other) else 0
+    if one.id.is_aic != other.id.is_aic or not one.ends_like(other):
+        return 0
+    return one.segment(gm).common_tail(other.segment(gm))
 
 
 def _behind_barriers(part: RecordedPart, tail: int) -> list[int]:
@@ -59,15 +74,67 @@ def _behind_barriers(part: RecordedPart, tail: int) -> list[int]:
     return worth
 
 
-def _go_alike(one: Recorder, others: Sequence[Recorder], left: int, gm: GlobalMemory) -> bool:
-    """Return whether cores lie evenly over each tensor from there on, and ask for the same."""
+def _go_alike(
+    one: Recorder, others: Sequence[Recorder], left: int, gm: GlobalMemory, *, evenly: bool
+) -> bool:
+    """Return whether cores issue and ask for the same from there on, and lie as they must."""
     rest, asked = one.last(left, gm), one.asked_from(left)
-    if any(entry.load is not None and entry.load.mem is Mem.GM for entry in asked):
+    if evenly and any(entry.load is not None and entry.load.mem is Mem.GM for entry in asked):
         return False
     for other in others:
         far = rest.apart(other.last(left, gm))
-        if far is None or not rest.evenly(far):
+        if far is None or (evenly and not rest.evenly(far)):
             return False
         if [e.at_kind for e in other.asked_from(left)] != [e.at_kind for e in asked]:
             return False
     return True
+
+
+def stop_together(members: Sequence[Running]) -> bool:
+    """Let members of a meeting that have all stopped go on to the farthest stop that one is at.
+
+    Returns whether all are there, and may meet.
+    """
+    farthest = min(running.stop for running in members)
+    behind = [running for running in members if running.stop > farthest]
+    for running in behind:
+        running.go_past()
+    return not behind
+
+
+def meet(
+    groups: list[Running],
+    met: Sequence[Meeting],
+    join: Callable[[Sequence[Running], int], Running],
+) -> list[LockstepGroup]:
+    """Let groups take turns to their ends, and those that meet go on as one, which `join` makes.
+
+    `groups` are those that are there at the end; returns those of before.
+    """
+    before: list[LockstepGroup] = []
+    open_ = [[groups[number] for number in meeting.groups] for meeting in met]
+    for meeting, members in zip(met, open_, strict=True):
+        for running in members:
+            running.stop_at(meeting.left)
+    while True:
+        take_turns(groups)
+        stopped = [running for running in groups if running.stopped]
+        if not stopped:
+            return before
+        whole = [members for members in open_ if all(running.stopped for running in members)]
+        if not whole:  # some of the others wait for those that have stopped
+            for running in stopped:
+                running.go_past()
+        for members in whole:
+            if not stop_together(members):
+                continue
+            first, *others = [running.group for running in members]
+            if not all(first.meets(other) for other in others):
+                for running in members:
+                    running.go_past()
+                continue
+            before += [first, *others]
+            place = groups.index(members[0])
+            groups[place] = join(members, members[0].stop)
+            groups[:] = [running for running in groups if running not in members]
+            open_.remove(members)

@@ -5,7 +5,7 @@ meets there of its own it meets as the others do, at another distance; what it m
 core's is left to `aliasing` and `shared_memory`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
@@ -26,16 +26,27 @@ from cubecore.machine.sanitizer.findings import (
     SanitizerFinding,
     key_of,
 )
-from cubecore.machine.sanitizer.happens_before import FlagFault
+from cubecore.machine.sanitizer.happens_before import FlagFault, Foreign
 from cubecore.machine.sanitizer.racecheck import CoreWatch, FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region, Touched
 from cubecore.machine.sanitizer.turns import Found
 
 
 class Clock:
-    """The number of the issue that the cores of a group are at, and how much they found so far."""
+    """The number of the issue that a group's first core is at, and how much was found so far.
 
-    issue, found = -1, 0
+    `ahead`: by how much the numbers of other cores' issues, which had parted, are greater.
+    """
+
+    def __init__(self) -> None:
+        self.issue, self.found = -1, 0
+        self.ahead: Mapping[CoreId, int] = {}
+
+    def start(self, issues: Mapping[CoreId, int]) -> None:
+        """Go on where each core has made so many issues, the first core first."""
+        first = next(iter(issues.values()))
+        self.issue = first - 1
+        self.ahead = {core: issue - first for core, issue in issues.items()}
 
 
 class GroupLog(FindingLog):
@@ -72,7 +83,8 @@ class GroupLog(FindingLog):
         """Yield the findings."""
         for key, (at, own_bytes) in self._first.items():
             counted = self._tallies[key]
-            yield Found(key, counted.first, counted.count, self._cores, at, own_bytes=own_bytes)
+            times, ahead = counted.count, self._clock.ahead
+            yield Found(key, counted.first, times, self._cores, at, ahead, own_bytes=own_bytes)
 
 
 class GroupWatch(CoreWatch):
@@ -117,6 +129,26 @@ class GroupWatch(CoreWatch):
         """Drop what refers back, and would keep global memory."""
         super().release()
         del self.order, self._units
+
+    def hear(self, carried: Sequence[Foreign]) -> bool:
+        """Follow the end of a wait; what some cores might find alone ends lockstep from here on."""
+        alike = super().hear(carried)
+        self.log.strict |= not alike
+        return alike
+
+    def follow_up(self, places: Sequence[tuple["GroupWatch", int]]) -> None:
+        """Go on with cores of watches that rest; each has a row in one of them.
+
+        A result that only some of them left unread is kept as that of some cores.
+        """
+        self.order.follow_up([(watch.order, row) for watch, row in places])
+        left = [watch.unread() for watch in {id(watch): watch for watch, _ in places}.values()]
+        for place, (pipe, touch) in {k: fresh for one in left for k, fresh in one.items()}.items():
+            if any(one.get(place) != (pipe, touch) for one in left):
+                touch = touch._replace()  # noqa: PLW2901 - a touch of its own, known by identity
+                self._some[id(touch)] = touch
+            mem, touched, address = place
+            self.shadow(mem).region(touched, address, writes=True).fresh = pipe, touch
 
     def _fault(self, fault: FlagFault) -> None:
         """Log a fault; behind a deadlock nothing is followed, not even the order between cores."""

@@ -117,10 +117,12 @@ class CoreOrder:
             or any(known[pipe] < counts[pipe] for pipe in range(len(PIPES)) if pipe != SCALAR)
         )
 
-    def follow_up(self, earlier: Sequence["CoreOrder"]) -> None:
-        """Start behind all that orders counted which rest."""
-        self.counts = [max(counts) for counts in zip(*(one.counts for one in earlier), strict=True)]
+    def follow_up(self, places: Sequence[tuple["CoreOrder", int]]) -> None:
+        """Start behind all that orders counted which rest; each core has a row in one of them."""
+        counts = {id(order): order.counts for order, _ in places}.values()
+        self.counts = [max(of_pipe) for of_pipe in zip(*counts, strict=True)]
         self.done = [list(self.counts) for _ in PIPES]
+        self.foreign = np.stack([order.foreign[row] for order, row in places])
 
     # --- instructions
 
@@ -280,15 +282,19 @@ class CoreOrder:
         carried[self._rows, self.cores] = of_core
         return carried
 
-    def hear(self, carried: Sequence[Foreign]) -> None:
-        """Know from here on what signals carried to each core."""
+    def hear(self, carried: Sequence[Foreign]) -> bool:
+        """Know from here on what signals carried to each core; return whether all hear as much.
+
+        Of itself no core hears less than is taken here; False if some hear more.
+        """
         heard = np.stack(carried)
         self.foreign = np.maximum(self.foreign, heard)
-        # Of itself each core hears as much as the others, or more than is taken here.
-        of_core: Clock = heard[self._rows, self.cores].min(axis=0).tolist()
+        of_cores = np.maximum(heard[self._rows, self.cores], self.done[SCALAR])
+        of_core: Clock = of_cores.min(axis=0).tolist()
         self.enter(SCALAR)
         _join(self.done[SCALAR], of_core)
         self._version += 1
+        return bool((of_cores == of_core).all())
 
     def finish(self) -> None:
         """Judge what is left: pipes that still wait, and flags that are still up."""

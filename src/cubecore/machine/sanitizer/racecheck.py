@@ -47,6 +47,7 @@ from cubecore.machine.sanitizer.shadow_memory import (
     Clash,
     LocalShadow,
     MemoryAccess,
+    Numbered,
     Region,
     Special,
     Touched,
@@ -140,9 +141,12 @@ class CoreWatch:
             self._launch.signalled(self._launch.cores[number], template, where)
         return self.order.signal(INDEX[template.on])
 
-    def hear(self, carried: Sequence[Foreign]) -> None:
-        """Follow the end of a wait for other cores; each core has heard what a signal carried."""
-        self.order.hear(carried)
+    def hear(self, carried: Sequence[Foreign]) -> bool:
+        """Follow the end of a wait for other cores; each core has heard what a signal carried.
+
+        False if some cores know more of themselves than is followed.
+        """
+        return self.order.hear(carried)
 
     def touch(
         self,
@@ -230,6 +234,14 @@ class CoreWatch:
     def submit(self, pipe: int, accesses: Sequence[Touched], where: Location) -> None:
         """Follow accesses of an instruction of a pipe."""
         self.order.submit(pipe, lambda: self._enter(pipe, accesses), where)
+
+    def unread(self) -> dict[tuple[Mem | Special, Footprint, int], Numbered]:
+        """Return the results that nobody has read, and what left them, by their places."""
+        return {
+            (mem, touched, address): fresh
+            for mem, shadow in self._local.items()
+            for touched, address, fresh in shadow.unread()
+        }
 
     @property
     def rests(self) -> bool:

@@ -87,7 +87,6 @@ def register_touch(template: Instruction, where: Location) -> Touched | None:
 
 Numbered = tuple[int, MemoryAccess]
 
-
 Key = tuple[Footprint | int, int]
 """A footprint and its address, or the ends of a run of bytes."""
 
@@ -114,7 +113,7 @@ class Region:
         self.written: int | None = None
         self.reads: dict[int, Numbered] = {}
         self.writes: dict[int, Numbered] = {}
-        self.fresh: tuple[int, MemoryAccess] | None = None
+        self.fresh: Numbered | None = None
 
 
 @lru_cache(maxsize=65536)
@@ -234,6 +233,11 @@ class LocalShadow:
         for region in kept.values():
             self._enter_pages(region)
         self._limit = max(_MOST_REGIONS, 2 * len(kept))
+
+    def unread(self) -> list[tuple[Footprint, int, Numbered]]:
+        """Return where results lie that nobody has read, and what left them, by first write."""
+        regions = _by_write(self._regions.values())
+        return [(r.touched, r.address, r.fresh) for r in regions if r.fresh is not None]
 
     def release(self) -> None:
         """Forget every region."""

@@ -6,7 +6,7 @@ ready. Of cores in a group, each would have turns of its own: findings are told 
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import NamedTuple, Protocol
@@ -81,21 +81,21 @@ class CoreTurns:
             self._left.popleft()
         self.ended = True
 
-    def place(self, found: "Found") -> tuple[int, int, bool]:
+    def place(self, issue: int, *, said: bool) -> tuple[int, int, bool]:
         """Return in which turn the core has a finding, and behind how many of its executions.
 
         What it says itself comes before what it has issued since the last one.
         """
-        side = bisect_left if found.said else bisect_right
-        issue, _ = found.at
+        side = bisect_left if said else bisect_right
         turn = self._turns[max(side(self._begins, issue) - 1, 0)]
-        return turn, side(self._executes, issue), not found.said
+        return turn, side(self._executes, issue), not said
 
 
 class Found(NamedTuple):
     """A finding of some cores, for each first at the same issue, and how often it was made.
 
-    `at` is that issue, and a number that counts what was found there. `said`: the kernel itself
+    `at` is that issue, and a number that counts what was found there; `ahead` says by how much the
+    issue's number is greater on cores where it is another. `said`: the kernel itself
     reported it, before the issue. `own_bytes`: each core has bytes of its own, and the finding
     names those of the first one.
     """
@@ -105,8 +105,23 @@ class Found(NamedTuple):
     times: int
     cores: Sequence[CoreId]
     at: tuple[int, int]
+    ahead: Mapping[CoreId, int] = {}
     said: bool = False
     own_bytes: bool = False
+
+    def first_in(self, turns: Mapping[CoreId, CoreTurns]) -> tuple["Place", CoreId]:
+        """Return where which core has it first."""
+        issue, number = self.at
+
+        def place(core: CoreId) -> "Place":
+            own = issue + self.ahead.get(core, 0)
+            return turns[core].place(own, said=self.said), own, number
+
+        return min((place(core), core) for core in self.cores)
+
+
+Place = tuple[tuple[int, int, bool], int, int]
+"""A core's turn and execution, the issue there, and what was found there before."""
 
 
 def log_in_turn(log: FindingLog, found: Iterable[Found], cores: Sequence[IssuedSyncs]) -> bool:
@@ -121,11 +136,11 @@ def log_in_turn(log: FindingLog, found: Iterable[Found], cores: Sequence[IssuedS
         return False
     ordered = []
     for one in found:
-        place, core = min((turns[core].place(one), core) for core in one.cores)
+        place, core = one.first_in(turns)
         if one.own_bytes and core != one.cores[0]:
             return False
-        ordered.append((place, one.at, core, one))
-    for *_, core, one in sorted(ordered, key=lambda placed: placed[:2]):
+        ordered.append((place, core, one))
+    for _, core, one in sorted(ordered, key=lambda placed: placed[0]):
         log.merge(one.key, _of(core, one.finding), one.times)
     return True
 

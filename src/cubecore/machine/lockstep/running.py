@@ -1,0 +1,104 @@
+"""Groups on their way: what their cores recorded, issue by issue, and where they stop to meet."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from cubecore.isa.scalar.sync import WaitFlagDev
+from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.partings import UnlikeError
+from cubecore.machine.lockstep.recorder import Issued, Recorder
+
+
+class PartedError(IrregularError):
+    """Cores of a group that were alike until here, and are no more."""
+
+
+class Running:
+    """A group on its way: its cores, and what it has still to issue of what they recorded.
+
+    `record` lets the cores record more, or end, once nothing is left. A group that `stopped` goes
+    on when it is told to pass.
+    """
+
+    def __init__(
+        self,
+        group: LockstepGroup,
+        cores: Sequence[Recorder],
+        record: Callable[["Running"], None],
+    ) -> None:
+        self.group, self.cores = group, cores
+        self._left, self._record = cores[0].pending_count, record
+        self._steps: Iterator[Issued] = iter(())
+        self._until: Iterator[Issued] = self._steps
+        self._stops: deque[int] = deque()
+        self._held: WaitFlagDev | None = None
+        self.stopped = self.ended = False
+
+    def take(self, steps: Iterator[Issued]) -> None:
+        """Take what is to be issued next."""
+        self._steps = self._until = steps
+
+    # --- stops
+
+    def stop_at(self, left: Sequence[int]) -> None:
+        """Stop where so many issues are left, one place after another."""
+        self._stops = deque(left)
+        self._aim()
+
+    @property
+    def stop(self) -> int:
+        """How many issues are left at the next stop; -1 if there is none any more."""
+        return self._stops[0] if self._stops else -1
+
+    def go_past(self) -> None:
+        """Pass the stop at which the group is."""
+        self._left = self._stops.popleft()
+        self.stopped = False
+        self._aim()
+
+    def _aim(self) -> None:
+        steps = self._steps
+        self._until = islice(steps, self._left - self._stops[0]) if self._stops else steps
+
+    # --- turns
+
+    @property
+    def ready(self) -> bool:
+        """True if nothing, or nothing any more, keeps the group from going on."""
+        met = self._held is None or self.group.may_hear(self._held)
+        return met and not (self.ended or self.stopped)
+
+    def go_on(self) -> None:
+        """Issue until the group waits or stops, or its cores have recorded more, or ended."""
+        if self._issue():
+            return
+        if self._stops:
+            self.stopped = True
+        else:
+            self._record(self)
+
+    def _issue(self) -> bool:
+        """Issue until the group waits for others, or nothing is left; return whether it waits."""
+        group, clock = self.group, self.group.clock
+        if self._held is not None:
+            group.hear(self._held)
+            self._held = None
+        for template, addresses, where in self._until:
+            clock.issue += 1
+            if isinstance(template, WaitFlagDev):
+                if not group.allows(template, where):
+                    continue
+                if group.may_hear(template):
+                    group.hear(template)
+                    continue
+                self._held = template
+                return True
+            try:
+                group.issue(template, addresses, where)
+            except UnlikeError as unlike:
+                for core, kind in zip(self.cores, unlike.kinds, strict=True):
+                    core.kinds.append(kind)
+                raise PartedError(str(unlike)) from None
+        return False
