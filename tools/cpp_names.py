@@ -22,7 +22,7 @@ Generated from the headers in `src/cubecore/frontends/cpp/include` (`python -m t
 cpp_names.md`): which names of the documentation kernels may use, by header, and which are refused
 when the file is compiled. A name that is here may still refuse an argument that architecture 2201
 or cubecore does not take, in a sentence. Functions of the C API (`asc_...`) come from the
-[instructions](instructions.md) and are not listed.
+[instructions](instructions.md) and are listed only where they are refused.
 """
 
 
@@ -58,5 +58,14 @@ def page() -> str:
         *("", "| header | names |", "|---|---|"),
     ]
     lines += [f"| `{header}` | {', '.join(names)} |" for header, names in by_header.items()]
-    lines += ["", "## Refused", "", f"{len(missing)} names: {', '.join(missing)}.", ""]
+    lines += ["", "## Refused", ""]
+    of_class = [name for name in missing if name[0].isupper()]
+    of_c = [name for name in missing if name.startswith("asc_")]
+    others = sorted({*missing} - {*of_class} - {*of_c})
+    for kind, names in (
+        ("the class API", of_class),
+        ("the C API, most of them for architecture 3510", of_c),
+        ("SIMT, for architecture 3510", others),
+    ):
+        lines += [f"{len(names)} names of {kind}: {', '.join(names)}.", ""]
     return "\n".join(lines)

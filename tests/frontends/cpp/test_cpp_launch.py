@@ -264,6 +264,18 @@ BAD_FILES = {
         "LocalTensor<float> a; Conv2D(a, a, a, 3);",
         "inline.cpp:5: AscendC::Conv2D is not supported",
     ),
+    "missing, as a type": (
+        "} void f(const AscendC::Conv3D& x) {",
+        "inline.cpp:5: AscendC::Conv3D is not supported",
+    ),
+    "missing, as a namespace": (
+        "MicroAPI::CreateMask<float>();",
+        "inline.cpp:5: AscendC::MicroAPI is not supported",
+    ),
+    "missing, of the C API": (
+        "asc_abs_sub(x, x, x);",
+        "inline.cpp:5: asc_abs_sub is not supported",
+    ),
     "tiling without a struct": (
         "GET_TILING_DATA(data, x);",
         "inline.cpp:5: GET_TILING_DATA must have a registered struct, got none; "
@@ -291,6 +303,15 @@ BAD_FILES = {
 def test_a_file_that_does_not_compile_is_refused_in_a_sentence(name):
     body, sentence = BAD_FILES[name]
     assert refused(lambda: kernel(body)) == sentence
+
+
+@pytest.mark.parametrize("use", ["void f(Conv3D<float>& x) {}", "struct S : Conv3D<float> {};"])
+def test_a_missing_name_that_the_compiler_does_not_tell_is_read_from_the_line(tmp_path, use):
+    file = tmp_path / "k.cpp"
+    frame = '#include "kernel_operator.h"\nusing namespace AscendC;\n{}\n__global__ void k() {{}}\n'
+    file.write_text(frame.format(use))
+    said = refused(lambda: cubecore.load(file).k)
+    assert said == f"{file}:3: AscendC::Conv3D is not supported"
 
 
 TEMPLATED = """#include "kernel_operator.h"

@@ -93,9 +93,11 @@ def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
 _ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
 _LACKING = re.compile(
     r"'(?:AscendC::)?(?P<name>\w+)'(?: was not declared| is not a member of 'AscendC"
-    r"| does not name a| has not been declared| is not a template)"
-    r"|(?:arguments to|template named|identifier|member named) '(?P<other>\w+)'"
+    r"|(?: in namespace '[\w:]+')? does not name a| has not been declared| is not a template)"
+    r"|(?:arguments to|template named|identifier|(?:member|type) named|type name) '(?P<other>\w+)'"
 )
+_UNNAMED = re.compile(r"declared void$|^expected (?:template|class)-name ")
+"""Errors at a name that is not declared which do not name it; the line behind them does."""
 _NO_FILE = re.compile(
     r"(?P<gcc>[^\n:]+): No such file or directory|'(?P<clang>[^\n']+)' file not found"
 )
@@ -140,8 +142,12 @@ def _first_error(
             return unable(where, f"{where} includes {header}, {lacks}")
         lacking = _LACKING.search(said)
         name = (lacking["name"] or lacking["other"]) if lacking else ""
+        if _UNNAMED.search(said):
+            words = re.findall(r"\w+", "".join(lines[number + 1 : number + 2]))
+            name = next((word for word in words if word in missing_names()), name)
         if name in missing_names():
-            return unable(f"AscendC::{name}", f"{where}: AscendC::{name} is not supported")
+            full = name if name.startswith(("asc_", "__")) else f"AscendC::{name}"
+            return unable(full, f"{where}: {full} is not supported")
         if _OF_BUILD.fullmatch(name):
             remedy = f"-D {name}=... says what the operator's build does"
             return refuse(f"{where}: {name}", "be defined", "nothing", remedy)
