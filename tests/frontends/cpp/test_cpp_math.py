@@ -126,7 +126,7 @@ def test_a_function_is_that_of_numpy(name):
     x = spread(low, high)
     exact = function(x.astype(np.float64))
     whole = called(name, x, 0)
-    assert np.allclose(whole, exact, rtol=4e-6, atol=1e-6)
+    assert np.allclose(whole, exact, rtol=4e-7, atol=0)
     small = called(name, x, 1, workspace=32)
     in_place = called(name, x, 2)
     for other in (small, in_place):
@@ -197,11 +197,11 @@ def test_sums_along_the_last_axis(kind):
 def test_powers_of_tensors_and_numbers():
     base, by = spread(0.01, 8), spread(-4, 4)
     exact = np.power(base.astype(np.float64), by)
-    assert np.allclose(launched(POWER, base, by), exact, rtol=2e-5)
+    assert np.allclose(launched(POWER, base, by), exact, rtol=3e-7)
     exact = np.power(base.astype(np.float64), 2.5)
-    assert np.allclose(launched(POWER_BY_NUMBER, base), exact, rtol=2e-5)
+    assert np.allclose(launched(POWER_BY_NUMBER, base), exact, rtol=3e-7)
     exact = np.power(3.0, by.astype(np.float64))
-    assert np.allclose(launched(POWER_OF_NUMBER, by), exact, rtol=2e-5)
+    assert np.allclose(launched(POWER_OF_NUMBER, by), exact, rtol=3e-7)
 
 
 def test_powers_at_their_edges():
@@ -210,7 +210,7 @@ def test_powers_at_their_edges():
     with np.errstate(all="ignore"):
         exact = np.power(base.astype(np.float64), by)
     found = launched(EDGES, base, by)
-    assert np.allclose(found, exact, rtol=2e-5, equal_nan=True)
+    assert np.allclose(found, exact, rtol=3e-7, equal_nan=True)
 
 
 def test_powers_of_integers_are_exact():
@@ -223,11 +223,7 @@ def test_powers_of_integers_are_exact():
 
 def test_remainders_have_the_sign_of_the_dividend():
     x, y = spread(-90, 90), spread(0.5, 7)
-    exact = np.fmod(x.astype(np.float64), y)
-    found = launched(FMOD, x, y)
-    wrapped = np.abs(np.abs(found - exact) - y) < 1e-4  # a quotient that is whole but for rounding
-    assert (np.isclose(found, exact, atol=2e-5) | wrapped).all()
-    assert wrapped.sum() < 3
+    assert np.array_equal(launched(FMOD, x, y), np.fmod(x, y))
 
 
 def test_bits_that_either_has_but_not_both():

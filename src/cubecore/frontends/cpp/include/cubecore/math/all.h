@@ -2,6 +2,9 @@
 #pragma once
 
 #include "cubecore/math/cumsum.h"
+#include "cubecore/math/error_function.h"
 #include "cubecore/math/exponential.h"
+#include "cubecore/math/power.h"
+#include "cubecore/math/remainder.h"
 #include "cubecore/math/rounding.h"
 #include "cubecore/math/trigonometry.h"

@@ -100,15 +100,52 @@ class Steps {
     Cast(d, a, mode, static_cast<uint32_t>(count_), at_);
     wait();
   }
+  // What is left of a float by rounding it to `bfloat16_t`, 8 bits; `packed` is scratch.
+  void shorten(const Floats& d, const Floats& a, const Floats& packed) const {
+    auto narrow = packed.template ReinterpretCast<bfloat16_t>();
+    cast(narrow, a, RoundMode::CAST_RINT);
+    cast(d, narrow, RoundMode::CAST_NONE);
+  }
+  // The first twelve bits of a float: the rest, `a` less these, has twelve as well. `d` is not `a`.
+  void first_half(const Floats& d, const Floats& a) const {
+    fill(d.template ReinterpretCast<int32_t>(), int32_t(0xfffff000));
+    And(bits(d), bits(a), bits(d), 2 * count_, at_);
+    wait();
+  }
   void halve(const LocalTensor<int32_t>& d, const LocalTensor<int32_t>& a) const {
     ShiftRight(d, a, 1, count_, at_);
     wait();
   }
-  // a + b * scale
-  void axpy(const Floats& d, const Floats& a, const Floats& b, float scale,
-            const Floats& scratch) const {
-    muls(scratch, b, scale);
-    add(d, a, scratch);
+  // d + b * scale
+  void axpy(const Floats& d, const Floats& b, float scale) const {
+    Axpy(d, b, scale, count_, at_);
+    wait();
+  }
+  // d + a * b
+  void mla(const Floats& d, const Floats& a, const Floats& b) const {
+    MulAddDst(d, a, b, count_, at_);
+    wait();
+  }
+  // value - a
+  void rsubs(const Floats& d, const Floats& a, float value) const {
+    muls(d, a, -1.0f);
+    adds(d, d, value);
+  }
+  template <typename T, typename S>
+  void clamp(const LocalTensor<T>& d, const LocalTensor<T>& a, S low, S high) const {
+    mins(d, a, high);
+    maxs(d, d, low);
+  }
+  // |a| with the sign of `x`, for an `a` without a sign; `scratch` is none of the others.
+  void copy_sign(const Floats& d, const Floats& a, const Floats& x, const Floats& scratch) const {
+    sign_bits(scratch, x);
+    either(d, a, scratch);
+  }
+  // 1 with the sign of x; `d` is not `x`.
+  void signed_one(const Floats& d, const Floats& x, const Floats& scratch) const {
+    sign_bits(d, x);
+    fill(scratch, 1.0f);
+    either(d, d, scratch);
   }
   // A polynomial in x by Horner's rule, its highest coefficient first; `d` is not `x`.
   template <uint32_t terms>
@@ -132,6 +169,19 @@ class Steps {
 
  private:
   void wait() const { barrier(PIPE_V, at_); }
+  static LocalTensor<uint16_t> bits(const Floats& a) {
+    return a.template ReinterpretCast<uint16_t>();
+  }
+  // The sign of each element as the bit that it is; `d` is not `a`.
+  void sign_bits(const Floats& d, const Floats& a) const {
+    fill(d, -0.0f);
+    And(bits(d), bits(a), bits(d), 2 * count_, at_);
+    wait();
+  }
+  void either(const Floats& d, const Floats& a, const Floats& b) const {
+    Or(bits(d), bits(a), bits(b), 2 * count_, at_);
+    wait();
+  }
 
   int32_t count_;
   cubecore::Where at_;
