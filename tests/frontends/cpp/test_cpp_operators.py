@@ -257,7 +257,8 @@ def test_chips_have_their_own_counts_of_blocks(folder: Path) -> None:
         (
             (X, Y),
             {"alpha": 1, "mode": 2},
-            "the tiling function of AxpyCustom: axpy_elsewhere(long) is not provided",
+            "the tiling function of AxpyCustom: axpy_elsewhere(long) is not provided;"
+            " define it in op_host, or leave the call out",
         ),
         (
             (X, Y),
@@ -304,7 +305,10 @@ def test_tiling_data_of_the_wrong_size_is_refused(project: Any, folder: Path) ->
         project.axpy_custom(X, Y, alpha=1, mode=4)
     place, _, rest = str(refused.value).partition(": tiling data")
     assert Path(place.split(":")[0]).name == "axpy_custom.cpp"
-    assert rest == " must have the 32 B of the kernel's struct, got 8 B"
+    assert rest == (
+        " must have the 32 B of the kernel's struct, got 8 B;"
+        " host and kernel need the same struct of tiling data"
+    )
     assert folder.is_dir()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from cubecore.errors import refuse, shortened, unable
+from cubecore.errors import RequestError, Violation, refuse, shortened, unable
 from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
@@ -22,6 +22,16 @@ _NEEDS_CXX20 = re.compile(
 """Errors at constexpr functions that C++20 allows, and the vendor's compiler before C++20."""
 _CHANGES_MEANING = " changes meaning of "
 """In an error at a member called like what its class uses, which clang does not look for."""
+
+
+class MissingHeaderError(RequestError):
+    """A header that the compiler does not find; `header` is its name in the include."""
+
+    def __init__(self, where: str, header: str) -> None:
+        lacks = "which is neither beside it nor among cubecore's headers"
+        sentence = f"{where} includes {header}, {lacks}"
+        super().__init__([Violation(where, "", "", "put it beside the file", sentence)])
+        self.header = header
 
 
 def compile_with(
@@ -106,6 +116,7 @@ _OF_BUILD = re.compile(r"(?:ORIG_)?DTYPE_\w+|FORMAT_\w+")
 """Macros that the build of an operator project defines."""
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^\n]*)'")
 _FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
+_NAMES = "docs/cpp_names.md lists the names that are"
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
 
 
@@ -137,9 +148,7 @@ def _first_error(
             return refuse(f"{where}: an array's length", need, got)
         no_file = _NO_FILE.match(said)
         if no_file is not None:
-            header = no_file["gcc"] or no_file["clang"]
-            lacks = "which is neither beside it nor among cubecore's headers"
-            return unable(where, f"{where} includes {header}, {lacks}")
+            return MissingHeaderError(where, no_file["gcc"] or no_file["clang"])
         lacking = _LACKING.search(said)
         name = (lacking["name"] or lacking["other"]) if lacking else ""
         if _UNNAMED.search(said):
@@ -147,7 +156,7 @@ def _first_error(
             name = next((word for word in words if word in missing_names()), name)
         if name in missing_names():
             full = name if name.startswith(("asc_", "__")) else f"AscendC::{name}"
-            return unable(full, f"{where}: {full} is not supported")
+            return unable(full, f"{where}: {full} is not supported", _NAMES)
         if _OF_BUILD.fullmatch(name):
             remedy = f"-D {name}=... says what the operator's build does"
             return refuse(f"{where}: {name}", "be defined", "nothing", remedy)
@@ -181,11 +190,14 @@ def missing_names() -> frozenset[str]:
 
 
 def _refused(where: str, sentence: str) -> Exception:
-    """Return the refusal of a documented name: the header's own sentence."""
-    subject, _, rest = sentence.partition(" must ")
+    """Return the refusal that a header states: about a value, or of what it cannot do."""
+    subject, must, rest = sentence.partition(" must ")
+    if not must:
+        said, _, remedy = sentence.partition("; ")
+        return unable(where, f"{where}: {said}", remedy)
     need, _, got = rest.partition(", got ")
     value, _, remedy = got.partition("; ")
-    return refuse(f"{where}: {subject}", need or "be provided", value or "none", remedy)
+    return refuse(f"{where}: {subject}", need, value or "another", remedy)
 
 
 def _outside(lines: Sequence[str], number: int) -> tuple[Path, str] | None:

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from cubecore.errors import CubecoreError, unable
+from cubecore.errors import unable
+from cubecore.frontends.cpp.compile.diagnostics import MissingHeaderError
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
@@ -19,7 +20,6 @@ _ELSEWHERE = {"op_api", "opapi", "op_graph", "tests", "test", "examples", "build
 _REGISTERS = re.compile(r"\b(OP_ADD|IMPL_OP\w*|REGISTER_TILING_TEMPLATE\w*)\s*\(")
 _ENTRY = re.compile(r"\b__global__\b")
 _ANCESTORS = 4
-_LACKING = re.compile(r" includes (\S+), which is neither beside it")
 _MARKS = ("CMakeLists.txt", "build.sh", "pyproject.toml", ".git")
 """Files and folders that a repository has at its top, and often in the folders of its parts."""
 T = TypeVar("T")
@@ -106,9 +106,8 @@ def with_headers(
     while True:
         try:
             return files, compile_file(files)
-        except CubecoreError as error:
-            lacking = _LACKING.search(str(error))
-            more = _folder_with(lacking[1], path, files.folder) if lacking else None
+        except MissingHeaderError as error:
+            more = _folder_with(error.header, path, files.folder)
             if more is None or more in files.given:
                 raise
             files = replace(files, given=(*files.given, more))

@@ -287,7 +287,8 @@ class Bridge:
             return
         if what in {1, 6}:
             if what == 1:
-                raise KernelError.at(where, refuse(texts[0], texts[1], texts[2]))
+                got, _, remedy = texts[2].partition("\n")
+                raise KernelError.at(where, refuse(texts[0], texts[1], got, remedy))
             got = f"the kernel threw an exception: {texts[0]}"
             raise KernelError.at(where, unable("the kernel", got))
         native_core.hand_over()

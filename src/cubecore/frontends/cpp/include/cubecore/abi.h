@@ -90,7 +90,7 @@ uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const cub
 // Reports a finding of this core and goes on.
 void cubecore_finding(const char* kind, const char* subject, const char* message,
                       const cubecore::Where* at);
-// Stops the launch with a sentence.
+// Stops the launch with a sentence; `got` may have a second line, the remedy.
 [[noreturn]] void cubecore_refuse(const char* subject, const char* need, const char* got,
                                   const cubecore::Where* at);
 void cubecore_print(const char* text);

@@ -54,7 +54,8 @@ inline void copied(T* to, const void* from, CUBECORE_AT) {
   const Launch* launch = cubecore_launch();
   if (reinterpret_cast<uint64_t>(from) == launch->tiling && launch->tiling_bytes < sizeof(T)) {
     std::string need = "have the " + std::to_string(sizeof(T)) + " B of the kernel's struct";
-    std::string got = std::to_string(launch->tiling_bytes) + " B";
+    std::string got = std::to_string(launch->tiling_bytes) +
+                      " B\nhost and kernel need the same struct of tiling data";
     cubecore_refuse("tiling data", need.c_str(), got.c_str(), &at);
   }
   std::memcpy(static_cast<void*>(to), from, sizeof(T));

@@ -12,7 +12,7 @@ namespace cubecore::op_host {
 [[noreturn]] inline void Lacking(const char* name) {
   int state = 0;
   const char* plain = abi::__cxa_demangle(name, nullptr, nullptr, &state);
-  std::string text = std::string(plain == nullptr ? name : plain) + " is not provided";
+  std::string text = std::string(plain == nullptr ? name : plain) + " is not provided; define it in op_host, or leave the call out";
   refused(text.c_str());
 }
 
