@@ -97,6 +97,10 @@ KERNELS = {
     "abort": ("abort();", "the program ended with abort"),
     "throw": ("throw 3;", "the kernel threw an exception: something"),
     "exit": ("exit(3);", "the program called exit(3); a kernel returns"),
+    "exec": (
+        'execl("/bin/sleep", "sleep", "60", (char*)nullptr);',
+        "the program closed the pipe of its answer, or became another program",
+    ),
     "endless": (
         "volatile int v = 0; while (true) v = v + 1;",
         "the program did not end within 1 s; check its loops, or raise --timeout",

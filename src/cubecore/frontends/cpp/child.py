@@ -40,6 +40,7 @@ MOST_MEMORY = 4 << 30
 _NEAR_STACK = 1 << 16
 _LENGTH_BYTES = 8
 _LAST_WORDS_S = 1.0
+_LOOK_S = 0.001
 _KINDS = (KernelError, DeadlockError, RequestError, CubecoreError)
 _SIGNALS = {
     signal.SIGFPE: "a division by zero",
@@ -127,6 +128,7 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
             with contextlib.suppress(OSError):
                 os.kill(child, signal.SIGXCPU)
             raw, _ = _received(read, _LAST_WORDS_S, raw)
+        silent = not late and not _is_whole(raw) and _goes_on(child)
     finally:
         if asked.alone:
             with contextlib.suppress(OSError):
@@ -141,6 +143,9 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
     try:
         good, value = pickle.loads(raw[_LENGTH_BYTES:])  # noqa: S301 - our own process wrote it
     except Exception:  # noqa: BLE001 - it ended before it had written all
+        if silent:
+            end = "closed the pipe of its answer, or became another program"
+            raise _at(box, asked, end, "") from None
         raise _ended(box, status, asked, late=late) from None
     if good:
         answer: T = value
@@ -242,6 +247,24 @@ def _received(read: int, timeout_s: float, held: bytes = b"") -> tuple[bytes, bo
         if len(raw) >= _LENGTH_BYTES:
             whole = _LENGTH_BYTES + int.from_bytes(raw[:_LENGTH_BYTES], "little")
     return bytes(raw), False
+
+
+def _is_whole(raw: bytes) -> bool:
+    """Return whether an answer is all there."""
+    length = int.from_bytes(raw[:_LENGTH_BYTES], "little")
+    return len(raw) >= _LENGTH_BYTES and len(raw) >= _LENGTH_BYTES + length
+
+
+def _goes_on(child: int) -> bool:
+    """Return whether a process whose end of the pipe is closed does not end, either."""
+    end = time.monotonic() + _LAST_WORDS_S
+    if not hasattr(os, "waitid"):  # of macOS only later
+        return False
+    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() > end:
+            return True
+        time.sleep(_LOOK_S)
+    return False
 
 
 def _rebuilt(kind: int, violations: tuple[Violation, ...], findings: Any) -> CubecoreError:
