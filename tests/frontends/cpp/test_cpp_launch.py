@@ -374,6 +374,10 @@ BAD_WORDS = [
         "--out-arg must be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy, got 'z'",
     ),
     (
+        ["--blocks", "8", "--timeout", "-1"],
+        "--timeout must be above 0 s, got -1",
+    ),
+    (
         ["--blocks", "8", "--out-arg", "z=floaty:8"],
         "--out-arg z must be of a type that the chip has, got floaty",
     ),

@@ -3,6 +3,7 @@
 from dataclasses import fields
 from pathlib import Path
 
+from cubecore.errors import refuse
 from cubecore.lazy_dataclass import dataclass
 
 HERE = Path(__file__).resolve().parent
@@ -52,6 +53,11 @@ class CppLaunchOptions:
     timeout_s: float = TIMEOUT_S
     auto_sync: str = "on"
     verbose: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that leaves no time."""
+        if not self.timeout_s > 0:
+            raise refuse("--timeout", "be above 0 s", f"{self.timeout_s:g}")
 
     @property
     def given(self) -> tuple[str, ...]:
