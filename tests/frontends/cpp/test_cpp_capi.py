@@ -52,6 +52,24 @@ def test_an_addition_in_each_form(form):
     assert np.array_equal(z, x + y)
 
 
+SELECTED = """
+  set_vector_mask(~0ull, ~0ull);
+  for (uint32_t at = 0; at < n; at += 64) {
+    vcmp_lt(a + at, b + at, 1, 1, 1, 1, 8, 8, 8);
+    asc_sync_pipe(PIPE_V);
+    vsel(a + at, a + at, b + at, 1, 1, 1, 1, 8, 8, 8);
+    asc_sync_pipe(PIPE_V);
+  }
+  asc_sync();
+"""
+
+
+def test_instructions_that_no_header_writes_are_called_by_their_own_names():
+    run, x, y, z = launched(LOADED + SELECTED + STORED)
+    assert run.findings == ()
+    assert np.array_equal(z, np.minimum(x, y))
+
+
 def test_a_wait_left_out_is_a_race_at_both_lines():
     run, *_ = launched(LOADED + "asc_add(a, a, b, n);\n" + STORED)
     (race,) = [f for f in run.findings if f.id == "race-raw"]

@@ -1,14 +1,17 @@
 """Headers written from declarations in Python: the C API's, and that of TCubeTiling."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import fields
 
 from cubecore.frontends.capi.binding import Form, forms
-from cubecore.isa.catalogue import spellings
+from cubecore.frontends.cpp.launch_options import INCLUDE
+from cubecore.isa.catalogue import instructions, spellings
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 
-_HEAD = """// Written from cubecore's declarations: the C API's functions on architecture {arch}.
+_HEAD = """// Written from cubecore's declarations: the C API's functions on architecture {arch},
+// and instructions by their own names.
 #pragma once
 
 #include "cubecore/local.h"
@@ -16,6 +19,8 @@ _HEAD = """// Written from cubecore's declarations: the C API's functions on arc
 """
 _MEMORIES = {m: m.name for m in (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)}
 _MEMORIES |= {Mem.L0A_MX: "L0A", Mem.L0B_MX: "L0B", Mem.L0B_INDEX: "L0B"}
+_INTRINSIC = re.compile(r"\b(?:v|[gs]et_)[a-z]\w+\b")
+_UNSAID = re.compile(r'"[^"\n]*"|//[^\n]*')
 _WRITTEN_BY_HAND = frozenset({"asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num"})
 """Names that headers define by hand."""
 _BY_HAND = """inline int64_t asc_get_block_idx() { return AscendC::GetBlockIdx(); }
@@ -84,11 +89,27 @@ def calls(arch: str) -> Iterator[tuple[str, tuple[bool, ...]]]:
             yield spelling, tuple(mem is not None for mem in kinds)
 
 
+def intrinsics(arch: str) -> tuple[str, ...]:
+    """Return the instructions that kernels may call by their own names, but those by hand.
+
+    Their arguments are those of the C API's functions in the same order. Of other instructions than
+    the vector unit's and those of registers the order is another one.
+    """
+    texts = (path.read_text("utf-8") for path in sorted((INCLUDE / "cubecore").glob("*.h")))
+    by_hand = {word for text in texts for word in _INTRINSIC.findall(_UNSAID.sub("", text))}
+    return tuple(
+        name
+        for name, kind in instructions().items()
+        if _INTRINSIC.fullmatch(name) and name not in by_hand and arch in kind.archs
+    )
+
+
 def capi_header(arch: str) -> str:
-    """Return the C API's header: every name in each of its forms."""
+    """Return the C API's header: every name in each of its forms, then instructions."""
     parts = [_HEAD.format(arch=arch), _BY_HAND]
     for name in names(arch):
         parts.extend(_functions(name, arch))
+    parts.extend(next(_functions(name, arch)) for name in intrinsics(arch))
     return "".join(parts)
 
 
