@@ -13,6 +13,8 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.timing.launch import time_launch
+from cubecore.workflows.scripts.script import times_of
 from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
 
 pytestmark = needs_compiler
@@ -178,6 +180,15 @@ def test_clients_on_aivs(body: str, order: str) -> None:
     assert left.findings == ()
     exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8") + arrays["bias"]
     np.testing.assert_array_equal(arrays["c"], exact)
+
+
+def test_a_mix_launch_takes_as_long_as_our_kernel() -> None:
+    plan = planned(mix=True)
+    kernel = module(ALL, trace=True)
+    left = run(kernel, plan.tiling, 2, data(120, 272, 200))
+    ours = time_launch(matmul_launch(plan.problem, plan.tiling, left.chip), left.chip)
+    made = times_of(left.kernel, (left,), 0).longest.timeline
+    assert made.cycles == pytest.approx(ours.cycles, rel=0.01)
 
 
 @pytest.mark.parametrize(
