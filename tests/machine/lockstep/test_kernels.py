@@ -216,7 +216,7 @@ def test_a_core_that_leaves_its_tensor_reaches_what_lies_behind_in_lockstep(shor
     assert {(finding.count, finding.core) for finding in run.findings} == {(1, "core 3 AIV1")}
 
 
-def test_bytes_that_two_cores_write_end_lockstep():
+def test_bytes_that_two_cores_write_are_those_of_their_turns():
     @cubecore.kernel
     def meeting(core, x, z):
         a = core.ubuf("half", 128)
@@ -225,12 +225,12 @@ def test_bytes_that_two_cores_write_end_lockstep():
         core.asc_copy_ub2gm(z + core.block_idx * 64, a, 256)
 
     x = np.arange(512, dtype=np.float16)
-    run, _ = both(meeting, 4, (x, np.zeros_like(x)), engine="reference")
+    run, _ = both(meeting, 4, (x, np.zeros_like(x)))
     assert [finding.id for finding in run.findings] == ["race-waw"]
-    both(meeting, 4, (x, np.zeros_like(x)), engine="reference", checks="none")
+    both(meeting, 4, (x, np.zeros_like(x)), checks="none")
 
 
-def test_a_core_that_reads_what_another_one_writes_ends_lockstep():
+def test_a_core_that_reads_what_another_one_writes_goes_in_its_turn():
     @cubecore.kernel
     def shifting(core, x):
         a = core.ubuf("half", 128)
@@ -238,7 +238,7 @@ def test_a_core_that_reads_what_another_one_writes_ends_lockstep():
         core.asc_sync()
         core.asc_copy_ub2gm(x + (core.block_idx + 1) * 128, a, 256)
 
-    run, _ = both(shifting, 3, (np.arange(1024, dtype=np.float16),), engine="reference")
+    run, _ = both(shifting, 3, (np.arange(1024, dtype=np.float16),))
     assert run.findings
 
 
@@ -342,7 +342,7 @@ def test_a_core_that_reads_what_all_others_wrote_waits_for_all():
     run, (_, _, y) = both(summed, 6, (x, x * 0, x * 0), 1)
     assert run.clean
     assert np.array_equal(y, (x.reshape(6, 64) + x.reshape(6, 64).sum(axis=0)).ravel())
-    run, _ = both(summed, 6, (x, x * 0, x * 0), 0, engine="reference")
+    run, _ = both(summed, 6, (x, x * 0, x * 0), 0)
     assert {finding.id for finding in run.findings} == {"race-raw", "race-war", "flag-leaked"}
 
 
@@ -375,12 +375,11 @@ def rounds(core, x, z, turns, missing):
 
 @pytest.mark.parametrize("blocks", [1, 3])
 @pytest.mark.parametrize("missing", ["", "free", "ready"])
-def test_a_mix_kernel_stays_together_unless_a_signal_is_missing(blocks, missing):
+def test_a_mix_kernel_stays_together_if_a_signal_is_missing_too(blocks, missing):
     kernel = cubecore.kernel(kind="mix")(rounds)
     x = np.arange(blocks * 5 * 1024).astype(np.float16)
     z = np.zeros(blocks * 2 * 1024, np.float16)
-    engine = "reference" if missing else "lockstep"
-    run, _ = both(kernel, blocks, (x, z), 5, missing, engine=engine)
+    run, _ = both(kernel, blocks, (x, z), 5, missing)
     assert {finding.id for finding in run.findings} == {
         "": set(), "free": {"race-raw"}, "ready": {"race-raw", "race-war"}
     }[missing]  # fmt: skip
@@ -517,9 +516,8 @@ def test_a_result_that_some_cores_gather_is_judged_core_by_core():
     x = np.arange(128, dtype=np.float32)
     for second, sums in ((np.arange(64) * 4, 0), (np.arange(64) * 4 + 256, 1)):
         at = np.concatenate([np.arange(64) * 4 + 256, second]).astype(np.uint32)
-        alike = "lockstep" if sums else "reference"
         arrays = (x, at, np.zeros_like(x))
-        run, (_, _, z) = both(gathered, 2, arrays, engine=alike, checks="all")
+        run, (_, _, z) = both(gathered, 2, arrays, checks="all")
         assert [f.core for f in run.findings] == ([] if sums else ["core 0 AIV1"])
         assert np.array_equal(z[64:], (1 + sums) * x[64:])
 
@@ -543,6 +541,5 @@ def test_what_cores_share_is_seen_behind_a_deadlock_of_their_pipes(shared, held)
         core.asc_copy_ub2gm(z + (shared == 0 or held) * mine, a, 256)
 
     x = np.arange(4 * 64, dtype=np.float32)
-    engine = "reference" if shared else "lockstep"
-    run, _ = both(stuck, 4, (x, np.zeros_like(x)), shared, held, engine=engine)
+    run, _ = both(stuck, 4, (x, np.zeros_like(x)), shared, held)
     assert "flag-unmet" in {finding.id for finding in run.findings}

@@ -168,7 +168,7 @@ def test_cores_that_write_what_others_read_before_they_met_are_found():
         core.asc_copy_ub2gm(z + own, tile, 256)
 
     x = np.arange(256, dtype=np.int32)
-    done, _ = both(crossing, 4, (x, np.zeros_like(x)), engine="reference")
+    done, _ = both(crossing, 4, (x, np.zeros_like(x)))
     assert {finding.id for finding in done.findings} >= {"race-raw", "uninitialised"}
 
 
@@ -217,5 +217,5 @@ def drawn(seed):
 
 def test_random_kernels_leave_what_the_reference_engine_leaves(joined):
     for seed in range(part(200, 10)):
-        run(drawn(seed), 4, engine="lockstep reference")
+        run(drawn(seed), 4)
     assert len(joined) > 3

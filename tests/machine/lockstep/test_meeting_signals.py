@@ -20,9 +20,9 @@ def arrive_and_wait(core, flag):
     core.asc_sync_inter_wait("PIPE_S", flag)
 
 
-def run(kernel, blocks, engine="lockstep", parts=1, **options):
+def run(kernel, blocks, parts=1, **options):
     x = np.arange(LANES * parts * blocks, dtype=np.int32)
-    done, (_, z) = both(kernel, blocks, (x, np.zeros_like(x)), engine=engine, **options)
+    done, (_, z) = both(kernel, blocks, (x, np.zeros_like(x)), **options)
     return done, z - x
 
 
@@ -114,13 +114,11 @@ def test_cores_meet_with_a_check_of_uses(joined, unread):
         core.asc_sync()
         core.asc_add(tiles[2], tiles[1], tiles[0], 1, 1, 1, 1, 8, 8, 8)
 
-    some = unread in {"one", "each"}
-    engine = "reference" if some else "lockstep"
-    done, _ = run(steered(before, rest), 4, engine=engine, checks="all")
+    done, _ = run(steered(before, rest), 4, checks="all")
     told = [(finding.id, finding.count) for finding in done.findings]
     counts = {"none": [], "all": [4], "one": [2], "each": [2, 2]}[unread]
     assert told == [("unread", count) for count in counts]
-    assert joined == [4]
+    assert set(joined) == {4}
 
 
 def drawn(seed, *, care):
@@ -184,26 +182,26 @@ def drawn(seed, *, care):
     return kernel
 
 
-def launched(seed, care, engine):
+def launched(seed, care):
     draw = random.Random(-1 - seed)
     blocks = draw.choice([2, 4, 6, 12, 40])
     x = np.array([draw.randrange(9) for _ in range(LANES * blocks)], np.int32)
     checks = draw.choice(["usual", "all"])
     arrays = x, np.zeros_like(x), np.zeros_like(x)
-    done, _ = both(drawn(seed, care=care), blocks, arrays, engine=engine, checks=checks)
+    done, _ = both(drawn(seed, care=care), blocks, arrays, checks=checks)
     return done
 
 
 def test_random_right_kernels_meet_in_lockstep(joined):
     seeds = range(part(60, 6))
     for seed in seeds:
-        assert launched(seed, 1.0, "lockstep").clean
+        assert launched(seed, 1.0).clean
     assert len(joined) > len(seeds) // 2
 
 
 def test_random_wrong_kernels_have_each_cores_findings(joined):
     found = 0
     for seed in range(part(120, 6)):
-        found += not launched(seed, 0.93, "lockstep reference").clean
+        found += not launched(seed, 0.93).clean
     assert found > part(120, 6) // 3
     assert joined

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
+from cubecore.machine.lockstep.partings import UnevenError, UnorderedError
 from cubecore.machine.memory.allocator import new_bytes
 from cubecore.machine.memory.buffers import POISON_BYTE, GlobalTensor, MemoryBuffer
 from cubecore.machine.memory.footprint import Bytes, Footprint
@@ -93,12 +94,12 @@ class GroupAliasing:
 
         Raises
         ------
-        IrregularError
+        UnevenError
             If they differ from those known, and accesses are joined.
         """
         if self._joins:
             if not self.agree(tensor, values):
-                raise IrregularError("distances that change")
+                raise UnevenError("distances that change")
             return
         key = tensor, values.tobytes()
         interned = self._interned.get(key)
@@ -133,6 +134,11 @@ class GroupAliasing:
         if low + far.low < tensor.address or high + far.high > tensor.end:
             raise IrregularError("a core leaves its tensor")
         return tensor
+
+    def meets_itself(self, tensor: GlobalTensor, extent: int) -> bool:
+        """Return whether cores lie nearer to each other in a tensor than so many bytes."""
+        apart = np.diff(np.sort(self.distances(tensor).values))
+        return bool((apart < extent).any())
 
     def note(self, tensor: GlobalTensor, touched: Footprint, address: int, *, writes: bool) -> None:
         """Remember an access of the first core."""
@@ -184,12 +190,12 @@ def require_apart(groups: Iterable[GroupAliasing]) -> None:
 
     Raises
     ------
-    IrregularError
+    UnorderedError
         If a core touches bytes that another one wrote.
     """
     reaches = list(groups)
     if any(_meet(reaches, tensor) for tensor in set().union(*(r.written for r in reaches))):
-        raise IrregularError("a core touches what another one writes")
+        raise UnorderedError("a core touches what another one writes")
 
 
 def _meet(aliasings: list[GroupAliasing], tensor: int) -> bool:

@@ -70,7 +70,9 @@ def picking(group: Group, template: Instruction) -> Act:
     def act(addresses: tuple[int, ...], where: Location) -> None:
         at = dict(zip(numbers, template.operand_addresses(addresses), strict=True))
         indices, there = (_placed(group, used, at[used.name]) for used in (steering, target))
-        picked = None if group.watch.uses or not indices.written() else pick(indices.read())
+        picked = (
+            None if group.watch.tells_cores_apart or not indices.written() else pick(indices.read())
+        )
         if picked is None:
             raise ApartError(f"{template.name} picks out of the ordinary")
         _require_well(group, (steering, source, target), picked.touched, at)

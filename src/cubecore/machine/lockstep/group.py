@@ -29,18 +29,15 @@ from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.left_registers import NONE_LEFT, LeftRegisters
 from cubecore.machine.lockstep.partings import ApartError, UnlikeError
 from cubecore.machine.lockstep.row import GroupRow
-from cubecore.machine.lockstep.sanitizer import Clock, Collecting, GroupLog, GroupWatch, Sharing
+from cubecore.machine.lockstep.sanitizer import Clock, GroupLog, GroupWatch, RowByRow, Watching
 from cubecore.machine.lockstep.shared_maps import SharedMaps
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.lockstep.together import Act, making, prepares, read_inside
 from cubecore.machine.memory.elements import steering_uses
 from cubecore.machine.memory.places import MemoryStack
-from cubecore.machine.reference.core import SCALAR_LOAD, Core
+from cubecore.machine.reference.core import Core, scalar_touch
 from cubecore.machine.reference.issue_cache import CachedIssue, planned, planned_among, plans
-from cubecore.machine.sanitizer.findings import SYNCCHECK
-from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 from cubecore.machine.sanitizer.turns import Found
 
 _State = tuple[Registers, dict[Instruction, Act], BoundedCache[Instruction, CachedIssue]]
@@ -58,11 +55,11 @@ class LockstepGroup:
         snapshots: Snapshots,
         cores: Sequence[tuple[CoreId, CorePosition]],
         shared: SharedMemory | None = None,
-        watching: type[GroupWatch] = GroupWatch,
+        watching: Watching = GroupWatch,
     ) -> None:
         self.chip, self.gm, self.snapshots = chip, sanitizer.gm, snapshots
         self.count = len(cores)
-        ids = self._ids = [core for core, _ in cores]
+        ids = self.ids = [core for core, _ in cores]
         self.aliasing = GroupAliasing(self.count, joins=shared is None, names=ids)
         self.clock = Clock()
         self.watch = watching(sanitizer, ids, self.aliasing, shared, self.clock)
@@ -76,6 +73,7 @@ class LockstepGroup:
         ]
         self._logs = [self.watch.log, *(row.log for row in self._rows)]
         self.left = LeftRegisters(self.count)
+        self.where_of: Callable[[int, Location], Location] = _everywhere
         self._states: dict[Registers, _State] = {}
         self._enter(Registers())
 
@@ -104,8 +102,11 @@ class LockstepGroup:
         except ApartError as reason:
             self._each(template, addresses, where, reason)
 
-    def tell_no_findings(self) -> None:
-        """End lockstep at a finding from here on: where each core has it is not known here."""
+    def issue_apart(self, where_of: Callable[[int, Location], Location]) -> None:
+        """Take that cores issue from places of their own; of the first one's it says each one's."""
+        if self.watch.notes_each:
+            self.where_of = where_of
+            return
         for log in self._logs:
             log.strict = True
 
@@ -117,19 +118,23 @@ class LockstepGroup:
 
     def allows(self, wait: WaitFlagDev, where: Location) -> bool:
         """Return whether a wait breaks nothing; log what it breaks."""
-        broken = [row for row in self._rows if not row.allows(wait, where)]
+        broken = [
+            row for n, row in enumerate(self._rows) if not row.allows(wait, self.where_of(n, where))
+        ]
+        if not broken:
+            self.watch.wait(wait)
         return not broken
 
     def may_hear(self, wait: WaitFlagDev) -> bool:
         """Return whether every core's wait for others is met."""
         signals = self._signals
-        return signals is not None and signals.met(self._ids, wait.flag_id)
+        return signals is not None and signals.met(self.ids, wait.flag_id)
 
     def hear(self, wait: WaitFlagDev) -> None:
         """End every core's wait for others."""
         if self._signals is None:
             raise IrregularError("cores that wait for each other")
-        self.watch.hear(self._signals.heard(self._ids, wait.flag_id))
+        self.watch.hear(self._signals.heard(self.ids, wait.flag_id))
 
     def _signalling(self, sync: FftsCrossCoreSync) -> Act:
         """Return the act of a signal to other cores."""
@@ -139,12 +144,11 @@ class LockstepGroup:
 
         def act(_: tuple[int, ...], where: Location) -> None:
             if not legal:
-                for row in self._rows:
-                    row.allows(sync, where)
+                for core, row in enumerate(self._rows):
+                    row.allows(sync, self.where_of(core, where))
                 return
-            passed = signals.send(self._ids, sync, self.watch.signal(sync, where))
-            if passed and SYNCCHECK in self.watch.log.checks:
-                raise IrregularError("a counter between cores that passes its limit")
+            if signals.send(self.ids, sync, self.watch.signal(sync, where)):
+                self.watch.overflowed()
 
         return act
 
@@ -360,23 +364,19 @@ class LockstepGroup:
         before = [row.registers for row in rows]
         steered = self.count > 1 and (bool(template.steering) or template.reads_left)
         followed = reason is not None and reason.followed
-        collected, sharing = Collecting(), Sharing(None if followed else self.watch)
+        watching = self.watch.row_by_row(steered=steered, followed=followed)
         maps = SharedMaps(self.stacks) if self.count > 1 else None
         for core, row in enumerate(rows):
-            count_before = len(collected.touched)
-            sharing.next_core()
-            row.watch = collected if steered else sharing  # type: ignore[assignment]
+            row.watch = watching.next_core()  # type: ignore[assignment]
             of_core = tuple(
                 at + (f[core] if f else 0) for at, f in zip(addresses, far, strict=True)
             )
-            row.perform((template, of_core, where))
+            row.perform((template, of_core, self.where_of(core, where)))
             if maps is not None:
-                maps.take(collected.touched[count_before:] if steered else sharing.touched)
-        sharing.settle()
+                maps.take(watching.touched_by_core())
         if maps is not None:
             maps.settle()
-        if collected.touched and not followed:
-            self.watch.together(INDEX[template.pipe.value], collected.touched, where)
+        watching.settle(template, where)
         self._take(before)
 
     def _far(self, mem: Mem, address: int) -> list[int] | None:
@@ -429,25 +429,26 @@ class LockstepGroup:
         """Return what each core's scalar unit reads from its registers."""
         return [template.result(row.registers) for row in self.rows()]
 
-    def load_scalars(self, load: LoadScalar, address: int) -> list[int]:
-        """Return what each core's scalar unit reads from memory; the address is the first one's.
+    def load_scalars(self, loads: Sequence[LoadScalar], addresses: Sequence[int]) -> list[int]:
+        """Return what each core's scalar unit reads from memory, at its address.
 
         Raises
         ------
         IrregularError
-            If a core reads outside a memory, or what nobody has written.
+            If a core reads from another tensor.
         """
-        far: Sequence[int] = [0] * self.count
-        if load.mem is Mem.GM:
-            end = address + load.element.size_bytes
-            tensor = self.aliasing.visible(self.gm.at(address), address, end)
-            far = self.aliasing.distances(tensor).values.tolist()
-        found = [row.value_at(load, address + f) for row, f in zip(self._rows, far, strict=True)]
+        asked = list(zip(self.rows(), loads, addresses, strict=True))
+        found = [row.value_at(load, at) for row, load, at in asked]
         values = [value for value in found if value is not None]
-        if len(values) < self.count:
-            raise IrregularError("a value that is not well read")
-        self.follow_load(load, address)
-        return values
+        if len(values) == self.count:
+            self.follow_load(loads, addresses)
+            return values
+        watching = self._watching_loads(loads)
+        for row, load, at in asked:
+            row.watch = watching.next_core()  # type: ignore[assignment]
+            values.append(row.load_scalar(load, at))
+        watching.settle(None, loads[0].location)
+        return values[-self.count :]
 
     def peek(self, row: int, load: LoadScalar, address: int) -> int | None:
         """Return what one core's scalar unit reads from memory; None where that is a finding.
@@ -456,12 +457,30 @@ class LockstepGroup:
         """
         return self._rows[row].value_at(load, address)
 
-    def follow_load(self, load: LoadScalar, address: int) -> None:
-        """Follow a value that every core's scalar unit has read."""
-        touch = MemoryAccess(
-            SCALAR_LOAD, load.target.name, load.mem, reads=True, writes=False, where=load.location
-        )
-        self.watch.scalar_read(touch, address, address + load.element.size_bytes)
+    def follow_load(self, loads: Sequence[LoadScalar], addresses: Sequence[int]) -> None:
+        """Follow a value that every core's scalar unit has read, at its address.
+
+        Raises
+        ------
+        IrregularError
+            If a core reads from another tensor.
+        """
+        at, size = addresses[0], loads[0].element.size_bytes
+        if loads[0].mem is Mem.GM:
+            self.aliasing.visible(self.gm.at(at), at, at + size)
+        watching = self._watching_loads(loads)
+        if not self.watch.notes_each:  # the first core's stands for all
+            watching.next_core().scalar_read(scalar_touch(loads[0]), at, at + size)
+            return
+        for load, own in zip(loads, addresses, strict=True):
+            watching.next_core().scalar_read(scalar_touch(load), own, own + size)
+        watching.settle(None, loads[0].location)
+
+    def _watching_loads(self, loads: Sequence[LoadScalar]) -> RowByRow:
+        """Return what watches loads; a finding of those from places of their own is each core's."""
+        if any(load.location != loads[0].location for load in loads):
+            self.issue_apart(self.where_of)
+        return self.watch.row_by_row(steered=False, followed=False)
 
     def finish(self) -> None:
         """Judge what the cores leave behind."""
@@ -472,4 +491,10 @@ class LockstepGroup:
         for held in (self._states, self._acts, self.stacks, self.left):
             held.clear()
         self._rows.clear()
+        self.where_of = _everywhere
         self.watch.release()
+
+
+def _everywhere(_core: int, where: Location) -> Location:
+    """Return the place from which a core issues what the first one issues from there: the same."""
+    return where

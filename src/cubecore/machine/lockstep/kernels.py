@@ -6,32 +6,37 @@ at its end. Cores that recorded the same (equal instructions, equal local addres
 each tensor) execute it as a group. A group runs until it waits; the next one is the first whose
 wait is met, as on the reference engine. Where cores of a group part, global memory is put back, and
 groups of those that recorded alike until then execute all of it, and go on; where they have the
-same before them again they meet (`meeting`). Whatever lockstep does
-not take (bytes that two cores touch in no order, for one) is undone in the same way, and the
-reference engine runs what was recorded, and then the rest of the kernels, from where they have
-paused. No kernel runs twice.
+same before them again they meet (`meeting`). Where a finding may be some cores' only, or cores
+touch bytes in no order, all is executed again in the same way, and judged core by core
+(`each_core`); cores that must not go together for the sake of these bytes are groups apart.
+Whatever lockstep does not take is undone, too, and the reference engine runs what was recorded, and
+then the rest of the kernels, from where they have paused. No kernel runs twice.
 """
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 
 import numpy as np
 
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.program.tree import LoadScalar
+from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
+from cubecore.machine.lockstep.byte_order import ByteOrder
+from cubecore.machine.lockstep.each_core import judge_each
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.known_launches import KnownLaunches, OrderedWatch
 from cubecore.machine.lockstep.meeting import Meeting, may_meet, meet, meetings
+from cubecore.machine.lockstep.noting import NotingWatch
+from cubecore.machine.lockstep.partings import EachError, UnevenError, UnorderedError
 from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
 from cubecore.machine.lockstep.running import PartedError, Running
-from cubecore.machine.lockstep.sanitizer import GroupWatch
+from cubecore.machine.lockstep.sanitizer import GroupWatch, Watching
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
@@ -110,11 +115,16 @@ class _Launch:
     ) -> None:
         self.chip, self.gm, self.snapshots = chip, gm, Snapshots()
         self._checks, self.log, self._known = checks, FindingLog(checks), known
-        self._signalled = False
-        self._watching: type[GroupWatch] = GroupWatch
+        self._signalled = self._uneven = False
+        self._watching: Watching = GroupWatch
         self._shared: SharedMemory | None = None
         self._groups: list[LockstepGroup] = []
+        self._found_by_each: list[Found] = []
         self._recorders: Sequence[Recorder] = ()
+        self._order: ByteOrder | None = None
+        """The order in which cores touch bytes, where each core is judged."""
+        self._levels: Sequence[int] | None = None
+        """Levels of the cores, in that case: the lower ones go first; None: in groups as ever."""
 
     def recorder(self, task: Task) -> Recorder:
         """Return the core that records a task."""
@@ -125,13 +135,16 @@ class _Launch:
         self._recorders = recorders
         for recorder in recorders:
             self._record(recorder)
-        for _ in range(_MOST_PARTINGS):
+        partings = 0
+        while partings < _MOST_PARTINGS:
             try:
                 groups = self._execute(recorders)
             except PartedError:
-                self.snapshots.restore()
-                for recorder in recorders:
-                    recorder.rewind()
+                partings += 1
+            except UnevenError:
+                self._uneven = True
+            except EachError as reason:
+                self._judge_each(reason)
             else:
                 if ended is not None:
                     for core in (row for group in groups for row in group.rows()):
@@ -139,7 +152,30 @@ class _Launch:
                 for group in groups:
                     group.release()
                 return
+            self.snapshots.restore()
+            for recorder in recorders:
+                recorder.rewind()
         raise IrregularError("cores that part again and again")
+
+    def _judge_each(self, reason: EachError) -> None:
+        """Judge each core from here on, in groups of cores that may go together.
+
+        Cores that may still read what another one writes in no order go one by one: a value of
+        another order would steer them.
+        """
+        alone = list(range(len(self._recorders)))
+        if self._order is None:
+            self._record_on(self._recorders)
+            alive = any(not core.thread.dead for core in self._recorders)
+            steered = alive and (self._signalled or isinstance(reason, UnorderedError))
+            self._levels = alone if steered else None
+        elif self._levels is None and (levels := self._order.levels()) is not None:
+            self._levels = levels
+        elif self._levels != alone:
+            self._levels = alone
+        else:
+            raise IrregularError(str(reason))
+        self._order = ByteOrder(self.gm, len(self._recorders))
 
     def _execute(self, recorders: Sequence[Recorder]) -> list[LockstepGroup]:
         """Execute what the cores recorded from the start on, and let them go on to their ends."""
@@ -147,20 +183,22 @@ class _Launch:
         joined = self.chip.joins_vector
         self.log, self._groups = FindingLog(self._checks), []
         sanitizer = Sanitizer(self.gm, self.log, ids, joined=joined)
-        self._shared = SharedMemory() if self._signalled else None
         alike = self._alike(recorders)
         met: Sequence[Meeting] = ()
         if may_meet(alike):
             self._record_on(recorders)
-            self._shared = SharedMemory() if self._signalled else None
             alike = self._alike(recorders)
-            met = meetings(alike, self.gm, evenly=self._shared is None)
+            if self._levels is None:
+                met = meetings(alike, self.gm, evenly=self._shared is None)
         fewer = sum(len(meeting.groups) - 1 for meeting in met)
-        if len(alike) - fewer > max(_MOST_GROUPS, len(recorders) // 2):
+        if self._levels is None and len(alike) - fewer > max(_MOST_GROUPS, len(recorders) // 2):
             raise IrregularError("cores that have little in common")
         shares = self._shared is not None
-        issued = self._known.issued(recorders, self.gm, self._checks) if shares else None
+        judged = self._order is None
+        issued = self._known.issued(recorders, self.gm, self._checks) if shares and judged else None
         self._watching = OrderedWatch if issued in self._known.ordered else GroupWatch
+        if self._order is not None:
+            self._watching = partial(NotingWatch, count())
         groups = [Running(self._group(cores, sanitizer), cores, self._next) for cores in alike]
         for running in groups:
             asked = [core.asked.copy() for core in running.cores]
@@ -170,7 +208,9 @@ class _Launch:
             raise IrregularError("cores that wait for each other")
         for running in groups:
             running.group.finish()
-        if self._shared is None:
+        if self._order is not None:
+            sanitizer = self._judged(self._order)
+        elif self._shared is None:
             every = [*before, *(running.group for running in groups)]
             require_apart(group.aliasing for group in every)
         self._tell_in_turn(recorders)
@@ -181,9 +221,24 @@ class _Launch:
             self._known.ordered[issued] = None
         return [running.group for running in groups]
 
+    def _judged(self, order: ByteOrder) -> Sanitizer:
+        """Judge each core; return what has seen their signals.
+
+        Raises
+        ------
+        EachError
+            If cores touched bytes that they share in another order than in their own turns.
+        """
+        ids, joined = [recorder.id for recorder in self._recorders], self.chip.joins_vector
+        sanitizer = Sanitizer(self.gm, self.log, ids, joined=joined)
+        self._found_by_each = judge_each(sanitizer, self._recorders, self._groups, order)
+        if not order.kept:
+            raise UnorderedError("bytes that lockstep touches in another order")
+        return sanitizer
+
     def _tell_in_turn(self, recorders: Sequence[Recorder]) -> None:
-        """Log what kernels have reported, and what was found in groups."""
-        found = [one for group in self._groups for one in group.found()]
+        """Log what kernels have reported, and what was found in groups and by each core."""
+        found = [one for group in self._groups for one in group.found()] + self._found_by_each
         for core in recorders:
             for number, (issue, finding, operand) in enumerate(core.findings):
                 if finding.check in self._checks:
@@ -192,7 +247,7 @@ class _Launch:
         if found:
             issued = [core.syncs_and_reads(self._known.signals()) for core in recorders]
             if not log_in_turn(self.log, found, issued):
-                raise IrregularError("a finding that is another core's first")
+                raise EachError("a finding that is another core's first")
 
     def _record_on(self, recorders: Sequence[Recorder]) -> None:
         """Let cores that do not do the same record more, so that it shows where they do again."""
@@ -217,8 +272,9 @@ class _Launch:
         for core in cores:
             core.take_up(left)
         first = cores[0].segment(self.gm)
-        far = [first.apart(core.segment(self.gm, [first])) for core in cores]
-        cores = _in_order(cores, np.array(far))
+        apart = (first.apart(core.segment(self.gm, [first])) for core in cores)
+        far = [distances for distances in apart if distances is not None]  # they go alike
+        cores = self._in_order(cores, far)
         group = self._group(cores, sanitizer)
         group.take_over([places[core.id] for core in cores])
         group.clock.start({core.id: len(core.trace) - left for core in cores})
@@ -267,6 +323,8 @@ class _Launch:
 
     def _found_any(self) -> bool:
         """Return whether a kernel has reported anything, or a group has findings."""
+        if self._order is not None:
+            return True
         in_groups = chain.from_iterable(group.found() for group in self._groups)
         return any(core.findings for core in self._recorders) or any(True for _ in in_groups)
 
@@ -295,10 +353,10 @@ class _Launch:
         first, *others = [core.read for core in running.cores]
         if any(len(read) != len(first) for read in others):
             raise PartedError("cores of a group that ask differently")
-        for number, (load, _) in enumerate(first):
+        for number in range(len(first)):
             asked = [core.read[number] for core in running.cores]
             self._move(running.group, [load for load, _ in asked], [at for _, at in asked])
-            running.group.follow_load(load, first[number][1])
+            running.group.follow_load([load for load, _ in asked], [at for _, at in asked])
         for core in running.cores:
             core.read.clear()
 
@@ -313,22 +371,48 @@ class _Launch:
         return group
 
     def _alike(self, recorders: Sequence[Recorder]) -> list[list[Recorder]]:
-        """Return the cores in groups of those that recorded alike."""
+        """Return the cores in groups of those that recorded alike, and may go together.
+
+        Where they lie unevenly in a tensor, its bytes are followed as in a launch with signals.
+        """
         groups: list[tuple[RecordedPart, list[Recorder], list[Addresses]]] = []
+        levels = {
+            recorder.id: level
+            for recorder, level in zip(recorders, self._levels or [0] * len(recorders), strict=True)
+        }
         for recorder in recorders:
             segment = recorder.segment(self.gm, [first for first, _, _ in groups])
             for first, cores, distances in groups:
-                if not cores[0].asked_like(recorder):
+                same_level = levels[cores[0].id] == levels[recorder.id]
+                if not (same_level and cores[0].asked_like(recorder)):
                     continue
                 far = first.apart(segment)
-                if far is not None and (self._shared is not None or first.evenly(far)):
+                if far is not None:
+                    self._uneven |= not first.evenly(far)
                     cores.append(recorder)
                     distances.append(far)
                     break
             else:
                 nowhere = np.zeros(segment.in_gm.size, np.int64)
                 groups.append((segment, [recorder], [nowhere]))
-        return [_in_order(cores, np.array(distances)) for _, cores, distances in groups]
+        self._shared = SharedMemory() if self._signalled or self._uneven else None
+        groups.sort(key=lambda group: levels[group[1][0].id])
+        return [self._in_order(cores, distances) for _, cores, distances in groups]
+
+    def _in_order(self, cores: list[Recorder], far: Sequence[Addresses]) -> list[Recorder]:
+        """Return a group's cores, perhaps the first of each AI Core first if so they lie evenly.
+
+        Where each core is judged they stay in the order of their turns.
+        """
+        if self._order is not None:
+            return cores
+        given = np.array(far)
+        by_part = sorted(range(len(cores)), key=lambda number: cores[number].id.sub)
+        uneven, otherwise = (
+            np.count_nonzero(np.diff(distances, n=2, axis=0))
+            for distances in (given, given[by_part])
+        )
+        return [cores[number] for number in by_part] if otherwise < uneven else cores
 
     def _recorded(self, running: Running) -> Iterator[Issued]:
         """Return what the cores of a group have recorded since the last time."""
@@ -343,7 +427,7 @@ class _Launch:
             if far is None:
                 raise PartedError("cores of a group that go different ways")
             if not first.aligned_like(segment):
-                group.tell_no_findings()
+                group.issue_apart(partial(_where_of, running))
             rows.append(far)
         for core in cores:
             core.forget()
@@ -372,7 +456,7 @@ class _Launch:
         self, group: LockstepGroup, loads: Sequence[LoadScalar], addresses: Sequence[int]
     ) -> list[int]:
         self._move(group, loads, addresses)
-        return group.load_scalars(loads[0], addresses[0])
+        return group.load_scalars(loads, addresses)
 
     def _move(
         self, group: LockstepGroup, loads: Sequence[LoadScalar], addresses: Sequence[int]
@@ -387,15 +471,11 @@ class _Launch:
                 raise IrregularError("cores of a group that ask differently")
         else:
             tensor = self.gm.at(addresses[0])
-            if tensor is None:
-                raise IrregularError("cores of a group that ask differently")
-            group.aliasing.move(tensor.address, far)
+            if tensor is not None:
+                group.aliasing.move(tensor.address, far)
 
 
-def _in_order(cores: list[Recorder], far: Addresses) -> list[Recorder]:
-    """Return cores of a group, perhaps the first of each AI Core first, as they lie more evenly."""
-    by_part = sorted(range(len(cores)), key=lambda number: cores[number].id.sub)
-    uneven, otherwise = (
-        np.count_nonzero(np.diff(distances, n=2, axis=0)) for distances in (far, far[by_part])
-    )
-    return [cores[number] for number in by_part] if otherwise < uneven else cores
+def _where_of(running: Running, row: int, _where: Location) -> Location:
+    """Return the place from which a core of a group issues what the group is at."""
+    core, clock = running.cores[row], running.group.clock
+    return core.where(clock.issue + clock.ahead.get(core.id, 0))

@@ -22,3 +22,15 @@ class UnlikeError(IrregularError):
     def __init__(self, why: str, kinds: Sequence[object]) -> None:
         super().__init__(why)
         self.kinds = kinds
+
+
+class UnevenError(IrregularError):
+    """Cores that lie at other distances in a tensor than before, and so have to be followed."""
+
+
+class EachError(IrregularError):
+    """A finding that may be some cores' only: the launch is judged core by core (`each_core`)."""
+
+
+class UnorderedError(EachError):
+    """Bytes that two cores touch in no order, so that the result may depend on it, too."""

@@ -346,6 +346,10 @@ class Recorder(Core):
         legal = [sync for sync in syncs if self.may(sync[1])]
         return IssuedSyncs(self.id, legal, [one.behind for one in self.asked])
 
+    def where(self, issue: int) -> Location:
+        """Return the place of an issue by its number."""
+        return self.trace.locations[self.trace.wheres[issue]]
+
     def forget(self) -> None:
         """Take what was recorded as executed."""
         self._done, self._at = len(self.trace), len(self.trace.addresses)

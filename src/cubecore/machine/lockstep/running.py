@@ -49,7 +49,7 @@ class Running:
 
     @property
     def stop(self) -> int:
-        """How many issues are left at the next stop; -1 if there is none any more."""
+        """The number of issues that are left at the next stop; -1 if there is none any more."""
         return self._stops[0] if self._stops else -1
 
     def go_past(self) -> None:
@@ -71,13 +71,14 @@ class Running:
         return met and not (self.ended or self.stopped)
 
     def go_on(self) -> None:
-        """Issue until the group waits or stops, or its cores have recorded more, or ended."""
-        if self._issue():
-            return
-        if self._stops:
-            self.stopped = True
-        else:
+        """Issue until the group waits or stops, or its cores have ended."""
+        while not self._issue():
+            if self._stops:
+                self.stopped = True
+                return
             self._record(self)
+            if self.ended:
+                return
 
     def _issue(self) -> bool:
         """Issue until the group waits for others, or nothing is left; return whether it waits."""

@@ -5,20 +5,21 @@ meets there of its own it meets as the others do, at another distance; what it m
 core's is left to `aliasing` and `shared_memory`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.sync import Sync
-from cubecore.machine.blas.block_products import IrregularError
+from cubecore.isa.scalar.sync import Sync, WaitFlagDev
 from cubecore.machine.lockstep.aliasing import GroupAliasing
-from cubecore.machine.lockstep.partings import UnlikeError
+from cubecore.machine.lockstep.partings import EachError, UnlikeError
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.sanitizer.findings import (
+    SYNCCHECK,
     USECHECK,
     CountedFinding,
     FindingLog,
@@ -26,7 +27,7 @@ from cubecore.machine.sanitizer.findings import (
     SanitizerFinding,
     key_of,
 )
-from cubecore.machine.sanitizer.happens_before import FlagFault, Foreign
+from cubecore.machine.sanitizer.happens_before import INDEX, FlagFault, Foreign
 from cubecore.machine.sanitizer.racecheck import CoreWatch, FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region, Touched
 from cubecore.machine.sanitizer.turns import Found
@@ -52,7 +53,7 @@ class Clock:
 class GroupLog(FindingLog):
     """The findings that some cores of a group make alike, by the number of their issue.
 
-    `strict`: a finding might not be every core's, or not at this place, and ends lockstep.
+    `strict`: a finding might not be every core's, or not at this place: each core is judged.
     `own_bytes`: what is found now is in global memory, where each core has bytes of its own.
     """
 
@@ -67,7 +68,7 @@ class GroupLog(FindingLog):
         """Count a finding."""
         if finding.check in self.checks:
             if self.strict:
-                raise IrregularError(finding.message)
+                raise EachError(finding.message)
             clock = self._clock
             clock.found += 1
             own_bytes = self.own_bytes and len(self._cores) > 1
@@ -94,6 +95,8 @@ class GroupWatch(CoreWatch):
     """
 
     log: GroupLog
+    notes_each = False
+    """True if nothing is judged, and what each core does is noted."""
 
     def __init__(
         self,
@@ -109,18 +112,24 @@ class GroupWatch(CoreWatch):
         """Accesses that stand for those of several cores, which touch other bytes each."""
 
     @property
-    def uses(self) -> bool:
-        """True if unread results are looked for: then the reader of each byte counts."""
-        return USECHECK in self.log.checks
+    def tells_cores_apart(self) -> bool:
+        """True if what each core touches counts: with unread results the reader of each byte."""
+        return self.notes_each or USECHECK in self.log.checks
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
         """Count a clash of two touches that were reported before; False if they were not."""
         return not self.log.strict and super().again(kind, earlier, later)
 
     def report(self, clash: Clash) -> None:
-        """Log a race of every core; one that may be some cores' alone ends lockstep."""
+        """Log a race of every core.
+
+        Raises
+        ------
+        EachError
+            If it may be some cores' only.
+        """
         if id(clash.earlier) in self._some or id(clash.later) in self._some:
-            raise IrregularError("a race of some cores")
+            raise EachError("a race of some cores")
         self.log.own_bytes = Mem.GM in (clash.earlier.mem, clash.later.mem)
         super().report(clash)
         self.log.own_bytes = False
@@ -131,10 +140,33 @@ class GroupWatch(CoreWatch):
         del self.order, self._units
 
     def hear(self, carried: Sequence[Foreign]) -> bool:
-        """Follow the end of a wait; what some cores might find alone ends lockstep from here on."""
+        """Follow the end of a wait; a finding behind it may be that of some cores."""
         alike = super().hear(carried)
         self.log.strict |= not alike
         return alike
+
+    def overflowed(self) -> None:
+        """Take that a counter passes its limit: which core's signal did it first is to be judged.
+
+        Raises
+        ------
+        EachError
+            If that is checked.
+        """
+        if SYNCCHECK in self.log.checks:
+            raise EachError("a counter between cores that passes its limit")
+
+    def wait(self, template: WaitFlagDev) -> None:
+        """Begin to wait for others; the end of it counts."""
+
+    def row_by_row(self, *, steered: bool, followed: bool) -> "RowByRow":
+        """Return what watches an instruction that the cores make one after another.
+
+        `steered`: by values, so that they may touch other bytes each. `followed`: it was seen.
+        """
+        if steered:
+            return Collecting(None if followed else self.together)
+        return Sharing(None if followed else self)
 
     def follow_up(self, places: Sequence[tuple["GroupWatch", int]]) -> None:
         """Go on with cores of watches that rest; each has a row in one of them.
@@ -153,7 +185,7 @@ class GroupWatch(CoreWatch):
     def _fault(self, fault: FlagFault) -> None:
         """Log a fault; behind a deadlock nothing is followed, not even the order between cores."""
         if self.order.stuck and self._shared is not None:
-            raise IrregularError(fault.message)
+            raise EachError(fault.message)
         super()._fault(fault)
 
     def followers(self, template: Instruction, registers: Registers) -> FollowAt:
@@ -211,7 +243,7 @@ class GroupWatch(CoreWatch):
                 region = self.shadow(touch.mem).region(touched, address, writes=False)
                 fresh = {other for other, _ in region.near if other.fresh is not None}
                 if reads.setdefault(touch.operand, fresh) != fresh:
-                    raise IrregularError("results that some cores read")
+                    raise EachError("results that some cores read")
 
     def _global(
         self, touched: Footprint, address: int, touch: MemoryAccess, pipe: int, number: int
@@ -236,15 +268,46 @@ class GroupWatch(CoreWatch):
     def _tensor(self, touched: Footprint, address: int) -> GlobalTensor:
         tensor = self._gm.at(address + touched.low)
         if tensor is None:
-            raise IrregularError("a core that leaves its tensor altogether")
+            raise EachError("a core that leaves its tensor altogether")
         return tensor
 
 
-class Collecting:
-    """Stands where an engine expects a watch, and keeps the accesses for `together`."""
+class RowByRow(Protocol):
+    """Watches cores of a group that make an instruction one after another."""
 
-    def __init__(self) -> None:
-        self.touched: list[Touched] = []
+    def next_core(self) -> "RowByRow":
+        """Return what stands where the next core expects its watch."""
+        ...
+
+    def scalar_read(self, touch: MemoryAccess, low: int, high: int) -> None:
+        """Follow the scalar unit's own read of bytes [low, high)."""
+        ...
+
+    def touched_by_core(self) -> Sequence[Touched]:
+        """Return what the core has touched, in local memories at least."""
+        ...
+
+    def settle(self, template: Instruction | None, where: Location) -> None:
+        """Follow what the cores have made: an instruction, or a read of the scalar unit."""
+        ...
+
+
+class Collecting:
+    """Collects the accesses of each core, which may be others on each, to follow all at once."""
+
+    def __init__(self, together: Callable[[int, list[Touched], Location], None] | None) -> None:
+        self._together = together
+        self._touched: list[Touched] = []
+        self._before = 0
+
+    def next_core(self) -> "Collecting":
+        """Go on with the next core."""
+        self._before = len(self._touched)
+        return self
+
+    def touched_by_core(self) -> Sequence[Touched]:
+        """Return what the core has touched."""
+        return self._touched[self._before :]
 
     def touch(
         self,
@@ -254,7 +317,17 @@ class Collecting:
         registers: Registers,
     ) -> None:
         """Keep an instruction's touches: `addresses` are those of its operands."""
-        self.touched.extend(touches(template, addresses, where, registers))
+        self._touched.extend(touches(template, addresses, where, registers))
+
+    def scalar_read(self, touch: MemoryAccess, low: int, high: int) -> None:
+        """Keep a read of the scalar unit."""
+        self._touched.append((Footprint.run(low, high), 0, touch))
+
+    def settle(self, template: Instruction | None, where: Location) -> None:
+        """Follow what all cores touched."""
+        if self._touched and self._together is not None:
+            assert template is not None
+            self._together(INDEX[template.pipe.value], self._touched, where)
 
 
 class Sharing:
@@ -265,13 +338,22 @@ class Sharing:
 
     def __init__(self, watch: CoreWatch | None) -> None:
         self._watch = watch
-        self.reported: list[int] = []
-        self.touched: list[Touched] = []
+        self._reported: list[int] = []
+        self._touched: list[Touched] = []
         """Touches of the first core; in local memories the others' are the same."""
 
-    def next_core(self) -> None:
+    def next_core(self) -> "Sharing":
         """Go on with the next core."""
-        self.reported.append(0)
+        self._reported.append(0)
+        return self
+
+    def touched_by_core(self) -> Sequence[Touched]:
+        """Return what the core has touched in local memories: what the first one has."""
+        return self._touched
+
+    def _is_first(self) -> bool:
+        self._reported[-1] += 1
+        return len(self._reported) == 1
 
     def touch(
         self,
@@ -281,19 +363,22 @@ class Sharing:
         registers: Registers,
     ) -> None:
         """Follow an instruction, if it is the first core's."""
-        self.reported[-1] += 1
-        if len(self.reported) == 1:
-            self.touched.extend(touches(template, addresses, where, registers))
+        if self._is_first():
+            self._touched.extend(touches(template, addresses, where, registers))
             if self._watch is not None:
                 self._watch.touch(template, addresses, where, registers)
 
     def sync(self, template: Sync, where: Location) -> None:
         """Follow a flag or a barrier, if it is the first core's."""
-        self.reported[-1] += 1
-        if len(self.reported) == 1 and self._watch is not None:
+        if self._is_first() and self._watch is not None:
             self._watch.sync(template, where)
 
-    def settle(self) -> None:
+    def scalar_read(self, touch: MemoryAccess, low: int, high: int) -> None:
+        """Follow a read of the scalar unit, if it is the first core's."""
+        if self._is_first() and self._watch is not None:
+            self._watch.scalar_read(touch, low, high)
+
+    def settle(self, _template: Instruction | None, _where: Location) -> None:
         """Require that every core made the instruction, or none did.
 
         Raises
@@ -301,5 +386,11 @@ class Sharing:
         UnlikeError
             If some did and some did not.
         """
-        if any(count != self.reported[0] for count in self.reported):
-            raise UnlikeError("an instruction that some cores make", self.reported)
+        if any(count != self._reported[0] for count in self._reported):
+            raise UnlikeError("an instruction that some cores make", self._reported)
+
+
+Watching = Callable[
+    [Sanitizer, Sequence[CoreId], GroupAliasing, SharedMemory | None, Clock], GroupWatch
+]
+"""Makes the watch of a group."""

@@ -11,8 +11,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.aliasing import Distances
+from cubecore.machine.lockstep.partings import UnorderedError
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import CoreOrder
 from cubecore.units import distinct
@@ -149,7 +149,7 @@ class _Table:
         between = self._between[id(region.kind), id(region.kind)]
         for other, far in alone.meeting(low, high, between.far):
             if _exactly(region, other, far).size:
-                raise IrregularError("cores that write the same bytes at once")
+                raise UnorderedError("cores that write the same bytes at once")
 
 
 class SharedMemory:
@@ -173,7 +173,7 @@ class SharedMemory:
 
         Raises
         ------
-        IrregularError
+        UnorderedError
             If another core touched the same bytes, one of the two writes, and no signal orders
             them.
         """
@@ -201,9 +201,9 @@ def _require_ordered(order: CoreOrder, near: _Near, by: tuple[int, int]) -> None
     """Require that all which another region's cores did is known to those that meet them."""
     last, pipe = near.other.number, near.other.pipe
     if near.rows.size and (order.foreign[near.rows, near.cores, pipe] < last).any():
-        raise IrregularError("cores that touch the same bytes in no order")
+        raise UnorderedError("cores that touch the same bytes in no order")
     if near.in_group and order.done[by[0]][pipe] < last and by != (pipe, last):
-        raise IrregularError("a core that touches the same bytes in no order")
+        raise UnorderedError("a core that touches the same bytes in no order")
 
 
 def _introduce(region: SharedRegion, other: SharedRegion, between: _Between, far: _Numbers) -> None:

@@ -52,7 +52,7 @@ class Together:
 
     def __init__(self, group: Group) -> None:
         self.gm, self.registers, self.memory = group.gm, group.registers, group.memory
-        self._aliasing, self._snapshots = group.aliasing, group.snapshots
+        self._aliasing, self._snapshots, self._watch = group.aliasing, group.snapshots, group.watch
 
     def share(self, tensor: GlobalTensor, used: Use, address: int) -> Spot | None:
         """Return where the cores' operands lie in a tensor; None if one is misaligned.
@@ -71,6 +71,8 @@ class Together:
         if far.unit % used.unit:
             return None
         if used.writes:
+            if self._watch.notes_each and self._aliasing.meets_itself(tensor, high - low):
+                raise ApartError("bytes that several cores write")
             self._snapshots.keep(tensor)
         elif not (tensor.placed or _written(buffer, far.rows, at, (used.low, used.high))):
             filled = used.elements.offsets < 0

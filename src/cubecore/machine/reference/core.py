@@ -184,10 +184,7 @@ class Core:
         if value is None:
             return 0
         if self.watch is not None:
-            touch = MemoryAccess(
-                SCALAR_LOAD, load.target.name, load.mem, True, False, load.location
-            )
-            self.watch.scalar_read(touch, address, address + size)
+            self.watch.scalar_read(scalar_touch(load), address, address + size)
         return value
 
     def value_at(self, load: LoadScalar, address: int) -> int | None:
@@ -226,6 +223,12 @@ class Core:
     def _log_scalar(self, kind: str, load: LoadScalar, message: str) -> None:
         text = f"the scalar {load.target.name} must {message}"
         self.log.add(SanitizerFinding(kind, text, "scalar load", load.location, str(self.id)))
+
+
+def scalar_touch(load: LoadScalar) -> MemoryAccess:
+    """Return the access of a value that the scalar unit reads."""
+    name, where = load.target.name, load.location
+    return MemoryAccess(SCALAR_LOAD, name, load.mem, reads=True, writes=False, where=where)
 
 
 def _scalar(load: LoadScalar, memory: MemoryBuffer, at: int) -> int:

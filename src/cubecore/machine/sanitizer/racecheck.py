@@ -72,6 +72,8 @@ class Sanitizer:
         self.cores = tuple(cores)
         self.signals = Signals(self.cores)
         self.memory = GlobalShadow()
+        self._topology = Topology(self.cores)
+        self._receivers: dict[tuple[CoreId, int], list[CoreId]] = {}
         self._last: dict[tuple[CoreId, int], tuple[str, Location]] = {}
 
     def watch(self, core: CoreId, stands_for: int = 1) -> "CoreWatch":
@@ -80,7 +82,11 @@ class Sanitizer:
 
     def signalled(self, core: CoreId, sync: FftsCrossCoreSync, where: Location) -> None:
         """Remember the last signal on a core's flags, to name it if no wait follows."""
-        for receiver in Topology(self.cores).receivers(core, sync.mode):
+        receivers = self._receivers.get((core, sync.mode))
+        if receivers is None:
+            receivers = self._topology.receivers(core, sync.mode)
+            self._receivers[core, sync.mode] = receivers
+        for receiver in receivers:
             self._last[receiver, sync.flag_id] = sync.name, where
 
     def finish(self) -> None:

@@ -41,8 +41,12 @@ class Unit(Protocol):
         ...
 
 
-def take_turns(units: Sequence[Unit], choose: Callable[[int], int] = lambda _: 0) -> None:
+def take_turns(units: Sequence[Unit], choose: Callable[[int], int] | None = None) -> None:
     """Let the first ready unit go on, until none is ready; `choose` may pick another of so many."""
+    if choose is None:
+        while (first := next((unit for unit in units if unit.ready), None)) is not None:
+            first.go_on()
+        return
     while able := [unit for unit in units if unit.ready]:
         able[choose(len(able))].go_on()
 

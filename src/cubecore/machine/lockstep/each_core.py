@@ -1,0 +1,141 @@
+"""Judging a launch core by core: each core's own watch follows what its groups have noted.
+
+The cores take the turns that they would take alone, so that what each finds, first and how often,
+is what the reference engine finds. Values are not computed again; that lockstep touched bytes
+which cores share in the same order is checked on the way.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.machine.lockstep.byte_order import ByteOrder
+from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.noting import Note, NotingWatch, Outside
+from cubecore.machine.lockstep.recorder import Recorder
+from cubecore.machine.lockstep.sanitizer import Clock, GroupLog
+from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.sanitizer.cross_core import overflow
+from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer
+from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
+from cubecore.machine.sanitizer.turns import Found, take_turns
+
+
+class EachCore:
+    """A core on its way through the notes of its groups."""
+
+    def __init__(
+        self,
+        sanitizer: Sanitizer,
+        recorder: Recorder,
+        groups: Sequence[LockstepGroup],
+        order: ByteOrder,
+    ) -> None:
+        self.clock, self.ended = Clock(), False
+        self.log = GroupLog(sanitizer.log.checks, [recorder.id], self.clock)
+        self._watch = CoreWatch(sanitizer, [recorder.id], self.log)
+        self._number = sanitizer.cores.index(recorder.id)
+        self._cores, self._signals, self._order = [recorder.id], sanitizer.signals, order
+        self._recorder = recorder
+        self._syncers: dict[tuple[int, int], Callable[[], None]] = {}
+        self._waits: WaitFlagDev | None = None
+        self._notes = self._all(groups)
+        self._next = next(self._notes, None)
+
+    def _all(self, groups: Sequence[LockstepGroup]) -> Iterator[tuple[Note, int, int]]:
+        """Yield the notes of the core's groups, its row there, and by how much it is ahead."""
+        (core,) = self._cores
+        for group in groups:
+            if core in group.ids:
+                row, ahead = group.ids.index(core), group.clock.ahead.get(core, 0)
+                assert isinstance(group.watch, NotingWatch)
+                for note in group.watch.notes:
+                    yield note, row, ahead
+
+    # --- turns
+
+    @property
+    def ready(self) -> bool:
+        """True if the core has not ended, and waits for none or was told to go on."""
+        return not self.ended and (
+            self._waits is None or self._signals.met(self._cores, self._waits.flag_id)
+        )
+
+    def go_on(self) -> None:
+        """Go on until the core waits or ends."""
+        self._waits = None
+        while self._next is not None:
+            (issue, self.clock.found, order, follow), row, ahead = self._next
+            self.clock.issue = issue + ahead
+            follow(self, row, order)
+            if self._waits is not None:
+                return
+            self._next = next(self._notes, None)
+        self.ended = True
+
+    # --- notes
+
+    def _where(self) -> Location:
+        """Return the place from which the core issued what it does now."""
+        return self._recorder.where(self.clock.issue)
+
+    def sync(self, template: Sync) -> None:
+        """Follow a flag or a barrier of the core itself."""
+        where = self._where()
+        syncer = self._syncers.get((id(template), id(where)))  # both live as long as the trace
+        if syncer is None:
+            syncer = self._syncers[id(template), id(where)] = self._watch.syncer(template, where)
+        syncer()
+
+    def signal(self, template: FftsCrossCoreSync) -> None:
+        """Follow a signal to others."""
+        where = self._where()
+        carried = self._watch.signal(template, where)
+        for sender, receiver in self._signals.send(self._cores, template, carried):
+            self.log.add(overflow(template, where, sender, receiver))
+
+    def wait(self, template: WaitFlagDev) -> None:
+        """Follow a wait for others, or stay there."""
+        if self._signals.met(self._cores, template.flag_id):
+            self._watch.hear(self._signals.heard(self._cores, template.flag_id))
+        else:
+            self._waits = template
+
+    def touch(
+        self,
+        template: Instruction,
+        addresses: Sequence[int],
+        registers: Registers,
+        outside: Outside,
+        order: int,
+    ) -> None:
+        """Follow an instruction, so many-th in lockstep, at its operands' addresses."""
+        for operand, touched, writes in outside:
+            self._order.touch((order, self._number), touched, addresses[operand], writes=writes)
+        self._watch.touch(template, addresses, self._where(), registers)
+
+    def scalar_read(self, touch: MemoryAccess, low: int, high: int, order: int) -> None:
+        """Follow the scalar unit's own read of bytes [low, high)."""
+        if touch.mem is Mem.GM:
+            by = order, self._number
+            self._order.touch(by, Footprint.run(low, high), 0, writes=False)
+        self._watch.scalar_read(touch, low, high)
+
+    def finish(self) -> None:
+        """Judge what is left behind."""
+        self._watch.finish()
+
+
+def judge_each(
+    sanitizer: Sanitizer,
+    recorders: Sequence[Recorder],
+    groups: Sequence[LockstepGroup],
+    order: ByteOrder,
+) -> list[Found]:
+    """Return what each core finds in what the groups have noted, in the order of their making."""
+    cores = [EachCore(sanitizer, recorder, groups, order) for recorder in recorders]
+    take_turns(cores)
+    assert all(core.ended for core in cores)
+    return [found for core in cores for found in core.log.found()]
