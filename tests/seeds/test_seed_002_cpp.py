@@ -89,6 +89,17 @@ params.k = K;
 SET
 Mmad(p.co, p.a2, p.b2, params);"""
 WITH_BIAS = "Mmad(p.co, p.a2, p.b2, p.bias2, MmadParams(M, N, K));"
+AGAIN = {
+    "not_from_0": "params.cmatrixInitVal = false;\nMmad(p.co, p.a2, p.b2, params);",
+    "is_bias": "params.isBias = true;\nMmad(p.co, p.a2, p.b2, params);",
+    "bias_in_co1": "Mmad(p.co, p.a2, p.b2, p.co, MmadParams(M, N, K));",
+    "bias_wins": "params.cmatrixSource = true;\nparams.cmatrixInitVal = true;\n"
+    "Mmad(p.co, p.a2, p.b2, p.co, params);",
+}
+"""Table 3, and a bias from either place: products that start from an earlier one."""
+UNIT_OUT = """FixpipeParamsV220 out(N, M, 32, N, false);
+out.unitFlag = 3;
+Fixpipe(p.cg, p.co, out);"""
 BODIES = {
     **{f"plain_{kind}": body(kind, PLAIN.replace("SET", "")) for kind in TYPES},
     **{f"biased_{kind}": body(kind, WITH_BIAS) for kind in BIASED},
@@ -100,6 +111,22 @@ BODIES = {
         f"no_{extent}": body("half", PLAIN.replace("SET", f"params.{extent} = 0;"), "")
         for extent in "mnk"
     },
+    **{
+        name: body("half", f"{PLAIN.replace('SET', '')}\nPipeBarrier<PIPE_M>();\n{again}")
+        for name, again in AGAIN.items()
+    },
+    "unit_flag": body("half", PLAIN.replace("SET", "params.unitFlag = 3;"), UNIT_OUT),
+    **{
+        f"most_{extent}": body("half", PLAIN.replace("SET", f"params.{extent} = 4096;"), "")
+        for extent in "mnk"
+    },
+    "bias_between": body(
+        "half",
+        "LocalTensor<float> bias2(TPosition::C2, 64, 48);\n"
+        "Mmad(p.co, p.a2, p.b2, bias2, MmadParams(M, N, K));",
+        "",
+    ),
+    "swapped": body("half", "Mmad(p.co, p.b2, p.a2, MmadParams(M, N, K));", ""),
     "elsewhere": body(
         "half",
         "LocalTensor<float> l1(TPosition::C1, 0, 64);Mmad(l1, p.a2, p.b2, MmadParams());",
@@ -151,6 +178,35 @@ def test_a_bias_of_a_type_that_table_5_lacks():
     assert [f.message for f in run.findings] == [
         "mad must take no bias for int4 x int4 (Mmad, table 5), got one"
     ]
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_a_product_starts_from_what_co1_has(name):
+    run, product, _, c = launched(name)
+    assert run.findings == ()
+    assert np.array_equal(c, 2 * product)
+
+
+def test_a_unit_flag_orders_the_product_and_its_way_out():
+    run, product, _, c = launched("unit_flag")
+    assert run.findings == ()
+    assert np.array_equal(c, product)
+
+
+@pytest.mark.parametrize("extent", "mnk")
+def test_an_extent_is_at_most_4095(extent):
+    found = launched(f"most_{extent}")[0].findings
+    assert [f.message for f in found] == [f"mad.{extent} must be in [0, 4095], got 4096"]
+
+
+def test_a_bias_starts_on_128_bytes():
+    found = launched("bias_between")[0].findings
+    assert found[0].message == "mad.bias must start at a multiple of 128 B in BiasTable, got 64"
+
+
+def test_fm_and_filter_lie_in_their_own_memories():
+    with pytest.raises(CubecoreError, match=r"asc_mmad\.a must point into L0A, got"):
+        launched("swapped")
 
 
 def test_one_row_is_read_as_a_vector():
