@@ -62,6 +62,17 @@ SELECTED = """
   }
   asc_sync();
 """
+KEPT = """
+  __ubuf__ uint32_t* words = (__ubuf__ uint32_t*)(float*)a;
+  vreducev2(words, words, nullptr, n / 64, 1, 7, 8, 8);
+  asc_sync();
+"""
+
+
+def test_an_operand_that_is_not_read_may_be_null():
+    run, x, _, z = launched(LOADED + KEPT + STORED)
+    assert run.findings == ()
+    assert np.array_equal(z, x)
 
 
 def test_instructions_that_no_header_writes_are_called_by_their_own_names():

@@ -10,6 +10,8 @@ pytestmark = needs_compiler
 
 MAIN = """
 #include "acl/acl.h"
+#include "acl/acl_base.h"
+#include "acl/acl_base_rt.h"
 #include <cstdio>
 #include <vector>
 

@@ -133,7 +133,7 @@ def _first_error(
             unfit = _unfit(entries[(int(at) - 1) // 2])
             if unfit is not None:
                 return unfit
-        if file.is_relative_to(INCLUDE) or str(file) == "entry":
+        if any(map(file.is_relative_to, (INCLUDE, folder()))) or str(file) == "entry":
             outside = _outside(lines, number)
             if outside is not None:
                 file, at = outside

@@ -153,7 +153,7 @@ def _function(name: str, kinds: list[Mem | None], *, answers: bool) -> str:
     given = "".join(
         f", cubecore::plain(a{n})"
         if mem is None
-        else f", cubecore::operand(cubecore::Mem::{_MEMORIES[mem]}, a{n})"
+        else f", cubecore::operand(cubecore::Mem::{_MEMORIES[mem]}, {_operand(kinds, n)})"
         for n, mem in enumerate(kinds)
     )
     template = f"template <{types}>\n" if types else ""
@@ -162,6 +162,12 @@ def _function(name: str, kinds: list[Mem | None], *, answers: bool) -> str:
         return f"{template}inline int64_t {name}({arguments}CUBECORE_AT) {{ {body} }}\n"
     body = f'cubecore::issue_raw("{name}", at{given});'
     return f"{template}inline void {name}({arguments}CUBECORE_AT) {{ {body} }}\n"
+
+
+def _operand(kinds: list[Mem | None], number: int) -> str:
+    """Return what an argument gives as an operand."""
+    follows = number > 1 and kinds[number - 1] is kinds[number]
+    return f"cubecore::given(a{number}, a{number - 1})" if follows else f"a{number}"
 
 
 def tcubetiling_header() -> str:

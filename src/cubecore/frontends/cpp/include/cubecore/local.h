@@ -97,6 +97,15 @@ inline Pointer operand(Mem declared, T* pointer) {
   if (raw >= LOCAL_END) return {Mem::GM, type, gm_address(pointer)};
   return {declared == Mem::GM ? Mem::UB : declared, type, static_cast<int64_t>(raw)};
 }
+// An operand that its instruction does not read may be nullptr: the one before it stands for it.
+template <typename A, typename B>
+A given(A operand, B) {
+  return operand;
+}
+template <typename B>
+B given(std::nullptr_t, B before) {
+  return before;
+}
 inline Pointer operand(Mem declared, uint64_t address) {
   return operand(declared, reinterpret_cast<uint8_t*>(address));
 }

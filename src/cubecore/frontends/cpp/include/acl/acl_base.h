@@ -1,0 +1,4 @@
+// Page: acl API reference.
+#pragma once
+
+#include "acl/acl.h"
