@@ -243,3 +243,32 @@ def test_a_function_without_a_definition_is_named():
     with pytest.raises(RequestError) as caught:
         cubecore.inline(text).parts[1](np.zeros(1, np.float32))
     assert str(caught.value) == "the kernel does not link: no void run<1>(unsigned char*)"
+
+
+ROUNDINGS = ("CeilDiv", "ConstCeil", "DivCeil", "CeilAlign", "AlignUp", "Ceil")
+
+
+def test_roundings_that_a_file_defines_for_itself_come_first():
+    own = "template <typename A, typename B> A {name}(A a, B) {{ return a + 1; }}\n"
+    calls = "".join(
+        f"to.SetValue({n}, {name}(int64_t({10 * n}), 3u));\n" for n, name in enumerate(ROUNDINGS)
+    )
+    written = "to; to.SetGlobalBuffer((__gm__ int64_t*)x, 8);\n"
+    module = kernels(
+        {"k": f"GlobalTensor<int64_t> {written}{calls}"},
+        "GM_ADDR x",
+        "".join(own.format(name=name) for name in ROUNDINGS),
+    )
+    z = np.zeros(8, np.int64)
+    module.k[1](z)
+    assert z[:6].tolist() == [10 * n + 1 for n in range(6)]
+
+
+def test_roundings_of_the_class_api():
+    calls = "".join(
+        f"to.SetValue({n}, {name}(int64_t(10), 4u));\n" for n, name in enumerate(ROUNDINGS)
+    )
+    body = "GlobalTensor<int64_t> to; to.SetGlobalBuffer((__gm__ int64_t*)x, 8);\n" + calls
+    z = np.zeros(8, np.int64)
+    kernels({"k": body}, "GM_ADDR x").k[1](z)
+    assert z[:6].tolist() == [3, 3, 3, 12, 12, 3]

@@ -119,32 +119,23 @@ constexpr T CeilDivision(T value, U divisor) {
   return static_cast<T>((value + divisor - 1) / divisor);
 }
 // Other names of the same, which kernels define for themselves as well: theirs come first.
-template <typename T, typename U, typename... None>
-constexpr T CeilDiv(T value, U divisor, None...) {
-  static_assert(sizeof...(None) == 0, "CeilDiv must have two arguments, got more");
-  return CeilDivision(value, divisor);
-}
-template <typename T, typename U, typename... None>
-constexpr T ConstCeil(T value, U divisor, None...) {
-  static_assert(sizeof...(None) == 0, "ConstCeil must have two arguments, got more");
-  return CeilDivision(value, divisor);
-}
-template <typename T, typename U>
-constexpr T DivCeil(T value, U divisor) {
-  return static_cast<T>((value + divisor - 1) / divisor);
-}
-template <typename T, typename U>
-constexpr T CeilAlign(T value, U unit) {
-  return static_cast<T>((value + unit - 1) / unit * unit);
-}
-template <typename T, typename U>
-constexpr T AlignUp(T value, U unit) {
-  return CeilAlign(value, unit);
-}
+#define CUBECORE_ROUNDED(NAME, RESULT)                                               \
+  template <typename T, typename U, typename... None>                                \
+  constexpr T NAME(T value, U unit, None...) {                                       \
+    static_assert(sizeof...(None) == 0, #NAME " must have two arguments, got more"); \
+    return static_cast<T>(RESULT);                                                   \
+  }
+CUBECORE_ROUNDED(CeilDiv, CeilDivision(value, unit))
+CUBECORE_ROUNDED(ConstCeil, CeilDivision(value, unit))
+CUBECORE_ROUNDED(DivCeil, (value + unit - 1) / unit)
+CUBECORE_ROUNDED(CeilAlign, (value + unit - 1) / unit * unit)
+CUBECORE_ROUNDED(AlignUp, (value + unit - 1) / unit * unit)
+#undef CUBECORE_ROUNDED
 // No page has it; public kernels divide numbers so.
-template <typename T, typename U, typename = std::enable_if_t<std::is_integral_v<T>>,
-          typename = std::enable_if_t<std::is_integral_v<U>>>
-constexpr auto Ceil(T value, U divisor) {
+template <typename T, typename U, typename... None>
+constexpr std::enable_if_t<std::is_integral_v<T> && std::is_integral_v<U> && sizeof...(None) == 0,
+                           std::common_type_t<T, U>>
+Ceil(T value, U divisor, None...) {
   return divisor == 0 ? value : (value + divisor - 1) / divisor;
 }
 template <uint32_t = 0>
