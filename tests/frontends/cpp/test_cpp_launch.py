@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import platform
 import subprocess
 import sys
 import time
@@ -131,10 +132,6 @@ CRASHES = {  # 0x5678 lies below what a process may map
         "*(volatile int*)0x5678 = 1;",
         "ended with an access to address 0x5678 on core 0 AIV0",
     ),
-    "divide": (
-        "volatile int a = 1, b = 0; a = a / b;",
-        "ended with a division by zero on core 0 AIV0",
-    ),
     "abort": ("abort();", "ended with abort on core 0 AIV0"),
     "exit": ("exit(3);", "called exit(3); a kernel returns"),
     "exit 0": ("exit(0);", "called exit(0); a kernel returns"),
@@ -177,6 +174,43 @@ def test_a_kernel_that_issues_without_end_stops_at_the_limit():
     text = refused(lambda: made[1](np.zeros(8, np.float32)))
     want = "inline.cpp:5 (k): the kernel issued more than 1,000 instructions"
     assert text == f"{want}; check its loops, or raise `limit`"
+
+
+DIVISIONS = """
+GlobalTensor<int64_t> out;
+out.SetGlobalBuffer((__gm__ int64_t*)x);
+uint32_t n = 0;
+auto divide = [&](auto dividend) {
+  using T = decltype(dividend);
+  volatile T divisors[2] = {0, 3};
+  for (volatile T& divisor : divisors) {
+    out.SetValue(n++, dividend / divisor);
+    out.SetValue(n++, dividend % divisor);
+  }
+};
+divide(int32_t(-7));
+divide(uint32_t(7));
+divide(int64_t(-1) << 40);
+divide(uint64_t(1) << 40);
+volatile int32_t least = INT32_MIN, minus = -1;
+out.SetValue(n, least / minus);
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="this host does not trap")
+def test_a_division_without_a_result_is_found_and_goes_on():
+    out = np.ones(32, np.int64)
+    left = kernel(DIVISIONS)[1](out)
+    (found,) = [one for one in left.findings if one.id == "parameter"]
+    assert found.message == (
+        "an integer division: a divisor must not be 0, and INT_MIN must not be divided by -1, got"
+        " such a division behind this line; its quotient is 0 here"
+    )
+    large = 2**40
+    assert out[:17].tolist() == [
+        *(0, -7, -2, -1), *(0, 7, 2, 1),
+        *(0, -large, -(large // 3), -(large % 3)), *(0, large, large // 3, large % 3), 0,
+    ]  # fmt: skip
 
 
 LEFT_BEHIND = {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ahead.h"
+#include "division.h"
 
 namespace {
 
@@ -56,6 +57,7 @@ void last_words() {
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {
+  if (number == SIGFPE && goes_on_behind_division(context)) return;
   if (kept_from(reinterpret_cast<uintptr_t>(info->si_addr))) run_again();
   if (box != nullptr) {
     box->signal = number;

@@ -94,6 +94,8 @@ void cubecore_finding(const char* kind, const char* subject, const char* message
 [[noreturn]] void cubecore_refuse(const char* subject, const char* need, const char* got,
                                   const cubecore::Where* at);
 void cubecore_print(const char* text);
+// A core's kernel has returned: findings that no call of its brings are made.
+void cubecore_ended();
 // Keeps what a kernel threw; the launch stops.
 void cubecore_thrown(const char* text);
 void cubecore_dump(uint8_t mem, const char* type, int64_t address, uint32_t desc, uint32_t count,

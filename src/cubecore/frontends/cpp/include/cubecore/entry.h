@@ -60,12 +60,14 @@ inline void invoke(void (*kernel)(P...), const uint64_t* words, std::index_seque
 template <typename F>
 inline int guarded(const F& work) {
   try {
-    work();
+    try {
+      work();
+    } catch (const Done&) {
+    }
+    cubecore_ended();
     return 0;
   } catch (const Stop&) {
     return 1;
-  } catch (const Done&) {
-    return 0;
   } catch (const std::exception& error) {
     cubecore_thrown(error.what());
     return 2;
