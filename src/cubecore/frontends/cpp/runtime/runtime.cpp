@@ -159,8 +159,9 @@ void cubecore_ended() {
   if (divided.count == 0 || divided.core != current->number) return;
   const Where at = divided.last;
   divided = {};
-  const char* sentence = "a divisor must not be 0, and INT_MIN must not be divided by -1, got such "
-                         "a division behind this line; its quotient is 0 here";
+  const char* sentence =
+      "a divisor must not be 0, and INT_MIN must not be divided by -1, got such "
+      "a division behind this line; its quotient is 0 here";
   told(0, "parameter", "an integer division", sentence, at.file == nullptr ? nullptr : &at);
 }
 
