@@ -18,7 +18,7 @@ from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.child import ChildSubject, RanAheadError, answered, packed
 from cubecore.frontends.cpp.compile.build import UNDEFINED, Built, built, runtime
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
-from cubecore.frontends.cpp.device_memory import DeviceMemory
+from cubecore.frontends.cpp.device_memory import DeviceMemory, take_pages
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.recording.bridge import Bridge, loaded_runtime
 from cubecore.frontends.cpp.recording.known_calls import learn, learnt, recall
@@ -157,6 +157,7 @@ def launch(
     ready.traces.update(left.traces)
     if ready.debugger is not None:
         ready.debugger.met_elsewhere(left.reached)
+    take_pages(host.raw for host, _ in ready.tensors.values())
     write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     return ready.done(left.findings, left.issued, left.engine, wall_s)
 
