@@ -162,6 +162,25 @@ def test_axpy_adds_to_what_is_there():
     same(z, before + a * np.float32(2))
 
 
+SHIFTS = {
+    Case(body.replace("N)", f"{N})"), np.int32): oracle
+    for body, oracle in {
+        "ShiftRight(z, a, 2, N);": lambda a: a >> 2,
+        "ShiftRight(z, a, 2u, 64, 8, {1, 1, 8, 8});": lambda a: a >> 2,
+        "uint64_t m[2] = {~0ull, 0}; ShiftRight(z, a, 2, m, 8, {1, 1, 8, 8}, true);": lambda a: (
+            (a + 2) >> 2
+        ),
+        "uint64_t m[2] = {~0ull, 0}; ShiftLeft(z, a, 3, m, 8, {1, 1, 8, 8});": lambda a: a << 3,
+    }.items()
+}
+
+
+@pytest.mark.parametrize("case", SHIFTS, ids=lambda case: case.name)
+def test_shifts(case):
+    a, _, _, z = case.run()
+    same(z, SHIFTS[case](a))
+
+
 CASTS = {
     Case(f"Cast(z, a, RoundMode::{mode}, {N});", kind, out): oracle
     for kind, out, mode, oracle in (

@@ -109,18 +109,19 @@ inline void Subs(const LocalTensor<T>& dst, const LocalTensor<T>& src, const S& 
   Adds(dst, src, -static_cast<PrimT<T>>(scalarValue), count, at);
 }
 
-template <typename T, bool isSetMask = true>
-inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                       const PrimT<T>& scalarValue, const int32_t& count, CUBECORE_AT) {
-  cubecore::issue("asc_shiftright", at, dst.pointer(), src.pointer(), scalarValue, count);
+template <typename T, bool isSetMask = true, typename S = T>
+inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const S& scalarValue,
+                       const int32_t& count, CUBECORE_AT) {
+  cubecore::issue("asc_shiftright", at, dst.pointer(), src.pointer(),
+                  detail::as_element<T>(scalarValue), count);
 }
-template <typename T, bool isSetMask = true>
-inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                       const PrimT<T>& scalarValue, uint64_t mask, const uint8_t repeatTime,
+template <typename T, bool isSetMask = true, typename S = T, typename M>
+inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const S& scalarValue,
+                       const M mask, const uint8_t repeatTime,
                        const UnaryRepeatParams& repeatParams, bool roundEn = false, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_lanes(mask, at);
-  detail::scaled(roundEn ? "asc_shiftright_round" : "asc_shiftright", dst, src, scalarValue,
-                 repeatTime, repeatParams, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, at);
+  detail::scaled(roundEn ? "asc_shiftright_round" : "asc_shiftright", dst, src,
+                 detail::as_element<T>(scalarValue), repeatTime, repeatParams, at);
 }
 
 template <typename T, typename U>
