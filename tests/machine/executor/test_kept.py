@@ -2,6 +2,7 @@
 
 import pytest
 
+from cubecore.errors import DeadlockError
 from data_files import data
 from machine.executor import answers
 
@@ -27,6 +28,21 @@ def assert_kept(numbers):
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_leave_what_they_left(part):
     assert_kept(DRAWN[part::4])
+
+
+def test_random_programs_that_end_run_in_lockstep():
+    """Wrong ones, and those whose cores have little in common, too."""
+    engines, wrong = [], 0
+    for number in range(0, answers.PROGRAMS, 23):
+        kernel, blocks, arguments = answers.launchable(number)
+        try:
+            run = kernel[blocks](*arguments)
+        except DeadlockError:
+            continue
+        engines.append(run.engine)
+        wrong += not run.clean
+    assert set(engines) == {"lockstep"}
+    assert wrong > len(engines) // 4
 
 
 @pytest.mark.sweep

@@ -264,15 +264,8 @@ def test_values_are_read_by_every_core_in_lockstep():
     assert sorted(heard) == sorted(2 * [(n, 64 * n + 1, 64 * n + 2) for n in range(4)])
 
 
-@pytest.mark.parametrize(
-    ("times", "engine"),
-    [
-        ([2, 2, 5], "lockstep"),
-        ([3, 1, 3, 1, 3, 1], "lockstep"),
-        ([1, 2, 3, 4, 5, 6, 7], "reference"),  # nothing in common
-    ],
-)
-def test_cores_that_part_go_on_in_groups_and_no_kernel_runs_twice(times, engine):
+@pytest.mark.parametrize("times", [[2, 2, 5], [3, 1, 3, 1, 3, 1], [1, 2, 3, 4, 5, 6, 7]])
+def test_cores_that_part_go_on_in_groups_and_no_kernel_runs_twice(times):
     ran = []
 
     @cubecore.kernel(outputs="z")
@@ -291,7 +284,7 @@ def test_cores_that_part_go_on_in_groups_and_no_kernel_runs_twice(times, engine)
         core.asc_copy_ub2gm(z + at, a, 256)
 
     x = np.repeat(np.array(times, np.int32), 64)
-    run, (_, z) = both(steered, len(times), (x, np.zeros_like(x)), engine=engine)
+    run, (_, z) = both(steered, len(times), (x, np.zeros_like(x)))
     assert run.clean
     assert np.array_equal(z, 2 * x)
     assert sorted(ran) == sorted(2 * list(enumerate(times)))

@@ -127,6 +127,11 @@ class EachCore:
         """Judge what is left behind."""
         self._watch.finish()
 
+    def found(self) -> Iterator[Found]:
+        """Return the findings, and drop the shadows that refer back."""
+        self._watch.release()
+        return self.log.found()
+
 
 def judge_each(
     sanitizer: Sanitizer,
@@ -138,4 +143,4 @@ def judge_each(
     cores = [EachCore(sanitizer, recorder, groups, order) for recorder in recorders]
     take_turns(cores)
     assert all(core.ended for core in cores)
-    return [found for core in cores for found in core.log.found()]
+    return [found for core in cores for found in core.found()]

@@ -437,9 +437,8 @@ class LockstepGroup:
         IrregularError
             If a core reads from another tensor.
         """
-        asked = list(zip(self.rows(), loads, addresses, strict=True))
-        found = [row.value_at(load, at) for row, load, at in asked]
-        values = [value for value in found if value is not None]
+        asked = list(zip(self._rows, loads, addresses, strict=True))
+        values = [v for row, load, at in asked if (v := row.value_at(load, at)) is not None]
         if len(values) == self.count:
             self.follow_load(loads, addresses)
             return values
@@ -477,8 +476,9 @@ class LockstepGroup:
         watching.settle(None, loads[0].location)
 
     def _watching_loads(self, loads: Sequence[LoadScalar]) -> RowByRow:
-        """Return what watches loads; a finding of those from places of their own is each core's."""
-        if any(load.location != loads[0].location for load in loads):
+        """Return what watches loads; behind those from places of their own each core is judged."""
+        place = loads[0].location  # most often it is one object
+        if any(load.location is not place and load.location != place for load in loads):
             self.issue_apart(self.where_of)
         return self.watch.row_by_row(steered=False, followed=False)
 

@@ -47,9 +47,7 @@ from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.turns import Found, log_in_turn
 
 _MOST_PARTINGS = 4
-"""Times that a launch starts again, from what was recorded, because cores of a group part."""
-_MOST_GROUPS = 4
-"""Groups that a launch may always have; more only if there are two cores in each."""
+"""Times that cores of a group part, and start again in groups, before each is one of its own."""
 _MOST_AHEAD = 8
 """Times that cores which do not do the same record on before they execute."""
 _COLLECT_AFTER = 50_000
@@ -124,7 +122,7 @@ class _Launch:
         self._order: ByteOrder | None = None
         """The order in which cores touch bytes, where each core is judged."""
         self._levels: Sequence[int] | None = None
-        """Levels of the cores, in that case: the lower ones go first; None: in groups as ever."""
+        """Levels of the cores: the lower ones go first, and none together; None: in groups."""
 
     def recorder(self, task: Task) -> Recorder:
         """Return the core that records a task."""
@@ -136,11 +134,13 @@ class _Launch:
         for recorder in recorders:
             self._record(recorder)
         partings = 0
-        while partings < _MOST_PARTINGS:
+        while True:
             try:
                 groups = self._execute(recorders)
             except PartedError:
                 partings += 1
+                if partings == _MOST_PARTINGS:
+                    self._levels = self._alone
             except UnevenError:
                 self._uneven = True
             except EachError as reason:
@@ -155,7 +155,11 @@ class _Launch:
             self.snapshots.restore()
             for recorder in recorders:
                 recorder.rewind()
-        raise IrregularError("cores that part again and again")
+
+    @property
+    def _alone(self) -> list[int]:
+        """The levels at which each core goes on its own, in its turn."""
+        return list(range(len(self._recorders)))
 
     def _judge_each(self, reason: EachError) -> None:
         """Judge each core from here on, in groups of cores that may go together.
@@ -163,16 +167,15 @@ class _Launch:
         Cores that may still read what another one writes in no order go one by one: a value of
         another order would steer them.
         """
-        alone = list(range(len(self._recorders)))
         if self._order is None:
             self._record_on(self._recorders)
             alive = any(not core.thread.dead for core in self._recorders)
-            steered = alive and (self._signalled or isinstance(reason, UnorderedError))
-            self._levels = alone if steered else None
+            if alive and (self._signalled or isinstance(reason, UnorderedError)):
+                self._levels = self._alone
         elif self._levels is None and (levels := self._order.levels()) is not None:
             self._levels = levels
-        elif self._levels != alone:
-            self._levels = alone
+        elif self._levels != self._alone:
+            self._levels = self._alone
         else:
             raise IrregularError(str(reason))
         self._order = ByteOrder(self.gm, len(self._recorders))
@@ -190,9 +193,6 @@ class _Launch:
             alike = self._alike(recorders)
             if self._levels is None:
                 met = meetings(alike, self.gm, evenly=self._shared is None)
-        fewer = sum(len(meeting.groups) - 1 for meeting in met)
-        if self._levels is None and len(alike) - fewer > max(_MOST_GROUPS, len(recorders) // 2):
-            raise IrregularError("cores that have little in common")
         shares = self._shared is not None
         judged = self._order is None
         issued = self._known.issued(recorders, self.gm, self._checks) if shares and judged else None
