@@ -101,7 +101,7 @@ def run(kernel, given):
 
 
 def close(got, exact, kind):
-    tolerance = 2e-5 if kind == "f4" else 1e-2
+    tolerance = 1e-6 if kind == "f4" else 5e-4
     np.testing.assert_allclose(got, exact, rtol=tolerance, atol=tolerance)
 
 

@@ -141,7 +141,7 @@ def run(kernel, kind, start=None):
 
 
 def near(got, exact, kind):
-    tolerance = 4e-6 if kind == "f4" else 2e-3
+    tolerance = 5e-7 if kind == "f4" else 1e-3
     np.testing.assert_allclose(got, exact, rtol=tolerance, atol=tolerance)
 
 

@@ -131,6 +131,8 @@ class MatmulRequests:
         begun: dict[int, list[tuple[MatmulCall, int]]] = {}  # till the store: L0C is for all
         while ended < clients:
             self._issue(native, [received_any()], where)
+            while not block:  # others of its group go on first
+                native.handle.core.pause()
             client, call, at = block.popleft()
             self._issue(native, [received_from(client)], at)
             if call is None:
