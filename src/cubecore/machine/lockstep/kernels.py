@@ -136,7 +136,7 @@ class _Launch:
         partings = 0
         while True:
             try:
-                groups = self._execute(recorders)
+                groups = self._execute(recorders, ended)
             except PartedError:
                 partings += 1
                 if partings == _MOST_PARTINGS:
@@ -146,9 +146,6 @@ class _Launch:
             except EachError as reason:
                 self._judge_each(reason)
             else:
-                if ended is not None:
-                    for core in (row for group in groups for row in group.rows()):
-                        ended(core)
                 for group in groups:
                     group.release()
                 return
@@ -180,8 +177,13 @@ class _Launch:
             raise IrregularError(str(reason))
         self._order = ByteOrder(self.gm, len(self._recorders))
 
-    def _execute(self, recorders: Sequence[Recorder]) -> list[LockstepGroup]:
-        """Execute what the cores recorded from the start on, and let them go on to their ends."""
+    def _execute(
+        self, recorders: Sequence[Recorder], ended: Callable[[Core], None] | None
+    ) -> list[LockstepGroup]:
+        """Execute what the cores recorded from the start on, and let them go on to their ends.
+
+        `ended` may report what a core leaves behind; a core that executes again ends again.
+        """
         ids = [recorder.id for recorder in recorders]
         joined = self.chip.joins_vector
         self.log, self._groups = FindingLog(self._checks), []
@@ -208,6 +210,9 @@ class _Launch:
             raise IrregularError("cores that wait for each other")
         for running in groups:
             running.group.finish()
+            if ended is not None:
+                for core in running.group.rows():
+                    ended(core)
         if self._order is not None:
             sanitizer = self._judged(self._order)
         elif self._shared is None:
