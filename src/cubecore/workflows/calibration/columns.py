@@ -27,15 +27,16 @@ OURS = "cubecore"
 _OF_TILING = (
     *("baseM", "baseN", "baseK", "stepM", "stepN", "stepKa", "stepKb", "depthA1", "depthB1"),
     *("scaleFactor", "usedCoreNum", "batch", "rounds", "swizzleOffset", "buffers", "dataCopyLen"),
-    *("tileLen", "slices", "repeats"),
+    *("tileLen", "slices", "repeats", "singleM", "singleN", "singleK"),
 )
-_FLAGS = ("unitFlag", "constant_tiling", "split_k", "past_l2", "pads", "causal")
-_PAIRS = ("tensor", "tile")
+_FLAGS = ("unitFlag", "constant_tiling", "split_k", "past_l2", "pads", "causal", "clears_c")
+_PAIRS = ("tensor", "tile", "l2_tiles")
 _TILING_CHOICES: Mapping[str, tuple[str, ...]] = {
     "epilogue": ("fixpipe", "vector cores"),
     "full_load": ("A",),
     "into": ("L1", "UB"),
     "order": ("own", "same", "staggered"),
+    "shared": ("AB",),
 }
 _UNITS = re.compile(
     r"(\w*_us|\w*_ratio|\w*_rate|\w*_pct|\w*cycles\w*|\w*TBps\w*|\w*GBps|TFLOPS|TOPS|GFLOPS|MB"

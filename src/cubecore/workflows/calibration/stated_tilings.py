@@ -3,10 +3,13 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import lcm
 
-from cubecore.aliases import Json
+from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip
+from cubecore.isa.program.launch import Launch
 from cubecore.kernels.matmul.launch import matmul_launch
+from cubecore.kernels.operators.cleared_products import cleared
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.tiling.model.mx_type_para import MxTypePara
@@ -28,7 +31,9 @@ class Stated:
     """The tiling that a point states: elements, base blocks, and rounds over M.
 
     `scale_factor` is how much more of the scales along K a load brings than of A and B, `bands` how
-    many columns of blocks are dealt together; None deals row by row.
+    many columns of blocks are dealt together; None deals row by row. `l2_tiles` are the rows and
+    columns of blocks of a part that L2 holds, which is dealt along its diagonals; `single_k` a
+    core's share of K where slices add up.
     """
 
     base: tuple[int, int, int]
@@ -41,6 +46,8 @@ class Stated:
     splits_tail: bool = False
     bands: int | None = None
     keeps_a: bool = False
+    l2_tiles: tuple[int, int] | None = None
+    single_k: int | None = None
 
 
 def has_tiling(point: Point) -> bool:
@@ -60,17 +67,28 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cal
     template = _template(point, api, notes)
     unit_flag = point.tiling.get("unitFlag") or None
     problem = replace(problem, template=template, unit_flag=unit_flag, **_cores(point, template))
+    if point.tiling.get("singleK", problem.k) < problem.k:
+        problem = replace(problem, split_k=True)
     stated = _stated(point, chip, problem, notes)
-    known = any(name in point.tiling for name in _TELLING)
+    by_hand = any(name in point.tiling for name in _BY_HAND)
+    known = any(name in point.tiling for name in _TELLING) and (by_hand or "baseK" in point.tiling)
     tiling, blocks = _laid_out(chip, problem, stated, notes)
     step = _step(point, api, template)
     options = {"preload": _preloads(point, problem, stated, step, notes)}
     if point.tiling.get("epilogue") == "vector cores":
         notes.add("fixpipe leaves C to two vector cores, which write half of a tile each")
         options["by_vector_cores"] = True
+    clears = bool(point.tiling.get("clears_c"))
+    if clears:
+        notes.add("vector cores clear C before")
+
+    def launch() -> Launch:
+        product = matmul_launch(problem, tiling, chip, step, blocks, **options)
+        return cleared(product) if clears else product
+
     return CalibrationCase(
         chip,
-        lambda: matmul_launch(problem, tiling, chip, step, blocks, **options),
+        launch,
         "doubted" if point.doubt else "known" if known else "library",
         tiling_known=known,
         assumed=(*notes.done(), *((point.doubt,) if point.doubt else ())),
@@ -88,6 +106,9 @@ def _api(point: Point, notes: Notes) -> str:
 
 def _template(point: Point, api: str, notes: Notes) -> str:
     """Return the kernel template by the first word of what is stated."""
+    if _shares_both(point):
+        notes.add("one client computes for both, and A and B come to L1 once")
+        return "MDL"
     text = str(point.tiling.get("template") or "")
     word = re.match(r"\w*", text)
     name = word[0].upper() if word else ""
@@ -98,6 +119,11 @@ def _template(point: Point, api: str, notes: Notes) -> str:
     if name == "NORM" and point.tiling.get("depthA1", 1) > 1:
         notes.add("NORM asks for a block when it is needed, whatever the depth")
     return name
+
+
+def _shares_both(point: Point) -> bool:
+    """True if the clients of a core share A and B, all of which lie in L1 (IBSHARE of both)."""
+    return point.tiling.get("shared") == "AB"
 
 
 def _step(point: Point, api: str, template: str) -> str:
@@ -155,14 +181,37 @@ def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
             bands=bands,
             keeps_a=keeps_a,
         )
-    blocks = (tiling["baseM"], tiling["baseN"], tiling["baseK"])
+    base_k = tiling.get("baseK") or _base_k(chip, problem, tiling, notes)
+    blocks = (tiling["baseM"], tiling["baseN"], base_k)
     steps = _steps(point, chip, problem, blocks, notes)
     depth = _depth(point, problem, steps, notes)
     step = (tiling.get("stepM", 1), tiling.get("stepN", 1))
+    if _shares_both(point):
+        step = (ceil_div(problem.m, blocks[0]), ceil_div(problem.n, blocks[1]))
     depth = (depth[0] * step[0], depth[1] * step[1])
     single, rounds = _single(point, problem, blocks, notes)
-    factor = tiling.get("scaleFactor", 1)
-    return Stated(blocks, steps, depth, step, single, rounds, factor)
+    l2_tiles = tiling.get("l2_tiles")
+    return Stated(
+        blocks,
+        steps,
+        depth,
+        step,
+        single,
+        rounds,
+        tiling.get("scaleFactor", 1),
+        l2_tiles=(l2_tiles[0], l2_tiles[1]) if l2_tiles else None,
+        single_k=tiling.get("singleK"),
+    )
+
+
+def _base_k(chip: Chip, problem: Problem, tiling: JsonMapping, notes: Notes) -> int:
+    """Return the most of K that L0A and L0B hold twice, in whole fractals."""
+    size = problem.a_type.bytes_of
+    rooms = ((chip.l0a_bytes, tiling["baseM"]), (chip.l0b_bytes, tiling["baseN"]))
+    room = min(int(room // 2 // size(extent)) for room, extent in rooms)
+    base_k: int = min(room // FRACTAL_ROWS * FRACTAL_ROWS, tiling.get("singleK", problem.k))
+    notes.add(f"baseK {base_k}: what L0 holds twice")
+    return base_k
 
 
 def _default_blocks(chip: Chip, problem: Problem, notes: Notes) -> Json:
@@ -182,8 +231,10 @@ def _steps(
     tiling = point.tiling
     if problem.template == "NORM":
         return 1, 1
-    size = problem.a_type.bytes_of
     k_blocks = ceil_div(problem.k, base[2])
+    if _shares_both(point):
+        return k_blocks, k_blocks
+    size = problem.a_type.bytes_of
     room = [chip.l1_bytes // 4 // size(rows * base[2]) for rows in base[:2]]
     steps = tuple(max(1, min(r, k_blocks, 8)) for r in room)
     if "stepKa" in tiling and "stepKb" in tiling:
@@ -202,8 +253,8 @@ def _depth(point: Point, problem: Problem, steps: tuple[int, int], notes: Notes)
     if norm and problem.launch == "mix":
         notes.add("the loads of one client run beside the product of the other: two buffers")
         return 2, 2
-    if norm:
-        if "depthA1" not in tiling:
+    if norm or _shares_both(point):
+        if norm and "depthA1" not in tiling:
             notes.add("one base block in L1")
         return steps
     if "depthA1" not in tiling and "dbL1" not in tiling:
@@ -239,17 +290,19 @@ def _laid_out(
     if single is None:
         single = _split(problem, cores, stated.base)
         notes.add(f"singleCoreM {single[0]}, singleCoreN {single[1]}")
+    single_k = stated.single_k or problem.k
     m_blocks, n_blocks = ceil_div(problem.m, single[0]), ceil_div(problem.n, single[1])
+    k_blocks = ceil_div(problem.k, single_k)
     size = problem.a_type.bytes_of
     fields = dict.fromkeys(FIELDS, 0) | {
-        "usedCoreNum": min(m_blocks * n_blocks, cores),
+        "usedCoreNum": min(m_blocks * n_blocks * k_blocks, cores),
         "M": problem.m,
         "N": problem.n,
         "Ka": problem.k,
         "Kb": problem.k,
         "singleCoreM": single[0],
         "singleCoreN": single[1],
-        "singleCoreK": problem.k,
+        "singleCoreK": single_k,
         "baseM": base_m,
         "baseN": base_n,
         "baseK": base_k,
@@ -274,6 +327,8 @@ def _laid_out(
         notes.add(f"{stated.rounds} rounds over M, each split over all cores")
     elif stated.keeps_a:
         notes.add("blocks go to the cores in stretches, and A stays in L1 along a row")
+    elif stated.l2_tiles:
+        notes.add("blocks go to the cores in turn along the diagonals of parts that L2 holds")
     else:
         notes.add("blocks go to the cores in turn")
     return tiling, _dealt(problem, single, cores, stated)
@@ -287,6 +342,12 @@ def _dealt(
     dealt: list[list[CoreBlock]] = [[] for _ in range(cores)]
     for first in range(0, problem.m, per_round):
         rows = range(first, min(first + per_round, problem.m), single[0])
+        columns = range(0, problem.n, single[1])
+        order = (
+            in_parts(rows, columns, stated.l2_tiles)
+            if stated.l2_tiles
+            else in_bands(rows, columns, stated.bands)
+        )
         grid = [
             CoreBlock(
                 core=0,
@@ -296,7 +357,7 @@ def _dealt(
                 n_len=min(single[1], problem.n - n0),
                 k_len=problem.k,
             )
-            for m0, n0 in in_bands(rows, range(0, problem.n, single[1]), stated.bands)
+            for m0, n0 in order
         ]
         if stated.splits_tail:
             full = len(grid) // cores * cores
@@ -336,6 +397,22 @@ def in_bands(
         for row in rows if number % 2 == 0 else rows[::-1]:
             for column in columns[first : first + band]:
                 yield row, column
+
+
+def in_parts(
+    rows: Sequence[int], columns: Sequence[int], part: tuple[int, int]
+) -> Iterator[tuple[int, int]]:
+    """Yield the (row, column) of blocks dealt part by part, each part along its diagonals.
+
+    So blocks that are computed at a time share few rows and columns (vendor's page on splitting
+    for L2).
+    """
+    for top in range(0, len(rows), part[0]):
+        for left in range(0, len(columns), part[1]):
+            high, wide = rows[top : top + part[0]], columns[left : left + part[1]]
+            around = lcm(len(high), len(wide))
+            for index in range(len(high) * len(wide)):
+                yield high[index % len(high)], wide[(index + index // around) % len(wide)]
 
 
 def _parts(block: CoreBlock, most: int) -> list[CoreBlock]:
