@@ -219,7 +219,18 @@ def run_matmul(
     only: Collection[int] | None = None,
 ) -> MatmulRun:
     """Run the kernel that `tiling` implies, on all of its cores or on those in `only`."""
-    launch = matmul_launch(problem, tiling, on)
+    return run_product(matmul_launch(problem, tiling, on), problem, operands, on=on, only=only)
+
+
+def run_product(
+    launch: Launch,
+    problem: Problem,
+    operands: Mapping[str, Array],
+    *,
+    on: Chip = A2,
+    only: Collection[int] | None = None,
+) -> MatmulRun:
+    """Run a launch that computes the product, on all of its cores or on those in `only`."""
     gm, bases, c = GlobalMemory(), {}, None
     for spec in launch.tensors:
         if spec.output:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
+from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.isa.vector.permute.copies import CopyUbufToGmAlign
@@ -47,7 +48,7 @@ def _clearing(count: int, first: int, core: int, sub: int) -> CoreProgram:
         flags.wait("V", "MTE3", 0)
         for index, size in b.split("parts", count, min(count, _TILE_BYTES)):
             store = CopyUbufToGmAlign(dtype=_FLOAT, n_burst=1, len_burst=size)
-            b.issue(store, index * _TILE_BYTES + c, 0)
+            b.issue(store, Expr.of(c) + index * _TILE_BYTES, 0)
     b.issue(FftsCrossCoreSync(on="MTE3", mode=0, flag_id=_ALL_DONE))
     b.issue(WaitFlagDev(flag_id=_ALL_DONE))
     b.issue(FftsCrossCoreSync(on="MTE3", mode=2, flag_id=_CLEARED))

@@ -185,7 +185,9 @@ def case_of(point: Point) -> CalibrationCase:
         return _CASES[point.kind](point)
     except CubecoreError as error:
         raise because(error) from None
-    except (KeyError, ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
+    except KeyError as error:
+        raise Unmapped(f"tiling.{error.args[0]} must be stated for kind {point.kind}") from None
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError) as error:
         # A tiling is free text and numbers: what does not fit its kind is the point's.
         raise Unmapped(f"the tiling must be stated as its kind has it, got {error!r}") from None
 
