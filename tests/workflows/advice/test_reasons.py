@@ -76,6 +76,37 @@ def test_rows_that_lie_off_the_boundary_name_the_padded_extent(off):
     assert padded.timeline.cycles < answer.timeline.cycles
 
 
+def test_rows_that_no_load_steps_over_name_the_storage_that_shortens_them():
+    """B stored [n, k] is that much faster with the same tiling."""
+    problem = {"m": 2048, "n": 70016, "k": 512, "chip": CHIP}
+    answer = timed(problem)
+    reason = by_cause(answer)["long rows"]
+    assert reason.text == (
+        "rows of B have 70,016 elements; over 65,535 each is a load of its own; "
+        "stored [n, k] it has rows of 512"
+    )
+    stored = cubecore.time(problem, trans_b=True, tiling=answer.tiling)
+    assert reason.cycles == answer.timeline.cycles - stored.timeline.cycles
+    assert reason.cycles > 0
+    assert "long rows" not in by_cause(stored)
+
+
+def test_padding_that_makes_a_row_a_load_of_its_own_is_not_advised():
+    problem = {"m": 4096, "n": 65520, "k": 4096, "chip": CHIP}
+    told = by_cause(timed(problem))
+    assert "long rows" not in told
+    assert told["row starts"].text == (
+        "rows of B begin 131,040 B apart, off the boundary of 256 B; "
+        "padded to 65,536 each row would be a load of its own"
+    )
+
+
+@pytest.mark.parametrize(("n", "long"), [(131056, False), (131072, True)])
+def test_pairs_of_4_bits_count_as_one_element_of_a_row(n, long):
+    problem = {"m": 2048, "n": n, "k": 1024, "a": "int4", "c": "int32", "chip": CHIP}
+    assert ("long rows" in by_cause(timed(problem))) is long
+
+
 @pytest.mark.parametrize(
     "problem",
     [

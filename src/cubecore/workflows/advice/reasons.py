@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cubecore.chips.costs import DEPENDENT_MAD_FRACTALS, LINE_BYTES, are_dependent
+from cubecore.isa.mte.copies import ND2NZ_PITCH_LIMIT
 from cubecore.kernels.matmul_time.launch import launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import start_cycles
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from cubecore.aliases import Json
+    from cubecore.dtypes import ElementType
     from cubecore.kernels.timed_plans.timed_product import TimedProduct
     from cubecore.timing.records import Timeline
 
@@ -32,7 +34,7 @@ READ_AGAIN = 1.1
 MEASURED_HEIGHTS = {"rows": 2.77, "blocks": 1.62, "chunks": 1.62}
 """Factors by which rows that begin off 256 B slow the published product that they slow most, as the
 model has it: where rows lie so apart, and where blocks begin so. More rests on no measurement."""
-ROW_STARTS = "row starts"
+ROW_STARTS, LONG_ROWS = "row starts", "long rows"
 _MANY_L2 = 1 << 50
 
 
@@ -75,7 +77,7 @@ def reasons_without_line(product: TimedProduct, cycles: int) -> tuple[Reason, ..
 
 
 def _without_line(product: TimedProduct, cycles: int) -> list[Reason]:
-    kinds = _row_starts, _one_buffer, _start_up, _idle_cores
+    kinds = _long_rows, _row_starts, _one_buffer, _start_up, _idle_cores
     return [reason for kind in kinds for reason in kind(product, cycles)]
 
 
@@ -96,6 +98,67 @@ def _cycles(product: TimedProduct) -> int:
 
 
 # --- rows
+
+
+def _long_rows(product: TimedProduct, cycles: int) -> Iterator[Reason]:
+    """Rows of A or B so long that a load cannot step from one to the next."""
+    for operand in "ab":
+        row = _stored_row(product, operand)
+        if row is None or not _is_long(row.extent, row.dtype):
+            continue
+        whole = f"rows of {operand.upper()} have {row.extent:,} elements"
+        why = f"over {ND2NZ_PITCH_LIMIT:,} each is a load of its own"
+        transposed = {f"trans_{operand}": not row.transposed}
+        for text, change in (
+            (f"stored {row.other_order} it has rows of {row.other:,}", transposed),
+            ("stored NZ it has none", {f"format_{operand}": "NZ"}),
+        ):
+            if change is transposed and _is_long(row.other, row.dtype):
+                continue
+            stored = replace(product, problem=replace(product.problem, **change))
+            if stored.legal:
+                yield Reason(LONG_ROWS, f"{whole}; {why}; {text}", cycles - _cycles(stored))
+                break
+        else:
+            yield Reason(LONG_ROWS, f"{whole}; {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredRow:
+    """The rows of an ND operand: their elements, and those of rows if it were stored otherwise."""
+
+    axis: str
+    extent: int
+    other: int
+    transposed: bool
+    other_order: str
+    dtype: ElementType
+
+    @property
+    def along_k(self) -> bool:
+        """True if a row runs along K."""
+        return self.axis == "K"
+
+
+def _stored_row(product: TimedProduct, operand: str) -> _StoredRow | None:
+    """Return the rows of "a" or "b" as they are stored; None where they are fractals."""
+    p, t = product.problem, product.tiling
+    if (p.format_a, p.format_b)["ab".index(operand)] == "NZ":
+        return None
+    if operand == "a":
+        outer, k, axis, along_k, dtype = t.M, t.Ka, "M", not p.trans_a, p.a_type
+    else:
+        outer, k, axis, along_k, dtype = t.N, t.Kb, "N", p.trans_b, p.b_type
+    transposed = p.trans_a if operand == "a" else p.trans_b
+    if along_k:
+        return _StoredRow("K", k, outer, transposed, f"[k, {axis.lower()}]", dtype)
+    return _StoredRow(axis, outer, k, transposed, f"[{axis.lower()}, k]", dtype)
+
+
+def _is_long(extent: int, dtype: ElementType) -> bool:
+    """True if rows of so many elements are loaded one by one; pairs of 4 bits move as bytes."""
+    each = max(8 // dtype.bits, 1)
+    return extent > each * ND2NZ_PITCH_LIMIT
 
 
 def _row_starts(product: TimedProduct, cycles: int) -> Iterator[Reason]:
@@ -161,21 +224,22 @@ def _all_off_boundary(product: TimedProduct) -> list[_OffBoundary]:
 
 def _off_boundary(product: TimedProduct, operand: str) -> _OffBoundary | None:
     """Return what of an operand begins off a boundary, how, and the value that puts it on one."""
-    p, t = product.problem, product.tiling
-    name, axis_name = operand.upper(), "M" if operand == "a" else "N"
-    if (p.format_a, p.format_b)["ab".index(operand)] == "NZ":
+    row = _stored_row(product, operand)
+    if row is None:
         return None
-    along_k = not p.trans_a if operand == "a" else p.trans_b
-    dtype = p.a_type if operand == "a" else p.b_type
+    t, name, axis_name = product.tiling, operand.upper(), "M" if operand == "a" else "N"
+    along_k, extent, dtype = row.along_k, row.extent, row.dtype
     off = f"B apart, off the boundary of {LINE_BYTES} B"
-    extent = (t.Ka if operand == "a" else t.Kb) if along_k else getattr(t, axis_name)
     line = 8 * LINE_BYTES // dtype.bits
     pitch = int(dtype.bytes_of(extent))
     if pitch % LINE_BYTES:
-        axis = "K" if along_k else axis_name
         padded = align_up(extent, line)
-        text = f"{name} begin {pitch:,} {off}; {axis} padded to {padded:,} puts them on it"
-        return _OffBoundary("rows", text, extents={axis.lower(): padded})
+        begin = f"{name} begin {pitch:,} {off}"
+        if _is_long(padded, dtype) and not _is_long(extent, dtype):
+            text = f"{begin}; padded to {padded:,} each row would be a load of its own"
+            return _OffBoundary("rows", text)
+        text = f"{begin}; {row.axis} padded to {padded:,} puts them on it"
+        return _OffBoundary("rows", text, extents={row.axis.lower(): padded})
     step, base = (
         (getattr(t, f"stepK{operand}"), t.baseK)
         if along_k
