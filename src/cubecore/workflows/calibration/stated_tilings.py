@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from math import lcm
 
 from cubecore.aliases import Json, JsonMapping
@@ -367,9 +368,20 @@ def _dealt(
         for index, block in enumerate(grid):
             core = index // each if stated.keeps_a else index % cores
             dealt[core].append(replace(block, core=core))
-    if stated.keeps_a:
+    if stated.l2_tiles:
+        dealt = [_in_order(blocks) for blocks in dealt]
+    if stated.keeps_a or stated.l2_tiles:
         dealt = [_joined(blocks) for blocks in dealt]
     return [tuple(blocks) for blocks in dealt if blocks]
+
+
+def _in_order(blocks: Sequence[CoreBlock]) -> list[CoreBlock]:
+    """Return the blocks with those of a row that follow each other from left to right.
+
+    What a core itself has to do is then the same, and takes fewer trees.
+    """
+    rows = groupby(blocks, key=lambda block: block.m0)
+    return [block for _, row in rows for block in sorted(row, key=lambda block: block.n0)]
 
 
 def _joined(blocks: Sequence[CoreBlock]) -> list[CoreBlock]:
