@@ -30,8 +30,12 @@ _PROMPT = "(cubecore) "
 _NUMBER = r"\d[\d.]*(e-?\d+)?"
 _VARYING = re.compile(
     rf"\b{_NUMBER} s\b|(?<=largest error ){_NUMBER}|(?<=worst element at ){_NUMBER}"
+    r"|(?<=errors  of )[\d,]+|(?<=settles the other )[\d,]+"
 )
-"""What a clock measured, and rounding errors: BLAS sums in another order on another machine."""
+"""What a clock measured, and rounding errors: BLAS sums in another order on another machine.
+
+So do the elements that the product in float32 settles.
+"""
 
 
 def rendered(text: str) -> str:

@@ -169,7 +169,7 @@ def test_what_l2_does_not_hold_is_read_again():
 def test_a_small_product_is_launch_and_start():
     answer = timed({"m": 64, "n": 64, "k": 64, "chip": CHIP})
     reason = by_cause(answer)["start-up"]
-    assert reason.text == "launch and start take 6.0 us of any product"
+    assert reason.text == "launch and start take 6.3 us of any product"
     assert answer.timeline.limited_by == "start-up"
     assert "start-up" not in by_cause(timed(LARGE))
 
@@ -297,7 +297,7 @@ def test_a_plan_of_little_work_names_what_costs_beside_the_start():
     start, rows = cubecore.plan(m=1, n=358, k=896, a="float32", chip=CHIP).reasons
     assert (start.cause, start.text) == (
         "start-up",
-        "launch and start take 6.0 us of any product",
+        "launch and start take 6.3 us of any product",
     )
     padded = (
         "rows of B begin 1,432 B apart, off the boundary of 256 B; N padded to 384 puts them on it"
