@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.errors import RequestError
 from frontends.cpp.cpp_kernels import cli, needs_compiler
 
 pytestmark = needs_compiler
@@ -186,6 +187,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def project(folder: Path) -> Any:
     return cubecore.load_op(folder)
+
+
+LAUNCHER = """
+#ifndef ASCENDC_CPU_DEBUG
+namespace host {
+void axpy_custom_do(uint32_t blocks, void* l2, void* stream, uint8_t* x, uint8_t* y) {
+  if (blocks) { axpy_custom<<<blocks, l2, stream>>>(x, y, nowhere_declared); }
+  aclrtSynchronizeStream(stream);
+}
+}
+#endif
+"""
+
+
+def test_functions_that_launch_an_operators_kernel_are_not_compiled(tmp_path: Path) -> None:
+    """The build of an operator does not look into them; a kernel that is wrong is told."""
+    project = cubecore.load_op(written(tmp_path, kernel=KERNEL + LAUNCHER))
+    assert project.axpy_custom.run(X, Y, alpha=2).launch.findings == ()
+    wrong = LAUNCHER.replace("axpy_custom<<<blocks, l2, stream>>>", "axpy_custom")
+    project = cubecore.load_op(written(tmp_path / "wrong", kernel=KERNEL + wrong))
+    with pytest.raises(RequestError, match="'nowhere_declared' was not declared"):
+        project.axpy_custom(X, Y, alpha=2)
 
 
 X = np.arange(4096, dtype=np.float16).reshape(8, 512) % 13

@@ -46,10 +46,12 @@ class Scan:
     words: frozenset[str]
 
 
-def scanned(text: str) -> Scan:
-    """Return what a file holds."""
+def scanned(text: str, *, launches: bool = True) -> Scan:
+    """Return what a file holds; without `launches` the functions that launch kernels are empty."""
     code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
     edits = [*_attributes(code), *_launches(text, code), *_arrays(text, code)]
+    if not launches:
+        edits += _launchers(code)
     edits += specialisations(text, code)
     includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
     edited = _edited(text, edits)
@@ -113,6 +115,20 @@ def _launches(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         arguments = text[code[close + 1].end : code[end].start]
         macro = f"CUBECORE_LAUNCH(({name}), ({config}), ({arguments}))"
         yield code[begin].start, code[end].end, macro
+
+
+def _launchers(code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that empty the bodies of functions in which ``<<<`` stands."""
+    open_: list[int] = []
+    for number, token in enumerate(code):
+        if token.text == "{":
+            open_.append(number)
+        elif token.text == "}" and open_:
+            open_.pop()
+        elif token.text == "<<<":
+            body = next((n for n in open_ if n and code[n - 1].text == ")"), None)
+            if body is not None:
+                yield code[body].end, code[closing(code, body)].start, ""
 
 
 _ENDS = frozenset({";", "[", "{", "(", ")", ",", "*", "&", "="})

@@ -299,7 +299,7 @@ class _Copies:
         if path in self.copied:
             return self.copied[path]
         self.copied[path] = None
-        scan = self.scans[path] = _scanned(text)
+        scan = self.scans[path] = _scanned(text, launches=not _is_operators(path))
         new, changed = scan.text, scan.rewritten
         for name in dict.fromkeys(scan.includes):
             inner = self._included(path, name)
@@ -330,6 +330,16 @@ class _Copies:
         target = self._work / name
         target.write_text(f"#line 1 {quoted(path)}\n{text}", "utf-8", "surrogateescape")
         return target
+
+
+def _is_operators(path: Path) -> bool:
+    """True if an operator project's build compiles a file: of its kernels, and nothing else.
+
+    Public projects have functions there that launch the kernel and would not compile: their
+    build does not look into them.
+    """
+    base = next((parent for parent in path.parents if parent.name == "op_kernel"), None)
+    return base is not None and (base.parent / "op_host").is_dir()
 
 
 def _of_another_operator(path: Path, name: str) -> Path | None:
