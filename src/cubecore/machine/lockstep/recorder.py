@@ -200,6 +200,7 @@ class Recorder(Core):
         self._done = self._at = 0
         self._part: tuple[tuple[int, int], RecordedPart] | None = None
         self.real: Core | None = None
+        self._settles = False
         self.asks: tuple[LoadScalar | None, Instruction | None, int] | None = None
         self.answer: object = None
         self.peek: Callable[[LoadScalar, int], int | None] | None = None
@@ -226,9 +227,16 @@ class Recorder(Core):
         self.thread.switch()
 
     def pause(self) -> None:
-        """Go on once everything recorded has executed."""
+        """Let others go on; the core has recorded enough."""
         if self.real is None:
             self._switch()
+
+    def settle(self) -> None:
+        """Go on once everything recorded has executed: the kernel may look at what it left."""
+        if self.real is None:
+            self._settles = True
+            self._switch()
+            self._settles = False
 
     def _switch(self) -> None:
         """Let others go on, who see all that was recorded."""
@@ -359,7 +367,7 @@ class Recorder(Core):
     @property
     def only_paused(self) -> bool:
         """True if the core has paused because it has recorded enough."""
-        return self.asks is None and not self.thread.dead
+        return self.asks is None and not self._settles and not self.thread.dead
 
     def record_more(self) -> None:
         """Let a core pause later than it would."""

@@ -54,7 +54,7 @@ class NativeCore:
             issues.many(count, lambda: self._names.locations[int(words[1][-1])])
             core.record_block(kinds, wheres, addresses)
             if isinstance(self._names.templates[last], WaitFlagDev):
-                core.pause()  # C++ may read through a pointer what it waited for
+                core.settle()  # C++ may read through a pointer what it waited for
         else:
             self._one_by_one(kinds, wheres, addresses)
         for said in findings:

@@ -134,7 +134,7 @@ class MatmulRequests:
             self._issue(native, [received_any()], where)
             core = native.handle.core
             while not block and isinstance(core, Recorder) and core.real is None:
-                core.pause()  # others of its group go on first
+                core.settle()  # others of its group go on first
             client, call, at = block.popleft()
             self._issue(native, [received_from(client)], at)
             if call is None:
