@@ -26,7 +26,6 @@ from cubecore.frontends.cpp.recording.native_core import NativeCore
 from cubecore.frontends.source_locations import KernelError
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.trace import Names
-from cubecore.machine.lockstep.recorder import Recorder
 
 if TYPE_CHECKING:
     from cubecore.machine.memory.buffers import GlobalTensor
@@ -132,9 +131,6 @@ class MatmulRequests:
         begun: dict[int, list[tuple[MatmulCall, int]]] = {}  # till the store: L0C is for all
         while ended < clients:
             self._issue(native, [received_any()], where)
-            core = native.handle.core
-            while not block and isinstance(core, Recorder) and core.real is None:
-                core.settle()  # others of its group go on first
             client, call, at = block.popleft()
             self._issue(native, [received_from(client)], at)
             if call is None:
