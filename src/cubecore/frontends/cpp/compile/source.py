@@ -36,7 +36,7 @@ class Source:
     @property
     def scan(self) -> Scan:
         """Return the entries and structs that the scanner finds."""
-        return _scanned(self.text)
+        return _scan(self.path, self.text)
 
     @property
     def keyed(self) -> str:
@@ -53,6 +53,21 @@ class Source:
 
 
 _scanned = lru_cache(maxsize=64)(scanned)
+
+
+def _scan(path: Path, text: str) -> Scan:
+    """Return what a file holds.
+
+    Public operator projects have functions beside a kernel that launch it and would not compile:
+    their build does not look into them.
+    """
+    base = _op_kernel(path)
+    return _scanned(text, launches=base is None or not (base.parent / "op_host").is_dir())
+
+
+def _op_kernel(path: Path) -> Path | None:
+    """Return the folder of an operator project's kernels that a file lies in, if it does."""
+    return next((parent for parent in path.parents if parent.name == "op_kernel"), None)
 
 
 @cache
@@ -299,7 +314,7 @@ class _Copies:
         if path in self.copied:
             return self.copied[path]
         self.copied[path] = None
-        scan = self.scans[path] = _scanned(text, launches=not _is_operators(path))
+        scan = self.scans[path] = _scan(path, text)
         new, changed = scan.text, scan.rewritten
         for name in dict.fromkeys(scan.includes):
             inner = self._included(path, name)
@@ -332,22 +347,12 @@ class _Copies:
         return target
 
 
-def _is_operators(path: Path) -> bool:
-    """True if an operator project's build compiles a file: of its kernels, and nothing else.
-
-    Public projects have functions there that launch the kernel and would not compile: their
-    build does not look into them.
-    """
-    base = next((parent for parent in path.parents if parent.name == "op_kernel"), None)
-    return base is not None and (base.parent / "op_host").is_dir()
-
-
 def _of_another_operator(path: Path, name: str) -> Path | None:
     """Return the file that an operator project's build finds beside an operator's.
 
     The build puts every operator's op_kernel into one folder, by the operator's name.
     """
-    base = next((parent for parent in path.parents if parent.name == "op_kernel"), None)
+    base = _op_kernel(path)
     if base is None or not name.startswith("../"):
         return None
     operator, _, rest = name.removeprefix("../").partition("/")
