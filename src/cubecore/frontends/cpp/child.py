@@ -235,8 +235,8 @@ def _received(read: int, timeout_s: float, held: bytes = b"") -> tuple[bytes, bo
     A process that the child has begun may hold the pipe open: the length says where it ends.
     """
     end = time.monotonic() + timeout_s
-    raw, whole = bytearray(held), _LENGTH_BYTES
-    while len(raw) < whole:
+    raw = bytearray(held)
+    while not _is_whole(raw):
         left = end - time.monotonic()
         if left <= 0 or not select.select([read], [], [], left)[0]:
             return bytes(raw), True
@@ -244,15 +244,13 @@ def _received(read: int, timeout_s: float, held: bytes = b"") -> tuple[bytes, bo
         if not part:
             break
         raw += part
-        if len(raw) >= _LENGTH_BYTES:
-            whole = _LENGTH_BYTES + int.from_bytes(raw[:_LENGTH_BYTES], "little")
     return bytes(raw), False
 
 
-def _is_whole(raw: bytes) -> bool:
-    """Return whether an answer is all there."""
+def _is_whole(raw: bytes | bytearray) -> bool:
+    """Return whether an answer is all there; its length comes first."""
     length = int.from_bytes(raw[:_LENGTH_BYTES], "little")
-    return len(raw) >= _LENGTH_BYTES and len(raw) >= _LENGTH_BYTES + length
+    return len(raw) >= _LENGTH_BYTES + length
 
 
 def _goes_on(child: int) -> bool:
