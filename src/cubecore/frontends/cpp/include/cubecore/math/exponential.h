@@ -40,14 +40,19 @@ struct Logarithm {
   }
 };
 
-// Beyond `most` the result is that of `most`, scaled: e^(|x| - most) is exact where it is 1.
+// |x| up to `most` into t1, and e^(|x| - most) into t0, which is exact where it is 1: beyond `most`
+// a hyperbolic function is that of `most`, scaled.
+inline void scaled_from_most(const Steps& s, const Floats& x, const Floats* t) {
+  constexpr float most = 88.0f;
+  s.abs(t[0], x);
+  s.mins(t[1], t[0], most);
+  s.sub(t[0], t[0], t[1]);
+  s.exp(t[0], t[0]);
+}
+
 struct HyperbolicSine {
   void operator()(const Steps& s, const Floats& d, const Floats& x, const Floats* t) const {
-    constexpr float most = 88.0f;
-    s.abs(t[0], x);
-    s.mins(t[1], t[0], most);
-    s.sub(t[0], t[0], t[1]);
-    s.exp(t[0], t[0]);
+    scaled_from_most(s, x, t);
     exp_less_one(s, t[1], t[1], t[2], t[3]);  // E: (E + E / (E + 1)) / 2
     s.adds(t[2], t[1], 1.0f);
     s.div(t[2], t[1], t[2]);
@@ -60,11 +65,7 @@ struct HyperbolicSine {
 
 struct HyperbolicCosine {
   void operator()(const Steps& s, const Floats& d, const Floats& x, const Floats* t) const {
-    constexpr float most = 88.0f;
-    s.abs(t[0], x);
-    s.mins(t[1], t[0], most);
-    s.sub(t[0], t[0], t[1]);
-    s.exp(t[0], t[0]);
+    scaled_from_most(s, x, t);
     s.exp(t[1], t[1]);
     s.fill(t[2], 1.0f);
     s.div(t[2], t[2], t[1]);

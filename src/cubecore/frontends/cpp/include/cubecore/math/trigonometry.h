@@ -55,15 +55,19 @@ inline void sine_and_cosine(const Steps& s, const Floats* t) {
   s.add(t[4], t[4], t[0]);
 }
 
+// What is left of half of `of` over a whole number, which goes into `whole`.
+inline void rest_of_half(const Steps& s, const Floats& rest, const Floats& of,
+                         const Floats& whole) {
+  s.muls(rest, of, 0.5f);
+  s.cast(whole, rest, RoundMode::CAST_FLOOR);
+  s.sub(rest, rest, whole);
+}
+
 // Of k in `turns`: whether it is odd (0 or 1) into `odd`, and (-1)^(k div 2) into `turns`.
 inline void phase(const Steps& s, const Floats& turns, const Floats& odd, const Floats& whole) {
-  s.muls(odd, turns, 0.5f);
-  s.cast(whole, odd, RoundMode::CAST_FLOOR);
-  s.sub(odd, odd, whole);
+  rest_of_half(s, odd, turns, whole);
   s.muls(odd, odd, 2.0f);
-  s.muls(turns, whole, 0.5f);
-  s.cast(whole, turns, RoundMode::CAST_FLOOR);
-  s.sub(turns, turns, whole);
+  rest_of_half(s, turns, whole, whole);
   s.muls(turns, turns, -4.0f);
   s.adds(turns, turns, 1.0f);
 }
