@@ -8,17 +8,16 @@ from dataclasses import replace
 
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
-from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch
-from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
+from cubecore.isa.program.tree import Program
+from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.permute.copies import CopyUbufToGmAlign
 from cubecore.kernels.build.builder import BASIC, Builder
 from cubecore.kernels.build.flags import Flags
-from cubecore.kernels.operators.products import cores_with
+from cubecore.kernels.operators.products import READY, cores_with, tell_when_all_stored
 from cubecore.units import DATA_BLOCK_BYTES, align_up, ceil_div
 
-_ALL_DONE, _CLEARED = 0, 1
-"""Flags: of all vector cores, and from an AI Core's to its AIC."""
 _TILE_BYTES = 16384
 _REPEAT_BYTES = 256
 _FLOAT = element_type("float32")
@@ -26,19 +25,22 @@ _FLOAT = element_type("float32")
 
 def cleared(product: Launch) -> Launch:
     """Return the product after the clearing of its result."""
-    cores = cores_with(product, before=[WaitFlagDev(flag_id=_CLEARED)])
+    cores = cores_with(product, before=[WaitFlagDev(flag_id=READY)])
     total = sum(tensor.size_bytes for tensor in product.tensors if tensor.output)
     share = align_up(ceil_div(total, 2 * len(cores)), DATA_BLOCK_BYTES)
+    trees: dict[int, tuple[Program, Var]] = {}
     for number in range(2 * len(cores)):
         first = min(number * share, total)
-        aiv = _clearing(min(share, total - first), first, cores[number // 2].core, number % 2)
-        cores.append(aiv)
+        count = min(share, total - first)
+        program, c = trees[count] = trees.get(count) or _clearing(count)
+        core = cores[number // 2].core
+        cores.append(CoreProgram(core, program, {c: ("c", first)}, sub=1 + number % 2))
     tensors = tuple(replace(tensor, zeroed=False) for tensor in product.tensors)
     return Launch(tensors, tuple(cores), product.kind, product.warm)
 
 
-def _clearing(count: int, first: int, core: int, sub: int) -> CoreProgram:
-    """Return the program of an AIV that clears `count` bytes of C from `first` on."""
+def _clearing(count: int) -> tuple[Program, Var]:
+    """Return the program of an AIV that clears `count` bytes of C, and where its share begins."""
     b = Builder(f"clearing_{count}", BASIC)
     flags, c = Flags(b), b.slot("c")
     if count:
@@ -49,7 +51,5 @@ def _clearing(count: int, first: int, core: int, sub: int) -> CoreProgram:
         for index, size in b.split("parts", count, min(count, _TILE_BYTES)):
             store = CopyUbufToGmAlign(dtype=_FLOAT, n_burst=1, len_burst=size)
             b.issue(store, Expr.of(c) + index * _TILE_BYTES, 0)
-    b.issue(FftsCrossCoreSync(on="MTE3", mode=0, flag_id=_ALL_DONE))
-    b.issue(WaitFlagDev(flag_id=_ALL_DONE))
-    b.issue(FftsCrossCoreSync(on="MTE3", mode=2, flag_id=_CLEARED))
-    return CoreProgram(core, b.finish(), {c: ("c", first)}, sub=1 + sub)
+    tell_when_all_stored(b)
+    return b.finish(), c

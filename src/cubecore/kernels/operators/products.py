@@ -27,8 +27,10 @@ from cubecore.tiling.solver.solver import solve
 from cubecore.units import ceil_div
 
 _STEP = "CONSTANT"
-_ALL_DONE, _WEIGHTS = 0, 1
-"""Flags: of all vector cores, and from an AI Core's to its AIC."""
+_ALL_DONE = 0
+"""The flag of all vector cores."""
+READY = 1
+"""The flag from an AI Core's vector cores to its AIC."""
 _COLUMNS, _LANES = 4096, 128
 _HALF, _INT8 = element_type("float16"), element_type("int8")
 
@@ -61,6 +63,13 @@ def cores_with(
     return [replace(core, program=longer[core.program]) for core in product.cores]
 
 
+def tell_when_all_stored(b: Builder) -> None:
+    """Let an AIV wait until all have stored what they have to, then tell its AIC: flag `READY`."""
+    b.issue(FftsCrossCoreSync(on="MTE3", mode=0, flag_id=_ALL_DONE))
+    b.issue(WaitFlagDev(flag_id=_ALL_DONE))
+    b.issue(FftsCrossCoreSync(on="MTE3", mode=2, flag_id=READY))
+
+
 @dataclass(frozen=True, slots=True)
 class WeightQuantShape:
     """C[m, n] = A[m, k] (B[k, n] scale[n]) with A of float16 and B of int8.
@@ -84,7 +93,7 @@ class WeightQuantShape:
 def weight_quant_launch(shape: WeightQuantShape, chip: Chip) -> Launch:
     """Return the launch: conversion by the vector cores of the AI Cores that multiply."""
     product = product_launch(chip, (shape.m, shape.n, shape.k), _HALF)
-    cores = cores_with(product, before=[WaitFlagDev(flag_id=_WEIGHTS)])
+    cores = cores_with(product, before=[WaitFlagDev(flag_id=READY)])
     share = ceil_div(shape.k, 2 * len(cores))
     trees: dict[int, _Conversion] = {}
     for number in range(2 * len(cores)):
@@ -112,9 +121,7 @@ class _Conversion:
             with self.flags.raised(of_tiles(2)):
                 for index, columns in b.split("columns", shape.n, min(_COLUMNS, shape.n)):
                     self._columns(index * min(_COLUMNS, shape.n), columns, count)
-        b.issue(FftsCrossCoreSync(on="MTE3", mode=0, flag_id=_ALL_DONE))
-        b.issue(WaitFlagDev(flag_id=_ALL_DONE))
-        b.issue(FftsCrossCoreSync(on="MTE3", mode=2, flag_id=_WEIGHTS))
+        tell_when_all_stored(b)
         self.program = b.finish()
 
     def on_core(self, core: int, sub: int, row: int) -> CoreProgram:
