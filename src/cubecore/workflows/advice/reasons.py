@@ -108,13 +108,12 @@ def _long_rows(product: TimedProduct, cycles: int) -> Iterator[Reason]:
             continue
         whole = f"rows of {operand.upper()} have {row.extent:,} elements"
         why = f"over {ND2NZ_PITCH_LIMIT:,} each is a load of its own"
-        transposed = {f"trans_{operand}": not row.transposed}
-        for text, change in (
-            (f"stored {row.other_order} it has rows of {row.other:,}", transposed),
-            ("stored NZ it has none", {f"format_{operand}": "NZ"}),
-        ):
-            if change is transposed and _is_long(row.other, row.dtype):
-                continue
+        orders: list[tuple[str, Json]] = []
+        if not _is_long(row.other, row.dtype):
+            text = f"stored {row.other_order} it has rows of {row.other:,}"
+            orders.append((text, {f"trans_{operand}": not row.transposed}))
+        orders.append(("stored NZ it has none", {f"format_{operand}": "NZ"}))
+        for text, change in orders:
             stored = replace(product, problem=replace(product.problem, **change))
             if stored.legal:
                 yield Reason(LONG_ROWS, f"{whole}; {why}; {text}", cycles - _cycles(stored))

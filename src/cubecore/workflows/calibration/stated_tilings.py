@@ -71,8 +71,9 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cal
     if point.tiling.get("singleK", problem.k) < problem.k:
         problem = replace(problem, split_k=True)
     stated = _stated(point, chip, problem, notes)
-    by_hand = any(name in point.tiling for name in _BY_HAND)
-    known = any(name in point.tiling for name in _TELLING) and (by_hand or "baseK" in point.tiling)
+    known = any(name in point.tiling for name in _TELLING) and (
+        _is_by_hand(point) or "baseK" in point.tiling
+    )
     tiling, blocks = _laid_out(chip, problem, stated, notes)
     step = _step(point, api, template)
     options = {"preload": _preloads(point, problem, stated, step, notes)}
@@ -96,11 +97,16 @@ def stated_case(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Cal
     )
 
 
+def _is_by_hand(point: Point) -> bool:
+    """True if a point states what only kernels written by hand have."""
+    return any(name in point.tiling for name in _BY_HAND)
+
+
 def _api(point: Point, notes: Notes) -> str:
     """Return what the kernel is written on."""
     if point.api:
         return point.api
-    api = "basic" if any(name in point.tiling for name in _BY_HAND) else "matmul"
+    api = "basic" if _is_by_hand(point) else "matmul"
     notes.add("written on the basic API" if api == "basic" else "written on the Matmul API")
     return api
 
