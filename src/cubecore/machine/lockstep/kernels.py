@@ -184,10 +184,8 @@ class _Launch:
 
         `ended` may report what a core leaves behind; a core that executes again ends again.
         """
-        ids = [recorder.id for recorder in recorders]
-        joined = self.chip.joins_vector
         self.log, self._groups = FindingLog(self._checks), []
-        sanitizer = Sanitizer(self.gm, self.log, ids, joined=joined)
+        sanitizer = self._sanitizer()
         alike = self._alike(recorders)
         met: Sequence[Meeting] = ()
         if may_meet(alike):
@@ -226,6 +224,11 @@ class _Launch:
             self._known.ordered[issued] = None
         return [running.group for running in groups]
 
+    def _sanitizer(self) -> Sanitizer:
+        """Return what follows the signals and global memory of all cores, from the start on."""
+        ids, joined = [recorder.id for recorder in self._recorders], self.chip.joins_vector
+        return Sanitizer(self.gm, self.log, ids, joined=joined)
+
     def _judged(self, order: ByteOrder) -> Sanitizer:
         """Judge each core; return what has seen their signals.
 
@@ -234,8 +237,7 @@ class _Launch:
         EachError
             If cores touched bytes that they share in another order than in their own turns.
         """
-        ids, joined = [recorder.id for recorder in self._recorders], self.chip.joins_vector
-        sanitizer = Sanitizer(self.gm, self.log, ids, joined=joined)
+        sanitizer = self._sanitizer()
         self._found_by_each = judge_each(sanitizer, self._recorders, self._groups, order)
         if not order.kept:
             raise UnorderedError("bytes that lockstep touches in another order")

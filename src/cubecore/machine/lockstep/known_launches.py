@@ -8,8 +8,6 @@ from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 
-import numpy as np
-
 from cubecore.cache import BoundedCache
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.registers import Registers
@@ -17,10 +15,8 @@ from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.lockstep.sanitizer import GroupWatch
+from cubecore.machine.lockstep.sanitizer import ClocklessWatch
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.cross_core import NOTHING
-from cubecore.machine.sanitizer.happens_before import Foreign
 from cubecore.machine.sanitizer.racecheck import FollowAt
 
 _MOST_LAUNCHES = 256
@@ -82,7 +78,7 @@ def _by_values(template: Instruction) -> bool:
     return bool(template.steering) or template.reads_left or template.resolved_by_left
 
 
-class OrderedWatch(GroupWatch):
+class OrderedWatch(ClocklessWatch):
     """Stands for the watch of a group in a launch that is known to be in order."""
 
     def syncer(self, _template: Sync, _where: Location) -> Callable[[], None]:
@@ -92,14 +88,6 @@ class OrderedWatch(GroupWatch):
     def followers(self, _template: Instruction, _registers: Registers) -> FollowAt:
         """Follow no instruction."""
         return _nothing
-
-    def signal(self, _template: FftsCrossCoreSync, _where: Location) -> Foreign:
-        """Let signals carry no clocks."""
-        return np.zeros((len(self.order.cores), *NOTHING.shape), np.int64)
-
-    def hear(self, _carried: Sequence[Foreign]) -> bool:
-        """Take no clocks."""
-        return True
 
     def touch(
         self,

@@ -14,10 +14,9 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.lockstep.aliasing import GroupAliasing
 from cubecore.machine.lockstep.recorder import Addresses
-from cubecore.machine.lockstep.sanitizer import Clock, GroupWatch
+from cubecore.machine.lockstep.sanitizer import Clock, ClocklessWatch, GroupWatch
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Footprint, footprints
-from cubecore.machine.sanitizer.cross_core import NOTHING
 from cubecore.machine.sanitizer.happens_before import Foreign
 from cubecore.machine.sanitizer.racecheck import FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Touched
@@ -145,7 +144,7 @@ class NotingRows:
         self._take(lambda core, order: core.scalar_read(touch, low, high, order))
 
 
-class NotingWatch(GroupWatch):
+class NotingWatch(ClocklessWatch):
     """Stands for the watch of a group whose cores are judged one by one."""
 
     notes_each = True
@@ -233,10 +232,10 @@ class NotingWatch(GroupWatch):
 
     # --- signals
 
-    def signal(self, template: FftsCrossCoreSync, _where: Location) -> Foreign:
-        """Note a signal; it carries no clocks."""
+    def signal(self, template: FftsCrossCoreSync, where: Location) -> Foreign:
+        """Note a signal."""
         self._take(lambda core, _row, _order: core.signal(template))
-        return NOTHING[None].repeat(len(self.order.cores), axis=0)
+        return super().signal(template, where)
 
     def wait(self, template: WaitFlagDev) -> None:
         """Note a wait for others."""
@@ -244,7 +243,3 @@ class NotingWatch(GroupWatch):
 
     def overflowed(self) -> None:
         """Take that a counter passes its limit: each core's signals show it."""
-
-    def hear(self, _carried: Sequence[Foreign]) -> bool:
-        """Take no clocks."""
-        return True

@@ -12,12 +12,13 @@ from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.sync import Sync, WaitFlagDev
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.lockstep.aliasing import GroupAliasing
 from cubecore.machine.lockstep.partings import EachError, UnlikeError
 from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.memory.footprint import Footprint, footprints
+from cubecore.machine.sanitizer.cross_core import NOTHING
 from cubecore.machine.sanitizer.findings import (
     SYNCCHECK,
     USECHECK,
@@ -270,6 +271,18 @@ class GroupWatch(CoreWatch):
         if tensor is None:
             raise EachError("a core that leaves its tensor altogether")
         return tensor
+
+
+class ClocklessWatch(GroupWatch):
+    """A watch for groups between which no order is judged."""
+
+    def signal(self, _template: FftsCrossCoreSync, _where: Location) -> Foreign:
+        """Let signals carry no clocks."""
+        return NOTHING[None].repeat(len(self.order.cores), axis=0)
+
+    def hear(self, _carried: Sequence[Foreign]) -> bool:
+        """Take no clocks."""
+        return True
 
 
 class RowByRow(Protocol):
