@@ -25,13 +25,13 @@ from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
-from cubecore.machine.lockstep.aliasing import Snapshots
 from cubecore.machine.lockstep.group import LockstepGroup
-from cubecore.machine.lockstep.sanitizer import StrictLog
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import USUAL, FindingLog
+from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.watches.aliasing import Snapshots
 
 TARGET_US = 20.0
 MANY = 64
@@ -76,9 +76,10 @@ def lockstep(case: Case, repeat: int, cores: int) -> Callable[[], None]:
     on = [
         (CoreId(n // each, case.sub and 1 + n % each), CorePosition(n, cores)) for n in range(cores)
     ]
-    log, gm = StrictLog(USUAL), GlobalMemory()
+    gm = GlobalMemory()
+    sanitizer = Sanitizer(gm, FindingLog(USUAL), [core for core, _ in on])
     tensor = gm.allocate("tensor", GM_BYTES * cores)
-    group = LockstepGroup(chip(case.chip), gm, log, Snapshots(), on)
+    group = LockstepGroup(chip(case.chip), sanitizer, Snapshots(), on)
     single, addresses, _ = bench(case)
     tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
     group.aliasing.agree(tensor.address, np.arange(cores) * GM_BYTES)
@@ -86,16 +87,17 @@ def lockstep(case: Case, repeat: int, cores: int) -> Callable[[], None]:
     for operand in template.resolved(single.registers).operands():
         held = single.memory(operand.mem)
         if held is not None:
-            stack = group.stack(operand.mem)
+            stack = group.memory(operand.mem)
+            assert stack is not None
             stack.data[:], stack.valid[:] = held.data, held.valid
     pipe = template.pipe.value
     barrier = PipeBarrier(on=pipe)
     for setting in case.before:
-        group.issue(setting, ())
+        group.issue(setting, (), HERE)
 
     def issue() -> None:
-        group.issue(template, addresses)
-        group.issue(barrier, ())
+        group.issue(template, addresses, HERE)
+        group.issue(barrier, (), HERE)
 
     return issue
 

@@ -14,7 +14,6 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.scalar.sync import Sync
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import Snapshots
 from cubecore.machine.lockstep.batching import picks
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.together import prepares
@@ -24,6 +23,7 @@ from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import CHECKS, FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.turns import IssuedSyncs, log_in_turn
+from cubecore.machine.watches.aliasing import Snapshots
 from harness import A2
 from isa import vector_rows
 from isa.bench import HERE

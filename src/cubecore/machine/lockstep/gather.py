@@ -16,7 +16,6 @@ from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.batching import PICKED, picks
-from cubecore.machine.lockstep.partings import ApartError
 from cubecore.machine.lockstep.together import Act, Group, read_inside
 from cubecore.machine.memory.elements import Use, use
 from cubecore.machine.memory.footprint import Footprint
@@ -24,6 +23,7 @@ from cubecore.machine.memory.places import Place
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import touches
 from cubecore.machine.sanitizer.shadow_memory import Touched
+from cubecore.machine.watches.partings import ApartError
 
 _MOST_PICKED = 64
 """Sets of values that are remembered."""

@@ -23,15 +23,11 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, stacks
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.left_registers import NONE_LEFT, LeftRegisters
-from cubecore.machine.lockstep.partings import ApartError, UnlikeError
 from cubecore.machine.lockstep.row import GroupRow
-from cubecore.machine.lockstep.sanitizer import Clock, GroupLog, GroupWatch, RowByRow, Watching
 from cubecore.machine.lockstep.shared_maps import SharedMaps
-from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.lockstep.together import Act, making, prepares, read_inside
 from cubecore.machine.memory.elements import steering_uses
 from cubecore.machine.memory.places import MemoryStack
@@ -39,6 +35,10 @@ from cubecore.machine.reference.core import Core, scalar_touch
 from cubecore.machine.reference.issue_cache import CachedIssue, planned, planned_among, plans
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.turns import Found
+from cubecore.machine.watches.aliasing import GroupAliasing, Snapshots
+from cubecore.machine.watches.group_watch import Clock, GroupLog, GroupWatch, RowByRow, Watching
+from cubecore.machine.watches.partings import ApartError, UnlikeError
+from cubecore.machine.watches.shared_memory import SharedMemory
 
 _State = tuple[Registers, dict[Instruction, Act], BoundedCache[Instruction, CachedIssue]]
 _MOST_STEERED = 64

@@ -26,18 +26,11 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.threads import one_thread
-from cubecore.machine.lockstep.aliasing import Snapshots, require_apart
-from cubecore.machine.lockstep.byte_order import ByteOrder
-from cubecore.machine.lockstep.each_core import judge_each
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.known_launches import KnownLaunches, OrderedWatch
 from cubecore.machine.lockstep.meeting import Meeting, may_meet, meet, meetings
-from cubecore.machine.lockstep.noting import NotingWatch
-from cubecore.machine.lockstep.partings import EachError, UnevenError, UnorderedError
-from cubecore.machine.lockstep.recorder import Addresses, Asked, Issued, RecordedPart, Recorder
+from cubecore.machine.lockstep.recorder import Asked, Issued, RecordedPart, Recorder
 from cubecore.machine.lockstep.running import PartedError, Running
-from cubecore.machine.lockstep.sanitizer import GroupWatch, Watching
-from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
@@ -45,6 +38,13 @@ from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 from cubecore.machine.sanitizer.findings import FindingLog, key_of
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.turns import Found, log_in_turn
+from cubecore.machine.watches.aliasing import Addresses, Snapshots, require_apart
+from cubecore.machine.watches.byte_order import ByteOrder
+from cubecore.machine.watches.each_core import NotedCore, judge_each
+from cubecore.machine.watches.group_watch import GroupWatch, Watching
+from cubecore.machine.watches.noting import NotingWatch
+from cubecore.machine.watches.partings import EachError, UnevenError, UnorderedError
+from cubecore.machine.watches.shared_memory import SharedMemory
 
 _MOST_PARTINGS = 4
 """Times that cores of a group part, and start again in groups, before each is one of its own."""
@@ -238,7 +238,13 @@ class _Launch:
             If cores touched bytes that they share in another order than in their own turns.
         """
         sanitizer = self._sanitizer()
-        self._found_by_each = judge_each(sanitizer, self._recorders, self._groups, order)
+        watches = [watch for g in self._groups if isinstance(watch := g.watch, NotingWatch)]
+
+        def noted(core: Recorder) -> NotedCore:
+            notes = chain.from_iterable(watch.notes_of(core.id) for watch in watches)
+            return NotedCore(core.id, core.where, notes)
+
+        self._found_by_each = judge_each(sanitizer, map(noted, self._recorders), order)
         if not order.kept:
             raise UnorderedError("bytes that lockstep touches in another order")
         return sanitizer

@@ -24,11 +24,11 @@ from cubecore.machine.reference.core import FLUSH_AFTER, Core
 from cubecore.machine.reference.scheduler import Task
 from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.turns import IssuedSyncs
+from cubecore.machine.watches.aliasing import Addresses
 
 if TYPE_CHECKING:
     from array import array
 
-Addresses = NDArray[np.int64]
 Issued = tuple[Instruction, tuple[int, ...], Location]
 _MOST_READ = 4096
 """Values that a core reads in a row before it pauses."""

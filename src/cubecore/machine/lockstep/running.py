@@ -7,8 +7,8 @@ from itertools import islice
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.group import LockstepGroup
-from cubecore.machine.lockstep.partings import UnlikeError
 from cubecore.machine.lockstep.recorder import Issued, Recorder
+from cubecore.machine.watches.partings import UnlikeError
 
 
 class PartedError(IrregularError):

@@ -13,10 +13,7 @@ from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Location
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.lockstep.batching import REPLACING, computing_left, stacks
-from cubecore.machine.lockstep.partings import ApartError
-from cubecore.machine.lockstep.sanitizer import GroupWatch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, MemoryBuffer, Spot
 from cubecore.machine.memory.elements import Use, elements
 from cubecore.machine.memory.operation import Inputs
@@ -24,6 +21,9 @@ from cubecore.machine.memory.places import MemoryStack, Place
 from cubecore.machine.memory.strided import Rows
 from cubecore.machine.reference.issue_cache import CachedIssue
 from cubecore.machine.reference.perform import Bound, Lacking, Way, perform
+from cubecore.machine.watches.aliasing import GroupAliasing, Snapshots
+from cubecore.machine.watches.group_watch import GroupWatch
+from cubecore.machine.watches.partings import ApartError
 
 _MOST_BOUND = 1024
 """Addresses of one template that are remembered, with what is done there."""

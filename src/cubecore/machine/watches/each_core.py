@@ -5,54 +5,46 @@ is what the reference engine finds. Values are not computed again; that lockstep
 which cores share in the same order is checked on the way.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
-from cubecore.machine.lockstep.byte_order import ByteOrder
-from cubecore.machine.lockstep.group import LockstepGroup
-from cubecore.machine.lockstep.noting import Note, NotingWatch, Outside
-from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.lockstep.sanitizer import Clock, GroupLog
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.cross_core import overflow
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 from cubecore.machine.sanitizer.turns import Found, take_turns
+from cubecore.machine.watches.byte_order import ByteOrder
+from cubecore.machine.watches.group_watch import Clock, GroupLog
+from cubecore.machine.watches.noting import NoteOfCore, Outside
+
+
+class NotedCore(NamedTuple):
+    """A core, the place of each of its issues by its number, and its notes one after another."""
+
+    core: CoreId
+    where: Callable[[int], Location]
+    notes: Iterable[NoteOfCore]
 
 
 class EachCore:
     """A core on its way through the notes of its groups."""
 
-    def __init__(
-        self,
-        sanitizer: Sanitizer,
-        recorder: Recorder,
-        groups: Sequence[LockstepGroup],
-        order: ByteOrder,
-    ) -> None:
+    def __init__(self, sanitizer: Sanitizer, noted: NotedCore, order: ByteOrder) -> None:
+        core, self._where_of, notes = noted
         self.clock, self.ended = Clock(), False
-        self.log = GroupLog(sanitizer.log.checks, [recorder.id], self.clock)
-        self._watch = CoreWatch(sanitizer, [recorder.id], self.log)
-        self._number = sanitizer.cores.index(recorder.id)
-        self._cores, self._signals, self._order = [recorder.id], sanitizer.signals, order
-        self._recorder = recorder
+        self.log = GroupLog(sanitizer.log.checks, [core], self.clock)
+        self._watch = CoreWatch(sanitizer, [core], self.log)
+        self._number = sanitizer.cores.index(core)
+        self._cores, self._signals, self._order = [core], sanitizer.signals, order
         self._syncers: dict[tuple[int, int], Callable[[], None]] = {}
         self._waits: WaitFlagDev | None = None
-        self._notes = self._all(groups)
+        self._notes = iter(notes)
         self._next = next(self._notes, None)
-
-    def _all(self, groups: Sequence[LockstepGroup]) -> Iterator[tuple[Note, int, int]]:
-        """Yield the notes of the core's groups, its row there, and by how much it is ahead."""
-        (core,) = self._cores
-        for group in groups:
-            if core in group.ids:
-                row, ahead = group.ids.index(core), group.clock.ahead.get(core, 0)
-                assert isinstance(group.watch, NotingWatch)
-                for note in group.watch.notes:
-                    yield note, row, ahead
 
     # --- turns
 
@@ -79,7 +71,7 @@ class EachCore:
 
     def _where(self) -> Location:
         """Return the place from which the core issued what it does now."""
-        return self._recorder.where(self.clock.issue)
+        return self._where_of(self.clock.issue)
 
     def sync(self, template: Sync) -> None:
         """Follow a flag or a barrier of the core itself."""
@@ -133,14 +125,8 @@ class EachCore:
         return self.log.found()
 
 
-def judge_each(
-    sanitizer: Sanitizer,
-    recorders: Sequence[Recorder],
-    groups: Sequence[LockstepGroup],
-    order: ByteOrder,
-) -> list[Found]:
+def judge_each(sanitizer: Sanitizer, noted: Iterable[NotedCore], order: ByteOrder) -> list[Found]:
     """Return what each core finds in what the groups have noted, in the order of their making."""
-    cores = [EachCore(sanitizer, recorder, groups, order) for recorder in recorders]
+    cores = [EachCore(sanitizer, of_core, order) for of_core in noted]
     take_turns(cores)
-    assert all(core.ended for core in cores)
     return [found for core in cores for found in core.found()]

@@ -13,9 +13,6 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
-from cubecore.machine.lockstep.aliasing import GroupAliasing
-from cubecore.machine.lockstep.partings import EachError, UnlikeError
-from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.sanitizer.cross_core import NOTHING
@@ -32,6 +29,9 @@ from cubecore.machine.sanitizer.happens_before import INDEX, FlagFault, Foreign
 from cubecore.machine.sanitizer.racecheck import CoreWatch, FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region, Touched
 from cubecore.machine.sanitizer.turns import Found
+from cubecore.machine.watches.aliasing import GroupAliasing
+from cubecore.machine.watches.partings import EachError, UnlikeError
+from cubecore.machine.watches.shared_memory import SharedMemory
 
 
 class Clock:

@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.partings import UnevenError, UnorderedError
 from cubecore.machine.memory.allocator import new_bytes
 from cubecore.machine.memory.buffers import POISON_BYTE, GlobalTensor, MemoryBuffer
 from cubecore.machine.memory.footprint import Bytes, Footprint
 from cubecore.machine.memory.strided import Rows
+from cubecore.machine.watches.partings import UnevenError, UnorderedError
 
 _MOST_NOTED = 4096
 """Accesses of a tensor that are kept before they are joined."""
+Addresses = NDArray[np.int64]
 Runs = tuple[Bytes, Bytes]
 """Starts and ends of bytes, ascending, apart from each other."""
 
@@ -33,14 +34,14 @@ class Distances:
     distance, 0 if there is none but 0.
     """
 
-    values: NDArray[np.int64]
+    values: Addresses
     rows: tuple[Rows, ...]
     low: int
     high: int
     unit: int
 
     @staticmethod
-    def of(values: NDArray[np.int64]) -> "Distances":
+    def of(values: Addresses) -> "Distances":
         """Prepare the distances of a group, the first one 0."""
         unit = int(np.gcd.reduce(values))
         rows = tuple(_evenly(values.tolist()))
@@ -76,7 +77,7 @@ class GroupAliasing:
         self._noted: dict[tuple[int, bool], set[tuple[Footprint, int]]] = {}
         self._runs: dict[tuple[int, bool], Runs] = {}
 
-    def agree(self, tensor: int, values: NDArray[np.int64]) -> bool:
+    def agree(self, tensor: int, values: Addresses) -> bool:
         """Take the distances in the tensor that starts at `tensor`; False if others are known."""
         taken = self._distances.get(tensor)
         if taken is None:
@@ -84,12 +85,12 @@ class GroupAliasing:
             return True
         return np.array_equal(taken.values, values)
 
-    def current(self, tensor: int) -> NDArray[np.int64] | None:
+    def current(self, tensor: int) -> Addresses | None:
         """Return the distances in the tensor that starts at `tensor`; None if none are known."""
         taken = self._distances.get(tensor)
         return None if taken is None else taken.values
 
-    def move(self, tensor: int, values: NDArray[np.int64]) -> None:
+    def move(self, tensor: int, values: Addresses) -> None:
         """Take other distances in a tensor from here on, where accesses are followed one by one.
 
         Raises

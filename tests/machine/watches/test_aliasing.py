@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import Distances, GroupAliasing, Snapshots, require_apart
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.watches.aliasing import Distances, GroupAliasing, Snapshots, require_apart
 
 SIZE = 400
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from cubecore.machine.blas.block_products import IrregularError
-from cubecore.machine.lockstep.aliasing import Distances
-from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import PIPES, CoreOrder
+from cubecore.machine.watches.aliasing import Distances
+from cubecore.machine.watches.shared_memory import SharedMemory
 
 FOOTPRINTS = (
     Footprint.run(0, 8),

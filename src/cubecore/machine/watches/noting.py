@@ -12,14 +12,13 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
-from cubecore.machine.lockstep.aliasing import GroupAliasing
-from cubecore.machine.lockstep.recorder import Addresses
-from cubecore.machine.lockstep.sanitizer import Clock, ClocklessWatch, GroupWatch
-from cubecore.machine.lockstep.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.sanitizer.happens_before import Foreign
 from cubecore.machine.sanitizer.racecheck import FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Touched
+from cubecore.machine.watches.aliasing import Addresses, GroupAliasing
+from cubecore.machine.watches.group_watch import Clock, ClocklessWatch, GroupWatch
+from cubecore.machine.watches.shared_memory import SharedMemory
 
 _ROOM = 1 << 16
 """Findings that one note may lead to: their numbers are kept for them."""
@@ -88,6 +87,8 @@ class Note(NamedTuple):
     follow: Callable[[Follower, int, int], None]
 
 
+NoteOfCore = tuple[Note, int, int]
+"""A note, the row of a core in its group, and by how much the number of its issue is greater."""
 _Call = tuple[int, Callable[[Follower, int], None]]
 
 
@@ -159,12 +160,19 @@ class NotingWatch(ClocklessWatch):
         clock: Clock,
     ) -> None:
         super().__init__(sanitizer, cores, aliasing, shared, clock)
-        self._clock, self._order = clock, order
-        self.notes: list[Note] = []
+        self._clock, self._order, self._ids = clock, order, cores
+        self._notes: list[Note] = []
+
+    def notes_of(self, core: CoreId) -> Iterator[NoteOfCore]:
+        """Yield the notes, if the core is one of the group's."""
+        if core in self._ids:
+            row, ahead = self._ids.index(core), self._clock.ahead.get(core, 0)
+            for note in self._notes:
+                yield note, row, ahead
 
     def _take(self, follow: Callable[[Follower, int, int], None]) -> None:
         clock = self._clock
-        self.notes.append(Note(clock.issue, clock.found, next(self._order), follow))
+        self._notes.append(Note(clock.issue, clock.found, next(self._order), follow))
         clock.found += _ROOM
 
     # --- what all cores do alike
@@ -214,7 +222,7 @@ class NotingWatch(ClocklessWatch):
     def release(self) -> None:
         """Drop the notes, which refer to templates and registers."""
         super().release()
-        self.notes.clear()
+        self._notes.clear()
 
     # --- what each does by itself
 
