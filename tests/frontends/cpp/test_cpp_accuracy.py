@@ -100,10 +100,15 @@ def numbers(kind, low, high):
         return x[~((x < low) | (x > high))]
     sizes = np.arange(0, 0x7F800001, 104729, dtype=np.uint32).view(np.float32)
     rng = np.random.default_rng(3)
-    dense = [rng.uniform(max(low, -edge), min(high, edge), 20000) for edge in (1, 5, 100)]
+    dense = [rng.uniform(max(low, -edge), min(high, edge), 20000) for edge in (1, 5, 20, 100)]
     special = [0, -0.0, 1e-45, -1e-45, math.inf, -math.inf, math.nan, low, high]
     x = np.concatenate([sizes, -sizes, *dense, special]).astype(np.float32)
     return x[~((x < low) | (x > high))]
+
+
+def of_any_size(rng, count):
+    """Return numbers of every magnitude of float32, subnormal ones too."""
+    return rng.choice([-1, 1], count) * np.exp2(rng.uniform(-149, 128, count))
 
 
 def pairs(name, kind):
@@ -127,6 +132,11 @@ def pairs(name, kind):
     else:
         yield rng.normal(0, 1, count), rng.normal(0, 3, count)
         yield rng.uniform(-100, 100, count), rng.uniform(-9, 9, count)
+        yield of_any_size(rng, count), rng.uniform(-200, 9, count)
+        yield rng.normal(0, 1, count), rng.uniform(-104, -80, count)
+        yield of_any_size(rng, count), of_any_size(rng, count)
+        special = [0, -0.0, 1, -1, 1e-45, -1e-45, 3e38, -3e38, math.inf, -math.inf, math.nan]
+        yield tuple(table.ravel() for table in np.meshgrid(special, special))
 
 
 def off_by(got, exact):

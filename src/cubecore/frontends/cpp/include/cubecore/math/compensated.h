@@ -1,5 +1,5 @@
-// What a function loses by rounding, found and put back: e^x - 1, ln(1 + x), and quotients by
-// 1 + e^-x, each within two units in the last place.
+// What a function loses by rounding, found and put back: products, sums and quotients in two parts,
+// e^x - 1, ln(1 + x), and quotients by 1 + e^-x, each within two units in the last place.
 #pragma once
 
 #include "cubecore/math/steps.h"
@@ -7,6 +7,44 @@
 namespace AscendC {
 
 namespace detail {
+
+// d = a * b - product, where the product is a * b as it was rounded.
+inline void product_error(const Steps& s, const Floats& d, const Floats& product, const Floats& a,
+                          const Floats& b, const Floats& half_a, const Floats& half_b) {
+  s.first_half(half_a, a);
+  s.first_half(half_b, b);
+  s.mul(d, half_a, half_b);
+  s.sub(d, d, product);
+  s.sub(half_b, b, half_b);
+  s.mla(d, half_a, half_b);
+  s.sub(half_a, a, half_a);
+  s.mla(d, half_a, b);
+}
+
+// d = a + value - sum, where the sum is a + value as it was rounded.
+inline void sum_error(const Steps& s, const Floats& d, const Floats& sum, const Floats& a,
+                      float value, const Floats& part) {
+  s.sub(part, sum, a);
+  s.rsubs(d, part, value);
+  s.sub(part, sum, part);
+  s.sub(part, a, part);
+  s.add(d, d, part);
+}
+
+// What a quotient q = number / by lacks of (number + more) / (by + rest), in `number`; `more` may be
+// left out. `rest` is scratch behind it.
+inline void quotient_error(const Steps& s, const Floats& number, const Floats* more,
+                           const Floats& by, const Floats& rest, const Floats& q,
+                           const Floats& product, const Floats& lost, const Floats& part) {
+  s.mul(product, q, by);
+  s.sub(number, number, product);
+  if (more != nullptr) s.add(number, number, *more);
+  s.mul(rest, q, rest);
+  s.sub(number, number, rest);
+  product_error(s, lost, product, q, by, rest, part);
+  s.sub(number, number, lost);
+  s.div(number, number, by);
+}
 
 // e^x - 1 for x up to 88: the exponential less 1, and its own rounding as the logarithm shows it.
 // `d` may be `x`.
@@ -64,6 +102,23 @@ inline void over_one_and_exp(const Steps& s, const Floats& d, const Floats* of, 
     s.div(power, *of, power);
     s.mul(d, power, scratch);
   }
+}
+
+// by + rest = 1 + e^-(x + more), with x + more cut off at -LOGISTIC_FAR; `more` may be left out.
+// `more` is scratch behind it.
+inline void one_and_exp_in_two(const Steps& s, const Floats& by, const Floats& rest,
+                               const Floats& x, const Floats* more, const Floats& power,
+                               const Floats& part) {
+  constexpr float most = 0x1p-6f;
+  s.muls(power, x, -1.0f);
+  s.mins(power, power, LOGISTIC_FAR);
+  s.exp(power, power);
+  s.adds(by, power, 1.0f);
+  sum_error(s, rest, by, power, 1.0f, part);
+  if (more == nullptr) return;
+  s.clamp(*more, *more, -most, most);
+  s.mul(*more, *more, power);
+  s.sub(rest, rest, *more);
 }
 
 // A float rounded to eight bits, by the compiler or the core that records.

@@ -8,25 +8,42 @@ namespace AscendC {
 
 namespace detail {
 
-// The integer part by the instruction, the rest by `level` terms of the series.
+// The integer part by the instruction, the rest by `level` terms of the series, whose sum is in two
+// parts.
 template <uint8_t level>
 struct Exponential {
   void operator()(const Steps& s, const Floats& d, const Floats& x, const Floats* t) const {
-    constexpr float far = 200.0f;  // e^far is past the range, and infinity has no integer part
+    constexpr float far = 200.0f;  // e^-far is 0, and infinity has no integer part
+    constexpr float most = 88.0f;  // e^most is a number, e^(most + 1) is none
+    const Floats &whole = t[0], &rest = t[1], &series = t[2], &sum = t[3], &part = t[4];
     if constexpr (level == 0) {
       s.exp(d, x);
     } else {
-      s.clamp(t[1], x, -far, far);
-      s.cast(t[0], t[1], RoundMode::CAST_FLOOR);
-      s.sub(t[1], t[1], t[0]);
-      s.exp(t[0], t[0]);
-      s.fill(t[2], 1.0f);
-      for (uint32_t n = level; n >= 1; --n) {  // 1 + r/1 (1 + r/2 (1 + ...))
-        s.mul(t[2], t[2], t[1]);
-        s.muls(t[2], t[2], 1.0f / static_cast<float>(n));
-        s.adds(t[2], t[2], 1.0f);
+      s.clamp(series, x, -far, most + 1.0f);
+      s.cast(whole, series, RoundMode::CAST_FLOOR);
+      s.mins(whole, whole, most);
+      s.sub(rest, series, whole);
+      s.add(part, rest, whole);
+      s.sub(part, series, part);  // what the rest lost
+      s.fill(series, level == 1 ? 0.0f : 1.0f);
+      for (uint32_t n = level; n > 1; --n) {  // r/2 (1 + r/3 (1 + ...))
+        s.mul(series, series, rest);
+        s.muls(series, series, 1.0f / static_cast<float>(n));
+        if (n > 2) s.adds(series, series, 1.0f);
       }
-      s.mul(d, t[0], t[2]);
+      s.mul(series, series, rest);
+      s.add(series, series, part);
+      s.adds(sum, rest, 1.0f);
+      s.adds(part, sum, -1.0f);
+      s.sub(part, rest, part);
+      s.add(series, series, part);
+      s.add(part, sum, series);
+      s.sub(sum, part, sum);
+      s.sub(series, series, sum);
+      s.exp(whole, whole);
+      s.mul(part, part, whole);
+      s.mul(series, series, whole);
+      s.add(d, part, series);
     }
   }
 };
@@ -84,7 +101,11 @@ struct HyperbolicTangent {
     s.add(t[0], t[0], t[0]);
     exp_less_one(s, t[0], t[0], t[1], t[2]);
     s.adds(t[1], t[0], 2.0f);
+    sum_error(s, t[2], t[1], t[0], 2.0f, t[3]);
     s.div(t[0], t[0], t[1]);
+    s.div(t[2], t[2], t[1]);
+    s.mul(t[2], t[2], t[0]);
+    s.sub(t[0], t[0], t[2]);
     s.copy_sign(d, t[0], x, t[1]);
   }
 };
@@ -144,7 +165,7 @@ struct Logistic {
 template <typename T, uint8_t taylorExpandLevel, bool isReuseSource = false>
 inline void Exp(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
                 const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t calCount, CUBECORE_AT) {
-  detail::of_one<3>(dstLocal, srcLocal, sharedTmpBuffer, calCount, at,
+  detail::of_one<5>(dstLocal, srcLocal, sharedTmpBuffer, calCount, at,
                     detail::Exponential<taylorExpandLevel>());
 }
 template <typename T, uint8_t taylorExpandLevel, bool isReuseSource = false>
@@ -158,7 +179,7 @@ CUBECORE_OF_ONE(Log2, 0, detail::Logarithm<2>())
 CUBECORE_OF_ONE(Log10, 0, detail::Logarithm<10>())
 CUBECORE_OF_ONE(Sinh, 4, detail::HyperbolicSine())
 CUBECORE_OF_ONE(Cosh, 3, detail::HyperbolicCosine())
-CUBECORE_OF_ONE(Tanh, 3, detail::HyperbolicTangent())
+CUBECORE_OF_ONE(Tanh, 4, detail::HyperbolicTangent())
 CUBECORE_OF_ONE(Asinh, 4, detail::AreaSine())
 CUBECORE_OF_ONE(Acosh, 4, detail::AreaCosine())
 CUBECORE_OF_ONE(Atanh, 4, detail::AreaTangent())

@@ -240,7 +240,7 @@ inline void of_one(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   static_assert(std::is_same_v<PrimT<T>, float> || std::is_same_v<PrimT<T>, half>,
                 "a function of the high-level API must take half or float, got another type");
   constexpr bool casts = std::is_same_v<PrimT<T>, half>;
-  static_assert(temporaries + 2 <= MOST_TEMPORARIES);
+  static_assert(temporaries + (casts ? 2 : 0) <= MOST_TEMPORARIES);
   Workspace work(given, temporaries + (casts ? 2 : 0), at);
   Floats own[temporaries + 1];
   for (uint32_t n = 0; n < temporaries; ++n) own[n] = work.floats(n);
@@ -265,7 +265,7 @@ inline void of_two(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                    const LocalTensor<T>& src1, const LocalTensor<uint8_t>& given, uint32_t count,
                    const cubecore::Where& at, const Body& body) {
   constexpr bool casts = std::is_same_v<PrimT<T>, half>;
-  static_assert(temporaries + 3 <= MOST_TEMPORARIES);
+  static_assert(temporaries + (casts ? 3 : 0) <= MOST_TEMPORARIES);
   Workspace work(given, temporaries + (casts ? 3 : 0), at);
   Floats own[temporaries + 1];
   for (uint32_t n = 0; n < temporaries; ++n) own[n] = work.floats(n);
