@@ -88,8 +88,8 @@ inline void plain_gelu(const Steps& s, const Floats& d, const Floats& x, const F
 }
 
 // x (s (a / 2 (min(|x / sqrt 2|, -b) + b)^2 + 0.5) + 0.5) with s the sign of x: x v below 0 and
-// x (1 - v) above, v = -a / 4 (min(|x|, -b sqrt 2) + b sqrt 2)^2 in two parts. Uncertain: a = -0.2888
-// and b = -1.769, as the operator FastGeluV2 has them.
+// x (1 - v) above, v = -a / 4 (min(|x|, -b sqrt 2) + b sqrt 2)^2 in two parts. Uncertain: a =
+// -0.2888 and b = -1.769, as the operator FastGeluV2 has them.
 inline void faster_gelu_v2(const Steps& s, const Floats& d, const Floats& x, const Floats* t) {
   constexpr double scale = 0.0722, edge = 1.769 * 1.41421356237309504880;
   constexpr float high = scale, edge_high = edge, largest = 0x1.fffffep127f;

@@ -31,8 +31,8 @@ inline void sum_error(const Steps& s, const Floats& d, const Floats& sum, const 
   s.add(d, d, part);
 }
 
-// What a quotient q = number / by lacks of (number + more) / (by + rest), in `number`; `more` may be
-// left out. `rest` is scratch behind it.
+// What a quotient q = number / by lacks of (number + more) / (by + rest), in `number`; `more` may
+// be left out. `rest` is scratch behind it.
 inline void quotient_error(const Steps& s, const Floats& number, const Floats* more,
                            const Floats& by, const Floats& rest, const Floats& q,
                            const Floats& product, const Floats& lost, const Floats& part) {
