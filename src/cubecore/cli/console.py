@@ -5,7 +5,7 @@ Importing this module loads nothing heavy, so that --help is instant.
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import click
@@ -302,7 +302,7 @@ class CommandGroup(click.Group):
         except Exception as error:  # noqa: BLE001 - the last net under every command
             if isinstance(error.__cause__, KeyboardInterrupt):  # struck while a class was made
                 sys.exit(INTERRUPTED)
-            fail_known(error, as_json)
+            fail_known(error, as_json, typed=not _of_script(arguments))
         sys.exit(code if isinstance(code, int) else DONE)
 
 
@@ -315,8 +315,18 @@ def _usage(error: click.ClickException) -> str:
     return f"{text[:1].lower()}{text[1:]}; cubecore --help lists commands and options"
 
 
-def fail_known(error: Exception, as_json: bool) -> NoReturn:
-    """Report an error of cubecore's own; anything else is our bug, and shows where if asked to."""
+def _of_script(arguments: Sequence[str]) -> bool:
+    """True if arguments name a script, whose parameters may be called as options are."""
+    from cubecore.workflows.scripts.script import is_script
+
+    return any(map(is_script, arguments))
+
+
+def fail_known(error: Exception, as_json: bool, *, typed: bool = False) -> NoReturn:
+    """Report an error of cubecore's own; anything else is our bug, and shows where if asked to.
+
+    With `typed` keys of the request are shown as the options that they were typed as.
+    """
     from cubecore.errors import CubecoreError, RequestError
 
     require_output(error.__cause__ or error)
@@ -329,7 +339,7 @@ def fail_known(error: Exception, as_json: bool) -> NoReturn:
     code = BAD_REQUEST if isinstance(error, RequestError) else FOUND
     shown = error.to_json()
     others = tuple(f for f in error.findings if f.message not in shown["message"])
-    if not as_json:
+    if typed and not as_json:
         shown["message"] = _as_typed(shown["message"], error)
     if others and not as_json:
         from cubecore.reports.text.script import finding_lines

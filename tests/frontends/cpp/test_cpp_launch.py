@@ -16,7 +16,7 @@ import pytest
 import cubecore
 from cubecore import CubecoreError
 from cubecore.frontends.cpp.recording import known_calls
-from frontends.cpp.cpp_kernels import EXAMPLES, cli, kernel, needs_compiler
+from frontends.cpp.cpp_kernels import EXAMPLES, cli, kernel, kernels, needs_compiler
 
 pytestmark = needs_compiler
 ADD = EXAMPLES / "vector_add.cpp"
@@ -135,7 +135,28 @@ CRASHES = {  # 0x5678 lies below what a process may map
     "abort": ("abort();", "ended with abort on core 0 AIV0"),
     "exit": ("exit(3);", "called exit(3); a kernel returns"),
     "exit 0": ("exit(0);", "called exit(0); a kernel returns"),
-    "throw": ("throw 3;", "threw an exception: something"),
+    "throw": ("throw 3;", "threw an exception: an object of type int"),
+    "throw lines": (
+        'throw std::runtime_error("one\\n two");',
+        "threw an exception: one two",
+    ),
+    "terminate": ("std::terminate();", "ended with std::terminate on core 0 AIV0"),
+    "nothing catches": (
+        '[]() noexcept { throw std::runtime_error("no"); }();',
+        "ended with std::terminate on core 0 AIV0: no",
+    ),
+    "pure virtual": (
+        "Derived made;",
+        "ended with std::terminate on core 0 AIV0: pure virtual method called",
+    ),
+    "free twice": (
+        "char* volatile p = (char*)malloc(16); free(p); free(p);",
+        "ended with abort on core 0 AIV0: free(): double free detected in tcache 2",
+    ),
+    "no address": (
+        "*(volatile int*)0xdead00000000beef = 1;",
+        "ended with an access to an unmapped address on core 0 AIV0",
+    ),
     "loop": (
         "volatile int a = 0; while (true) a = a + 1;",
         "did not end within 1 s; check its loops, or raise --timeout",
@@ -156,17 +177,106 @@ def crashes():
     """Return a kernel that crashes in the way of a number, and its first case's line."""
     cases = "\n".join(f"case {n}: {{ {body} }}" for n, (body, _) in enumerate(CRASHES.values()))
     body = f"PipeBarrier<PIPE_ALL>();\nswitch (which) {{\n{cases}\n}}"
-    before = "#include <cstdlib>\n#include <vector>"
+    before = (
+        "#include <cstdlib>\n#include <vector>\n#include <stdexcept>\n"
+        "struct Base { virtual void f() = 0; void call() { f(); } Base() { call(); } };\n"
+        "struct Derived : Base { void f() override {} };"
+    )
     return kernel(body, "GM_ADDR x, int32_t which", before=before)
 
 
 @pytest.mark.parametrize("name", CRASHES)
 @pytest.mark.thinned(3)
-def test_a_hostile_kernel_ends_in_one_sentence(crashes, name):
+def test_a_hostile_kernel_ends_in_one_sentence(crashes, name, capfd):
     _, tail = CRASHES[name]
     made = replace(crashes, timeout_s=1.0 if name == "loop" else 60.0)
     text = refused(lambda: made[1](np.zeros(8, np.float32), list(CRASHES).index(name)))
-    assert text == f"inline.cpp:6 (k): the kernel {tail}"
+    assert text == f"inline.cpp:9 (k): the kernel {tail}"
+    assert capfd.readouterr() == ("", "")
+
+
+ENDS = {  # without a line of the kernel: at the line where it begins
+    "kill": ("kill(getpid(), SIGKILL);", "ended with a kill, most likely for lack of memory"),
+    "signal": ("kill(getpid(), SIGTERM);", "ended with signal 15 (Terminated)"),
+    "ignored": (
+        "signal(SIGSEGV, SIG_IGN); *(volatile int*)0x5678 = 1;",
+        "ended with an access to an unmapped address",
+    ),
+    "_exit": ("_exit(3);", "called exit(3); a kernel returns"),
+    "closed": ("for (; free < 256; ++free) close(free);", "closed the pipe of its answer"),
+    "written": (
+        'for (; free < 256; ++free) (void)!write(free, "0123456789", 10);',
+        "wrote to the pipe of its answer",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def ends():
+    """Return kernels that end without a word, one for each way."""
+    bodies = {f"k{number}": body for number, (body, _) in enumerate(ENDS.values())}
+    return kernels(bodies, "int free", "#include <signal.h>\n#include <unistd.h>")
+
+
+@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.thinned(3)
+def test_a_kernel_that_ends_without_a_word_is_told_at_its_place(ends, name):
+    entry = f"k{list(ENDS).index(name)}"
+    free = os.dup(2)  # files behind it are those of the launch
+    os.close(free)
+    text = refused(lambda: ends[entry][1](free))
+    place = ends[entry].place
+    assert text == f"inline.cpp:{place.line} ({entry}): the kernel {ENDS[name][1]}"
+
+
+STATIC = """#include "kernel_operator.h"
+struct Held { Held() { volatile int n = 0; while (true) n = n + 1; } };
+static Held held;
+extern "C" __global__ __vector__ void k() {}
+"""
+
+
+def test_a_constructor_of_a_variable_ends_within_the_timeout():
+    made = cubecore.inline(STATIC).k.changed(timeout_s=1.0)
+    text = refused(made[1])
+    assert text == (
+        "inline.cpp:4 (k): the kernel did not end within 1 s; check its loops, or raise --timeout"
+    )
+
+
+def test_standard_error_is_passed_on_and_its_last_line_before_abort_belongs_to_the_sentence(capfd):
+    body = 'fputs("one\\n", stderr); fputs("  two\\nthree\\n  four", stderr); abort();'
+    made = kernel(body, "", "#include <cstdio>\n#include <cstdlib>")
+    text = refused(made[1])
+    assert text == "inline.cpp:5 (k): the kernel ended with abort on core 0 AIV0: three four"
+    assert capfd.readouterr() == ("", "one\n  two\n")
+
+
+def test_standard_error_of_a_kernel_that_ends_is_passed_on_whole(capfd):
+    kernel('fputs("one\\ntwo", stderr);', "", "#include <cstdio>")[1]()
+    assert capfd.readouterr() == ("", "one\ntwo")
+
+
+def test_what_a_kernel_has_begun_ends_with_it(tmp_path):
+    """Behind a session of its own, and without a pipe that it could be found by."""
+    body = """
+    if (fork() == 0) {
+      setsid();
+      for (int n = 0; n < 256; ++n) close(n);
+      if (fork() == 0) {
+        FILE* out = fopen("PATH", "w");
+        fprintf(out, "%d", (int)getpid());
+        fclose(out);
+        sleep(60);
+      }
+      _exit(0);
+    }
+    while (access("PATH", F_OK) != 0) usleep(1000);
+    usleep(10000);
+    """.replace("PATH", str(tmp_path / "process"))
+    kernel(body, "", "#include <cstdio>\n#include <unistd.h>")[1]()
+    state = Path(f"/proc/{(tmp_path / 'process').read_text()}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
 
 
 def test_a_kernel_that_issues_without_end_stops_at_the_limit():

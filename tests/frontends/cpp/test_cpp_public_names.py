@@ -240,9 +240,11 @@ def test_a_kernel_without_one_part_runs_on_the_other():
 
 def test_a_function_without_a_definition_is_named():
     text = PARTS.replace("run<AIC>", "run<7>")
+    line = len(text.splitlines())
     with pytest.raises(RequestError) as caught:
         cubecore.inline(text).parts[1](np.zeros(1, np.float32))
-    assert str(caught.value) == "the kernel does not link: no void run<1>(unsigned char*)"
+    said = "does not link: no void run<1>(unsigned char*)"
+    assert str(caught.value) == f"inline.cpp:{line} {said}"
 
 
 ROUNDINGS = ("CeilDiv", "ConstCeil", "DivCeil", "CeilAlign", "AlignUp", "Ceil")

@@ -2,7 +2,7 @@
 
 The child has its own process group, limits of time and memory, and no core dumps. It answers
 through a pipe; a crash leaves its signal, its address and the last issue in a page that both
-processes see.
+processes see. It ends when it is killed: until then the processes that it has begun are its own.
 """
 
 import contextlib
@@ -19,15 +19,25 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from cubecore.dtypes import ELEMENT_TYPES, ElementType, element_type
-from cubecore.errors import CubecoreError, DeadlockError, RequestError, Violation, unable
+from cubecore.errors import (
+    CubecoreError,
+    DeadlockError,
+    RequestError,
+    Violation,
+    shortened,
+    unable,
+)
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
-from cubecore.frontends.cpp.strays import end_strays
+from cubecore.frontends.cpp.signature import function_as_written
+from cubecore.frontends.cpp.standard_error import HOLD_S, StandardError
+from cubecore.frontends.cpp.strays import end_descendants, end_strays
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.allocator import begin_process
 
@@ -38,11 +48,13 @@ T = TypeVar("T")
 MOST_MEMORY = 4 << 30
 """Bytes that the child may have beyond what it has at its start."""
 _NEAR_STACK = 1 << 16
+_NO_ADDRESS = 2**64 - 1
+_LONGEST_WAIT_S = 1e6
 _LENGTH_BYTES = 8
 _LAST_WORDS_S = 1.0
 _LOOK_S = 0.001
 _KINDS = (KernelError, DeadlockError, RequestError, CubecoreError)
-_SIGNALS = {
+_SIGNALS: dict[int, str] = {
     signal.SIGFPE: "a division by zero",
     signal.SIGILL: "an illegal instruction of the host",
     signal.SIGABRT: "abort",
@@ -52,8 +64,8 @@ _SIGNALS = {
 }
 
 
-_RAN_AHEAD = 1000
-"""The number in the place of a signal's that says so (runtime/ahead.h)."""
+_RAN_AHEAD, _TERMINATED, _UNANSWERED = 1000, 1001, 1002
+"""Numbers in the place of a signal's: the first two are the runtime's (crash.h)."""
 
 
 class RanAheadError(Exception):
@@ -69,7 +81,10 @@ class Box(ctypes.Structure):
         ("address", ctypes.c_uint64),
         ("stack", ctypes.c_uint64),
         ("line", ctypes.c_uint32),
+        ("pipe", ctypes.c_int32),
         ("file", ctypes.c_char * 1024),
+        ("function", ctypes.c_char * 256),
+        ("said", ctypes.c_char * 256),
     )
 
 
@@ -80,12 +95,16 @@ def remark(page: int, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ChildSubject:
-    """The work of a child process, as the sentence about its end names it."""
+    """The work of a child process, as the sentence about its end names it.
+
+    `place` is its location where no line of it is known; `ends` how it should have ended.
+    """
 
     subject: str
     timeout_s: float = TIMEOUT_S
     cores: tuple[str, ...] = ()
-    function: str = ""
+    place: Location | None = None
+    ends: str = "a kernel returns"
     alone: bool = True
 
 
@@ -113,6 +132,7 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
     page = mmap.mmap(-1, mmap.PAGESIZE)
     box = Box.from_buffer(page)
     read, write = os.pipe()
+    errors = StandardError()
     sys.stdout.flush()
     sys.stderr.flush()
     with warnings.catch_warnings():
@@ -120,39 +140,46 @@ def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
         child = os.fork()
     if child == 0:
         os.close(read)
+        errors.take()
         _child(work, ctypes.addressof(box), write, alone=asked.alone)
     os.close(write)
+    errors.listen()
     try:
-        raw, late = _received(read, asked.timeout_s)
+        raw, late = _received(read, errors, asked.timeout_s)
         if late:  # let it say where it is
             with contextlib.suppress(OSError):
                 os.kill(child, signal.SIGXCPU)
-            raw, _ = _received(read, _LAST_WORDS_S, raw)
-        silent = not late and not _is_whole(raw) and _goes_on(child)
+            raw, _ = _received(read, errors, _LAST_WORDS_S, raw)
+        silent = not late and not _is_whole(raw) and not box.signal and _goes_on(child)
     finally:
-        if asked.alone:
-            with contextlib.suppress(OSError):
-                os.killpg(child, signal.SIGKILL)
-        with contextlib.suppress(OSError):
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-        end_strays(read)
-        os.close(read)
+        status = _killed(child, read, alone=asked.alone)
+        said = errors.close(keep=box.signal in {signal.SIGABRT, _TERMINATED})
     if box.signal == _RAN_AHEAD:
         raise RanAheadError
     try:
         good, value = pickle.loads(raw[_LENGTH_BYTES:])  # noqa: S301 - our own process wrote it
     except Exception:  # noqa: BLE001 - it ended before it had written all
-        if silent:
-            end = "closed the pipe of its answer, or became another program"
-            raise _at(box, asked, end, "") from None
-        raise _ended(box, status, asked, late=late) from None
+        raise _ended(box, status, asked, said, late=late, silent=silent, raw=raw) from None
     if good:
         answer: T = value
         return answer
     if value is None:  # the user quits, at a stop
         raise KeyboardInterrupt
     raise _rebuilt(*value)
+
+
+def _killed(child: int, read: int, *, alone: bool) -> int:
+    """End a child, and all that it has begun; return how it ended."""
+    end_descendants(child)
+    if alone:
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+    with contextlib.suppress(OSError):
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    end_strays(read)
+    os.close(read)
+    return status
 
 
 class _Packer(pickle.Pickler):
@@ -179,7 +206,8 @@ def packed(value: Any) -> bytes:
 
 
 def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) -> None:
-    code = 0
+    box = Box.from_address(page)
+    box.pipe = write
     try:
         gc.freeze()  # the parent's objects stay: looking at them would copy their pages
         _confine(alone=alone)
@@ -204,9 +232,18 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
         while at < len(raw):
             at += os.write(write, raw[at : at + (1 << 20)])
     except BaseException:  # noqa: BLE001
-        code = 70
+        box.signal = _UNANSWERED
     finally:
-        os._exit(code)
+        _rest(write)
+
+
+def _rest(write: int) -> NoReturn:
+    """Wait for the parent's kill, or for its end, which closes the other side of a pipe."""
+    with contextlib.suppress(BaseException):
+        ended = select.poll()
+        ended.register(write, 0)
+        ended.poll()
+    os._exit(0)
 
 
 def _give_back_freed_memory() -> None:
@@ -221,7 +258,9 @@ def _confine(*, alone: bool) -> None:
         os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        system = ctypes.CDLL(None)
+        system.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        system.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: what it has begun stays below it
         with open("/proc/self/statm", "rb") as state:  # noqa: PTH123
             pages = int(state.read().split()[0])
         most = pages * mmap.PAGESIZE + MOST_MEMORY
@@ -229,7 +268,9 @@ def _confine(*, alone: bool) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _received(read: int, timeout_s: float, held: bytes = b"") -> tuple[bytes, bool]:
+def _received(
+    read: int, errors: StandardError, timeout_s: float, held: bytes = b""
+) -> tuple[bytes, bool]:
     """Return what the child wrote, behind what was `held`, and whether its time ran out.
 
     A process that the child has begun may hold the pipe open: the length says where it ends.
@@ -238,12 +279,19 @@ def _received(read: int, timeout_s: float, held: bytes = b"") -> tuple[bytes, bo
     raw = bytearray(held)
     while not _is_whole(raw):
         left = end - time.monotonic()
-        if left <= 0 or not select.select([read], [], [], left)[0]:
+        if left <= 0:
             return bytes(raw), True
-        part = os.read(read, 1 << 20)
-        if not part:
-            break
-        raw += part
+        wait_s = min(left, HOLD_S) if errors.holds else left
+        ready = select.select([read, *errors.sources], [], [], min(wait_s, _LONGEST_WAIT_S))[0]
+        if not ready:
+            errors.let_go()
+        if errors.sources and errors.sources[0] in ready:
+            errors.pass_on()
+        if read in ready:
+            part = os.read(read, 1 << 20)
+            if not part:
+                break
+            raw += part
     return bytes(raw), False
 
 
@@ -271,27 +319,64 @@ def _rebuilt(kind: int, violations: tuple[Violation, ...], findings: Any) -> Cub
     return error
 
 
-def _ended(box: Box, status: int, asked: ChildSubject, *, late: bool) -> CubecoreError:
-    """Return the sentence on a child that ended without an answer."""
+def _ended(
+    box: Box,
+    status: int,
+    asked: ChildSubject,
+    said: str,
+    *,
+    late: bool,
+    silent: bool,
+    raw: bytes,
+) -> CubecoreError:
+    """Return the sentence on a child that ended without an answer; `said` is its last line."""
     number = box.signal or (os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
-    if late:
+    end, remedy = "closed the pipe of its answer", ""
+    if silent:
+        end = f"{end}, or became another program"
+    elif number != _UNANSWERED and raw:
+        end = "wrote to the pipe of its answer"
+    elif late:
+        end = f"did not end within {asked.timeout_s:g} s"
         remedy = "check its loops, or raise --timeout"
-        return _at(box, asked, f"did not end within {asked.timeout_s:g} s", remedy)
-    if not number:
-        return _at(box, asked, f"called exit({os.WEXITSTATUS(status)})", "a kernel returns")
+    elif not number:
+        end, remedy = f"called exit({os.WEXITSTATUS(status)})", asked.ends
+    elif number != _UNANSWERED:
+        end = _crash(box, number, asked, said)
+    return _at(box, asked, end, remedy)
+
+
+def _crash(box: Box, number: int, asked: ChildSubject, said: str) -> str:
     if number in {signal.SIGSEGV, signal.SIGBUS}:
-        near = abs(box.address - box.stack) < _NEAR_STACK
-        got = "a stack overflow" if near else f"an access to address {box.address:#x}"
+        got = _access(box)
+    elif number == _TERMINATED:
+        got, said = "std::terminate", _text(box.said) or said
     else:
-        got = _SIGNALS.get(signal.Signals(number), f"signal {number}")
-    core = asked.cores[box.core] if box.core < len(asked.cores) else ""
-    return _at(box, asked, f"ended with {got}" + (f" on {core}" if core else ""), "")
+        got = _SIGNALS.get(number, f"signal {number} ({signal.strsignal(number)})")
+    known = box.signal and box.core < len(asked.cores)
+    end = f"ended with {got}" + (f" on {asked.cores[box.core]}" if known else "")
+    return f"{end}: {shortened(said)}" if said else end
+
+
+def _access(box: Box) -> str:
+    """Return what a violation of memory was; without the runtime's words no address is known."""
+    if not box.signal or box.address == _NO_ADDRESS:
+        return "an access to an unmapped address"
+    near = abs(box.address - box.stack) < _NEAR_STACK
+    return "a stack overflow" if near else f"an access to address {box.address:#x}"
 
 
 def _at(box: Box, asked: ChildSubject, end: str, remedy: str) -> CubecoreError:
-    if not box.line:
-        said = box.file.decode("utf-8", "replace")
-        return unable(asked.subject, f"{asked.subject} {end}", remedy or said)
+    place = asked.place
+    if box.line:
+        function = function_as_written(_text(box.function))
+        place = location_of(_text(box.file), box.line, function)
+    elif box.file:
+        remedy = remedy or _text(box.file)
     error = unable(asked.subject, f"{asked.subject} {end}", remedy)
-    where = location_of(box.file.decode("utf-8", "replace"), box.line, asked.function)
-    return KernelError.at(where, error)
+    return error if place is None else KernelError.at(place, error)
+
+
+def _text(raw: bytes) -> str:
+    """Return a text of the child's as one line."""
+    return " ".join(raw.decode("utf-8", "replace").split())

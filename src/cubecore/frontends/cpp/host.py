@@ -142,7 +142,7 @@ def run_libraries(
         return code, program.launched, () if debugger is None else debugger.reached()
 
     code, launched, reached = answered(
-        work, ChildSubject("the program", asked.timeout_s, (), shown_path(path))
+        work, ChildSubject("the program", asked.timeout_s, ends="a program returns from main")
     )
     if debugger is not None:
         debugger.met_elsewhere(reached)

@@ -16,7 +16,8 @@ from cubecore.errors import CubecoreError
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.child import ChildSubject, RanAheadError, answered, packed
-from cubecore.frontends.cpp.compile.build import UNDEFINED, Built, built, runtime
+from cubecore.frontends.cpp.compile.build import Built, built, runtime
+from cubecore.frontends.cpp.compile.compiler import UNDEFINED
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
 from cubecore.frontends.cpp.device_memory import DeviceMemory, take_pages
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
@@ -197,7 +198,7 @@ def _launched(
         return _run(ready, gm, checks, loaded)
 
     cores = tuple(str(core) for core in ready.cores)
-    subject = "the kernel", device_kernel.timeout_s, cores, device_kernel.entry
+    subject = "the kernel", device_kernel.timeout_s, cores, device_kernel.place
     begin = perf_counter()
     try:
         left = answered(work, ChildSubject(*subject, alone=alone))

@@ -1,13 +1,52 @@
-"""Processes that a kernel has begun and left behind, in a session of their own."""
+"""Processes that a kernel has begun and left behind, in sessions of their own."""
 
 import contextlib
 import os
 import select
 import signal
+import time
 from pathlib import Path
 
 _TIMES = 20
 _PAUSE_S = 0.05
+
+
+def end_descendants(child: int) -> None:
+    """End what a child has begun, while it is there and takes in those whose parents have ended."""
+    if not _children(child):
+        return
+    with contextlib.suppress(OSError):
+        os.kill(child, signal.SIGSTOP)
+    for _ in range(_TIMES):
+        found, waiting = set[int](), [child]
+        while waiting:
+            below = _children(waiting.pop()) - found
+            found |= below
+            waiting += below
+        for process in found:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        if all(_has_ended(process) for process in found):
+            return
+        time.sleep(_PAUSE_S)
+
+
+def _children(process: int) -> set[int]:
+    """Return the children of a process, as Linux knows them."""
+    found: set[int] = set()
+    for thread in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError, ValueError):
+            found |= set(map(int, thread.read_text().split()))
+    return found
+
+
+def _has_ended(process: int) -> bool:
+    """Return whether a process waits for nothing but its parent's look."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] in {"Z", "X"}
 
 
 def end_strays(read: int) -> None:

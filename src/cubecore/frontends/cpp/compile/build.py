@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from cubecore.errors import CubecoreError, shortened, unable
+from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.compile.cache import (
     digest,
     file_digest,
@@ -58,8 +58,8 @@ _C_NAMES = frozenset(
 """Functions of the host's C library: an entry of such a name gets another for the compiler."""
 _NAMESPACES = frozenset({"matmul", "matmul_tiling"})
 """Global namespaces of the API, which a kernel of the name does not use: likewise."""
-UNDEFINED = "undefined symbol"
-"""The subject of the refusal of a library that calls a function without a definition."""
+_SIGNATURE = "cubecore signature "
+"""Begins the text in a library that describes the parameters of an entry."""
 PROGRAM = "cubecore_program"
 """The name for a file's own main in the place of an entry."""
 
@@ -191,13 +191,13 @@ def _compile(
         out, deps = work / "unit.so", work / "unit.d"
         command = [*unit_command(source, code, entries, macros, work), "-MD", "-MF", str(deps)]
         command += ["-shared", "-o", str(out)]
-        command += wrapped("exit") if entries == (PROGRAM,) else wrapped()
+        command += linked("exit") if entries == (PROGRAM,) else linked()
         compile_with([*flags, *command], source.path, work, entries, verbose=verbose)
         read = {*dependencies(deps, work, source.path), *code.files} - {source.path}
         files = {str(f): file_digest(f) for f in sorted(read)}
-        signatures = [""] if entries == (PROGRAM,) else _signatures(out, len(entries))
-        signature_of = dict(zip(entries, signatures, strict=True))
-        record = {"signatures": signature_of, "copies": has_variables(out), "files": files}
+        raw = out.read_bytes()
+        signatures = {e: "" if e == PROGRAM else _signature(raw, n) for n, e in enumerate(entries)}
+        record = {"signatures": signatures, "copies": has_variables(raw), "files": files}
         out.replace(record_path.with_suffix(".so"))
         note = work / "record.json"
         note.write_text(json.dumps(record))
@@ -234,6 +234,14 @@ def unit_command(
     return [*search, "-x", "c++", str(unit)]
 
 
+def linked(*wrapped_calls: str) -> list[str]:
+    """Return the linker's words for a library: the runtime's functions, and calls that it takes."""
+    if sys.platform != "linux":
+        return ["-undefined", "dynamic_lookup"]
+    libraries = ["-x", "none", str(runtime()), "-ldl", "-lm", "-lpthread"]
+    return ["-Wl,-z,defs", *wrapped(*wrapped_calls), *libraries]
+
+
 _NO_LAUNCH = "#undef CUBECORE_LAUNCH\n#define CUBECORE_LAUNCH(...) ((void)0)\n"
 """Host code beside a kernel does not run in the kernel's library: its launches are left out."""
 
@@ -257,8 +265,8 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
         + "".join(
             f'extern "C" int cubecore_entry{number}(const uint64_t* words) '
             f"{{ return cubecore::enter(&{entry}, words); }}\n"
-            f'extern "C" const char* cubecore_signature{number}() '
-            f"{{ return cubecore::signature(&{entry}); }}\n"
+            f"__attribute__((used)) static constexpr auto cubecore_signature{number} = "
+            f'cubecore::signature("{_SIGNATURE}{number}:", &{entry});\n'
             for number, entry in enumerate(entries)
         )
     )
@@ -357,19 +365,6 @@ def runtime() -> Path:
     return library
 
 
-def _readable(symbol: str) -> str:
-    """Return a function's name as it is written in C++, where the system can tell."""
-    import shutil  # a start that compiles nothing is quicker
-    import subprocess
-
-    tool = shutil.which("c++filt")
-    if tool is None:
-        return shortened(symbol)
-    command = [tool, symbol]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    return shortened(done.stdout.strip() or symbol)
-
-
 def _arch_of(macros: Sequence[str]) -> str:
     return next(arch for arch, needed in _ARCH.items() if set(needed) <= set(macros))
 
@@ -382,26 +377,8 @@ def _write(path: Path, text: str) -> None:
     Path(out.name).replace(path)
 
 
-def _signatures(library: Path, count: int) -> list[str]:
-    """Return the letters of a library's entries.
-
-    Another process is asked: loading runs user code.
-    """
-    from cubecore.frontends.cpp.child import answer_of
-
-    def ask() -> list[str]:
-        import ctypes
-
-        ctypes.CDLL(str(runtime()), mode=ctypes.RTLD_GLOBAL)
-        try:
-            loaded, letters = ctypes.CDLL(str(library)), []
-        except OSError as error:
-            name = str(error).rpartition(" ")[2]
-            raise unable(UNDEFINED, f"the kernel does not link: no {_readable(name)}") from None
-        for number in range(count):
-            symbol = loaded[f"cubecore_signature{number}"]
-            symbol.restype = ctypes.c_char_p
-            letters.append((symbol() or b"").decode())
-        return letters
-
-    return answer_of(ask, "loading the kernel", 60)
+def _signature(library: bytes, number: int) -> str:
+    """Return the letters of a library's entry, a text in it: to load it would run user code."""
+    mark = f"{_SIGNATURE}{number}:".encode()
+    begin = library.index(mark) + len(mark)
+    return library[begin : library.index(b"\0", begin)].decode("ascii")

@@ -13,6 +13,8 @@ FLAGS = (
     *("-std=c++17", "-O1", "-fPIC", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=1"),
     *("-Wno-narrowing", "-fno-gnu-unique", "-fno-omit-frame-pointer", "-g1"),
 )
+UNDEFINED = "undefined symbol"
+"""The subject of the refusal of a library that calls a function without a definition."""
 _PRINTS = ("printf", "__printf_chk", "puts", "putchar")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cubecore.errors import RequestError, Violation, refuse, shortened, unable
 from cubecore.frontends.cpp.compile.cache import folder
-from cubecore.frontends.cpp.compile.compiler import compiler
+from cubecore.frontends.cpp.compile.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 
@@ -114,7 +114,10 @@ _NO_FILE = re.compile(
 _LENGTH = re.compile(r"local_array<[^>]*, (?P<length>[^>]*)>")
 _OF_BUILD = re.compile(r"(?:ORIG_)?DTYPE_\w+|FORMAT_\w+")
 """Macros that the build of an operator project defines."""
-_UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^\n]*)'")
+_UNDEFINED = re.compile(
+    r"(?:^(?P<file>[^\n:]+):(?P<line>\d+): )?undefined reference to [`'](?P<name>[^\n]*)'",
+    re.MULTILINE,
+)
 _FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
 _NAMES = "docs/cpp_names.md lists the names that are"
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
@@ -168,7 +171,10 @@ def _first_error(
         return unable(where, f"{where} does not compile: {shortened(said)}{more}", remedy)
     undefined = _UNDEFINED.search(text)
     if undefined is not None:
-        return unable(str(path), f"{shown_path(path)} does not link: no {undefined['name']}")
+        where = shown_path(path)
+        if undefined["file"]:
+            where = f"{_shown(Path(undefined['file']), path)}:{undefined['line']}"
+        return unable(UNDEFINED, f"{where} does not link: no {undefined['name']}")
     got = f"exit {code} of the compiler" if code >= 0 else f"signal {-code} of the compiler"
     got += f": {lines[-1]}" if lines else ""
     shown = shown_path(path)

@@ -1,14 +1,13 @@
 """`cubecore c++`: compile files of kernels and of host code, and link them to a program."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
 
 from cubecore.errors import refuse, unable
-from cubecore.frontends.cpp.compile.build import PROGRAM, macros_of, runtime, unit_command
+from cubecore.frontends.cpp.compile.build import PROGRAM, linked, macros_of, unit_command
 from cubecore.frontends.cpp.compile.cache import scratch_folder
-from cubecore.frontends.cpp.compile.compiler import compiler, wrapped
+from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with
 from cubecore.frontends.cpp.compile.executable import write_program
 from cubecore.frontends.cpp.compile.launch_headers import write_launch_headers
@@ -214,9 +213,5 @@ def _linked(call: CompilerCall, words: Sequence[str], out: Path, work: Path) -> 
     """Return the library of some objects."""
     program = work / "program.so"
     command = ["-shared", "-o", str(program), *words]
-    if os.uname().sysname == "Linux":
-        command += ["-Wl,-z,defs", *wrapped("exit"), str(runtime()), "-ldl", "-lm", "-lpthread"]
-    else:
-        command += ["-undefined", "dynamic_lookup"]
-    compile_with(command, out, work, verbose=call.verbose)
+    compile_with([*command, *linked("exit")], out, work, verbose=call.verbose)
     return program.read_bytes()

@@ -1,7 +1,6 @@
 """Variables of a shared library that its functions write: each core needs its own then."""
 
 import struct
-from pathlib import Path
 
 _OBJECTS = {1, 6}  # variables, and those of a thread
 _OURS = (
@@ -15,12 +14,11 @@ _OURS = (
 )
 
 
-def has_variables(path: Path) -> bool:
-    """Return whether an ELF file for 64 bits defines objects in writable sections.
+def has_variables(raw: bytes) -> bool:
+    """Return whether an ELF file for 64 bits, given its bytes, has objects in writable sections.
 
     Other formats count as having some.
     """
-    raw = path.read_bytes()
     if raw[:5] != b"\x7fELF\x02":
         return True
     table, count = struct.unpack_from("<Q", raw, 0x28)[0], struct.unpack_from("<H", raw, 0x3C)[0]

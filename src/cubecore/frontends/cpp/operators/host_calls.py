@@ -160,7 +160,7 @@ class HostCalls:
             bridge = Bridge(support, page)
             return _served(bridge, self._library, self._chip, subject, words, absent)
 
-        return answered(work, ChildSubject(subject, self._timeout_s))
+        return answered(work, ChildSubject(subject, self._timeout_s, ends="it returns"))
 
 
 def _absence(own: Registration, kind: int, index: int) -> str:

@@ -289,7 +289,7 @@ class Bridge:
             if what == 1:
                 got, _, remedy = texts[2].partition("\n")
                 raise KernelError.at(where, refuse(texts[0], texts[1], got, remedy))
-            got = f"the kernel threw an exception: {texts[0]}"
+            got = f"the kernel threw an exception: {' '.join(texts[0].split())}"
             raise KernelError.at(where, unable("the kernel", got))
         native_core.hand_over()
         if what == 0:

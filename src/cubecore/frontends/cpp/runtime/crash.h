@@ -6,6 +6,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <exception>
+
 #include "ahead.h"
 #include "division.h"
 
@@ -18,11 +20,15 @@ struct Box {
   uint64_t address;
   uint64_t stack;
   uint32_t line;
+  int32_t pipe;  // its end says that this process has ended
   char file[1024];
+  char function[256];
+  char said[256];
 };
 
 Box* box = nullptr;
-constexpr int RAN_AHEAD = 1000;  // in the place of a signal's number
+constexpr int RAN_AHEAD = 1000, TERMINATED = 1001;  // in the place of a signal's number
+constexpr uint64_t NO_ADDRESS = ~0ull;
 
 [[noreturn]] void run_again() {
   box->signal = RAN_AHEAD;
@@ -47,25 +53,49 @@ uint64_t stack_of(void* context) {
 #endif
 }
 
+template <size_t size>
+void put(char (&to)[size], const char* text) {
+  size_t n = 0;
+  for (; text != nullptr && n + 1 < size && text[n] != 0; ++n) to[n] = text[n];
+  to[n] = 0;
+}
+
 // Says which core is where.
 void last_words() {
-  if (box == nullptr || current == nullptr) return;
+  box->core = ~0u;
+  if (current == nullptr) return;
   box->core = current->number;
   box->line = current->last.line;
-  const char* file = current->last.file;
-  for (int n = 0; file != nullptr && n < 1023 && file[n] != 0; ++n) box->file[n] = file[n];
+  put(box->file, current->last.file);
+  put(box->function, current->last.function);
+}
+
+// Ends the process; the processes that it has begun are its own until the parent kills it.
+[[noreturn]] void end(int number) {
+  box->signal = number;
+  last_words();
+  close(box->pipe);
+  while (true) pause();
 }
 
 void on_signal(int number, siginfo_t* info, void* context) {
   if (number == SIGFPE && goes_on_behind_division(context)) return;
   if (kept_from(reinterpret_cast<uintptr_t>(info->si_addr))) run_again();
-  if (box != nullptr) {
-    box->signal = number;
-    box->address = reinterpret_cast<uint64_t>(info->si_addr);
-    box->stack = stack_of(context);
+  const bool unknown = number == SIGSEGV && info->si_code == SI_KERNEL;
+  box->address = unknown ? NO_ADDRESS : reinterpret_cast<uint64_t>(info->si_addr);
+  box->stack = stack_of(context);
+  end(number);
+}
+
+[[noreturn]] void on_terminate() {
+  try {
+    if (std::current_exception() != nullptr) std::rethrow_exception(std::current_exception());
+  } catch (const std::exception& error) {
+    put(box->said, error.what());
+  } catch (...) {
+    put(box->said, "an exception that nothing catches");
   }
-  last_words();
-  _exit(128 + number);
+  end(TERMINATED);
 }
 
 }  // namespace
@@ -83,6 +113,7 @@ void cubecore_guard(void* page) {
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU})
     sigaction(number, &action, nullptr);
+  std::set_terminate(on_terminate);
   atexit(last_words);
 }
 

@@ -4,10 +4,13 @@
 // call is looked up by its name and parameters (`Table`); Python is asked on a miss, when a buffer
 // is full, when a value is needed, and at the end. Python answers a code: 0, or stop.
 
+#include <cxxabi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <new>
+#include <string>
+#include <typeinfo>
 
 #include "ahead.h"
 #include "calls.h"
@@ -25,6 +28,17 @@ void noted(Core* core, const Entry* entry, uint32_t where) {
   int code = python.text(core->number, NOTE + entry->note, nullptr, nullptr, nullptr, where);
   resume(core);
   if (code != 0) stop();
+}
+
+// The type of what is being caught, as it is written.
+std::string thrown_type() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return "unknown";
+  int failed = 0;
+  char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed);
+  std::string written = failed == 0 ? name : type->name();
+  free(name);
+  return written;
 }
 
 }  // namespace
@@ -171,7 +185,8 @@ void cubecore_thrown(const char* text) {
     if (current->last.file != nullptr) where = number_of(&current->last);
   } catch (const cubecore::Stop&) {
   }
-  python.text(current->number, 6, text, nullptr, nullptr, where);
+  const std::string of_type = text == nullptr ? "an object of type " + thrown_type() : text;
+  python.text(current->number, 6, of_type.c_str(), nullptr, nullptr, where);
 }
 
 void cubecore_print(const char* text) {

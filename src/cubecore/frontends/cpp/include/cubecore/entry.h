@@ -24,7 +24,7 @@ inline T argument_of(uint64_t word) {
 
 // A letter for each parameter, with the bytes or the element type behind it.
 template <typename T>
-inline char* described(char* text) {
+constexpr char* described(char* text) {
   const char* type = "";
   if constexpr (std::is_pointer_v<T>) {
     *text++ = 'p';
@@ -72,7 +72,7 @@ inline int guarded(const F& work) {
     cubecore_thrown(error.what());
     return 2;
   } catch (...) {
-    cubecore_thrown("something");
+    cubecore_thrown(nullptr);
     return 2;
   }
 }
@@ -82,12 +82,18 @@ inline int enter(void (*kernel)(P...), const uint64_t* words) {
   return guarded([&] { invoke(kernel, words, std::index_sequence_for<P...>{}); });
 }
 
-template <typename... P>
-inline const char* signature(void (*)(P...)) {
-  static char text[64 * (sizeof...(P) + 1)];
-  char* end = text;
+template <size_t size>
+struct Text {
+  char letters[size];
+};
+
+// The text from which Python takes an entry's parameters: a mark to find it by, and the letters.
+template <size_t size, typename... P>
+constexpr auto signature(const char (&mark)[size], void (*)(P...)) {
+  Text<size + 64 * sizeof...(P)> text{};
+  char* end = text.letters;
+  for (const char* letter = mark; *letter != 0; ++letter) *end++ = *letter;
   ((end = described<std::decay_t<P>>(end)), ...);
-  *end = 0;
   return text;
 }
 
