@@ -113,6 +113,8 @@ def factors(kind, *shape):
 
 
 def rounded(x, kind):
+    """Return what an instruction leaves: half saturates, and has 0 for what is no number."""
+    x = np.nan_to_num(np.clip(x, -65504, 65504)) if kind is np.float16 else x
     return x.astype(kind)
 
 
@@ -120,9 +122,19 @@ def to_int8(x):
     return np.clip(np.rint(x.astype("f8")), -128, 127).astype("i1")
 
 
+def hostile(kind):
+    """Return numbers of every size, halves between integers, infinities and what is no number."""
+    special = [0, -0.0, 0.5, 1.5, -2.5, 127.5, -128.5, 65504, 1e-7, np.inf, -np.inf, np.nan]
+    sizes = rng.choice([-1, 1], 1012) * np.exp2(rng.uniform(-24, 16, 1012))
+    return np.concatenate([special, sizes]).astype(kind)
+
+
 @pytest.mark.parametrize("word", ["half", "float"])
-def test_quantisation_of_a_tensor(module, word):
-    x = rng.normal(0, 90, 1024).astype(TYPES[word])
+@pytest.mark.parametrize("data", ["ordinary", "hostile"])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_quantisation_of_a_tensor(module, word, data):
+    kind = TYPES[word]
+    x = hostile(kind) if data == "hostile" else rng.normal(0, 90, 1024).astype(kind)
     got = run(module[f"tensor_{word}"], x, x).view("i1")
     half = np.float16
     exact = to_int8(rounded(rounded(x.astype(half) * half(0.75), half) + half(3.25), half))

@@ -80,14 +80,16 @@ class NormRows {
   Floats variance() const { return rows.value(1); }
   Floats deviation() const { return rows.value(2); }
 
-  // x becomes x - mean, with mean and variance.
+  // x becomes x - mean, with mean and variance. A second mean puts right what the first one lost.
   void centre() const {
-    rows.sum(mean(), rows.x(), used_);
-    rows.one().muls(mean(), mean(), 1.0f / static_cast<float>(used_));
+    const Floats lost = rows.value(3);
+    average(mean(), rows.x());
     rows.minus(rows.x(), mean());
+    average(lost, rows.x());
+    rows.minus(rows.x(), lost);
+    rows.one().add(mean(), mean(), lost);
     rows.row().mul(rows.t(), rows.x(), rows.x());
-    rows.sum(variance(), rows.t(), used_);
-    rows.one().muls(variance(), variance(), 1.0f / static_cast<float>(used_));
+    average(variance(), rows.t());
   }
   // The square root of variance + epsilon.
   void deviate(float epsilon) const {
@@ -109,6 +111,13 @@ class NormRows {
   const FloatRows rows;
 
  private:
+  void average(const Floats& to, const Floats& row) const {
+    const Floats count = rows.value(4);
+    rows.sum(to, row, used_);
+    rows.one().fill(count, static_cast<float>(used_));
+    rows.one().div(to, to, count);
+  }
+
   uint32_t used_;
   bool scales_, shifts_;
   Floats gamma_, beta_;

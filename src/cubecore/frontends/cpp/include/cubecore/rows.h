@@ -10,6 +10,7 @@ namespace AscendC {
 
 namespace detail {
 
+constexpr uint32_t POWER_ROWS = 2;  // for what a difference loses
 constexpr uint32_t ROW_VALUES = 8;  // of what a row has one of; the last two are for the steps
 
 // Bytes for rows of a length: two in float and so many more, the partial results of one, and what a
@@ -29,9 +30,11 @@ struct RowsAt {
 class FloatRows {
  public:
   FloatRows(const char* caller, uint32_t length, const LocalTensor<uint8_t>& offered,
-            const cubecore::Where& at, uint32_t more = 0)
+            const cubecore::Where& at, uint32_t more = 0, uint32_t wished = 0)
       : length_(length), padded_((length + 63) / 64 * 64), at_(at), row_(length, at), one_(8, at) {
-    const LocalTensor<uint8_t> given = enough(offered, rows_bytes(length, more));
+    LocalTensor<uint8_t> given = enough(offered, rows_bytes(length, more + wished));
+    roomy_ = given.GetSize() >= rows_bytes(length, more + wished);
+    if (!roomy_) given = enough(offered, rows_bytes(length, more));
     if (given.GetSize() < rows_bytes(length, more))
       cubecore_refuse(caller, "have a workspace as its tiling function answers",
                       Digits(given.GetSize(), " B").text, &at);
@@ -87,14 +90,66 @@ class FloatRows {
     barrier(PIPE_V, at_);
     one_.adds(to, value(6), 0.0f);
   }
-  void minus(const Floats& row, const Floats& value) const {
+  void minus(const Floats& row, const Floats& value) const { minus(row, row, value); }
+  void minus(const Floats& to, const Floats& row, const Floats& value) const {
     for (uint32_t done = 0; done < length_; done += 64)
-      Sub(row[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
+      Sub(to[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
     barrier(PIPE_V, at_);
   }
-  void times(const Floats& row, const Floats& value) const {
+  void plus(const Floats& row, const Floats& value) const {
     for (uint32_t done = 0; done < length_; done += 64)
-      Mul(row[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
+      Add(row[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
+    barrier(PIPE_V, at_);
+  }
+  // True where there was room for POWER_ROWS more, and rows of T lose something that counts.
+  template <typename T>
+  bool keeps_losses() const {
+    return roomy_ && !std::is_same_v<PrimT<T>, half>;
+  }
+  // x becomes e^(x - value), with what the difference lost.
+  template <typename T>
+  void powers(const Floats& value) const {
+    if (keeps_losses<T>()) {
+      powers_in_two(value);
+      row_.add(x(), x(), t());
+    } else {
+      minus(x(), value);
+      row_.exp(x(), x());
+    }
+  }
+  // x becomes e^(x - value) by the sum of these, of which `used` count. Sums of multiples of 2^-12
+  // up to 1 are exact, those of the rest nearly so.
+  template <typename T>
+  void shares(const Floats& sum_of_all, const Floats& value, uint32_t used) const {
+    if (!keeps_losses<T>()) {
+      powers<T>(value);
+      sum(sum_of_all, x(), used);
+      by(x(), sum_of_all);
+      return;
+    }
+    constexpr float grid = 3072.0f;
+    const Floats rest = spare(0), coarse = spare(1), first = this->value(4), lost = this->value(5);
+    powers_in_two(value);
+    row_.add(rest, x(), t());
+    row_.adds(coarse, rest, grid);
+    row_.adds(coarse, coarse, -grid);
+    row_.sub(rest, rest, coarse);
+    sum(first, coarse, used);
+    sum(lost, rest, used);
+    one_.add(sum_of_all, first, lost);
+    one_.sub(first, sum_of_all, first);
+    one_.sub(lost, lost, first);
+    one_.div(lost, lost, sum_of_all);
+    by(t(), sum_of_all);
+    by(x(), sum_of_all);
+    times(rest, t(), lost);
+    row_.sub(x(), x(), rest);
+    row_.add(x(), x(), t());
+  }
+  void times(const Floats& row, const Floats& value) const { times(row, row, value); }
+  void times(const Floats& to, const Floats& row, const Floats& value) const {
+    for (uint32_t done = 0; done < length_; done += 64)
+      Mul(to[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
     barrier(PIPE_V, at_);
   }
   void by(const Floats& row, const Floats& value) const {
@@ -181,9 +236,26 @@ class FloatRows {
                     length_ / FRACTAL, blocks<T>(), src_gap, dst_gap);
     barrier(PIPE_V, at_);
   }
+  // e^(x - value) in t, and in x what it lacks for what the difference lost.
+  void powers_in_two(const Floats& value) const {
+    constexpr float least = -0x1.fffffep127f, most = 0x1p-10f;
+    const Floats left = t(), minuend = spare(0), other = spare(1);
+    minus(left, x(), value);
+    row_.maxs(other, left, least);
+    row_.maxs(x(), x(), least);
+    row_.sub(minuend, other, x());
+    row_.sub(other, other, minuend);
+    row_.sub(x(), x(), other);
+    plus(minuend, value);
+    row_.sub(x(), x(), minuend);
+    row_.clamp(x(), x(), -most, most);
+    row_.exp(left, left);
+    row_.mul(x(), x(), left);
+  }
   uint64_t part(uint32_t done) const { return length_ - done < 64 ? length_ - done : 64; }
 
   uint32_t length_, padded_;
+  bool roomy_;
   cubecore::Where at_;
   Floats work_;
   Steps row_, one_;

@@ -15,7 +15,7 @@ inline void softmax(const char* caller, const LocalTensor<T>& dst, const LocalTe
                     const LocalTensor<uint8_t>& given, const SoftMaxShapeInfo& shape, bool takes,
                     bool logarithm, bool nz, const cubecore::Where& at) {
   const RowsAt lie{shape.srcM, shape.srcK, nz};
-  FloatRows rows(caller, shape.srcK, given, at);
+  FloatRows rows(caller, shape.srcK, given, at, 0, POWER_ROWS);
   const Floats x = rows.x(), largest = rows.value(0), sum = rows.value(1);
   for (uint32_t n = 0; n < shape.srcM; ++n) {
     rows.load(x, src, n, lie);
@@ -26,8 +26,8 @@ inline void softmax(const char* caller, const LocalTensor<T>& dst, const LocalTe
       rows.largest(largest, x, shape.oriSrcK);
       if (most != nullptr) rows.put(*most, n, largest);
     }
-    rows.minus(x, largest);
     if (logarithm) {
+      rows.minus(x, largest);
       rows.row().exp(rows.t(), x);
       rows.sum(sum, rows.t(), shape.oriSrcK);
       if (sums != nullptr) rows.put(*sums, n, sum);
@@ -35,13 +35,12 @@ inline void softmax(const char* caller, const LocalTensor<T>& dst, const LocalTe
       rows.minus(x, sum);
       constexpr float to_tens = 0.4342944819032518f;  // the page takes logarithms to base 10
       rows.row().muls(x, x, to_tens);
-    } else {
-      rows.row().exp(x, x);
-      if (!takes) {
-        rows.sum(sum, x, shape.oriSrcK);
-        if (sums != nullptr) rows.put(*sums, n, sum);
-      }
+    } else if (takes) {
+      rows.template powers<T>(largest);
       rows.by(x, sum);
+    } else {
+      rows.template shares<T>(sum, largest, shape.oriSrcK);
+      if (sums != nullptr) rows.put(*sums, n, sum);
     }
     rows.store(dst, n, x, lie);
   }
@@ -56,7 +55,7 @@ inline uint32_t GetSoftMaxMinTmpSize(const TensorShape& srcShape, const uint32_t
   return detail::rows_bytes(detail::row_length(srcShape));
 }
 inline uint32_t GetSoftMaxMaxTmpSize(const TensorShape& srcShape, const uint32_t, const bool) {
-  return detail::rows_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape), detail::POWER_ROWS);
 }
 inline void SoftMaxTilingFunc(const TensorShape& srcShape, const uint32_t dataTypeSize,
                               const uint32_t, SoftMaxTiling& softmaxTiling) {

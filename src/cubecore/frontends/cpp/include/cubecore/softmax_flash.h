@@ -27,7 +27,7 @@ inline void softmax_flash(const LocalTensor<T>& dst, const LocalTensor<U>& sums,
                           const LocalTensor<U>& inMost, const LocalTensor<uint8_t>& given,
                           const SoftMaxShapeInfo& shape, bool nz, const cubecore::Where& at) {
   const RowsAt lie{shape.srcM, shape.srcK, nz};
-  FloatRows rows("SoftmaxFlashV2", shape.srcK, given, at);
+  FloatRows rows("SoftmaxFlashV2", shape.srcK, given, at, 0, POWER_ROWS);
   const Floats x = rows.x(), largest = rows.value(0), sum = rows.value(1), before = rows.value(2);
   const Floats shrinks = rows.value(3);
   for (uint32_t n = 0; n < shape.srcM; ++n) {
@@ -40,8 +40,7 @@ inline void softmax_flash(const LocalTensor<T>& dst, const LocalTensor<U>& sums,
       rows.one().exp(shrinks, shrinks);
       rows.put(expMax, n, shrinks);
     }
-    rows.minus(x, largest);
-    rows.row().exp(x, x);
+    rows.template powers<T>(largest);
     rows.sum(sum, x, shape.oriSrcK);
     if constexpr (isUpdate) {
       rows.get(before, inSums, n);
@@ -64,7 +63,7 @@ inline void softmax_first_flash(const LocalTensor<T>& dst, const LocalTensor<U>&
                                 const LocalTensor<U>& inMost, const LocalTensor<uint8_t>& given,
                                 const SoftMaxShapeInfo& shape, const cubecore::Where& at) {
   const RowsAt lie{shape.srcM, shape.srcK, false};
-  FloatRows rows("SoftmaxFlash", shape.srcK, given, at);
+  FloatRows rows("SoftmaxFlash", shape.srcK, given, at, 0, POWER_ROWS);
   const Floats x = rows.x(), largest = rows.value(0), sum = rows.value(1), before = rows.value(2);
   const Floats share = rows.value(3);
   for (uint32_t n = 0; n < shape.srcM; ++n) {
@@ -74,8 +73,7 @@ inline void softmax_first_flash(const LocalTensor<T>& dst, const LocalTensor<U>&
     rows.one().max(largest, largest, before);
     rows.one().sub(share, before, largest);
     rows.one().exp(share, share);
-    rows.minus(x, largest);
-    rows.row().exp(x, x);
+    rows.template powers<T>(largest);
     rows.sum(sum, x, shape.oriSrcK);
     rows.get(before, inSums, n);
     rows.one().mul(share, share, before);
@@ -178,7 +176,7 @@ inline void softmax_shifted(const LocalTensor<T>& dst, const LocalTensor<U>& mea
 
 inline uint32_t GetSoftMaxFlashMaxTmpSize(const TensorShape& srcShape, const uint32_t, const bool,
                                           const bool) {
-  return detail::rows_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape), detail::POWER_ROWS);
 }
 inline uint32_t GetSoftMaxFlashMinTmpSize(const TensorShape& srcShape, const uint32_t, const bool,
                                           const bool) {
@@ -197,7 +195,7 @@ inline uint32_t GetSoftMaxFlashV2MinTmpSize(const TensorShape& srcShape, const u
 inline uint32_t GetSoftMaxFlashV2MaxTmpSize(const TensorShape& srcShape, const uint32_t,
                                             const uint32_t, const bool, const bool = false,
                                             const bool = false) {
-  return detail::rows_bytes(detail::row_length(srcShape));
+  return detail::rows_bytes(detail::row_length(srcShape), detail::POWER_ROWS);
 }
 inline void SoftMaxFlashV2TilingFunc(const TensorShape& srcShape, const uint32_t,
                                      const uint32_t dataTypeSize2, const uint32_t,
