@@ -5,7 +5,7 @@ Importing this module loads nothing heavy, so that --help is instant.
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import click
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from cubecore.errors import CubecoreError
 
     _IntegerBase = click.ParamType[int]
+    _NumberBase = click.ParamType[float]
     _WordBase = click.Choice[str]
 else:  # before 8.4 Click's types of values take no parameters at run time
-    _IntegerBase, _WordBase = click.ParamType, click.Choice
+    _IntegerBase, _NumberBase, _WordBase = click.ParamType, click.ParamType, click.Choice
 
 _SHOW_JSON = "--json"
 TEXT, JSON, CSV = "text", "json", "csv"
@@ -121,7 +122,7 @@ def problem_options(command: Command) -> Command:
     command = relu(command)
     for option in (
         click.option("--quant", help="mode of fixpipe with scales: DEQF16, REQ8, VDEQF16, ..."),
-        click.option("--scale", type=float, help="scale of --quant; V modes take --scale-file"),
+        click.option("--scale", type=Number(), help="scale of --quant; V modes take --scale-file"),
         click.option("--offset", type=int, help="added to an 8-bit result of --quant"),
     ):
         command = option(command)
@@ -174,6 +175,24 @@ class Integer(_IntegerBase):
         except ValueError:
             subject = param.opts[0] if param is not None else "value"
             raise refuse(subject, "be an integer", repr(value)) from None
+
+
+class Number(_NumberBase):
+    """A number; says so as every other message does."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number that a text spells."""
+        from cubecore.errors import refuse
+
+        try:
+            return float(value)
+        except ValueError:
+            subject = param.opts[0] if param is not None else "value"
+            raise refuse(subject, "be a number", repr(value)) from None
 
 
 class Word(_WordBase):
@@ -302,7 +321,8 @@ class CommandGroup(click.Group):
         except Exception as error:  # noqa: BLE001 - the last net under every command
             if isinstance(error.__cause__, KeyboardInterrupt):  # struck while a class was made
                 sys.exit(INTERRUPTED)
-            fail_known(error, as_json, typed=not _of_script(arguments))
+            keys = _SCRIPT_KEYS if _of_script(arguments) else _PROBLEM_KEYS
+            fail_known(error, as_json, keys)
         sys.exit(code if isinstance(code, int) else DONE)
 
 
@@ -322,10 +342,10 @@ def _of_script(arguments: Sequence[str]) -> bool:
     return any(map(is_script, arguments))
 
 
-def fail_known(error: Exception, as_json: bool, *, typed: bool = False) -> NoReturn:
+def fail_known(error: Exception, as_json: bool, keys: Collection[str] = ()) -> NoReturn:
     """Report an error of cubecore's own; anything else is our bug, and shows where if asked to.
 
-    With `typed` keys of the request are shown as the options that they were typed as.
+    `keys` are those of the request that were typed as options.
     """
     from cubecore.errors import CubecoreError, RequestError
 
@@ -339,8 +359,8 @@ def fail_known(error: Exception, as_json: bool, *, typed: bool = False) -> NoRet
     code = BAD_REQUEST if isinstance(error, RequestError) else FOUND
     shown = error.to_json()
     others = tuple(f for f in error.findings if f.message not in shown["message"])
-    if typed and not as_json:
-        shown["message"] = _as_typed(shown["message"], error)
+    if not as_json:
+        shown["message"] = _as_typed(shown["message"], error, keys)
     if others and not as_json:
         from cubecore.reports.text.script import finding_lines
 
@@ -348,9 +368,13 @@ def fail_known(error: Exception, as_json: bool, *, typed: bool = False) -> NoRet
     _fail(shown, as_json, code)
 
 
-def _as_typed(message: str, error: "CubecoreError") -> str:
+_PROBLEM_KEYS = frozenset(name.replace("-", "_") for name, _, _ in _PROBLEM_OPTIONS)
+_SCRIPT_KEYS = frozenset({"chip"})
+"""A kernel may call its parameters as a problem's keys are called."""
+
+
+def _as_typed(message: str, error: "CubecoreError", keys: Collection[str]) -> str:
     """Return a message whose sentences begin with options as they are typed, not with keys."""
-    keys = {name.replace("-", "_") for name, _, _ in _PROBLEM_OPTIONS}
     for violation in error.violations:
         line = str(violation)
         if violation.subject in keys and violation.sentence.startswith(f"{violation.subject} "):

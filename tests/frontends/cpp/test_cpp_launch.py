@@ -508,6 +508,8 @@ BAD_WORDS = [
         "--arg must name a parameter of add_queued (x, y, z, share), got w",
     ),
     (["--blocks", "8", "--arg", "n"], "--arg must be NAME=VALUE or NAME=FILE, got 'n'"),
+    (["--blocks", "8", "--arg", "x="], "--arg must be NAME=VALUE or NAME=FILE, got 'x='"),
+    (["--blocks", "8", "--arg", "x=x.npy", "--arg", "x=x.npy"], "--arg x is given twice"),
     (["--blocks", "8", "--arg", "share=a"], "share must be uint32, got 'a'"),
     (
         ["--blocks", "8", "--arg", "share=1"],
@@ -525,6 +527,12 @@ BAD_WORDS = [
         ["--blocks", "8", "--out-arg", "z=floaty:8"],
         "--out-arg z must be of a type that the chip has, got floaty",
     ),
+    (
+        ["--blocks", "8", "--out-arg", "z=float32:99999999999x99999999999"],
+        "--out-arg z has 39999999999200000000004 B, more than fit in memory",
+    ),
+    (["--blocks", "8", "--timeout", "soon"], "--timeout must be a number, got 'soon'"),
+    (["--entry", ""], "--entry must name a kernel of {file}, got ''"),
     (["--blocks", "8", "-D", "8=3"], "-D must be NAME or NAME=VALUE, got '8=3'"),
     (["--blocks", "8", "more"], "{file} must be run with --arg NAME=VALUE, got 'more'"),
 ]
@@ -558,6 +566,51 @@ def test_a_bad_request_is_one_sentence(folder, words, sentence):
         words = ["--entry", "add_queued", *words]
     said = sentence.format(file="add.cpp") + "\n"
     assert cli(folder, "run", "add.cpp", *words) == (2, "", said)
+
+
+NAMED_AS_OPTIONS = """#include "kernel_operator.h"
+extern "C" __global__ __vector__ void k(GM_ADDR a, int32_t n, bool bias) {}
+template <int n> __global__ __vector__ void m(GM_ADDR a) { static_assert(n < 3, "n must be few"); }
+"""
+PARAMETERS = [
+    (["k", "--arg", "n=x"], "n must be int32, got 'x'"),
+    (["k", "--arg", "n=1"], "k has no value for a; give --arg a=..."),
+    (["k", "--arg", "bias=maybe"], "bias must be bool, got 'maybe'"),
+    (["m"], 'm must be named with its template arguments, got m; as "m<...>"'),
+    (["m<4>"], "k.cpp:3: n must be few"),
+    ([], "k.cpp has several kernels; --entry names one of k, m"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), PARAMETERS)
+@pytest.mark.thinned(3)
+def test_parameters_that_are_called_as_options_are_told_as_they_are(tmp_path, words, sentence):
+    (tmp_path / "k.cpp").write_text(NAMED_AS_OPTIONS)
+    entry = ["--entry", *words] if words else []
+    found = cli(tmp_path, "run", "k.cpp", *entry, "--blocks", "1")
+    assert found == (2, "", f"{sentence}\n")
+
+
+def test_the_chip_of_a_script_is_told_as_it_is_typed(folder):
+    words = ("--entry", "add_queued", "--arg", "share=1", "--blocks", "8", "--chip", "B3")
+    given = (w for name in "xyz" for w in ("--arg", f"{name}=x.npy"))
+    code, _, err = cli(folder, "run", "add.cpp", *words, *given)
+    assert code == 2
+    assert err.startswith("--chip must be the full name of a SoC, got 'B3'")
+
+
+def test_a_bool_is_a_word(tmp_path):
+    (tmp_path / "k.cpp").write_text(NAMED_AS_OPTIONS)
+    np.save(tmp_path / "a.npy", np.zeros(8, np.float32))
+    words = (w for pair in ("a=a.npy", "n=1", "bias=true") for w in ("--arg", pair))
+    found = cli(tmp_path, "run", "k.cpp", "--entry", "k", "--blocks", "1", *words)
+    assert (found[0], found[2]) == (0, "")
+
+
+def test_a_file_without_a_kernel_says_so(tmp_path):
+    (tmp_path / "k.cpp").write_text("int f() { return 1; }\n")
+    found = cli(tmp_path, "run", "k.cpp", "--blocks", "1")
+    assert found == (2, "", "k.cpp has no kernel: no __global__ function\n")
 
 
 def test_without_a_compiler_the_sentence_names_all_four(tmp_path):

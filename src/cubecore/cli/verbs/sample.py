@@ -2,13 +2,13 @@
 
 import click
 
-from cubecore.cli.console import InputFile, Verb
+from cubecore.cli.console import InputFile, Number, Verb
 from cubecore.cli.streams import DONE, FOUND, say
 
 
 @click.command(cls=Verb)
 @click.argument("folder", metavar="DIR", type=InputFile())
-@click.option("--timeout", type=float, default=300.0, help="limit in seconds of each step")
+@click.option("--timeout", type=Number(), default=300.0, help="limit in seconds of each step")
 @click.option("--verbose", is_flag=True, help="show the output of each step")
 def sample(folder: str, timeout: float, verbose: bool) -> int:
     """Build, run and verify a sample project of kernels, as its README does.

@@ -11,6 +11,7 @@ from cubecore.cli.console import (
     Command,
     InputFile,
     Integer,
+    Number,
     OutputFile,
     Word,
     show,
@@ -87,7 +88,7 @@ def kernel_options(command: Command) -> Command:
             "--verbose", is_flag=True, help="with a C++ SCRIPT, show the compiler's whole output"
         ),
         click.option(
-            "--timeout", type=float, help="limit in seconds of a C++ kernel (default: 60)"
+            "--timeout", type=Number(), help="limit in seconds of a C++ kernel (default: 60)"
         ),
         click.option(
             "--auto-sync",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
 from cubecore.frontends.cpp.signature import EntryParameter, tiling_name
 from cubecore.lazy_dataclass import dataclass
 
+_TRUTH = {"true": True, "false": False}
 _FORM = "be NAME=TYPE:SHAPE[:FILE], as z=float32:16384:z.npy"
 
 
@@ -70,8 +72,10 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
     arguments: dict[str, Any] = {}
     for text in asked.arguments:
         name, sign, value = text.partition("=")
-        if not sign:
+        if not (sign and value):
             raise refuse("--arg", "be NAME=VALUE or NAME=FILE", repr(text))
+        if name in arguments:
+            raise unable("--arg", f"--arg {name} is given twice")
         arguments[name] = _argument(_parameter_named(name, parameters, kernel), value)
     if asked.tiling_data is not None:
         from cubecore.frontends.cpp.tiling_data import filled
@@ -161,6 +165,8 @@ def _argument(parameter: EntryParameter, text: str) -> Any:
     if parameter.letter in {"p", "s"}:
         array = loaded(parameter.name, text)
         return array.tobytes() if parameter.letter == "s" else array
+    if parameter.letter == "b" and text in _TRUTH:
+        return _TRUTH[text]
     try:
         return float(text) if parameter.letter == "f" else int(text, 0)
     except ValueError:
@@ -222,7 +228,11 @@ def output_of(text: str) -> Output:
     dtype = element.numpy if element.bits >= 8 else np.dtype(np.uint8)
     if file:
         _require_writable(name, file)
-    values = np.zeros([int(e) for e in extents], dtype)
+    try:
+        values = np.zeros([int(e) for e in extents], dtype)
+    except (MemoryError, ValueError):
+        size = prod(map(int, extents)) * dtype.itemsize
+        raise unable(name, f"--out-arg {name} has {size} B, more than fit in memory") from None
     return Output(name, values, file or None, f"{kind}[{shape}]")
 
 

@@ -136,14 +136,16 @@ def _first_error(
             unfit = _unfit(entries[(int(at) - 1) // 2])
             if unfit is not None:
                 return unfit
-        if any(map(file.is_relative_to, (INCLUDE, folder()))) or str(file) == "entry":
+        ours = any(map(file.is_relative_to, (INCLUDE, folder())))
+        if ours or str(file) == "entry":
             outside = _outside(lines, number)
             if outside is not None:
                 file, at = outside
         where = f"{_shown(file, path)}:{at}" if str(file) != "entry" else shown_path(path)
         for prefix in _OURS:
             if said.startswith(prefix):
-                return _refused(where, said.removeprefix(prefix).strip(' "'))
+                sentence = said.removeprefix(prefix).strip(' "')
+                return _refused(where, sentence) if ours else unable(where, f"{where}: {sentence}")
         if "local_array" in said:
             length = _LENGTH.search(said)
             got = length["length"].strip() if length else "another value"

@@ -115,15 +115,18 @@ def require_entry(source: Source, name: str | None) -> str:
     if name is None:
         if len(names) == 1:
             return names[0]
-        got = ", ".join(names) if names else "none"
-        raise refuse("--entry", f"name a kernel of {shown}", got)
+        if not names:
+            raise unable("--entry", f"{shown} has no kernel: no __global__ function")
+        several = f"{shown} has several kernels; --entry names one of {', '.join(names)}"
+        raise unable("--entry", several)
     kernel_entry = source.entry(name)
     if (
         kernel_entry is None
         and names
         and name.split("<")[0].split("::")[-1] not in source.scan.words
     ):
-        raise refuse("--entry", f"name a kernel of {shown}", name, did_you_mean(name, names))
+        near = did_you_mean(name, names)
+        raise refuse("--entry", f"name a kernel of {shown}", name or "''", near)
     if kernel_entry is not None and kernel_entry.templated and "<" not in name:
         raise refuse(name, "be named with its template arguments", name, f'as "{name}<...>"')
     return name
