@@ -321,7 +321,7 @@ class CommandGroup(click.Group):
         except Exception as error:  # noqa: BLE001 - the last net under every command
             if isinstance(error.__cause__, KeyboardInterrupt):  # struck while a class was made
                 sys.exit(INTERRUPTED)
-            keys = _SCRIPT_KEYS if _of_script(arguments) else _PROBLEM_KEYS
+            keys = () if _of_script(arguments) else _PROBLEM_KEYS
             fail_known(error, as_json, keys)
         sys.exit(code if isinstance(code, int) else DONE)
 
@@ -336,7 +336,7 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _of_script(arguments: Sequence[str]) -> bool:
-    """True if arguments name a script, whose parameters may be called as options are."""
+    """True if arguments name a script; its parameters may be called as keys of a problem are."""
     from cubecore.workflows.scripts.script import is_script
 
     return any(map(is_script, arguments))
@@ -369,8 +369,6 @@ def fail_known(error: Exception, as_json: bool, keys: Collection[str] = ()) -> N
 
 
 _PROBLEM_KEYS = frozenset(name.replace("-", "_") for name, _, _ in _PROBLEM_OPTIONS)
-_SCRIPT_KEYS = frozenset({"chip"})
-"""A kernel may call its parameters as a problem's keys are called."""
 
 
 def _as_typed(message: str, error: "CubecoreError", keys: Collection[str]) -> str:

@@ -591,14 +591,6 @@ def test_parameters_that_are_called_as_options_are_told_as_they_are(tmp_path, wo
     assert found == (2, "", f"{sentence}\n")
 
 
-def test_the_chip_of_a_script_is_told_as_it_is_typed(folder):
-    words = ("--entry", "add_queued", "--arg", "share=1", "--blocks", "8", "--chip", "B3")
-    given = (w for name in "xyz" for w in ("--arg", f"{name}=x.npy"))
-    code, _, err = cli(folder, "run", "add.cpp", *words, *given)
-    assert code == 2
-    assert err.startswith("--chip must be the full name of a SoC, got 'B3'")
-
-
 def test_a_bool_is_a_word(tmp_path):
     (tmp_path / "k.cpp").write_text(NAMED_AS_OPTIONS)
     np.save(tmp_path / "a.npy", np.zeros(8, np.float32))
