@@ -69,7 +69,7 @@ def run_launch(
     if engine == "lockstep" and traces is None and order == "program":
         from cubecore.machine.lockstep.kernels import run_together
 
-        return run_together(chip, gm, tasks, checks, ended)
+        return run_together(chip, gm, tasks, checks, ended), "lockstep"
     return run(chip, gm, tasks, checks=checks, order=order, ended=ended), "reference"
 
 

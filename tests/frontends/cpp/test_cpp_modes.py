@@ -17,6 +17,7 @@ def run(*statements, count=64, **options):
     x = np.zeros(count, np.float32)
     made = kernel("\n".join((TILE, *statements)), **options)
     ran = made[1](x)
+    assert ran.engine == "lockstep"  # a look at memory, too
     return [f"{f.id} {f.location.line - FIRST}: {f.message}" for f in ran.findings], x
 
 

@@ -13,7 +13,6 @@ from cubecore.isa.declare.registers import FULL_MASK, LEFT, CorePosition, Regist
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.scalar.sync import Sync
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.batching import picks
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.together import prepares
@@ -22,8 +21,9 @@ from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import CHECKS, FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.turns import IssuedSyncs, log_in_turn
+from cubecore.machine.sanitizer.turns import IssuedSyncs, Turns
 from cubecore.machine.watches.aliasing import Snapshots
+from cubecore.machine.watches.partings import AgainError, UnlikeError
 from harness import A2
 from isa import vector_rows
 from isa.bench import HERE
@@ -180,7 +180,7 @@ class Pair:
                 core.execute(core, (template, tuple(own), HERE))
             try:
                 self.group.issue(template, tuple(addresses), HERE)
-            except IrregularError:
+            except (AgainError, UnlikeError):
                 return False
         return True
 
@@ -192,7 +192,7 @@ class Pair:
             assert np.array_equal(buffer.valid, stack.valid), about
             assert core.registers == row.registers, about
         found = FindingLog()
-        assert log_in_turn(found, self.group.found(), list(map(IssuedSyncs, CORES)))
+        assert Turns(list(map(IssuedSyncs, CORES))).log(found, self.group.found())
         told = [f for f in found if f.check in {"memcheck", "initcheck"}]
         assert told == list(self.log), about
         here, there = (gm.at(self.tensor.address).buffer for gm in (self.gm, self.other))

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.watches.aliasing import Distances, GroupAliasing, Snapshots, require_apart
+from cubecore.machine.watches.partings import ApartError, UnorderedError
 
 SIZE = 400
 
@@ -28,7 +28,7 @@ def bytes_of(touched, address):
 def apart(groups):
     try:
         require_apart(groups)
-    except IrregularError:
+    except UnorderedError:
         return False
     return True
 
@@ -97,7 +97,7 @@ def test_distances_are_kept_and_asked_for():
         (second, start),
         (None, 0),
     ):
-        with pytest.raises(IrregularError):
+        with pytest.raises(ApartError):
             reach.visible(tensor, low, low + 32)
 
 

@@ -180,12 +180,7 @@ def test_each_fault_is_every_cores_own(fault, every, signals):
         assert found >= FAULTS[fault] or (not every and fault in NEED_OTHERS)
 
 
+@pytest.mark.parametrize("signals", [True, False])
 @pytest.mark.parametrize("blocks", [3, 8])
-def test_values_of_a_race_that_steer_are_those_of_each_cores_turn(blocks):
-    launched(kernel_of(read_by_the_scalar_unit, every=True, signals=True), blocks, 0)
-
-
-def test_what_has_steered_by_a_race_is_the_reference_engines():
-    """Without signals a race shows in the end, when a kernel has gone its way by its values."""
-    kernel = kernel_of(read_by_the_scalar_unit, every=True, signals=False)
-    launched(kernel, 3, 0, engine="lockstep reference")
+def test_values_of_a_race_that_steer_are_those_of_each_cores_turn(blocks, signals):
+    launched(kernel_of(read_by_the_scalar_unit, every=True, signals=signals), blocks, 0)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import PIPES, CoreOrder
 from cubecore.machine.watches.aliasing import Distances
+from cubecore.machine.watches.partings import UnorderedError
 from cubecore.machine.watches.shared_memory import SharedMemory
 
 FOOTPRINTS = (
@@ -87,7 +87,7 @@ def test_the_first_access_in_no_order_is_found(seed):
         wanted = oracle.conflicts(cores, far, access, pipe, number, writes=writes)
         place, by = (0, far), (pipe, number)
         if wanted:
-            with pytest.raises(IrregularError):
+            with pytest.raises(UnorderedError):
                 shared.touch(cores.order, place, access, by, writes=writes)
             return
         shared.touch(cores.order, place, access, by, writes=writes)

@@ -111,7 +111,7 @@ class RepeatedCalls:
         """Return the call that is made, if its place made it before and nothing is to be said."""
         core, modes = self._core, self._modes
         site = sites.near(frame, arguments)
-        if site is None or modes.counts or modes.dirty or core.real is not None:
+        if site is None or modes.counts or modes.dirty:
             return None
         if len(arguments) < site.pointers:
             return None

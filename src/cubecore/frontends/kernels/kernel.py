@@ -245,7 +245,7 @@ class ReadyLaunch:
         together = order == "program" and self.options.engine in {"fast", "lockstep"}
         if self.debugger is None and together:
             known = self.issues.calls.launches
-            return run_together(self.chip, gm, tasks, checks, known=known)
+            return run_together(self.chip, gm, tasks, checks, known=known), "lockstep"
         if self.debugger is None:
             return run(self.chip, gm, tasks, checks=checks, order=order), "reference"
         self.debugger.launched({name: tensor for name, (_, tensor) in self.tensors.items()})

@@ -4,8 +4,7 @@ Their local memories are stacked (`memory.places`), their registers are one but 
 values left there. For each template, what the reference engine does at every issue is prepared
 once, and only addresses change. What is not prepared (values decide which elements are touched,
 registers hold values, `compute` takes one core) is done by the reference engine, core by core, on
-the rows of the stacks, and so is what has a finding. Where cores would diverge, lockstep ends
-(`IrregularError`).
+the rows of the stacks, and so is what has a finding. Cores that diverge part (`UnlikeError`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,6 @@ from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, stacks
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.left_registers import NONE_LEFT, LeftRegisters
@@ -67,11 +65,11 @@ class LockstepGroup:
         self._positions = [position for _, position in cores]
         self.stacks: dict[Mem, MemoryStack] = {}
         checks = sanitizer.log.checks
-        self._rows = [
+        self.cores = [
             GroupRow(chip, self.gm, GroupLog(checks, [core], self.clock), core, number, self.memory)
             for number, (core, _) in enumerate(cores)
         ]
-        self._logs = [self.watch.log, *(row.log for row in self._rows)]
+        self._logs = [self.watch.log, *(row.log for row in self.cores)]
         self.left = LeftRegisters(self.count)
         self.where_of: Callable[[int, Location], Location] = _everywhere
         self._states: dict[Registers, _State] = {}
@@ -80,7 +78,7 @@ class LockstepGroup:
     def memory(self, mem: Mem) -> MemoryStack | None:
         """Return a local memory of all cores, made on first use; None if they lack it."""
         stack = self.stacks.get(mem)
-        if stack is None and self._rows[0].has(mem):
+        if stack is None and self.cores[0].has(mem):
             stack = self.stacks[mem] = MemoryStack(self.count, memory_bytes(self.chip, mem)[0])
         return stack
 
@@ -91,8 +89,8 @@ class LockstepGroup:
 
         Raises
         ------
-        IrregularError
-            If the cores would diverge.
+        UnlikeError
+            If the cores diverge.
         """
         act = self._acts.get(template)
         if act is None:
@@ -119,7 +117,7 @@ class LockstepGroup:
     def allows(self, wait: WaitFlagDev, where: Location) -> bool:
         """Return whether a wait breaks nothing; log what it breaks."""
         broken = [
-            row for n, row in enumerate(self._rows) if not row.allows(wait, self.where_of(n, where))
+            row for n, row in enumerate(self.cores) if not row.allows(wait, self.where_of(n, where))
         ]
         if not broken:
             self.watch.wait(wait)
@@ -132,19 +130,17 @@ class LockstepGroup:
 
     def hear(self, wait: WaitFlagDev) -> None:
         """End every core's wait for others."""
-        if self._signals is None:
-            raise IrregularError("cores that wait for each other")
+        assert self._signals is not None
         self.watch.hear(self._signals.heard(self.ids, wait.flag_id))
 
     def _signalling(self, sync: FftsCrossCoreSync) -> Act:
         """Return the act of a signal to other cores."""
-        legal, signals = all(row.may(sync) for row in self._rows), self._signals
-        if signals is None:
-            raise IrregularError("cores that signal others")
+        legal, signals = all(row.may(sync) for row in self.cores), self._signals
+        assert signals is not None
 
         def act(_: tuple[int, ...], where: Location) -> None:
             if not legal:
-                for core, row in enumerate(self._rows):
+                for core, row in enumerate(self.cores):
                     row.allows(sync, self.where_of(core, where))
                 return
             if signals.send(self.ids, sync, self.watch.signal(sync, where)):
@@ -157,8 +153,6 @@ class LockstepGroup:
     def _act(self, template: Instruction) -> Act:
         if isinstance(template, FftsCrossCoreSync):
             return self._signalling(template)
-        if isinstance(template, WaitFlagDev):
-            raise IrregularError("cores that wait for each other")
         if isinstance(template, Sync):
             wrong = template_violations(template, self.chip)
             return self._one_by_one(template) if wrong else self._flagging(template)
@@ -326,15 +320,15 @@ class LockstepGroup:
     def rows(self) -> Sequence[Core]:
         """Return the cores as the reference engine sees them, their registers up to date."""
         if self.left.pending or self.left.known_as is not self.registers:
-            of_cores = zip(self._rows, self._positions, self.left.of_cores(), strict=True)
+            of_cores = zip(self.cores, self._positions, self.left.of_cores(), strict=True)
             for row, position, left in of_cores:
                 row.registers = replace(self.registers, position=position, **left)
             self.left.known_as = self.registers
-        return self._rows
+        return self.cores
 
     def _take(self, before: Sequence[Registers]) -> None:
         """Take the registers that the reference engine left; they were `before`."""
-        after = [row.registers for row in self._rows]
+        after = [row.registers for row in self.cores]
         if all(new is old for new, old in zip(after, before, strict=True)):
             return
         for name in LEFT:
@@ -360,6 +354,8 @@ class LockstepGroup:
         """
         mems = [operand.mem for operand in template.operands()]
         far = [self._far(mem, at) for mem, at in zip(mems, addresses, strict=True)]
+        for tensor in () if reason is None else self.gm.tensors:  # it may reach another one
+            self.snapshots.keep(tensor)
         rows = self.rows()
         before = [row.registers for row in rows]
         steered = self.count > 1 and (bool(template.steering) or template.reads_left)
@@ -379,15 +375,14 @@ class LockstepGroup:
         watching.settle(template, where)
         self._take(before)
 
-    def _far(self, mem: Mem, address: int) -> list[int] | None:
-        """Return the cores' distances in the tensor of an address; None in a local memory."""
+    def _far(self, mem: Mem, address: int) -> list[int]:
+        """Return the cores' distances at an address: none in a local memory."""
         if mem is not Mem.GM:
-            return None
+            return []
         tensor = self.gm.near(address)
-        if tensor is None:
-            raise IrregularError("an address before all tensors")
-        self.snapshots.keep(tensor)
-        return [int(distance) for distance in self.aliasing.distances(tensor).values]
+        if tensor is not None:
+            self.snapshots.keep(tensor)
+        return self.aliasing.far_at(self.gm, address).tolist()  # type: ignore[no-any-return]
 
     # --- cores that meet
 
@@ -434,10 +429,10 @@ class LockstepGroup:
 
         Raises
         ------
-        IrregularError
-            If a core reads from another tensor.
+        UnlikeError
+            If some cores read from no memory at all.
         """
-        asked = list(zip(self._rows, loads, addresses, strict=True))
+        asked = list(zip(self.cores, loads, addresses, strict=True))
         values = [v for row, load, at in asked if (v := row.value_at(load, at)) is not None]
         if len(values) == self.count:
             self.follow_load(loads, addresses)
@@ -449,24 +444,9 @@ class LockstepGroup:
         watching.settle(None, loads[0].location)
         return values[-self.count :]
 
-    def peek(self, row: int, load: LoadScalar, address: int) -> int | None:
-        """Return what one core's scalar unit reads from memory; None where that is a finding.
-
-        Nothing of the core's may be pending; `follow_load` follows it later.
-        """
-        return self._rows[row].value_at(load, address)
-
     def follow_load(self, loads: Sequence[LoadScalar], addresses: Sequence[int]) -> None:
-        """Follow a value that every core's scalar unit has read, at its address.
-
-        Raises
-        ------
-        IrregularError
-            If a core reads from another tensor.
-        """
+        """Follow a value that every core's scalar unit has read, at its address."""
         at, size = addresses[0], loads[0].element.size_bytes
-        if loads[0].mem is Mem.GM:
-            self.aliasing.visible(self.gm.at(at), at, at + size)
         watching = self._watching_loads(loads)
         if not self.watch.notes_each:  # the first core's stands for all
             watching.next_core().scalar_read(scalar_touch(loads[0]), at, at + size)
@@ -490,7 +470,7 @@ class LockstepGroup:
         """Drop memories and what is prepared: it refers back, and would outlive the launch."""
         for held in (self._states, self._acts, self.stacks, self.left):
             held.clear()
-        self._rows.clear()
+        self.cores.clear()
         self.where_of = _everywhere
         self.watch.release()
 

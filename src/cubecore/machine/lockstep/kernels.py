@@ -9,12 +9,12 @@ groups of those that recorded alike until then execute all of it, and go on; whe
 same before them again they meet (`meeting`). Where a finding may be some cores' only, or cores
 touch bytes in no order, all is executed again in the same way, and judged core by core
 (`each_core`); cores that must not go together for the sake of these bytes are groups apart.
-Whatever lockstep does not take is undone, too, and the reference engine runs what was recorded, and
-then the rest of the kernels, from where they have paused. No kernel runs twice.
+Where a kernel fails, or cores wait for ever, all is executed again up to where each core comes in
+its own turns. No kernel runs twice.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, count
@@ -22,28 +22,36 @@ from itertools import chain, count
 import numpy as np
 
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.tree import LoadScalar, Location
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.threads import one_thread
+from cubecore.machine.lockstep.answers import answers, asking_again, follow_reads
+from cubecore.machine.lockstep.early_reads import EarlyReads
 from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.halt import Halt
 from cubecore.machine.lockstep.known_launches import KnownLaunches, OrderedWatch
 from cubecore.machine.lockstep.meeting import Meeting, may_meet, meet, meetings
 from cubecore.machine.lockstep.recorder import Asked, Issued, RecordedPart, Recorder
-from cubecore.machine.lockstep.running import PartedError, Running
+from cubecore.machine.lockstep.running import Running
 from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
-from cubecore.machine.reference.scheduler import RunOutcome, Task, run
+from cubecore.machine.reference.scheduler import RunOutcome, Task
 from cubecore.machine.sanitizer.findings import FindingLog, key_of
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.turns import Found, log_in_turn
+from cubecore.machine.sanitizer.turns import Found, IssuedSyncs, Turns
 from cubecore.machine.watches.aliasing import Addresses, Snapshots, require_apart
 from cubecore.machine.watches.byte_order import ByteOrder
 from cubecore.machine.watches.each_core import NotedCore, judge_each
 from cubecore.machine.watches.group_watch import GroupWatch, Watching
 from cubecore.machine.watches.noting import NotingWatch
-from cubecore.machine.watches.partings import EachError, UnevenError, UnorderedError
+from cubecore.machine.watches.partings import (
+    EachError,
+    HaltedError,
+    PartedError,
+    UnevenError,
+    UnorderedError,
+)
 from cubecore.machine.watches.shared_memory import SharedMemory
 
 _MOST_PARTINGS = 4
@@ -61,37 +69,20 @@ def run_together(
     checks: frozenset[str],
     ended: Callable[[Core], None] | None = None,
     known: KnownLaunches | None = None,
-) -> tuple[RunOutcome, str]:
-    """Run every task to its end; return the findings, and the engine that ran it.
+) -> RunOutcome:
+    """Run every task to its end; return the findings.
 
     `ended` is called with each core at its end. `known` are earlier launches of the same kernel.
 
     Raises
     ------
     DeadlockError
-        If every core that has not ended waits for another.
+        If every core that has not ended waits for another; it carries the findings.
     """
     keep_freed_memory()
     with one_thread(task.id for task in tasks), _collecting_seldom():
-        launch = _Launch(chip, gm, checks, known or KnownLaunches())
-        return _run_together(launch, tasks, checks, ended)
-
-
-def _run_together(
-    launch: "_Launch",
-    tasks: Sequence[Task],
-    checks: frozenset[str],
-    ended: Callable[[Core], None] | None,
-) -> tuple[RunOutcome, str]:
-    recorders = [launch.recorder(task) for task in sorted(tasks, key=lambda task: task.id)]
-    try:
-        launch.run(recorders, ended)
-    except IrregularError:
-        launch.snapshots.restore()
-        again = [Task(recorder.id, recorder.replay) for recorder in recorders]
-        return run(launch.chip, launch.gm, again, checks=checks, ended=ended), "reference"
-    issued = sum(len(recorder.trace) for recorder in recorders)
-    return RunOutcome(tuple(launch.log), issued), "lockstep"
+        launch = _Launch(chip, gm, tasks, checks, known or KnownLaunches())
+        return launch.run(ended)
 
 
 @contextmanager
@@ -109,34 +100,37 @@ class _Launch:
     """The groups of a launch."""
 
     def __init__(
-        self, chip: Chip, gm: GlobalMemory, checks: frozenset[str], known: KnownLaunches
+        self,
+        chip: Chip,
+        gm: GlobalMemory,
+        tasks: Sequence[Task],
+        checks: frozenset[str],
+        known: KnownLaunches,
     ) -> None:
-        self.chip, self.gm, self.snapshots = chip, gm, Snapshots()
-        self._checks, self.log, self._known = checks, FindingLog(checks), known
+        self._chip, self._gm, self._snapshots = chip, gm, Snapshots()
+        self._checks, self._log, self._known = checks, FindingLog(checks), known
         self._signalled = self._uneven = False
         self._watching: Watching = GroupWatch
         self._shared: SharedMemory | None = None
         self._groups: list[LockstepGroup] = []
         self._found_by_each: list[Found] = []
-        self._recorders: Sequence[Recorder] = ()
+        in_order = sorted(tasks, key=lambda task: task.id)
+        self._recorders = [Recorder(task, chip, gm, known.names) for task in in_order]
+        self._early = EarlyReads(self._recorders, gm, known.names)
         self._order: ByteOrder | None = None
         """The order in which cores touch bytes, where each core is judged."""
         self._levels: Sequence[int] | None = None
         """Levels of the cores: the lower ones go first, and none together; None: in groups."""
+        self._halt: Halt | None = None
+        """The end of a launch that does not end well."""
 
-    def recorder(self, task: Task) -> Recorder:
-        """Return the core that records a task."""
-        return Recorder(task, self.chip, self.gm, self._known.names)
-
-    def run(self, recorders: Sequence[Recorder], ended: Callable[[Core], None] | None) -> None:
+    def run(self, ended: Callable[[Core], None] | None) -> RunOutcome:
         """Let the cores record, and execute what they recorded, until all have ended."""
-        self._recorders = recorders
-        for recorder in recorders:
-            self._record(recorder)
+        self._begin()
         partings = 0
         while True:
             try:
-                groups = self._execute(recorders, ended)
+                self._execute(ended)
             except PartedError:
                 partings += 1
                 if partings == _MOST_PARTINGS:
@@ -145,13 +139,30 @@ class _Launch:
                 self._uneven = True
             except EachError as reason:
                 self._judge_each(reason)
+            except HaltedError:
+                pass
             else:
-                for group in groups:
-                    group.release()
-                return
-            self.snapshots.restore()
-            for recorder in recorders:
+                break
+            self._snapshots.restore()
+            for recorder in self._recorders:
                 recorder.rewind()
+        for group in self._groups:
+            group.release()
+        for recorder in self._recorders:
+            recorder.rewind()
+        if self._halt is not None:
+            self._halt.end(self._log)
+        issued = sum(len(recorder.trace) for recorder in self._recorders)
+        return RunOutcome(tuple(self._log), issued)
+
+    def _begin(self) -> None:
+        """Let each core record for the first time; one that fails at once keeps others from it."""
+        for number, recorder in enumerate(self._recorders):
+            self._go_on(recorder)
+            if recorder.failed is not None and not recorder.records_any(self._known.waits()):
+                for other in self._recorders[number + 1 :]:
+                    other.halt(-1)
+                return
 
     @property
     def _alone(self) -> list[int]:
@@ -165,69 +176,92 @@ class _Launch:
         another order would steer them.
         """
         if self._order is None:
-            self._record_on(self._recorders)
-            alive = any(not core.thread.dead for core in self._recorders)
-            if alive and (self._signalled or isinstance(reason, UnorderedError)):
-                self._levels = self._alone
+            self._record_on()
+            reads = self._signalled or isinstance(reason, UnorderedError)
+            if not all(core.over for core in self._recorders):
+                reads |= any(core.reads_globally for core in self._recorders)
+                self._levels = self._alone if reads else self._levels
         elif self._levels is None and (levels := self._order.levels()) is not None:
             self._levels = levels
-        elif self._levels != self._alone:
-            self._levels = self._alone
         else:
-            raise IrregularError(str(reason))
-        self._order = ByteOrder(self.gm, len(self._recorders))
+            assert self._levels != self._alone, reason
+            self._levels = self._alone
+        self._order = ByteOrder(self._gm, len(self._recorders))
 
-    def _execute(
-        self, recorders: Sequence[Recorder], ended: Callable[[Core], None] | None
-    ) -> list[LockstepGroup]:
+    def _execute(self, ended: Callable[[Core], None] | None) -> None:
         """Execute what the cores recorded from the start on, and let them go on to their ends.
 
         `ended` may report what a core leaves behind; a core that executes again ends again.
         """
-        self.log, self._groups = FindingLog(self._checks), []
+        self._log, self._groups = FindingLog(self._checks), []
         sanitizer = self._sanitizer()
-        alike = self._alike(recorders)
+        alike = self._alike()
         met: Sequence[Meeting] = ()
         if may_meet(alike):
-            self._record_on(recorders)
-            alike = self._alike(recorders)
+            self._record_on()
+            alike = self._alike()
             if self._levels is None:
-                met = meetings(alike, self.gm, evenly=self._shared is None)
-        shares = self._shared is not None
-        judged = self._order is None
-        issued = self._known.issued(recorders, self.gm, self._checks) if shares and judged else None
+                met = meetings(alike, self._gm, evenly=self._shared is None)
+        issued = self._known_as()
         self._watching = OrderedWatch if issued in self._known.ordered else GroupWatch
         if self._order is not None:
             self._watching = partial(NotingWatch, count())
         groups = [Running(self._group(cores, sanitizer), cores, self._next) for cores in alike]
         for running in groups:
             asked = [core.asked.copy() for core in running.cores]
-            running.take(self._again(running.group, asked, self._recorded(running)))
-        before = meet(groups, met, partial(self._joined, sanitizer))
-        if not all(running.ended for running in groups):
-            raise IrregularError("cores that wait for each other")
+            running.take(self._again(running, asked, self._recorded(running)))
+        meet(groups, met, partial(self._joined, sanitizer))
+        self._require_ended(groups)
         for running in groups:
-            running.group.finish()
-            if ended is not None:
-                for core in running.group.rows():
-                    ended(core)
+            if not running.cuts_short:
+                running.group.finish()
+                if ended is not None:
+                    for core in running.group.rows():
+                        ended(core)
         if self._order is not None:
             sanitizer = self._judged(self._order)
         elif self._shared is None:
-            every = [*before, *(running.group for running in groups)]
-            require_apart(group.aliasing for group in every)
-        self._tell_in_turn(recorders)
-        for group in before:
-            group.release()
-        sanitizer.finish()
-        if issued is not None and not len(self.log):
-            self._known.ordered[issued] = None
-        return [running.group for running in groups]
+            require_apart(group.aliasing for group in self._groups)
+        self._tell_in_turn()
+        if self._halt is None:
+            sanitizer.finish()
+            if issued is not None and not len(self._log):
+                self._known.ordered[issued] = None
+
+    def _known_as(self) -> Hashable:
+        """Return what tells a launch with signals from others; None for one of another kind."""
+        if self._shared is None or self._order is not None:
+            return None
+        return self._known.issued(self._recorders, self._gm, self._checks)
+
+    def _require_ended(self, groups: Sequence[Running]) -> None:
+        """Require that each core has ended, or stands where it does in the end.
+
+        Raises
+        ------
+        PartedError
+            If a group waits of which some cores need not.
+        HaltedError
+            If a kernel has failed, or cores wait for ever, and nobody knew.
+        """
+        if self._halt is not None:
+            return
+        waiting = [running for running in groups if not running.ended]
+        failed = any(recorder.failed is not None for recorder in self._recorders)
+        if not (waiting or failed):
+            return
+        turns = Turns(self._issued(), failing=False)
+        for running in waiting:
+            at = [turns[core.id].waits for core in running.cores]
+            if [wait and wait[1] for wait in at] != running.waits_at:
+                running.part("cores of a group of which some wait", at)
+        self._halt = Halt(Turns(self._issued()), self._recorders)
+        raise HaltedError("a launch that does not end")
 
     def _sanitizer(self) -> Sanitizer:
         """Return what follows the signals and global memory of all cores, from the start on."""
-        ids, joined = [recorder.id for recorder in self._recorders], self.chip.joins_vector
-        return Sanitizer(self.gm, self.log, ids, joined=joined)
+        ids, joined = [recorder.id for recorder in self._recorders], self._chip.joins_vector
+        return Sanitizer(self._gm, self._log, ids, joined=joined)
 
     def _judged(self, order: ByteOrder) -> Sanitizer:
         """Judge each core; return what has seen their signals.
@@ -249,30 +283,32 @@ class _Launch:
             raise UnorderedError("bytes that lockstep touches in another order")
         return sanitizer
 
-    def _tell_in_turn(self, recorders: Sequence[Recorder]) -> None:
+    def _issued(self) -> list[IssuedSyncs]:
+        """Return the signals, waits and reads of each core."""
+        return [core.syncs_and_reads(self._known.signals()) for core in self._recorders]
+
+    def _tell_in_turn(self) -> None:
         """Log what kernels have reported, and what was found in groups and by each core."""
         found = [one for group in self._groups for one in group.found()] + self._found_by_each
-        for core in recorders:
+        for core in self._recorders:
             for number, (issue, finding, operand) in enumerate(core.findings):
                 if finding.check in self._checks:
                     key, at = key_of(finding, operand), (issue, number)
                     found.append(Found(key, finding, 1, [core.id], at, said=True))
         if found:
-            issued = [core.syncs_and_reads(self._known.signals()) for core in recorders]
-            if not log_in_turn(self.log, found, issued):
+            turns = Turns(self._issued()) if self._halt is None else self._halt.turns
+            if not turns.log(self._log, found):
                 raise EachError("a finding that is another core's first")
 
-    def _record_on(self, recorders: Sequence[Recorder]) -> None:
+    def _record_on(self) -> None:
         """Let cores that do not do the same record more, so that it shows where they do again."""
         for _ in range(_MOST_AHEAD):
-            paused = [recorder for recorder in recorders if recorder.only_paused]
+            paused = [recorder for recorder in self._recorders if recorder.only_paused]
             if not paused:
                 return
             for recorder in paused:
                 recorder.record_more()
                 self._go_on(recorder)
-                if recorder.gives_up or recorder.failed is not None:
-                    raise IrregularError(f"{recorder.id} does what lockstep does not")
 
     def _joined(self, sanitizer: Sanitizer, groups: Sequence[Running], left: int) -> Running:
         """Return the cores of groups that have met as one group, with so many issues left."""
@@ -284,8 +320,8 @@ class _Launch:
         cores = sorted((core for one in groups for core in one.cores), key=lambda core: core.id)
         for core in cores:
             core.take_up(left)
-        first = cores[0].segment(self.gm)
-        apart = (first.apart(core.segment(self.gm, [first])) for core in cores)
+        first = cores[0].segment(self._gm)
+        apart = (first.apart(core.segment(self._gm, [first])) for core in cores)
         far = [distances for distances in apart if distances is not None]  # they go alike
         cores = self._in_order(cores, far)
         group = self._group(cores, sanitizer)
@@ -293,53 +329,14 @@ class _Launch:
         group.clock.start({core.id: len(core.trace) - left for core in cores})
         running = Running(group, cores, self._next)
         asked = [core.asked_from(left) for core in cores]
-        running.take(self._again(group, asked, self._recorded(running)))
+        running.take(self._again(running, asked, self._recorded(running)))
         return running
 
     def _again(
-        self, group: LockstepGroup, asked: Sequence[Sequence[Asked]], steps: Iterator[Issued]
+        self, running: Running, asked: Sequence[Sequence[Asked]], steps: Iterator[Issued]
     ) -> Iterator[Issued]:
         """Return the first issues of a group, that ask again in between what was asked there."""
-        return self._asking(group, asked, steps) if any(asked) else steps
-
-    def _asking(
-        self, group: LockstepGroup, asked: Sequence[Sequence[Asked]], steps: Iterator[Issued]
-    ) -> Iterator[Issued]:
-        number = 0
-        for index, step in enumerate(steps):
-            while number < len(asked[0]) and asked[0][number].behind <= index:
-                self._ask_again(group, [answers[number] for answers in asked])
-                number += 1
-            yield step
-        for entries in list(zip(*asked, strict=True))[number:]:
-            self._ask_again(group, entries)
-
-    def _ask_again(self, group: LockstepGroup, asked: Sequence[Asked]) -> None:
-        """Require that the cores of a group are answered as they were."""
-        load, template = asked[0].load, asked[0].template
-        values: Sequence[object]
-        if load is not None:
-            loads = [one.load for one in asked if one.load is not None]
-            values = self._loaded(group, loads, [one.address for one in asked])
-        else:
-            assert template is not None
-            values = group.scalars(template)
-        if any(one.answer != value for one, value in zip(asked, values, strict=True)):
-            raise IrregularError("values that are not those of before")
-
-    def _record(self, recorder: Recorder) -> None:
-        self._go_on(recorder)
-        if recorder.failed is not None and not (self._signalled or self._found_any()):
-            raise recorder.failed
-        if recorder.gives_up or recorder.failed is not None:
-            raise IrregularError(f"{recorder.id} does what lockstep does not")
-
-    def _found_any(self) -> bool:
-        """Return whether a kernel has reported anything, or a group has findings."""
-        if self._order is not None:
-            return True
-        in_groups = chain.from_iterable(group.found() for group in self._groups)
-        return any(core.findings for core in self._recorders) or any(True for _ in in_groups)
+        return asking_again(running, asked, steps, alone=self._levels == self._alone)
 
     def _go_on(self, recorder: Recorder) -> None:
         """Let a core record; see whether it signals others, or waits for them."""
@@ -349,52 +346,64 @@ class _Launch:
 
     def _next(self, running: Running) -> None:
         """Answer what a group's cores ask, and let them record what they execute next."""
-        self._answer(running.group, running.cores)
-        alive = [core for core in running.cores if not core.thread.dead]
+        alive = [core for core in running.cores if not core.over]
         if not alive:
             running.ended = True
             return
-        for core in alive:
-            self._record(core)
+        answered = answers(running)
+        for number, core in enumerate(alive):
+            if core.asks is not None:
+                self._require_late(core, *core.asks)
+                core.answer, core.asks = answered[number], None
+            self._go_on(core)
         if self._shared is None and self._signalled:
             raise PartedError("signals after a long way without")
-        self._follow_reads(running)
+        follow_reads(running)
         running.take(self._recorded(running))
 
-    def _follow_reads(self, running: Running) -> None:
-        """Follow what the cores of a group read at once, before all else that they recorded."""
-        first, *others = [core.read for core in running.cores]
-        if any(len(read) != len(first) for read in others):
-            raise PartedError("cores of a group that ask differently")
-        for number in range(len(first)):
-            asked = [core.read[number] for core in running.cores]
-            self._move(running.group, [load for load, _ in asked], [at for _, at in asked])
-            running.group.follow_load([load for load, _ in asked], [at for _, at in asked])
-        for core in running.cores:
-            core.read.clear()
+    def _is_early(self, core: Recorder, load: LoadScalar, address: int) -> bool:
+        """Return whether cores that go first write what a core is about to read."""
+        if load.mem is not Mem.GM or self._signalled or self._levels == self._alone:
+            return False
+        high = address + load.element.size_bytes
+        groups = [group.aliasing for group in self._groups]
+        early = self._early
+        return early.recorded(core, address, high) or early.executed(groups, core, address, high)
+
+    def _require_late(
+        self, core: Recorder, load: LoadScalar | None, _: Instruction | None, address: int
+    ) -> None:
+        """Require that a value does not depend on what cores that go first still write."""
+        if load is not None and self._is_early(core, load, address):
+            raise UnorderedError("a value that other cores write")
 
     def _group(self, cores: Sequence[Recorder], sanitizer: Sanitizer) -> LockstepGroup:
         positions = [(core.id, core.registers.position) for core in cores]
         group = LockstepGroup(
-            self.chip, sanitizer, self.snapshots, positions, self._shared, self._watching
+            self._chip, sanitizer, self._snapshots, positions, self._shared, self._watching
         )
         self._groups.append(group)
-        for row, core in enumerate(cores):
-            core.peek = partial(group.peek, row)
+        for row, core in zip(group.cores, cores, strict=True):
+            core.row, core.may_peek = row, partial(self._may_peek, core)
         return group
 
-    def _alike(self, recorders: Sequence[Recorder]) -> list[list[Recorder]]:
+    def _may_peek(self, core: Recorder, load: LoadScalar, address: int) -> bool:
+        """Return whether a core may read a value at once."""
+        return not self._is_early(core, load, address)
+
+    def _alike(self) -> list[list[Recorder]]:
         """Return the cores in groups of those that recorded alike, and may go together.
 
         Where they lie unevenly in a tensor, its bytes are followed as in a launch with signals.
         """
+        recorders = self._recorders
         groups: list[tuple[RecordedPart, list[Recorder], list[Addresses]]] = []
         levels = {
             recorder.id: level
             for recorder, level in zip(recorders, self._levels or [0] * len(recorders), strict=True)
         }
         for recorder in recorders:
-            segment = recorder.segment(self.gm, [first for first, _, _ in groups])
+            segment = recorder.segment(self._gm, [first for first, _, _ in groups])
             for first, cores, distances in groups:
                 same_level = levels[cores[0].id] == levels[recorder.id]
                 if not (same_level and cores[0].asked_like(recorder)):
@@ -432,10 +441,10 @@ class _Launch:
         group, cores = running.group, running.cores
         if not any(core.pending_count for core in cores):
             return iter(())
-        first = cores[0].segment(self.gm)
+        first = cores[0].segment(self._gm)
         rows: list[Addresses] = [np.zeros(first.in_gm.size, np.int64)]
         for core in cores[1:]:
-            segment = core.segment(self.gm, [first])
+            segment = core.segment(self._gm, [first])
             far = first.apart(segment)
             if far is None:
                 raise PartedError("cores of a group that go different ways")
@@ -445,47 +454,6 @@ class _Launch:
         for core in cores:
             core.forget()
         return first.issues(np.array(rows), group.aliasing)
-
-    def _answer(self, group: LockstepGroup, cores: Sequence[Recorder]) -> None:
-        """Answer what the cores of a group ask."""
-        asks = [core.asks for core in cores]
-        if asks[0] is None and not any(asks):
-            return
-        values: Sequence[object]
-        loads = [ask[0] for ask in asks if ask is not None]
-        templates = {ask[1] for ask in asks if ask is not None}
-        if len(loads) < len(asks) or len(templates) > 1:
-            raise PartedError("cores of a group that ask differently")
-        (template,) = templates
-        if template is not None:
-            values = group.scalars(template)
-        else:
-            addresses = [ask[2] for ask in asks if ask is not None]
-            values = self._loaded(group, [load for load in loads if load is not None], addresses)
-        for core, answer in zip(cores, values, strict=True):
-            core.answer, core.asks = answer, None
-
-    def _loaded(
-        self, group: LockstepGroup, loads: Sequence[LoadScalar], addresses: Sequence[int]
-    ) -> list[int]:
-        self._move(group, loads, addresses)
-        return group.load_scalars(loads, addresses)
-
-    def _move(
-        self, group: LockstepGroup, loads: Sequence[LoadScalar], addresses: Sequence[int]
-    ) -> None:
-        """Require that the cores of a group read the same value, each its own."""
-        kinds = {(load.mem, load.element) for load in loads}
-        far = np.array(addresses, np.int64) - addresses[0]
-        if len(kinds) > 1:
-            raise IrregularError("cores of a group that ask differently")
-        if loads[0].mem is not Mem.GM:
-            if far.any():
-                raise IrregularError("cores of a group that ask differently")
-        else:
-            tensor = self.gm.at(addresses[0])
-            if tensor is not None:
-                group.aliasing.move(tensor.address, far)
 
 
 def _where_of(running: Running, row: int, _where: Location) -> Location:

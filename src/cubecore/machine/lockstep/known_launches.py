@@ -54,6 +54,10 @@ class KnownLaunches:
         self._signals += [isinstance(template, kinds) for template in new]
         return self._signals
 
+    def waits(self) -> Sequence[bool]:
+        """Return which templates wait for other cores."""
+        return [isinstance(template, WaitFlagDev) for template in self.names.templates]
+
     def issued(
         self, recorders: Sequence[Recorder], gm: GlobalMemory, checks: frozenset[str]
     ) -> Hashable:
@@ -62,7 +66,7 @@ class KnownLaunches:
         self._steered += [_by_values(template) for template in new]
         digest = blake2b(digest_size=32)
         for core in recorders:
-            if not core.thread.dead or core.asked or core.findings or core.kinds:
+            if not core.thread.dead or core.asked or core.findings or core.kinds or core.failed:
                 return None
             if core.records_any(self._steered):
                 return None

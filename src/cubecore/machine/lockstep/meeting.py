@@ -11,7 +11,6 @@ import numpy as np
 
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import joined_pipes
-from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.recorder import RecordedPart, Recorder
 from cubecore.machine.lockstep.running import Running
 from cubecore.machine.memory.buffers import GlobalMemory
@@ -106,12 +105,11 @@ def meet(
     groups: list[Running],
     met: Sequence[Meeting],
     join: Callable[[Sequence[Running], int], Running],
-) -> list[LockstepGroup]:
+) -> None:
     """Let groups take turns to their ends, and those that meet go on as one, which `join` makes.
 
-    `groups` are those that are there at the end; returns those of before.
+    `groups` are those that are there at the end.
     """
-    before: list[LockstepGroup] = []
     open_ = [[groups[number] for number in meeting.groups] for meeting in met]
     for meeting, members in zip(met, open_, strict=True):
         for running in members:
@@ -120,7 +118,7 @@ def meet(
         take_turns(groups)
         stopped = [running for running in groups if running.stopped]
         if not stopped:
-            return before
+            return
         whole = [members for members in open_ if all(running.stopped for running in members)]
         if not whole:  # some of the others wait for those that have stopped
             for running in stopped:
@@ -133,7 +131,6 @@ def meet(
                 for running in members:
                     running.go_past()
                 continue
-            before += [first, *others]
             place = groups.index(members[0])
             groups[place] = join(members, members[0].stop)
             groups[:] = [running for running in groups if running not in members]

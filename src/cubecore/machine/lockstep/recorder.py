@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
@@ -181,15 +180,15 @@ class _Moves(Protocol):
 
 
 class Recorder(Core):
-    """A core that records; once lockstep is over, it hands on to the core that executes.
+    """A core that records; `trace` is what it issued, to the end.
 
-    `trace` is what it issued, to the end.
+    It is `halted` where in the end it makes no more than it has recorded, though it has not ended.
     """
 
     def __init__(self, task: Task, chip: Chip, gm: GlobalMemory, names: Names) -> None:
         super().__init__(task.id, chip, gm, _Handing(self), execute.execute, _nobody, _nobody)
         self.thread = greenlet(lambda: self._run(task))
-        self.failed: BaseException | None = None
+        self.failed: Exception | None = None
         self.trace = InstructionTrace(names)
         self.asked: list[Asked] = []
         self.kinds: list[object] = []
@@ -199,16 +198,18 @@ class Recorder(Core):
         self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
         self._done = self._at = 0
         self._part: tuple[tuple[int, int], RecordedPart] | None = None
-        self.real: Core | None = None
         self._settles = False
         self.asks: tuple[LoadScalar | None, Instruction | None, int] | None = None
         self.answer: object = None
-        self.peek: Callable[[LoadScalar, int], int | None] | None = None
+        self.row: Core | None = None
+        """The core of a group that executes what is recorded."""
+        self.may_peek: Callable[[LoadScalar, int], bool] = _always
+        """Says of a value whether it may be read at once, where nothing is pending."""
         self.read: list[tuple[LoadScalar, int]] = []
-        """The values read at once, by `peek`, since the core went on."""
+        """The values read at once since the core went on."""
         self.findings: list[tuple[int, SanitizerFinding, str]] = []
         """Findings of the kernel itself, each behind so many issues."""
-        self.gives_up = False
+        self.halted = False
         self.catch_up: Callable[[], None] = _nothing
         """Gives the trace the numbers of what was issued, which may be behind its addresses."""
         self._hub = getcurrent()
@@ -228,15 +229,15 @@ class Recorder(Core):
 
     def pause(self) -> None:
         """Let others go on; the core has recorded enough."""
-        if self.real is None:
-            self._switch()
+        self._switch()
 
     def settle(self) -> None:
         """Go on once everything recorded has executed: the kernel may look at what it left."""
-        if self.real is None:
-            self._settles = True
-            self._switch()
-            self._settles = False
+        self._settles = True
+        self._switch()
+        self._settles = False
+
+    flush = settle
 
     def _switch(self) -> None:
         """Let others go on, who see all that was recorded."""
@@ -246,10 +247,6 @@ class Recorder(Core):
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""
         self.catch_up()
-        if self.real is not None:
-            self.trace.append(template, addresses, where)
-            self.real.record(template, addresses, where)
-            return
         kind, location = self._kind_of.get(id(template)), self._number_of_location.get(id(where))
         if kind is None or location is None:
             self.trace.append(template, addresses, where)
@@ -259,11 +256,6 @@ class Recorder(Core):
             self._addresses.extend(addresses)
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
-
-    @property
-    def records(self) -> bool:
-        """True if nothing is executed by this core itself yet."""
-        return self.real is None
 
     def record_block(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
         """Take instructions in the trace's own numbers."""
@@ -280,8 +272,8 @@ class Recorder(Core):
 
     @property
     def room(self) -> int:
-        """The instructions with which the core has to pause; none once another one executes."""
-        return self._pause_at - len(self._kinds) if self.real is None else 0
+        """The instructions with which the core has to pause."""
+        return self._pause_at - len(self._kinds)
 
     def scalars(self, template: Instruction) -> tuple[int, ...]:
         """Return what the scalar unit reads from the core's registers."""
@@ -294,8 +286,8 @@ class Recorder(Core):
         """Return the integer, or the bits, that memory holds at `address`."""
         self.catch_up()
         pending = len(self._kinds) > self._done
-        if self.peek is not None and self.real is None and not pending:
-            value = self.peek(load, address) if len(self.read) < _MOST_READ else None
+        if self.row is not None and not pending and len(self.read) < _MOST_READ:
+            value = self.row.value_at(load, address) if self.may_peek(load, address) else None
             if value is not None:
                 self.asked.append(Asked(len(self._kinds), load, None, address, value))
                 self.read.append((load, address))
@@ -304,30 +296,14 @@ class Recorder(Core):
         return answer
 
     def _ask(self, load: LoadScalar | None, template: Instruction | None, address: int) -> Any:
-        if self.real is None:
-            self.asks = load, template, address
-            self._switch()
-        if self.real is None:
-            behind = len(self.trace)
-            self.asked.append(Asked(behind, load, template, address, self.answer))
-            return self.answer
-        self._give_position(self.real)
-        return _answered(self.real, load, template, address)
-
-    def _give_position(self, core: Core) -> None:
-        """Tell the core that executes which it is: a kernel says so as it starts, perhaps late."""
-        core.registers = core.registers.leaving("position", self.registers.position)
-
-    def flush(self) -> None:
-        """Execute everything recorded and end lockstep: a look at the machine needs it."""
-        if self.real is None:
-            self.give_up()
-        assert self.real is not None
-        self.real.flush()
+        self.asks = load, template, address
+        self._switch()
+        self.asked.append(Asked(len(self.trace), load, template, address, self.answer))
+        return self.answer
 
     def memory(self, mem: Mem) -> MemoryBuffer | None:
-        """Return a local memory of the core that executes."""
-        return None if self.real is None else self.real.memory(mem)
+        """Return a local memory, as what has executed left it."""
+        return None if self.row is None else self.row.memory(mem)
 
     def segment(self, gm: GlobalMemory, like: "Sequence[RecordedPart]" = ()) -> "RecordedPart":
         """Return what was recorded and not executed yet; `like` are other cores'."""
@@ -336,6 +312,11 @@ class Recorder(Core):
             recorded = RecordedPart(self.trace, (self._done, self._at), gm, like)
             part = self._part = (self._done, length), recorded
         return part[1]
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The issues from the first that was not executed yet to the last that was recorded."""
+        return self._done, len(self._kinds)
 
     @property
     def pending_count(self) -> int:
@@ -352,7 +333,8 @@ class Recorder(Core):
         issues = np.flatnonzero(np.array(signals)[self._kinds]).tolist()
         syncs = [(issue, templates[self._kinds[issue]]) for issue in issues]
         legal = [sync for sync in syncs if self.may(sync[1])]
-        return IssuedSyncs(self.id, legal, [one.behind for one in self.asked])
+        reads = [one.behind for one in self.asked]
+        return IssuedSyncs(self.id, legal, reads, fails=self.failed is not None)
 
     def where(self, issue: int) -> Location:
         """Return the place of an issue by its number."""
@@ -367,7 +349,28 @@ class Recorder(Core):
     @property
     def only_paused(self) -> bool:
         """True if the core has paused because it has recorded enough."""
-        return self.asks is None and not self._settles and not self.thread.dead
+        return self.asks is None and not self._settles and not self.over
+
+    @property
+    def over(self) -> bool:
+        """True if the core records no more."""
+        return self.thread.dead or self.halted
+
+    @property
+    def reads_globally(self) -> bool:
+        """True if it has read, or asks for, a value of global memory."""
+        loads = [one.load for one in self.asked]
+        loads += [] if self.asks is None else [self.asks[0]]
+        return any(load is not None and load.mem is Mem.GM for load in loads)
+
+    def halt(self, issues: int) -> None:
+        """Take that the core makes no more than so many issues; -1 if it has no turn at all."""
+        begin, at = self._position(len(self._kinds) - max(issues, 0))
+        for numbers, end in ((self._kinds, begin), (self._wheres, begin), (self._addresses, at)):
+            del numbers[end:]
+        self.asked = [one for one in self.asked if one.behind <= issues]
+        self.findings = [one for one in self.findings if one[0] <= issues]
+        self.asks, self.halted = None, True
 
     def record_more(self) -> None:
         """Let a core pause later than it would."""
@@ -400,7 +403,7 @@ class Recorder(Core):
         self._done = self._at = 0
         self._part = None
         self.read.clear()
-        self.peek = None
+        self.row, self.may_peek = None, _always
 
     def asked_like(self, other: "Recorder") -> bool:
         """Return whether another core was as this one, apart from what it recorded.
@@ -414,61 +417,16 @@ class Recorder(Core):
     def ends_like(self, other: "Recorder") -> bool:
         """Return whether another core has ended, paused or asks as this one does."""
 
-        def asks(core: "Recorder") -> object:
-            return core.asks and _kind(*core.asks[:2])
+        def end(core: "Recorder") -> object:
+            asks = core.asks and _kind(*core.asks[:2])
+            return core.thread.dead, core.halted, core.failed is None, asks
 
-        return self.thread.dead == other.thread.dead and asks(self) == asks(other)
-
-    def give_up(self) -> None:
-        """End lockstep."""
-        self.gives_up = True
-        self._switch()
-
-    def replay(self, core: Core) -> None:
-        """Issue on `core` what was recorded, and from here on what is issued.
-
-        A kernel whose cores race may have been given another value than it is given now: it goes on
-        with the one that it has.
-        """
-        self._give_position(core)
-        recorded, findings = iter(self.trace), iter(self.findings)
-        at, finding = 0, next(findings, None)
-
-        def issue(end: int) -> None:
-            nonlocal at, finding
-            while at < end or (finding is not None and finding[0] <= at):
-                while finding is not None and finding[0] <= at:
-                    core.log.add(*finding[1:])
-                    finding = next(findings, None)
-                for step in islice(recorded, min(end, finding[0] if finding else end) - at):
-                    core.record(*step)
-                    at += 1
-
-        for asked in self.asked:
-            issue(asked.behind)
-            _answered(core, asked.load, asked.template, asked.address)
-        issue(len(self.trace))
-        self.real = core
-        self.thread.parent = getcurrent()
-        while not self.thread.dead:
-            self.thread.switch()
-        if self.failed is not None:
-            raise self.failed
+        return end(self) == end(other)
 
 
 def _kind(load: LoadScalar | None, template: Instruction | None) -> object:
     """Return what is asked for, wherever it lies."""
     return template if load is None else (load.mem, load.element)
-
-
-def _answered(
-    core: Core, load: LoadScalar | None, template: Instruction | None, address: int
-) -> Any:
-    """Return what a core that executes answers."""
-    if load is not None:
-        return core.load_scalar(load, address)
-    assert template is not None
-    return core.scalars(template)
 
 
 class _Handing(FindingLog):
@@ -482,11 +440,13 @@ class _Handing(FindingLog):
         """Hand a finding on."""
         recorder = self._recorder()
         assert recorder is not None
-        if recorder.real is not None:
-            recorder.real.log.add(finding, operand)
-            return
         recorder.catch_up()
         recorder.findings.append((len(recorder.trace), finding, operand))
+
+
+def _always(*_: object) -> bool:
+    """Let every value be read at once."""
+    return True
 
 
 def _nothing() -> None:

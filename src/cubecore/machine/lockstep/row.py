@@ -5,7 +5,6 @@ from collections.abc import Callable
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.topology import CoreId
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference import execute
@@ -37,4 +36,4 @@ class GroupRow(Core):
 
 
 def _alone(core: Core, *_: object) -> None:
-    raise IrregularError(f"{core.id} waits for others")
+    raise AssertionError(f"{core.id} is a row of a group, which signals and waits itself")

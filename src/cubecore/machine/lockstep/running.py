@@ -3,16 +3,12 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import NoReturn
 
 from cubecore.isa.scalar.sync import WaitFlagDev
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.recorder import Issued, Recorder
-from cubecore.machine.watches.partings import UnlikeError
-
-
-class PartedError(IrregularError):
-    """Cores of a group that were alike until here, and are no more."""
+from cubecore.machine.watches.partings import PartedError, UnlikeError
 
 
 class Running:
@@ -65,6 +61,17 @@ class Running:
     # --- turns
 
     @property
+    def cuts_short(self) -> bool:
+        """True if its cores have not come to their ends."""
+        return self.cores[0].halted or self.cores[0].failed is not None
+
+    @property
+    def waits_at(self) -> Sequence[int]:
+        """The issues at which the cores wait for others."""
+        clock = self.group.clock
+        return [clock.issue + clock.ahead.get(core.id, 0) for core in self.cores]
+
+    @property
     def ready(self) -> bool:
         """True if nothing, or nothing any more, keeps the group from going on."""
         met = self._held is None or self.group.may_hear(self._held)
@@ -99,7 +106,17 @@ class Running:
             try:
                 group.issue(template, addresses, where)
             except UnlikeError as unlike:
-                for core, kind in zip(self.cores, unlike.kinds, strict=True):
-                    core.kinds.append(kind)
-                raise PartedError(str(unlike)) from None
+                self.part(str(unlike), unlike.kinds)
         return False
+
+    def part(self, why: str, kinds: Sequence[object]) -> NoReturn:
+        """Tell the cores apart, which are no more alike.
+
+        Raises
+        ------
+        PartedError
+            Always.
+        """
+        for core, kind in zip(self.cores, kinds, strict=True):
+            core.kinds.append(kind)
+        raise PartedError(why)

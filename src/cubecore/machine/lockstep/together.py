@@ -12,7 +12,6 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Location
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.lockstep.batching import REPLACING, computing_left, stacks
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, MemoryBuffer, Spot
 from cubecore.machine.memory.elements import Use, elements
@@ -63,10 +62,9 @@ class Together:
             If a core leaves the tensor, or would read what nobody wrote.
         """
         low, high = address + used.low, address + used.high
-        try:
-            self._aliasing.visible(tensor, low, high)
-        except IrregularError as reason:
-            raise ApartError(str(reason)) from None
+        if not tensor.address <= address < tensor.end and self.gm.near(address) is not tensor:
+            raise ApartError("an address that was counted from another tensor")
+        self._aliasing.visible(tensor, low, high)
         far, at, buffer = self._aliasing.distances(tensor), address - tensor.address, tensor.buffer
         if far.unit % used.unit:
             return None

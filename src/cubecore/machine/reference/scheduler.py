@@ -10,7 +10,7 @@ from functools import partial
 from greenlet import getcurrent, greenlet
 
 from cubecore.chips.model import Chip
-from cubecore.errors import CubecoreError, DeadlockError, Violation
+from cubecore.errors import CubecoreError, DeadlockError
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
@@ -23,14 +23,12 @@ from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.queue_order import Queues, schedule_of
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, overflow
+from cubecore.machine.sanitizer.deadlocks import Standing, Wait, deadlock, log_deadlocks
 from cubecore.machine.sanitizer.findings import USUAL, WATCHES, FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.turns import take_turns
 
 Body = Callable[[Core], None]
-Wait = tuple[int, Location]
-"""The flag that a core waits for, and where."""
-_SHOWN_CORES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +89,12 @@ def run(
     with one_thread(ids):
         try:
             take_turns(threads) if schedule is None else take_turns(threads, schedule.core)
-            _require_ended(threads)
+            never = deadlock([thread.standing for thread in threads])
+            if never is not None:
+                raise never
         except CubecoreError as error:
-            _log_deadlocks(log, threads, waits=isinstance(error, DeadlockError))
+            waits = isinstance(error, DeadlockError)
+            log_deadlocks(log, [thread.standing for thread in threads], waits=waits)
             error.findings = tuple(log)
             raise
     if sanitizer is not None:
@@ -136,14 +137,10 @@ class _Thread:
         self.stuck: DeadlockError | None = None
 
     @property
-    def waits(self) -> Wait | None:
-        """The flag that the core waits for, and where."""
-        return self._handshake.waits
-
-    @property
     def ready(self) -> bool:
         """True if the core has not ended, and waits for none or was told to go on."""
-        met = self.waits is None or self._handshake.flags.met([self.core.id], self.waits[0])
+        waits, flags = self._handshake.waits, self._handshake.flags
+        met = waits is None or flags.met([self.core.id], waits[0])
         return met and not self._greenlet.dead
 
     def go_on(self) -> None:
@@ -156,16 +153,24 @@ class _Thread:
         if self._greenlet.dead:
             self.core.memories.clear()
 
-    def missing(self, flag: int) -> list[CoreId]:
-        """Return the cores whose signal on a flag the core lacks."""
-        return self._handshake.flags.missing(self.core.id, flag)
+    @property
+    def standing(self) -> Standing:
+        """The place at which the core stands."""
+        core, waits, queues = self.core.id, self._handshake.waits, self.core.queues
+        missing = [] if waits is None else self._handshake.flags.missing(core, waits[0])
+        stuck_at = None if queues is None else queues.stuck_at
+        return Standing(core, waits, missing, self.stuck, stuck_at)
 
 
 def _running(body: Body, core: Core, ended: Callable[[Core], None] | None) -> Callable[[], None]:
-    """Return what runs a core's work to its end."""
+    """Return what runs a core's work to its end; what it issues before it fails is executed."""
 
     def run_body() -> None:
-        body(core)
+        try:
+            body(core)
+        except Exception:
+            core.flush()
+            raise
         core.flush()
         if core.queues is not None:
             core.queues.drain()
@@ -175,60 +180,3 @@ def _running(body: Body, core: Core, ended: Callable[[Core], None] | None) -> Ca
             ended(core)
 
     return run_body
-
-
-def _require_ended(threads: Sequence[_Thread]) -> None:
-    """Require that every core has ended, and none by a deadlock of its own pipes.
-
-    Raises
-    ------
-    DeadlockError
-        If a core has not.
-    """
-    stuck = [str(thread.stuck) for thread in threads if thread.stuck is not None]
-    sentences = stuck + [_waits(thread, threads) for thread in threads if thread.waits is not None]
-    if sentences:
-        head = "deadlock" if stuck else "deadlock, no core sends a signal"
-        told = "; ".join(sentences)
-        raise DeadlockError([Violation("every wait", "", told, sentence=f"{head}: {told}")])
-
-
-def _log_deadlocks(log: FindingLog, threads: Sequence[_Thread], *, waits: bool) -> None:
-    """Log each core whose own pipes wait for each other; with `waits` those that wait for others.
-
-    Each is told with its sentence, the instruction and where it waits.
-    """
-
-    def tell(thread: _Thread, message: str, instruction: str, where: Location) -> None:
-        core = str(thread.core.id)
-        log.add(SanitizerFinding("deadlock", message, instruction, where, core), core)
-
-    for thread in threads:
-        if thread.stuck is not None:
-            queues = thread.core.queues
-            assert queues is not None
-            assert queues.stuck_at is not None
-            tell(thread, str(thread.stuck), "wait_flag", queues.stuck_at)
-    for thread in threads:
-        if waits and thread.waits is not None:
-            tell(thread, _waits(thread, threads), WaitFlagDev.name, thread.waits[1])
-
-
-def _waits(thread: _Thread, threads: Sequence[_Thread]) -> str:
-    """Return what a core waits for, from whom, and where those stand."""
-    by_core = {thread.core.id: thread for thread in threads}
-
-    def standing(sender: CoreId) -> str:
-        it = by_core[sender]
-        if it.waits is not None:
-            return f"{sender} (waiting at {it.waits[1]})"
-        return f"{sender} ({'at its end' if it.stuck is None else 'held by its own pipes'})"
-
-    assert thread.waits is not None
-    flag, where = thread.waits
-    missing = [standing(sender) for sender in thread.missing(flag)]
-    if len(missing) > _SHOWN_CORES:
-        missing[_SHOWN_CORES:] = [f"{len(missing) - _SHOWN_CORES} more cores"]
-    verb = "has" if len(missing) == 1 else "have"
-    unsent = f"{', '.join(missing)} {verb} not sent" if missing else "no core has sent"
-    return f"{thread.core.id} waits for flag {flag} at {where}, which {unsent}"

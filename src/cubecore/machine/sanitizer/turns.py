@@ -9,23 +9,26 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals
+from cubecore.machine.sanitizer.deadlocks import Standing
 from cubecore.machine.sanitizer.findings import FindingLog, Key, SanitizerFinding
 
 
 class IssuedSyncs(NamedTuple):
     """A core's signals and waits, by the number of their issue, and the issues that it read before.
 
-    At all of these it executes what it has issued so far.
+    At all of these it executes what it has issued so far. `fails`: it ends by an exception.
     """
 
     core: CoreId
     syncs: Sequence[tuple[int, FftsCrossCoreSync | WaitFlagDev]] = ()
     reads: Sequence[int] = ()
+    fails: bool = False
 
 
 class Unit(Protocol):
@@ -41,10 +44,18 @@ class Unit(Protocol):
         ...
 
 
+AUnit = TypeVar("AUnit", bound=Unit)
+
+
+def first_ready(units: Iterable[AUnit]) -> AUnit | None:
+    """Return whose turn it is; None if none is ready."""
+    return next((unit for unit in units if unit.ready), None)
+
+
 def take_turns(units: Sequence[Unit], choose: Callable[[int], int] | None = None) -> None:
     """Let the first ready unit go on, until none is ready; `choose` may pick another of so many."""
     if choose is None:
-        while (first := next((unit for unit in units if unit.ready), None)) is not None:
+        while (first := first_ready(units)) is not None:
             first.go_on()
         return
     while able := [unit for unit in units if unit.ready]:
@@ -55,9 +66,9 @@ class CoreTurns:
     """The turns of a core that signals and waits: their numbers in the launch, and their issues."""
 
     def __init__(self, issued: IssuedSyncs, signals: Signals, numbers: Iterator[int]) -> None:
-        self._core, self._left, self._signals = [issued.core], deque(issued.syncs), signals
+        self.core, self._left, self._signals = issued.core, deque(issued.syncs), signals
         self._executes = sorted([*(issue for issue, _ in issued.syncs), *issued.reads])
-        self._numbers, self._at, self._waits = numbers, 0, False
+        self._numbers, self._at, self._waits, self.fails = numbers, 0, False, issued.fails
         self._begins: list[int] = []
         self._turns: list[int] = []
         self.ended = False
@@ -65,7 +76,7 @@ class CoreTurns:
     @property
     def ready(self) -> bool:
         """True if the core has not ended, and waits for none or was told to go on."""
-        met = not self._waits or self._signals.met(self._core, self._left[0][1].flag_id)
+        met = not self._waits or self._signals.met([self.core], self._left[0][1].flag_id)
         return met and not self.ended
 
     def go_on(self) -> None:
@@ -76,14 +87,26 @@ class CoreTurns:
         while self._left:
             self._at, sync = self._left[0]
             if isinstance(sync, FftsCrossCoreSync):
-                self._signals.send(self._core, sync, [NOTHING])
-            elif self._signals.met(self._core, sync.flag_id):
-                self._signals.heard(self._core, sync.flag_id)
+                self._signals.send([self.core], sync, [NOTHING])
+            elif self._signals.met([self.core], sync.flag_id):
+                self._signals.heard([self.core], sync.flag_id)
             else:
                 self._waits = True
                 return
             self._left.popleft()
         self.ended = True
+
+    @property
+    def waits(self) -> tuple[int, int] | None:
+        """The flag that it waits for, and the issue at which it does."""
+        return (self._left[0][1].flag_id, self._at) if self._waits else None
+
+    @property
+    def reached(self) -> int | None:
+        """The issues that it makes before it waits; -1 if it has no turn, None if it ends."""
+        if self.ended:
+            return None
+        return self._at if self._turns else -1
 
     def place(self, issue: int, *, said: bool) -> tuple[int, int, bool]:
         """Return in which turn the core has a finding, and behind how many of its executions.
@@ -128,25 +151,46 @@ Place = tuple[tuple[int, int, bool], int, int]
 """A core's turn and execution, the issue there, and what was found there before."""
 
 
-def log_in_turn(log: FindingLog, found: Iterable[Found], cores: Sequence[IssuedSyncs]) -> bool:
-    """Log what cores found as if each went alone.
+class Turns:
+    """The turns of cores that go alone, until none goes on, or one fails."""
 
-    False: they would wait for ever, or another one than the first has its own bytes in a finding.
-    """
-    signals, numbers = Signals([issued.core for issued in cores]), count()
-    turns = {issued.core: CoreTurns(issued, signals, numbers) for issued in cores}
-    take_turns(list(turns.values()))
-    if not all(of_core.ended for of_core in turns.values()):
-        return False
-    ordered = []
-    for one in found:
-        place, core = one.first_in(turns)
-        if one.own_bytes and core != one.cores[0]:
-            return False
-        ordered.append((place, core, one))
-    for _, core, one in sorted(ordered, key=lambda placed: placed[0]):
-        log.merge(one.key, _of(core, one.finding), one.times)
-    return True
+    def __init__(self, cores: Sequence[IssuedSyncs], *, failing: bool = True) -> None:
+        self._signals, numbers = Signals([issued.core for issued in cores]), count()
+        in_order = [CoreTurns(issued, self._signals, numbers) for issued in cores]
+        self._of_core = {turns.core: turns for turns in in_order}
+        self.failed: CoreId | None = None
+        while (first := first_ready(in_order)) is not None:
+            first.go_on()
+            if failing and first.fails and first.ended:
+                self.failed = first.core
+                return
+
+    def __getitem__(self, core: CoreId) -> CoreTurns:
+        """Return the turns of a core."""
+        return self._of_core[core]
+
+    def standing(self, core: CoreId, where: Callable[[int], Location]) -> Standing:
+        """Return where a core stands, which issues from there."""
+        waits = self[core].waits
+        if waits is None:
+            return Standing(core)
+        flag, issue = waits
+        return Standing(core, (flag, where(issue)), self._signals.missing(core, flag))
+
+    def log(self, log: FindingLog, found: Iterable[Found]) -> bool:
+        """Log what cores found as if each went alone.
+
+        False: another one than the first has its own bytes in a finding.
+        """
+        ordered = []
+        for one in found:
+            place, core = one.first_in(self._of_core)
+            if one.own_bytes and core != one.cores[0]:
+                return False
+            ordered.append((place, core, one))
+        for _, core, one in sorted(ordered, key=lambda placed: placed[0]):
+            log.merge(one.key, _of(core, one.finding), one.times)
+        return True
 
 
 def _of(core: CoreId, finding: SanitizerFinding) -> SanitizerFinding:

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.memory.allocator import new_bytes
-from cubecore.machine.memory.buffers import POISON_BYTE, GlobalTensor, MemoryBuffer
+from cubecore.machine.memory.buffers import POISON_BYTE, GlobalMemory, GlobalTensor, MemoryBuffer
 from cubecore.machine.memory.footprint import Bytes, Footprint
 from cubecore.machine.memory.strided import Rows
-from cubecore.machine.watches.partings import UnevenError, UnorderedError
+from cubecore.machine.watches.partings import ApartError, UnevenError, UnorderedError
 
 _MOST_NOTED = 4096
 """Accesses of a tensor that are kept before they are joined."""
@@ -108,17 +107,22 @@ class GroupAliasing:
             interned = self._interned[key] = Distances.of(values)
         self._distances[tensor] = interned
 
+    def far_at(self, gm: GlobalMemory, address: int) -> Addresses:
+        """Return the distances of an address, in whichever tensor, or before all, it lies."""
+        (owner,) = gm.owners(np.array([address], np.int64)).tolist()
+        return self._distances[owner].values
+
     def distances(self, tensor: GlobalTensor) -> Distances:
         """Return the distances in a tensor.
 
         Raises
         ------
-        IrregularError
-            If the distances are not known.
+        ApartError
+            If the distances are not known, as an address counts from another tensor.
         """
         taken = self._distances.get(tensor.address)
         if taken is None:
-            raise IrregularError("an address that was counted from another tensor")
+            raise ApartError("an address that was counted from another tensor")
         return taken
 
     def visible(self, tensor: GlobalTensor | None, low: int, high: int) -> GlobalTensor:
@@ -126,14 +130,14 @@ class GroupAliasing:
 
         Raises
         ------
-        IrregularError
+        ApartError
             If a core's bytes lie outside the tensor.
         """
         if tensor is None:
-            raise IrregularError("a core leaves its tensor")
+            raise ApartError("a core leaves its tensor")
         far = self.distances(tensor)
         if low + far.low < tensor.address or high + far.high > tensor.end:
-            raise IrregularError("a core leaves its tensor")
+            raise ApartError("a core leaves its tensor")
         return tensor
 
     def meets_itself(self, tensor: GlobalTensor, extent: int) -> bool:
@@ -184,6 +188,21 @@ def _joined(starts: Bytes, ends: Bytes) -> Runs:
     first = np.concatenate([[0], apart + 1])
     last = np.concatenate([apart, [starts.size - 1]])
     return starts[first], ends[last]
+
+
+def written_by_others(
+    groups: Iterable[GroupAliasing], tensor: int, core: Hashable, low: int, high: int
+) -> bool:
+    """Return whether another core than this one has written bytes [low, high) of a tensor."""
+    for aliasing in groups:
+        if tensor not in aliasing.written:
+            continue
+        of_cores = aliasing.all_runs(tensor, writes=True)
+        for name, (starts, ends) in zip(aliasing.names, of_cores, strict=True):
+            first = int(ends.searchsorted(low, side="right"))
+            if name != core and first < starts.size and starts[first] < high:
+                return True
+    return False
 
 
 def require_apart(groups: Iterable[GroupAliasing]) -> None:

@@ -268,7 +268,7 @@ class GroupWatch(CoreWatch):
 
     def _tensor(self, touched: Footprint, address: int) -> GlobalTensor:
         tensor = self._gm.at(address + touched.low)
-        if tensor is None:
+        if tensor is None or tensor is not self._gm.near(address):
             raise EachError("a core that leaves its tensor altogether")
         return tensor
 

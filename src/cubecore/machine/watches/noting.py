@@ -16,7 +16,7 @@ from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.sanitizer.happens_before import Foreign
 from cubecore.machine.sanitizer.racecheck import FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Touched
-from cubecore.machine.watches.aliasing import Addresses, GroupAliasing
+from cubecore.machine.watches.aliasing import GroupAliasing
 from cubecore.machine.watches.group_watch import Clock, ClocklessWatch, GroupWatch
 from cubecore.machine.watches.shared_memory import SharedMemory
 
@@ -187,7 +187,7 @@ class NotingWatch(ClocklessWatch):
 
         def follow(addresses: Sequence[int], _where: Location) -> None:
             at = tuple(addresses)
-            far = [(number, self._far(touched, at[number])) for number, touched, _ in outside]
+            far = [(number, self._aliasing.far_at(self._gm, at[number])) for number, *_ in outside]
 
             def of_core(core: Follower, row: int, order: int) -> None:
                 own = list(at)
@@ -198,9 +198,6 @@ class NotingWatch(ClocklessWatch):
             self._take(of_core)
 
         return follow
-
-    def _far(self, touched: Footprint, address: int) -> Addresses:
-        return self._aliasing.distances(self._tensor(touched, address)).values
 
     def touch(
         self,

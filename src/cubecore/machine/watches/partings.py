@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from cubecore.machine.blas.block_products import IrregularError
 
-
-class ApartError(IrregularError):
+class ApartError(Exception):
     """Something that the cores of a group do one by one, or that has a finding.
 
     Nothing was changed yet. `followed`: the watch has seen the instruction.
@@ -16,7 +14,7 @@ class ApartError(IrregularError):
         self.followed = followed
 
 
-class UnlikeError(IrregularError):
+class UnlikeError(Exception):
     """An instruction that leaves cores of a group unlike each other; `kinds` tells them apart."""
 
     def __init__(self, why: str, kinds: Sequence[object]) -> None:
@@ -24,11 +22,23 @@ class UnlikeError(IrregularError):
         self.kinds = kinds
 
 
-class UnevenError(IrregularError):
+class AgainError(Exception):
+    """The launch is executed again, from its start, in another way."""
+
+
+class PartedError(AgainError):
+    """Cores of a group that were alike until here, and are no more."""
+
+
+class UnevenError(AgainError):
     """Cores that lie at other distances in a tensor than before, and so have to be followed."""
 
 
-class EachError(IrregularError):
+class HaltedError(AgainError):
+    """Cores that end by an exception, or never: others come less far than they have executed."""
+
+
+class EachError(AgainError):
     """A finding that may be some cores' only: the launch is judged core by core (`each_core`)."""
 
 

@@ -49,7 +49,7 @@ class NativeCore:
         words = np.frombuffer(kinds, np.uint32), np.frombuffer(wheres, np.uint32)
         findings = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
         core, issues, count = self.handle.core, self.handle.issues, len(words[0])
-        if isinstance(core, Recorder) and core.records and not self.handle.debugged:
+        if isinstance(core, Recorder) and not self.handle.debugged:
             last = int(words[0][-1])
             issues.many(count, lambda: self._names.locations[int(words[1][-1])])
             core.record_block(kinds, wheres, addresses)
