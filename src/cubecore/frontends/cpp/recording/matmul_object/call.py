@@ -1,6 +1,7 @@
 """One call of a Matmul object, as the header passes it, and the kernel's plan that it asks for."""
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import c_char_p, c_int32, c_int64, c_uint64
 from dataclasses import replace
 
@@ -76,14 +77,17 @@ class ObjectCall:
     preload: bool
     quantises: int
     channel_split: bool
+    stepped: bool
+    """True if tiles come one by one, and chunks of several would change their documented order."""
 
     @classmethod
     def of(cls, call: MatmulCall) -> "ObjectCall":
         """Return what a call asks for."""
         names = tuple((name or b"").decode() for name in call.types)
+        tiling = TCubeTiling(*call.tiling)
         return cls(
             types=names,
-            tiling=TCubeTiling(*call.tiling),
+            tiling=tiling,
             org=tuple(call.org),
             trans=tuple(map(bool, call.trans)),
             formats=tuple(call.formats),
@@ -92,6 +96,7 @@ class ObjectCall:
             preload=bool(call.preload),
             quantises=call.quantises,
             channel_split=bool(call.channel_split),
+            stepped=bool(call.tiles or call.bits & EACH) and _chunks_part(tiling, call.single),
         )
 
     def problem(self, chip: Chip, m: int, n: int, k: int) -> Problem:
@@ -164,7 +169,8 @@ class ObjectCall:
         """
         m, n, ka, kb, kc = self.org
         problem = self.problem(chip, m, n, ka)
-        plan = matmul_plan(problem, self.tiling, chip, preload=self.preload)
+        tiling = _by_tiles(self.tiling) if self.stepped else self.tiling
+        plan = matmul_plan(problem, tiling, chip, preload=self.preload)
         if kb != ka:
             b = plan.b
             b = replace(b, pitch=kb) if b.k_inner else replace(b, rows=kb)
@@ -178,3 +184,17 @@ class ObjectCall:
             unit = 32 * 8 // problem.c_type.bits
             return -(-(wanted or problem.n) // unit) * unit
         return wanted or None
+
+
+def _chunks_part(t: TCubeTiling, single: Sequence[int]) -> bool:
+    """Return whether chunks of tiles come in another order than tiles along one axis by one."""
+    if t.iterateOrder == 1:
+        return t.stepM > 1 and t.stepN * t.baseN < single[1]
+    return t.stepN > 1 and t.stepM * t.baseM < single[0]
+
+
+def _by_tiles(t: TCubeTiling) -> TCubeTiling:
+    """Return a tiling whose outer axis has chunks of one tile, in as many buffers."""
+    if t.iterateOrder == 1:
+        return replace(t, stepM=1, depthA1=max(t.depthA1 // t.stepM, 1))
+    return replace(t, stepN=1, depthB1=max(t.depthB1 // t.stepN, 1))

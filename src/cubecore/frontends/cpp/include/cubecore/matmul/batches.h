@@ -8,24 +8,43 @@
 namespace AscendC {
 
 // No page has it: how the matrices of a tensor lie, as elements from row to row (0 where the
-// tensor's own width says it) and from matrix to matrix.
+// tensor's own width says it), from matrix to matrix, and from `group` matrices to the next.
 struct MatrixLayout {
   int32_t pitch;
   int64_t next;
+  int64_t group, next_group;
+
+  // The first element of a matrix, where they are `stride` elements apart if that is not 0.
+  int64_t start(int64_t number, int64_t stride) const {
+    if (stride != 0) return number * stride;
+    return number / group * next_group + number % group * next;
+  }
 };
 
 inline MatrixLayout layout_of(LayoutMode layout, int32_t b, int32_t s, int32_t n, int32_t g,
                               int32_t d, int64_t matrix) {
+  int32_t row = n * g * d;
+  int64_t all = 1ll << 40;
   switch (layout) {
     case LayoutMode::BSNGD:
-      return {n * g * d, d};
+      return {row, d, n * g, static_cast<int64_t>(s) * row};
     case LayoutMode::SBNGD:
-      return {b * n * g * d, d};
+      return {b * row, d, all, 0};
     case LayoutMode::BNGS1S2:
-      return {d, static_cast<int64_t>(s) * d};
+      return {d, static_cast<int64_t>(s) * d, all, 0};
     default:
-      return {0, matrix};
+      return {0, matrix, all, 0};
   }
+}
+
+// Of A (operand 0) or B (1), as a tiling and the extents of a call say it.
+template <class TYPE>
+MatrixLayout layout_of(const tiling::TCubeTiling& t, const int32_t (&org)[5], int operand) {
+  if (operand == 0)
+    return layout_of(TYPE::layout, t.ALayoutInfoB, t.ALayoutInfoS, t.ALayoutInfoN, t.ALayoutInfoG,
+                     t.ALayoutInfoD, static_cast<int64_t>(org[0]) * org[2]);
+  return layout_of(TYPE::layout, t.BLayoutInfoB, t.BLayoutInfoS, t.BLayoutInfoN, t.BLayoutInfoG,
+                   t.BLayoutInfoD, static_cast<int64_t>(org[1]) * org[3]);
 }
 
 // No page has it: lets a call compute so many matrices of A and of B, `strides` elements apart
@@ -36,12 +55,7 @@ void set_batch(cubecore::MatmulCall& call, int32_t batch_a, int32_t batch_b,
   using namespace cubecore;
   const tiling::TCubeTiling& t = call.tiling;
   call.batches = batch_a > batch_b ? batch_a : batch_b;
-  MatrixLayout a =
-      layout_of(A_TYPE::layout, t.ALayoutInfoB, t.ALayoutInfoS, t.ALayoutInfoN, t.ALayoutInfoG,
-                t.ALayoutInfoD, static_cast<int64_t>(call.org[0]) * call.org[2]);
-  MatrixLayout b =
-      layout_of(B_TYPE::layout, t.BLayoutInfoB, t.BLayoutInfoS, t.BLayoutInfoN, t.BLayoutInfoG,
-                t.BLayoutInfoD, static_cast<int64_t>(call.org[1]) * call.org[3]);
+  MatrixLayout a = layout_of<A_TYPE>(t, call.org, 0), b = layout_of<B_TYPE>(t, call.org, 1);
   MatrixLayout c =
       layout_of(C_TYPE::layout, t.CLayoutInfoB, t.CLayoutInfoS1, t.CLayoutInfoN, t.CLayoutInfoG,
                 t.CLayoutInfoS2,

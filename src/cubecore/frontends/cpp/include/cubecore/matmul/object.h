@@ -5,10 +5,7 @@
 // recorder makes it of the tiling and puts it here.
 #pragma once
 
-#include "cubecore/copy.h"
-#include "cubecore/matmul/batches.h"
-#include "cubecore/matmul/call.h"
-#include "cubecore/matmul/config.h"
+#include "cubecore/matmul/operands.h"
 #include "cubecore/matmul/policy.h"
 #include "cubecore/sync.h"
 
@@ -17,15 +14,12 @@ namespace AscendC {
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE,
           const auto& MM_CFG = CFG_NORM, class MM_CB = MatmulCallBackFunc<>,
           template <const auto&, typename...> class POLICY = Impl::Detail::MatmulPolicy>
-class MatmulImpl {
- public:
-  using SrcAT = typename A_TYPE::T;
-  using SrcBT = typename B_TYPE::T;
-  using DstT = typename C_TYPE::T;
-  using BiasT = typename BIAS_TYPE::T;
+class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG> {
+  using Operands = MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_CFG>;
 
-  static constexpr const MatmulConfig& config = detail::config_of(MM_CFG);
-  static constexpr bool takes_turns = config.enableMixDualMaster;
+ public:
+  using Operands::config;
+  using typename Operands::DstT;
   static constexpr Triangle triangle = POLICY<MM_CFG>::triangle;
 
   static_assert(!MM_CB::given,
@@ -39,107 +33,6 @@ class MatmulImpl {
                     B_TYPE::format != CubeFormat::COLUMN_MAJOR &&
                     C_TYPE::format != CubeFormat::COLUMN_MAJOR,
                 "Matmul: COLUMN_MAJOR is for architecture 3510, which is not supported");
-
-  MatmulImpl() {
-    call_.types[0] = cubecore::Element<SrcAT>::name;
-    call_.types[1] = cubecore::Element<SrcBT>::name;
-    call_.types[2] = cubecore::Element<DstT>::name;
-    call_.types[3] = "";
-    call_.formats[0] = Format(A_TYPE::format);
-    call_.formats[1] = Format(B_TYPE::format);
-    call_.formats[2] = Format(C_TYPE::format);
-    call_.template_ = config.doMultiDataLoad || config.doSpecialMDL ? 1
-                      : A_TYPE::ibShare || B_TYPE::ibShare          ? 2
-                                                                    : 0;
-    call_.preload = config.doMTE2Preload != 0;
-    call_.channel_split = config.isEnableChannelSplit;
-    ClearBias();
-  }
-
-  // --- what it computes
-
-  void Init(const tiling::TCubeTiling* cubeTiling, TPipe* = nullptr) {
-    if (cubeTiling != nullptr) call_.tiling = *cubeTiling;
-    detail::take_constants(call_.tiling, MM_CFG);
-    const tiling::TCubeTiling& t = call_.tiling;
-    SetOrgShape(t.M, t.N, t.Ka, t.Kb);
-    SetSingleShape(t.singleCoreM, t.singleCoreN, t.singleCoreK);
-    ClearBias();
-  }
-  void SetOrgShape(int orgM, int orgN, int orgK) { SetOrgShape(orgM, orgN, orgK, orgK); }
-  void SetOrgShape(int orgM, int orgN, int orgKa, int orgKb, int orgKc = 0) {
-    const int all[] = {orgM, orgN, orgKa, orgKb, orgKc};
-    for (int n = 0; n < 5; ++n) call_.org[n] = all[n];
-  }
-  void SetSingleShape(int singleM, int singleN, int singleK) { SetTail(singleM, singleN, singleK); }
-  void SetTail(int tailM = -1, int tailN = -1, int tailK = -1) {
-    const int all[] = {tailM, tailN, tailK};
-    for (int n = 0; n < 3; ++n)
-      if (all[n] != -1) call_.single[n] = all[n];
-    next_ = 0;
-  }
-  void SetTensorA(const GlobalTensor<SrcAT>& gm, bool isTransposeA = false) {
-    Operand(cubecore::MM_A, gm.address(0), isTransposeA);
-  }
-  void SetTensorB(const GlobalTensor<SrcBT>& gm, bool isTransposeB = false) {
-    Operand(cubecore::MM_B, gm.address(0), isTransposeB);
-  }
-  void SetTensorA(const LocalTensor<SrcAT>& leftMatrix, bool isTransposeA = false, CUBECORE_AT) {
-    RequireVector("SetTensorA's leftMatrix", leftMatrix.memory(), at);
-    local_a_ = leftMatrix;
-    Operand(cubecore::MM_A, FROM_UB, isTransposeA);
-  }
-  void SetTensorB(const LocalTensor<SrcBT>& rightMatrix, bool isTransposeB = false, CUBECORE_AT) {
-    RequireVector("SetTensorB's rightMatrix", rightMatrix.memory(), at);
-    local_b_ = rightMatrix;
-    Operand(cubecore::MM_B, FROM_UB, isTransposeB);
-  }
-  void SetBias(const GlobalTensor<BiasT>& biasGlobal) {
-    call_.types[3] = cubecore::Element<BiasT>::name;
-    call_.at[cubecore::MM_BIAS] = biasGlobal.address(0);
-  }
-  void SetBias(const LocalTensor<BiasT>& inputBias, CUBECORE_AT) {
-    RequireVector("SetBias's inputBias", inputBias.memory(), at);
-    call_.types[3] = cubecore::Element<BiasT>::name;
-    local_bias_ = inputBias;
-    call_.at[cubecore::MM_BIAS] = FROM_UB;
-  }
-  void ClearBias() {
-    call_.types[3] = call_.tiling.isBias ? cubecore::Element<BiasT>::name : "";
-    call_.at[cubecore::MM_BIAS] = -1;
-  }
-  void DisableBias() { ClearBias(); }
-  void SetQuantScalar(const uint64_t quantScalar) {
-    call_.quantises = 1;
-    call_.scale = quantScalar;
-  }
-  void SetQuantVector(const GlobalTensor<uint64_t>& quantTensor) {
-    call_.quantises = 2;
-    call_.at[cubecore::MM_SCALE] = quantTensor.address(0);
-  }
-  void SetHF32(bool enableHF32 = false, int32_t transMode = 0) {
-    (void)transMode;
-    call_.hf32 = enableHF32;
-  }
-  void SetBatchNum(int32_t batchA, int32_t batchB) {
-    batch_a_ = batchA;
-    batch_b_ = batchB;
-  }
-  template <class T>
-  void SetWorkspace(GlobalTensor<T>& addr) {
-    workspace_ = addr.address(0);
-  }
-  template <class T>
-  void SetWorkspace(const T* addr, int) {
-    workspace_ = cubecore::gm_address(addr);
-  }
-  void SetLocalWorkspace(const LocalTensor<uint8_t>&) {}
-  void SetSubBlockIdx(uint8_t) {}
-  uint8_t GetSubBlockIdx() const { return static_cast<uint8_t>(cubecore_launch()->part); }
-  void SetUserDefInfo(const uint64_t) {}
-  template <class T>
-  void SetSelfDefineData(T) {}
-  MatrixOffset GetOffsetC() const { return {}; }
 
   // --- all tiles at once
 
@@ -173,7 +66,7 @@ class MatmulImpl {
     Ask(cubecore::MM_COMPUTES | cubecore::MM_STORES, 0, 0, enAtomic, true, at);
     call_.org[4] = columns;
     Await(at);
-    if (!idle()) DataCopy(ubCmatrix, At<DstT>(call_.at[cubecore::MM_C]), count, at);
+    if (!idle()) DataCopy(ubCmatrix, detail::gm_at<DstT>(call_.at[cubecore::MM_C]), count, at);
     Arrived(at);
   }
   void WaitIterateAll(CUBECORE_AT) {
@@ -201,10 +94,16 @@ class MatmulImpl {
   template <bool sync = true>
   void GetTensorC(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0,
                   bool enSequentialWrite = false, CUBECORE_AT) {
-    static_assert(sync, "Matmul::GetTensorC<false> to global memory is not supported");
-    call_.at[cubecore::MM_C] = gm.address(0);
-    Ask(cubecore::MM_STORES | Sequence(enSequentialWrite), next_ - 1, 1, enAtomic, true, at);
-    Await(at);
+    if constexpr (sync) {
+      call_.at[cubecore::MM_C] = gm.address(0);
+      Ask(cubecore::MM_STORES | Sequence(enSequentialWrite), next_ - 1, 1, enAtomic, true, at);
+      Await(at);
+    } else {
+      LocalTensor<DstT> room;
+      detail::take_free<DstT, TPosition::LCM>(room);
+      GetTensorC<false>(gm, room, enAtomic, enSequentialWrite, at);
+      Arrived(at);
+    }
   }
   template <bool sync = true>
   void GetTensorC(const LocalTensor<DstT>& co2Local, uint8_t enAtomic = 0,
@@ -237,7 +136,17 @@ class MatmulImpl {
     (void)enAtomic;
     (void)enSequentialWrite;
     Await(at);
-    return At<DstT>(ahead_ + got_++ * TileBytes());
+    return detail::gm_at<DstT>(ahead_ + got_++ * TileBytes());
+  }
+  // With parameters that are no longer used.
+  template <bool sync = true, bool doPad>
+  void GetTensorC(const LocalTensor<DstT>& c, uint8_t enAtomic = 0, bool enSequentialWrite = false,
+                  uint32_t height = 0, uint32_t width = 0, uint32_t srcGap = 0, uint32_t dstGap = 0,
+                  CUBECORE_AT) {
+    if (doPad || height + width + srcGap + dstGap != 0)
+      cubecore_refuse("GetTensorC's doPad, height, width, srcGap and dstGap", "be 0", "others",
+                      &at);
+    GetTensorC<sync>(c, enAtomic, enSequentialWrite, at);
   }
   void AsyncGetTensorC(const LocalTensor<DstT>& c, CUBECORE_AT) {
     GetTensorC<false>(c, 0, false, at);
@@ -253,26 +162,89 @@ class MatmulImpl {
                     const uint32_t matrixStrideA = 0, const uint32_t matrixStrideB = 0,
                     const uint32_t matrixStrideC = 0, const bool enPartialSum = false,
                     const uint8_t enAtomic = 0, CUBECORE_AT) {
-    uint8_t atomic = enAtomic;
-    if constexpr (std::is_same_v<X, bool>) {
-      atomic = static_cast<uint8_t>(second);
-    } else {
-      batch_a_ = static_cast<int32_t>(first);
-      batch_b_ = static_cast<int32_t>(second);
-    }
     (void)enPartialSum;
-    cubecore::MatmulCall plain = call_;
-    call_.at[cubecore::MM_C] = gm.address(0);
-    set_batch<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>(call_, batch_a_, batch_b_,
-                                                 {matrixStrideA, matrixStrideB, matrixStrideC},
-                                                 config.isBiasBatch);
-    Ask(cubecore::MM_COMPUTES | cubecore::MM_STORES | Sequence(enSequentialWrite), 0, 0, atomic,
-        sync || waitIterateBatch, at);
-    call_ = plain;
+    uint8_t atomic = SetBatches(first, second, enAtomic);
+    Batch(gm.address(0), false, {matrixStrideA, matrixStrideB, matrixStrideC},
+          Sequence(enSequentialWrite), atomic, sync || waitIterateBatch, at);
     if (sync)
       Await(at);
     else if (waitIterateBatch)
       ++answers_;
+  }
+  // The same into UB, a matrix behind another.
+  template <bool sync = true, typename X, typename Y>
+  void IterateBatch(const LocalTensor<DstT>& ubCmatrix, X first, Y second, bool enSequentialWrite,
+                    const uint32_t matrixStrideA = 0, const uint32_t matrixStrideB = 0,
+                    const uint32_t matrixStrideC = 0, const bool enPartialSum = false,
+                    const uint8_t enAtomic = 0, CUBECORE_AT) {
+    RequireVector("IterateBatch's ubCmatrix", ubCmatrix.memory(), at);
+    (void)matrixStrideC;
+    (void)enPartialSum;
+    uint8_t atomic = SetBatches(first, second, enAtomic);
+    int64_t place = Scratch(BatchBytes(), cubecore::MM_C, at);
+    Batch(place, true, {matrixStrideA, matrixStrideB, 0}, Sequence(enSequentialWrite), atomic, true,
+          at);
+    Await(at);
+    Take(ubCmatrix, place, at);
+  }
+  // So many batches one after another, each into the next part of the workspace. Uncertain: the
+  // page says how large a part is, not how its matrices lie; here one is behind another.
+  template <bool sync = true, bool waitIterateBatch = false>
+  void IterateNBatch(const uint32_t batchLoop, uint32_t batchA, uint32_t batchB,
+                     bool enSequentialWrite, const uint32_t matrixStrideA = 0,
+                     const uint32_t matrixStrideB = 0, const uint32_t matrixStrideC = 0,
+                     CUBECORE_AT) {
+    static_assert(config.isNBatch, "IterateNBatch must have MatmulConfig.isNBatch, got false");
+    (void)matrixStrideC;
+    if (workspace_ < 0)
+      cubecore_refuse("IterateNBatch", "have the memory of SetWorkspace", "none", &at);
+    SetBatchNum(static_cast<int32_t>(batchA), static_cast<int32_t>(batchB));
+    const cubecore::MatmulCall first = call_;
+    const tiling::TCubeTiling& t = call_.tiling;
+    for (uint32_t n = 0; n < batchLoop; ++n) {
+      using namespace cubecore;
+      int64_t a = layout_of<A_TYPE>(t, call_.org, 0).start(n * batchA, matrixStrideA);
+      int64_t b = layout_of<B_TYPE>(t, call_.org, 1).start(n * batchB, matrixStrideB);
+      call_.at[MM_A] += bytes_of<typename A_TYPE::T>(a);
+      call_.at[MM_B] += bytes_of<typename B_TYPE::T>(b);
+      if (config.isBiasBatch && call_.at[MM_BIAS] >= 0)
+        call_.at[MM_BIAS] += bytes_of<typename BIAS_TYPE::T>(n * Batches() * call_.single[1]);
+      Batch(workspace_ + static_cast<int64_t>(n * BatchBytes()), true,
+            {matrixStrideA, matrixStrideB, 0}, Sequence(enSequentialWrite), 0, true, at);
+      if (sync)
+        Await(at);
+      else if (waitIterateBatch)
+        ++answers_;
+      call_ = first;
+    }
+    got_ = 0;
+  }
+  // The next part of what IterateNBatch<false> computes.
+  template <bool sync = true>
+  GlobalTensor<DstT> GetBatchTensorC(uint32_t batchA, uint32_t batchB,
+                                     bool enSequentialWrite = false, CUBECORE_AT) {
+    static_assert(!sync, "Matmul::GetBatchTensorC must be GetBatchTensorC<false>");
+    (void)enSequentialWrite;
+    SetBatchNum(static_cast<int32_t>(batchA), static_cast<int32_t>(batchB));
+    Await(at);
+    return detail::gm_at<DstT>(workspace_ + static_cast<int64_t>(got_++ * BatchBytes()));
+  }
+  template <bool sync = true>
+  void GetBatchTensorC(const LocalTensor<DstT>& c, uint32_t batchA, uint32_t batchB,
+                       bool enSequentialWrite = false, CUBECORE_AT) {
+    RequireVector("GetBatchTensorC's c", c.memory(), at);
+    Take(c, GetBatchTensorC<sync>(batchA, batchB, enSequentialWrite, at).address(0), at);
+  }
+  // The name before.
+  template <bool sync = true>
+  GlobalTensor<DstT> GetBatchC(uint32_t batchA, uint32_t batchB, bool enSequentialWrite = false,
+                               CUBECORE_AT) {
+    return GetBatchTensorC<sync>(batchA, batchB, enSequentialWrite, at);
+  }
+  template <bool sync = true>
+  void GetBatchC(const LocalTensor<DstT>& c, uint32_t batchA, uint32_t batchB,
+                 bool enSequentialWrite = false, CUBECORE_AT) {
+    GetBatchTensorC<sync>(c, batchA, batchB, enSequentialWrite, at);
   }
   void WaitIterateBatch(CUBECORE_AT) { WaitIterateAll(at); }
 
@@ -282,45 +254,27 @@ class MatmulImpl {
     next_ = 0;
   }
 
-  // Ours: of an object that this core does not run.
-  void MakeIdle() { idle_ = true; }
-
  private:
-  static constexpr int64_t FROM_UB = -2;
-
-  static constexpr int32_t Format(CubeFormat format) {
-    return format == CubeFormat::NZ ? 1 : format == CubeFormat::ND_ALIGN ? 3 : 0;
-  }
-  static constexpr uint32_t PerBlock() { return 32 / sizeof(DstT); }
-  static constexpr uint32_t Blocks(uint32_t count) { return (count + PerBlock() - 1) / PerBlock(); }
-  static constexpr int32_t Sequence(bool on) { return on ? cubecore::MM_IN_SEQUENCE : 0; }
-  static int32_t Parts(int32_t whole, int32_t base) {
-    return base <= 0 ? 0 : (whole + base - 1) / base;
-  }
-  template <typename T>
-  static GlobalTensor<T> At(int64_t address) {
-    GlobalTensor<T> made;
-    made.SetGlobalBuffer(reinterpret_cast<T*>(cubecore_launch()->gm_base + address));
-    return made;
-  }
-  static void RequireVector(const char* what, uint8_t memory, const cubecore::Where& at) {
-    if (memory == static_cast<uint8_t>(cubecore::Mem::UB) && CUBECORE_PART != 1) return;
-    cubecore_refuse(what, "lie in UB of an AIV (TPosition VECIN, VECOUT or VECCALC)",
-                    CUBECORE_PART == 1 ? "a tensor of an AIC" : "another memory", &at);
-  }
-
-  bool idle() const { return idle_ || (takes_turns && CUBECORE_PART == 2); }
-  int32_t Tiles() const {
-    return Parts(call_.single[0], call_.tiling.baseM) * Parts(call_.single[1], call_.tiling.baseN);
-  }
-  uint64_t TileBytes() const {
-    return static_cast<uint64_t>(call_.tiling.baseM) * call_.tiling.baseN * sizeof(DstT);
-  }
-  void Operand(cubecore::MatmulOperand operand, int64_t address, bool trans) {
-    call_.at[operand] = address;
-    call_.trans[operand] = trans;
-    next_ = 0;
-  }
+ private:
+  using Operands::ahead_;
+  using Operands::answers_;
+  using Operands::batch_a_;
+  using Operands::batch_b_;
+  using Operands::Blocks;
+  using Operands::Brought;
+  using Operands::call_;
+  using Operands::got_;
+  using Operands::idle;
+  using Operands::next_;
+  using Operands::Parts;
+  using Operands::PerBlock;
+  using Operands::RequireVector;
+  using Operands::Scratch;
+  using Operands::Sequence;
+  using Operands::SetBatchNum;
+  using Operands::TileBytes;
+  using Operands::Tiles;
+  using Operands::workspace_;
 
   // Asks for tiles of the product: here, or by a message to the AIC.
   void Ask(int32_t bits, int32_t first, int32_t tiles, uint8_t atomic, bool answers,
@@ -381,39 +335,41 @@ class MatmulImpl {
         0, 0, 0, true, at);
   }
 
-  // Copies what lies in UB to global memory, where the AIC finds it.
-  void Brought(cubecore::MatmulCall& call, const cubecore::Where& at) {
-    using namespace cubecore;
-    if (call.at[MM_A] == FROM_UB) {
-      call.at[MM_A] = Bring(local_a_, call.single[0] * call.single[2], MM_A, at);
-      call.org[call.trans[0] ? 0 : 2] = call.single[call.trans[0] ? 0 : 2];
-    }
-    if (call.at[MM_B] == FROM_UB) {
-      call.at[MM_B] = Bring(local_b_, call.single[1] * call.single[2], MM_B, at);
-      if (call.trans[1]) {
-        call.org[3] = call.single[2];
-      } else {
-        if (call.org[4] == 0) call.org[4] = call.org[1];
-        call.org[1] = call.single[1];
-      }
-    }
-    if (call.at[MM_BIAS] == FROM_UB)
-      call.at[MM_BIAS] = Bring(local_bias_, call.single[1], MM_BIAS, at);
+  // --- batches
+
+  // Counts of matrices, or (enPartialSum, enAtomic) where SetBatchNum has given them; returns how
+  // results are added.
+  template <typename X, typename Y>
+  uint8_t SetBatches(X first, Y second, uint8_t atomic) {
+    if constexpr (std::is_same_v<X, bool>) return static_cast<uint8_t>(second);
+    SetBatchNum(static_cast<int32_t>(first), static_cast<int32_t>(second));
+    return atomic;
   }
-  template <typename T>
-  int64_t Bring(const LocalTensor<T>& from, int32_t count, cubecore::MatmulOperand operand,
-                const cubecore::Where& at) {
-    int64_t bytes = (cubecore::bytes_of<T>(count) + 31) / 32 * 32;
-    int64_t address = Scratch(static_cast<uint64_t>(bytes), operand, at);
-    DataCopy(At<T>(address), from, static_cast<uint32_t>(bytes * 8 / cubecore::Element<T>::bits),
+  int32_t Batches() const { return std::max(batch_a_, batch_b_); }
+  // Of matrices one behind another, with rows of whole blocks.
+  uint32_t Pitch() const { return Blocks(static_cast<uint32_t>(call_.single[1])) * PerBlock(); }
+  uint64_t BatchBytes() const {
+    return static_cast<uint64_t>(Batches()) * call_.single[0] * Pitch() * sizeof(DstT);
+  }
+  // Computes a batch; `behind`: its matrices lie one behind another.
+  void Batch(int64_t place, bool behind, const uint32_t (&strides)[3], int32_t bits, uint8_t atomic,
+             bool answers, const cubecore::Where& at) {
+    cubecore::MatmulCall plain = call_;
+    call_.at[cubecore::MM_C] = place;
+    set_batch<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>(call_, batch_a_, batch_b_, strides,
+                                                 config.isBiasBatch);
+    if (behind) {
+      call_.org[4] = static_cast<int32_t>(Pitch());
+      call_.strides[cubecore::MM_C] = static_cast<int64_t>(BatchBytes()) / Batches();
+    }
+    Ask(cubecore::MM_COMPUTES | cubecore::MM_STORES | bits, 0, 0, atomic, answers, at);
+    call_ = plain;
+  }
+  void Take(const LocalTensor<DstT>& to, int64_t place, const cubecore::Where& at) {
+    if (idle()) return;
+    DataCopy(to, detail::gm_at<DstT>(place), static_cast<uint32_t>(BatchBytes() / sizeof(DstT)),
              at);
-    return address;
-  }
-  int64_t Scratch(uint64_t bytes, cubecore::MatmulOperand operand, const cubecore::Where& at) {
-    cubecore::MatmulCall call = call_;
-    call.bits = operand;
-    return idle() ? 0
-                  : cubecore_matmul(cubecore::MM_SCRATCH, &call, static_cast<int64_t>(bytes), &at);
+    Arrived(at);
   }
 
   // --- tiles on their way to UB
@@ -444,14 +400,14 @@ class MatmulImpl {
       uint32_t offset = sequence ? 0 : tile.row * pitch;
       uint32_t rows =
           C_TYPE::format == CubeFormat::NZ ? static_cast<uint32_t>(call_.tiling.baseM) : tile.m;
-      DataCopy(to[offset], At<DstT>(from), rows * pitch, at);
+      DataCopy(to[offset], detail::gm_at<DstT>(from), rows * pitch, at);
       return;
     }
     uint32_t whole = Blocks(static_cast<uint32_t>(call_.single[1])) * PerBlock();
     DataCopyParams runs(static_cast<uint16_t>(tile.m), static_cast<uint16_t>(Blocks(tile.n)),
                         static_cast<uint16_t>(Blocks(pitch) - Blocks(tile.n)),
                         static_cast<uint16_t>(Blocks(whole) - Blocks(tile.n)));
-    DataCopy(to[tile.row * whole + tile.column], At<DstT>(from), runs, at);
+    DataCopy(to[tile.row * whole + tile.column], detail::gm_at<DstT>(from), runs, at);
   }
   void StoreTile(const GlobalTensor<DstT>& gm, const LocalTensor<DstT>& from, int32_t number,
                  bool sequence, const cubecore::Where& at) {
@@ -472,15 +428,6 @@ class MatmulImpl {
   void Arrived(const cubecore::Where& at) {
     if (!idle()) PipeBarrier<PIPE_ALL>(at);
   }
-
-  cubecore::MatmulCall call_ = {};
-  LocalTensor<SrcAT> local_a_;
-  LocalTensor<SrcBT> local_b_;
-  LocalTensor<BiasT> local_bias_;
-  int64_t workspace_ = -1, ahead_ = 0;
-  int32_t next_ = 0, got_ = 0, answers_ = 0;
-  int32_t batch_a_ = 1, batch_b_ = 1;
-  bool idle_ = false;
 };
 
 template <class A_TYPE, class B_TYPE, class C_TYPE, class BIAS_TYPE = C_TYPE,

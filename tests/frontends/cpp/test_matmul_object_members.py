@@ -1,0 +1,164 @@
+"""Members of the Matmul object beside IterateAll and tiles: batches, numbers, stores ahead."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore import CubecoreError
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.test_matmul_object import CHIP, TEXT, data, run
+
+pytestmark = needs_compiler
+M, N, K, BATCH, LOOPS = 32, 40, 48, 2, 3
+ROOM = """
+TBuf<TPosition::VECCALC> held;
+p.pipe.InitBuffer(held, 64 * 1024);
+LocalTensor<float> room = held.Get<float>();
+if (GetBlockIdx() != 0) return;
+mm.SetTensorA(p.a);
+mm.SetTensorB(p.b, true);
+"""
+SAVE = "PipeBarrier<PIPE_ALL>();\nDataCopy(p.c, room, {count});\n"
+NUMBERED = """
+GlobalTensor<float> space;
+space.SetGlobalBuffer(reinterpret_cast<float*>(w));
+mm.SetWorkspace(space);
+mm.template IterateNBatch<{sync}>(3, 2, 2, false);
+for (int n = 0; n < 3; ++n) {{
+{each}
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(p.c[n * {part}], room, {part});
+  PipeBarrier<PIPE_ALL>();
+}}
+"""
+INTO_UB = "  mm.template GetBatchTensorC<false>(room, 2, 2);"
+IN_SPACE = """
+  GlobalTensor<float> got = mm.template GetBatchC<false>(2, 2);
+  DataCopy(room, got, {part});"""
+LAID_OUT = "DataCopy(room, space[n * {part}], {part});"
+
+
+def layout(name: str) -> tuple[str, Any]:
+    """Return a layout's fields of the tiling, and where each matrix lies in it."""
+    if name == "BSNGD":
+        return "BSNGD", lambda x: x.reshape(3, 2, *x.shape[1:]).transpose(0, 2, 1, 3)
+    if name == "SBNGD":
+        return "SBNGD", lambda x: x.reshape(3, 2, *x.shape[1:]).transpose(2, 0, 1, 3)
+    return name, lambda x: x
+
+
+def tiling(name: str) -> TCubeTiling:
+    """Return a tiling of one product, with the extents of a batch."""
+    found = cubecore.plan(m=M, n=N, k=K, trans_b=True, cores=1, chip=CHIP, template="NORM").tiling
+    if name == "NORMAL":
+        return found
+    axes = {
+        f"{operand}LayoutInfo{axis}": extent
+        for operand, rows, width in (("A", M, K), ("B", N, K))
+        for axis, extent in zip("BSNGD", (3, rows, 2, 1, width), strict=True)
+    }
+    return replace(found, **axes)
+
+
+def kernel(body: str, name: str = "NORMAL") -> Any:
+    """Return a kernel of A and B in a layout."""
+    words = {"a": "GM", "c": "GM", "trans_a": "false", "trans_b": "true", "macro": ""}
+    words |= {"config": "MANY", "kind": "__aicore__", "format_c": "ND", "body": body}
+    text = TEXT.format(**words)
+    for operand, trans in (("AT", "false"), ("BT", "true")):
+        plain = f"using {operand} = MatmulType<TPosition::GM, CubeFormat::ND, half, {trans}>;"
+        assert plain in text
+        text = text.replace(plain, plain.replace(trans, f"{trans}, LayoutMode::{name}"))
+    many = "constexpr MatmulConfig MANY = GetNormalConfig(false, true);\nstruct Product"
+    return cubecore.inline(text.replace("struct Product", many), chip=CHIP).k
+
+
+def operands() -> tuple[Any, Any]:
+    """Return matrices of A and of B, whose B is stored transposed."""
+    rng = np.random.default_rng(4)
+    shapes = ((LOOPS * BATCH, M, K), (LOOPS * BATCH, N, K))
+    a, b = (rng.integers(-8, 9, shape).astype("f2") for shape in shapes)
+    return a, b
+
+
+@pytest.mark.parametrize("name", ["NORMAL", "BSNGD", "SBNGD", "BNGS1S2"])
+@pytest.mark.parametrize(
+    ("sync", "each"), [("false", INTO_UB), ("false", IN_SPACE), ("true", LAID_OUT)]
+)
+def test_several_batches_one_after_another(name: str, sync: str, each: str) -> None:
+    part = BATCH * M * N
+    body = ROOM + NUMBERED.format(sync=sync, each=each.format(part=part), part=part)
+    a, b = operands()
+    words, lie = layout(name)
+    exact = a.astype("f8") @ b.astype("f8").transpose(0, 2, 1)
+    c = np.zeros((LOOPS * BATCH, M, N), "f4")
+    given = [np.ascontiguousarray(lie(each)) for each in (a, b)]
+    raw = np.frombuffer(tiling(name).to_bytes(), np.uint8).copy()
+    space = np.zeros(LOOPS * part, "f4")
+    left = kernel(body, words)[1](*given, np.zeros(N, "f4"), c, space, raw)
+    assert left.findings == ()
+    np.testing.assert_array_equal(c, exact)
+    np.testing.assert_array_equal(space.reshape(c.shape), exact)
+
+
+def test_a_batch_comes_to_the_unified_buffer() -> None:
+    part = BATCH * M * N
+    body = ROOM + "mm.IterateBatch(room, 2, 2, false);\n" + SAVE.format(count=part)
+    a, b = (each[:BATCH].copy() for each in operands())
+    c = np.zeros((BATCH, M, N), "f4")
+    raw = np.frombuffer(tiling("NORMAL").to_bytes(), np.uint8).copy()
+    left = kernel(body)[1](a, b, np.zeros(N, "f4"), c, np.zeros(1, "f4"), raw)
+    assert left.findings == ()
+    np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8").transpose(0, 2, 1))
+
+
+def test_several_batches_need_a_workspace() -> None:
+    body = ROOM + "mm.IterateNBatch(3, 2, 2, false);"
+    raw = np.frombuffer(tiling("NORMAL").to_bytes(), np.uint8).copy()
+    given = [np.zeros(9999, kind) for kind in ("f2", "f2", "f4", "f4", "f4")]
+    with pytest.raises(CubecoreError) as caught:
+        kernel(body)[1](*given, raw)
+    need = "IterateNBatch must have the memory of SetWorkspace, got none"
+    assert str(caught.value).endswith(need)
+
+
+@pytest.mark.parametrize("operand", ["A", "B"])
+def test_an_operand_may_be_one_number(operand: str) -> None:
+    m, n = (1, N) if operand == "A" else (M, 1)
+    plan = cubecore.plan(m=m, n=n, k=K, trans_b=operand == "B", cores=1, chip=CHIP, template="NORM")
+    arrays = data(m, n, K)
+    body = (
+        "if (GetBlockIdx() != 0) return;\nmm.SetTensorA(p.a);\nmm.SetTensorB(p.b);\n"
+        f"mm.SetTensor{operand}(half(2));\nmm.IterateAll(p.c);"
+    )
+    words = {"a": "GM", "c": "GM", "trans_a": "false", "macro": "", "kind": "__aicore__"}
+    words |= {"trans_b": "true" if operand == "B" else "false"}
+    text = TEXT.format(**words, config="CFG_NORM", format_c="ND", body=body)
+    left = run(cubecore.inline(text, chip=CHIP).k, plan.tiling, 1, arrays)
+    assert left.findings == ()
+    a = np.full((m, K), 2.0) if operand == "A" else arrays["a"].astype("f8")
+    b = np.full((K, n), 2.0) if operand == "B" else arrays["b"].astype("f8")
+    np.testing.assert_array_equal(arrays["c"], a @ b)
+
+
+def test_tiles_ahead_go_to_global_memory() -> None:
+    fields = {"baseM": 32, "baseN": 48, "singleCoreM": 64, "singleCoreN": 144}
+    plan = cubecore.plan(
+        m=64, n=144, k=K, cores=1, chip=CHIP, template="NORM", fix=fields, launch="mix"
+    )
+    arrays = data(64, 144, K)
+    body = """
+if (GetBlockIdx() != 0 || !p.Begin()) return;
+mm.template Iterate<false>();
+for (int n = 0; n < 6; ++n) mm.template GetTensorC<false>(p.c);
+"""
+    words = {"a": "GM", "c": "GM", "trans_a": "false", "trans_b": "false", "macro": ""}
+    text = TEXT.format(**words, config="CFG_NORM", kind="__aicore__", format_c="ND", body=body)
+    left = run(cubecore.inline(text, chip=CHIP).k, plan.tiling, 1, arrays)
+    assert left.findings == ()
+    exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8")
+    np.testing.assert_array_equal(arrays["c"], exact)
