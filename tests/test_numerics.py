@@ -218,3 +218,22 @@ def test_halves_of_every_size_are_rounded_as_numpy_does(wide):
             values.astype("e"),
         )
     assert (rounded.view(np.uint16) == numpys.view(np.uint16)).all()
+
+
+def test_many_float32_round_to_the_nearest_half_or_the_even_one():
+    """Halves, the numbers midway between neighbours, and those beside these, of both signs."""
+    codes = np.arange(0x7C00, dtype=np.uint16)  # that is infinity
+    halves = codes.view(np.float16).astype(np.float32)
+    midway = (halves[:-1] + halves[1:]) / 2
+    beyond = np.array([65519.99, 65520, 2.0**16, np.inf, np.nan], np.float32)
+    values = np.concatenate([halves, midway, np.nextafter(midway, 0), np.nextafter(midway, 1e9)])
+    lower, upper = codes[:-1], codes[1:]
+    nearest = np.concatenate([codes, lower + (lower & 1), lower, upper])
+    target = element_type("half")
+    for sign, bit in ((1, 0), (-1, 0x8000)):
+        rounded = round_float(sign * values, target, finite=False)
+        assert np.array_equal(rounded.view(np.uint16), nearest | bit)
+        with_more = round_float(sign * np.concatenate([values, beyond]), target, finite=False)
+        assert np.array_equal(with_more[:-5].view(np.uint16), nearest | bit)
+        ends = [sign * end for end in (65504, np.inf, np.inf, np.inf, np.nan)]
+        assert np.array_equal(with_more[-5:], np.array(ends, np.float16), equal_nan=True)

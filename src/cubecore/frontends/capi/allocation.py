@@ -8,12 +8,13 @@ one behind another from address 0 on, each aligned for any instruction; nothing 
 
 from collections.abc import Callable
 from copy import copy
+from functools import lru_cache
 from operator import index
 from types import FunctionType
 from typing import Any
 
 from cubecore.chips.model import Chip
-from cubecore.dtypes import ElementType
+from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import refuse, unable
 from cubecore.frontends.capi.pointer import MemoryReader, Pointer, RuntimeInt, type_of
 from cubecore.isa.declare.instruction import Mem
@@ -87,6 +88,8 @@ class LocalMemory:
     mixed: Callable[["LocalMemory"], None]
 
     def __post_init__(self) -> None:
+        _, usable = memory_bytes(self.chip, self.mem)
+        object.__setattr__(self, "_usable", usable)
         object.__setattr__(self, "_used", 0)
         object.__setattr__(self, "_used_by_means", set())
 
@@ -114,6 +117,8 @@ class LocalMemory:
         if self.chip.arch not in _ARRAY_ARCHS:
             raise refuse("an array in a local memory", "be on a 910B, 910C or 950", self.chip.name)
         self._used_by("array")
+        if what.__class__ is str and len(length) == 1 and length[0].__class__ is int:
+            return self._placed(*_extent(what, length[0]))
         if isinstance(what, type) and issubclass(what, Struct):
             raise unable(
                 what.__name__,
@@ -181,16 +186,29 @@ class LocalMemory:
         return arrays
 
     def _array(self, kind: ElementType, length: tuple[object, ...]) -> Pointer:
-        count = _length(kind, length)
+        return self._placed(kind, _size(kind, _length(kind, length)))
+
+    def _placed(self, kind: ElementType, size: int) -> Pointer:
+        """Return the next array, of so many bytes."""
         unit = _ALIGN_BYTES.get(self.mem, 128)
         start = align_up(self._used, unit)  # type: ignore[attr-defined]
-        end = start + -(-count * kind.bits // 8)
-        _, usable = memory_bytes(self.chip, self.mem)
+        end, usable = start + size, self._usable  # type: ignore[attr-defined]
         if end > usable:
             raise refuse(f"arrays in {self.mem.label}", f"fit {usable} B", f"{end} B")
         object.__setattr__(self, "_used", end)
         padded = InArray(start, start, align_up(end, unit))
         return Pointer(self.mem, kind, padded, self.reader)
+
+
+@lru_cache(maxsize=4096)
+def _extent(name: str, count: int) -> tuple[ElementType, int]:
+    """Return an element type by its name, and the bytes of an array."""
+    kind = element_type(name)
+    return kind, _size(kind, _length(kind, (count,)))
+
+
+def _size(kind: ElementType, count: int) -> int:
+    return -(-count * kind.bits // 8)
 
 
 def _length(kind: ElementType, length: tuple[object, ...]) -> int:

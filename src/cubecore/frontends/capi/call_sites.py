@@ -109,12 +109,14 @@ class ExpectedCall:
     """A call at a place, in one state of the core, and the numbers of what it records.
 
     `pointers` are memories, types and the bytes that are touched from there on; `given` the numbers
-    behind them, `types` those of numbers that may equal others.
+    behind them, `types` those of numbers that may equal others. `steady` is the number of the
+    pointers where the first core gives the same ones each time; 0 where it does not, and of many.
     """
 
     __slots__ = (
         *("after", "before", "call", "code", "given", "indices", "instruction", "kinds"),
-        *("length", "masked", "pointers", "sites", "size", "types", "where", "wheres", "width"),
+        *("length", "masked", "pointers", "sites", "size", "steady", "types", "where", "wheres"),
+        "width",
     )
 
     def __init__(
@@ -138,6 +140,7 @@ class ExpectedCall:
             for number, (mem, kind) in enumerate(site.kinds)
         ]
         self.kinds, self.wheres = numbers
+        self.steady = 0
 
 
 def _reach(call: QuickCall, plan: ArrayPlan, pointer: int) -> tuple[int, int]:

@@ -482,6 +482,8 @@ class CoreHandle:
         """Drop the calls and memories made ready: they refer back, and would outlive the launch."""
         for name in [name for name in vars(self) if not name.startswith("_")]:
             delattr(self, name)
+        if self._repeated is not None:
+            self._repeated.release()
 
     def _say(self, said: Said | None) -> None:
         if said is not None:

@@ -33,11 +33,12 @@ _plain, _times = int.__new__, int.__mul__
 
 
 def _spreading(name: str) -> "Callable[..., Any]":
+    """Return a method of two integers that keeps the origin."""
     method = getattr(int, name)
 
-    def compute(self: RuntimeInt, *others: object) -> Any:
-        result = method(self, *others)
-        if type(result) is not int:
+    def compute(self: RuntimeInt, other: object) -> Any:
+        result = method(self, other)
+        if result.__class__ is not int:
             return result
         number = _plain(RuntimeInt, result)
         number.origin = self.origin
@@ -46,12 +47,24 @@ def _spreading(name: str) -> "Callable[..., Any]":
     return compute
 
 
+def _keeping(name: str) -> "Callable[..., Any]":
+    """Return a method of other numbers of integers that keeps the origin."""
+    method = getattr(int, name)
+
+    def compute(self: RuntimeInt, *others: object) -> Any:
+        result = method(self, *others)
+        return RuntimeInt(result, self.origin) if result.__class__ is int else result
+
+    return compute
+
+
 for _name in (
-    *("add", "sub", "mul", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor"),
+    *("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor"),
     *("radd", "rsub", "rmul", "rfloordiv", "rmod", "rlshift", "rrshift", "rand", "ror", "rxor"),
-    *("neg", "pos", "abs", "invert"),
 ):
     setattr(RuntimeInt, f"__{_name}__", _spreading(f"__{_name}__"))
+for _name in ("pow", "neg", "pos", "abs", "invert"):
+    setattr(RuntimeInt, f"__{_name}__", _keeping(f"__{_name}__"))
 
 
 class MemoryReader(Protocol):
@@ -94,7 +107,9 @@ class Pointer:
         bits = _times(elements, dtype.bits)
         if bits & 7:
             return self._moved(elements)
-        return Pointer(self.mem, dtype, moved(self.address, bits >> 3), self.reader)
+        address = self.address
+        far = address + (bits >> 3) if address.__class__ is int else moved(address, bits >> 3)
+        return Pointer(self.mem, dtype, far, self.reader)
 
     def __sub__(self, elements: int) -> "Pointer":
         return self._moved(elements, -1)

@@ -7,6 +7,7 @@ last, and its trace takes the numbers of many calls at a time.
 
 import sys
 from collections.abc import Callable
+from operator import is_
 from types import FrameType
 from typing import Any
 
@@ -21,6 +22,9 @@ Slow = Callable[[FrameType, tuple[Any, ...], dict[str, Any]], Any]
 """Makes a frame's call that has more to do or say."""
 _MOST_STEPS = 8192
 """Calls of the first cores that are expected of those behind them."""
+_MOST_STEADY = 3
+"""Pointers of a call that are remembered."""
+_NOTHING = (None,) * 4
 _MOST_LEFT_OUT = 64
 """Calls in a row that a core may leave out, for the next ones to be expected of it."""
 
@@ -43,6 +47,10 @@ class RepeatedCalls:
         issues.led.add(kind)
         self.at = self.limit = self._behind = 0
         self._on_track = True
+        self._given: dict[ExpectedCall, tuple[Any, ...]] = {}
+        """The last pointers of steady calls, and their addresses."""
+        self._led: dict[ExpectedCall, tuple[Any, ...]] = {}
+        """The last pointers of calls that may be steady, where this core leads."""
         core.catch_up = self._catch_up
 
     def of(self, name: str, sites: Sites, slow: Slow) -> Callable[..., Any]:
@@ -51,6 +59,7 @@ class RepeatedCalls:
         The others have the numbers, the types and the memories of an earlier call at their place.
         """
         issues, modes, arrays, steps = self._issues, self._modes, self._arrays, self._track.steps
+        last = self._given
         take_addresses, this_frame = self._core.trace.addresses.extend, sys._getframe  # noqa: SLF001
 
         def call(*arguments: Any, **keywords: Any) -> Any:
@@ -76,18 +85,30 @@ class RepeatedCalls:
                 if found is None:
                     return slow(frame, arguments, keywords)
                 step = found
-            addresses: list[int] = []
-            for pointer, (mem, kind, low, high) in zip(arguments, step.pointers):  # noqa: B905
-                if pointer.__class__ is not Pointer or pointer.mem is not mem:
-                    return slow(frame, arguments, keywords)
-                if pointer.dtype is not kind and pointer.dtype != kind:
-                    return slow(frame, arguments, keywords)
-                to = pointer.address
-                if to.__class__ is InArray and (to + low < to.low or to + high > to.high):
-                    return slow(frame, arguments, keywords)
-                addresses.append(to)
-            if step.indices is not None:
-                addresses = [0 if n is None else addresses[n] for n in step.indices]
+            width, addresses = step.steady, None
+            if width:
+                known = last.get(step, _NOTHING)
+                if (
+                    arguments[0] is known[0]
+                    and (width == 1 or arguments[1] is known[1])
+                    and (width < _MOST_STEADY or arguments[2] is known[2])
+                ):
+                    addresses = known[3]
+            if addresses is None:
+                addresses = []
+                for pointer, (mem, kind, low, high) in zip(arguments, step.pointers):  # noqa: B905
+                    if pointer.__class__ is not Pointer or pointer.mem is not mem:
+                        return slow(frame, arguments, keywords)
+                    if pointer.dtype is not kind and pointer.dtype != kind:
+                        return slow(frame, arguments, keywords)
+                    to = pointer.address
+                    if to.__class__ is InArray and (to + low < to.low or to + high > to.high):
+                        return slow(frame, arguments, keywords)
+                    addresses.append(to)
+                if step.indices is not None:
+                    addresses = [0 if n is None else addresses[n] for n in step.indices]
+                if width:
+                    last[step] = *(*arguments, None, None)[:3], addresses
             count = issues.count + step.size
             if count > issues.most:
                 return slow(frame, arguments, keywords)
@@ -99,7 +120,7 @@ class RepeatedCalls:
             if expected:
                 self.at = at + 1
             else:
-                self._take(step)
+                self._take(step, arguments)
             return None
 
         call.__name__ = name
@@ -122,9 +143,11 @@ class RepeatedCalls:
             return None
         return call.step(site, (sites, frame.f_lasti), self._arrays, core.trace.names)
 
-    def _take(self, step: ExpectedCall) -> None:
+    def _take(self, step: ExpectedCall, arguments: tuple[Any, ...]) -> None:
         """Record the numbers of a call that was looked up, and see where on the track it is."""
         self._catch_up()
+        if self._leads and step.width <= _MOST_STEADY:
+            self._learn(step, arguments[: step.width])
         track, at, core = self._track, self.at, self._core
         if at < len(track.steps) and track.steps[at] is step:
             at, self._on_track = at + 1, True
@@ -142,6 +165,19 @@ class RepeatedCalls:
         if core.room <= 0:
             core.pause()
         self.limit = min(len(track.steps), self.at + (core.room - 1) // track.most)
+
+    def _learn(self, step: ExpectedCall, pointers: tuple[Any, ...]) -> None:
+        """See whether a call has the pointers of the last time."""
+        before = self._led.get(step)
+        if before is not None:
+            same = all(map(is_, before, pointers))
+            step.steady = step.width if same else 0
+        self._led[step] = pointers
+
+    def release(self) -> None:
+        """Drop the pointers, which refer back to the core's handle."""
+        self._given.clear()
+        self._led.clear()
 
     def _catch_up(self) -> None:
         """Give the trace the numbers that it lacks; the next call is looked up."""

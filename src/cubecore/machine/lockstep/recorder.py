@@ -72,7 +72,7 @@ class RecordedPart:
         self.addresses: Addresses = np.frombuffer(trace.addresses[at:], np.int64)
         self.in_gm: NDArray[np.intp]
         self.local: NDArray[np.intp]
-        same = next((part for part in like if np.array_equal(self.kinds, part.kinds)), None)
+        same = next((part for part in like if _equal(self.kinds, part.kinds)), None)
         if same is not None:
             self.in_gm, self.local = same.in_gm, same.local
         else:
@@ -87,10 +87,10 @@ class RecordedPart:
 
     def apart(self, other: "RecordedPart") -> Addresses | None:
         """Return how far another core's global addresses lie from this one's; None if not alike."""
-        if not np.array_equal(self.kinds, other.kinds):
+        if not _equal(self.kinds, other.kinds):
             return None
         far = other.addresses - self.addresses
-        if far[self.local].any() or not np.array_equal(self.owners, other.owners):
+        if far[self.local].any() or not _equal(self.owners, other.owners):
             return None
         in_gm: Addresses = far[self.in_gm]
         return in_gm
@@ -115,7 +115,7 @@ class RecordedPart:
 
     def aligned_like(self, other: "RecordedPart") -> bool:
         """Return whether another core, which is alike, issued from the same places."""
-        return np.array_equal(self.wheres, other.wheres)
+        return _equal(self.wheres, other.wheres)
 
     def evenly(self, far: Addresses) -> bool:
         """Return whether another core lies equally far from this one all over each tensor."""
@@ -154,11 +154,16 @@ class RecordedPart:
             other = np.flatnonzero((of_tensor[:, 1:] != of_tensor[:, :-1]).any(axis=0)) + 1
             before = current(tensor)
             starts = other.tolist()
-            if before is None or not np.array_equal(before, of_tensor[:, 0]):
+            if before is None or not _equal(before, of_tensor[:, 0]):
                 starts.insert(0, 0)
             changes += [(int(self.in_gm[columns[n]]), tensor, of_tensor[:, n]) for n in starts]
         changes.sort(key=lambda change: change[0])
         yield from changes
+
+
+def _equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Return whether numbers of one kind are the same; their bytes are compared, which is fast."""
+    return one is other or (one.size == other.size and one.tobytes() == other.tobytes())
 
 
 def _equal_at_end(one: NDArray[Any], other: NDArray[Any]) -> int:

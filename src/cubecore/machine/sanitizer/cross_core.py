@@ -43,7 +43,7 @@ class _Peers:
             return None
         taken = [sent.popleft() for sent in self._sent.values()]
         self._missing = sum(not sent for sent in self._sent.values())
-        return taken[0] if len(taken) == 1 else np.maximum.reduce(taken)
+        return taken[0] if len(taken) == 1 or not taken[0].size else np.maximum.reduce(taken)
 
 
 class Signals:
