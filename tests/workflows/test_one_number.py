@@ -169,8 +169,10 @@ def test_a_chip_without_costs_keeps_the_closed_form():
 
 
 def test_the_text_says_how_many_were_timed():
+    timed = cubecore.plan(m=256, n=256, k=256).timed
+    assert timed > 5
     answer = cli("plan", "--m", "256", "--n", "256", "--k", "256")
-    assert "Timed event by event, the fastest of 7 tilings; not proven\n" in answer.out
+    assert f"Timed event by event, the fastest of {timed} tilings; not proven\n" in answer.out
 
 
 def test_exact_is_gone():

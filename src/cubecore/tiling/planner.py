@@ -135,24 +135,29 @@ def _completed(solution: Solution, problem: Problem, chip: Chip) -> Solution:
     whole = {"Ka": problem.k, "Kb": problem.kb or problem.k}
     if problem.layout is None and problem.kb in {None, problem.k}:
         return solution
-    completed = []
+    completed: list[list[Ranked]] = [[], []]
     refused: NoLegalTilingError | None = None
     findings: tuple[RuleFinding, ...] = ()
-    for ranked in (solution.best, *solution.alternatives):
-        tiling: Any = replace(ranked.tiling, **whole)
-        try:
-            tiling = with_batch(tiling, problem, chip)
-        except NoLegalTilingError as error:
-            refused = refused or error
-            continue
-        findings = check_case(RuleCase(tiling, problem, planned_chip(chip))).findings
-        if not findings:
-            completed.append(Ranked(tiling, ranked.predicted))
-    if not completed:
+    for kept, given in zip(
+        completed, ((solution.best, *solution.alternatives), solution.variants), strict=True
+    ):
+        for ranked in given:
+            tiling: Any = replace(ranked.tiling, **whole)
+            try:
+                tiling = with_batch(tiling, problem, chip)
+            except NoLegalTilingError as error:
+                refused = refused or error
+                continue
+            findings = check_case(RuleCase(tiling, problem, planned_chip(chip))).findings
+            if not findings:
+                kept.append(Ranked(tiling, ranked.predicted))
+    ranked_plans, variants = completed
+    if not ranked_plans:
         subject = f"{problem.m} x {problem.n} x {problem.shared_k} on {chip.name}"
         sentence = f"no legal tiling for {subject}: {findings[0].message}"
         raise refused or NoLegalTilingError([Violation(subject, "", "", sentence=sentence)])
-    return replace(solution, best=completed[0], alternatives=tuple(completed[1:]))
+    best, *others = ranked_plans
+    return replace(solution, best=best, alternatives=tuple(others), variants=tuple(variants))
 
 
 def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits) -> Solution:

@@ -105,7 +105,7 @@ def residencies(
     t, is_a = blocks, operand == "a"
     share, base = (t.singleCoreM, t.baseM) if is_a else (t.singleCoreN, t.baseN)
     tiles, k_steps = ceil_div(share, base), ceil_div(t.singleCoreK, t.baseK)
-    most = _most_blocks(case, blocks, operand)
+    most = np.maximum(np.floor(case.chip.l1_bytes / block_bytes(case, blocks, operand)), 1.0)
     names = RESIDENCY_FIELDS[operand]
     asked = wanted.of(names).fields
     every = bool(asked)
@@ -171,14 +171,13 @@ def _residency_columns(
 _RESIDENCY = {x: TracedFunction(partial(_residency_columns, x), parents=(None, 0)) for x in "ab"}
 
 
-def _most_blocks(case: RuleCase, t: TilingColumns, operand: str) -> Floats:
-    """Return how many base blocks of an operand L1 could hold."""
+def block_bytes(case: RuleCase, t: TilingColumns, operand: str) -> Floats:
+    """Return what a base block of an operand takes of L1."""
     if operand == "a":
         kind, width = case.a, align_up(t.baseM, case.row_align)
     else:
         kind, width = case.b, align_up(t.baseN, case.column_align)
-    size = kind.bytes_of(width * align_up(t.baseK, case.k_align))
-    return np.asarray(np.maximum(np.floor(case.chip.l1_bytes / size), 1.0))
+    return np.asarray(kind.bytes_of(width * align_up(t.baseK, case.k_align)))
 
 
 def _steps(

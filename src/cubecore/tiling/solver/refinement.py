@@ -29,6 +29,7 @@ from cubecore.tiling.solver.candidates import (
 from cubecore.tiling.solver.l1_residency import (
     BLOCK_RULES,
     RESIDENCY_RULES,
+    block_bytes,
     keeps_rules,
     with_derived_fields,
 )
@@ -42,9 +43,13 @@ FEWEST_WALKED = 4
 """Times the tilings asked for: so many are, however far behind they are."""
 MOST_VARIED = 20
 """Base blocks of which other residencies are walked as well."""
-FIRST_CHUNKS, SKETCHED_CHUNKS, ALL_CHUNKS = 28, 8, 48
+FIRST_CHUNKS, SKETCHED_CHUNKS, ALL_CHUNKS = 28, 8, 96
 """Chunks that are walked of each tiling before its residencies are varied, of all variants, and of
 those that such a short walk leaves near."""
+MOST_FOLLOWED, FOLLOWED_CHUNKS = 20, 512
+"""Tilings that are walked further still, the best of each base block, and how many chunks."""
+VARIANTS = 2
+"""Other residencies of each tiling that is answered, the next best of its base block."""
 SKETCHED_NEAR = 1.02
 """Times the limit: a variant whose short walk is above it is not walked further."""
 MARGIN = 1.01
@@ -60,22 +65,45 @@ in so many chunks."""
 
 def refined(
     case: RuleCase, result: SearchResult, count: int, wanted: FieldLimits, traces: TraceCache
-) -> TilingColumns:
-    """Return the best tiling of each core split and base block, at most `count`, best first.
+) -> tuple[TilingColumns, TilingColumns]:
+    """Return the best tiling of each base block and number of tiles, at most `count`, best first.
 
-    The closed form's best comes behind them, should the walk be wrong.
+    Behind the first, the last of them is the closed form's best, should the walk be wrong. Beside
+    them other residencies of the same shares and base blocks, the next best; the closed form's best
+    is among these where it is one.
     """
+    mix = case.problem.launch == "mix"
     order = np.argsort(result.cycles, kind="stable")
     near = np.count_nonzero(result.cycles <= NEAR * result.cycles[order[0]])
     most = max(min(near, MOST_WALKED), FEWEST_WALKED * count)
     shortlist = _plain(result.tilings.take(order[:most]))
     values = _measured(case, shortlist, traces)
     cycles = walked_cycles(case, values, FIRST_CHUNKS)
-    rows = _best_of_each(shortlist, cycles, max(MOST_VARIED, count))
+    rows = _best_of_each(shortlist, cycles, max(MOST_VARIED, count), mix=mix)
+    rows = _filled(shortlist, cycles, rows, count + 1)
     first = shortlist.take(rows)
     limit = MARGIN * cycles[rows[:count][-1]]
+    every, values = _variants(case, first, limit, wanted, traces)
+    cycles = walked_cycles(case, values, ALL_CHUNKS)
+    rows = _best_of_each(every, cycles, max(MOST_FOLLOWED, count), mix=mix)
+    followed = walked_cycles(case, {n: x[rows] for n, x in values.items()}, FOLLOWED_CHUNKS)
+    rows = _filled(every, cycles, rows[np.argsort(followed, kind="stable")], count)
+    closed = shortlist.take(np.arange(1))
+    best = every.take(rows[:count])
+    variants = _plain(every.take(_next_best(every, cycles, rows[:count])))
+    if _among(closed, best, CHOSEN):
+        return best, variants
+    if _among(closed, best, GROUP_FIELDS):
+        return best, _plain(concatenate([variants, closed]))
+    return _plain(concatenate([every.take(rows[: max(count - 1, 1)]), closed])), variants
+
+
+def _variants(
+    case: RuleCase, first: TilingColumns, limit: float, wanted: FieldLimits, traces: TraceCache
+) -> tuple[TilingColumns, dict[str, Floats]]:
+    """Return tilings and their legal variants that may take at most `limit` cycles, measured."""
     others = _other_base_k(case, first.take(np.arange(min(MOST_REBASED, len(first)))), wanted)
-    varied = _varied(concatenate([first, others]))
+    varied = _varied(case, concatenate([first, others]))
     if wanted.fields:
         varied = varied.take(np.flatnonzero(wanted.mask(varied)))
     every = concatenate([first, varied])
@@ -89,12 +117,13 @@ def refined(
     every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
     near = walked_cycles(case, values, SKETCHED_CHUNKS) <= SKETCHED_NEAR * limit
     kept = np.flatnonzero(near | (kept < firsts))
-    every, values = every.take(kept), {n: x[kept] for n, x in values.items()}
-    cycles = walked_cycles(case, values, ALL_CHUNKS)
-    best = every.take(_filled(every, cycles, _best_of_each(every, cycles, count), count))
-    closed = shortlist.take(np.arange(1))
-    is_closed = np.logical_and.reduce([getattr(best, n) == getattr(closed, n) for n in CHOSEN])
-    return best if is_closed.any() else _plain(concatenate([best, closed]))
+    return every.take(kept), {n: x[kept] for n, x in values.items()}
+
+
+def _among(one: TilingColumns, others: TilingColumns, names: tuple[str, ...]) -> bool:
+    """Return whether fields of a tiling are those of one of some others."""
+    equal = [getattr(others, n) == getattr(one, n) for n in names]
+    return bool(np.logical_and.reduce(equal).any())
 
 
 def _plain(tilings: TilingColumns) -> TilingColumns:
@@ -122,12 +151,19 @@ def _measured(case: RuleCase, tilings: TilingColumns, traces: TraceCache) -> dic
     return dict(zip(COLUMNS, measured, strict=True))
 
 
-def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int) -> Ints:
-    """Return the rows of the best of each core split and base block, best first."""
+def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int, *, mix: bool) -> Ints:
+    """Return the rows of the best of each base block and number of tiles of a core, best first.
+
+    Shares that differ in their last tile alone are one; of a `mix` launch they give AI Cores other
+    numbers of clients.
+    """
+    t = tilings
     order = np.argsort(cycles, kind="stable")
     order = order[np.isfinite(cycles[order])]
-    keys = zip(*(getattr(tilings, n)[order].tolist() for n in GROUP_FIELDS), strict=True)
+    tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
+    told_apart = (*tiles, t.baseM, t.baseN, t.singleCoreK, *((t.usedCoreNum,) if mix else ()))
     first: dict[tuple[float, ...], int] = {}
+    keys = zip(*(x[order].tolist() for x in told_apart), strict=True)
     for key, row in zip(keys, order.tolist(), strict=True):
         first.setdefault(key, row)
         if len(first) == count:
@@ -135,18 +171,40 @@ def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int) -> Ints:
     return np.array(list(first.values()), dtype=np.int64)
 
 
+def _next_best(tilings: TilingColumns, cycles: Floats, rows: Ints) -> Ints:
+    """Return `VARIANTS` more rows for each of some, of its core split and base block."""
+    order = np.argsort(cycles, kind="stable").tolist()
+    groups = list(zip(*(getattr(tilings, n).tolist() for n in GROUP_FIELDS), strict=True))
+    chosen = list(zip(*(getattr(tilings, n).tolist() for n in CHOSEN), strict=True))
+    taken = {chosen[row] for row in rows.tolist()}
+    left = dict.fromkeys((groups[row] for row in rows.tolist()), VARIANTS)
+    more = []
+    for row in order:
+        if left.get(groups[row]) and chosen[row] not in taken:
+            left[groups[row]] -= 1
+            taken.add(chosen[row])
+            more.append(row)
+    return np.array(more, dtype=np.int64)
+
+
 def _filled(tilings: TilingColumns, cycles: Floats, rows: Ints, count: int) -> Ints:
-    """Return `count` rows: these, and the next best of any base block where they are fewer."""
-    if len(rows) >= count:
-        return rows
+    """Return these rows, up to `count` with the next best where they are fewer.
+
+    Those of other core splits and base blocks come first.
+    """
+    filled = rows.tolist()
     order = np.argsort(cycles, kind="stable")
-    order = order[np.isfinite(cycles[order])]
-    keys = zip(*(getattr(tilings, n)[order].tolist() for n in CHOSEN), strict=True)
-    first: dict[tuple[float, ...], int] = {}
-    for key, row in zip(keys, order.tolist(), strict=True):
-        first.setdefault(key, row)
-    others = [row for row in first.values() if row not in set(rows.tolist())]
-    return np.append(rows, np.array(others[: count - len(rows)], dtype=np.int64))
+    order = order[np.isfinite(cycles[order])].tolist()
+    for names in (GROUP_FIELDS, CHOSEN):
+        if len(filled) >= count:
+            break
+        keys = list(zip(*(getattr(tilings, n).tolist() for n in names), strict=True))
+        taken = {keys[row] for row in filled}
+        for row in order:
+            if keys[row] not in taken:
+                taken.add(keys[row])
+                filled.append(row)
+    return np.array(filled, dtype=np.int64)
 
 
 def _other_base_k(case: RuleCase, tilings: TilingColumns, wanted: FieldLimits) -> TilingColumns:
@@ -169,27 +227,48 @@ def _other_base_k(case: RuleCase, tilings: TilingColumns, wanted: FieldLimits) -
     return taken.with_fields(baseK=base_k, dbL0A=buffers, dbL0B=buffers, **steps)
 
 
-def _varied(tilings: TilingColumns) -> TilingColumns:
-    """Return the tilings with other steps along K, in one and two buffers."""
+def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
+    """Return the tilings with other steps along K, in one and two buffers.
+
+    Beside each step of one operand stands the longest of the other that L1 has room for, too.
+    """
     t = tilings
     k_steps = ceil_div(t.singleCoreK, t.baseK)
-    steps = {
-        name: [
-            np.clip((np.floor if x < 1 else np.ceil)(x * getattr(t, name)), 1, k_steps)
-            for x in _FACTORS
-        ]
-        + [ceil_div(k_steps, chunks) for chunks in _CHUNKS]
+    ka, kb = (
+        np.array(
+            [
+                np.clip((np.floor if x < 1 else np.ceil)(x * getattr(t, name)), 1, k_steps)
+                for x in _FACTORS
+            ]
+            + [ceil_div(k_steps, chunks) for chunks in _CHUNKS]
+        )
         for name in ("stepKa", "stepKb")
-    }
-    shape = (len(_FACTORS) + len(_CHUNKS),) * 2 + (2, 2, len(t))
-    ka = np.array(steps["stepKa"])[:, None, None, None]
-    kb = np.array(steps["stepKb"])[None, :, None, None]
-    a, b = np.array([1.0, 2.0])[:, None, None], np.array([1.0, 2.0])[:, None]
-    row = np.arange(len(t))
+    )
+    one_two = np.array([1.0, 2.0])
+    a, b = one_two[:, None, None], one_two[:, None]
+    of_a, of_b = (block_bytes(case, t, x) * step for x, step in (("a", t.stepM), ("b", t.stepN)))
+    ka, kb = ka[:, None, None], kb[:, None, None]
+    room = case.chip.l1_bytes
+
+    def longest(each: Floats, taken: Floats) -> Floats:
+        """Return the longest even steps of an operand in what the other one leaves of L1."""
+        step = np.clip(np.floor((room - taken) / each), 1, k_steps)
+        return np.asarray(ceil_div(k_steps, ceil_div(k_steps, step)))
+
+    ways = [
+        np.broadcast_arrays(ka[:, None], kb, a, b),
+        np.broadcast_arrays(longest(of_a * a, of_b * kb * b), kb, a, b),
+        np.broadcast_arrays(ka, longest(of_b * b, of_a * ka * a), a, b),
+    ]
+    count = len(t)
+    ka, kb, a, b = (
+        np.concatenate([way[i].reshape(-1, count) for way in ways]).reshape(-1) for i in range(4)
+    )
+    row = np.tile(np.arange(count), len(ka) // count)
     numbers = ((row * 4096 + ka) * 4096 + kb) * 4 + 2 * a + b
-    _, first = np.unique(numbers.reshape(-1), return_index=True)
+    _, first = np.unique(numbers, return_index=True)
     first.sort()
+    row, ka, kb, a, b = (x[first] for x in (row, ka, kb, a, b))
     fields = {"stepKa": ka, "stepKb": kb}
-    fields |= {"depthA1": t.stepM * ka * a, "depthB1": t.stepN * kb * b}
-    chosen = {n: np.broadcast_to(x, shape).reshape(-1)[first] for n, x in fields.items()}
-    return t.take(first % len(t)).with_fields(**chosen)
+    fields |= {"depthA1": t.stepM[row] * ka * a, "depthB1": t.stepN[row] * kb * b}
+    return t.take(row).with_fields(**fields)

@@ -74,7 +74,8 @@ class Ranked:
 class Solution:
     """The best tiling found, the next best found, bounds that none can beat, and what was judged.
 
-    `alternatives` differ from each other and from `best` in core split or base block. `lower_bound`
+    `alternatives` differ from each other and from `best` in core split or base block; `variants`
+    are other residencies of theirs, of a search that looks closer. `lower_bound`
     is the hardware's, in cycles; `lower_bound_us` in microseconds (None without a known clock).
     `search_bound` is the search's: every candidate that it did not look at takes at least so many
     cycles. `complete` says that this is all of the space, `proven` that besides no candidate is
@@ -91,6 +92,7 @@ class Solution:
     complete: bool
     proven: bool
     judged: int
+    variants: tuple[Ranked, ...] = ()
 
     @property
     def gap(self) -> float:
@@ -137,20 +139,22 @@ def solve_plannable(
     traces = TraceCache.of(case)
     refine = refine and problem.template == "MDL"
     search = _Request(count + 1, wanted, explained=explained, refine=refine)
-    result, tilings = _search(case, search, traces)
-    ranked = _ranked(tilings, case, traces, plain=not wanted.fields and not refine)
+    result, tilings, variants = _search(case, search, traces)
+    every = concatenate([tilings, variants]) if len(variants) else tilings
+    ranked = _ranked(every, case, traces, plain=not wanted.fields and not refine)
     bound = lower_bound(problem, chip)
     reached = max(math.ceil(result.bound), bound)
     best = ranked[0].predicted.cycles
     return Solution(
         best=ranked[0],
-        alternatives=tuple(ranked[1:]),
+        alternatives=tuple(ranked[1 : len(tilings)]),
         lower_bound=bound,
         lower_bound_us=chip.microseconds(bound),
         search_bound=reached,
         complete=result.complete,
         proven=result.complete and reached >= best,
         judged=result.judged,
+        variants=tuple(ranked[len(tilings) :]),
     )
 
 
@@ -184,22 +188,26 @@ class _Request:
 
     def picked(
         self, case: RuleCase, result: SearchResult, traces: TraceCache, *, strict: bool = False
-    ) -> TilingColumns:
-        """Return the best tilings of what the search found; legal ones, if that is `strict`."""
+    ) -> tuple[TilingColumns, TilingColumns]:
+        """Return the best tilings of what the search found, and variants of them if it refines.
+
+        Legal ones, if that is `strict`.
+        """
         if self.refine:
-            tilings = refined(case, result, self.count, self.wanted, traces)
+            tilings, variants = refined(case, result, self.count, self.wanted, traces)
             if not strict:
-                return tilings
-            legal = np.flatnonzero(column(_LEGAL(traces, case, tilings)[0], len(tilings)))
+                return tilings, variants
+            legal, more = (_legal_rows(case, x, traces) for x in (tilings, variants))
             if len(legal):
-                return tilings.take(legal)
-        return result.tilings.take(_best_of_each(result, self.count))
+                return tilings.take(legal), variants.take(more)
+        best = result.tilings.take(_best_of_each(result, self.count))
+        return best, best.take(np.arange(0))
 
 
 def _search(
     case: RuleCase, asked: _Request, traces: TraceCache
-) -> tuple[SearchResult, TilingColumns]:
-    """Return what the search found, and the best tilings of it.
+) -> tuple[SearchResult, TilingColumns, TilingColumns]:
+    """Return what the search found, the best tilings of it, and variants of these.
 
     Base blocks are held to every rule only if what comes out needs it, as where numbers of buffers
     are asked for that may not fit L0, or if nothing does and it is to be explained.
@@ -210,16 +218,22 @@ def _search(
         result = search.run()
         if result is not None:
             picked = asked.picked(case, result, traces)
-            (legal,) = _LEGAL(traces, case, picked)
-            if np.all(legal):
-                return result, picked
+            if all(len(_legal_rows(case, x, traces)) == len(x) for x in picked):
+                return result, *picked
         elif not asked.explained:
             raise _no_tiling(case, search, wanted)
     search = asked.search(case, traces, strict=True)
     result = search.run()
     if result is None:
         raise _no_tiling(case, search, wanted)
-    return result, asked.picked(case, result, traces, strict=True)
+    return result, *asked.picked(case, result, traces, strict=True)
+
+
+def _legal_rows(case: RuleCase, tilings: TilingColumns, traces: TraceCache) -> Array:
+    """Return the rows of the tilings that keep every rule."""
+    if not len(tilings):
+        return np.arange(0)
+    return np.flatnonzero(column(_LEGAL(traces, case, tilings)[0], len(tilings)))
 
 
 def _legal(case: RuleCase, tilings: Tilings) -> tuple[Column]:
