@@ -237,3 +237,20 @@ def test_many_float32_round_to_the_nearest_half_or_the_even_one():
         assert np.array_equal(with_more[:-5].view(np.uint16), nearest | bit)
         ends = [sign * end for end in (65504, np.inf, np.inf, np.inf, np.nan)]
         assert np.array_equal(with_more[-5:], np.array(ends, np.float16), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("other", [None, (0, 0), (15, 7)])
+def test_each_core_has_the_product_that_it_has_alone(dtype, other):
+    """All cores have one B, or one of them another in its first element or its last."""
+    rng = np.random.default_rng(5)
+    a = rng.integers(-9, 9, (5, 4, 16)).astype(dtype)
+    b = np.repeat(rng.integers(-9, 9, (1, 16, 8)).astype(dtype), 5, axis=0)
+    if other is not None:
+        b[3][other] += 1
+    kind = INT32 if dtype is np.int8 else FLOAT32
+    start = rng.integers(-9, 9, (5, 4, 8)).astype(kind.numpy)
+    together = accumulate_product(start, a, b, kind)
+    for core in range(5):
+        exact = start[core] + a[core].astype(np.float64) @ b[core].astype(np.float64)
+        assert np.array_equal(together[core], exact)

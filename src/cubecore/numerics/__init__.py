@@ -206,14 +206,30 @@ def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Arra
     (`ACCUMULATION_POLICY`), not a fact.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        left, right = exact(a), exact(b)
-        total = np.ascontiguousarray(left) @ np.ascontiguousarray(right)
+        total = _product(a, b)
         total += exact(start)
     if c.kind == "int":
         return saturate(total, c)
     return round_float(total, c, finite=False)
 
 
+def _product(a: Array, b: Array) -> Array:
+    """Return a @ b in float64; where all cores have one b, as the product of all rows by it."""
+    if a.ndim == b.ndim == _WITH_CORES and len(a) == len(b) > 1 and _is_shared(b):
+        rows = _product(a.reshape(-1, a.shape[-1]), b[0])
+        return rows.reshape(*a.shape[:2], b.shape[-1])
+    product: Array = np.ascontiguousarray(exact(a)) @ np.ascontiguousarray(exact(b))
+    return product
+
+
+def _is_shared(values: Array) -> bool:
+    """Return whether all cores have the same values, to the bit."""
+    words = values.view(f"u{values.itemsize}")
+    return bool((words[1:, :1] == words[:1, :1]).all() and (words[1:] == words[0]).all())
+
+
+_WITH_CORES = 3
+"""The axes of a matrix of each core."""
 ACCUMULATION_POLICY = {
     "reference": "float64 within one mad, rounded to float32 in L0C after each",
     "blas": "float32, in the order of the BLAS library",
