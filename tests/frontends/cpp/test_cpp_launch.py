@@ -599,10 +599,30 @@ def test_a_bool_is_a_word(tmp_path):
     assert (found[0], found[2]) == (0, "")
 
 
-def test_a_file_without_a_kernel_says_so(tmp_path):
-    (tmp_path / "k.cpp").write_text("int f() { return 1; }\n")
-    found = cli(tmp_path, "run", "k.cpp", "--blocks", "1")
-    assert found == (2, "", "k.cpp has no kernel: no __global__ function\n")
+HEADER = '#include "kernel_operator.h"\n'
+FILES = [
+    ("int f() { return 1; }", "k.cpp has no kernel: no __global__ function"),
+    ("int f() { return 1; }", "--entry must name a kernel of k.cpp, got k"),
+    ("__global__ __vector__ int k() { return 1; }", "k must return void, got another type"),
+    (
+        "__global__ __vector__ void k() {",
+        "k.cpp does not compile: it ends within a block or a declaration",
+    ),
+    (
+        "int main() {}",
+        "k.cpp launches no kernel; its main launches one as "
+        "kernel<<<blocks, nullptr, stream>>>(...)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), FILES)
+@pytest.mark.thinned(2)
+def test_a_file_with_no_kernel_to_run_is_one_sentence(tmp_path, text, sentence):
+    (tmp_path / "k.cpp").write_text(f"{HEADER}{text}\n")
+    words = () if "launches" in sentence else ("--blocks", "1")
+    entry = ("--entry", "k") if words and "no kernel" not in sentence else ()
+    assert cli(tmp_path, "run", "k.cpp", *words, *entry) == (2, "", f"{sentence}\n")
 
 
 def test_without_a_compiler_the_sentence_names_all_four(tmp_path):

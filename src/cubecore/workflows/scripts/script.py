@@ -386,7 +386,7 @@ def _execute(
 ) -> ScriptRun:
     begin = perf_counter()
     if not Path(path).is_file() and not is_project(path):
-        raise unreadable(path, "no such file")
+        raise unreadable(path, "no regular file" if Path(path).exists() else "no such file")
     given = {name: value for name, value in options.items() if value is not None}
     session = ScriptSession(given, debugger=debugger)
     tik = path.endswith(".py") and imports_tik(path)
@@ -430,6 +430,8 @@ def _launches_nothing(path: str, *, tik: bool) -> RequestError:
             "call tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE, or give "
             "--debug-inputs random"
         )
+    elif path.endswith(SUFFIXES) or is_program(path):
+        remedy = "its main launches one as kernel<<<blocks, nullptr, stream>>>(...)"
     return unable(path, f"{path} launches no kernel", remedy)
 
 

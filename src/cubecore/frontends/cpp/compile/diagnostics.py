@@ -133,7 +133,7 @@ def _first_error(
             continue
         file, at, said = Path(match["file"]), match["line"], match["text"].strip()
         if str(file) == "entry" and int(at) <= 2 * len(entries):
-            unfit = _unfit(entries[(int(at) - 1) // 2])
+            unfit = _unfit(entries[(int(at) - 1) // 2], said, shown_path(path))
             if unfit is not None:
                 return unfit
         ours = any(map(file.is_relative_to, (INCLUDE, folder())))
@@ -183,12 +183,18 @@ def _first_error(
     return unable(shown, f"{shown} does not compile: {got}")
 
 
-def _unfit(entry: str) -> Exception | None:
-    """Return the refusal of an entry's template arguments, if it has any."""
+def _unfit(entry: str, said: str, shown: str) -> Exception | None:
+    """Return the refusal of an entry that the unit cannot call, as `said`, if it is known."""
     name, sign, arguments = entry.partition("<")
-    if not sign:
-        return None
-    return refuse(entry, f"have template arguments that {name} takes", f"<{arguments}")
+    if sign:
+        return refuse(entry, f"have template arguments that {name} takes", f"<{arguments}")
+    if said.startswith((f"'{entry}' was not declared", f"use of undeclared identifier '{entry}'")):
+        return refuse("--entry", f"name a kernel of {shown}", entry)
+    if said.startswith("no matching function for call to 'enter"):
+        return refuse(entry, "return void", "another type")
+    if said.startswith("expected "):
+        return unable(shown, f"{shown} does not compile: it ends within a block or a declaration")
+    return None
 
 
 @cache
