@@ -97,6 +97,12 @@ AGAIN = {
     "Mmad(p.co, p.a2, p.b2, p.co, params);",
 }
 """Table 3, and a bias from either place: products that start from an earlier one."""
+SOURCES = {
+    "from_row": "params.cmatrixInitVal = false;",
+    "from_row_as_bias": "params.isBias = true;",
+    "from_zero": "params.cmatrixInitVal = true;",
+}
+"""Table 3: cmatrixSource without a bias operand, whose row is the one at the start of C2."""
 UNIT_OUT = """FixpipeParamsV220 out(N, M, 32, N, false);
 out.unitFlag = 3;
 Fixpipe(p.cg, p.co, out);"""
@@ -114,6 +120,10 @@ BODIES = {
     **{
         name: body("half", f"{PLAIN.replace('SET', '')}\nPipeBarrier<PIPE_M>();\n{again}")
         for name, again in AGAIN.items()
+    },
+    **{
+        name: body("half", PLAIN.replace("SET", f"params.cmatrixSource = true;\n{rest}"))
+        for name, rest in SOURCES.items()
     },
     "unit_flag": body("half", PLAIN.replace("SET", "params.unitFlag = 3;"), UNIT_OUT),
     **{
@@ -164,6 +174,13 @@ def test_the_types_of_table_4(kind):
     run, product, _, c = launched(f"plain_{kind}", kind)
     assert run.findings == ()
     assert np.array_equal(c, product)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_source_without_a_bias_operand_is_the_row_of_c2(name):
+    run, product, bias, c = launched(name)
+    assert run.findings == ()
+    assert np.array_equal(c, product if name == "from_zero" else product + bias)
 
 
 @pytest.mark.parametrize("kind", BIASED)

@@ -31,6 +31,8 @@ _PARTS = {
 }
 _TWIN = frozenset({"GmAlloc", "ICPU_RUN_KF"})
 """Words of programs that call kernels as the vendor's CPU twin does, by headers of any name."""
+_LAYOUTS = frozenset(("MakeShape", "MakeStride", "MakeLayout", "MakeCoord", "Crd2Idx", "is_layout"))
+"""Functions of a header with types whose names kernels have for their own."""
 _TYPES = (
     *("DT_FLOAT", "DT_FLOAT16", "DT_INT8", "DT_INT32", "DT_UINT8", "DT_INT16", "DT_UINT16"),
     *("DT_UINT32", "DT_INT64", "DT_UINT64", "DT_DOUBLE", "DT_BOOL", "DT_BF16", "DT_INT4"),
@@ -229,6 +231,8 @@ def unit_command(
         search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in named]
     if code.words & {*_FORMATS[6:]}:  # names that are nobody else's
         search += [f"-D{name}={n}" for n, name in enumerate(_FORMATS) if name in code.words]
+    if code.words & _LAYOUTS:
+        search += ["-include", str(INCLUDE / "cubecore" / "layouts.h")]
     if code.words & _TWIN:
         search += ["-include", str(INCLUDE / "tikicpulib.h")]
     return [*search, "-x", "c++", str(unit)]

@@ -1,7 +1,7 @@
 // Vector arithmetic of two tensors. Pages: Add, Sub, Mul, Div, Max, Min, And, Or, AddRelu, SubRelu,
-// FusedMulAdd, MulAddDst, MulAddRelu. Each has three forms: a mask of lanes, a mask of bits, and a
-// number of elements; and the last again for pointers to functions, which take no line. A call
-// prefers the form without a pack.
+// FusedMulAdd, MulAddDst, MulAddRelu, AddReluCast. Each has three forms: a mask of lanes, a mask of
+// bits, and a number of elements; and the last again for pointers to functions, which take no line.
+// A call prefers the form without a pack.
 #pragma once
 
 #include "cubecore/mask.h"
@@ -70,6 +70,7 @@ CUBECORE_ALIKE(SubRelu, "asc_sub_relu")
 CUBECORE_ALIKE(FusedMulAdd, "asc_mul_add")
 CUBECORE_ALIKE(FusedMulAddRelu, "asc_mul_add_relu")
 CUBECORE_ALIKE(MulAddRelu, "asc_mul_add_relu")
+CUBECORE_BINARY(AddReluCast, "asc_add_relu", typename T, typename U, bool isSetMask = true)
 CUBECORE_BINARY(MulAddDst, "asc_fma", typename T, typename U, bool isSetMask = true)
 #undef CUBECORE_ALIKE
 #undef CUBECORE_BINARY

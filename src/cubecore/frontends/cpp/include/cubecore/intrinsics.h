@@ -46,7 +46,33 @@ enum dcci_dst_t : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELI
 inline void dcci(const void* address, uint64_t lines, uint64_t = CACHELINE_OUT, CUBECORE_AT) {
   AscendC::detail::clean(lines == SINGLE_CACHE_LINE, cubecore::gm_address(address), at);
 }
-inline void set_atomic_none(CUBECORE_AT) { cubecore::issue_raw("asc_set_atomic_none", at); }
+
+// The operation and the type of atomic stores are set one by one, in any order.
+namespace AscendC::detail {
+
+inline void set_atomic(int operation, int type, const cubecore::Where& at) {
+  constexpr const char* const* calls[] = {add_calls, max_calls, min_calls};
+  CoreState& state = core_state();
+  if (operation >= 0) state.atomic = static_cast<uint8_t>(operation);
+  if (type >= 0) state.atomic_type = static_cast<int8_t>(type);
+  if (state.atomic_type >= 0) cubecore::issue_raw(calls[state.atomic][state.atomic_type], at);
+}
+
+}  // namespace AscendC::detail
+
+inline void set_atomic_add(CUBECORE_AT) { AscendC::detail::set_atomic(0, -1, at); }
+inline void set_atomic_max(CUBECORE_AT) { AscendC::detail::set_atomic(1, -1, at); }
+inline void set_atomic_min(CUBECORE_AT) { AscendC::detail::set_atomic(2, -1, at); }
+inline void set_atomic_f32(CUBECORE_AT) { AscendC::detail::set_atomic(-1, 0, at); }
+inline void set_atomic_f16(CUBECORE_AT) { AscendC::detail::set_atomic(-1, 1, at); }
+inline void set_atomic_bf16(CUBECORE_AT) { AscendC::detail::set_atomic(-1, 2, at); }
+inline void set_atomic_s8(CUBECORE_AT) { AscendC::detail::set_atomic(-1, 3, at); }
+inline void set_atomic_s16(CUBECORE_AT) { AscendC::detail::set_atomic(-1, 4, at); }
+inline void set_atomic_s32(CUBECORE_AT) { AscendC::detail::set_atomic(-1, 5, at); }
+inline void set_atomic_none(CUBECORE_AT) {
+  AscendC::detail::core_state().atomic_type = -1;
+  cubecore::issue_raw("asc_set_atomic_none", at);
+}
 
 // Between global memory and UB: runs of 32 B, gaps from a run's tail to the next one's head.
 template <typename D, typename S>

@@ -65,7 +65,12 @@ inline void copied(T* to, const void* from, CUBECORE_AT) {
 
 namespace AscendC {
 
-namespace Std = ::std;
+// Pages "C++标准库"; integral_constant has Int.
+namespace Std {
+using namespace ::std;
+template <size_t v>
+using Int = ::std::integral_constant<size_t, v>;
+}  // namespace Std
 
 constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
 // The part that is compiled, for which public tests assign another: that changes nothing.

@@ -5,6 +5,7 @@
 #include <exception>
 #include <tuple>
 
+#include "cubecore/copy.h"
 #include "cubecore/queue.h"
 
 namespace AscendC {
@@ -211,8 +212,52 @@ class TPipe {
   }
   uint64_t GetBaseAddr(int8_t) const { return 0; }
 
+  // Pages InitSpmBuffer, WriteSpmBuffer, ReadSpmBuffer: a piece of global memory for what UB does
+  // not hold, at offsets in bytes; the copies are in order with nothing.
+  template <typename T>
+  void InitSpmBuffer(const GlobalTensor<T>& workspace, const int32_t bufferSize) {
+    spm_ = reinterpret_cast<uint8_t*>(const_cast<PrimT<T>*>(workspace.GetPhyAddr()));
+    spm_bytes_ = static_cast<uint64_t>(bufferSize);
+  }
+  template <typename T>
+  void WriteSpmBuffer(const LocalTensor<T>& writeBuffer, const DataCopyParams& copyParams,
+                      int32_t writeOffset = 0, CUBECORE_AT) {
+    DataCopy(Spilled<T>(writeOffset, at), writeBuffer, copyParams, at);
+  }
+  template <typename T>
+  void WriteSpmBuffer(const LocalTensor<T>& writeBuffer, const int32_t writeSize,
+                      int32_t writeOffset = 0, CUBECORE_AT) {
+    DataCopy(Spilled<T>(writeOffset, at), writeBuffer, static_cast<uint32_t>(writeSize), at);
+  }
+  template <typename T>
+  void ReadSpmBuffer(const LocalTensor<T>& readBuffer, const DataCopyParams& copyParams,
+                     int32_t readOffset = 0, CUBECORE_AT) {
+    DataCopy(readBuffer, Spilled<T>(readOffset, at), copyParams, at);
+  }
+  template <typename T>
+  void ReadSpmBuffer(const LocalTensor<T>& readBuffer, const int32_t readSize,
+                     int32_t readOffset = 0, CUBECORE_AT) {
+    DataCopy(readBuffer, Spilled<T>(readOffset, at), static_cast<uint32_t>(readSize), at);
+  }
+
  private:
+  template <typename T>
+  GlobalTensor<T> Spilled(int32_t offset, const cubecore::Where& at) const {
+    if (spm_ == nullptr)
+      cubecore_refuse("the SPM buffer", "be initialised by InitSpmBuffer first", "none", &at);
+    const uint64_t begin = static_cast<uint64_t>(offset);
+    if (begin >= spm_bytes_)
+      cubecore_refuse("the offset in the SPM buffer", "lie inside its bytes",
+                      detail::Digits(begin, " B").text, &at);
+    GlobalTensor<T> made;
+    made.SetGlobalBuffer(reinterpret_cast<PrimT<T>*>(spm_ + begin),
+                         (spm_bytes_ - begin) * 8 / cubecore::Element<PrimT<T>>::bits);
+    return made;
+  }
+
   bool live_ = false;
+  uint8_t* spm_ = nullptr;
+  uint64_t spm_bytes_ = 0;
 };
 
 // Page GetTPipePtr.

@@ -1,5 +1,5 @@
 // Who a core is. Pages: GetBlockIdx, GetBlockNum, GetSubBlockIdx(ISASI), GetSubBlockNum(ISASI),
-// GetTaskRatio, InitSocState, GetUBSizeInBytes, GetDataBlockSizeInBytes.
+// GetTaskRatio, InitSocState, GetUBSizeInBytes, GetDataBlockSizeInBytes, GetArchVersion.
 #pragma once
 
 #include "cubecore/tensors.h"
@@ -20,6 +20,8 @@ inline void InitSocState() {}
 inline uint32_t GetUBSizeInBytes() { return static_cast<uint32_t>(cubecore_launch()->ub_bytes); }
 inline uint32_t GetRuntimeUBSize() { return static_cast<uint32_t>(cubecore_launch()->ub_bytes); }
 constexpr int32_t GetDataBlockSizeInBytes() { return 32; }
+// Uncertain: the page says that %x shows the version, and has no value.
+inline void GetArchVersion(uint32_t& coreVersion) { coreVersion = 0x2201; }
 
 }  // namespace AscendC
 

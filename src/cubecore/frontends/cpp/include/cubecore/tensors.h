@@ -41,13 +41,37 @@ inline int GetShapeSize(const ShapeInfo& shapeInfo) {
   return size;
 }
 
-// Page TensorTrait: a type with a layout; only its type matters here.
-template <typename T, TPosition pos = TPosition::MAX, typename LayoutType = void>
+namespace detail {
+
+struct NoLayout {};
+
+}  // namespace detail
+
+// Pages TensorTrait: a type with a layout, of which functions look at the type alone.
+template <typename T, TPosition pos = TPosition::GM, typename LayoutType = detail::NoLayout>
 struct TensorTrait {
   using LiteType = T;
   using LiteLayoutType = LayoutType;
   static constexpr TPosition tPos = pos;
+
+  constexpr TensorTrait(const LayoutType& t = {}) : layout_(t) {}
+  constexpr LayoutType& GetLayout() { return layout_; }
+  constexpr const LayoutType& GetLayout() const { return layout_; }
+  constexpr void SetLayout(const LayoutType& t) { layout_ = t; }
+  constexpr decltype(auto) GetShape() const { return layout_.GetShape(); }
+  constexpr decltype(auto) GetStride() const { return layout_.GetStride(); }
+
+ private:
+  LayoutType layout_;
 };
+template <typename T, TPosition pos, typename LayoutType>
+constexpr auto MakeTensorTrait(const LayoutType& t) {
+  return TensorTrait<T, pos, LayoutType>(t);
+}
+template <typename T>
+struct is_tensorTrait : std::false_type {};
+template <typename T, TPosition pos, typename LayoutType>
+struct is_tensorTrait<TensorTrait<T, pos, LayoutType>> : std::true_type {};
 
 namespace detail {
 template <typename T>

@@ -198,6 +198,10 @@ struct MatmulBatchParams {
   bool isBiasBatch = true;
   BatchOutMode bmmOutMode = BatchOutMode::SINGLE_BATCH;
 };
+// Without a page: public kernels give it to GetMMConfig.
+struct MatmulBiasParams {
+  bool enableSetBias = true;
+};
 struct MatmulFuncParams {
   bool intrinsicsLimit = false;
   bool enVecND2NZ = false;
@@ -234,6 +238,9 @@ constexpr void put_params(MatmulConfig& made, const MatmulBatchParams& p) {
   made.batchMode = p.batchMode;
   made.isBiasBatch = p.isBiasBatch;
   made.bmmOutMode = p.bmmOutMode;
+}
+constexpr void put_params(MatmulConfig& made, const MatmulBiasParams& p) {
+  made.enableSetBias = p.enableSetBias;
 }
 constexpr void put_params(MatmulConfig& made, const MatmulFuncParams& p) {
   made.intrinsicsCheck = p.intrinsicsLimit;
@@ -378,6 +385,7 @@ using AscendC::IterateMode;
 using AscendC::IterateOrder;
 using AscendC::MatmulApiStaticTiling;
 using AscendC::MatmulBatchParams;
+using AscendC::MatmulBiasParams;
 using AscendC::MatmulConfig;
 using AscendC::MatmulConfigMode;
 using AscendC::MatmulFuncParams;
