@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import cubecore
+from cubecore.errors import RequestError
 from frontends.cpp.cpp_kernels import kernel, needs_compiler
 
 pytestmark = needs_compiler
@@ -102,3 +104,66 @@ def test_a_scalar_reads_what_was_copied_behind_dcci(element):
         f"copy_ubuf_to_gm at {at(3)} wrote there past the data cache; call asc_dcci_single first"
     )
     assert found == ([stale] if element < 32 else [])
+
+
+STRIDED = """
+LocalTensor<half> a(TPosition::VECCALC, 0, 512), b(TPosition::VECCALC, 1024, 512);
+GlobalTensor<half> to;
+to.SetGlobalBuffer((__gm__ half*)x, 512);
+Duplicate(a, half(1.0f), 512);
+Duplicate(b, half(0.0f), 512);
+PipeBarrier<PIPE_V>();
+SetMaskCount();
+{mask}
+Adds<half, true>(b, a, half(2.0f), mask, (uint8_t)1, UnaryRepeatParams{{2, 2, 16, 16}});
+SetMaskNorm();
+SetFlag<HardEvent::V_MTE3>(0);
+WaitFlag<HardEvent::V_MTE3>(0);
+DataCopy(to, b, 512);
+"""
+
+
+@pytest.mark.parametrize("mask", ["uint64_t mask = 130;", "uint64_t mask[2] = {130, 0};"])
+def test_a_mask_counts_elements_in_counter_mode(mask):
+    """Every second block of 16 halves: eight of them, and two elements of the ninth."""
+    x = np.ones(512, np.float16)
+    assert kernel(STRIDED.format(mask=mask))[1](x).findings == ()
+    want = np.zeros((16, 2, 16), np.float16)
+    want[:8, 0] = 3
+    want[8, 0, :2] = 3
+    assert np.array_equal(x, want.reshape(-1))
+
+
+OUT_OF_RANGE = [
+    (
+        "Adds(b, a, half(1.0f), uint64_t(300), uint8_t(1), {1, 1, 8, 8});",
+        "parameter",
+        "mask: a number of lanes must be in [1, 128], got 300",
+    ),
+    (
+        "uint64_t left; GatherMask(b, a, uint8_t(9), false, 0, {1, 1, 8, 8}, left);",
+        "parameter",
+        "vreducev2.pattern must be in [0, 7], got 9",
+    ),
+    (
+        "CrossCoreSetFlag<2, PIPE_MTE3>(3);",
+        "flag-parameter",
+        "CrossCoreSetFlag: mode 2 must be used in a mix launch, got a launch on one kind of cores; "
+        "nobody hears it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "kind", "sentence"), OUT_OF_RANGE)
+def test_a_value_that_no_instruction_takes_is_a_finding(body, kind, sentence):
+    tensors = "LocalTensor<half> a(TPosition::VECCALC, 0, 512), b(TPosition::VECCALC, 1024, 512);"
+    run = kernel(f"{tensors} Duplicate(a, half(1.0f), 512);\n{body}")[1](np.zeros(8, np.float16))
+    found = [(f.id, f.message, f.location.line) for f in run.findings]
+    assert found == [(kind, sentence, FIRST + 1)]
+
+
+def test_a_mix_that_no_core_has_is_refused():
+    text = '#include "kernel_operator.h"\n__global__ __mix__(1, 3) void k() {}\n'
+    with pytest.raises(RequestError) as caught:
+        _ = cubecore.inline(text).k
+    assert str(caught.value) == "__mix__ must be (1, 0), (0, 1), (1, 1) or (1, 2), got (1, 3)"

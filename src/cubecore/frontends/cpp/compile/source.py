@@ -166,8 +166,14 @@ def _task_kind(task: str) -> str:
     return _mixed(first, second) if main == "AIC" else _mixed(second, first)
 
 
+_MIXES = frozenset((("1", "0"), ("0", "1"), ("1", "1"), ("1", "2")))
+
+
 def _mixed(cubes: str = "1", vectors: str = "1") -> str:
     """Return the kind of a mix of so many AICs and AIVs a block."""
+    if (cubes + vectors).isdigit() and (cubes, vectors) not in _MIXES:
+        need = "be (1, 0), (0, 1), (1, 1) or (1, 2)"
+        raise refuse("__mix__", need, f"({cubes}, {vectors})")
     return "vector" if cubes == "0" else "cube" if vectors == "0" else "mix"
 
 

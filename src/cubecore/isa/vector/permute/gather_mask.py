@@ -173,7 +173,8 @@ class Vreducev2(GatherMask):
 
 @lru_cache(maxsize=64)
 def _built_in(pattern: int, width: int) -> NDArray[np.bool_]:
-    return (_PATTERNS[pattern] >> np.arange(width) % 4 & 1).astype(np.bool_)
+    kept = _PATTERNS.get(pattern, 0)  # of another a finding says so
+    return (kept >> np.arange(width) % 4 & 1).astype(np.bool_)
 
 
 @instruction(

@@ -9,11 +9,25 @@
 
 namespace AscendC {
 
+namespace detail {
+
+// Mode 2 is between an AIC and its AIVs, which only mix launches have both.
+inline void require_heard(uint64_t mode, const cubecore::Where& at) {
+  if (mode != 2 || cubecore_launch()->task == 2) return;
+  cubecore_finding("flag-parameter", "CrossCoreSetFlag",
+                   "mode 2 must be used in a mix launch, got a launch on one kind of cores; "
+                   "nobody hears it",
+                   &at);
+}
+
+}  // namespace detail
+
 template <uint8_t modeId, pipe_t pipe>
 inline void CrossCoreSetFlag(uint16_t flagId, CUBECORE_AT) {
   static_assert(modeId <= 2, "CrossCoreSetFlag.modeId must be 0, 1 or 2 on 2201, got another");
   constexpr const char* calls[] = {"asc_sync_inter_arrive", "asc_sync_subblock_arrive",
                                    "asc_sync_block_arrive"};
+  detail::require_heard(modeId, at);
   cubecore::issue(calls[modeId], at, detail::pipe_word(pipe), flagId);
 }
 

@@ -2,6 +2,8 @@
 // SetMaskNorm, SetMaskCount and the page on masks.
 #pragma once
 
+#include <cstdio>
+
 #include "cubecore/queue.h"
 
 namespace AscendC {
@@ -13,9 +15,16 @@ inline void set_mask(uint64_t high, uint64_t low, const cubecore::Where& at) {
   cubecore::issue("asc_set_vector_mask", at, high, low);
 }
 
-// The first `lanes` of a repeat.
+// The first `lanes` of a repeat; in counter mode so many elements, whatever their repeats.
 inline void set_lanes(uint64_t lanes, const cubecore::Where& at) {
   uint64_t all = ~0ull;
+  if (core_state().counts) return set_mask(0, lanes, at);
+  if (lanes > 128) {
+    char said[64];
+    std::snprintf(said, sizeof(said), "a number of lanes must be in [1, 128], got %llu",
+                  static_cast<unsigned long long>(lanes));
+    cubecore_finding("parameter", "mask", said, &at);
+  }
   if (lanes >= 128)
     set_mask(all, all, at);
   else if (lanes > 64)
