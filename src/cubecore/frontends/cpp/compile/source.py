@@ -212,7 +212,8 @@ def host_structs(source: Source) -> str:
         return ""
     named = [match.groups() for text in texts for match in _REGISTERED.finditer(text)]
     stem = _stem(source).lower()
-    default = next((name for op, name in named if op.lower() == stem), None)
+    wanted = (f"{stem}_{source.tiling_key}", stem)  # a struct may be that of one tiling key
+    default = next((n for op in wanted for known, n in named if known.lower() == op), None)
     default = default or next((name for op, name in named if op[-1:].isalpha()), None)
     lines = [re.sub(r"//[^\n]*", "", block) + ";" for block in blocks]
     used = set(re.findall(r"\w+", " ".join(lines)))

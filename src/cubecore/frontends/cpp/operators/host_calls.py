@@ -21,6 +21,9 @@ _REFUSED, _ANSWER, _MATMUL_TILING, _ABSENT = 7, 8, 9, 11
 _SHORT_NAMES = {"2201": "ascend910b", "3510": "ascend950"}
 """Names of chips in AddConfig, by architecture."""
 
+_STATES = {0xFFFFFFFF: "GRAPH_FAILED", 50331649: "GRAPH_PARAM_INVALID"}
+"""Statuses of host functions by their numbers; op_host/types.h has them all."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostTiling:
@@ -142,7 +145,7 @@ class HostCalls:
             found.setdefault(what, []).append(rest)
         state = int(found["state"][0])
         if state != 0:
-            name = "GRAPH_FAILED" if state == (1 << 32) - 1 else str(state)
+            name = _STATES.get(state, str(state))
             reason = found["reason"][0] or "it does not take these inputs"
             raise unable(subject, f"{subject} returned {name}", reason)
         return found

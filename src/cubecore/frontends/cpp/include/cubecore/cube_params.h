@@ -58,7 +58,9 @@ inline constexpr FixpipeConfig CFG_ROW_MAJOR = {CO2Layout::ROW_MAJOR};
 inline constexpr FixpipeConfig CFG_COLUMN_MAJOR = {CO2Layout::COLUMN_MAJOR};
 
 constexpr uint32_t PAD_SIZE = 4;
+#ifndef __NPU_HOST__  // where public op_hosts have a name of their own
 constexpr uint32_t BLOCK_CUBE = 16;
+#endif
 constexpr uint32_t CUBE_MAX_SIZE = 256;
 constexpr uint32_t BYTE_PER_FRACTAL = 512;
 

@@ -86,11 +86,13 @@ inline void SetGCoreType(int32_t) {}
 constexpr int32_t AIC_TYPE = 1, AIV_TYPE = 2;
 
 // Bytes of a core's memories, by the names of public kernels; chips of 2201 differ in none of them.
+#ifndef __NPU_HOST__  // where public op_hosts have names of their own
 constexpr uint32_t TOTAL_L1_SIZE = 512 * 1024, TOTAL_L0A_SIZE = 64 * 1024;
 constexpr uint32_t TOTAL_L0B_SIZE = 64 * 1024, TOTAL_L0C_SIZE = 128 * 1024;
 constexpr uint32_t TOTAL_UB_SIZE = 192 * 1024;
 // Without what mix launches keep of UB.
 constexpr uint32_t TOTAL_VEC_LOCAL_SIZE = TOTAL_UB_SIZE - 8 * 1024;
+#endif
 
 // Sizes of elements, and numbers of temporaries, by the names of public kernels.
 constexpr uint32_t B8_BYTE_SIZE = 1, B16_BYTE_SIZE = 2, B32_BYTE_SIZE = 4, B64_BYTE_SIZE = 8;

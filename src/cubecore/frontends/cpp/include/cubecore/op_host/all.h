@@ -16,6 +16,7 @@
 #include "cubecore/op_host/registry.h"
 #define CUBECORE_PART 0
 #include "cubecore/batch_norm.h"
+#include "cubecore/dropout.h"
 #include "cubecore/layer_norm.h"
 #include "cubecore/norms.h"
 #include "cubecore/reductions.h"

@@ -21,6 +21,11 @@ template <typename N, typename... A>
 inline void Log(int level, const N& name, const std::string& format, const A&... values) {
   Log(level, name, format.c_str(), values...);
 }
+// Words alone, without the name of what they are about.
+inline void Log(int level, const char* words) {
+  AlogRecord(OP, DLOG_TYPE_DEBUG, level, "%s", words);
+}
+inline void Log(int level, const std::string& words) { Log(level, words.c_str()); }
 template <typename N, typename... A>
 inline void OpLogSub(int, int level, const N& name, const char* format, const A&... values) {
   Log(level, name, format, values...);
@@ -37,16 +42,16 @@ inline void Failed(const char* what, const A&... words) {
 
 using cubecore::op_host::OpLogSub;
 
-#define OP_LOGD(NAME, ...) ::cubecore::op_host::Log(DLOG_DEBUG, NAME, __VA_ARGS__)
-#define OP_LOGI(NAME, ...) ::cubecore::op_host::Log(DLOG_INFO, NAME, __VA_ARGS__)
-#define OP_LOGW(NAME, ...) ::cubecore::op_host::Log(DLOG_WARN, NAME, __VA_ARGS__)
-#define OP_LOGE(NAME, ...) ::cubecore::op_host::Log(DLOG_ERROR, NAME, __VA_ARGS__)
-#define OP_LOGE_WITHOUT_REPORT(NAME, ...) OP_LOGE(NAME, __VA_ARGS__)
-#define OP_EVENT(NAME, ...) OP_LOGI(NAME, __VA_ARGS__)
-#define CUBE_INNER_ERR_REPORT(NAME, ...) OP_LOGE(NAME, __VA_ARGS__)
-#define VECTOR_INNER_ERR_REPORT_TILIING(NAME, ...) OP_LOGE(NAME, __VA_ARGS__)
-#define VECTOR_INNER_ERR_REPORT_TILING(NAME, ...) OP_LOGE(NAME, __VA_ARGS__)
-#define VECTOR_INFER_SHAPE_INNER_ERR_REPORT(NAME, ...) OP_LOGE(NAME, __VA_ARGS__)
+#define OP_LOGD(...) ::cubecore::op_host::Log(DLOG_DEBUG, __VA_ARGS__)
+#define OP_LOGI(...) ::cubecore::op_host::Log(DLOG_INFO, __VA_ARGS__)
+#define OP_LOGW(...) ::cubecore::op_host::Log(DLOG_WARN, __VA_ARGS__)
+#define OP_LOGE(...) ::cubecore::op_host::Log(DLOG_ERROR, __VA_ARGS__)
+#define OP_LOGE_WITHOUT_REPORT(...) OP_LOGE(__VA_ARGS__)
+#define OP_EVENT(...) OP_LOGI(__VA_ARGS__)
+#define CUBE_INNER_ERR_REPORT(...) OP_LOGE(__VA_ARGS__)
+#define VECTOR_INNER_ERR_REPORT_TILIING(...) OP_LOGE(__VA_ARGS__)
+#define VECTOR_INNER_ERR_REPORT_TILING(...) OP_LOGE(__VA_ARGS__)
+#define VECTOR_INFER_SHAPE_INNER_ERR_REPORT(...) OP_LOGE(__VA_ARGS__)
 #define OP_CHECK_IF(CONDITION, LOG, ...) \
   do {                                   \
     if (CONDITION) {                     \
@@ -196,15 +201,18 @@ inline ge::graphStatus InferShape4Elewise(gert::InferShapeContext* context) {
   *out = *in;
   return ge::GRAPH_SUCCESS;
 }
-inline ge::graphStatus InferShape4Broadcast(gert::InferShapeContext* context) {
+// Of so many inputs, or of all.
+inline ge::graphStatus InferShape4Broadcast(gert::InferShapeContext* context,
+                                            size_t count = SIZE_MAX) {
   gert::Shape* out = context->GetOutputShape(0);
   gert::Shape made;
   OP_CHECK_NULL_WITH_CONTEXT(context, out);
-  for (size_t n = 0; context->GetInputShape(n) != nullptr; ++n)
+  for (size_t n = 0; n < count && context->GetInputShape(n) != nullptr; ++n)
     if (!BroadcastShape(&made, context->GetInputShape(n), &made)) return ge::GRAPH_FAILED;
   *out = made;
   return ge::GRAPH_SUCCESS;
 }
+inline bool IsFloatEqual(float a, float b) { return std::fabs(a - b) <= 1.1920929e-07f; }
 
 // The values of an input that the op_host depends on.
 template <typename T, typename C>

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "cubecore/device.h"
 #include "cubecore/op_host/attributes.h"
@@ -29,6 +32,52 @@ class PlatFormInfos {
  private:
   static uint64_t Asked(uint64_t fact) {
     return cubecore_host(cubecore::CHIP, fact, 0, nullptr, nullptr, nullptr);
+  }
+};
+
+// The facts of a chip as fields, and who is asked for them. Public op_hosts read these; no page has
+// them.
+struct PlatformInfo {
+  struct {
+    std::string short_soc_version = "Ascend910B", aic_version, ccec_aic_version;
+  } str_info;
+  struct {
+    uint32_t ai_core_cnt = 0, vector_core_cnt = 0, ai_cpu_cnt = 0;
+    uint64_t l2_size = 0, memory_size = 0;
+  } soc_info;
+  struct {
+    uint64_t l0_a_size = 0, l0_b_size = 0, l0_c_size = 0, l1_size = 0, ub_size = 0;
+  } ai_core_spec;
+  std::map<std::string, std::vector<std::string>> ai_core_intrinsic_dtype_map;
+};
+struct OptionalInfo {
+  std::string soc_version, core_type;
+  uint32_t ai_core_num = 0;
+};
+using OptionalInfos = OptionalInfo;
+
+class PlatformInfoManager {
+ public:
+  static PlatformInfoManager& Instance() {
+    static PlatformInfoManager own;
+    return own;
+  }
+  static PlatformInfoManager& GeInstance() { return Instance(); }
+  uint32_t InitializePlatformInfo() { return 0; }
+  uint32_t GetPlatformInfoWithOutSocVersion(PlatformInfo& platform, OptionalInfo&) {
+    PlatFormInfos chip;
+    platform.soc_info.ai_core_cnt = chip.GetCoreNumByType("AiCore");
+    platform.soc_info.vector_core_cnt = chip.GetCoreNumByType("VectorCore");
+    chip.GetLocalMemSize(LocalMemType::L0_A, platform.ai_core_spec.l0_a_size);
+    chip.GetLocalMemSize(LocalMemType::L0_B, platform.ai_core_spec.l0_b_size);
+    chip.GetLocalMemSize(LocalMemType::L0_C, platform.ai_core_spec.l0_c_size);
+    chip.GetLocalMemSize(LocalMemType::L1, platform.ai_core_spec.l1_size);
+    chip.GetLocalMemSize(LocalMemType::UB, platform.ai_core_spec.ub_size);
+    chip.GetLocalMemSize(LocalMemType::L2, platform.soc_info.l2_size);
+    return 0;
+  }
+  uint32_t GetPlatformInfo(const std::string&, PlatformInfo& platform, OptionalInfo& optional) {
+    return GetPlatformInfoWithOutSocVersion(platform, optional);
   }
 };
 
@@ -288,8 +337,6 @@ class TilingParseContext : public ExtendedKernelContext {
   std::shared_ptr<void> compiled_;
 };
 
-class InferShapeRangeContext;  // ranges of shapes are accepted and not used
-
 class InferShapeContext : public ExtendedKernelContext {
  public:
   using ExtendedKernelContext::ExtendedKernelContext;
@@ -311,6 +358,15 @@ class InferShapeContext : public ExtendedKernelContext {
     Tensor* tensor = detail::Within(node_.outputs, index);
     return tensor == nullptr ? nullptr : &tensor->shape.MutableStorageShape();
   }
+};
+
+// Ranges of shapes are accepted and not used: none is ever asked for.
+class InferShapeRangeContext : public ExtendedKernelContext {
+ public:
+  using ExtendedKernelContext::ExtendedKernelContext;
+  const Range<Shape>* GetInputShapeRange(size_t) const { return nullptr; }
+  const Range<Tensor>* GetInputTensorRange(size_t) const { return nullptr; }
+  Range<Shape>* GetOutputShapeRange(size_t) const { return nullptr; }
 };
 
 class InferDataTypeContext : public ExtendedKernelContext {

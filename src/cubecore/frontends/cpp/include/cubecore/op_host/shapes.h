@@ -122,4 +122,22 @@ class Tensor {
   const void* data = nullptr;
 };
 
+// The least and the largest of something.
+template <typename T>
+class Range {
+ public:
+  Range() = default;
+  Range(T* least, T* most) : least_(least), most_(most) {}
+  explicit Range(T* same) : Range(same, same) {}
+  const T* GetMin() const { return least_; }
+  const T* GetMax() const { return most_; }
+  T* GetMin() { return least_; }
+  T* GetMax() { return most_; }
+  void SetMin(T* least) { least_ = least; }
+  void SetMax(T* most) { most_ = most; }
+
+ private:
+  T *least_ = nullptr, *most_ = nullptr;
+};
+
 }  // namespace gert

@@ -50,6 +50,7 @@ enum DataType {
   DT_DUAL = 25,
   DT_VARIANT = 26,
   DT_BF16 = 27,
+  DT_BFLOAT16 = DT_BF16,
   DT_UNDEFINED = 28,
   DT_INT4 = 29,
   DT_UINT1 = 30,

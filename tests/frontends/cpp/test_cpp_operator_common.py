@@ -1,0 +1,158 @@
+"""Operators whose host code takes what public repositories have in common packages."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cubecore
+from frontends.cpp.cpp_kernels import needs_compiler
+
+pytestmark = needs_compiler
+TILING = """#include "register/tilingdata_base.h"
+namespace optiling {
+BEGIN_TILING_DATA_DEF(ScaledTiling)
+  TILING_DATA_FIELD_DEF(uint32_t, count);
+  TILING_DATA_FIELD_DEF(float, scale);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(ScaledBy, ScaledTiling)
+BEGIN_TILING_DATA_DEF(LongTiling)
+  TILING_DATA_FIELD_DEF(uint64_t, unused);
+  TILING_DATA_FIELD_DEF(float, scale);
+  TILING_DATA_FIELD_DEF(uint32_t, count);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(ScaledBy_7, LongTiling)
+}
+"""
+HOST = """#include "scaled_by_tiling.h"
+#include "register/op_def_registry.h"
+#include "op_host/tiling_base_class.h"
+#include "op_host/infershape_broadcast_util.h"
+#include "platform/platform_info.h"
+namespace optiling {
+class Scaled : public Ops::Base::TilingBaseClass {
+ public:
+  explicit Scaled(gert::TilingContext* context) : TilingBaseClass(context) {}
+
+ protected:
+  bool IsCapable() override { return scale_ > 0; }
+  ge::graphStatus GetPlatformInfo() override {
+    fe::PlatformInfo platform;
+    fe::OptionalInfo optional;
+    auto& manager = fe::PlatformInfoManager::Instance();
+    if (manager.GetPlatformInfoWithOutSocVersion(platform, optional) != ge::GRAPH_SUCCESS)
+      return ge::GRAPH_FAILED;
+    aicoreParams_.ubSize = platform.ai_core_spec.ub_size;
+    aicoreParams_.numBlocks = platform.soc_info.ai_core_cnt;
+    return platform.str_info.short_soc_version == "Ascend910B" ? ge::GRAPH_SUCCESS
+                                                                : ge::GRAPH_FAILED;
+  }
+  ge::graphStatus GetShapeAttrsInfo() override {
+    scale_ = *context_->GetAttrs()->GetFloat(0);
+    count_ = context_->GetInputShape(0)->GetStorageShape().GetShapeSize();
+    return ge::GRAPH_SUCCESS;
+  }
+  ge::graphStatus DoOpTiling() override {
+    if (GetTilingKey() == 7) return Saved<LongTiling>();
+    return Saved<ScaledTiling>();
+  }
+  ge::graphStatus DoLibApiTiling() override { return ge::GRAPH_SUCCESS; }
+  uint64_t GetTilingKey() const override { return scale_ > 2 ? 7 : 0; }
+  ge::graphStatus GetWorkspaceSize() override {
+    context_->GetWorkspaceSizes(1)[0] = 0;
+    return ge::GRAPH_SUCCESS;
+  }
+  ge::graphStatus PostTiling() override {
+    OP_LOGI("the end of tiling");
+    context_->SetBlockDim(aicoreParams_.numBlocks >= 20 && aicoreParams_.ubSize > 190000 ? 1 : 0);
+    return ge::GRAPH_SUCCESS;
+  }
+
+ private:
+  template <typename T>
+  ge::graphStatus Saved() {
+    T data;
+    data.set_scale(scale_);
+    data.set_count(count_);
+    auto raw = context_->GetRawTilingData();
+    data.SaveToBuffer(raw->GetData(), raw->GetCapacity());
+    raw->SetDataSize(data.GetDataSize());
+    return ge::GRAPH_SUCCESS;
+  }
+  float scale_ = 0;
+  uint32_t count_ = 0;
+};
+static ge::graphStatus Tile(gert::TilingContext* context) { return Scaled(context).DoTiling(); }
+}
+namespace ge {
+static graphStatus Shapes(gert::InferShapeContext* context) {
+  OP_LOGD("shapes");
+  return Ops::Base::InferShape4Broadcast(context, 1);
+}
+static graphStatus Ranges(gert::InferShapeRangeContext* context) {
+  auto range = context->GetOutputShapeRange(0);
+  OP_CHECK_NULL_WITH_CONTEXT(context, range);
+  range->GetMax()->SetDimNum(1);
+  return GRAPH_SUCCESS;
+}
+}
+namespace ops {
+class ScaledBy : public OpDef {
+ public:
+  explicit ScaledBy(const char* name) : OpDef(name) {
+    this->Input("x").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+    this->Output("y").ParamType(REQUIRED).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+    this->Attr("scale").AttrType(OPTIONAL).Float(1.5f);
+    this->SetInferShape(ge::Shapes);
+    this->SetInferShapeRange(ge::Ranges);
+    this->AICore().SetTiling(optiling::Tile).AddConfig("ascend910b");
+  }
+};
+OP_ADD(ScaledBy);
+}
+"""
+KERNEL = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void scaled_by(GM_ADDR x, GM_ADDR y, GM_ADDR workspace,
+                                                GM_ADDR tiling) {
+  GET_TILING_DATA(data, tiling);
+  GlobalTensor<float> from, to;
+  from.SetGlobalBuffer((__gm__ float*)x);
+  to.SetGlobalBuffer((__gm__ float*)y);
+  LocalTensor<float> held(TPosition::VECCALC, 0, data.count);
+  DataCopy(held, from, data.count);
+  PipeBarrier<PIPE_ALL>();
+  Muls(held, held, data.scale, data.count);
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(to, held, data.count);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("scaled")
+    for name, text in (
+        ("op_host/scaled_by_tiling.h", TILING),
+        ("op_host/scaled_by.cpp", HOST),
+        ("op_kernel/scaled_by.cpp", KERNEL),
+    ):
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return cubecore.load_op(folder)
+
+
+@pytest.mark.parametrize(("scale", "key"), [(1.5, 0), (3.0, 7)])
+def test_a_tiling_key_may_have_a_struct_of_its_own(project: Any, scale: float, key: int) -> None:
+    x = np.arange(64, dtype=np.float32)
+    left = project.scaled_by.run(x, scale=scale)
+    assert (left.launch.findings, left.tiling.key) == ((), key)
+    np.testing.assert_array_equal(left.outputs[0], x * np.float32(scale))
+
+
+def test_a_class_of_tiling_that_is_not_capable_leaves_the_operator(project: Any) -> None:
+    with pytest.raises(cubecore.CubecoreError) as refused:
+        project.scaled_by(np.zeros(64, np.float32), scale=-1.0)
+    said = "the tiling function of ScaledBy returned GRAPH_PARAM_INVALID"
+    assert str(refused.value) == f"{said}; it does not take these inputs"
