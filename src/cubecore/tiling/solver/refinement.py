@@ -47,7 +47,8 @@ FIRST_CHUNKS, SKETCHED_CHUNKS, ALL_CHUNKS = 28, 8, 96
 """Chunks that are walked of each tiling before its residencies are varied, of all variants, and of
 those that such a short walk leaves near."""
 MOST_FOLLOWED, FOLLOWED_CHUNKS = 20, 512
-"""Tilings that are walked further still, the best of each base block, and how many chunks."""
+"""The best of each base block, so many, are walked further where that ends within two of several
+rows of tiles, and how many chunks at most."""
 VARIANTS = 2
 """Other residencies of each tiling that is answered, the next best of its base block."""
 SKETCHED_NEAR = 1.02
@@ -86,8 +87,7 @@ def refined(
     every, values = _variants(case, first, limit, wanted, traces)
     cycles = walked_cycles(case, values, ALL_CHUNKS)
     rows = _best_of_each(every, cycles, max(MOST_FOLLOWED, count), mix=mix)
-    followed = walked_cycles(case, {n: x[rows] for n, x in values.items()}, FOLLOWED_CHUNKS)
-    rows = _filled(every, cycles, rows[np.argsort(followed, kind="stable")], count)
+    rows = _filled(every, cycles, _followed(case, values, rows), count)
     closed = shortlist.take(np.arange(1))
     best = every.take(rows[:count])
     variants = _plain(every.take(_next_best(every, cycles, rows[:count])))
@@ -118,6 +118,20 @@ def _variants(
     near = walked_cycles(case, values, SKETCHED_CHUNKS) <= SKETCHED_NEAR * limit
     kept = np.flatnonzero(near | (kept < firsts))
     return every.take(kept), {n: x[kept] for n, x in values.items()}
+
+
+def _followed(case: RuleCase, values: dict[str, Floats], rows: Ints) -> Ints:
+    """Return some rows in the order of longer walks, if shorter ones end within two rows of tiles.
+
+    The first row of several brings what the others find in L2.
+    """
+    v = {n: x[rows] for n, x in values.items()}
+    row_of_tiles = v["inner_tiles"] * v["parts"]
+    several = v["tiles"] > v["inner_tiles"]
+    if not np.any(several & (2 * row_of_tiles > ALL_CHUNKS)):
+        return rows
+    followed = walked_cycles(case, v, FOLLOWED_CHUNKS)
+    return rows[np.argsort(followed, kind="stable")]
 
 
 def _among(one: TilingColumns, others: TilingColumns, names: tuple[str, ...]) -> bool:
