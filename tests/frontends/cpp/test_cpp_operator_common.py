@@ -64,6 +64,14 @@ class Scaled : public Ops::Base::TilingBaseClass {
   }
   ge::graphStatus PostTiling() override {
     OP_LOGI("the end of tiling");
+    optiling::TCubeTiling tiling = {};
+    tiling.shareL1Size = 7;
+    matmul_tiling::SysTilingTempBufSize sizes;
+    uint32_t most = 0, least = 0;
+    AscendC::TensorShape shape({64, 64});
+    AscendC::GetSelectMaxMinTmpSize(shape, shape, 4, shape, 1, false, most, least);
+    if (MultiCoreMatmulGetTmpBufSize(tiling, sizes) != 0 || sizes.l1Size != 7 || most < least)
+      return ge::GRAPH_FAILED;
     context_->SetBlockDim(aicoreParams_.numBlocks >= 20 && aicoreParams_.ubSize > 190000 ? 1 : 0);
     return ge::GRAPH_SUCCESS;
   }

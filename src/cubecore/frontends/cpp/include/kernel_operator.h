@@ -56,5 +56,6 @@
 #include "cubecore/system.h"
 #include "cubecore/topk.h"
 #include "cubecore/transpose.h"
+#include "cubecore/transpose_tiled.h"
 #include "cubecore/unary.h"
 #include "register/tilingdata_base.h"

@@ -221,4 +221,36 @@ inline void GetCumSumMaxMinTmpSize(const TensorShape& shape, uint32_t, bool isLa
   least = most = 68 * ((inner + 7) / 8 * 8) + 32;  // columns of eight rows, those rows, offsets
 }
 
+// Page GetSelectMaxMinTmpSize: one of the two alone, and former names.
+#define CUBECORE_SELECTS(NAME, RESULT)                                                 \
+  inline uint32_t NAME(const TensorShape& src0Shape, const TensorShape& src1Shape,     \
+                       const uint32_t srcTypeSize, const TensorShape& maskShape,       \
+                       const uint32_t maskTypeSize, const bool isReuseMask) {          \
+    uint32_t most = 0, least = 0;                                                      \
+    GetSelectMaxMinTmpSize(src0Shape, src1Shape, srcTypeSize, maskShape, maskTypeSize, \
+                           isReuseMask, most, least);                                  \
+    return RESULT;                                                                     \
+  }
+CUBECORE_SELECTS(GetSelectMaxTmpSize, most)
+CUBECORE_SELECTS(GetSelectMinTmpSize, least)
+CUBECORE_SELECTS(GetSelectWithBytesMaskMaxTmpSize, most)
+CUBECORE_SELECTS(GetSelectWithBytesMaskMinTmpSize, least)
+#undef CUBECORE_SELECTS
+inline void GetSelectWithBytesMaskMaxMinTmpSize(const TensorShape& src0Shape,
+                                                const TensorShape& src1Shape,
+                                                const uint32_t srcTypeSize,
+                                                const TensorShape& maskShape,
+                                                const uint32_t maskTypeSize, const bool isReuseMask,
+                                                uint32_t& maxValue, uint32_t& minValue) {
+  GetSelectMaxMinTmpSize(src0Shape, src1Shape, srcTypeSize, maskShape, maskTypeSize, isReuseMask,
+                         maxValue, minValue);
+}
+
+// Page GetPowerTmpBufferFactorSize.
+inline void GetPowerTmpBufferFactorSize(const bool, const bool, const bool, const uint32_t typeSize,
+                                        uint32_t& maxLiveNodeCount, uint32_t& extraBuffer) {
+  maxLiveNodeCount = 40 / (typeSize == 0 ? 1 : typeSize);
+  extraBuffer = 10 * 256;
+}
+
 }  // namespace AscendC

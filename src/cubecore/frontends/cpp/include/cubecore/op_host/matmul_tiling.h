@@ -243,4 +243,26 @@ class BatchMatmulTiling : public ManyCoreTiling {
   }
 };
 
+// Page "获取Matmul计算所需空间": what a tiling says of each memory.
+struct SysTilingTempBufSize {
+  int32_t ubSize = 0, l1Size = 0, l0cSize = 0;
+};
+
 }  // namespace matmul_tiling
+
+// The functions of that page; their second forms take the tiling of another namespace.
+#define CUBECORE_TMP_BUF(NAME)                                                       \
+  template <typename T>                                                              \
+  inline int32_t NAME(T& tiling, matmul_tiling::SysTilingTempBufSize& bufSize) {     \
+    const AscendC::tiling::TCubeTiling& t = tiling;                                  \
+    bufSize = {t.shareUbSize, t.shareL1Size, t.shareL0CSize};                        \
+    return 0;                                                                        \
+  }                                                                                  \
+  template <typename T>                                                              \
+  inline int32_t NAME##V2(T& tiling, matmul_tiling::SysTilingTempBufSize& bufSize) { \
+    return NAME(tiling, bufSize);                                                    \
+  }
+CUBECORE_TMP_BUF(MatmulGetTmpBufSize)
+CUBECORE_TMP_BUF(MultiCoreMatmulGetTmpBufSize)
+CUBECORE_TMP_BUF(BatchMatmulGetTmpBufSize)
+#undef CUBECORE_TMP_BUF
