@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.machine.options import ENGINES
 from cubecore.tiling.model.export import to_header, to_json_text
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.workflows.data.operands import Operands, make_operands
@@ -324,3 +325,11 @@ def test_of_a_name_of_two_instructions_the_chips_is_explained():
     found = cubecore.explain("asc_copy_gm2ub", "Ascend950PR_9599")
     assert found.name == "copy_gm_to_ubuf_v2"
     assert found.text.splitlines()[-1] == "Ascend950PR_9599 has it."
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_of_a_product_says_how_it_sums(engine):
+    told = cubecore.run({"m": 32, "n": 32, "k": 32}, engine=engine).to_json()
+    assert told["verified"]
+    assert told["engine"] in ({"blas"} if engine == "fast" else {engine})
+    assert told["policy"].startswith("float")

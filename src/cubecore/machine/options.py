@@ -6,7 +6,8 @@ ENGINES = ("fast", "blas", "lockstep", "reference")
 """Words that ask for an engine; a run tells which of the last three executed it.
 
 `fast` takes the fastest engine that applies: `blas` for trees of Cube products, `lockstep` for
-kernels in Python. A launch that the engine asked for does not execute falls back to `reference`.
+kernels in Python, C++ and TIK. Products that `blas` does not prove are `reference`'s, and so are
+other orders of the queues and runs with a debugger; `lockstep` runs whatever it is given.
 """
 ORDERS = ("program", "late", "early")
 """Orders with a name; the others are ``random:SEED``."""

@@ -230,8 +230,10 @@ def _is_shared(values: Array) -> bool:
 
 _WITH_CORES = 3
 """The axes of a matrix of each core."""
+_OF_MAD = "float64 within one mad, rounded to float32 in L0C after each"
 ACCUMULATION_POLICY = {
-    "reference": "float64 within one mad, rounded to float32 in L0C after each",
+    "reference": _OF_MAD,
+    "lockstep": _OF_MAD,
     "blas": "float32, in the order of the BLAS library",
 }
 """The order in which each engine sums float products; integer sums are exact and saturate."""

@@ -160,7 +160,8 @@ def run(
     out : str or None
         A .npy file for C.
     engine : str
-        fast (the fastest that applies), blas, lockstep or reference, to which all fall back.
+        fast (the fastest that applies), blas, lockstep or reference. Products that blas does not
+        prove are reference's, and so are other orders.
     order : str
         program; by reference also late or early (consumers or producers first) and random:SEED.
     checks : str

@@ -143,3 +143,31 @@ def test_the_limit_ends_the_core_that_passes_it():
     for _ in range(2):
         with pytest.raises(KernelError, match="more than 32 instructions"):
             endless.using(limit=32)[3](x, 10)
+
+
+@pytest.mark.parametrize("other", range(5))
+@pytest.mark.parametrize("who", [0, 2])
+def test_a_core_that_gives_another_pointer_where_the_first_gives_the_same(other, who):
+    """Another array, a place behind, one that leaves its array, another type, another memory."""
+
+    @cubecore.kernel()
+    def steady(core, x, who):
+        a, b, c = (core.ubuf("float", 2 * LANES) for _ in range(3))
+        others = b, a + LANES, b + 2 * LANES, core.ubuf("half", 4 * LANES), x
+        core.asc_set_vector_mask(0, 2**64 - 1)
+        core.asc_duplicate(a, 1.0, 2, 1, 8)
+        core.asc_duplicate(b, 2.0, 2, 1, 8)
+        core.asc_sync_pipe("PIPE_V")
+        for turn in range(5):
+            second = others[other] if core.block_idx == who and turn == 3 else a
+            core.asc_add(c, a, second, 1, 1, 1, 1, 8, 8, 8)
+            core.asc_sync_pipe("PIPE_ALL")
+            core.asc_copy_ub2gm(x + core.block_idx * LANES, c, 4 * LANES)
+            core.asc_sync_pipe("PIPE_ALL")
+
+    if other >= 3:  # types that no add takes
+        with pytest.raises(KernelError):
+            traced(steady, 3, who)
+        return
+    found = {finding.id for finding in traced(steady, 3, who).findings}
+    assert found == ({"out-of-bounds"} if other == 2 else set())

@@ -22,7 +22,7 @@ from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.queue_order import Queues, schedule_of
-from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, overflow
+from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, send_judged
 from cubecore.machine.sanitizer.deadlocks import Standing, Wait, deadlock, log_deadlocks
 from cubecore.machine.sanitizer.findings import USUAL, WATCHES, FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import Sanitizer
@@ -115,8 +115,7 @@ class _Handshake:
     def signal(self, core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
         """Signal to other cores."""
         carried = [NOTHING] if core.watch is None else core.watch.signal(sync, where)
-        for sender, receiver in self.flags.send([core.id], sync, carried):
-            self._log.add(overflow(sync, where, sender, receiver))
+        send_judged(self.flags, self._log, core.id, (sync, where), carried)
 
     def wait(self, core: Core, sync: WaitFlagDev, where: Location) -> None:
         """Wait for other cores: hand the turn to the caller's thread."""

@@ -13,7 +13,7 @@ from cubecore.isa.scalar.sync import (
     CROSS_CORE_LIMIT,
     FftsCrossCoreSync,
 )
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.happens_before import Foreign
 
 NOTHING: Foreign = np.zeros((0, 0), np.int64)
@@ -111,7 +111,20 @@ class Signals:
                 yield core, flag, len(queue)
 
 
-def overflow(
+def send_judged(
+    signals: Signals,
+    log: FindingLog,
+    core: CoreId,
+    signal: tuple[FftsCrossCoreSync, Location],
+    carried: Iterable[Foreign],
+) -> None:
+    """Send what a core knows, from a place, and log the counters that pass the hardware's limit."""
+    sync, where = signal
+    for sender, receiver in signals.send([core], sync, carried):
+        log.add(_overflow(sync, where, sender, receiver))
+
+
+def _overflow(
     sync: FftsCrossCoreSync, where: Location, sender: CoreId, receiver: CoreId
 ) -> SanitizerFinding:
     """Return the finding of a counter that passes the hardware's limit."""

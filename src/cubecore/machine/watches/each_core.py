@@ -14,7 +14,7 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.memory.footprint import Footprint
-from cubecore.machine.sanitizer.cross_core import overflow
+from cubecore.machine.sanitizer.cross_core import send_judged
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 from cubecore.machine.sanitizer.turns import Found, take_turns
@@ -85,8 +85,7 @@ class EachCore:
         """Follow a signal to others."""
         where = self._where()
         carried = self._watch.signal(template, where)
-        for sender, receiver in self._signals.send(self._cores, template, carried):
-            self.log.add(overflow(template, where, sender, receiver))
+        send_judged(self._signals, self.log, self._cores[0], (template, where), carried)
 
     def wait(self, template: WaitFlagDev) -> None:
         """Follow a wait for others, or stay there."""
