@@ -188,7 +188,8 @@ def test_the_environment_names_the_package_and_the_interpreter(tmp_path):
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert [line.split("=")[0] for line in lines] == [
-        "export CMAKE_PREFIX_PATH", "export CUBECORE_PYTHON",
+        "export CMAKE_PREFIX_PATH", "export CUBECORE_PYTHON", "export ASCEND_HOME_PATH",
+        "export ASCEND_INSTALL_PATH",
     ]  # fmt: skip
     assert lines[1] == f"export CUBECORE_PYTHON={sys.executable}"
     assert "tiling_api" in cli(tmp_path, "env", "--libraries")[1].split()

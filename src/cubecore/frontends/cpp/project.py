@@ -7,6 +7,8 @@ import sys
 from cubecore.frontends.cpp.launch_options import HERE, VENDOR_LIBRARIES
 
 _CMAKE = HERE / "cmake"
+TOOLKITS = ("ASCEND_HOME_PATH", "ASCEND_INSTALL_PATH")
+"""Variables by which a project's own script finds the toolkit's folder."""
 
 
 def vendor_libraries() -> tuple[str, ...]:
@@ -15,10 +17,15 @@ def vendor_libraries() -> tuple[str, ...]:
 
 
 def settings() -> dict[str, str]:
-    """Return the variables under which CMake finds the package ASC and its compiler."""
+    """Return the variables under which CMake finds the package ASC, its compiler and a toolkit.
+
+    Kernel-launch projects look for their functions below the toolkit's folder.
+    """
     before = os.environ.get("CMAKE_PREFIX_PATH", "").split(os.pathsep)
     paths = [str(_CMAKE), *(path for path in before if path and path != str(_CMAKE))]
-    return {"CMAKE_PREFIX_PATH": os.pathsep.join(paths), "CUBECORE_PYTHON": sys.executable}
+    toolkits = dict.fromkeys(TOOLKITS, str(HERE))
+    found = {"CMAKE_PREFIX_PATH": os.pathsep.join(paths), "CUBECORE_PYTHON": sys.executable}
+    return found | toolkits
 
 
 def environment_text() -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import perf_counter
 
+from cubecore.chips import DEFAULT_CHIP
 from cubecore.errors import unable
 from cubecore.frontends.cpp.launch_options import is_program
 from cubecore.frontends.cpp.project import settings
@@ -24,6 +25,10 @@ _WRONG = re.compile(
     r"|^\[ERROR\]|\bfailed!",
     re.MULTILINE,
 )
+_OF_LAUNCHES = ("bash", "run.sh", "-r", "npu", "-v", DEFAULT_CHIP)
+"""A kernel-launch project has all its steps in a script of its own."""
+_LEFT = {"CUBECORE_FINDINGS": "report"}
+"""A script goes on to its verification; findings are counted here."""
 _COMMON = (
     ("cmake", ".."),
     ("make",),
@@ -111,23 +116,30 @@ def run_sample(
     build.mkdir(exist_ok=True)
     read = (path for path in (root / "README.md", root / "README_en.md") if path.is_file())
     texts = (path.read_bytes().decode("utf-8", "replace") for path in read)
-    steps = next((block for text in texts if (block := steps_of(text))), _COMMON)
+    own = (_OF_LAUNCHES,) if _has_script(root) else _COMMON
+    steps = next((block for text in texts if (block := steps_of(text))), own)
     total = 0
     for step in steps:
-        name = Path(step[1] if step[0].startswith("python") else step[0]).name
+        name = Path(step[0] if step[0].startswith((".", "cmake", "make")) else step[1]).name
         script = root / "build" / step[1] if step[0].startswith("python") else None
         if script is not None and not script.is_file():
             continue
         code, said = _step(step, build, timeout_s)
         if show is not None:
             show(f"{shlex.join(step)}\n{said}")
-        findings = _findings(said) if step[0].startswith("./") else 0
+        findings = _findings(said) if step[0].startswith(("./", "bash")) else 0
         total += findings
         wrong = _WRONG.search(said) if step[0] not in {"cmake", "make"} else None
-        if (code and not findings) or wrong is not None:
+        if code or wrong is not None:
             end = _end(step, said, wrong, code)
             return SampleRun(folder, perf_counter() - begin, name, end, total)
     return SampleRun(folder, perf_counter() - begin, findings=total)
+
+
+def _has_script(root: Path) -> bool:
+    """True if a project is built by a script that takes the way to run and the chip."""
+    script = root / "run.sh"
+    return script.is_file() and "RUN_MODE" in script.read_bytes().decode("utf-8", "replace")
 
 
 def _findings(said: str) -> int:
@@ -162,8 +174,8 @@ def _step(step: tuple[str, ...], build: Path, timeout_s: float) -> tuple[int, st
     try:
         done = subprocess.run(  # noqa: S603 - the user's own sample
             command,
-            cwd=build,
-            env={**os.environ, **settings()},
+            cwd=build.parent if command[0] == "bash" else build,
+            env={**os.environ, **settings(), **_LEFT},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

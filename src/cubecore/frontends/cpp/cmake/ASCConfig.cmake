@@ -9,7 +9,9 @@ get_filename_component(_cubecore_root "${CMAKE_CURRENT_LIST_DIR}" DIRECTORY)
 
 # Objects of every language end in a library that cubecore loads.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-include_directories(SYSTEM "${_cubecore_root}/include")
+include_directories(SYSTEM "${_cubecore_root}/include" "${CMAKE_BINARY_DIR}/cubecore_headers")
+execute_process(
+  COMMAND "$ENV{CUBECORE_PYTHON}" -m cubecore c++ "--launch-headers=${CMAKE_BINARY_DIR}/cubecore_headers")
 
 # Libraries of the vendor that programs link: headers of cubecore stand for them.
 execute_process(

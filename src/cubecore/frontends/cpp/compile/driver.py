@@ -10,7 +10,10 @@ from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with
 from cubecore.frontends.cpp.compile.executable import write_program
-from cubecore.frontends.cpp.compile.launch_headers import write_launch_headers
+from cubecore.frontends.cpp.compile.launch_headers import (
+    write_host_headers,
+    write_launch_headers,
+)
 from cubecore.frontends.cpp.compile.parts import joined, other_of
 from cubecore.frontends.cpp.compile.source import Source, overlay, source_of
 from cubecore.frontends.cpp.launch_options import INCLUDE, SUFFIXES, VENDOR_LIBRARIES
@@ -44,6 +47,7 @@ class CompilerCall:
     shared: bool = False
     auto_sync: bool = True
     verbose: bool = False
+    launch_headers: str | None = None
     sources: list[str] = field(default_factory=list)
     linked: list[str] = field(default_factory=list)
     defines: dict[str, object] = field(default_factory=dict)
@@ -68,7 +72,7 @@ def compiler_call(words: Sequence[str]) -> CompilerCall:
                 raise unable(word, f"{word} needs a value")
             value = rest.pop(0)
         _take(call, word, value)
-    if not call.sources and not call.linked:
+    if not call.sources and not call.linked and call.launch_headers is None:
         raise unable("c++", "c++ needs a file", "as in: cubecore c++ main.cpp kernel.cpp -o demo")
     return call
 
@@ -86,6 +90,8 @@ def _take(call: CompilerCall, word: str, value: str) -> None:
         *("-D", "-U", "-I", "-L", "-l"),
     }:
         _take_value(call, word if value else word[:2], value or word[2:])
+    elif word.startswith("--launch-headers="):
+        call.launch_headers = word.partition("=")[2]
     elif word.startswith("--npu-arch"):
         got = word.partition("=")[2]
         if got != _ARCHITECTURE:
@@ -134,6 +140,9 @@ def compile_and_link(words: Sequence[str]) -> None:
     with scratch_folder() as scratch:
         work = Path(scratch)
         sources = [source_of(name, call.defines) for name in call.sources]
+        if call.launch_headers is not None:
+            _launch_headers(call.launch_headers, sources)
+            return
         if write_launch_headers(sources, work):
             call.includes.append(str(work))
         if call.compile_only:
@@ -144,6 +153,17 @@ def compile_and_link(words: Sequence[str]) -> None:
             objects.append(work / f"{number}.o")
             _compile(call, name, objects[-1], work)
         _link(call, objects, work)
+
+
+def _launch_headers(folder: str, sources: Sequence[Source]) -> None:
+    """Write the headers that host code of other commands needs: of launches, and of a struct."""
+    from cubecore.errors import unwritable
+
+    try:
+        write_host_headers(Path(folder))
+        write_launch_headers(sources, Path(folder), included=False)
+    except OSError as error:
+        raise unwritable(folder, error) from None
 
 
 def _objects(call: CompilerCall, work: Path) -> None:
@@ -166,7 +186,8 @@ def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
             unit = unit_command(source, code, (PROGRAM,), macros, work, auto_sync=call.auto_sync)
             commands.append([*(f"-D{m}" for m in macros), *unit])
     else:
-        folders = (f"-I{folder}" for folder in (*source.includes, INCLUDE))
+        write_host_headers(work / "host")
+        folders = (f"-I{folder}" for folder in (*source.includes, INCLUDE, work / "host"))
         commands.append([*folders, "-x", "c++", str(source.path)])
     made = []
     for command in commands:
