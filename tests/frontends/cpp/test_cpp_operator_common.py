@@ -164,3 +164,38 @@ def test_a_class_of_tiling_that_is_not_capable_leaves_the_operator(project: Any)
         project.scaled_by(np.zeros(64, np.float32), scale=-1.0)
     said = "the tiling function of ScaledBy returned GRAPH_PARAM_INVALID"
     assert str(refused.value) == f"{said}; it does not take these inputs"
+
+
+CHANGES = [
+    (
+        ("data.set_count(count_);", "context_->SetFancyMode(3);"),
+        "op_host/scaled_by.cpp:58: gert::TilingContext::SetFancyMode is not provided; leave the "
+        "call out",
+    ),
+    (
+        ("GetInputShape(0)->", "GetInputShape(9)->"),
+        "the tiling function of ScaledBy ended with an access to address 0xd0; it had asked for "
+        "input 9, and ScaledBy registers x: register an input for it",
+    ),
+    (
+        ("GetWorkspaceSizes(1)[0] = 0", "GetWorkspaceSizes(1)[0] = 1ull << 45"),
+        "the workspaces of ScaledBy must fit the memory of this machine, got 35184372088832 B",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "sentence"), CHANGES)
+def test_host_code_that_asks_for_too_much_is_refused(
+    tmp_path: Any, change: tuple[str, str], sentence: str
+) -> None:
+    for name, text in (
+        ("op_host/scaled_by_tiling.h", TILING),
+        ("op_host/scaled_by.cpp", HOST.replace(*change)),
+        ("op_kernel/scaled_by.cpp", KERNEL),
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    with pytest.raises(cubecore.CubecoreError) as refused:
+        cubecore.load_op(tmp_path).scaled_by(np.zeros(64, np.float32))
+    assert str(refused.value).endswith(sentence)

@@ -119,6 +119,12 @@ _UNDEFINED = re.compile(
     re.MULTILINE,
 )
 _FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
+_HOST = r"(?:gert|ge|fe|ops|platform_ascendc|matmul_tiling)::\w+"
+_NO_MEMBER = re.compile(
+    rf"'(?:const )?(?:class |struct )?(?P<gcc>{_HOST})' has no member named '(?P<member>\w+)'$"
+    rf"|no member named '(?P<other>\w+)' in '(?P<clang>{_HOST})'$"
+)
+"""Calls of host code that the headers do not have, and no name is like."""
 _NAMES = "docs/cpp_names.md lists the names that are"
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
 
@@ -168,6 +174,10 @@ def _first_error(
         if name == "cubecore_tiling_default":
             remedy = "write REGISTER_TILING_DEFAULT(Struct)"
             return refuse(f"{where}: GET_TILING_DATA", "have a registered struct", "none", remedy)
+        member = _NO_MEMBER.search(said)
+        if member is not None:
+            full = f"{member['gcc'] or member['clang']}::{member['member'] or member['other']}"
+            return unable(full, f"{where}: {full} is not provided", "leave the call out")
         more = "\n" + text if verbose else ""
         remedy = "" if verbose else "--verbose shows everything the compiler says"
         return unable(where, f"{where} does not compile: {shortened(said)}{more}", remedy)

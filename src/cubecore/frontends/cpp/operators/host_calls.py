@@ -168,8 +168,10 @@ class HostCalls:
 
 def _absence(own: Registration, kind: int, index: int) -> str:
     """Return what an op_host asked for and did not get, and the remedy."""
-    names = [one.name for one in (own.inputs if kind else own.attributes)]
-    what = "input" if kind else "attribute"
+    what, registered = (
+        ("attribute", own.attributes), ("input", own.inputs), ("output", own.outputs)
+    )[kind]  # fmt: skip
+    names = [one.name for one in registered]
     if index < len(names):
         return f"it had asked for the {what} {names[index]}, which was not given"
     listed = ", ".join(names) or "none"

@@ -185,7 +185,7 @@ class OperatorProject:
         values = [_value(one, call) for one in _in_order(own)]
         if computed:
             values.append(np.zeros(_SHAPE_WORDS * len(computed), np.uint64))
-        workspace = np.zeros(max(sum(tiling.workspaces), _LEAST_WORKSPACE), np.uint8)
+        workspace = _workspace(own, sum(tiling.workspaces))
         data = np.frombuffer(tiling.data or bytes(8), np.uint8).copy()
         fresh: list[str] = []
         for name, one, value in zip(names, _in_order(own), values, strict=False):
@@ -211,6 +211,15 @@ class OperatorProject:
         source = source_of(path, {**defines, **self._defines})
         includes = tuple(str(folder) for folder in files.includes)
         return Source(source.path, source.text, source.defines, includes, key)
+
+
+def _workspace(own: Registration, size: int) -> Any:
+    """Return the workspace that a tiling function asks for, or what each kernel has."""
+    try:
+        return np.zeros(max(size, _LEAST_WORKSPACE), np.uint8)
+    except MemoryError:
+        need = "fit the memory of this machine"
+        raise refuse(f"the workspaces of {own.type}", need, f"{size} B") from None
 
 
 def _computed(own: Registration) -> list[OperatorParameter]:

@@ -126,8 +126,11 @@ struct Node {
   RuntimeAttrs attributes;
 };
 
-inline Tensor* Within(std::vector<Tensor>& tensors, size_t index) {
-  return index < tensors.size() ? &tensors[index] : nullptr;
+// A tensor by its number, null beyond the last; `kind` is that of cubecore::absent.
+inline Tensor* Within(std::vector<Tensor>& tensors, size_t index, uint64_t kind) {
+  if (index < tensors.size()) return &tensors[index];
+  cubecore::absent(kind, index);
+  return nullptr;
 }
 
 }  // namespace detail
@@ -237,10 +240,10 @@ class TilingContext : public ExtendedKernelContext {
     raw.bytes.resize(MOST_TILING);
   }
   const StorageShape* GetInputShape(size_t index) const {
-    return ShapeOf(detail::Within(node_.inputs, index));
+    return ShapeOf(detail::Within(node_.inputs, index, 1));
   }
   const StorageShape* GetOutputShape(size_t index) const {
-    return ShapeOf(detail::Within(node_.outputs, index));
+    return ShapeOf(detail::Within(node_.outputs, index, 2));
   }
   const StorageShape* GetRequiredInputShape(size_t index) const {
     return ShapeOf(InputAt(index, 0));
@@ -251,7 +254,7 @@ class TilingContext : public ExtendedKernelContext {
   const StorageShape* GetDynamicInputShape(size_t index, size_t relative) const {
     return ShapeOf(InputAt(index, relative));
   }
-  const Tensor* GetInputTensor(size_t index) const { return detail::Within(node_.inputs, index); }
+  const Tensor* GetInputTensor(size_t index) const { return detail::Within(node_.inputs, index, 1); }
   const Tensor* GetRequiredInputTensor(size_t index) const { return InputAt(index, 0); }
   const Tensor* GetOptionalInputTensor(size_t index) const { return InputAt(index, 0); }
   const Tensor* GetDynamicInputTensor(size_t index, size_t relative) const {
@@ -341,21 +344,21 @@ class InferShapeContext : public ExtendedKernelContext {
  public:
   using ExtendedKernelContext::ExtendedKernelContext;
   const Shape* GetInputShape(size_t index) const {
-    return PlainShape(detail::Within(node_.inputs, index));
+    return PlainShape(detail::Within(node_.inputs, index, 1));
   }
   const Shape* GetRequiredInputShape(size_t index) const { return PlainShape(InputAt(index, 0)); }
   const Shape* GetOptionalInputShape(size_t index) const { return PlainShape(InputAt(index, 0)); }
   const Shape* GetDynamicInputShape(size_t index, size_t relative) const {
     return PlainShape(InputAt(index, relative));
   }
-  const Tensor* GetInputTensor(size_t index) const { return detail::Within(node_.inputs, index); }
+  const Tensor* GetInputTensor(size_t index) const { return detail::Within(node_.inputs, index, 1); }
   const Tensor* GetRequiredInputTensor(size_t index) const { return InputAt(index, 0); }
   const Tensor* GetOptionalInputTensor(size_t index) const { return InputAt(index, 0); }
   const Tensor* GetDynamicInputTensor(size_t index, size_t relative) const {
     return InputAt(index, relative);
   }
   Shape* GetOutputShape(size_t index) const {
-    Tensor* tensor = detail::Within(node_.outputs, index);
+    Tensor* tensor = detail::Within(node_.outputs, index, 2);
     return tensor == nullptr ? nullptr : &tensor->shape.MutableStorageShape();
   }
 };
@@ -373,7 +376,7 @@ class InferDataTypeContext : public ExtendedKernelContext {
  public:
   using ExtendedKernelContext::ExtendedKernelContext;
   ge::DataType GetInputDataType(size_t index) const {
-    return TypeOf(detail::Within(node_.inputs, index));
+    return TypeOf(detail::Within(node_.inputs, index, 1));
   }
   ge::DataType GetRequiredInputDataType(size_t index) const { return TypeOf(InputAt(index, 0)); }
   ge::DataType GetOptionalInputDataType(size_t index) const { return TypeOf(InputAt(index, 0)); }
@@ -381,10 +384,10 @@ class InferDataTypeContext : public ExtendedKernelContext {
     return TypeOf(InputAt(index, relative));
   }
   ge::DataType GetOutputDataType(size_t index) const {
-    return TypeOf(detail::Within(node_.outputs, index));
+    return TypeOf(detail::Within(node_.outputs, index, 2));
   }
   ge::graphStatus SetOutputDataType(size_t index, ge::DataType type) {
-    Tensor* tensor = detail::Within(node_.outputs, index);
+    Tensor* tensor = detail::Within(node_.outputs, index, 2);
     if (tensor == nullptr) return ge::GRAPH_FAILED;
     tensor->desc.type = type;
     return ge::GRAPH_SUCCESS;
