@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from cubecore.chips.model import Chip
 from cubecore.frontends.capi.binding import BoundCall
-from cubecore.frontends.capi.modes import SETTERS, Said
+from cubecore.frontends.capi.modes import SETTERS, Said, Stale
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import is_outside
 from cubecore.isa.declare.instruction import Instruction, Mem
@@ -111,12 +111,13 @@ class ExpectedCall:
     `pointers` are memories, types and the bytes that are touched from there on; `given` the numbers
     behind them, `types` those of numbers that may equal others. `steady` is the number of the
     pointers where the first core gives the same ones each time; 0 where it does not, and of many.
+    `stale` says which count the call leaves in place of a mask, once it has.
     """
 
     __slots__ = (
         *("after", "before", "call", "code", "given", "indices", "instruction", "kinds"),
-        *("length", "masked", "pointers", "sites", "size", "steady", "types", "where", "wheres"),
-        "width",
+        *("length", "masked", "pointers", "sites", "size", "stale", "steady", "types", "where"),
+        *("wheres", "width"),
     )
 
     def __init__(
@@ -141,6 +142,7 @@ class ExpectedCall:
         ]
         self.kinds, self.wheres = numbers
         self.steady = 0
+        self.stale: Stale | None = None
 
 
 def _reach(call: QuickCall, plan: ArrayPlan, pointer: int) -> tuple[int, int]:

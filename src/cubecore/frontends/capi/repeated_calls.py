@@ -190,10 +190,16 @@ class RepeatedCalls:
 
     def _leave(self, name: str, step: ExpectedCall, addresses: list[int]) -> None:
         """Take what a call stores to global memory, and the mask that it sets."""
-        modes, call, where = self._modes, step.call, step.where
-        for operand, low, high, instruction in call.stores:
-            at = addresses[operand]
-            modes.stored(at + low, at + high, (instruction, where))
+        modes, call = self._modes, step.call
+        if call.stores:
+            for operand, low, high, instruction in call.stores:
+                at = addresses[operand]
+                modes.stored(at + low, at + high, (instruction, step.where))
         if call.sets_mask:
             modes.jump(call.templates)
-            modes.stale = None if call.count is None else (name, call.count, where)
+            if call.count is None:
+                modes.stale = None
+                return
+            if step.stale is None:
+                step.stale = name, call.count, step.where
+            modes.stale = step.stale
