@@ -38,8 +38,9 @@ cmp output/sum.bin golden.bin && echo test pass
 """
 KERNEL = """#include "kernel_operator.h"
 #include "value.h"
+#include "facts.h"
 using namespace AscendC;
-extern "C" __global__ __mix__(1, 2) void pair(GM_ADDR x, uint32_t n) {
+extern "C" __global__ __mix__(1, 2) void pair(GM_ADDR x, Facts facts) {
   if ASCEND_IS_AIC {
     CrossCoreSetFlag<2, PIPE_FIX>(3);
   } else {
@@ -47,12 +48,14 @@ extern "C" __global__ __mix__(1, 2) void pair(GM_ADDR x, uint32_t n) {
     GlobalTensor<int32_t> to;
     to.SetGlobalBuffer((__gm__ int32_t*)x, 64);
     BODY
-    if (GetSubBlockIdx() == 0) to.SetValue(0, n + ADDED + VALUE);
+    if (GetSubBlockIdx() == 0) to.SetValue(0, facts.n + ADDED + VALUE);
   }
 }
 """
+FACTS = "#pragma once\nstruct Facts { int n; };\n"
 MAIN = """#include <cstdio>
 #include "acl/acl.h"
+#include "facts.h"
 #include "aclrtlaunch_pair.h"
 #include "kernel_tiling/kernel_tiling.h"
 #include "tiling/tiling_api.h"
@@ -63,7 +66,8 @@ int main() {
   tiling.baseM = 3;
   aclrtMalloc((void**)&x, 256, ACL_MEM_MALLOC_HUGE_FIRST);
   aclrtMemset(x, 256, 0, 256);
-  ACLRT_LAUNCH_KERNEL(pair)(1, nullptr, x, shared);
+  Facts facts{shared};
+  ACLRT_LAUNCH_KERNEL(pair)(1, nullptr, x, &facts);
   int32_t sum = 0;
   aclrtMemcpy(&sum, 4, x, 4, ACL_MEMCPY_DEVICE_TO_HOST);
   FILE* out = fopen("output/sum.bin", "wb");
@@ -81,6 +85,7 @@ def project(folder, body="", golden=5 + 2 + 7 + 3):
         ("run.sh", RUN),
         ("pair.cpp", KERNEL.replace("BODY", body)),
         ("main.cpp", MAIN),
+        ("facts.h", FACTS),
         ("own/value.h", "constexpr int VALUE = 7;\n"),
     ):
         (folder / name).write_text(text)

@@ -204,3 +204,39 @@ def test_kernels_of_other_files_by_aclrt_launch_kernel(tmp_path):
     assert "wrong: 0, words: 1\n" in out
     code, _, err = cli(tmp_path, "c++", "main.cpp", "-o", "other")
     assert (code, "includes aclrtlaunch_add_queued.h, which is neither" in err) == (2, True)
+
+
+STRUCT = """#include "kernel_operator.h"
+#include "acl/acl.h"
+struct Facts { int32_t n; float scale; };
+__global__ __vector__ void k(GM_ADDR x, Facts facts, GM_ADDR more) {
+  AscendC::GlobalTensor<float> to;
+  to.SetGlobalBuffer((__gm__ float*)x, 16);
+  to.SetValue(0, facts.n * facts.scale);
+  if (more == nullptr) to.SetValue(1, 1.0f);
+}
+void k_do(uint32_t blocks, void* stream, uint8_t* x, uint8_t* facts) {
+  k<<<blocks, nullptr, stream>>>(x, reinterpret_cast<Facts*>(facts), 0);
+}
+int main() {
+  uint8_t* x = nullptr;
+  aclrtMalloc((void**)&x, 64, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMemset(x, 64, 0, 64);
+  Facts facts{3, 0.5f};
+  float got[4];
+  k<<<1, nullptr, nullptr>>>(x, facts, nullptr);
+  aclrtMemcpy(got, 8, x, 8, ACL_MEMCPY_DEVICE_TO_HOST);
+  facts.n = 5;
+  k_do(1, nullptr, x, reinterpret_cast<uint8_t*>(&facts));
+  aclrtMemcpy(got + 2, 8, x, 8, ACL_MEMCPY_DEVICE_TO_HOST);
+  return !(got[0] == 1.5f && got[1] == 1 && got[2] == 2.5f);
+}
+"""
+
+
+def test_a_struct_is_passed_itself_or_by_a_pointer(tmp_path):
+    """Kernel-launch projects give a kernel's struct by its address."""
+    (tmp_path / "k.asc").write_text(STRUCT)
+    code, out, err = cli(tmp_path, "run", "k.asc")
+    assert (code, err) == (0, "")
+    assert out.count("findings none") == 2

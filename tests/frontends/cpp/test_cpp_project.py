@@ -230,10 +230,14 @@ REGISTER_TILING_DATA_CLASS(ScaleAll, ScaleTiling)
 """
 
 
+COMPUTED = "inline void fill() {\n  int rows = 1;\n  const int scale = rows;\n  (void)scale;\n}\n"
+
+
 def test_a_kernel_of_an_operator_project_takes_the_structs_of_its_host_code(tmp_path):
+    """A function's constants are none of theirs, though they are called as fields are."""
     for folder, name, text in (
         ("scale/op_kernel", "scale_all.cpp", OPERATOR),
-        ("scale/op_host", "scale_all_tiling.h", TILING),
+        ("scale/op_host", "scale_all_tiling.h", TILING + COMPUTED),
         ("shared/op_kernel", "parts.h", "inline uint32_t last() { return PARTS_OF_ALL - 1; }\n"),
     ):
         (tmp_path / folder).mkdir(parents=True)

@@ -178,6 +178,7 @@ def _mixed(cubes: str = "1", vectors: str = "1") -> str:
 
 
 _STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(.*?END_TILING_DATA_DEF\b", re.DOTALL)
+_EXTENT = re.compile(r"_FIELD_DEF_ARR\s*\(\s*\w+\s*,([^;]*),")
 _STRUCT_NAME = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(\s*(\w+)")
 _CONSTANT = re.compile(
     r"^[ \t]*(?:static[ \t]+|inline[ \t]+)*(?:constexpr|const)[ \t]+\w+[ \t]+"
@@ -216,7 +217,7 @@ def host_structs(source: Source) -> str:
     default = next((n for op in wanted for known, n in named if known.lower() == op), None)
     default = default or next((name for op, name in named if op[-1:].isalpha()), None)
     lines = [re.sub(r"//[^\n]*", "", block) + ";" for block in blocks]
-    used = set(re.findall(r"\w+", " ".join(lines)))
+    used = set(re.findall(r"\w+", " ".join(_EXTENT.findall(" ".join(lines)))))
     constants = [match for text in texts for match in _CONSTANT.finditer(text)]
     first = {match["name"]: match[0].strip() for match in reversed(constants)}
     lines = [first[name] for name in _in_order(constants) if name in used] + lines

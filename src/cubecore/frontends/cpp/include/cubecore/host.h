@@ -18,10 +18,20 @@ bool cubecore_known(const char* key, int (*entry)(const uint64_t*));
 
 namespace cubecore {
 
+// A struct as host code passes it: itself, or a pointer to it.
+template <typename T>
+struct HostStruct {
+  HostStruct(const T& given) : value(given) {}
+  HostStruct(const T* given) : value(*given) {}
+  operator const T&() const { return value; }
+
+  T value;
+};
+
 // What host code passes for a kernel's parameter: any pointer for a pointer.
 template <typename T>
 struct FromHost {
-  using type = T;
+  using type = std::conditional_t<std::is_class_v<T> && !is_half<T>, HostStruct<T>, T>;
 };
 template <typename T>
 struct FromHost<T*> {
@@ -46,10 +56,22 @@ struct Loose {
     return static_cast<U>(value);
   }
 };
+// A pointer to a struct, for a parameter that is the struct.
+template <typename T>
+struct Pointed {
+  T* at;
+  operator const T&() const { return *at; }
+  template <typename U, std::enable_if_t<std::is_convertible_v<T*, U*>, int> = 0>
+  operator U*() const {
+    return at;
+  }
+};
 template <typename T>
 inline decltype(auto) loosely(T& value) {
   if constexpr (std::is_integral_v<T>)
     return Loose<T>{value};
+  else if constexpr (std::is_pointer_v<T> && std::is_class_v<std::remove_pointer_t<T>>)
+    return Pointed<std::remove_pointer_t<T>>{value};
   else
     return (value);
 }
