@@ -162,3 +162,24 @@ for (int n = 0; n < 6; ++n) mm.template GetTensorC<false>(p.c);
     assert left.findings == ()
     exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8")
     np.testing.assert_array_equal(arrays["c"], exact)
+
+
+def test_functions_of_ones_own_are_refused_where_they_would_be_called() -> None:
+    words = {"a": "GM", "c": "GM", "trans_a": "false", "trans_b": "false", "macro": ""}
+    body = "if (GetBlockIdx() == 0) {\n  mm.SetTensorA(p.a);\n  mm.SetTensorB(p.b);\n"
+    body += "  if (p.t.isBias == 0) mm.IterateAll(p.c);\n}"
+    text = TEXT.format(**words, config="CFG_NORM", kind="__aicore__", format_c="ND", body=body)
+    copies = """inline void Out(const void*, const LocalTensor<int8_t>&, const void* params,
+                const uint64_t, const uint64_t) {
+  auto own = static_cast<const DataCopyOutParams*>(params);
+  (void)own->cBurstNum;
+}
+struct Product"""
+    text = text.replace("Bias, CFG_NORM>", "Bias, CFG_NORM, MatmulCallBackFunc<Out>>")
+    kernel = cubecore.inline(text.replace("struct Product", copies), chip=CHIP).k
+    plan = cubecore.plan(m=32, n=32, k=32, cores=1, chip=CHIP, template="NORM")
+    arrays = data(32, 32, 32)
+    with pytest.raises(CubecoreError) as caught:
+        run(kernel, plan.tiling, 1, arrays)
+    need = "a Matmul object must copy by itself, got functions of MatmulCallBackFunc"
+    assert str(caught.value).endswith(need)

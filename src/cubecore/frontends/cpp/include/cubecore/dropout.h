@@ -55,6 +55,11 @@ using ::UnPadTiling;
 
 namespace AscendC {
 
+// The modes of DropOut, by the names of public kernels: misaligned rows of a mask have more than
+// the tensor's.
+constexpr uint32_t DROPOUT_MODE_BYTE_MISALIGN = 1, DROPOUT_MODE_BYTE_ALIGN = 2;
+constexpr uint32_t DROPOUT_MODE_BIT_ALIGN = 3, DROPOUT_MODE_BIT_MISALIGN = 4;
+
 namespace tiling {
 using ::PadTiling;
 using ::UnPadTiling;

@@ -14,7 +14,7 @@ enum class BatchMode : uint32_t {
   BATCH_LARGE_THAN_L1,
   SINGLE_LARGE_THAN_L1
 };
-enum class BatchOutMode : uint32_t { SINGLE_BATCH = 0, MULTI_BATCH, DEFAULT };
+enum class BatchOutMode : uint32_t { SINGLE_BATCH = 0, MULTI_BATCH, DYNAMIC, DEFAULT };
 enum class IterateOrder : uint32_t { ORDER_M = 0, ORDER_N, UNDEF };
 enum class ScheduleType : uint32_t { INNER_PRODUCT = 0, OUTER_PRODUCT, N_BUFFER_33 };
 enum IterateMode : uint8_t {

@@ -22,8 +22,6 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   using typename Operands::DstT;
   static constexpr Triangle triangle = POLICY<MM_CFG>::triangle;
 
-  static_assert(!MM_CB::given,
-                "Matmul: functions of MatmulCallBackFunc are not supported; see docs/cpp.md");
   static_assert(POLICY<MM_CFG>::provided,
                 "Matmul: MatmulWithScalePolicy, SplitMMatmulPolicy and SplitNMatmulPolicy are for "
                 "architecture 3510, which is not supported");
@@ -280,6 +278,8 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   void Ask(int32_t bits, int32_t first, int32_t tiles, uint8_t atomic, bool answers,
            const cubecore::Where& at) {
     if (idle()) return;
+    if constexpr (MM_CB::given)
+      cubecore_refuse("a Matmul object", "copy by itself", "functions of MatmulCallBackFunc", &at);
     cubecore::MatmulCall call = call_;
     call.bits = bits;
     call.first = first;

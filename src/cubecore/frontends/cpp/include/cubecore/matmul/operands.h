@@ -88,11 +88,13 @@ class MatmulOperands {
   }
   // A of one row, or B of one column, of equal elements.
   void SetTensorA(SrcAT aScalar, CUBECORE_AT) {
+    static_assert(repeats<SrcAT>, "SetTensorA's aScalar must be half or float, got another type");
     RequireVector("SetTensorA with a number", static_cast<uint8_t>(cubecore::Mem::UB), at);
     scalar_a_ = aScalar;
     Operand(cubecore::MM_A, FROM_SCALAR, false);
   }
   void SetTensorB(SrcBT bScalar, CUBECORE_AT) {
+    static_assert(repeats<SrcBT>, "SetTensorB's bScalar must be half or float, got another type");
     RequireVector("SetTensorB with a number", static_cast<uint8_t>(cubecore::Mem::UB), at);
     scalar_b_ = bScalar;
     Operand(cubecore::MM_B, FROM_SCALAR, true);
@@ -149,6 +151,9 @@ class MatmulOperands {
 
  protected:
   static constexpr int64_t FROM_UB = -2, FROM_SCALAR = -3;
+  // Pages SetTensorA, SetTensorB: numbers are half or float.
+  template <typename T>
+  static constexpr bool repeats = std::is_same_v<T, half> || std::is_same_v<T, float>;
 
   static constexpr int32_t Format(CubeFormat format) {
     return format == CubeFormat::NZ ? 1 : format == CubeFormat::ND_ALIGN ? 3 : 0;
@@ -181,13 +186,17 @@ class MatmulOperands {
   // Copies what lies in UB to global memory, where the AIC finds it.
   void Brought(cubecore::MatmulCall& call, const cubecore::Where& at) {
     using namespace cubecore;
-    if (call.at[MM_A] == FROM_SCALAR) {
-      call.at[MM_A] = Repeat(scalar_a_, call.single[2], MM_A, at);
-      call.org[2] = call.single[2];
+    if constexpr (repeats<SrcAT>) {
+      if (call.at[MM_A] == FROM_SCALAR) {
+        call.at[MM_A] = Repeat(scalar_a_, call.single[2], MM_A, at);
+        call.org[2] = call.single[2];
+      }
     }
-    if (call.at[MM_B] == FROM_SCALAR) {
-      call.at[MM_B] = Repeat(scalar_b_, call.single[2], MM_B, at);
-      call.org[3] = call.single[2];
+    if constexpr (repeats<SrcBT>) {
+      if (call.at[MM_B] == FROM_SCALAR) {
+        call.at[MM_B] = Repeat(scalar_b_, call.single[2], MM_B, at);
+        call.org[3] = call.single[2];
+      }
     }
     if (call.at[MM_A] == FROM_UB) {
       call.at[MM_A] = Bring(local_a_, call.single[0] * call.single[2], MM_A, at);

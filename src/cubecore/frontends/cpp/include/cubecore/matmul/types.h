@@ -37,6 +37,15 @@ struct MatmulCallBackFunc {
   static constexpr bool given = DataCopyOut != nullptr || CopyA1 != nullptr || CopyB1 != nullptr;
 };
 
+// What such a function for C is told, as the page has it.
+struct DataCopyOutParams {
+  uint16_t cBurstNum = 0, burstLen = 0, srcStride = 0;
+  uint32_t dstStride = 0;
+  uint16_t oriNSize = 0;
+  bool enUnitFlag = false;
+  uint64_t quantScalar = 0, cbufWorkspaceAddr = 0;
+};
+
 // Bytes of a block, by which the examples of the Matmul pages count strides.
 constexpr int32_t DEFAULT_C0_SIZE = 32;
 
