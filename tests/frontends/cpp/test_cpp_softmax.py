@@ -102,7 +102,8 @@ def bodies():
         for name, call in ONE.items():
             yield f"{name}_{kind}", head + using + FILL + call
         for name in ("SoftMax", "LogSoftMax", "SimpleSoftMax"):
-            call = f"{name}<T>(f.z, f.sum, f.most, f.x, f.tiling, f.shape);"
+            given = "" if name == "SoftMax" else "<T>"  # which may be left out
+            call = f"{name}{given}(f.z, f.sum, f.most, f.x, f.tiling, f.shape);"
             yield f"{name}_{kind}", head + using + FILL + call
     yield "plain_float", FLOAT + FILL + "SoftMax<float>(f.z, f.x, f.tiling, f.shape);"
     yield "nz_float", FLOAT + FILL + NZ.format("float")

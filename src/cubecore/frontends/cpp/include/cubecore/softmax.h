@@ -75,8 +75,9 @@ inline void LogSoftMaxTilingFunc(const TensorShape srcShape, const uint32_t data
 
 // --- kernel side
 
+// T need not be given: the tensors have their types.
 #define CUBECORE_SOFTMAX(NAME, TAKES)                                                          \
-  template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                 \
+  template <typename T = float, bool isReuseSource = false, bool isBasicBlock = false,         \
             bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,    \
             typename X, typename U>                                                            \
   inline void NAME(const LocalTensor<X>& dst, const LocalTensor<U>& sums,                      \
@@ -87,7 +88,7 @@ inline void LogSoftMaxTilingFunc(const TensorShape srcShape, const uint32_t data
                     detail::softmax_shape<config>(tiling, softmaxShapeInfo), TAKES, false,     \
                     isDataFormatNZ, at);                                                       \
   }                                                                                            \
-  template <typename T, bool isReuseSource = false, bool isBasicBlock = false,                 \
+  template <typename T = float, bool isReuseSource = false, bool isBasicBlock = false,         \
             bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,    \
             typename X, typename U>                                                            \
   inline void NAME(const LocalTensor<X>& dst, const LocalTensor<U>& sums,                      \

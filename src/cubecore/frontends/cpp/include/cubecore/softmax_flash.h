@@ -227,7 +227,8 @@ inline void SoftMaxFlashV3TilingFunc(const TensorShape& srcShape, const uint32_t
 
 // --- kernel side
 
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false, typename X, typename U>
+template <typename T = float, bool isReuseSource = false, bool isBasicBlock = false, typename X,
+          typename U>
 inline void SoftmaxFlash(const LocalTensor<X>& dstTensor, const LocalTensor<U>& sumTensor,
                          const LocalTensor<U>& maxTensor, const LocalTensor<X>& srcTensor,
                          const LocalTensor<X>& expMaxTensor, const LocalTensor<U>& inSumTensor,
@@ -243,7 +244,8 @@ inline void SoftmaxFlash(const LocalTensor<X>& dstTensor, const LocalTensor<U>& 
     detail::softmax("SoftmaxFlash", dstTensor, &sumTensor, &maxTensor, srcTensor, sharedTmpBuffer,
                     shape, false, false, false, at);
 }
-template <typename T, bool isReuseSource = false, bool isBasicBlock = false, typename X, typename U>
+template <typename T = float, bool isReuseSource = false, bool isBasicBlock = false, typename X,
+          typename U>
 inline void SoftmaxFlash(const LocalTensor<X>& dstTensor, const LocalTensor<U>& sumTensor,
                          const LocalTensor<U>& maxTensor, const LocalTensor<X>& srcTensor,
                          const LocalTensor<X>& expMaxTensor, const LocalTensor<U>& inSumTensor,
@@ -255,9 +257,9 @@ inline void SoftmaxFlash(const LocalTensor<X>& dstTensor, const LocalTensor<U>& 
       detail::free_memory(), tiling, isUpdate, softmaxShapeInfo, at);
 }
 
-template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
-          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,
-          typename X, typename U>
+template <typename T = float, bool isUpdate = false, bool isReuseSource = false,
+          bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename X, typename U>
 inline void SoftmaxFlashV2(const LocalTensor<X>& dstTensor, const LocalTensor<U>& expSumTensor,
                            const LocalTensor<U>& maxTensor, const LocalTensor<X>& srcTensor,
                            const LocalTensor<X>& expMaxTensor, const LocalTensor<U>& inExpSumTensor,
@@ -268,9 +270,9 @@ inline void SoftmaxFlashV2(const LocalTensor<X>& dstTensor, const LocalTensor<U>
       dstTensor, expSumTensor, maxTensor, srcTensor, expMaxTensor, inExpSumTensor, inMaxTensor,
       sharedTmpBuffer, detail::softmax_shape<config>(tiling, softmaxShapeInfo), isDataFormatNZ, at);
 }
-template <typename T, bool isUpdate = false, bool isReuseSource = false, bool isBasicBlock = false,
-          bool isDataFormatNZ = false, const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG,
-          typename X, typename U>
+template <typename T = float, bool isUpdate = false, bool isReuseSource = false,
+          bool isBasicBlock = false, bool isDataFormatNZ = false,
+          const SoftmaxConfig& config = SOFTMAX_DEFAULT_CFG, typename X, typename U>
 inline void SoftmaxFlashV2(const LocalTensor<X>& dstTensor, const LocalTensor<U>& expSumTensor,
                            const LocalTensor<U>& maxTensor, const LocalTensor<X>& srcTensor,
                            const LocalTensor<X>& expMaxTensor, const LocalTensor<U>& inExpSumTensor,
