@@ -195,7 +195,7 @@ class RepeatedCalls:
             for operand, low, high, instruction in call.stores:
                 at = addresses[operand]
                 modes.stored(at + low, at + high, (instruction, step.where))
-        if call.sets_mask:
+        if call.sets_mask and (step.stale is None or modes.stale is not step.stale):
             modes.jump(call.templates)
             if call.count is None:
                 modes.stale = None
