@@ -157,7 +157,8 @@ class Fit:
         self.whole = {name for name in start if isinstance(shipped_value(chip, name), int)}
         self.start: Values = dict(start)
         self.names = list(self.start)
-        by_case = [case_rows(case, {**self.fixed, **self.start}) for case in cases.all]
+        begin = {**self.fixed, **self.rounded(self.start)}
+        by_case = [case_rows(case, begin) for case in cases.all]
         rows = [row for each in by_case for row in each]
         self.counts = [len(each) for each in by_case]
         self.weights = np.array([row.weight for row in rows])
@@ -165,6 +166,8 @@ class Fit:
         self.stays = np.array([row.stays for row in rows])
         self.slopes: list[Vector] = []
         self.ended = False
+        errors = [row.error for row in rows]
+        self.at_start = Point(self.rounded(self.start), np.array(errors))
 
     def errors(self, values: Mapping[str, float], chosen: Chosen) -> Vector:
         """Return the logarithms of predicted over measured, 0 of cases that are not chosen."""
@@ -181,9 +184,9 @@ class Fit:
     def on_all(self, begin: Mapping[str, float] | None = None) -> Values:
         """Return the values fitted on every case, from `begin` or the start; keeps derivatives."""
         everything = np.ones(len(self.weights), bool)
-        at = self.point({**self.start, **(begin or {})}, everything)
+        at = self.point({**self.start, **begin}, everything) if begin else self.at_start
         for _ in range(ROUNDS):
-            slopes = self._derivatives(at)
+            slopes = self.derivatives(at, *self.slopes[:1])
             self.slopes.append(slopes)
             before, at = at, self.descended(at, slopes, everything)
             losses = [self.loss(each, everything) for each in (before, at)]
@@ -200,7 +203,7 @@ class Fit:
         Derivatives depend on no measurement: the first and the last of the fit on all serve it.
         """
         chosen = (self.origins != source) | self.stays
-        at = self.point(self.start, chosen)
+        at = Point(self.at_start.values, np.where(chosen, self.at_start.errors, 0.0))
         for slopes in (self.slopes[0], self.slopes[-1]):
             at = self.descended(at, slopes, chosen)
         return at.values
@@ -249,8 +252,11 @@ class Fit:
     def _way(self, before: Mapping[str, float], after: Mapping[str, float]) -> Vector:
         return np.array([math.log(after[name] / before[name]) for name in self.names])
 
-    def _derivatives(self, at: "Point") -> Vector:
-        """Return the change of every error with the logarithm of every value."""
+    def derivatives(self, at: "Point", first: Vector | None = None) -> Vector:
+        """Return the change of every error with the logarithm of every value.
+
+        A case that a constant did not move in the `first` round is not timed for it again.
+        """
         asked, places = [], []
         firsts = np.concatenate([[0], np.cumsum(self.counts)])
         slopes = np.zeros((len(self.weights), len(self.names)))
@@ -260,7 +266,9 @@ class Fit:
             if name in self.whole:
                 new = max(round(new), old + 1)
             for number, case in enumerate(self.cases.all):
-                if depends(case, name):
+                rows = slice(firsts[number], firsts[number + 1])
+                moves = depends(case, name) if first is None else first[rows, column].any()
+                if moves:
                     asked.append((number, {**self.fixed, **at.values, name: new}))
                     places.append((number, column, math.log(new / old)))
         for (number, column, by), errors in zip(places, self.cases.errors(asked), strict=True):

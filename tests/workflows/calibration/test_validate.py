@@ -249,16 +249,17 @@ def test_a_chip_of_settings_is_another_chip(tmp_path):
         ({"soc": "A2"}, "soc must be a SoC of the catalogue, got 'A2'"),
         ({"kind": "matmul+vector"}, "vector cores work beside the product"),
         ({"dtype_b": "int8"}, "weights are dequantised on vector cores"),
-        ({"kind": "vector"}, "op must be stated for kind vector"),
-        ({"kind": "vector", "op": "top_k"}, "op must be one of abs, add, add_rms_norm, "
+        ({"kind": "vector", "K": None}, "op must be stated for kind vector"),
+        ({"kind": "vector", "K": None, "op": "top_k"}, "op must be one of abs, add, add_rms_norm, "
          "attention, dynamic_quant, exp, gelu, layer_norm, ln, mish, mul, muls, nd2nz, reduce_max, "
          "reduce_sum, relu, rms_norm, sigmoid, softmax, sqrt, swiglu, swish, tanh to be timed, "
          "got 'top_k'"),
-        ({"kind": "vector", "op": "exp", "M": None}, "M must be stated for kind vector"),
-        ({"kind": "vector", "op": "exp", "M": None, "counts": "read", "measured": {"GBps": 3}},
-         "M must be stated for GBps to give a time"),
+        ({"kind": "vector", "K": None, "op": "exp", "M": None}, "M must be stated for kind vector"),
+        ({"kind": "vector", "K": None, "op": "exp", "M": None, "counts": "read",
+          "measured": {"GBps": 3}}, "M must be stated for GBps to give a time"),
         ({"kind": "dma_read"}, "tiling.tensor must be stated for kind dma_read"),
-        ({"kind": "launch", "cores": 99}, "more blocks than cores: how they queue is not modelled"),
+        ({"kind": "launch", "M": None, "N": None, "K": None, "cores": 99},
+         "more blocks than cores: how they queue is not modelled"),
     ],
 )  # fmt: skip
 def test_a_point_that_cannot_be_timed_says_why(tmp_path, changes, reason):
@@ -294,6 +295,7 @@ def test_the_columns_say_how_a_point_was_measured(tmp_path):
 def test_bytes_are_counted_by_the_arrays_that_a_function_reads_and_writes(tmp_path):
     base = GOOD | {
         "kind": "vector",
+        "K": None,
         "cores": 40,
         "dtype_c": "float",
         "tiling": {"dataCopyLen": 4096},
@@ -469,6 +471,49 @@ def case_is_skipped(point):
         (
             GOOD | {"tiling": {"epilogue": "UB"}},
             "tiling.epilogue must be one of fixpipe, vector cores, got 'UB'",
+        ),
+        *(
+            (GOOD | {"tiling": tiling}, reason)
+            for tiling, reason in (
+                (
+                    {"template": "FAST"},
+                    "tiling.template must be one of NORM, MDL, IBSHARE, got 'FAST'",
+                ),
+                (
+                    {"L1": "128,256", "L0": "128,256,64"},
+                    "tiling.L1 must be three extents as '128,256,64', got '128,256'",
+                ),
+                (
+                    {"L1": "128,256,64"},
+                    "tiling.L1 and tiling.L0 must be given together, got one of them",
+                ),
+                (
+                    {"L1": "128,256,64", "L0": "128,256,64", "baseM": 128},
+                    "tiling.L0 is a tile of CATLASS and contradicts tiling.baseM",
+                ),
+                ({"baseM": 128, "singleM": 64}, "tiling.baseM 128 contradicts tiling.singleM 64"),
+                ({"singleK": 1 << 20}, "tiling.singleK 1048576 contradicts K 1024"),
+                (
+                    {"stepKa": 4, "depthA1": 3},
+                    "tiling.depthA1 3 contradicts the 4 blocks of its steps",
+                ),
+                ({"usedCoreNum": 99}, "tiling.usedCoreNum 99 contradicts cores 20"),
+            )
+        ),
+        (GOOD | {"trans": "A:N"}, "trans must be A:N or A:T and B:N or B:T, got 'A:N'"),
+        (
+            GOOD | {"counts": "read"},
+            "counts read counts bytes of a vector kernel and contradicts kind 'matmul'",
+        ),
+        (GOOD | {"kind": "launch"}, "M 2048 contradicts kind 'launch', which has no M"),
+        (GOOD | {"kind": "vector"}, "K 1024 contradicts kind 'vector', which has no K"),
+        (
+            GOOD | {"kind": "vector", "K": None, "measured": {"total_us": 9, "aic_mac_us": 3}},
+            "measured.aic_mac_us is the Cube's and contradicts kind 'vector'",
+        ),
+        (
+            GOOD | {"measured": {"total_us": 30, "aic_mte2_us": 45}},
+            "measured.aic_mte2_us 45 contradicts measured.total_us 30",
         ),
         (
             GOOD | {"assumed": "all"},

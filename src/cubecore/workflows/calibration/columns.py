@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from cubecore.aliases import Json, JsonMapping
+from cubecore.units import FRACTAL_ROWS, align_up
 
 NEEDED = ("id", "kind", "chip", "measured")
 _TEXTS = ("id", "kind", "source", "chip", "note")
@@ -22,6 +23,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 """Values of the columns that take one of a few."""
 ATTENTION = "attention"
 """The operator whose extents are `tiling.shape`: heads, queries, keys and the size of a head."""
+AIV_PER_AIC = 2
+"""Vector cores of an AI Core, which `usedCoreNum` of a mix launch counts."""
 OURS = "cubecore"
 """The authors of assumptions in the package's own points; others are named in the report."""
 _OF_TILING = (
@@ -36,8 +39,18 @@ _TILING_CHOICES: Mapping[str, tuple[str, ...]] = {
     "full_load": ("A",),
     "into": ("L1", "UB"),
     "order": ("own", "same", "staggered"),
+    "scheduler": ("ASWT", "swizzle"),
     "shared": ("AB",),
+    "template": ("NORM", "MDL", "IBSHARE"),
 }
+_TILES = ("L1", "L0")
+_THREE = re.compile(r"([1-9]\d{0,5},){2}[1-9]\d{0,5}")
+_STORED = re.compile(r"A:[NT] B:[NT]|\?")
+_PRODUCTS = ("matmul", "grouped_matmul")
+_WITHOUT_EXTENTS: Mapping[str, tuple[str, ...]] = {"vector": ("K",), "launch": ("M", "N", "K")}
+"""Extents that a kind of kernel does not have."""
+_LONGER = 1.05
+"""A pipe that is busy for more than this part of the launch contradicts it."""
 _UNITS = re.compile(
     r"(\w*_us|\w*_ratio|\w*_rate|\w*_pct|\w*cycles\w*|\w*TBps\w*|\w*GBps|TFLOPS|TOPS|GFLOPS|MB"
     r"|\w*_bytes_read|\w*_read_cache_\w+|\w*_l2_(hit|miss|victim)|\w*block_num|waves)"
@@ -63,6 +76,8 @@ def _wrong_text(record: JsonMapping) -> str:
     for name, choices in CHOICES.items():
         if record.get(name) and record[name] not in choices:
             return f"{name} must be one of {', '.join(choices)}, got {record[name]!r}"
+    if (trans := record.get("trans")) and not _STORED.fullmatch(trans):
+        return f"trans must be A:N or A:T and B:N or B:T, got {trans!r}"
     return ""
 
 
@@ -96,6 +111,10 @@ def _wrong_tiling(tiling: Json) -> str:
     for name, choices in _TILING_CHOICES.items():
         if tiling.get(name) is not None and tiling[name] not in choices:
             return f"tiling.{name} must be one of {', '.join(choices)}, got {tiling[name]!r}"
+    for name in _TILES:
+        value = tiling.get(name)
+        if value is not None and not (isinstance(value, str) and _THREE.fullmatch(value)):
+            return f"tiling.{name} must be three extents as '128,256,64', got {value!r}"
     return ""
 
 
@@ -136,8 +155,51 @@ def _contradiction(record: JsonMapping) -> str:
         return f"api basic has no kernel template and contradicts tiling.template {template!r}"
     if record.get("op") == ATTENTION and (sentence := _wrong_attention(record, tiling)):
         return sentence
-    if record.get("counts") == "2MNK" and record["kind"] not in {"matmul", "grouped_matmul"}:
-        return f"counts 2MNK counts a product and contradicts kind {record['kind']!r}"
+    counts, kind = record.get("counts"), record["kind"]
+    if counts == "2MNK" and kind not in _PRODUCTS:
+        return f"counts 2MNK counts a product and contradicts kind {kind!r}"
+    if counts and counts != "2MNK" and kind != "vector":
+        return f"counts {counts} counts bytes of a vector kernel and contradicts kind {kind!r}"
+    for name in _WITHOUT_EXTENTS.get(kind, ()):
+        if record.get(name) is not None:
+            return f"{name} {record[name]} contradicts kind {kind!r}, which has no {name}"
+    return _contradicting_tiling(record, tiling) or _contradicting_times(record)
+
+
+def _contradicting_tiling(record: JsonMapping, tiling: Json) -> str:
+    """Return the sentence about a column of a tiling that another column excludes."""
+    if ("L1" in tiling) != ("L0" in tiling):
+        return "tiling.L1 and tiling.L0 must be given together, got one of them"
+    if "L0" in tiling and "baseM" in tiling:
+        return "tiling.L0 is a tile of CATLASS and contradicts tiling.baseM"
+    for axis in "MNK":
+        single, base = (tiling.get(f"{part}{axis}") for part in ("single", "base"))
+        if single and base and base > align_up(single, FRACTAL_ROWS):
+            return f"tiling.base{axis} {base} contradicts tiling.single{axis} {single}"
+    whole = record.get("K")
+    if whole and tiling.get("singleK", 0) > align_up(whole, FRACTAL_ROWS):
+        return f"tiling.singleK {tiling['singleK']} contradicts K {whole}"
+    for operand, axis in ("AM", "BN"):
+        depth, steps = tiling.get(f"depth{operand}1"), tiling.get(f"stepK{operand.lower()}", 1)
+        held = steps * tiling.get(f"step{axis}", 1)
+        if depth and depth < held:
+            return f"tiling.depth{operand}1 {depth} contradicts the {held} blocks of its steps"
+    cores, used = record.get("cores"), tiling.get("usedCoreNum")
+    if cores and used and used > AIV_PER_AIC * cores:
+        return f"tiling.usedCoreNum {used} contradicts cores {cores}"
+    return ""
+
+
+def _contradicting_times(record: JsonMapping) -> str:
+    """Return the sentence about a part of a launch that takes longer than all of it."""
+    measured, kind = record["measured"], record["kind"]
+    if kind == "vector" and measured.get("aic_mac_us"):
+        return "measured.aic_mac_us is the Cube's and contradicts kind 'vector'"
+    whole = measured.get("total_us")
+    for name, value in measured.items():
+        part = name.startswith(("aic", "aiv")) and name.endswith("_us")
+        if whole and part and (value or 0) > _LONGER * whole:
+            return f"measured.{name} {value} contradicts measured.total_us {whole}"
     return ""
 
 

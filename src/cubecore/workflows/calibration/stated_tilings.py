@@ -1,6 +1,5 @@
 """Points of products that state their tiling, as cases; what they leave open is filled in."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -24,7 +23,6 @@ _STATES = ("baseM", "L0", "L1tileB", "scheduler")
 _TELLING = ("baseM", "L0", "L1tileB")
 _BY_HAND = ("L0", "L1tileB", "scheduler")
 """The columns that only kernels written by hand on the basic API state."""
-_TEMPLATES = ("NORM", "MDL", "IBSHARE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +110,14 @@ def _api(point: Point, notes: Notes) -> str:
 
 
 def _template(point: Point, api: str, notes: Notes) -> str:
-    """Return the kernel template by the first word of what is stated."""
+    """Return the kernel template."""
     if _shares_both(point):
         notes.add("one client computes for both, and A and B come to L1 once")
         return "MDL"
-    text = str(point.tiling.get("template") or "")
-    word = re.match(r"\w*", text)
-    name = word[0].upper() if word else ""
-    if name not in _TEMPLATES:
+    name: str = point.tiling.get("template") or ""
+    if not name:
         if api != "basic":
-            notes.add(f"{text} as MDL" if text else "kernel template MDL")
+            notes.add("kernel template MDL")
         return "MDL"
     if name == "NORM" and point.tiling.get("depthA1", 1) > 1:
         notes.add("NORM asks for a block when it is needed, whatever the depth")
