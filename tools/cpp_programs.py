@@ -91,9 +91,9 @@ def page() -> str:
 
 _NOT_FOR_A2 = frozenset({"another chip", "host test", "not here"})
 _LAYERS = {"vector": "vector", "cube": "Cube and C API", "c-api": "Cube and C API"}
-_LISTED, _ELSEWHERE = 91, 44
-"""Samples of the vendor's two repositories that the corpus lists for A2 without the Matmul object,
-and those whose build or README names another chip alone."""
+_LISTED, _LATE = 91, 44
+"""Samples of the vendor's two repositories that the corpus lists without the Matmul object, and
+those whose build or README names another chip than A2 alone."""
 _VENDORS = frozenset({"mirror-cann/asc-devkit", "hicann/cann-samples"})
 
 
@@ -107,7 +107,12 @@ def _shares(found: list[dict[str, Any]]) -> list[str]:
     )
     right = [row for row in good if row["outcome"].startswith("verified")]
     own = [r for r in right if r["repo"] in _VENDORS and r["layer"] in _LAYERS]
-    lines = ["", "Of the files for A2, a sample that verifies among those that compile:", ""]
+    late = sum(r.get("arch") == "3510" for r in own)
+    lines = [
+        "",
+        "Of files for A2 and samples for 950, a sample that verifies among those that compile:",
+        "",
+    ]
     lines += ["| layer | files | compile | |", "|---|---|---|---|"]
     lines += [
         f"| {layer} | {count} | {compiled[layer]} | {100 * compiled[layer] / count:.0f} % |"
@@ -117,9 +122,10 @@ def _shares(found: list[dict[str, Any]]) -> list[str]:
         *lines,
         "",
         f"The corpus lists {_LISTED} whole samples of asc-devkit and cann-samples without the",
-        "Matmul object (generated data, a main and a verification beside the kernel, not marked as",
-        f"3510). The build or the README of {_ELSEWHERE} of them names another chip alone; of the",
-        f"{_LISTED - _ELSEWHERE} for A2 {len(own)} verify. With the older copy of asc-devkit in",
+        "Matmul object (generated data, a main and a verification beside the kernel, or in the",
+        f"project that it is a part of). {len(own)} of them verify: {len(own) - late} of the",
+        f"{_LISTED - _LATE} for A2, and {late} of the {_LATE} whose build or README names",
+        "another chip alone, nearly always Ascend 950. With the older copy of asc-devkit in",
         f"LLM4AscendC, and with the Matmul object, {len(right)} samples verify.",
     ]
 
@@ -153,19 +159,33 @@ def obstacle(said: str) -> str:
 
 
 def sample(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
+    """Return the outcome of a sample, and its architecture if 3510."""
+    path = checkouts / row["repo"] / row["path"]
+    if _is_for_another_chip(path, checkouts / row["repo"], _SAMPLE_CHIPS):
+        return {"outcome": "another chip"}
+    is_late = _is_for_another_chip(path, checkouts / row["repo"])
+    return verified(row, checkouts) | ({"arch": "3510"} if is_late else {})
+
+
+def verified(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     """Return the outcome of a sample: built, run and verified in a copy of its folder."""
     path = checkouts / row["repo"] / row["path"]
     folder = path.parent
-    if _is_for_another_chip(path, checkouts / row["repo"]):
-        return {"outcome": "another chip"}
     with tempfile.TemporaryDirectory() as scratch:
+        alone = _is_alone(path)
         copy = Path(scratch) / folder.name
-        shutil.copytree(folder, copy)
-        command = [sys.executable, "-m", "cubecore", "sample", str(copy)]
+        if alone:
+            shutil.copytree(folder, copy)
+        else:  # a part of a larger project, which is built beside it
+            _stand_in_for_modules(checkouts / row["repo"])
+        command = [sys.executable, "-m", "cubecore", "sample", str(copy if alone else path)]
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", check=False
         )
-    line = (done.stdout + done.stderr).strip().splitlines()[-1].replace(str(copy), folder.name)
+    if not alone:
+        shutil.rmtree(folder / "build", ignore_errors=True)
+    line = (done.stdout + done.stderr).strip().splitlines()[-1]
+    line = line.replace(str(copy), folder.name).replace(f"{folder}/", "")
     if done.returncode == 0:
         return {"outcome": "verified"}
     if ": verified in" in line:
@@ -173,6 +193,24 @@ def sample(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     if "--npu-arch must be" in line and "dav-2201" not in _text(folder / "README.md"):
         return {"outcome": "another chip"}
     return {"outcome": "failed", "why": obstacle(line.partition(" failed: ")[2] or line)}
+
+
+_SAMPLE_CHIPS = frozenset({"2201", "3510"})
+"""Architectures whose samples are run; other files are compiled for the first of them."""
+
+
+def _is_alone(path: Path) -> bool:
+    """True if the folder of a file is a project by itself."""
+    text = _text(path.parent / "CMakeLists.txt")
+    return bool(re.search(r"^\s*project\s*\(", text, re.MULTILINE | re.IGNORECASE))
+
+
+def _stand_in_for_modules(checkout: Path) -> None:
+    """Let the modules of a repository, which its checkout lacks, be folders that CMake takes."""
+    for name in re.findall(r"^\s*path = (\S+)", _text(checkout / ".gitmodules"), re.MULTILINE):
+        folder = checkout / name
+        if folder.is_dir() and not any(folder.iterdir()):
+            (folder / "CMakeLists.txt").touch()
 
 
 _HOST_TEST = re.compile(r"#\s*include\s*[<\"](?:gtest/|gmock/|mockcpp)")
@@ -189,7 +227,9 @@ def _includes_another_chip(path: Path) -> bool:
     return path.stem.endswith("_apt") or any(re.search("arch35/|simt_api/", t) for t in texts)
 
 
-def _is_for_another_chip(path: Path, checkout: Path) -> bool:
+def _is_for_another_chip(
+    path: Path, checkout: Path, ours: frozenset[str] = frozenset({"2201"})
+) -> bool:
     """True if a file is of another chip: its folders, or the build nearest to it, say so."""
     chips = re.findall(r"ascend_?(\d{3})|(mc62|kirin)", str(path.relative_to(checkout)))
     if chips:
@@ -198,7 +238,7 @@ def _is_for_another_chip(path: Path, checkout: Path) -> bool:
         said = "".join(_text(folder / name) for name in ("CMakeLists.txt", "README.md"))
         named = set(re.findall(r"dav-[a-z]?(\d{4})", said))
         if named or folder == checkout:
-            return bool(named) and "2201" not in named
+            return bool(named) and named.isdisjoint(ours)
     return False
 
 
@@ -263,11 +303,14 @@ def _include(said: str, path: Path, checkout: Path) -> str | None:
 
 def is_sample(row: dict[str, Any], checkouts: Path) -> bool:
     """True if a file's folder is a project with generated data and a verification."""
-    folder = (checkouts / row["repo"] / row["path"]).parent
-    return (
-        bool(row.get("gen_data") and row.get("verify") and row.get("host_in_file"))
-        and (folder / "CMakeLists.txt").is_file()
-    )
+    path = checkouts / row["repo"] / row["path"]
+    if not (row.get("gen_data") and row.get("verify") and row.get("host_in_file")):
+        return False
+    if (path.parent / "CMakeLists.txt").is_file():
+        return True
+    above = list(path.relative_to(checkouts / row["repo"]).parents)[1:]
+    texts = (_text(checkouts / row["repo"] / each / "CMakeLists.txt") for each in above)
+    return any(path.name in text for text in texts)
 
 
 def surveyed(

@@ -17,7 +17,7 @@ from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.tree import Issue, Program
 from cubecore.isa.scalar.sync import Sync
 from cubecore.isa.vector.common.mask import SetVectorMask
-from isa import cube_rows, fixpipe_rows, joined_rows, scalar_rows, vector_rows
+from isa import cube_rows, fixpipe_rows, functions_rows, joined_rows, scalar_rows, vector_rows
 from isa.bench import A2, ALL_ONES, HERE, Bench
 
 HALF = element_type("float16")
@@ -54,7 +54,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "set_mask_norm": {},
     "set_mask_count": {},
 } | (fixpipe_rows.EXAMPLES | scalar_rows.EXAMPLES | vector_rows.EXAMPLES | joined_rows.EXAMPLES)
-EXAMPLES |= cube_rows.EXAMPLES
+EXAMPLES |= cube_rows.EXAMPLES | functions_rows.EXAMPLES
 """A legal template of each instruction, with every operand it can have."""
 
 GM, L1, L0A, L0B, L0C, BT, UB = Mem.GM, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.UB
@@ -71,6 +71,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_gm_to_ubuf": {"dst": (UB, 32), "src": (GM, 1)},
     "copy_ubuf_to_gm": {"dst": (GM, 1), "src": (UB, 32)},
 } | (fixpipe_rows.OPERANDS | vector_rows.OPERANDS | joined_rows.OPERANDS | cube_rows.OPERANDS)
+OPERANDS |= functions_rows.OPERANDS
 """Memory and alignment of each operand: seed 003, table 1; seed 002, table 2 for mad."""
 
 BIT = (0, 1)
@@ -114,6 +115,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "set_hf32_mode": {"enable": BIT},
     "set_hf32_trans_mode": {"mode": BIT},
     "set_vector_mask": {"mask_high": (0, MASK_64), "mask_low": (0, MASK_64)},
+    **functions_rows.RANGES,
     **cube_rows.RANGES,
     **fixpipe_rows.RANGES,
     **scalar_rows.RANGES,
@@ -149,6 +151,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("pipe_barrier", "on"): ("V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"),
     ("scalar_work", "step"): ("NORM", "MDL", "CONSTANT", "BASIC"),
     ("scalar_work", "part"): ("step", "load", "tile"),
+    **functions_rows.WORDS,
     **cube_rows.WORDS,
     **fixpipe_rows.WORDS,
     **scalar_rows.WORDS,
@@ -180,6 +183,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         *("float32", "int32", "uint32", "float8_e4m3fn", "float8_e5m2", "hifloat8"),
         *("float4_e2m1fn", "float4_e1m2"),
     ),
+    **functions_rows.TYPES,
     **cube_rows.TYPES,
     **fixpipe_rows.TYPES,
     **vector_rows.TYPES,
@@ -238,6 +242,7 @@ ORACLES: dict[str, str] = {
     "set_vector_mask": "isa/vector/common/test_mask.py::test_masks",
     "set_mask_norm": "isa/vector/common/test_mask.py::test_a_stale_count_is_the_mask_of_normal_mode",
     "set_mask_count": "isa/vector/common/test_mask.py::test_masks",
+    **functions_rows.ORACLES,
     **cube_rows.ORACLES,
     **fixpipe_rows.ORACLES,
     **scalar_rows.ORACLES,
@@ -274,19 +279,20 @@ KIRIN: dict[str, tuple[str, ...]] = {
 
 def archs_of(name: str) -> tuple[str, ...]:
     """The architectures by the documents: where it is from, and the earlier ones."""
-    if name in cube_rows.HOME:
+    if name in cube_rows.HOME or name in functions_rows.HOME:
         return ("3510",)
     if name in joined_rows.LATE:
         return ("2002",)
     if name in joined_rows.HOME:
         return ("m100", "1001", "2002")
     kirin = () if name == "mad" else KIRIN.get(name, ())
-    return (*ARCHS.get(name, ("2201",)), *joined_rows.EARLIER.get(name, ()), *kirin)
+    own = ("2201", "3510") if name in functions_rows.CARRIED else ARCHS.get(name, ("2201",))
+    return (*own, *joined_rows.EARLIER.get(name, ()), *kirin)
 
 
 def home(name: str):
     """The chip that an instruction is tried on."""
-    homes = joined_rows.HOME | cube_rows.HOME
+    homes = joined_rows.HOME | cube_rows.HOME | functions_rows.HOME
     return chip(homes[name]) if name in homes else A2
 
 

@@ -20,6 +20,8 @@ from cubecore.package_data import packaged
 _DATA = packaged("chips", "data")
 _ARCH_PREFIX = "arch_"
 DEFAULT_CHIP = "Ascend910B3"
+_DEFAULT_OF_ARCH = {"3510": "Ascend950PR_9589"}
+"""The SoC that stands for its architecture, where that is not the default's."""
 
 
 @cache
@@ -33,6 +35,19 @@ def default_chip() -> str:
     """Return the SoC that requests without a chip are for: CUBECORE_CHIP's, else Ascend910B3."""
     asked = os.environ.get("CUBECORE_CHIP")
     return soc_name(asked, "CUBECORE_CHIP") if asked else DEFAULT_CHIP
+
+
+def default_chip_of(arch: str) -> str:
+    """Return the SoC that programs of an architecture are for: CUBECORE_CHIP's, else one of it.
+
+    Examples
+    --------
+    >>> default_chip_of("3510")
+    'Ascend950PR_9589'
+    """
+    if os.environ.get("CUBECORE_CHIP"):
+        return default_chip()
+    return _DEFAULT_OF_ARCH.get(arch, DEFAULT_CHIP)
 
 
 @cache

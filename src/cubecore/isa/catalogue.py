@@ -39,6 +39,7 @@ MODULES = (
     "vector.elementwise.dequantise",
     "vector.elementwise.fill",
     "vector.common.forms",
+    "vector.elementwise.functions_3510",
     "vector.elementwise.fused",
     "vector.permute.gather",
     "vector.permute.gather_mask",

@@ -110,8 +110,8 @@ BAD_CALLS = [
     (("main.cpp", "-o"), "-o needs a value"),
     (("--fast", "main.cpp"), "c++ does not know --fast; see cubecore c++ --help"),
     (
-        ("--npu-arch=dav-3510", "main.cpp"),
-        "--npu-arch must be dav-2201 for C++ kernels, got dav-3510",
+        ("--npu-arch=dav-2002", "main.cpp"),
+        "--npu-arch must be dav-2201 or dav-3510 for C++ kernels, got dav-2002",
     ),
     (("-c", "main.cpp", "kernel.cpp", "-o", "a.o"), "-o with -c takes one file; compile the files "
      "one by one"),
@@ -176,6 +176,66 @@ def test_a_sample_is_built_run_and_verified(files):
     data.write_text(data.read_text().replace("zeros(0", "zeros(3"))
     end = "sample: verify_result.py failed: [ERROR] result error\n"
     assert cli(files, "sample", "sample") == (1, end, "")
+
+
+PROJECT = """cmake_minimum_required(VERSION 3.16)
+set(NPU_ARCH "dav-2201" CACHE STRING "")
+find_package(ASC REQUIRED)
+project(samples LANGUAGES ASC CXX)
+add_compile_options("$<$<COMPILE_LANGUAGE:ASC>:--npu-arch=${NPU_ARCH}>")
+add_subdirectory(other)
+add_subdirectory(two)
+"""
+PROGRAM = """#include <cstdio>
+#include "acl/acl.h"
+#include "kernel_operator.h"
+extern "C" __global__ __vector__ void k(GM_ADDR x) {
+  AscendC::GlobalTensor<int32_t> xg;
+  xg.SetGlobalBuffer((__gm__ int32_t*)x);
+  xg.SetValue(0, __NPU_ARCH__);
+}
+int main(int argc, char** argv) {
+  uint8_t* x;
+  aclrtMalloc((void**)&x, 32, ACL_MEM_MALLOC_HUGE_FIRST);
+  k<<<1, nullptr, nullptr>>>(x);
+  int32_t arch = 0;
+  aclrtMemcpy(&arch, 4, x, 4, ACL_MEMCPY_DEVICE_TO_HOST);
+  FILE* data = fopen("m.bin", "r");
+  printf("%s of %d words on %d\\n", data ? "pass" : "[ERROR] no data", argc - 1, arch);
+}
+"""
+PART = """
+```bash
+cmake -S . -B build -DNPU_ARCH=dav-3510
+cmake --build build --target second
+python3 gen_data.py 3 4
+./second 3 4
+```
+"""
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake is here")
+def test_a_part_of_a_project_is_a_sample(tmp_path):
+    """Its program alone is built, for the chip that its README names."""
+    for name, listing in (("other", "nonsense()"), ("two", "")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "CMakeLists.txt").write_text(listing)
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
+    two = tmp_path / "two"
+    (two / "CMakeLists.txt").write_text(
+        "add_executable(first first.asc)\nadd_executable(second second.asc)\n"
+    )
+    (two / "first.asc").write_text("nonsense")
+    (two / "second.asc").write_text(PROGRAM)
+    (two / "README.md").write_text(PART)
+    (two / "scripts").mkdir()
+    (two / "scripts" / "gen_data.py").write_text(
+        "import sys\nassert sys.argv[1:] == ['3', '4']\nopen('m.bin', 'w').close()\n"
+    )
+    code, out, err = cli(tmp_path, "sample", "two/second.asc", "--verbose")
+    assert (code, err) == (0, "")
+    assert "pass of 2 words on 3510" in out
+    assert cli(tmp_path, "sample", "two")[0] == 2
 
 
 def test_a_folder_without_a_project_is_refused(tmp_path):

@@ -9,22 +9,22 @@ from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.scanner import scanned
 from cubecore.frontends.cpp.compile.source import Source, kind_of
 
+
+def _array(memory, name, length):
+    mem = f"::cubecore::Mem::{memory}"
+    made = f"::cubecore::local_array<{mem}, float, ({length})>()"
+    return f"::cubecore::ArrayOf<{mem}, float> {name} = {made};"
+
+
 REWRITTEN = {
     "add<<<8, nullptr, stream>>>(x, y);": "CUBECORE_LAUNCH((add), (8, nullptr, stream), (x, y));",
     "f<a, b><<<n, 0, s>>>(g(x), (y));": "CUBECORE_LAUNCH((f<a, b>), (n, 0, s), (g(x), (y)));",
     "ns::f<a<b>><<<n, 0, s>>>();": "CUBECORE_LAUNCH((ns::f<a<b>>), (n, 0, s), ());",
     "__global__ [aicore] void k() {}": "__global__  void k() {}",
     "[host, aicore] int f(int (&x)[3]);": " int f(int (&x)[3]);",
-    "__ubuf__ float x[64];": (
-        "float* x = ::cubecore::local_array<float, (64)>(::cubecore::Mem::UB);"
-    ),
-    "__cc__ float c[16 * 16];": (
-        "float* c = ::cubecore::local_array<float, (16 * 16)>(::cubecore::Mem::L0C);"
-    ),
-    "__ubuf__ float a[8], b[n + 1];": (
-        "float* a = ::cubecore::local_array<float, (8)>(::cubecore::Mem::UB); "
-        "float* b = ::cubecore::local_array<float, (n + 1)>(::cubecore::Mem::UB);"
-    ),
+    "__ubuf__ float x[64];": _array("UB", "x", "64"),
+    "__cc__ float c[16 * 16];": _array("L0C", "c", "16 * 16"),
+    "__ubuf__ float a[8], b[n + 1];": f"{_array('UB', 'a', '8')} {_array('UB', 'b', 'n + 1')}",
     "__ubuf__ half x[4][f[1]];": (
         'static_assert(false, "an array must have one length, got [4][f[1]]");'
     ),

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from cubecore.chips import chip as chip_named
+from cubecore.chips.catalog import default_chip_of
 from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
-from cubecore.errors import unable
+from cubecore.errors import refuse, unable
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.child import ChildSubject, answered
 from cubecore.frontends.cpp.compile.build import (
@@ -106,30 +107,42 @@ def run_built(path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> in
     """
     from cubecore.frontends.cpp.compile.executable import libraries_of
 
-    with libraries_of(path) as libraries:
-        return run_libraries(libraries, path, words, asked)
+    with libraries_of(path) as (libraries, arch):
+        return run_libraries(libraries, path, words, asked, arch)
 
 
-def _options() -> LaunchOptions:
+def _options(arch: str = "") -> LaunchOptions:
+    """Return the session's options; for a chip of `arch`, if none was asked for."""
     session = current_session()
-    return LaunchOptions() if session is None else LaunchOptions().changed(session.options)
+    plain = LaunchOptions(chip=default_chip_of(arch)) if arch else LaunchOptions()
+    return plain if session is None else plain.changed(session.options)
 
 
 def run_libraries(
-    libraries: Sequence[Path], path: Path, words: tuple[str, ...], asked: CppLaunchOptions
+    libraries: Sequence[Path],
+    path: Path,
+    words: tuple[str, ...],
+    asked: CppLaunchOptions,
+    arch: str = "",
 ) -> int:
     """Run the first library's main in another process; its launches go to the session.
 
-    The second, if there is one, has the AIC's part of kernels. Return main's code.
+    The second, if there is one, has the AIC's part of kernels. `arch` is what they were compiled
+    for, if that was told. Return main's code.
 
     Raises
     ------
+    RequestError
+        If the chip that is asked for is of another architecture.
     KernelError
         If a kernel fails, or the program ends early.
     """
-    session, options = current_session(), _options()
+    session, options = current_session(), _options(arch)
     chip = chip_named(options.chip).what_if(options.settings)
     macros_of(chip.arch, "vector")  # which other architectures lack
+    if arch not in {"", chip.arch}:
+        need = f"be of architecture {arch}, for which {shown_path(path)} was compiled"
+        raise refuse("the chip", need, f"{chip.name} of {chip.arch}")
     support = str(runtime())
     spellings()  # declared here, and not in each process again
 

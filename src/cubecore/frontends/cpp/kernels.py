@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError
 from cubecore.frontends.capi.core_handle import CoreHandle
@@ -92,7 +93,6 @@ def kernel_of(
     source: Source,
     entry: str | None = None,
     *,
-    arch: str = "2201",
     verbose: bool = False,
     auto_sync: bool = True,
     **options: Any,
@@ -106,6 +106,9 @@ def kernel_of(
     """
     name = require_entry(source, entry)
     kind = kind_of(source, name)
+    plain, session = LaunchOptions().changed(options), current_session()
+    chip = (plain if session is None else plain.changed(session.options)).chip
+    arch = chip_named(chip).arch
     try:
         first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
     except CubecoreError as error:
@@ -130,7 +133,7 @@ def kernel_of(
         (),
         (),
         {},
-        LaunchOptions().changed(options),
+        plain,
         source=source,
         entry=name,
         parameters=parameters,

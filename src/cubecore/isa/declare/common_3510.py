@@ -1,6 +1,12 @@
 """Field bounds and cache hints shared by the instructions of the 3510 architecture."""
 
 ARCH = ("3510",)
+CARRIED = (
+    "3510: the class API has functions of this name on memory, and no page says which instructions "
+    "of the register unit they are: values, masks, repeats and strides are taken to be 2201's, and "
+    "the cost is that of its repeats at 3510's rate (rough)"
+)
+"""What is inferred of an instruction of 2201 that stands for a function of 3510's class API."""
 L2_HINTS = (0, 1, 2, 4)
 FAR = 2**40 - 1
 """Largest distance between pieces in global memory: 40 bits."""

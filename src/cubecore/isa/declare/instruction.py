@@ -21,7 +21,7 @@ from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
-from cubecore.isa.declare import ranges
+from cubecore.isa.declare import common_3510, ranges
 from cubecore.isa.declare.capi_forms import CapiForms
 from cubecore.isa.declare.earlier_archs import from_on
 from cubecore.isa.declare.kirin_archs import Kirin
@@ -208,6 +208,8 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
     """Element types by architecture, where it takes fewer than the declaration has."""
     declared: ClassVar[tuple[Operand, ...]] = ()
     copies: ClassVar[bool] = False
+    carried: ClassVar[bool] = False
+    """True if it stands for a function of architecture 3510's class API: its C API lacks it."""
     propagates: ClassVar[bool] = False
     """True if an uninitialised element makes the result's element uninitialised, not a finding."""
     pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
@@ -341,6 +343,7 @@ def instruction(
     archs: tuple[str, ...] = ("2201",),
     since: str = "",
     kirin: Kirin | None = None,
+    carried: bool = False,
     copies: bool = False,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[type[Any]], type[Any]]:
@@ -348,7 +351,8 @@ def instruction(
 
     `names` gives its name in other dialects; `variants` further names of the C API with the
     parameters that each fixes; `since` the earliest AI Core that has it, if one before 2201's does;
-    `kirin` what the Kirin chips' pages say of it, if they have it; `uncertain` lists inferred
+    `kirin` what the Kirin chips' pages say of it, if they have it; `carried` that it also stands
+    for a function of architecture 3510's class API; `uncertain` lists inferred
     semantics, which the manual repeats; `copies` says that it moves bytes, so that uninitialised
     bytes travel instead of being a finding.
     """
@@ -357,9 +361,11 @@ def instruction(
         frozen: Any = parameters(cls)
         frozen.name, frozen.pipe, frozen.source = name, pipe, source
         frozen.names = MappingProxyType(dict(names or {}))
-        frozen.uncertain, frozen.copies = (*uncertain, *(kirin.notes if kirin else ())), copies
+        notes = (*(kirin.notes if kirin else ()), *((common_3510.CARRIED,) if carried else ()))
+        frozen.uncertain, frozen.copies, frozen.carried = (*uncertain, *notes), copies, carried
         frozen.arch_types = MappingProxyType(kirin.types if kirin else {})
-        frozen.archs = (*archs, *from_on(since), *frozen.arch_types)
+        of_class_api = common_3510.ARCH if carried else ()
+        frozen.archs = (*archs, *of_class_api, *from_on(since), *frozen.arch_types)
         frozen.variants = MappingProxyType(dict(variants or {}))
         named = ((n, v) for c in reversed(cls.__mro__) for n, v in vars(c).items())
         operands = {n: v for n, v in named if isinstance(v, Operand)}  # a subclass redeclares one

@@ -46,7 +46,6 @@ _GROUPS = {
     "flags between an AIC and one of its AIVs are not modelled; those of a whole block are": (
         "asc_sync_intra_arrive asc_sync_intra_wait"
     ),
-    "an order by locks is not modelled; flags order pipes": "asc_lock asc_unlock",
     "the second conversion of fixpipe is not modelled": "asc_set_l0c2gm_quant_post",
     "its page says that it repeats 2D loads, and gives it the fields of 3D ones": (
         "asc_set_l3d_rpt_b"

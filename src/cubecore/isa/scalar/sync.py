@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
+from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
 from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER
@@ -103,6 +104,44 @@ class PipeBarrier(Sync):
     """Start the pipe's later instructions only after its earlier ones; ALL joins every pipe."""
 
     on: str = choice("pipe", *(p.value for p in Pipe if p is not Pipe.S), default=Pipe.ALL.value)
+
+
+MUTEXES = 32
+"""Mutexes of a core of architecture 3510."""
+
+
+@instruction(
+    "lock",
+    Pipe.S,
+    names={"c_api": "asc_lock", "cpp": "Mutex::Lock"},
+    source="asc-devkit, asc_lock and Mutex (3510)",
+    uncertain=("the mode that does not block is not modelled: its page says what it leaves out",),
+    archs=ARCH,
+)
+class Lock(Sync):
+    """Hold a pipe's later instructions until every earlier unlock of the mutex has run.
+
+    Of two of one pipe the second holds nothing.
+    """
+
+    waits = True
+    on: str = choice("pipe that takes the mutex", *_PIPES, default="S")
+    mutex_id: int = param(0, MUTEXES - 1, "mutex")
+
+
+@instruction(
+    "unlock",
+    Pipe.S,
+    names={"c_api": "asc_unlock", "cpp": "Mutex::Unlock"},
+    source="asc-devkit, asc_unlock and Mutex (3510)",
+    uncertain=("the mode that does not block is not modelled: its page says what it leaves out",),
+    archs=ARCH,
+)
+class Unlock(Sync):
+    """Give a mutex back once the pipe's earlier instructions have completed."""
+
+    on: str = choice("pipe that has the mutex", *_PIPES, default="S")
+    mutex_id: int = param(0, MUTEXES - 1, "mutex")
 
 
 _DSB_PIPES = {

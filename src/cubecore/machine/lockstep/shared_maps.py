@@ -14,6 +14,7 @@ class SharedMaps:
     """The maps that cores share, while they take turns: each finds what the first one found."""
 
     def __init__(self, stacks: Mapping[Mem, MemoryStack]) -> None:
+        self._stacks = stacks
         self._maps = {mem: stack.valid for mem, stack in stacks.items()}
         self._before = {mem: valid.copy() for mem, valid in self._maps.items()}
         self._left: list[list[tuple[Mem, int, bytes]]] = []
@@ -22,6 +23,9 @@ class SharedMaps:
         """Remember what a core, which touched this, has left, and take it back."""
         left = []
         for mem, low, high in self._written(touched_bytes):
+            if mem not in self._maps:  # a memory that nothing had touched before
+                self._maps[mem] = self._stacks[mem].valid
+                self._before[mem] = np.zeros_like(self._maps[mem])
             now, then = self._maps[mem][low:high], self._before[mem][low:high]
             if not (now.all() and then.all()):
                 left.append((mem, low, now.tobytes()))

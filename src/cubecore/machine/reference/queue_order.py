@@ -8,7 +8,7 @@ so that a missing flag changes the answer of one of them; `Drawn` draws. Two ins
 without a barrier between them may change places, unless the hardware keeps them in order.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import Protocol
@@ -22,9 +22,11 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import (
     FftsCrossCoreSync,
+    Lock,
     PipeBarrier,
     SetFlag,
     Sync,
+    Unlock,
     WaitFlag,
     joined_pipes,
 )
@@ -125,6 +127,8 @@ class _Entry:
 
     recorded: Recorded
     registers: Registers
+    unlocks: int = 0
+    """Unlocks of its mutex that a lock waits for."""
 
     @property
     def template(self) -> Instruction:
@@ -164,6 +168,7 @@ class Queues:
     def __post_init__(self) -> None:
         self._queues: dict[str, deque[_Entry]] = {pipe: deque() for pipe in _LATE}
         self._units = UnitGate()
+        self._unlocks, self._unlocked = Counter[int](), Counter[int]()
 
     def issue(self, recorded: Recorded) -> None:
         """Take what the scalar unit issues; it stands still where it waits itself."""
@@ -175,14 +180,17 @@ class Queues:
             pipe = template.src
         elif isinstance(template, WaitFlag):
             pipe = template.dst
-        elif isinstance(template, (FftsCrossCoreSync, PipeBarrier)):
+        elif isinstance(template, (FftsCrossCoreSync, PipeBarrier, Lock, Unlock)):
             pipe = template.on
         else:
             pipe = template.pipe.value
         if pipe == "S" or type(template).apply is not Instruction.apply:
             self._scalar(recorded)  # registers that are set are those of every later issue
         else:
-            self._queues[pipe].append(_Entry(recorded, self.core.registers))
+            unlocks = self._unlocks[template.mutex_id] if isinstance(template, Lock) else 0
+            self._queues[pipe].append(_Entry(recorded, self.core.registers, unlocks))
+        if isinstance(template, Unlock):
+            self._unlocks[template.mutex_id] += 1
 
     def _scalar(self, recorded: Recorded) -> None:
         template, _, where = recorded
@@ -192,6 +200,11 @@ class Queues:
             while _flag(template) not in self.up:
                 self._step(recorded)
             self.up.discard(_flag(template))
+        elif isinstance(template, Lock):
+            while self._unlocked[template.mutex_id] < self._unlocks[template.mutex_id]:
+                self._step(recorded)
+        elif isinstance(template, Unlock):
+            self._unlocked[template.mutex_id] += 1
         elif isinstance(template, FftsCrossCoreSync):
             self.signal(template, where)
         else:
@@ -228,6 +241,8 @@ class Queues:
         template, addresses, _ = entry.recorded
         if isinstance(template, WaitFlag):
             return _flag(template) in self.up
+        if isinstance(template, Lock):
+            return self._unlocked[template.mutex_id] >= entry.unlocks
         return self._units.lets(template, addresses, entry.registers)
 
     def _run(self, queue: deque[_Entry]) -> None:
@@ -248,6 +263,8 @@ class Queues:
             self.up.add(_flag(template))
         elif isinstance(template, WaitFlag):
             self.up.discard(_flag(template))
+        elif isinstance(template, Unlock):
+            self._unlocked[template.mutex_id] += 1
         elif isinstance(template, FftsCrossCoreSync):
             self.signal(template, where)
 
@@ -266,6 +283,8 @@ def _waits(template: Instruction, _: tuple[int, ...], where: Location) -> str:
     if isinstance(template, WaitFlag):
         src, dst, event = _flag(template)
         return f"waits at {where} for flag {src} -> {dst} {event}"
+    if isinstance(template, Lock):
+        return f"waits at {where} for an unlock of mutex {template.mutex_id}"
     return f"waits at {where} for the unit flags of {template.name}"
 
 

@@ -133,6 +133,11 @@ KINDS: dict[str, Kind] = {
         "a wait precedes its set_flag in program order",
         "move the set_flag before its wait in program order",
     ),
+    "mutex-unpaired": Kind(
+        SYNCCHECK,
+        "a mutex is locked twice in a row, unlocked without a lock, or never unlocked",
+        "unlock the mutex, on the pipe that locked it, before it is locked again",
+    ),
     "flag-pair": Kind(
         SYNCCHECK,
         "a flag between two pipes that the AIC or AIV does not connect",

@@ -9,6 +9,7 @@ knows.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from cubecore.isa.declare.instruction import Pipe
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import EVENT_IDS
 from cubecore.lazy_dataclass import dataclass
 
 PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
@@ -52,6 +54,16 @@ class _State:
     clock: Clock | None = None
     raised: Location | None = None
     taken: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class _Mutex:
+    """A mutex's life: its last holder, the clock of its last unlock, a lock that waits for that."""
+
+    owner: int = -1
+    clock: Clock | None = None
+    locked: Location | None = None
+    awaited: Flag | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -103,6 +115,7 @@ class CoreOrder:
         self.stuck = False
         self._fault = fault
         self._flags: dict[Flag, _State] = {}
+        self._mutexes: dict[int, _Mutex] = {}
         self._version = 0
         self._seen = [0] * len(PIPES)
 
@@ -114,6 +127,7 @@ class CoreOrder:
             self.stuck
             or any(self.held)
             or any(state.clock is not None for state in self._flags.values())
+            or any(mutex.locked is not None for mutex in self._mutexes.values())
             or any(known[pipe] < counts[pipe] for pipe in range(len(PIPES)) if pipe != SCALAR)
         )
 
@@ -221,7 +235,8 @@ class CoreOrder:
                 if not self._take_late(pipe, head):
                     break
                 queue.popleft()
-                self._late(head.awaits, head.where)
+                if head.awaits.event < EVENT_IDS:  # of a mutex the unlock is before the lock
+                    self._late(head.awaits, head.where)
                 continue
             queue.popleft()
             self._at_issue(pipe, head)
@@ -244,6 +259,55 @@ class CoreOrder:
             "computed in that order, and the chip's order is another"
         )
         self._fault(FlagFault("flag-late", "wait_flag", message, where, flag.pipes))
+
+    # --- mutexes
+
+    def lock(self, pipe: int, number: int, where: Location) -> None:
+        """Hold a pipe until the last unlock of a mutex, if another pipe's, has run."""
+        mutex = self._mutexes.setdefault(number, _Mutex())
+        if self.stuck:
+            return
+        if mutex.locked is not None:
+            self._unpaired(number, where, f"locked again at {where} while locked", mutex.locked)
+        mutex.locked = where
+        clock, flag = mutex.clock, Flag(mutex.owner, pipe, EVENT_IDS + number)
+        if mutex.owner in {-1, pipe}:
+            return
+        if clock is None:
+            mutex.awaited = flag
+            self.wait_flag(flag, where)
+        else:
+            self.submit(pipe, partial(self._join_mutex, pipe, clock), where)
+
+    def unlock(self, pipe: int, number: int, where: Location) -> None:
+        """Give a mutex back when everything before it on the pipe is complete."""
+        mutex = self._mutexes.setdefault(number, _Mutex())
+        if mutex.locked is None and not self.stuck:
+            self._unpaired(number, where, f"unlocked at {where} without a lock", None)
+        mutex.owner, mutex.clock, mutex.locked = pipe, None, None
+        self.submit(pipe, partial(self._unlocked, pipe, mutex, where), where)
+
+    def _unlocked(self, pipe: int, mutex: _Mutex, where: Location) -> None:
+        number = self.enter(pipe)
+        mutex.clock = list(self.done[pipe])
+        mutex.clock[pipe] = number
+        if mutex.awaited is not None:
+            flag, mutex.awaited = mutex.awaited, None
+            self._flags[flag] = _State(list(mutex.clock), where)
+            self._resume(flag.dst)
+
+    def _join_mutex(self, pipe: int, clock: Clock) -> None:
+        self.enter(pipe)
+        _join(self.done[pipe], clock)
+        if pipe == SCALAR:
+            self._version += 1
+
+    def _unpaired(self, number: int, where: Location, got: str, since: Location | None) -> None:
+        message = (
+            f"mutex {number} needs lock and unlock by turns: it is {got}"
+            f"{'' if since is None else f' since {since}'}"
+        )
+        self._fault(FlagFault("mutex-unpaired", "lock", message, where))
 
     # --- barriers, signals, the end
 
@@ -303,6 +367,9 @@ class CoreOrder:
         if any(self.held):
             self._give_up()
             return
+        for number, mutex in self._mutexes.items():
+            if mutex.locked is not None:
+                self._unpaired(number, mutex.locked, "still locked at the end,", mutex.locked)
         for flag, state in self._flags.items():
             if state.clock is not None and state.raised is not None:
                 message = (

@@ -15,9 +15,11 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import (
     JOINED_PAIRS,
     FftsCrossCoreSync,
+    Lock,
     PipeBarrier,
     SetFlag,
     Sync,
+    Unlock,
     WaitFlag,
     joined_pipes,
     pairs,
@@ -131,6 +133,9 @@ class CoreWatch:
             flag = Flag(INDEX[template.src], INDEX[template.dst], template.event_id)
             of_flag = self.order.set_flag if isinstance(template, SetFlag) else self.order.wait_flag
             return partial(of_flag, flag, where)
+        if isinstance(template, (Lock, Unlock)):
+            of_mutex = self.order.lock if isinstance(template, Lock) else self.order.unlock
+            return partial(of_mutex, INDEX[template.on], template.mutex_id, where)
         if joined := joined_pipes(template):
             return partial(self.order.barrier_all, [INDEX[pipe] for pipe in joined])
         if isinstance(template, PipeBarrier):

@@ -16,8 +16,10 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Issue, LoadScalar
 from cubecore.isa.scalar.sync import (
     FftsCrossCoreSync,
+    Lock,
     PipeBarrier,
     SetFlag,
+    Unlock,
     WaitFlag,
     WaitFlagDev,
     joined_pipes,
@@ -86,6 +88,8 @@ class CoreClock(PipeOrder):
             return self._touch_handler(template.level)
         if isinstance(template, (SetFlag, WaitFlag)):
             return self._flag_handler(issue, template)
+        if isinstance(template, (Lock, Unlock)):
+            return self._mutex_handler(template)
         if joined := joined_pipes(template):
             return self._join_handler([self.pipes[INDEX[name]] for name in joined])
         if isinstance(template, PipeBarrier):

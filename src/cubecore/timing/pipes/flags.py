@@ -11,7 +11,7 @@ from dataclasses import field
 from cubecore.chips.model import Chip
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue
-from cubecore.isa.scalar.sync import EVENT_IDS, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.isa.scalar.sync import EVENT_IDS, Lock, SetFlag, Unlock, WaitFlag, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.cross_core import Crossing, Outbox
 from cubecore.timing.pipes.queues import (
@@ -24,6 +24,22 @@ from cubecore.timing.pipes.queues import (
     unmet,
 )
 from cubecore.timing.records import Segment
+
+
+class _Flags(defaultdict[tuple[int, int, int], deque[int]]):
+    """When flags were raised and not yet taken; a mutex counts as one that is up at first.
+
+    Its key has the scalar unit twice, and a number behind those of events.
+    """
+
+    def __missing__(self, key: tuple[int, int, int]) -> deque[int]:
+        made = self[key] = deque([0] if key[0] == key[1] else [])
+        return made
+
+
+def mutex_key(template: Lock | Unlock) -> tuple[int, int, int]:
+    """Return the key of a mutex among the flags."""
+    return SCALAR, SCALAR, EVENT_IDS + template.mutex_id
 
 
 def has_late_event(issue: Issue) -> bool:
@@ -47,15 +63,14 @@ class PipeOrder:
     stalls: dict[tuple[str, str], int] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
     aside: list[Segment] = field(default_factory=list)
-    flags: dict[tuple[int, int, int], deque[int]] = field(
-        default_factory=lambda: defaultdict(deque)
-    )
+    flags: dict[tuple[int, int, int], deque[int]] = field(default_factory=_Flags)
     pipes: tuple[PipeState, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self._issue_cycles: int = self.chip.require("scalar_issue_cycles", "timing")
         self._depth: int = self.chip.require("pipe_queue_depth", "timing")
         self._by_event: dict[tuple[int, int, bool], list[Callable[..., None]]] = {}
+        self._holders: dict[int, int] = {}
         self.pipes = tuple(
             PipeState(name, f"queue of {name} full", deque(maxlen=self._depth)) for name in NAMES
         )
@@ -195,6 +210,28 @@ class PipeOrder:
             queue.append(max(time, pipe.gate, pipe.free))
 
         return run
+
+    def _mutex_handler(self, template: Lock | Unlock) -> Callable[..., None]:
+        flag, pipe = self.flags[mutex_key(template)], self.pipes[INDEX[template.on]]
+        name = f"mutex {template.mutex_id}"
+        number = template.mutex_id
+        if isinstance(template, Lock):
+            return self._issuing(pipe, self._lock, INDEX[template.on], number, flag, name)
+        return self._issuing(pipe, self._unlock, INDEX[template.on], number, flag)
+
+    def _lock(self, time: int, dst: int, number: int, flag: deque[int], name: str) -> bool:
+        if flag and self._holders.get(number) == dst:  # of one pipe the second does not hold
+            flag[0] = min(flag[0], time)
+        return self._await(time, dst, flag, name)
+
+    def _unlock(self, time: int, src: int, number: int, flag: deque[int]) -> bool:
+        """Raise a mutex; whoever waits for it stands at the head of its queue."""
+        self._holders[number] = src
+        self._raise(time, src, self.pipes[src], flag)
+        for pipe in self.pipes:
+            if pipe.blocked and pipe is not self.pipes[src]:
+                self._resume(pipe)
+        return True
 
     def _raise(self, time: int, src: int, target: PipeState, flag: deque[int] | Outbox) -> bool:
         if src == SCALAR:

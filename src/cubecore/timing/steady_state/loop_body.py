@@ -10,14 +10,17 @@ from cubecore.isa.program.tree import Assign, Branch, Issue, LoadScalar, Loop, N
 from cubecore.isa.scalar.sync import (
     EVENT_IDS,
     FftsCrossCoreSync,
+    Lock,
     PipeBarrier,
     SetFlag,
+    Unlock,
     WaitFlag,
     WaitFlagDev,
     joined_pipes,
 )
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.reuse_marks import ReuseMark
+from cubecore.timing.pipes.flags import mutex_key
 from cubecore.timing.pipes.queues import INDEX, PIPES, SCALAR, deciding
 from cubecore.timing.steady_state.loop_guards import Guards, increment
 
@@ -128,11 +131,13 @@ def _flags(issue: Issue) -> Iterator[tuple[int, int, int]]:
     if isinstance(template, (SetFlag, WaitFlag)):
         for event in range(EVENT_IDS) if issue.late else (template.event_id,):
             yield INDEX[template.src], INDEX[template.dst], event
+    elif isinstance(template, (Lock, Unlock)):
+        yield mutex_key(template)
 
 
 def _pipes(issue: Issue) -> Iterator[int]:
     template = issue.template
-    if isinstance(template, PipeBarrier):
+    if isinstance(template, (PipeBarrier, Lock, Unlock)):
         if template.on in INDEX:
             yield INDEX[template.on]
     else:

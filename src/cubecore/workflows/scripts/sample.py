@@ -10,15 +10,16 @@ from pathlib import Path
 from time import perf_counter
 
 from cubecore.chips import DEFAULT_CHIP
-from cubecore.errors import unable
 from cubecore.frontends.cpp.launch_options import is_program
 from cubecore.frontends.cpp.project import settings
 from cubecore.lazy_dataclass import dataclass
-
-_BLOCK = re.compile(
-    r"^[ \t]*```(?P<language>[^`\n]*)\n(?P<text>.*?)^[ \t]*```", re.DOTALL | re.MULTILINE
+from cubecore.workflows.scripts.project_sample import (
+    BLOCK,
+    SHELLS,
+    ProjectSample,
+    project_sample,
 )
-_SHELLS = frozenset({"", "bash", "sh", "shell"})
+
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\S*)$")
 _WRONG = re.compile(
     r"(?i)\b(?:test|verif\w*|compar\w*|result)\b[^\n]{0,60}?\b(?:fail\w*|error|wrong|mismatch\w*)\b"
@@ -64,8 +65,8 @@ class SampleRun:
 
 def steps_of(readme: str) -> tuple[tuple[str, ...], ...]:
     """Return the commands of the first shell block of a README that builds with cmake."""
-    for match in _BLOCK.finditer(readme.replace("\r\n", "\n")):
-        if match["language"].strip() not in _SHELLS:
+    for match in BLOCK.finditer(readme.replace("\r\n", "\n")):
+        if match["language"].strip() not in SHELLS:
             continue
         commands = tuple(_commands(match["text"]))
         names = {command[0] for command in commands}
@@ -102,7 +103,7 @@ def _is_sample_step(words: tuple[str, ...]) -> bool:
 def run_sample(
     folder: str, timeout_s: float, show: Callable[[str], None] | None = None
 ) -> SampleRun:
-    """Build, run and verify a sample in its folder `build`.
+    """Build, run and verify a sample in its folder `build`: a project, or a part of a larger one.
 
     Raises
     ------
@@ -110,30 +111,67 @@ def run_sample(
         If the folder has no CMakeLists.txt.
     """
     root, begin = Path(folder).resolve(), perf_counter()
-    if not (root / "CMakeLists.txt").is_file():
-        raise unable(folder, f"{folder} has no CMakeLists.txt")
-    build = root / "build"
+    part = project_sample(folder)
+    build = root / "build" if part is None else part.build
     build.mkdir(exist_ok=True)
-    read = (path for path in (root / "README.md", root / "README_en.md") if path.is_file())
-    texts = (path.read_bytes().decode("utf-8", "replace") for path in read)
-    own = (_OF_LAUNCHES,) if _has_script(root) else _COMMON
-    steps = next((block for text in texts if (block := steps_of(text))), own)
-    total = 0
-    for step in steps:
-        name = Path(step[0] if step[0].startswith((".", "cmake", "make")) else step[1]).name
-        script = root / "build" / step[1] if step[0].startswith("python") else None
-        if script is not None and not script.is_file():
-            continue
-        code, said = _step(step, build, timeout_s)
-        if show is not None:
-            show(f"{shlex.join(step)}\n{said}")
+    run = _Steps(folder, timeout_s, show, {} if part is None else part.environment)
+    failed = run.project(root, build) if part is None else run.part(part)
+    end, said = failed or ("", "")
+    return SampleRun(folder, perf_counter() - begin, end, said, run.findings)
+
+
+@dataclass(eq=False, slots=True)
+class _Steps:
+    """The steps of a sample; each returns the name of a step that fails, and its last words."""
+
+    folder: str
+    timeout_s: float
+    show: Callable[[str], None] | None
+    environment: dict[str, str]
+    findings: int = 0
+    said: str = ""
+
+    def project(self, root: Path, build: Path) -> tuple[str, str] | None:
+        """Run the commands of a project's README, or those that samples share."""
+        read = (path for path in (root / "README.md", root / "README_en.md") if path.is_file())
+        texts = (path.read_bytes().decode("utf-8", "replace") for path in read)
+        own = (_OF_LAUNCHES,) if _has_script(root) else _COMMON
+        for step in next((block for text in texts if (block := steps_of(text))), own):
+            is_script = step[0].startswith("python")
+            if is_script and not (build / step[1]).is_file():
+                continue
+            if (failed := self.run(step, build)) is not None:
+                return failed
+        return None
+
+    def part(self, sample: ProjectSample) -> tuple[str, str] | None:
+        """Build a sample of a larger project alone, and run what its README says."""
+        if (failed := self.run(sample.configure, sample.build)) is not None:
+            return failed
+        listing = "cmake", "--build", str(sample.built), "--target", "help"
+        if (failed := self.run(listing, sample.build)) is not None:
+            return failed
+        target = sample.target(self.said)
+        make = "cmake", "--build", str(sample.build), "--clean-first", "--target", target
+        failed = self.run(make, sample.build)
+        for step in sample.steps(target) if failed is None else ():
+            if (failed := self.run(step, sample.built)) is not None:
+                break
+        return failed
+
+    def run(self, step: tuple[str, ...], where: Path) -> tuple[str, str] | None:
+        """Run a step; None if it passes."""
+        name = Path(step[1] if step[0].startswith(("python", "bash")) else step[0]).name
+        code, said = _step(step, where, self.timeout_s, self.environment)
+        self.said = said
+        if self.show is not None:
+            self.show(f"{shlex.join(step)}\n{said}")
         findings = _findings(said) if step[0].startswith(("./", "bash")) else 0
-        total += findings
+        self.findings += findings
         wrong = _WRONG.search(said) if step[0] not in {"cmake", "make"} else None
         if code or wrong is not None:
-            end = _end(step, said, wrong, code)
-            return SampleRun(folder, perf_counter() - begin, name, end, total)
-    return SampleRun(folder, perf_counter() - begin, findings=total)
+            return name, _end(step, said, wrong, code)
+        return None
 
 
 def _has_script(root: Path) -> bool:
@@ -146,13 +184,20 @@ def _findings(said: str) -> int:
     return sum(int(count) for count in re.findall(r"^Findings: (\d+)$", said, re.MULTILINE))
 
 
+def _inherited(timeout_s: float) -> dict[str, str]:
+    """Return variables for programs: the limit of their launches, and this Python as python3."""
+    limit = os.environ.get("CUBECORE_TIMEOUT") or f"{timeout_s:g}"
+    paths = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    return {"CUBECORE_TIMEOUT": limit, "PATH": os.pathsep.join(filter(None, paths))}
+
+
 def _end(step: tuple[str, ...], said: str, wrong: re.Match[str] | None, code: int) -> str:
     """Return the line of a step's output that says why it failed."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     if wrong is not None:
         at = said.count("\n", 0, wrong.start())
         return said.splitlines()[at].strip()
-    if step[0] == "make":
+    if step[0] in {"cmake", "make"}:
         lines = [line for line in lines if not line.startswith(("make", "gmake", "["))] or lines
         return lines[0] if len(lines) == 1 else _longest_error(lines)
     return lines[-1] if lines else f"exit code {code}"
@@ -163,7 +208,9 @@ def _longest_error(lines: list[str]) -> str:
     return (errors or lines)[-1]
 
 
-def _step(step: tuple[str, ...], build: Path, timeout_s: float) -> tuple[int, str]:
+def _step(
+    step: tuple[str, ...], build: Path, timeout_s: float, more: dict[str, str]
+) -> tuple[int, str]:
     command = list(step)
     if command[0] in {"python", "python3"}:
         command[0] = sys.executable
@@ -175,7 +222,7 @@ def _step(step: tuple[str, ...], build: Path, timeout_s: float) -> tuple[int, st
         done = subprocess.run(  # noqa: S603 - the user's own sample
             command,
             cwd=build.parent if command[0] == "bash" else build,
-            env={**os.environ, **settings(), **_LEFT},
+            env={**os.environ, **settings(), **_LEFT, **more, **_inherited(timeout_s)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -25,5 +25,17 @@ foreach(_cubecore_library IN LISTS _cubecore_libraries)
   endif()
 endforeach()
 
+# CUBECORE_ONLY: the folder of a sample; of a project of many the others are left out.
+if(CUBECORE_ONLY)
+  macro(add_subdirectory _cubecore_folder)
+    get_filename_component(_cubecore_path "${_cubecore_folder}" ABSOLUTE)
+    string(FIND "${CUBECORE_ONLY}/" "${_cubecore_path}/" _cubecore_above)
+    string(FIND "${_cubecore_path}/" "${CUBECORE_ONLY}/" _cubecore_below)
+    if(_cubecore_above EQUAL 0 OR _cubecore_below EQUAL 0)
+      _add_subdirectory("${_cubecore_folder}" ${ARGN})
+    endif()
+  endmacro()
+endif()
+
 set(ASC_FOUND TRUE)
 cmake_policy(POP)

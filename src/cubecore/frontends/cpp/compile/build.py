@@ -25,10 +25,8 @@ from cubecore.frontends.cpp.signature import RENAMED
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
-_PARTS = {
-    "vector": ("__DAV_C220_VEC__", "CUBECORE_PART=2"),
-    "cube": ("__DAV_C220_CUBE__", "CUBECORE_PART=1"),
-}
+_PARTS = {"vector": ("VEC", 2), "cube": ("CUBE", 1)}
+"""The parts of a kernel, as macros name and count them."""
 _TWIN = frozenset({"GmAlloc", "ICPU_RUN_KF"})
 """Words of programs that call kernels as the vendor's CPU twin does, by headers of any name."""
 _LAYOUTS = frozenset(("MakeShape", "MakeStride", "MakeLayout", "MakeCoord", "Crd2Idx", "is_layout"))
@@ -44,7 +42,11 @@ _FORMATS = (
 )
 """Formats that it compares FORMAT_X with, likewise."""
 _SONAME = "libcubecore_runtime.so"
-_ARCH = {"2201": ("__NPU_ARCH__=2201", "__CCE_AICORE__=220", "__DAV_C220__")}
+_ARCH = {"2201": 220, "3510": 310}
+"""The architectures that have headers, with the number that __CCE_AICORE__ has for each."""
+ARCHITECTURES = tuple(_ARCH)
+DEFAULT_ARCH = "2201"
+_ARCH_MARK = "cubecore's architecture "
 _WRITTEN_BY = ("compile/generated_headers.py", "header_names.txt")
 """Files that say which headers are written beside a precompiled one, and what is in them."""
 _C_NAMES = frozenset(
@@ -62,6 +64,8 @@ _NAMESPACES = frozenset({"matmul", "matmul_tiling"})
 """Global namespaces of the API, which a kernel of the name does not use: likewise."""
 _SIGNATURE = "cubecore signature "
 """Begins the text in a library that describes the parameters of an entry."""
+TAKEN = ("exit", "readlink")
+"""Calls of a program that the runtime takes: its end, and the question where it lies."""
 PROGRAM = "cubecore_program"
 """The name for a file's own main in the place of an entry."""
 
@@ -126,8 +130,17 @@ def macros_of(arch: str, part: str) -> tuple[str, ...]:
         If the architecture has no headers.
     """
     if arch not in _ARCH:
-        raise unable("a C++ kernel", f"C++ kernels run on architecture 2201, not on {arch}")
-    return (*_ARCH[arch], *_PARTS[part])
+        known = " and ".join(ARCHITECTURES)
+        raise unable("a C++ kernel", f"C++ kernels run on architectures {known}, not on {arch}")
+    core, (name, number) = _ARCH[arch], _PARTS[part]
+    of_arch = f"__NPU_ARCH__={arch}", f"__CCE_AICORE__={core}", f"__DAV_C{core}__"
+    return (*of_arch, f"__DAV_C{core}_{name}__", f"CUBECORE_PART={number}")
+
+
+def arch_of(library: bytes) -> str:
+    """Return the architecture that a library's kernels were compiled for."""
+    found = re.search(rf"{_ARCH_MARK}(\d+)".encode(), library)
+    return found[1].decode() if found else DEFAULT_ARCH
 
 
 def _require_kept(record_path: Path, entry: str) -> Built:
@@ -193,7 +206,7 @@ def _compile(
         out, deps = work / "unit.so", work / "unit.d"
         command = [*unit_command(source, code, entries, macros, work), "-MD", "-MF", str(deps)]
         command += ["-shared", "-o", str(out)]
-        command += linked("exit") if entries == (PROGRAM,) else linked()
+        command += linked(*TAKEN) if entries == (PROGRAM,) else linked()
         compile_with([*flags, *command], source.path, work, entries, verbose=verbose)
         read = {*dependencies(deps, work, source.path), *code.files} - {source.path}
         files = {str(f): file_digest(f) for f in sorted(read)}
@@ -232,7 +245,8 @@ def unit_command(
     if code.words & {*_FORMATS[6:]}:  # names that are nobody else's
         search += [f"-D{name}={n}" for n, name in enumerate(_FORMATS) if name in code.words]
     if code.words & _LAYOUTS:
-        search += ["-include", str(INCLUDE / "cubecore" / "layouts.h")]
+        is_te = "Te" in code.words and _arch_of(macros) == "3510"
+        search += ["-include", str(INCLUDE / "cubecore" / ("te/older.h" if is_te else "layouts.h"))]
     if code.words & _TWIN:
         search += ["-include", str(INCLUDE / "tikicpulib.h")]
     return [*search, "-x", "c++", str(unit)]
@@ -370,7 +384,7 @@ def runtime() -> Path:
 
 
 def _arch_of(macros: Sequence[str]) -> str:
-    return next(arch for arch, needed in _ARCH.items() if set(needed) <= set(macros))
+    return next(arch for arch in _ARCH if f"__NPU_ARCH__={arch}" in macros)
 
 
 def _write(path: Path, text: str) -> None:

@@ -5,7 +5,15 @@ from dataclasses import field
 from pathlib import Path
 
 from cubecore.errors import refuse, unable
-from cubecore.frontends.cpp.compile.build import PROGRAM, linked, macros_of, unit_command
+from cubecore.frontends.cpp.compile.build import (
+    ARCHITECTURES,
+    DEFAULT_ARCH,
+    PROGRAM,
+    TAKEN,
+    linked,
+    macros_of,
+    unit_command,
+)
 from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import compile_with
@@ -19,8 +27,11 @@ from cubecore.frontends.cpp.compile.source import Source, overlay, source_of
 from cubecore.frontends.cpp.launch_options import INCLUDE, SUFFIXES, VENDOR_LIBRARIES
 from cubecore.lazy_dataclass import dataclass
 
-_ARCHITECTURE = "dav-2201"
-_WITH_VALUE = frozenset({"-o", "-x", "-I", "-D", "-U", "-L", "-l", "-isystem", "-include", "-MF"})
+_DAV = "dav-"
+"""The prefix of an architecture in `--npu-arch`."""
+_WITH_VALUE = frozenset(
+    {"-o", "-x", "-iquote", "-I", "-D", "-U", "-L", "-l", "-isystem", "-include", "-MF"}
+)
 _IGNORED = (
     "-O",
     "-g",
@@ -45,6 +56,7 @@ class CompilerCall:
     output: str | None = None
     compile_only: bool = False
     shared: bool = False
+    arch: str = DEFAULT_ARCH
     auto_sync: bool = True
     verbose: bool = False
     launch_headers: str | None = None
@@ -86,16 +98,20 @@ def _take(call: CompilerCall, word: str, value: str) -> None:
         call.shared = True
     elif word == "--verbose":
         call.verbose = True
-    elif word in {"-D", "-U", "-I", "-isystem", "-include", "-L", "-l"} or word[:2] in {
+    elif word in {"-D", "-U", "-I", "-iquote", "-isystem", "-include", "-L", "-l"} or word[:2] in {
         *("-D", "-U", "-I", "-L", "-l"),
     }:
         _take_value(call, word if value else word[:2], value or word[2:])
     elif word.startswith("--launch-headers="):
         call.launch_headers = word.partition("=")[2]
+    elif word.startswith("-iquote") and word != "-iquote":
+        _take_value(call, "-I", word.removeprefix("-iquote"))
     elif word.startswith("--npu-arch"):
         got = word.partition("=")[2]
-        if got != _ARCHITECTURE:
-            raise refuse("--npu-arch", f"be {_ARCHITECTURE} for C++ kernels", got)
+        call.arch = got.removeprefix(_DAV)
+        if call.arch not in ARCHITECTURES or not got.startswith(_DAV):
+            known = " or ".join(f"{_DAV}{arch}" for arch in ARCHITECTURES)
+            raise refuse("--npu-arch", f"be {known} for C++ kernels", got)
     elif word.startswith("--cce-auto-sync"):
         got = word.partition("=")[2] or "on"
         if got not in {"on", "off"}:
@@ -117,7 +133,7 @@ def _take_value(call: CompilerCall, option: str, value: str) -> None:
     if option == "-D":
         name, sign, text = value.partition("=")
         call.defines[name] = text if sign else None
-    elif option in {"-I", "-isystem"}:
+    elif option in {"-I", "-iquote", "-isystem"}:
         call.includes.append(str(Path(value).absolute()))
     elif option == "-l":
         if value not in VENDOR_LIBRARIES:
@@ -182,7 +198,7 @@ def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
     commands = []
     if code.has_device_code or name.endswith((".asc", ".cce")):
         for part in code.parts:
-            macros = macros_of(_ARCHITECTURE.removeprefix("dav-"), part)
+            macros = macros_of(call.arch, part)
             unit = unit_command(source, code, (PROGRAM,), macros, work, auto_sync=call.auto_sync)
             commands.append([*(f"-D{m}" for m in macros), *unit])
     else:
@@ -234,5 +250,5 @@ def _linked(call: CompilerCall, words: Sequence[str], out: Path, work: Path) -> 
     """Return the library of some objects."""
     program = work / "program.so"
     command = ["-shared", "-o", str(program), *words]
-    compile_with([*command, *linked("exit")], out, work, verbose=call.verbose)
+    compile_with([*command, *linked(*TAKEN)], out, work, verbose=call.verbose)
     return program.read_bytes()

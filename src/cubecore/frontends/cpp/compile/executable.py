@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cubecore.errors import unable, unreadable, unwritable
-from cubecore.frontends.cpp.compile.build import headers
+from cubecore.frontends.cpp.compile.build import arch_of, headers
 from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.parts import split
 from cubecore.frontends.cpp.launch_options import PROGRAM_HEAD
@@ -43,8 +43,8 @@ def _umask() -> int:
 
 
 @contextmanager
-def libraries_of(path: Path) -> Iterator[list[Path]]:
-    """Give the libraries of a program as files, while they are needed.
+def libraries_of(path: Path) -> Iterator[tuple[list[Path], str]]:
+    """Give the libraries of a program as files, while they are needed, and their architecture.
 
     Raises
     ------
@@ -64,4 +64,4 @@ def libraries_of(path: Path) -> Iterator[list[Path]]:
         for number, part in enumerate(part for part in split(library) if part is not None):
             paths.append(Path(held, f"{number}.so"))
             paths[-1].write_bytes(part)
-        yield paths
+        yield paths, arch_of(library)

@@ -7,6 +7,7 @@ from dataclasses import fields
 from cubecore.frontends.capi.binding import Form, forms
 from cubecore.frontends.cpp.launch_options import INCLUDE
 from cubecore.isa.catalogue import instructions, spellings
+from cubecore.isa.declare import common_3510
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 
@@ -78,8 +79,13 @@ def names(arch: str) -> tuple[str, ...]:
         for name in spellings()
         if name.startswith("asc_")
         and name not in _WRITTEN_BY_HAND
-        and any(arch in form.kind.archs for form in forms(name, arch))
+        and any(_has(form.kind, arch) for form in forms(name, arch))
     )
+
+
+def _has(kind: type[Instruction], arch: str) -> bool:
+    """True if an architecture's C API has an instruction."""
+    return arch in kind.archs and not (kind.carried and arch in common_3510.ARCH)
 
 
 def calls(arch: str) -> Iterator[tuple[str, tuple[bool, ...]]]:
@@ -100,7 +106,7 @@ def intrinsics(arch: str) -> tuple[str, ...]:
     return tuple(
         name
         for name, kind in instructions().items()
-        if _INTRINSIC.fullmatch(name) and name not in by_hand and arch in kind.archs
+        if _INTRINSIC.fullmatch(name) and name not in by_hand and _has(kind, arch)
     )
 
 
@@ -123,7 +129,7 @@ def _signatures(name: str, arch: str) -> Iterator[tuple[str, list[Mem | None]]]:
     """Yield a function for each number of arguments, and the same that waits afterwards."""
     written: set[int] = set()
     for form in forms(name, arch):
-        if arch not in form.kind.archs:
+        if not _has(form.kind, arch):
             continue
         for kinds in _arguments(form):
             if len(kinds) in written:

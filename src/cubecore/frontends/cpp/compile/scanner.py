@@ -49,7 +49,8 @@ class Scan:
 def scanned(text: str, *, launches: bool = True) -> Scan:
     """Return what a file holds; without `launches` the functions that launch kernels are empty."""
     code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
-    edits = [*_attributes(code), *_launches(text, code), *_arrays(text, code)]
+    arrays = [*_arrays(text, code)]
+    edits = [*_attributes(code), *_launches(text, code), *arrays, *_addresses(text, code, arrays)]
     if not launches:
         edits += _launchers(code)
     edits += specialisations(text, code)
@@ -160,6 +161,28 @@ def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         yield token.start, code[last].end, declaration
 
 
+_ARRAY_NAME = re.compile(r"ArrayOf<[^;]*?> (\w+) = ")
+
+
+def _addresses(
+    text: str, code: list[Token], arrays: list[tuple[int, int, str]]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that take an array's plain pointer where it is cast to a number."""
+    names = {name for _, _, made in arrays for name in _ARRAY_NAME.findall(made)}
+    for number, token in enumerate(code):
+        if token.text != "reinterpret_cast" or number + 1 >= len(code):
+            continue
+        close = closing_angle(code, number + 1)
+        if close + 3 >= len(code) or [t.text for t in code[close + 1 : close + 4 : 2]] != [
+            "(",
+            ")",
+        ]:
+            continue
+        kind, name = text[code[number + 1].end : code[close].start], code[close + 2]
+        if name.text in names and kind.strip().endswith(("int64_t", "intptr_t")):
+            yield name.start, name.end, f"::cubecore::plain_pointer({name.text})"
+
+
 def _struct(kind: str, name: str, memory: str) -> str:
     return f"{kind}& {name} = ::cubecore::local_struct<{kind}>({memory})"
 
@@ -179,8 +202,8 @@ def _array_list(
             got = "".join(f"[{length}]" for length in lengths).replace('"', "'")
             declarations.append(f'static_assert(false, "an array must have one length, got {got}")')
         else:
-            array = f"::cubecore::local_array<{kind}, ({lengths[0]})>({memory})"
-            declarations.append(f"{kind}* {name} = {array}")
+            array = f"::cubecore::local_array<{memory}, {kind}, ({lengths[0]})>()"
+            declarations.append(f"::cubecore::ArrayOf<{memory}, {kind}> {name} = {array}")
         following = [token.text for token in code[last + 1 : last + 4]]
         if len(following) < 3 or following[0] != "," or following[2] != "[":
             return "; ".join(declarations), last

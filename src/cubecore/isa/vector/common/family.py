@@ -71,5 +71,6 @@ def declare(base: type[Any], member: Member, module: str, *, source: str = "") -
         source=f"{page}; {source}" if source else page,
         uncertain=member.uncertain,
         since=member.since,
+        carried=True,
         variants=member.variants,
     )

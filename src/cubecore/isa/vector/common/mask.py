@@ -66,6 +66,7 @@ def lanes_of(registers: Registers) -> MaskState:
     since="m100",
     names={"c_api": "asc_set_vector_mask", "cpp": "SetVectorMask"},
     source="C API general notes, mask; spec/isa_semantics.md 2.2",
+    carried=True,
 )
 class SetVectorMask(Instruction):
     """Set the 128 mask bits, high word first; in counter mode the low word is the element count."""
@@ -84,6 +85,7 @@ class SetVectorMask(Instruction):
     since="m100",
     names={"c_api": "asc_set_mask_norm", "cpp": "SetMaskNorm"},
     source="spec/isa_semantics.md 2.2",
+    carried=True,
 )
 class SetMaskNorm(Instruction):
     """Let the mask bits gate the lanes of every repeat."""
@@ -99,6 +101,7 @@ class SetMaskNorm(Instruction):
     since="2002",
     names={"c_api": "asc_set_mask_count", "cpp": "SetMaskCount"},
     source="spec/isa_semantics.md 2.2",
+    carried=True,
 )
 class SetMaskCount(Instruction):
     """Let the mask's low word count the elements; the repeat argument is then ignored."""

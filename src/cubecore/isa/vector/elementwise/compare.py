@@ -237,6 +237,7 @@ for _row in _RELATIONS:
     since="m100",
     names={"c_api": "asc_set_cmp_mask", "cpp": "SetCmpMask"},
     source="asc-devkit, asc_set_cmp_mask (2201); basic API, SetCmpMask",
+    carried=True,
 )
 class SetCmpmask(Instruction):
     """Load CMPMASK's 128 bits from the Unified Buffer.
@@ -268,6 +269,7 @@ class SetCmpmask(Instruction):
     names={"c_api": "asc_get_cmp_mask", "cpp": "GetCmpMask"},
     source="asc-devkit, asc_get_cmp_mask (2201); basic API, GetCmpMask",
     uncertain=("16 bytes are written, though dst must hold 128 by the basic API's page",),
+    carried=True,
 )
 class GetCmpmask(Instruction):
     """Store CMPMASK's 128 bits in the Unified Buffer; of a 32-bit comparison 8 bytes are new."""

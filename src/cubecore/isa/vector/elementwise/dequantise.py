@@ -58,6 +58,7 @@ def deq_word(scale: float, offset: int, *, signed: bool) -> int:
     since="m100",
     names={"c_api": "asc_set_deq_scale", "cpp": "SetDeqScale"},
     source="asc-devkit, asc_set_deq_scale (2201); spec/isa_semantics.md 2.5",
+    carried=True,
 )
 class SetDeqscale(Instruction):
     """Set DEQSCALE's 64 bits.

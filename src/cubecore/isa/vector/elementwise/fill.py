@@ -104,6 +104,7 @@ declare(
         "a half beyond 2048 is the nearest to first + index, ties to even",
         "int16 beyond its range wraps, or saturates under CTRL[53]",
     ),
+    carried=True,
 )
 class Vci(Repeated):
     """dst = first + index, in every lane; lane e of repeat r has the index r * lanes + e."""
@@ -131,6 +132,7 @@ class Vci(Repeated):
     Pipe.V,
     names={"c_api": "asc_brcb", "cpp": "Brcb", "tik": "vbrcb"},
     source="asc-devkit, asc_brcb (2201); basic API, Brcb",
+    carried=True,
 )
 class Vbrcb(Instruction):
     """Fill eight blocks of dst with one element each; `repeat` times, without a mask.

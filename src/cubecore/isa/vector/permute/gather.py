@@ -131,6 +131,7 @@ declare(
     Pipe.V,
     names={"c_api": "asc_gather_datablock", "cpp": "Gatherb", "tik": "vgatherb"},
     source="asc-devkit, asc_gather_datablock (2201); basic API, Gatherb",
+    carried=True,
 )
 class Vgatherb(Instruction):
     """Gather blocks of 32 bytes by offsets; without a mask.

@@ -137,6 +137,7 @@ class GatherMask(Instruction):
     names={"c_api": "asc_reduce", "cpp": "GatherMask"},
     source="asc-devkit, asc_reduce (2201); basic API, GatherMask",
     uncertain=("repeats of counter mode may be longer than 256 bytes: from a figure",),
+    carried=True,
 )
 class Vreducev2(GatherMask):
     """Keep the elements that a pattern names, one behind another; the mask bits do not count.
@@ -187,6 +188,7 @@ def _built_in(pattern: int, width: int) -> NDArray[np.bool_]:
         "the page says no more than that src1's bits compress src0: the bits are consumed as by "
         "vreducev2, results lie one behind another, and dst's strides have no effect",
     ),
+    carried=True,
 )
 class Vreduce(GatherMask):
     """Keep the elements of src0 whose bit is set in src1, one behind another.
@@ -220,6 +222,7 @@ class Vreduce(GatherMask):
     since="2002",
     names={"c_api": "asc_get_rsvd_count", "cpp": "GetRsvdCnt"},
     source="asc-devkit, asc_get_rsvd_count (2201)",
+    carried=True,
 )
 class GetRsvdCnt(Instruction):
     """Read RSVD_CNT: how many elements the last gather mask kept.

@@ -273,6 +273,7 @@ def take_heads(queues: Sequence[Array]) -> Array:
     Pipe.S,
     names={"c_api": "asc_get_vms4_sr", "cpp": "GetMrgSortResult"},
     source="asc-devkit, asc_get_vms4_sr (2201)",
+    carried=True,
 )
 class GetVms4Sr(Instruction):
     """Read VMS4_SR: how many records each of four queues gave to the last merge.

@@ -15,6 +15,9 @@ constexpr const char* load_call(uint8_t mem) {
   return mem == 2 ? "asc_copy_gm2l1" : "asc_copy_gm2ub";
 }
 
+// From head to head of runs whose gap a struct gives, as architecture 3510 counts.
+constexpr int64_t pitch(int64_t bytes, int64_t gap) { return bytes + gap; }
+
 }  // namespace detail
 
 template <typename T>
@@ -39,9 +42,12 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
 template <typename T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                      const DataCopyParams& repeatParams, CUBECORE_AT) {
-  cubecore::issue(detail::load_call(dst.memory()), at, dst.pointer(), src.pointer(),
-                  repeatParams.blockCount, repeatParams.blockLen, repeatParams.srcStride,
-                  repeatParams.dstStride);
+  if (is_950 && dst.memory() == memory_of(TPosition::VECIN))
+    detail::byte_runs("asc_copy_gm2ub", dst, src, repeatParams, at);
+  else
+    cubecore::issue(detail::load_call(dst.memory()), at, dst.pointer(), src.pointer(),
+                    repeatParams.blockCount, repeatParams.blockLen, repeatParams.srcStride,
+                    repeatParams.dstStride);
 }
 
 template <typename T>
@@ -86,11 +92,21 @@ inline cubecore::Pointer halves(const T& tensor) {
 // SetPadValue the padding is what nobody knows: it is left as it was.
 template <typename T, typename P>
 inline void padded_load(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const P& p,
-                        bool isPad, uint8_t left, uint8_t right, uint64_t value,
+                        bool isPad, uint8_t left, uint8_t right, uint64_t value, bool compact,
                         const cubecore::Where& at) {
   CoreState& state = core_state();
   if (isPad) cubecore::issue("asc_set_copy_pad_val", at, value);
   const uint8_t lanes = !(isPad || state.pads) ? 0 : sizeof(PrimT<T>) == 8 ? 2 : 1;
+  if constexpr (is_950) {
+    const int64_t wide = sizeof(PrimT<T>) == 8 ? 4 : static_cast<int64_t>(sizeof(PrimT<T>));
+    const int64_t whole = (p.blockLen + (left + right) * lanes * wide + 31) / 32 * 32;
+    cubecore::issue("asc_copy_gm2ub_align", at, halves(dst), halves(src), p.blockCount, p.blockLen,
+                    static_cast<uint8_t>(left * lanes), static_cast<uint8_t>(right * lanes),
+                    isPad || state.pads, 0, pitch(p.blockLen, p.srcStride),
+                    compact ? int64_t{p.blockLen} : pitch(whole, p.dstStride * int64_t{32}));
+    if (isPad && state.pads) cubecore::issue("asc_set_copy_pad_val", at, state.pad);
+    return;
+  }
   cubecore::issue("asc_copy_gm2ub_align", at, halves(dst), halves(src), p.blockCount, p.blockLen,
                   static_cast<uint8_t>(left * lanes), static_cast<uint8_t>(right * lanes),
                   p.srcStride, p.dstStride);
@@ -99,34 +115,61 @@ inline void padded_load(const LocalTensor<T>& dst, const GlobalTensor<T>& src, c
 
 }  // namespace detail
 
+namespace detail {
+
+template <PaddingMode mode>
+constexpr void require_padding() {
+  static_assert(is_950 || mode == PaddingMode::Normal,
+                "DataCopyPad.mode must be PaddingMode::Normal on 2201, got Compact");
+}
+
+template <typename T, typename P>
+inline void unpadded_store(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const P& p,
+                           bool compact, const cubecore::Where& at) {
+  if constexpr (is_950) {
+    const int64_t length = p.blockLen, whole = (length + 31) / 32 * 32;
+    cubecore::issue("asc_copy_ub2gm_align", at, halves(dst), halves(src), p.blockCount, p.blockLen,
+                    0, pitch(length, p.dstStride),
+                    compact ? length : pitch(whole, p.srcStride * int64_t{32}));
+  } else {
+    cubecore::issue("asc_copy_ub2gm_align", at, halves(dst), halves(src), p.blockCount, p.blockLen,
+                    0, 0, p.srcStride, p.dstStride);
+  }
+}
+
+}  // namespace detail
+
 // Gaps of UB are in blocks of 32 B, those of global memory in bytes.
-template <typename T>
+// Of architecture 3510 alone: runs that follow each other in UB (PaddingMode::Compact).
+template <typename T, PaddingMode mode = PaddingMode::Normal>
 inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                         const DataCopyExtParams& p, const DataCopyPadExtParams<PrimT<T>>& pad,
                         CUBECORE_AT) {
+  detail::require_padding<mode>();
   detail::padded_load(dst, src, p, pad.isPad, pad.leftPadding, pad.rightPadding,
-                      detail::bits_of(pad.paddingValue), at);
+                      detail::bits_of(pad.paddingValue), mode == PaddingMode::Compact, at);
 }
 
-template <typename T>
+template <typename T, PaddingMode mode = PaddingMode::Normal>
 inline void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                         const DataCopyParams& p, const DataCopyPadParams& pad, CUBECORE_AT) {
+  detail::require_padding<mode>();
   detail::padded_load(dst, src, p, pad.isPad, pad.leftPadding, pad.rightPadding, pad.paddingValue,
-                      at);
+                      mode == PaddingMode::Compact, at);
 }
 
-template <typename T>
+template <typename T, PaddingMode mode = PaddingMode::Normal>
 inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                         const DataCopyExtParams& p, CUBECORE_AT) {
-  cubecore::issue("asc_copy_ub2gm_align", at, detail::halves(dst), detail::halves(src),
-                  p.blockCount, p.blockLen, 0, 0, p.srcStride, p.dstStride);
+  detail::require_padding<mode>();
+  detail::unpadded_store(dst, src, p, mode == PaddingMode::Compact, at);
 }
 
-template <typename T>
+template <typename T, PaddingMode mode = PaddingMode::Normal>
 inline void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                         const DataCopyParams& p, CUBECORE_AT) {
-  cubecore::issue("asc_copy_ub2gm_align", at, detail::halves(dst), detail::halves(src),
-                  p.blockCount, p.blockLen, 0, 0, p.srcStride, p.dstStride);
+  detail::require_padding<mode>();
+  detail::unpadded_store(dst, src, p, mode == PaddingMode::Compact, at);
 }
 
 // Without a page: public kernels call these over pointers, for elements of 64 bits as of 32.
@@ -208,8 +251,9 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                      const uint32_t dimValue = 1, CUBECORE_AT) {
   detail::sliced(dst, src, dstSliceInfo, srcSliceInfo, dimValue, cubecore::Element<PrimT<T>>::bits,
                  [&](const auto& to, const auto& from, uint32_t bytes) {
-                   cubecore::issue("asc_copy_gm2ub_align", at, to.pointer(), from.pointer(), 1,
-                                   bytes, 0, 0, 0, 0);
+                   cubecore::issue("asc_copy_gm2ub_align", at, to.pointer(), from.pointer(),
+                                   cubecore::named("n_burst", 1),
+                                   cubecore::named("len_burst", bytes));
                  });
 }
 template <typename T>
@@ -218,8 +262,9 @@ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                      const uint32_t dimValue = 1, CUBECORE_AT) {
   detail::sliced(dst, src, dstSliceInfo, srcSliceInfo, dimValue, cubecore::Element<PrimT<T>>::bits,
                  [&](const auto& to, const auto& from, uint32_t bytes) {
-                   cubecore::issue("asc_copy_ub2gm_align", at, to.pointer(), from.pointer(), 1,
-                                   bytes, 0, 0, 0, 0);
+                   cubecore::issue("asc_copy_ub2gm_align", at, to.pointer(), from.pointer(),
+                                   cubecore::named("n_burst", 1),
+                                   cubecore::named("len_burst", bytes));
                  });
 }
 

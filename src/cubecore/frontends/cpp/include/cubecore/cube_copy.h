@@ -8,7 +8,21 @@
 #include "cubecore/tensors.h"
 
 namespace AscendC {
+
+constexpr bool is_950 = __NPU_ARCH__ == 3510;
+
 namespace detail {
+
+// Runs whose struct counts 32 B, on architecture 3510, which counts bytes from head to head.
+template <typename D, typename S>
+inline void byte_runs(const char* call, const D& dst, const S& src, const DataCopyParams& p,
+                      const cubecore::Where& at) {
+  constexpr int64_t block = 32;
+  cubecore::issue(call, at, dst.pointer(), src.pointer(), cubecore::named("n_burst", p.blockCount),
+                  cubecore::named("len_burst", p.blockLen * block),
+                  cubecore::named("src_stride", (p.blockLen + p.srcStride) * block),
+                  cubecore::named("dst_stride", (p.blockLen + p.dstStride) * block));
+}
 
 constexpr uint32_t ceil_of(uint64_t value, uint32_t unit) {
   return static_cast<uint32_t>((value + unit - 1) / unit);
@@ -70,7 +84,12 @@ inline void store_count(const D& dst, const S& src, uint32_t count, const cubeco
 template <typename D, typename S>
 inline void store_runs(const D& dst, const S& src, const DataCopyParams& p,
                        const cubecore::Where& at) {
-  const char* call = src.memory() == memory_of(TPosition::A1) ? "asc_copy_l12gm" : "asc_copy_ub2gm";
+  const bool of_l1 = src.memory() == memory_of(TPosition::A1);
+  if (is_950 && !of_l1) {
+    byte_runs("asc_copy_ub2gm", dst, src, p, at);
+    return;
+  }
+  const char* call = of_l1 ? "asc_copy_l12gm" : "asc_copy_ub2gm";
   cubecore::issue(call, at, dst.pointer(), src.pointer(), p.blockCount, p.blockLen, p.srcStride,
                   p.dstStride);
 }

@@ -130,6 +130,14 @@ struct Registered {
   }
 };
 
+// Programs are looked through for it: it says for which chips their kernels were compiled.
+#define CUBECORE_TEXT(WORD) #WORD
+#define CUBECORE_TEXT_OF(WORD) CUBECORE_TEXT(WORD)
+[[gnu::used]] static const char architecture[] =
+    "cubecore's architecture " CUBECORE_TEXT_OF(__NPU_ARCH__);
+#undef CUBECORE_TEXT_OF
+#undef CUBECORE_TEXT
+
 }  // namespace cubecore
 
 #define CUBECORE_LAUNCH(NAME, CONFIG, ARGUMENTS)                           \

@@ -68,6 +68,12 @@ CUBECORE_TRANSPOSED(load_cbuf_to_ca_transpose, "asc_copy_l12l0a_trans", L0A)
 CUBECORE_TRANSPOSED(load_cbuf_to_cb_transpose, "asc_copy_l12l0b_trans", L0B)
 #undef CUBECORE_TRANSPOSED
 
+// A fill of L1: the word holds repeats, blocks of 32 B and the gap between repeats, 16 bits each.
+template <typename T>
+inline void create_cbuf_matrix(T* dst, uint64_t config, uint64_t value, CUBECORE_AT) {
+  cubecore::issue_raw("asc_fill_l1", at, cubecore::operand(cubecore::Mem::L1, dst), value,
+                      config & 0xFFFF, config >> 16 & 0xFFFF, config >> 32 & 0xFFFF);
+}
 template <typename C, typename A, typename B>
 inline void mad(C* c, A* a, B* b, uint16_t m, uint16_t k, uint16_t n, uint8_t unitFlag,
                 bool kDirectionAlign, bool cmatrixSource, bool cmatrixInitVal, CUBECORE_AT) {

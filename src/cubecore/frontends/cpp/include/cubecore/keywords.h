@@ -4,6 +4,7 @@
 
 #define __aicore__
 #define __global__
+#define __host_aicore__
 #define __gm__
 #define __ubuf__
 #define __cbuf__

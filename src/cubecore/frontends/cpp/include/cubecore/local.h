@@ -58,13 +58,33 @@ inline int64_t array_address(Mem mem, uint64_t bytes, const Where& at) {
   return static_cast<int64_t>(start);
 }
 
-template <typename T, uint64_t length>
-inline T* local_array(Mem mem, CUBECORE_AT) {
+// An array's pointer that knows its memory, of which the tensor API makes tensors (page
+// MakeMemPtr).
+template <Mem mem, typename T>
+struct Array {
+  T* pointer;
+  operator T*() const { return pointer; }
+  explicit operator uint64_t() const { return reinterpret_cast<uint64_t>(pointer); }
+  Array operator+(int64_t count) const { return {pointer + count}; }
+};
+template <Mem mem, typename T>
+using ArrayOf = std::conditional_t<__NPU_ARCH__ == 3510, Array<mem, T>, T*>;
+template <Mem mem, typename T>
+inline T* plain_pointer(Array<mem, T> array) {
+  return array.pointer;
+}
+template <typename T>
+inline T* plain_pointer(T* pointer) {
+  return pointer;
+}
+
+template <Mem mem, typename T, uint64_t length>
+inline ArrayOf<mem, T> local_array(CUBECORE_AT) {
   static_assert(length > 0, "an array's length must be a whole number above 0, got 0");
   static_assert(Element<T>::name != nullptr,
                 "an array in a local memory must be of an element type, got an array of structs");
   uint64_t bytes = (length * Element<T>::bits + 7) / 8;
-  return reinterpret_cast<T*>(array_address(mem, bytes, at));
+  return {reinterpret_cast<T*>(array_address(mem, bytes, at))};
 }
 
 // A struct of arrays, written NAME{}: its members lie one behind another, as C++ lays them out.
@@ -97,6 +117,10 @@ inline Pointer operand(Mem declared, T* pointer) {
   if (raw >= LOCAL_END) return {Mem::GM, type, gm_address(pointer)};
   return {declared == Mem::GM ? Mem::UB : declared, type, static_cast<int64_t>(raw)};
 }
+template <Mem mem, typename T>
+inline Pointer operand(Mem declared, Array<mem, T> array) {
+  return operand(declared, array.pointer);
+}
 // An operand that its instruction does not read may be nullptr: the one before it stands for it.
 template <typename A, typename B>
 A given(A operand, B) {
@@ -121,6 +145,8 @@ inline auto plain(const T& value) {
     return static_cast<float>(value);
   else if constexpr (std::is_enum_v<T>)
     return static_cast<int64_t>(value);
+  else if constexpr (std::is_class_v<T> && std::is_convertible_v<T, int64_t>)
+    return static_cast<int64_t>(value);  // a number that its type holds
   else
     return value;
 }

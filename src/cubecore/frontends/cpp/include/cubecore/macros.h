@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "cubecore/pipe.h"
+#include "cubecore/te/integers.h"
 
 #define KERNEL_TASK_TYPE_DEFAULT(TYPE)
 #define KERNEL_TASK_TYPE(KEY, TYPE)
@@ -65,13 +66,6 @@ inline void copied(T* to, const void* from, CUBECORE_AT) {
 
 namespace AscendC {
 
-// Pages "C++标准库"; integral_constant has Int.
-namespace Std {
-using namespace ::std;
-template <size_t v>
-using Int = ::std::integral_constant<size_t, v>;
-}  // namespace Std
-
 constexpr int32_t MIX = 0, AIC = 1, AIV = 2;
 // The part that is compiled, for which public tests assign another: that changes nothing.
 struct CoreType {
@@ -85,11 +79,12 @@ inline void SetGCoreType(int32_t) {}
 // What public kernels compare g_coreType with.
 constexpr int32_t AIC_TYPE = 1, AIV_TYPE = 2;
 
-// Bytes of a core's memories, by the names of public kernels; chips of 2201 differ in none of them.
+// Bytes of a core's memories, by the names of public kernels; an architecture's chips share them.
 #ifndef __NPU_HOST__  // where public op_hosts have names of their own
 constexpr uint32_t TOTAL_L1_SIZE = 512 * 1024, TOTAL_L0A_SIZE = 64 * 1024;
-constexpr uint32_t TOTAL_L0B_SIZE = 64 * 1024, TOTAL_L0C_SIZE = 128 * 1024;
-constexpr uint32_t TOTAL_UB_SIZE = 192 * 1024;
+constexpr uint32_t TOTAL_L0B_SIZE = 64 * 1024,
+                   TOTAL_L0C_SIZE = (__NPU_ARCH__ == 3510 ? 256 : 128) * 1024;
+constexpr uint32_t TOTAL_UB_SIZE = (__NPU_ARCH__ == 3510 ? 256 : 192) * 1024;
 // Without what mix launches keep of UB.
 constexpr uint32_t TOTAL_VEC_LOCAL_SIZE = TOTAL_UB_SIZE - 8 * 1024;
 #endif

@@ -84,6 +84,7 @@ struct CoreState {
   uint64_t used[8] = {};
   uint8_t array_memory = 0;  // of the first array, and whether a physical address was asked for
   bool physical = false;
+  uint32_t mutexes = 0;  // that AllocMutexID has given
   uint8_t taken[static_cast<size_t>(HardEvent::MAX)] = {};
   uint8_t freed[static_cast<size_t>(HardEvent::MAX)] = {};  // raised by FreeTensor, not waited for
   const void* owners[static_cast<size_t>(HardEvent::MAX)][EVENTS] = {};

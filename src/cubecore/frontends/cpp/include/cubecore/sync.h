@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cubecore/enums.h"
+#include "cubecore/queue.h"
 #include "cubecore/tensors.h"
 
 namespace AscendC {

@@ -1,0 +1,158 @@
+// Functions on whole tensors of architecture 3510 alone. Pages: BitwiseAnd, BitwiseOr, BitwiseXor,
+// BitwiseNot, LogicalAnd, LogicalOr, LogicalXor, LogicalNot, LogicalAnds, LogicalOrs, Clamp, Where,
+// Fma, IsFinite, IsInf, IsNan, Duplicate (of a tensor), and the pages of their workspaces,
+// of which none is needed here.
+#pragma once
+
+#include "cubecore/unary.h"
+#include "cubecore/workspaces.h"
+
+namespace AscendC {
+
+namespace detail {
+
+template <typename T>
+struct IsLocal : std::false_type {};
+template <typename T>
+struct IsLocal<LocalTensor<T>> : std::true_type {};
+template <typename T>
+inline constexpr bool is_local = IsLocal<T>::value;
+
+template <typename... T>
+inline void whole(const char* call, const cubecore::Where& at, uint32_t count, const T&... given) {
+  cubecore::issue(call, at, given..., cubecore::named("count", count));
+}
+
+}  // namespace detail
+
+#define CUBECORE_CONFIG(NAME, DEFAULT) \
+  struct NAME##Config {                \
+    bool isReuseSource;                \
+  };                                   \
+  inline constexpr NAME##Config DEFAULT_##DEFAULT##_CONFIG = {false};
+
+#define CUBECORE_WHOLE2(NAME, DEFAULT, CALL)                                                 \
+  CUBECORE_CONFIG(NAME, DEFAULT)                                                             \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U> \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                    \
+                   const LocalTensor<U>& src1, const uint32_t count, CUBECORE_AT) {          \
+    detail::whole(CALL, at, count, dst.pointer(), src0.pointer(), src1.pointer());           \
+  }
+CUBECORE_WHOLE2(BitwiseAnd, BITWISE_AND, "bitwise_and")
+CUBECORE_WHOLE2(BitwiseOr, BITWISE_OR, "bitwise_or")
+CUBECORE_WHOLE2(BitwiseXor, BITWISE_XOR, "bitwise_xor")
+CUBECORE_WHOLE2(LogicalAnd, LOGICAL_AND, "logical_and")
+CUBECORE_WHOLE2(LogicalOr, LOGICAL_OR, "logical_or")
+CUBECORE_WHOLE2(LogicalXor, LOGICAL_XOR, "logical_xor")
+#undef CUBECORE_WHOLE2
+
+#define CUBECORE_WHOLE1(NAME, DEFAULT, CALL)                                                   \
+  CUBECORE_CONFIG(NAME, DEFAULT)                                                               \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U>   \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count, \
+                   CUBECORE_AT) {                                                              \
+    detail::whole(CALL, at, count, dst.pointer(), src.pointer());                              \
+  }
+CUBECORE_WHOLE1(BitwiseNot, BITWISE_NOT, "bitwise_not")
+CUBECORE_WHOLE1(LogicalNot, LOGICAL_NOT, "logical_not")
+#undef CUBECORE_WHOLE1
+
+#define CUBECORE_WITH_NUMBER(NAME, DEFAULT, CALL)                                            \
+  CUBECORE_CONFIG(NAME, DEFAULT)                                                             \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U, \
+            typename S>                                                                      \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const S& src1,     \
+                   const uint32_t count, CUBECORE_AT) {                                      \
+    detail::whole(CALL, at, count, dst.pointer(), src0.pointer(),                            \
+                  cubecore::named("src1", cubecore::scalar(static_cast<PrimT<U>>(src1))));   \
+  }
+CUBECORE_WITH_NUMBER(LogicalAnds, LOGICAL_ANDS, "logical_ands")
+CUBECORE_WITH_NUMBER(LogicalOrs, LOGICAL_ORS, "logical_ors")
+#undef CUBECORE_WITH_NUMBER
+
+CUBECORE_CONFIG(Clamp, CLAMP)
+template <const ClampConfig& config = DEFAULT_CLAMP_CONFIG, typename T, typename U, typename S>
+inline void Clamp(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& min, const S& max,
+                  const uint32_t count, CUBECORE_AT) {
+  using cubecore::named;
+  auto to = dst.pointer(), from = src.pointer();
+  if constexpr (detail::is_local<U> && detail::is_local<S>)
+    detail::whole("clamp", at, count, to, from, min.pointer(), max.pointer());
+  else if constexpr (detail::is_local<U>)
+    detail::whole("clamp_high", at, count, to, from, min.pointer(),
+                  named("high", cubecore::scalar(static_cast<PrimT<T>>(max))));
+  else if constexpr (detail::is_local<S>)
+    detail::whole("clamp_low", at, count, to, from, max.pointer(),
+                  named("low", cubecore::scalar(static_cast<PrimT<T>>(min))));
+  else
+    detail::whole("clamp_both", at, count, to, from,
+                  named("low", cubecore::scalar(static_cast<PrimT<T>>(min))),
+                  named("high", cubecore::scalar(static_cast<PrimT<T>>(max))));
+}
+
+template <typename T, typename U, typename S, typename V>
+inline void Where(const LocalTensor<T>& dst, const U& src0, const S& src1,
+                  const LocalTensor<V>& condition, const uint32_t count, CUBECORE_AT) {
+  using cubecore::named;
+  auto to = dst.pointer(), which = condition.pointer();
+  if constexpr (detail::is_local<U> && detail::is_local<S>)
+    detail::whole("where", at, count, to, src0.pointer(), src1.pointer(), which);
+  else if constexpr (detail::is_local<U>)
+    detail::whole("where_second", at, count, to, src0.pointer(), which,
+                  named("src1", cubecore::scalar(static_cast<PrimT<T>>(src1))));
+  else if constexpr (detail::is_local<S>)
+    detail::whole("where_first", at, count, to, src1.pointer(), which,
+                  named("src0", cubecore::scalar(static_cast<PrimT<T>>(src0))));
+  else
+    detail::whole("where_both", at, count, to, which,
+                  named("src0", cubecore::scalar(static_cast<PrimT<T>>(src0))),
+                  named("src1", cubecore::scalar(static_cast<PrimT<T>>(src1))));
+}
+
+CUBECORE_CONFIG(Fma, FMA)
+template <const FmaConfig& config = DEFAULT_FMA_CONFIG, typename T>
+inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const LocalTensor<T>& src2, const uint32_t count, CUBECORE_AT) {
+  detail::whole("fma", at, count, dst.pointer(), src0.pointer(), src1.pointer(), src2.pointer());
+}
+template <const FmaConfig& config = DEFAULT_FMA_CONFIG, typename T>
+inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const LocalTensor<T>& src2, const LocalTensor<uint8_t>&, const uint32_t count,
+                CUBECORE_AT) {
+  Fma<config>(dst, src0, src1, src2, count, at);
+}
+
+#define CUBECORE_IS(NAME, CALL)                                                              \
+  template <typename T, typename U>                                                          \
+  inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src, uint32_t calCount,  \
+                   CUBECORE_AT) {                                                            \
+    detail::whole(sizeof(PrimT<U>) == 1 ? CALL "_truth" : CALL, at, calCount, dst.pointer(), \
+                  src.pointer());                                                            \
+  }
+CUBECORE_IS(IsFinite, "is_finite")
+#undef CUBECORE_IS
+#define CUBECORE_IS(NAME, DEFAULT, CALL)                                                       \
+  CUBECORE_CONFIG(NAME, DEFAULT)                                                               \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U>   \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count, \
+                   CUBECORE_AT) {                                                              \
+    detail::whole(sizeof(PrimT<T>) == 1 ? CALL "_truth" : CALL, at, count, dst.pointer(),      \
+                  src.pointer());                                                              \
+  }                                                                                            \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U>   \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,                       \
+                   const LocalTensor<uint8_t>&, const uint32_t count, CUBECORE_AT) {           \
+    NAME<config>(dst, src, count, at);                                                         \
+  }
+CUBECORE_IS(IsInf, IS_INF, "is_inf")
+CUBECORE_IS(IsNan, IS_NAN, "is_nan")
+#undef CUBECORE_IS
+#undef CUBECORE_CONFIG
+
+template <typename T>
+inline void Duplicate(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count,
+                      CUBECORE_AT) {
+  detail::whole("duplicate_first", at, static_cast<uint32_t>(count), dst.pointer(), src.pointer());
+}
+
+}  // namespace AscendC

@@ -1,0 +1,193 @@
+"""A sample that is a folder, or a file, of a larger CMake project: what its README runs of it."""
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cubecore.errors import unable
+from cubecore.frontends.cpp.launch_options import HERE, SUFFIXES
+from cubecore.lazy_dataclass import dataclass
+
+BLOCK = re.compile(
+    r"^[ \t]*```(?P<language>[^`\n]*)\n(?P<text>.*?)^[ \t]*```", re.DOTALL | re.MULTILINE
+)
+"""A block of code of a README."""
+SHELLS = frozenset({"", "bash", "sh", "shell"})
+_PROJECT = re.compile(r"^\s*project\s*\(", re.MULTILINE | re.IGNORECASE)
+_TARGET = re.compile(r"^\.\.\. (\S+)", re.MULTILINE)
+_OPTION = re.compile(r"-D[A-Z_]+=dav-\d{4}")
+_PLACEHOLDER = re.compile(r"^<\w+>$")
+_EXTENT = "256"
+"""The number that stands for a placeholder of a README, as in ``./demo <m> <k> <n>``."""
+_SHARED = frozenset(
+    ("all", "clean", "depend", "edit_cache", "rebuild_cache", "test", "list_install_components")
+)
+"""Targets that CMake makes in every folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSample:
+    """The folder of a sample in a project, and the file of its program, if one is asked for.
+
+    `listed` is the folder whose CMakeLists.txt has its program.
+    """
+
+    root: Path
+    listed: Path
+    folder: Path
+    file: Path | None
+
+    @property
+    def build(self) -> Path:
+        """The folder that it is built in."""
+        return self.folder / "build"
+
+    @property
+    def built(self) -> Path:
+        """The folder of its program."""
+        return self.build / self.listed.relative_to(self.root)
+
+    @property
+    def configure(self) -> tuple[str, ...]:
+        """The command that configures it alone, without a look into the network."""
+        said = (sorted(_OPTION.findall(text)) for text in self._readmes())
+        option = next((options[-1] for options in said if options), None)
+        return (
+            *("cmake", "-S", str(self.root), "-B", str(self.build)),
+            *([] if option is None else [option]),
+            f"-DCUBECORE_ONLY={self.listed}",
+            "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON",
+            *("-DCMAKE_C_COMPILER=cc", "-DCMAKE_CXX_COMPILER=c++"),
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that projects of the vendor's kit ask for."""
+        return {"ASCEND_HOME_PATH": str(HERE / "cmake")}
+
+    def target(self, listing: str) -> str:
+        """Return the program of the sample among the targets of its folder.
+
+        Raises
+        ------
+        RequestError
+            If no target of the folder, or more than one, is the file's.
+        """
+        names: list[str] = [
+            n for n in _TARGET.findall(listing) if n not in _SHARED and "/" not in n
+        ]
+        names = [n for n in names if not n.startswith("install") and "." not in n]
+        names = [name for name in names if self._is_program(name)]
+        if self.file is not None and len(names) > 1:
+            stem = self.file.stem
+            exact = [name for name in names if name == stem]
+            names = exact or [name for name in names if name.endswith(stem)]
+        if len(names) != 1:
+            got = ", ".join(names) or "none"
+            need = f"{self.file or self.folder} must be the source of one program, got {got}"
+            raise unable(str(self.folder), need, "name the file of its main")
+        return names[0]
+
+    def _is_program(self, name: str) -> bool:
+        text = (self.listed / "CMakeLists.txt").read_text("utf-8", "replace")
+        return not re.search(rf"add_(?:library|custom_target)\s*\(\s*{re.escape(name)}\b", text)
+
+    def steps(self, target: str) -> Iterator[tuple[str, ...]]:
+        """Yield what a README runs of a program: its data, itself, its verification."""
+        self._copy_scripts()
+        commands = [c for text in self._readmes() for c in commands_of(text)]
+        runs = [c for c in commands if Path(c[0]).name == target]
+        scripts = [c for c in commands if c[0].startswith("python") and len(c) > 1]
+        made = [c for c in scripts if Path(c[1]).name.startswith("gen_")]
+        maker = self._maker(target)
+        named = [c for c in made if maker and Path(c[1]).name == maker.name]
+        both = [run[1:] for run in runs for data in named if run[1:] == data[2:]]
+        known = [*both, *(run[1:] for run in runs), *(data[2:] for data in named), ()]
+        words = tuple(_EXTENT if _PLACEHOLDER.match(word) else word for word in known[0])
+        if maker is not None and named:
+            yield "python3", maker.name, *words
+        yield f"./{target}", *words
+
+    def _maker(self, target: str) -> Path | None:
+        """Return the script that makes a program's data: of several the one that names it best."""
+        found = []
+        for script in self.built.glob("gen_*.py"):
+            part = script.stem.removeprefix("gen_data").strip("_")
+            if not part or part in target:
+                found.append((len(part), script))
+        return max(found)[1] if found else None
+
+    def _copy_scripts(self) -> None:
+        for folder in self._above():
+            if (folder / "scripts").is_dir():
+                for script in (folder / "scripts").iterdir():
+                    if script.is_file():
+                        shutil.copy(script, self.built)
+                return
+
+    def _readmes(self) -> Iterator[str]:
+        for folder in self._above():
+            for name in ("README.md", "README_en.md"):
+                if (folder / name).is_file():
+                    yield (folder / name).read_bytes().decode("utf-8", "replace")
+                    break
+
+    def _above(self) -> Iterator[Path]:
+        folder = self.folder
+        while folder != self.root:
+            yield folder
+            folder = folder.parent
+        yield self.root
+
+
+def commands_of(readme: str) -> Iterator[tuple[str, ...]]:
+    """Yield the commands of all shell blocks of a README, in order."""
+    for match in BLOCK.finditer(readme.replace("\r\n", "\n")):
+        if match["language"].strip() not in SHELLS:
+            continue
+        for line in match["text"].replace("\\\n", " ").splitlines():
+            try:
+                words = tuple(shlex.split(line, comments=True))
+            except ValueError:
+                continue
+            if words:
+                yield words
+
+
+def project_sample(named: str) -> ProjectSample | None:
+    """Return a sample of a larger project; None of a folder that is a project by itself.
+
+    Raises
+    ------
+    RequestError
+        If there is no CMakeLists.txt.
+    """
+    path = Path(named).resolve()
+    file = path if path.suffix in SUFFIXES and path.is_file() else None
+    folder = path.parent if file is not None else path
+    listed = _nearest(folder, file)
+    if listed is None:
+        raise unable(named, f"{named} has no CMakeLists.txt")
+    root = next((f for f in (listed, *listed.parents) if _is_project(f)), listed)
+    if root == folder and file is None:
+        return None
+    return ProjectSample(root, listed, folder, file)
+
+
+def _nearest(folder: Path, file: Path | None) -> Path | None:
+    """Return the folder whose CMakeLists.txt builds a file, or the nearest one with any."""
+    above: Sequence[Path] = [
+        f for f in (folder, *folder.parents) if (f / "CMakeLists.txt").is_file()
+    ]
+    if file is not None:
+        for each in above:
+            if file.name in (each / "CMakeLists.txt").read_text("utf-8", "replace"):
+                return each
+    return above[0] if above and above[0] == folder else None
+
+
+def _is_project(folder: Path) -> bool:
+    text = folder / "CMakeLists.txt"
+    return text.is_file() and bool(_PROJECT.search(text.read_text("utf-8", "replace")))
