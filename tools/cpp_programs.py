@@ -253,7 +253,7 @@ def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     text = "\n".join(each.read_text("utf-8", "replace") for each in [path, *near])
     macros = dict.fromkeys(re.findall(r"\bDTYPE_\w+", text), "float")
     macros |= dict.fromkeys(re.findall(r"\bORIG_DTYPE_\w+", text), "0")
-    defined = set(re.findall(r"#\s*define\s+(\w+)", text))
+    defined = set(re.findall(r"(?:#\s*define|\btypename|\bclass)\s+(\w+)", text))
     given = [f"-D{name}={value}" for name, value in macros.items() if name not in defined]
     with tempfile.TemporaryDirectory() as scratch:
         while True:
