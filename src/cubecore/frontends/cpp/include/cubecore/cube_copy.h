@@ -9,7 +9,11 @@
 
 namespace AscendC {
 
+#ifdef __NPU_ARCH__
 constexpr bool is_950 = __NPU_ARCH__ == 3510;
+#else
+constexpr bool is_950 = false;  // host code, which copies nothing
+#endif
 
 namespace detail {
 
