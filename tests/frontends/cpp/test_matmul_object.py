@@ -182,6 +182,18 @@ def test_clients_on_aivs(body: str, order: str) -> None:
     np.testing.assert_array_equal(arrays["c"], exact)
 
 
+@pytest.mark.parametrize("iterate_order", [0, 1])
+@pytest.mark.parametrize("template", ["NORM", "MDL"])
+def test_clients_take_turns_with_a_bias(template: str, iterate_order: int) -> None:
+    plan = planned(template, mix=True)
+    tiling = replace(plan.tiling, iterateOrder=iterate_order)
+    arrays = data(120, 272, 200)
+    left = run(module(TILES, config=f"CFG_{template}"), tiling, 2, arrays)
+    assert left.findings == ()
+    exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8") + arrays["bias"]
+    np.testing.assert_array_equal(arrays["c"], exact)
+
+
 def test_a_mix_launch_takes_as_long_as_our_kernel() -> None:
     plan = planned(mix=True)
     kernel = module(ALL, trace=True)

@@ -13,6 +13,7 @@ from cubecore.chips import DEFAULT_CHIP
 from cubecore.frontends.cpp.launch_options import is_program
 from cubecore.frontends.cpp.project import settings
 from cubecore.lazy_dataclass import dataclass
+from cubecore.units import plural
 from cubecore.workflows.scripts.project_sample import (
     BLOCK,
     SHELLS,
@@ -59,8 +60,8 @@ class SampleRun:
         """The sample's end in one line."""
         if self.failed:
             return f"{self.folder}: {self.failed} failed: {self.said}"
-        end = f"verified in {self.seconds:.0f} s"
-        return f"{self.folder}: {end}" + (f", {self.findings} findings" if self.findings else "")
+        end = f"{self.folder}: verified in {self.seconds:.0f} s"
+        return end + (f", {plural(self.findings, 'finding')}" if self.findings else "")
 
 
 def steps_of(readme: str) -> tuple[tuple[str, ...], ...]:
@@ -193,10 +194,10 @@ def _inherited(timeout_s: float) -> dict[str, str]:
 
 def _end(step: tuple[str, ...], said: str, wrong: re.Match[str] | None, code: int) -> str:
     """Return the line of a step's output that says why it failed."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    told = [line.replace("\r", "").strip() for line in said.split("\n")]
+    lines = [line for line in told if line]
     if wrong is not None:
-        at = said.count("\n", 0, wrong.start())
-        return said.splitlines()[at].strip()
+        return told[said.count("\n", 0, wrong.start())]
     if step[0] in {"cmake", "make"}:
         lines = [line for line in lines if not line.startswith(("make", "gmake", "["))] or lines
         return lines[0] if len(lines) == 1 else _longest_error(lines)

@@ -6,6 +6,7 @@ The tree is `cubecore.kernels.matmul.block`'s, so that the object and our kernel
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,8 +128,33 @@ class BlockProgram:
                 event = template.src, template.dst, template.event_id
                 up[event] += 1 if isinstance(template, SetFlag) else -1
         free = set(self.tree.up)
-        raised = [event for event, count in up.items() if count > 0 and event not in free]
+        raised = [event for event, times in up.items() if times > 0 and event not in free]
         return raised, [event for event in self.tree.up if up[event] == 0]
+
+    def answers(self, stop: int, events: Sequence[Event]) -> list[Event]:
+        """Return the flags that a stop needs before `events` may be raised again.
+
+        A pipe raises a flag again only once it knows that the last wait for it has ended. Where
+        the waiting pipe has set no flag towards it since, an event that the block does not use
+        tells it.
+        """
+        unknown: set[Event] = set()
+        for template in self.templates[:stop]:
+            if isinstance(template, WaitFlag):
+                unknown.add((template.src, template.dst, template.event_id))
+            elif isinstance(template, SetFlag):
+                told = template.dst, template.src
+                unknown = {event for event in unknown if event[:2] != told}
+        pairs = dict.fromkeys(
+            (dst, src) for src, dst, number in events if (src, dst, number) in unknown
+        )
+        return [(src, dst, self._unused(src, dst)) for src, dst in pairs]
+
+    def _unused(self, src: str, dst: str) -> int:
+        """Return an event from a pipe to another that the block does not use."""
+        flags = (t for t in self.templates if isinstance(t, SetFlag))
+        used = {t.event_id for t in flags if (t.src, t.dst) == (src, dst)}
+        return next(number for number in count() if number not in used)
 
     def _piece(self, start: int, stop: int) -> Piece:
         held = slice(int(self._ends[start]), int(self._ends[stop]))

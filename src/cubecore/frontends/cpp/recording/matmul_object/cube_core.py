@@ -169,7 +169,10 @@ class CubeCore:
         raised, lacking = at.program.open_flags(stop)
         if sums:
             lacking = [event for event in lacking if event[:2] != ("FIX", "M")]
-        self._issue([WaitFlag(src=s, dst=d, event_id=event) for s, d, event in raised], where)
+        told = at.program.answers(stop, lacking)
+        self._issue([SetFlag(src=s, dst=d, event_id=event) for s, d, event in told], where)
+        ended = [*raised, *told]
+        self._issue([WaitFlag(src=s, dst=d, event_id=event) for s, d, event in ended], where)
         self._issue([SetFlag(src=s, dst=d, event_id=event) for s, d, event in lacking], where)
         at.tile, at.stored = at.program.tiles - 1, True
 
