@@ -154,13 +154,15 @@ class Builder:
 
     def issue(self, template: Instruction, *addresses: Int, **late: Int) -> None:
         """Issue an instruction at addresses in bytes; `late` are parameters known only then."""
-        expressions = {name: Expr.of(value) for name, value in late.items()}
-        fixed = {n: e.constant for n, e in expressions.items() if e.constant is not None}
-        if fixed:
-            from dataclasses import replace
+        variable: tuple[tuple[str, Expr], ...] = ()
+        if late:
+            expressions = {name: Expr.of(value) for name, value in late.items()}
+            fixed = {n: e.constant for n, e in expressions.items() if e.constant is not None}
+            if fixed:
+                from dataclasses import replace
 
-            template = replace(template, **fixed)  # type: ignore[type-var]
-        variable = tuple((n, e) for n, e in expressions.items() if e.constant is None)
+                template = replace(template, **fixed)  # type: ignore[type-var]
+            variable = tuple((n, e) for n, e in expressions.items() if e.constant is None)
         at = tuple(Expr.of(address) for address in addresses)
         if len(at) != len(template.operands()):
             raise TypeError(

@@ -91,10 +91,13 @@ class BlockTree:
         p, plan = self.plan.problem, self.plan
         batch = block.batch0
         offsets = {
-            "a": batch * plan.a.stored_bytes + plan.a.start(block.m0, block.k0),
-            "b": batch * plan.b.stored_bytes + plan.b.start(block.n0, block.k0),
-            "c": batch * plan.c.stored_bytes + plan.c.start(block.m0, block.n0),
+            "a": plan.a.start(block.m0, block.k0),
+            "b": plan.b.start(block.n0, block.k0),
+            "c": plan.c.start(block.m0, block.n0),
         }
+        if batch:
+            for name, matrix in (("a", plan.a), ("b", plan.b), ("c", plan.c)):
+                offsets[name] += batch * matrix.stored_bytes
         if p.bias_type is not None:
             offsets["bias"] = p.bias_type.bytes_of(block.n0)
         offsets["scale"] = block.n0 * SCALE_WORD_BYTES

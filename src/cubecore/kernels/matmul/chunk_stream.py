@@ -5,7 +5,7 @@ transfer. What stays under template NORM is in `cubecore.kernels.matmul.norm_str
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from cubecore.errors import refuse
@@ -347,7 +347,7 @@ class ChunkStream(Stream):
         for turn in self._turns():
             if turn not in turns:
                 again, times = turn
-                turns[turn] = [number(*one) for one in self._passes(again=again, times=times)]
+                turns[turn] = self._passes(number, again=again, times=times)
             passes += turns[turn]
         return ChunkOrder(passes, patterns, firsts)
 
@@ -363,12 +363,15 @@ class ChunkStream(Stream):
         step, left = self._walk.other_step, self._other_tiles
         return [(turn > 0, min(step, left - turn * step)) for turn in range(self._other_chunks)]
 
-    def _passes(self, *, again: bool, times: int) -> Iterator[tuple[int, int]]:
-        """Yield where each pass along K of a turn lies on the operand's axis, and its level."""
+    def _passes(self, number: Callable[[int, int], int], *, again: bool, times: int) -> list[int]:
+        """Return the passes along K of a turn, each as `number` says of its row and its level."""
         inner = 1 + (len(self._turns()) > 1)  # the level of a repetition within a turn
+        passes: list[int] = []
         for r in range(self._r_tiles if self._level == "step" else self._r_chunks):
-            yield r, int(again)
-            yield from [(r, inner)] * (times - 1)
+            passes.append(number(r, int(again)))
+            if times > 1:
+                passes += [number(r, inner)] * (times - 1)
+        return passes
 
     def variables(self, r: int, k: int) -> dict[Var, int]:
         """Return what the variables of a load hold for a chunk."""

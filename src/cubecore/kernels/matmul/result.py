@@ -69,9 +69,8 @@ class ResultPlan:
 
     def start(self, m0: int, n0: int) -> int:
         """Return where the element (m0, n0) lies, bytes; in NZ n0 starts a fractal."""
-        wide, kind = self._wide, self.problem.c_type
-        elements = n0 * self.rows + m0 * wide if self.nz else m0 * self.columns + n0
-        return int(kind.bytes_of(elements))
+        elements = n0 * self.rows + m0 * self._wide if self.nz else m0 * self.columns + n0
+        return int(self.problem.c_type.bytes_of(elements))
 
     def tile(self, m_block: Expr, n_block: Expr) -> Expr:
         """Return where a tile lies from the start of the core's block, bytes."""

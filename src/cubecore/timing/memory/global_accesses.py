@@ -48,6 +48,12 @@ class GlobalAccess:
     last: float = 1.0
     """The share of what is stored that no later store takes the place of."""
 
+    def in_launch(self) -> "GlobalAccess":
+        """Return a copy for one launch, in which it is shared and comes behind others."""
+        copied = GlobalAccess.__new__(GlobalAccess)
+        copied.__dict__.update(self.__dict__)
+        return copied
+
     @property
     def key(self) -> object:
         """Copies of a walking load are one, whatever their indices' names; others are their own."""

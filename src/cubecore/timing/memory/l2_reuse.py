@@ -15,7 +15,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
@@ -65,11 +65,12 @@ class Traffic:
     past_l2: frozenset[str] = frozenset()
     sizes: Mapping[str, int] = field(default_factory=dict)
     _leaves: list[dict[int, GlobalAccess]] = field(init=False)
+    _gone: dict[GlobalAccess, tuple[float, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._leaves = [
             {
-                kind: replace(leaf)
+                kind: leaf.in_launch()
                 for kind, leaf in zip(of_group.kinds, of_group.leaves, strict=True)
             }
             for of_group in self.accesses
@@ -124,24 +125,25 @@ class Traffic:
 
     def _share_blocks(self) -> None:
         """Give each leaf its number of blocks: a block of k cores counts 1/k for each."""
-        askers: dict[int, set[tuple[int, int]]] = {}
-        starts: dict[GlobalAccess, list[int | None]] = {}
-        for number, (group, leaves) in enumerate(zip(self.groups, self._leaves, strict=True)):
-            starts_of: dict[Expr, list[int | None]] = {}
+        askers: dict[int, set[int]] = {}
+        alike: list[tuple[list[int | None], list[GlobalAccess]]] = []
+        first = 0
+        for group, leaves in zip(self.groups, self._leaves, strict=True):
+            of_address: dict[Expr, list[GlobalAccess]] = {}
             for leaf in leaves.values():
-                if leaf.address not in starts_of:
-                    starts_of[leaf.address] = _starts(leaf.address, group)
-                    for core, start in enumerate(starts_of[leaf.address]):
-                        if start is not None:
-                            askers.setdefault(start, set()).add((number, core))
-                starts[leaf] = starts_of[leaf.address]
-        for leaf, addresses in starts.items():
-            if leaf.traffic.writes:
-                leaf.blocks = Fraction(len(addresses))
-            else:
-                among = Counter(1 if a is None else len(askers[a]) for a in addresses)
-                parts = (Fraction(count, cores) for cores, count in among.items())
-                leaf.blocks = sum(parts, Fraction())
+                of_address.setdefault(leaf.address, []).append(leaf)
+            for address, same in of_address.items():
+                starts = _starts(address, group)
+                alike.append((starts, same))
+                for core, start in enumerate(starts, first):
+                    if start is not None:
+                        askers.setdefault(start, set()).add(core)
+            first += len(group.slots)
+        for starts, same in alike:
+            among = Counter([1 if a is None else len(askers[a]) for a in starts])
+            blocks = sum((Fraction(count, cores) for cores, count in among.items()), Fraction())
+            for leaf in same:
+                leaf.blocks = Fraction(len(starts)) if leaf.traffic.writes else blocks
 
     def _find_earlier(self, group: CoreGroup, leaves: list[GlobalAccess]) -> None:
         """Find loads of what another leaf of the same core touched before."""
@@ -184,12 +186,18 @@ class Traffic:
         sums = list(accumulate(bytes_after[share] for share in reversed(shares)))
         return shares, sums[::-1]
 
+    def _gone_of(self, leaf: GlobalAccess) -> tuple[float, ...]:
+        """Return what L2 no longer holds of an access, by `ReuseMark` level; worked out once."""
+        gone = self._gone.get(leaf)
+        if gone is None:
+            gone = self._gone[leaf] = leaf.gone(self.touched_bytes, self.chip)
+        return gone
+
     @cached_property
     def brought_bytes(self) -> float:
         """Bytes that the launch brings into L2: what it misses and what it writes."""
         return self._written_bytes + sum(
-            float(x.blocks) * x.missing_bytes(x.gone(self.touched_bytes, self.chip))
-            for x in self._loads
+            float(x.blocks) * x.missing_bytes(self._gone_of(x)) for x in self._loads
         )
 
     @cached_property
@@ -227,7 +235,7 @@ class Traffic:
         cores = len(self.groups[number].cores)
         shares: dict[int, MemoryShare] = {}
         for kind, leaf in self._leaves[number].items():
-            gone = leaf.gone(self.touched_bytes, self.chip)
+            gone = self._gone_of(leaf)
             parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
             off = off_cycles(leaf.traffic, leaf.address, self.groups[number].slots[0], self.chip)
             back = self._written_back(leaf)
@@ -247,7 +255,7 @@ class Traffic:
                 part = (self.written_back if back is None else back) / STEPS
                 missing += size * leaf.count * leaf.traffic.size_bytes * part
             else:
-                missing += size * leaf.missing_bytes(leaf.gone(self.touched_bytes, self.chip))
+                missing += size * leaf.missing_bytes(self._gone_of(leaf))
         return missing
 
 

@@ -8,6 +8,7 @@ often; cores whose shares begin otherwise are groups of their own.
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
@@ -25,12 +26,16 @@ def off_cycles(traffic: GlobalTraffic, address: Expr, slots: Mapping[Var, int], 
     step, line = math.gcd(costs.LINE_BYTES, *steps), costs.LINE_BYTES
     fixed = ((factor, a) for a, factor in address.terms if isinstance(a, Var) and a in slots)
     start = sum(factor * slots[a] for factor, a in fixed)
-    each = [
-        costs.row_start_cycles(chip, (address.const + start + at) % line, traffic.row_bytes)
-        for at in range(0, line, step)
-    ]
+    total = _cycles_of_starts(chip, (address.const + start) % line, step, traffic.row_bytes)
     rows = traffic.size_bytes // traffic.row_bytes
-    return round(rows * math.fsum(each) / len(each))
+    return round(rows * total / (line // step))
+
+
+@lru_cache(maxsize=16384)
+def _cycles_of_starts(chip: Chip, first: int, step: int, row_bytes: int) -> float:
+    """Return what rows take more in all that start at `first` and each `step` bytes behind it."""
+    ends = range(first, first + costs.LINE_BYTES, step)
+    return math.fsum(costs.row_start_cycles(chip, at, row_bytes) for at in ends)
 
 
 def _matters(traffic: GlobalTraffic) -> bool:
