@@ -7,6 +7,7 @@ processes see. It ends when it is killed: until then the processes that it has b
 
 import contextlib
 import ctypes
+import errno
 import gc
 import io
 import mmap
@@ -223,7 +224,7 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
         except KeyboardInterrupt:
             raw = packed((False, None))
         except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
-            sentence = f"the kernel raised {type(error).__name__}: {error}"
+            sentence = _sentence(error)
             violations = (Violation("the kernel", "", "", sentence=sentence),)
             raw = packed((False, (0, violations, ())))
         sys.stdout.flush()
@@ -235,6 +236,13 @@ def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) ->
         box.signal = _UNANSWERED
     finally:
         _rest(write)
+
+
+def _sentence(error: BaseException) -> str:
+    """Return a sentence about an exception that is none of ours."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+        return f"the launch must run in {MOST_MEMORY >> 30} GiB of memory beside its tensors"
+    return f"the kernel raised {type(error).__name__}: {error}"
 
 
 def _rest(write: int) -> NoReturn:
