@@ -107,10 +107,6 @@ class ChunkOrder:
     def __len__(self) -> int:
         return len(self.passes) * len(self.patterns[0])
 
-    def __getitem__(self, at: int) -> int:
-        number, k = divmod(at, len(self.patterns[0]))
-        return self.patterns[self.passes[number]][k]
-
     def alike(self, start: int, period: int, most: int) -> int:
         """Return how many periods from `start` on are like the one before it, up to `most`.
 

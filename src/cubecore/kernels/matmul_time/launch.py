@@ -126,7 +126,7 @@ class _CoreTime:
         self._core = CorePipes(self._scalars, depth, mte2, start)
         self._registers = Registers()
         self._tiles: dict[tuple[int, int, int, int], TileWork] = {}
-        self._orders: dict[str, tuple[ChunkOrder, list[list[Load]]]] = {}
+        self._orders: dict[str, tuple[ChunkOrder, list[list[list[Load]]]]] = {}
         self._walked = 0
 
     def of(self, trees: Sequence[AccessTree]) -> CorePipes:
@@ -285,7 +285,8 @@ class _CoreTime:
         stream = tree.streams[name]
         if name not in self._orders:
             order = stream.order()
-            self._orders[name] = order, [self._loads(tree, name, *one) for one in order.firsts]
+            kinds = [self._loads(tree, name, *one) for one in order.firsts]
+            self._orders[name] = order, [[kinds[x] for x in row] for row in order.patterns]
         return ChunkQueue(self._core.mte2, free, *self._orders[name], ahead=stream.ahead)
 
     def _loads(self, tree: AccessTree, name: str, r: int, k: int, level: int) -> list[Load]:

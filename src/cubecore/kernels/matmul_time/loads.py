@@ -48,20 +48,11 @@ class Mte2:
         self.done += shift
         self.queue.extend([at + shift for at in self.queue])
 
-    def raised(self, time: int) -> tuple[int, int]:
-        """Raise a flag of its own: return the scalar unit's time, and the flag's."""
-        time += self.step
-        queue = self.queue
-        if queue[0] > time:
-            time = queue[0]
-        at = self.done if self.done > time else time
-        if self.gate > at:
-            at = self.gate
-        queue.append(at)
-        return time, at
-
     def chunk(self, time: int, free_at: int, loads: Sequence[Load]) -> tuple[int, int]:
-        """Wait for a free buffer, load a chunk and raise its flag; return as `raised` does."""
+        """Wait for a free buffer, load a chunk and raise its flag.
+
+        Return the scalar unit's time, and the flag's.
+        """
         queue, step = self.queue, self.step
         time += step
         if queue[0] > time:
@@ -73,7 +64,14 @@ class Mte2:
         time += self.work
         for load in loads:
             time = self._one(time, load) if load.times == 1 else self._several(time, load)
-        return self.raised(time)
+        time += step
+        if queue[0] > time:
+            time = queue[0]
+        at = self.done if self.done > time else time
+        if self.gate > at:
+            at = self.gate
+        queue.append(at)
+        return time, at
 
     def _one(self, time: int, load: Load) -> int:
         """Ask for one transfer, as `CoreClock` does."""
@@ -195,8 +193,8 @@ class Mte2:
 class ChunkQueue:
     """The chunks of one operand for one block of C: which comes next, which buffers are free.
 
-    `order` says of each chunk in turn which of `loads` brings it. With `ahead` the next one is
-    asked for while one is used.
+    `order` says of each pass along K which of `loads` brings its chunks. With `ahead` the next one
+    is asked for while one is used.
     """
 
     __slots__ = (
@@ -210,6 +208,7 @@ class ChunkQueue:
         "order",
         "ready",
         "used",
+        "width",
     )
 
     def __init__(
@@ -217,12 +216,12 @@ class ChunkQueue:
         mte2: Mte2,
         free: list[int],
         order: ChunkOrder,
-        loads: Sequence[Sequence[Load]],
+        loads: Sequence[Sequence[Sequence[Load]]],
         *,
         ahead: bool,
     ) -> None:
         self.mte2, self.free, self.order, self.loads = mte2, free, order, loads
-        self.ahead, self.count = ahead, len(order)
+        self.ahead, self.count, self.width = ahead, len(order), len(loads[0])
         self.at = self.filled = self.used = 0
         self.ready = [0] * len(free)
 
@@ -232,10 +231,11 @@ class ChunkQueue:
 
     def load(self, time: int) -> int:
         """Ask for the chunk that comes next."""
-        at, loads = self.filled, self.loads[self.order[self.at]]
+        at, number = self.filled, self.at
+        loads = self.loads[self.order.passes[number // self.width]][number % self.width]
         time, self.ready[at] = self.mte2.chunk(time, self.free[at], loads)
         self.filled = (at + 1) % len(self.free)
-        self.at += 1
+        self.at = number + 1
         return time
 
     def release(self, at: int) -> None:

@@ -47,7 +47,7 @@ class _Visit:
 class Steady:
     """Recognises states at the heads of rows, of tiles or of a tile's periods along K, and skips.
 
-    `kinds` are the same for those that are alike; `misses` counts the states that were new.
+    `kinds` are the same for those that are alike; `misses` counts the states that led nowhere.
     """
 
     def __init__(
@@ -67,10 +67,11 @@ class Steady:
     def skipped(self, number: int) -> int:
         """Return how many from `number` on need no walk; everything is as after them."""
         mte2 = self._core.mte2
-        self._peaks.append(mte2.peak)
-        self._rooms.append(mte2.room)
-        self._highest = max(self._highest, mte2.peak)
-        self._least_room = min(self._least_room, mte2.room)
+        peak, room = mte2.peak, mte2.room
+        self._peaks.append(peak)
+        self._rooms.append(room)
+        self._highest = max(self._highest, peak)
+        self._least_room = min(self._least_room, room)
         mte2.peak, mte2.room = NO_PEAK, NO_LIMIT
         state, visit = self._state(), self._visit(number)
         earlier = self._seen.get(state)
@@ -81,25 +82,19 @@ class Steady:
         before, periods = self._repeated(visit, earlier)
         earlier.append(visit)
         if before is None:
-            self.misses += 1
             return 0
-        period = number - before.number
-        if periods:
-            self._advance(before, visit, periods)
-            self._remember(before, visit, periods)
-            self.misses = 0
-        return periods * period
+        self._advance(before, visit, periods)
+        self._remember(before, visit, periods)
+        self.misses = 0
+        return periods * (number - before.number)
 
     def _repeated(self, now: _Visit, earlier: Sequence[_Visit]) -> tuple[_Visit | None, int]:
         """Return the visit of the same state since which most recurs, and how many times it does.
 
-        None where no visit was of the same state.
+        None where nothing recurs; a miss is counted where that is for the state alone.
         """
-        found, most = None, 0
-        coming = now.coming()
+        found, most, differs = None, 0, False
         for before in earlier[-_MOST_COMPARED:]:
-            if before.coming() != coming:
-                continue
             period = now.number - before.number
             periods = _periods_of_memory(before, now, min(self._rooms[-period:]))
             if periods:
@@ -107,9 +102,16 @@ class Steady:
             for chunk, was, at in zip(self._chunks, before.loaded, now.loaded, strict=True):
                 if periods and at > was:
                     periods = min(periods, chunk.order.alike(at, at - was, periods))
-            if found is None or periods * period > most:
+            if periods * period <= most:
+                continue
+            if before.coming() == now.coming():
                 found, most = before, periods * period
-        return found, most // (now.number - found.number) if found is not None else 0
+            else:
+                differs = True
+        if found is None:
+            self.misses += differs
+            return None, 0
+        return found, most // (now.number - found.number)
 
     def _remember(self, before: _Visit, now: _Visit, periods: int) -> None:
         """Keep what was seen, with the peaks and rooms of the periods that were skipped.
@@ -150,9 +152,9 @@ class Steady:
         return (
             *(rings.at_a, rings.at_b, rings.at_c, a.filled, a.used, b.filled, b.used),
             *(m.drained, mte1.drained, fix.drained),
-            max(m.free - now, 0),
-            max(mte1.free - now, 0),
-            max(mte2.free - now, 0),
+            m.free - now if m.free > now else 0,
+            mte1.free - now if mte1.free > now else 0,
+            mte2.free - now if mte2.free > now else 0,
         )
 
     def _advance(self, before: _Visit, now: _Visit, periods: int) -> None:

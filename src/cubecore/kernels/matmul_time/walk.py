@@ -178,24 +178,23 @@ def _fill_l0(core: CorePipes, step: BaseKStep, free_a: int, free_b: int) -> int:
             time = queue[0]
         if at > gate:
             gate = at
-        start = gate if gate > time else time
-        append(free if free > start else start)
+        if gate > free:  # the pipe waits: as if it were taken till then, and idle
+            free, first = gate, True
+        append(free if free > time else time)
         for times, alone, slowed, idle_head in moves:
             for _ in range(times):
                 time += issue
                 if queue[0] > time:
                     time = queue[0]
-                start = gate if gate > time else time
-                if start > free:
-                    took = idle_head
-                else:
-                    start = free
-                    took = idle_head if first else 0
-                first = False
-                took += slowed if filled > start else alone
-                free = start + took
+                if time > free:
+                    free, first = time, True
+                append(free)
+                took = slowed if filled > free else alone
+                if first:
+                    took += idle_head
+                    first = False
+                free += took
                 busy += took
-                append(start)
             if not times:
                 time += issue
                 if queue[0] > time:
