@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from cubecore.aliases import Column, Json
-from cubecore.arrays import Array
+from cubecore.arrays import Array, keep_freed_memory
 from cubecore.chips import Chip
 from cubecore.errors import NoLegalTilingError, Violation
 from cubecore.lazy_dataclass import dataclass
@@ -134,6 +134,7 @@ def solve_plannable(
     Unless `explained`, the error for an empty answer has no reason. With `refine` the
     tilings are in the order of a closer look than the closed form's, template MDL.
     """
+    keep_freed_memory()
     chip = planned_chip(chip)
     case = RuleCase(None, problem, chip)
     traces = TraceCache.of(case)
