@@ -91,9 +91,8 @@ def page() -> str:
 
 _NOT_FOR_A2 = frozenset({"another chip", "host test", "not here"})
 _LAYERS = {"vector": "vector", "cube": "Cube and C API", "c-api": "Cube and C API"}
-_LISTED, _LATE = 91, 44
-"""Samples of the vendor's two repositories that the corpus lists without the Matmul object, and
-those whose build or README names another chip than A2 alone."""
+_LISTED = 91
+"""Samples of the vendor's two repositories that the corpus lists without the Matmul object."""
 _VENDORS = frozenset({"mirror-cann/asc-devkit", "hicann/cann-samples"})
 
 
@@ -123,9 +122,8 @@ def _shares(found: list[dict[str, Any]]) -> list[str]:
         "",
         f"The corpus lists {_LISTED} whole samples of asc-devkit and cann-samples without the",
         "Matmul object (generated data, a main and a verification beside the kernel, or in the",
-        f"project that it is a part of). {len(own)} of them verify: {len(own) - late} of the",
-        f"{_LISTED - _LATE} for A2, and {late} of the {_LATE} whose build or README names",
-        "another chip alone, nearly always Ascend 950. With the older copy of asc-devkit in",
+        f"project that it is a part of). {len(own)} of them verify, {late} of these as programs of",
+        "Ascend 950, which their build or README names. With the older copy of asc-devkit in",
         f"LLM4AscendC, and with the Matmul object, {len(right)} samples verify.",
     ]
 
