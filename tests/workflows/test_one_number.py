@@ -222,3 +222,13 @@ def test_a_plan_is_as_fast_as_that_of_more_rows(seed):
     keys["chip"] = source.choice(CHIPS)
     plan = cubecore.plan(keys)
     assert all(plan.predicted.cycles <= 1.01 * cycles for cycles in neighbours(keys))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fewer_alternatives_are_the_first_of_more(seed):
+    keys = layer(random.Random(seed))
+    more = cubecore.plan(**keys)
+    for count in (0, 1, 3):
+        fewer = cubecore.plan(**keys, alternatives=count)
+        told = (fewer.tiling, fewer.predicted, fewer.alternatives, fewer.timed)
+        assert told == (more.tiling, more.predicted, more.alternatives[:count], more.timed)

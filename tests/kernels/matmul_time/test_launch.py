@@ -187,3 +187,17 @@ def test_rows_too_far_apart_cost_what_the_chip_says():
         tiling = plan_tilings(request.problem, request.chip, 0, None).best.tiling
         times.append(TimedProduct(request.problem, tiling, request.chip).line.cycles)
     assert times[1] > times[0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_beyond_a_limit_the_answer_is_a_cycle_between_it_and_the_end(seed):
+    source = random.Random(seed)
+    request = make_request(None, None, drawn(source) | {"launch": "cube", "bias": None})
+    for tiling in tilings(source, request):
+        made = launch_time(request.problem, tiling, request.chip)
+        if made is None:
+            continue
+        for limit in (0, made.cycles // 2, made.cycles - 1):
+            told = launch_time(request.problem, tiling, request.chip, limit)
+            assert limit < told.cycles <= made.cycles
+        assert launch_time(request.problem, tiling, request.chip, made.cycles) == made

@@ -52,8 +52,14 @@ class LaunchTime:
     waited: int
 
 
-def launch_time(problem: Problem, tiling: TCubeTiling, chip: Chip) -> LaunchTime | None:
-    """Return when the kernel that `tiling` implies ends; None where its tree has to be walked."""
+def launch_time(
+    problem: Problem, tiling: TCubeTiling, chip: Chip, limit: int | None = None
+) -> LaunchTime | None:
+    """Return when the kernel that `tiling` implies ends; None where its tree has to be walked.
+
+    Once a group of cores ends behind `limit`, no other one is walked: the answer is then some cycle
+    behind it, by which the launch has not ended.
+    """
     if not is_known(problem, chip) or _tiles(tiling) > MOST_TILES:
         return None
     plan = matmul_plan(problem, tiling, chip)
@@ -62,6 +68,7 @@ def launch_time(problem: Problem, tiling: TCubeTiling, chip: Chip) -> LaunchTime
         traffic = launch_traffic(launch, chip)
         start = launch_start(launch.kind, chip)
         trees = {kind.program: kind for kind in kinds}
+        launch_cycles = chip.require("launch_cycles", "timing")
         ends = []
         for number, (group, part) in enumerate(
             zip(traffic.groups, memory_parts(traffic), strict=True)
@@ -69,10 +76,12 @@ def launch_time(problem: Problem, tiling: TCubeTiling, chip: Chip) -> LaunchTime
             memory = MemoryPort(chip, part, traffic.written_back, start)
             kind = trees[group.program]
             ends.append(_CoreTime(plan, memory, traffic.shares(number), start).of(kind.trees))
+            if limit is not None and ends[-1].end + launch_cycles > limit:
+                break
     except NotEveryInstruction:
         return None
     last = max(ends, key=lambda core: core.end)
-    cycles = last.end + chip.require("launch_cycles", "timing")
+    cycles = last.end + launch_cycles
     pipes = {"M": last.m.busy, "MTE1": last.mte1.busy, "MTE2": last.mte2.busy, "FIX": last.fix.busy}
     return LaunchTime(cycles, start, pipes, last.mte2.waited)
 

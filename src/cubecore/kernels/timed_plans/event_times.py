@@ -15,7 +15,7 @@ from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from cubecore.tiling.repair.infeasibility import Narrowing
 
@@ -62,18 +62,24 @@ def retimed(
 
     Up to `alternatives` of them stay. Only the hardware's bound holds for these times.
     """
-    retimed_plans = [
-        timed(ranked, problem, chip) for ranked in (solution.best, *solution.alternatives)
-    ]
-    group = _group(min(retimed_plans, key=_cycles))
-    retimed_plans += [
-        timed(ranked, problem, chip) for ranked in solution.variants if _group(ranked) == group
-    ]
-    retimed_plans.sort(key=_cycles)
     first: dict[tuple[int, ...], Ranked] = {}
-    for ranked in retimed_plans:
-        first.setdefault(_group(ranked), ranked)
-    best, *others = first.values()
+
+    def retime(ranked: Ranked) -> None:
+        """Time a tiling as far as it may stay, the first of equal ones of its group."""
+        group = _group(ranked)
+        one = timed(ranked, problem, chip, _last_to_stay(first, group, alternatives))
+        if group not in first or one.predicted.cycles < first[group].predicted.cycles:
+            first.pop(group, None)  # the order of equal times is that of the timings
+            first[group] = one
+
+    shortlist = solution.best, *solution.alternatives
+    for ranked in shortlist:
+        retime(ranked)
+    fastest = _group(min(first.values(), key=_cycles))
+    variants = [ranked for ranked in solution.variants if _group(ranked) == fastest]
+    for ranked in variants:
+        retime(ranked)
+    best, *others = sorted(first.values(), key=_cycles)
     bound = solution.lower_bound
     answer = replace(
         solution,
@@ -83,7 +89,21 @@ def retimed(
         search_bound=bound,
         proven=best.predicted.cycles <= bound,
     )
-    return answer, len(retimed_plans)
+    return answer, len(shortlist) + len(variants)
+
+
+def _last_to_stay(
+    first: "Mapping[tuple[int, ...], Ranked]", group: tuple[int, ...], alternatives: int
+) -> int | None:
+    """Return the cycles beyond which a tiling of a group is no answer; None if there are none.
+
+    A faster one of its group is, or enough of other groups are.
+    """
+    known = sorted(ranked.predicted.cycles for ranked in first.values())
+    limits = known[alternatives : alternatives + 1]
+    if group in first:
+        limits.append(first[group].predicted.cycles)
+    return min(limits, default=None)
 
 
 def _cycles(ranked: Ranked) -> int:
@@ -95,9 +115,12 @@ def _group(ranked: Ranked) -> tuple[int, ...]:
     return tuple(getattr(ranked.tiling, name) for name in GROUP_FIELDS)
 
 
-def timed(ranked: Ranked, problem: Problem, chip: Chip) -> Ranked:
-    """Return a tiling with the cycles that `time` says, and what its busiest pipes do."""
-    time = launch_time(problem, ranked.tiling, chip)
+def timed(ranked: Ranked, problem: Problem, chip: Chip, latest: int | None = None) -> Ranked:
+    """Return a tiling with the cycles that `time` says, and what its busiest pipes do.
+
+    Beyond `latest` it is only known to take longer (`launch_time`).
+    """
+    time = launch_time(problem, ranked.tiling, chip, latest)
     if time is None:
         return _walked(ranked, problem, chip)
     start = time.start + chip.require("launch_cycles", "timing")
