@@ -31,7 +31,5 @@ ROUND_PAGES = 6 * (8 << 17) // 4096
     reason="another allocator",
 )
 def test_freed_columns_are_written_again_without_faults() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
     assert int(ran.stdout) < ROUND_PAGES
