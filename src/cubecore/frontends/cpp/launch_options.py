@@ -26,8 +26,10 @@ PROGRAM_HEAD = b"#!/bin/sh\n# A program of cubecore: kernels, and a main of thei
 
 
 def is_program(path: str | Path) -> bool:
-    """True if a file is one that `cubecore c++` linked."""
+    """True if a file is one that `cubecore c++` linked; a pipe is not opened."""
     try:
+        if not Path(path).is_file():
+            return False
         with Path(path).open("rb") as file:
             return file.read(len(PROGRAM_HEAD)) == PROGRAM_HEAD
     except OSError:
