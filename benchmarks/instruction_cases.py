@@ -304,6 +304,14 @@ FURTHER_CASES = (
         lanes=8,
         chip=A5,
     ),
+    CubeCase(
+        *("bitwise_xor", "int16", np.bitwise_xor),
+        types={"dtype": "int16"},
+        sized=lambda edge: {"count": 128 * edge * edge},
+        lanes=128,
+        sub=1,
+        chip=A5,
+    ),
     CubeCase("load_gm_to_ca", "float16", same, sized=lambda edge: {"repeat": edge * edge}),
     CubeCase("copy_cbuf_to_gm", "float16", same, sized=runs),
     CubeCase(

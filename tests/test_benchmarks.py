@@ -97,6 +97,7 @@ UNTIMED = {
     "vconv_vdeqs162b8": "the work of vconv_deqs162b8, its scales from memory",
     "vsel_tensor": "the work of vsel_scalar, its bits from where a register says",
     "vgatherb": "the work of vgather on whole blocks",
+    "duplicate_first": "the work of vector_dup, its number from memory",
     "vtranspose": "the work of scatter_vnchwconv_b16 without registers",
     "mad_sp": "the work of mad; its indices must be legal",
     "copy_cbuf_to_fbuf": "the work of copy_cbuf_to_fbuf_v2",

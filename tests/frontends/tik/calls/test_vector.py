@@ -308,7 +308,7 @@ BROKEN = [
     ),
     (
         lambda t, x: t.vdiv(128, x, x, x, 1, 1, 1, 1, 8, 8, 8),
-        "vdiv must run on architecture 2201 or 1001 or 2002, got m100",
+        "vdiv must run on architecture 2201 or 3510 or 1001 or 2002, got m100",
     ),
     (
         lambda t, x: t.vec_exp(64, *[x.reinterpret_cast_to("float32")] * 2, 1, 8, 8),
