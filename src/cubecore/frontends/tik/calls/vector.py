@@ -1,6 +1,7 @@
 """TIK's vector calls, both dialects, from one table over the declared vector instructions."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from cubecore.dtypes import ElementType, element_type
@@ -25,7 +26,7 @@ _REPEAT_BYTES = 256
 class VectorCall:
     """One TIK call: the instruction, its sources, whether a scalar follows, block strides or not.
 
-    `late` are element types that Ascend310 has not got (spec/tik.md 6).
+    `absent_on_310` are element types that Ascend310 does not have (spec/tik.md 6).
     """
 
     instruction: str
@@ -44,20 +45,26 @@ class VectorCall:
         return ("mask", *operands, *scalar, "repeat_times", *blocks, *repeats)
 
 
-_TWO, _ONE = ("src0", "src1"), ("src",)
-_FLOAT = ("float32",)
-_TABLE: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...]], ...] = (
-    *((n, _TWO, "", ()) for n in ("vadd", "vsub", "vmul", "vmax", "vmin", "vdiv", "vand", "vor")),
-    *((n, _TWO, "", ()) for n in ("vmla", "vmadd", "vmaddrelu")),
-    *((n, _ONE, "", _FLOAT) for n in ("vexp", "vln")),
-    *((n, _ONE, "", ()) for n in ("vabs", "vrec", "vrsqrt", "vsqrt", "vrelu", "vnot", "vcopy")),
-    *((n, _ONE, "value", ()) for n in ("vadds", "vmuls", "vaxpy", "vmaxs", "vmins")),
-    *((n, _ONE, "distance", ()) for n in ("vshl", "vshr")),
-    ("vector_dup", (), "value", ()),
+_PLAIN = (
+    *("vadd", "vsub", "vmul", "vmax", "vmin", "vdiv", "vand", "vor", "vmla", "vmadd", "vmaddrelu"),
+    *("vexp", "vln", "vabs", "vrec", "vrsqrt", "vsqrt", "vrelu", "vnot", "vcopy", "vadds", "vmuls"),
+    *("vaxpy", "vmaxs", "vmins", "vshl", "vshr", "vector_dup"),
 )
+_NO_FLOAT_ON_310 = ("vexp", "vln")
+
+
+def _plain(instruction: str, *, blocks: bool) -> VectorCall:
+    """Return the call of an instruction: its operands, and the number that it takes."""
+    kind: type[Any] = instruction_named(instruction)
+    sources = tuple(operand.name for operand in kind.declared if operand.name != "dst")
+    numbers = (field.name for field in fields(kind) if field.name in {"value", "distance"})
+    absent = ("float32",) if instruction in _NO_FLOAT_ON_310 else ()
+    return VectorCall(instruction, sources, next(numbers, ""), blocks, absent)
+
+
 CALLS: dict[str, VectorCall] = {
-    call: VectorCall(name, sources, scalar, call == name, absent)
-    for name, sources, scalar, absent in _TABLE
+    call: _plain(name, blocks=call == name)
+    for name in _PLAIN
     for call in (name, instruction_named(name).names["tik"])
 }
 """Every call of the plain template (spec/tik.md 3)."""
