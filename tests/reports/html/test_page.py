@@ -25,6 +25,7 @@ from cubecore.reports.html.page import (
     page_data,
 )
 from cubecore.reports.html.slack import slack
+from cubecore.reports.text.answers import time_text
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.model import RuleCase
@@ -214,6 +215,13 @@ def test_what_is_cut_is_said_on_the_page(open_report):
     assert re.search(r"complete, \d+ instructions;", open_report(timed(**SMALL)).ask(text))
     shown = f"the first {SHOWN_INSTRUCTIONS:,} instructions"
     assert shown in open_report(timed(**LARGE)).ask(text)
+
+
+def test_the_head_has_the_interval_that_the_text_has(open_report):
+    of = timed(**SMALL)
+    head = open_report(of).ask("document.getElementById('head').textContent")
+    (line,) = [line for line in time_text(of).splitlines() if line.endswith("cases like it")]
+    assert line in head
 
 
 def test_hostile_names_stay_names(open_report):

@@ -22,7 +22,7 @@ from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups, signals
 from cubecore.reports.html.slack import slack
 from cubecore.reports.html.templates import rendered
 from cubecore.reports.html.why import models, tiling_rows
-from cubecore.reports.text.answers import problem_line
+from cubecore.reports.text.answers import interval_line, problem_line
 from cubecore.tiling.model.core_grid import problem_blocks
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.timing.records import Segment, Timeline
@@ -62,6 +62,8 @@ def launch_report(
     """
     chip, line = launch.run.chip, launch.timeline
     data = common_data(launch.title, chip, line, limit)
+    likely = launch.interval
+    data["likely"] = launch.rough or ("" if likely is None else interval_line(likely))
     findings = [
         finding.to_json()
         | {"remedy": KINDS[finding.id].remedy, "link": address("finding", finding.id)}
@@ -113,6 +115,7 @@ def page_data(timed: Timed, tiling_from: str, limit: int) -> Json:
     return common_data(problem_line(timed.request), chip, line, limit) | {
         **changes,
         **steps,
+        "likely": interval_line(timed.interval),
         "tiling": {
             "from": tiling_from,
             "rows": tiling_rows(case),

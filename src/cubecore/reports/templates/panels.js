@@ -17,6 +17,7 @@ function drawHead() {
     el("h1", {}, data.problem),
     el("div", { class: "answer" }, figures.map(([value, text]) =>
       el("div", { class: "figure" }, el("b", {}, value), el("span", { class: "soft" }, text)))),
+    data.likely ? el("div", { class: "soft" }, data.likely) : "",
     el("div", { class: "soft" }, `${c.name}: ${chip.join(", ")}`,
       c.what_if.length ? `; what if: ${c.what_if.join(", ")}` : ""),
     el("div", { class: "soft" }, `${whole(a.issued)} instructions; read ${bytes(a.read)}, `,
