@@ -17,7 +17,8 @@ def keep_freed_memory() -> None:
     """Let the allocator keep what freed arrays leave, for the next ones; once in a process.
 
     glibc gives memory back to the system once twice the largest block lies free that it has mapped
-    and freed. A search makes and frees some megabytes of columns over and over, and each page that
-    comes back costs a fault. The block is never written to, so that it takes no memory itself.
+    and freed. A search makes and frees some megabytes of columns over and over, a launch those of
+    its instructions' elements, and each page that comes back costs a fault. The block is never
+    written to, so that it takes no memory itself.
     """
     np.empty(_LARGEST_BLOCK, np.uint8)

@@ -21,6 +21,7 @@ from itertools import chain, count
 
 import numpy as np
 
+from cubecore.arrays import keep_freed_memory
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.tree import LoadScalar, Location
@@ -33,7 +34,6 @@ from cubecore.machine.lockstep.known_launches import KnownLaunches, OrderedWatch
 from cubecore.machine.lockstep.meeting import Meeting, may_meet, meet, meetings
 from cubecore.machine.lockstep.recorder import Asked, Issued, RecordedPart, Recorder
 from cubecore.machine.lockstep.running import Running
-from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task

@@ -9,6 +9,7 @@ from functools import partial
 
 from greenlet import getcurrent, greenlet
 
+from cubecore.arrays import keep_freed_memory
 from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError, DeadlockError
 from cubecore.isa.declare.registers import Registers
@@ -17,7 +18,6 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.threads import one_thread
-from cubecore.machine.memory.allocator import keep_freed_memory
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
