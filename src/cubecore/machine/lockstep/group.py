@@ -25,7 +25,6 @@ from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, 
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.left_registers import NONE_LEFT, LeftRegisters
 from cubecore.machine.lockstep.row import GroupRow
-from cubecore.machine.lockstep.shared_maps import SharedMaps
 from cubecore.machine.lockstep.together import Act, making, prepares, read_inside
 from cubecore.machine.memory.elements import steering_uses
 from cubecore.machine.memory.places import MemoryStack
@@ -36,6 +35,7 @@ from cubecore.machine.sanitizer.turns import Found
 from cubecore.machine.watches.aliasing import GroupAliasing, Snapshots
 from cubecore.machine.watches.group_watch import Clock, GroupLog, GroupWatch, RowByRow, Watching
 from cubecore.machine.watches.partings import ApartError, UnlikeError
+from cubecore.machine.watches.shared_maps import SharedMaps
 from cubecore.machine.watches.shared_memory import SharedMemory
 
 _State = tuple[Registers, dict[Instruction, Act], BoundedCache[Instruction, CachedIssue]]
