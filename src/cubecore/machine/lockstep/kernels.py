@@ -23,7 +23,7 @@ import numpy as np
 
 from cubecore.arrays import keep_freed_memory
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.lockstep.answers import answers, asking_again, follow_reads
@@ -250,12 +250,13 @@ class _Launch:
         failed = any(recorder.failed is not None for recorder in self._recorders)
         if not (waiting or failed):
             return
-        turns = Turns(self._issued(), failing=False)
+        issued = self._issued()
+        turns = Turns(issued, failing=False)
         for running in waiting:
             at = [turns[core.id].waits for core in running.cores]
             if [wait and wait[1] for wait in at] != running.waits_at:
                 running.part("cores of a group of which some wait", at)
-        self._halt = Halt(Turns(self._issued()), self._recorders)
+        self._halt = Halt(Turns(issued), self._recorders)
         raise HaltedError("a launch that does not end")
 
     def _sanitizer(self) -> Sanitizer:
@@ -353,7 +354,9 @@ class _Launch:
         answered = answers(running)
         for number, core in enumerate(alive):
             if core.asks is not None:
-                self._require_late(core, *core.asks)
+                load, _, address = core.asks
+                if load is not None and self._is_early(core, load, address):
+                    raise UnorderedError("a value that other cores write")
                 core.answer, core.asks = answered[number], None
             self._go_on(core)
         if self._shared is None and self._signalled:
@@ -370,13 +373,6 @@ class _Launch:
         early = self._early
         return early.recorded(core, address, high) or early.executed(groups, core, address, high)
 
-    def _require_late(
-        self, core: Recorder, load: LoadScalar | None, _: Instruction | None, address: int
-    ) -> None:
-        """Require that a value does not depend on what cores that go first still write."""
-        if load is not None and self._is_early(core, load, address):
-            raise UnorderedError("a value that other cores write")
-
     def _group(self, cores: Sequence[Recorder], sanitizer: Sanitizer) -> LockstepGroup:
         positions = [(core.id, core.registers.position) for core in cores]
         group = LockstepGroup(
@@ -384,12 +380,8 @@ class _Launch:
         )
         self._groups.append(group)
         for row, core in zip(group.cores, cores, strict=True):
-            core.row, core.may_peek = row, partial(self._may_peek, core)
+            core.row, core.is_early = row, partial(self._is_early, core)
         return group
-
-    def _may_peek(self, core: Recorder, load: LoadScalar, address: int) -> bool:
-        """Return whether a core may read a value at once."""
-        return not self._is_early(core, load, address)
 
     def _alike(self) -> list[list[Recorder]]:
         """Return the cores in groups of those that recorded alike, and may go together.

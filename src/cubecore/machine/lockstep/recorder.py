@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
@@ -23,7 +23,7 @@ from cubecore.machine.reference.core import FLUSH_AFTER, Core
 from cubecore.machine.reference.scheduler import Task
 from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.turns import IssuedSyncs
-from cubecore.machine.watches.aliasing import Addresses
+from cubecore.machine.watches.aliasing import Addresses, GroupAliasing
 
 if TYPE_CHECKING:
     from array import array
@@ -125,20 +125,20 @@ class RecordedPart:
                 return False
         return True
 
-    def issues(self, far: Addresses, moves: "_Moves") -> Iterator[Issued]:
-        """Yield the instructions with their addresses; where distances change, `moves` is called.
+    def issues(self, far: Addresses, aliasing: GroupAliasing) -> Iterator[Issued]:
+        """Yield the instructions with their addresses; where distances change, `aliasing` moves.
 
         `far` are those of the cores in a row each, [cores, global addresses].
         """
         templates, widths = self.names.templates, [len(mems) for mems in self.names.mems]
         locations = self.names.locations
-        changes = self._changes(far, moves.current)
+        changes = self._changes(far, aliasing.current)
         addresses, at = self.addresses.tolist(), 0
         change = next(changes, None)
         for kind, where in zip(self.kinds.tolist(), self.wheres.tolist(), strict=True):
             end = at + widths[kind]
             while change is not None and change[0] < end:
-                moves.move(change[1], change[2])
+                aliasing.move(change[1], change[2])
                 change = next(changes, None)
             yield templates[kind], tuple(addresses[at:end]), locations[where]
             at = end
@@ -172,18 +172,6 @@ def _equal_at_end(one: NDArray[Any], other: NDArray[Any]) -> int:
     return one.size - (int(unlike[-1]) + 1 if unlike.size else 0)
 
 
-class _Moves(Protocol):
-    """Keeps the distances of a group's cores in each tensor."""
-
-    def current(self, tensor: int) -> Addresses | None:
-        """Return the distances in a tensor, None if it was not touched yet."""
-        ...
-
-    def move(self, tensor: int, values: Addresses) -> None:
-        """Take other distances in a tensor from here on."""
-        ...
-
-
 class Recorder(Core):
     """A core that records; `trace` is what it issued, to the end.
 
@@ -208,8 +196,8 @@ class Recorder(Core):
         self.answer: object = None
         self.row: Core | None = None
         """The core of a group that executes what is recorded."""
-        self.may_peek: Callable[[LoadScalar, int], bool] = _always
-        """Says of a value whether it may be read at once, where nothing is pending."""
+        self.is_early: Callable[[LoadScalar, int], bool] = _never
+        """True for a value that cores which go first still write: it is asked for, not read."""
         self.read: list[tuple[LoadScalar, int]] = []
         """The values read at once since the core went on."""
         self.findings: list[tuple[int, SanitizerFinding, str]] = []
@@ -233,21 +221,17 @@ class Recorder(Core):
         self.thread.switch()
 
     def pause(self) -> None:
-        """Let others go on; the core has recorded enough."""
-        self._switch()
+        """Let others go on, who see all that was recorded."""
+        self.catch_up()
+        self._hub.switch()
 
     def settle(self) -> None:
         """Go on once everything recorded has executed: the kernel may look at what it left."""
         self._settles = True
-        self._switch()
+        self.pause()
         self._settles = False
 
     flush = settle
-
-    def _switch(self) -> None:
-        """Let others go on, who see all that was recorded."""
-        self.catch_up()
-        self._hub.switch()
 
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""
@@ -292,7 +276,7 @@ class Recorder(Core):
         self.catch_up()
         pending = len(self._kinds) > self._done
         if self.row is not None and not pending and len(self.read) < _MOST_READ:
-            value = self.row.value_at(load, address) if self.may_peek(load, address) else None
+            value = None if self.is_early(load, address) else self.row.value_at(load, address)
             if value is not None:
                 self.asked.append(Asked(len(self._kinds), load, None, address, value))
                 self.read.append((load, address))
@@ -302,7 +286,7 @@ class Recorder(Core):
 
     def _ask(self, load: LoadScalar | None, template: Instruction | None, address: int) -> Any:
         self.asks = load, template, address
-        self._switch()
+        self.pause()
         self.asked.append(Asked(len(self.trace), load, template, address, self.answer))
         return self.answer
 
@@ -312,10 +296,10 @@ class Recorder(Core):
 
     def segment(self, gm: GlobalMemory, like: "Sequence[RecordedPart]" = ()) -> "RecordedPart":
         """Return what was recorded and not executed yet; `like` are other cores'."""
-        part, length = self._part, len(self._kinds)
-        if part is None or part[0] != (self._done, length):
+        part, extent = self._part, self.extent
+        if part is None or part[0] != extent:
             recorded = RecordedPart(self.trace, (self._done, self._at), gm, like)
-            part = self._part = (self._done, length), recorded
+            part = self._part = extent, recorded
         return part[1]
 
     @property
@@ -408,7 +392,7 @@ class Recorder(Core):
         self._done = self._at = 0
         self._part = None
         self.read.clear()
-        self.row, self.may_peek = None, _always
+        self.row, self.is_early = None, _never
 
     def asked_like(self, other: "Recorder") -> bool:
         """Return whether another core was as this one, apart from what it recorded.
@@ -449,9 +433,9 @@ class _Handing(FindingLog):
         recorder.findings.append((len(recorder.trace), finding, operand))
 
 
-def _always(*_: object) -> bool:
+def _never(*_: object) -> bool:
     """Let every value be read at once."""
-    return True
+    return False
 
 
 def _nothing() -> None:
