@@ -1,15 +1,18 @@
 """Footprint of an operand: intervals of bytes from its address on."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.declare.instruction import Instruction, Operand
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.layouts import Offsets, ascending
 from cubecore.lazy_dataclass import dataclass
 
 Bytes = NDArray[np.int64]
+Outside = Sequence[tuple[int, "Footprint", bool]]
+"""Operands in global memory by number, their bytes, and whether those are written."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -84,6 +87,15 @@ class Footprint:
 def footprints(template: Instruction) -> tuple[Footprint | None, ...]:
     """Return what each operand of a template touches; None where the mask lets nothing through."""
     return (_steered if template.steering else _footprints)(template)
+
+
+def outside(template: Instruction) -> Outside:
+    """Return what a template touches in global memory."""
+    return [
+        (number, touched, operand.access.writes)
+        for number, operand in enumerate(template.operands())
+        if operand.mem is Mem.GM and (touched := footprints(template)[number]) is not None
+    ]
 
 
 def _find(template: Instruction) -> tuple[Footprint | None, ...]:

@@ -27,7 +27,7 @@ SCALAR = INDEX["S"]
 Clock = list[int]
 Foreign = NDArray[np.int64]
 """The clocks of all cores as known to one, shape [cores, pipes], or to several, one more axis."""
-Act = Callable[[], None]
+Act = Callable[[], object]
 
 
 class Flag(NamedTuple):
@@ -219,12 +219,16 @@ class CoreOrder:
         state = self._flags.get(flag)
         if state is None or state.clock is None:
             return False
-        state.taken = self.enter(flag.dst)
-        _join(self.done[flag.dst], state.clock)
-        state.clock = None
-        if flag.dst == SCALAR:
-            self._version += 1
+        state.taken, state.clock = self._learn(flag.dst, state.clock), None
         return True
+
+    def _learn(self, pipe: int, clock: Clock) -> int:
+        """Let all that a pipe does from its next instruction on know a clock; return its number."""
+        number = self.enter(pipe)
+        _join(self.done[pipe], clock)
+        if pipe == SCALAR:
+            self._version += 1
+        return number
 
     def _resume(self, pipe: int) -> None:
         """Go on with a pipe whose wait may be met now."""
@@ -277,7 +281,7 @@ class CoreOrder:
             mutex.awaited = flag
             self.wait_flag(flag, where)
         else:
-            self.submit(pipe, partial(self._join_mutex, pipe, clock), where)
+            self.submit(pipe, partial(self._learn, pipe, clock), where)
 
     def unlock(self, pipe: int, number: int, where: Location) -> None:
         """Give a mutex back when everything before it on the pipe is complete."""
@@ -295,12 +299,6 @@ class CoreOrder:
             flag, mutex.awaited = mutex.awaited, None
             self._flags[flag] = _State(list(mutex.clock), where)
             self._resume(flag.dst)
-
-    def _join_mutex(self, pipe: int, clock: Clock) -> None:
-        self.enter(pipe)
-        _join(self.done[pipe], clock)
-        if pipe == SCALAR:
-            self._version += 1
 
     def _unpaired(self, number: int, where: Location, got: str, since: Location | None) -> None:
         message = (
@@ -355,9 +353,7 @@ class CoreOrder:
         self.foreign = np.maximum(self.foreign, heard)
         of_cores = np.maximum(heard[self._rows, self.cores], self.done[SCALAR])
         of_core: Clock = of_cores.min(axis=0).tolist()
-        self.enter(SCALAR)
-        _join(self.done[SCALAR], of_core)
-        self._version += 1
+        self._learn(SCALAR, of_core)
         return bool((of_cores == of_core).all())
 
     def finish(self) -> None:

@@ -164,6 +164,10 @@ class GroupAliasing:
         self._runs[key] = runs = _joined(starts, ends)
         return runs
 
+    def has_written(self, tensor: int) -> bool:
+        """Return whether something was written to a tensor."""
+        return (tensor, True) in self._noted or (tensor, True) in self._runs
+
     @property
     def written(self) -> set[int]:
         """The tensors that something was written to, by their addresses."""
@@ -195,7 +199,7 @@ def written_by_others(
 ) -> bool:
     """Return whether another core than this one has written bytes [low, high) of a tensor."""
     for aliasing in groups:
-        if tensor not in aliasing.written:
+        if not aliasing.has_written(tensor):
             continue
         of_cores = aliasing.all_runs(tensor, writes=True)
         for name, (starts, ends) in zip(aliasing.names, of_cores, strict=True):

@@ -13,14 +13,14 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
-from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.memory.footprint import Footprint, Outside
 from cubecore.machine.sanitizer.cross_core import send_judged
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 from cubecore.machine.sanitizer.turns import Found, take_turns
 from cubecore.machine.watches.byte_order import ByteOrder
 from cubecore.machine.watches.group_watch import Clock, GroupLog
-from cubecore.machine.watches.noting import NoteOfCore, Outside
+from cubecore.machine.watches.noting import NoteOfCore
 
 
 class NotedCore(NamedTuple):
@@ -99,12 +99,12 @@ class EachCore:
         template: Instruction,
         addresses: Sequence[int],
         registers: Registers,
-        outside: Outside,
+        touched: Outside,
         order: int,
     ) -> None:
         """Follow an instruction, so many-th in lockstep, at its operands' addresses."""
-        for operand, touched, writes in outside:
-            self._order.touch((order, self._number), touched, addresses[operand], writes=writes)
+        for operand, footprint, writes in touched:
+            self._order.touch((order, self._number), footprint, addresses[operand], writes=writes)
         self._watch.touch(template, addresses, self._where(), registers)
 
     def scalar_read(self, touch: MemoryAccess, low: int, high: int, order: int) -> None:

@@ -14,7 +14,7 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.memory.buffers import GlobalTensor
-from cubecore.machine.memory.footprint import Footprint, footprints
+from cubecore.machine.memory.footprint import Footprint, outside
 from cubecore.machine.sanitizer.cross_core import NOTHING
 from cubecore.machine.sanitizer.findings import (
     SYNCCHECK,
@@ -194,16 +194,12 @@ class GroupWatch(CoreWatch):
         follow = super().followers(template, registers)
         if self._shared is not None:
             return follow
-        outside = [
-            (number, touched, operand.access.writes)
-            for number, operand in enumerate(template.operands())
-            if operand.mem is Mem.GM and (touched := footprints(template)[number]) is not None
-        ]
-        if not outside:
+        noted = outside(template)
+        if not noted:
             return follow
 
         def noting(addresses: Sequence[int], where: Location) -> None:
-            for number, touched, writes in outside:
+            for number, touched, writes in noted:
                 self._note(touched, addresses[number], writes=writes)
             follow(addresses, where)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
-from cubecore.machine.memory.footprint import Footprint, footprints
+from cubecore.machine.memory.footprint import Outside, outside
 from cubecore.machine.sanitizer.happens_before import Foreign
 from cubecore.machine.sanitizer.racecheck import FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Touched
@@ -46,7 +46,7 @@ class Follower(Protocol):
         template: Instruction,
         addresses: Sequence[int],
         registers: Registers,
-        outside: "Outside",
+        touched: Outside,
         order: int,
     ) -> None:
         """Follow an instruction, so many-th in lockstep, at its operands' addresses."""
@@ -59,20 +59,6 @@ class Follower(Protocol):
     def finish(self) -> None:
         """Judge what is left behind."""
         ...
-
-
-Outside = Sequence[tuple[int, Footprint, bool]]
-"""The operands in global memory by number, their bytes, and whether those are written."""
-
-
-def _outside(template: Instruction) -> Outside:
-    """Return what a template touches in global memory."""
-    given = zip(template.operands(), footprints(template), strict=True)
-    return [
-        (number, touched, operand.access.writes)
-        for number, (operand, touched) in enumerate(given)
-        if operand.mem is Mem.GM and touched is not None
-    ]
 
 
 class Note(NamedTuple):
@@ -133,8 +119,8 @@ class NotingRows:
     ) -> None:
         """Note an instruction."""
         self._touched += touches(template, addresses, where, registers)
-        at, outside = tuple(addresses), _outside(template) if addresses else ()
-        self._take(lambda core, order: core.touch(template, at, registers, outside, order))
+        at, touched = tuple(addresses), outside(template) if addresses else ()
+        self._take(lambda core, order: core.touch(template, at, registers, touched, order))
 
     def sync(self, template: Sync, _where: Location) -> None:
         """Note a flag or a barrier."""
@@ -183,17 +169,17 @@ class NotingWatch(ClocklessWatch):
 
     def followers(self, template: Instruction, registers: Registers) -> FollowAt:
         """Return what notes a resolved template, wherever it is issued."""
-        outside = _outside(template)
+        touched = outside(template)
 
         def follow(addresses: Sequence[int], _where: Location) -> None:
             at = tuple(addresses)
-            far = [(number, self._aliasing.far_at(self._gm, at[number])) for number, *_ in outside]
+            far = [(number, self._aliasing.far_at(self._gm, at[number])) for number, *_ in touched]
 
             def of_core(core: Follower, row: int, order: int) -> None:
                 own = list(at)
                 for number, distances in far:
                     own[number] += int(distances[row])
-                core.touch(template, own, registers, outside, order)
+                core.touch(template, own, registers, touched, order)
 
             self._take(of_core)
 
