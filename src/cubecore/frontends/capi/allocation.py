@@ -8,7 +8,7 @@ one behind another from address 0 on, each aligned for any instruction; nothing 
 
 from collections.abc import Callable
 from copy import copy
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import index
 from types import FunctionType
 from typing import Any
@@ -88,10 +88,14 @@ class LocalMemory:
     mixed: Callable[["LocalMemory"], None]
 
     def __post_init__(self) -> None:
-        _, usable = memory_bytes(self.chip, self.mem)
-        object.__setattr__(self, "_usable", usable)
         object.__setattr__(self, "_used", 0)
         object.__setattr__(self, "_used_by_means", set())
+
+    @cached_property
+    def _usable(self) -> int:
+        """The bytes that arrays may fill; in a loop they are asked for again and again."""
+        _, usable = memory_bytes(self.chip, self.mem)
+        return usable
 
     def __call__(self, what: str | ElementType | Struct | type, *length: object) -> Any:
         """Declare an array of a local memory, ``type name[length]``, or a struct of arrays.
@@ -192,7 +196,7 @@ class LocalMemory:
         """Return the next array, of so many bytes."""
         unit = _ALIGN_BYTES.get(self.mem, 128)
         start = align_up(self._used, unit)  # type: ignore[attr-defined]
-        end, usable = start + size, self._usable  # type: ignore[attr-defined]
+        end, usable = start + size, self._usable
         if end > usable:
             raise refuse(f"arrays in {self.mem.label}", f"fit {usable} B", f"{end} B")
         object.__setattr__(self, "_used", end)
