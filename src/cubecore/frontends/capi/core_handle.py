@@ -104,7 +104,22 @@ class CoreHandle:
         KernelError
             If the launch has issued more instructions than its limit.
         """
-        self._record(template, addresses, where)
+        issues = self._issues
+        issues.count += 1
+        if issues.count > issues.most:
+            raise issues.passed(where)
+        if self._trace is not None:
+            self._trace.append(template, addresses, where)
+        if self._arrays is not None and not isinstance(template, Sync):
+            self._arrays.issue(template, addresses, where)
+        debugger = self._debugger
+        if debugger is None:
+            self._core.record(template, addresses, where)
+            return
+        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):  # the engine does not see them
+            debugger.before(self._core, (template, addresses, where))
+        self._core.record(template, addresses, where)
+        self._core.flush()
 
     def log(self, kind: str, message: str, subject: str, where: Location) -> None:
         """Report a finding of this core.
@@ -120,7 +135,7 @@ class CoreHandle:
         where : Location
             The source location.
         """
-        self._log(kind, message, subject, where)
+        self._core.log.add(SanitizerFinding(kind, message, subject, where, str(self._core.id)))
 
     def show(self, text: str) -> None:
         """Print a line with the core's name in front.
@@ -130,7 +145,7 @@ class CoreHandle:
         text : str
             The line, without a line feed.
         """
-        self._print(text)
+        sys.stdout.write(f"{self._core.id}: {text}\n")
 
     # --- who I am
 
@@ -191,7 +206,7 @@ class CoreHandle:
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
         for template, addresses in bound.issued(arguments):
-            self._record(template, addresses, where)
+            self.record(template, addresses, where)
 
     # --- what needs more than one instruction
 
@@ -216,8 +231,8 @@ class CoreHandle:
         self._behind("MTE3", event_id, location(sys._getframe(1)))  # noqa: SLF001
 
     def _behind(self, pipe: str, event: int, where: Location) -> None:
-        self._record(SetFlag(src=pipe, dst="S", event_id=int(event)), (), where)
-        self._record(WaitFlag(src=pipe, dst="S", event_id=int(event)), (), where)
+        self.record(SetFlag(src=pipe, dst="S", event_id=int(event)), (), where)
+        self.record(WaitFlag(src=pipe, dst="S", event_id=int(event)), (), where)
 
     # --- what the kernel shows
 
@@ -275,7 +290,7 @@ class CoreHandle:
         where = location(sys._getframe(1))  # noqa: SLF001
         self._issues.one(where)
         try:
-            self._print(formatted(text, values).rstrip("\n"))
+            self.show(formatted(text, values).rstrip("\n"))
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
 
@@ -306,11 +321,8 @@ class CoreHandle:
             matrix = view(self._core, tensor.mem, tensor.address, tensor.dtype, shape, layout)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-        self._print(f"{name + ' ' if name else ''}at {where}: {matrix}")
+        self.show(f"{name + ' ' if name else ''}at {where}: {matrix}")
         return matrix
-
-    def _print(self, text: str) -> None:
-        sys.stdout.write(f"{self._core.id}: {text}\n")
 
     # --- instructions
 
@@ -363,12 +375,12 @@ class CoreHandle:
         if bound.masked and modes.counts:
             self._say(modes.cut(first, where))
         if bound.dropped:
-            self._log("parameter", bound.dropped, bound.steps[0][0].name, where)
+            self.log("parameter", bound.dropped, bound.steps[0][0].name, where)
         issued = bound.issued(arguments)
         for template, addresses in issued:
             if modes.dirty:
                 self._say(modes.passing(template, addresses, where))
-            self._record(template, addresses, where)
+            self.record(template, addresses, where)
         modes.follow(issued, where)
         if bound.counted:
             count = next(t for t, _ in bound.steps if isinstance(t, SetVectorMask)).mask_low
@@ -384,24 +396,6 @@ class CoreHandle:
             return bound_call(name, arguments, keywords, self._core.chip.arch)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-
-    def _record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
-        issues = self._issues
-        issues.count += 1
-        if issues.count > issues.most:
-            raise issues.passed(where)
-        if self._trace is not None:
-            self._trace.append(template, addresses, where)
-        if self._arrays is not None and not isinstance(template, Sync):
-            self._arrays.issue(template, addresses, where)
-        debugger = self._debugger
-        if debugger is None:
-            self._core.record(template, addresses, where)
-            return
-        if isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):  # the engine does not see them
-            debugger.before(self._core, (template, addresses, where))
-        self._core.record(template, addresses, where)
-        self._core.flush()
 
     def _answer(self, template: Instruction) -> Any:
         """Return what the scalar unit reads, for an instruction that gives it something."""
@@ -453,7 +447,7 @@ class CoreHandle:
         """
         where = location(sys._getframe(1))  # noqa: SLF001
         issued = scalar_store(pointer, value, where), (pointer.address,)
-        self._record(*issued, where)
+        self.record(*issued, where)
         self.modes.follow((issued,), where)
 
     def _decoded(self, pointer: Pointer, where: Location) -> Any:
@@ -488,7 +482,7 @@ class CoreHandle:
     def _say(self, said: Said | None) -> None:
         if said is not None:
             kind, message, subject, where = said
-            self._log(kind, message, subject, where)
+            self.log(kind, message, subject, where)
 
     def _mixed(self, space: LocalMemory) -> None:
         where = location(sys._getframe(1))  # noqa: SLF001
@@ -496,7 +490,4 @@ class CoreHandle:
             f"{space.mem.label} must be used by arrays or by asc_get_phy_buf_addr, got both; "
             "arrays lie from address 0 on, so that both may be the same bytes"
         )
-        self._log("mixed-allocation", message, "array", where)
-
-    def _log(self, kind: str, message: str, subject: str, where: Location) -> None:
-        self._core.log.add(SanitizerFinding(kind, message, subject, where, str(self._core.id)))
+        self.log("mixed-allocation", message, "array", where)
