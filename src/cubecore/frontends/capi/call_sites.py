@@ -109,13 +109,14 @@ class ExpectedCall:
     """A call at a place, in one state of the core, and the numbers of what it records.
 
     `pointers` are memories, types and the bytes that are touched from there on; `given` the numbers
-    behind them, `types` those of numbers that may equal others. `steady` is the number of the
-    pointers where the first core gives the same ones each time; 0 where it does not, and of many.
-    `stale` says which count the call leaves in place of a mask, once it has.
+    behind them, `types` those of numbers that may equal others. `fixed` are the addresses of the
+    operands if there are no pointers, else None. `steady` is the number of the pointers where the
+    first core gives the same ones each time; 0 where it does not, and of many. `stale` says which
+    count the call leaves in place of a mask, once it has.
     """
 
     __slots__ = (
-        *("after", "before", "call", "code", "given", "indices", "instruction", "kinds"),
+        *("after", "before", "call", "code", "fixed", "given", "indices", "instruction", "kinds"),
         *("length", "masked", "pointers", "sites", "size", "stale", "steady", "types", "where"),
         *("wheres", "width"),
     )
@@ -140,6 +141,7 @@ class ExpectedCall:
             (mem, kind, *_reach(call, plan, number))
             for number, (mem, kind) in enumerate(site.kinds)
         ]
+        self.fixed = None if self.width else [0] * len(call.indices or ())
         self.kinds, self.wheres = numbers
         self.steady = 0
         self.stale: Stale | None = None

@@ -24,7 +24,6 @@ _MOST_STEPS = 8192
 """Calls of the first cores that are expected of those behind them."""
 _MOST_STEADY = 3
 """Pointers of a call that are remembered."""
-_NOTHING = (None,) * 4
 _MOST_LEFT_OUT = 64
 """Calls in a row that a core may leave out, for the next ones to be expected of it."""
 
@@ -47,7 +46,7 @@ class RepeatedCalls:
         issues.led.add(kind)
         self.at = self.limit = self._behind = 0
         self._on_track = True
-        self._given: dict[ExpectedCall, tuple[Any, ...]] = {}
+        self._given: dict[ExpectedCall, tuple[Any, Any, Any, list[int]]] = {}
         """The last pointers of steady calls, and their addresses."""
         self._led: dict[ExpectedCall, tuple[Any, ...]] = {}
         """The last pointers of calls that may be steady, where this core leads."""
@@ -59,8 +58,8 @@ class RepeatedCalls:
         The others have the numbers, the types and the memories of an earlier call at their place.
         """
         issues, modes, arrays, steps = self._issues, self._modes, self._arrays, self._track.steps
-        last = self._given
-        take_addresses, this_frame = self._core.trace.addresses.extend, sys._getframe  # noqa: SLF001
+        addresses_of, this_frame = self._addresses, sys._getframe  # noqa: SLF001
+        take_addresses = self._core.trace.addresses.extend
 
         def call(*arguments: Any, **keywords: Any) -> Any:
             frame, at, expected = this_frame(1), self.at, False  # the caller's line, nothing else
@@ -85,30 +84,11 @@ class RepeatedCalls:
                 if found is None:
                     return slow(frame, arguments, keywords)
                 step = found
-            width, addresses = step.steady, None
-            if width:
-                known = last.get(step, _NOTHING)
-                if (
-                    arguments[0] is known[0]
-                    and (width == 1 or arguments[1] is known[1])
-                    and (width < _MOST_STEADY or arguments[2] is known[2])
-                ):
-                    addresses = known[3]
+            addresses = step.fixed
             if addresses is None:
-                addresses = []
-                for pointer, (mem, kind, low, high) in zip(arguments, step.pointers):  # noqa: B905
-                    if pointer.__class__ is not Pointer or pointer.mem is not mem:
-                        return slow(frame, arguments, keywords)
-                    if pointer.dtype is not kind and pointer.dtype != kind:
-                        return slow(frame, arguments, keywords)
-                    to = pointer.address
-                    if to.__class__ is InArray and (to + low < to.low or to + high > to.high):
-                        return slow(frame, arguments, keywords)
-                    addresses.append(to)
-                if step.indices is not None:
-                    addresses = [0 if n is None else addresses[n] for n in step.indices]
-                if width:
-                    last[step] = *(*arguments, None, None)[:3], addresses
+                addresses = addresses_of(step, arguments)
+                if addresses is None:
+                    return slow(frame, arguments, keywords)
             count = issues.count + step.size
             if count > issues.most:
                 return slow(frame, arguments, keywords)
@@ -142,6 +122,35 @@ class RepeatedCalls:
         if site.typed and site.types != tuple(map(type, arguments[site.pointers :])):
             return None
         return call.step(site, (sites, frame.f_lasti), self._arrays, core.trace.names)
+
+    def _addresses(self, step: ExpectedCall, arguments: tuple[Any, ...]) -> list[int] | None:
+        """Return the addresses of the operands; None if a pointer is not as it was, or leaves."""
+        width = step.steady
+        if width:
+            known = self._given.get(step)
+            if (
+                known is not None
+                and arguments[0] is known[0]
+                and (width == 1 or arguments[1] is known[1])
+                and (width < _MOST_STEADY or arguments[2] is known[2])
+            ):
+                return known[3]
+        addresses: list[int] = []
+        for pointer, (mem, kind, low, high) in zip(arguments, step.pointers):  # noqa: B905
+            if pointer.__class__ is not Pointer or pointer.mem is not mem:
+                return None
+            if pointer.dtype is not kind and pointer.dtype != kind:
+                return None
+            to = pointer.address
+            if to.__class__ is InArray and (to + low < to.low or to + high > to.high):
+                return None
+            addresses.append(to)
+        if step.indices is not None:
+            addresses = [0 if n is None else addresses[n] for n in step.indices]
+        if width:
+            first, second, third = (*arguments, None, None)[:_MOST_STEADY]
+            self._given[step] = first, second, third, addresses
+        return addresses
 
     def _take(self, step: ExpectedCall, arguments: tuple[Any, ...]) -> None:
         """Record the numbers of a call that was looked up, and see where on the track it is."""
