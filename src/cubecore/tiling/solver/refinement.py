@@ -66,12 +66,12 @@ in so many chunks."""
 
 def refined(
     case: RuleCase, result: SearchResult, count: int, wanted: FieldLimits, traces: TraceCache
-) -> tuple[TilingColumns, TilingColumns]:
-    """Return the best tiling of each base block and number of tiles, at most `count`, best first.
+) -> tuple[TilingColumns, int]:
+    """Return the best tiling of each base block and number of tiles, best first, and their number.
 
-    Behind the first, the last of them is the closed form's best, should the walk be wrong. Beside
-    them other residencies of the same shares and base blocks, the next best; the closed form's best
-    is among these where it is one.
+    They are `count` at most. Behind the first, the last of them is the closed form's best, should
+    the walk be wrong. Variants follow, which the number leaves out: other residencies of the same
+    shares and base blocks, the next best, and the closed form's best where it is one.
     """
     mix = case.problem.launch == "mix"
     order = np.argsort(result.cycles, kind="stable")
@@ -88,14 +88,15 @@ def refined(
     cycles = walked_cycles(case, values, ALL_CHUNKS)
     rows = _best_of_each(every, cycles, max(MOST_FOLLOWED, count), mix=mix)
     rows = _filled(every, cycles, _followed(case, values, rows), count)
-    closed = shortlist.take(np.arange(1))
-    best = every.take(rows[:count])
-    variants = _plain(every.take(_next_best(every, cycles, rows[:count])))
+    rows = rows[:count]
+    best, closed = every.take(rows), shortlist.take(np.arange(1))
+    variants = every.take(_next_best(every, cycles, rows))
     if _among(closed, best, CHOSEN):
-        return best, variants
+        return concatenate([best, variants]), len(best)
     if _among(closed, best, GROUP_FIELDS):
-        return best, _plain(concatenate([variants, closed]))
-    return _plain(concatenate([every.take(rows[: max(count - 1, 1)]), closed])), variants
+        return concatenate([best, variants, closed]), len(best)
+    best = every.take(rows[: max(count - 1, 1)])
+    return concatenate([best, closed, variants]), len(best) + 1
 
 
 def _variants(
@@ -140,6 +141,18 @@ def _among(one: TilingColumns, others: TilingColumns, names: tuple[str, ...]) ->
     return bool(np.logical_and.reduce(equal).any())
 
 
+def _keys(tilings: TilingColumns, names: tuple[str, ...]) -> list[tuple[float, ...]]:
+    """Return fields of each tiling, by which it is told from others."""
+    return list(zip(*(getattr(tilings, n).tolist() for n in names), strict=True))
+
+
+def _best_first(cycles: Floats) -> list[int]:
+    """Return the rows whose cycles are known, the fewest first."""
+    order = np.argsort(cycles, kind="stable")
+    rows: list[int] = order[np.isfinite(cycles[order])].tolist()
+    return rows
+
+
 def _plain(tilings: TilingColumns) -> TilingColumns:
     """Return the tilings with every column written out."""
     count = len(tilings)
@@ -172,14 +185,12 @@ def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int, *, mix: bo
     numbers of clients.
     """
     t = tilings
-    order = np.argsort(cycles, kind="stable")
-    order = order[np.isfinite(cycles[order])]
     tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
     told_apart = (*tiles, t.baseM, t.baseN, t.singleCoreK, *((t.usedCoreNum,) if mix else ()))
+    keys = list(zip(*(x.tolist() for x in told_apart), strict=True))
     first: dict[tuple[float, ...], int] = {}
-    keys = zip(*(x[order].tolist() for x in told_apart), strict=True)
-    for key, row in zip(keys, order.tolist(), strict=True):
-        first.setdefault(key, row)
+    for row in _best_first(cycles):
+        first.setdefault(keys[row], row)
         if len(first) == count:
             break
     return np.array(list(first.values()), dtype=np.int64)
@@ -187,13 +198,11 @@ def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int, *, mix: bo
 
 def _next_best(tilings: TilingColumns, cycles: Floats, rows: Ints) -> Ints:
     """Return `VARIANTS` more rows for each of some, of its core split and base block."""
-    order = np.argsort(cycles, kind="stable").tolist()
-    groups = list(zip(*(getattr(tilings, n).tolist() for n in GROUP_FIELDS), strict=True))
-    chosen = list(zip(*(getattr(tilings, n).tolist() for n in CHOSEN), strict=True))
+    groups, chosen = _keys(tilings, GROUP_FIELDS), _keys(tilings, CHOSEN)
     taken = {chosen[row] for row in rows.tolist()}
     left = dict.fromkeys((groups[row] for row in rows.tolist()), VARIANTS)
     more = []
-    for row in order:
+    for row in _best_first(cycles):
         if left.get(groups[row]) and chosen[row] not in taken:
             left[groups[row]] -= 1
             taken.add(chosen[row])
@@ -207,14 +216,12 @@ def _filled(tilings: TilingColumns, cycles: Floats, rows: Ints, count: int) -> I
     Those of other core splits and base blocks come first.
     """
     filled = rows.tolist()
-    order = np.argsort(cycles, kind="stable")
-    order = order[np.isfinite(cycles[order])].tolist()
     for names in (GROUP_FIELDS, CHOSEN):
         if len(filled) >= count:
             break
-        keys = list(zip(*(getattr(tilings, n).tolist() for n in names), strict=True))
+        keys = _keys(tilings, names)
         taken = {keys[row] for row in filled}
-        for row in order:
+        for row in _best_first(cycles):
             if keys[row] not in taken:
                 taken.add(keys[row])
                 filled.append(row)
@@ -283,6 +290,5 @@ def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
     _, first = np.unique(numbers, return_index=True)
     first.sort()
     row, ka, kb, a, b = (x[first] for x in (row, ka, kb, a, b))
-    fields = {"stepKa": ka, "stepKb": kb}
-    fields |= {"depthA1": t.stepM[row] * ka * a, "depthB1": t.stepN[row] * kb * b}
-    return t.take(row).with_fields(**fields)
+    depth_a, depth_b = t.stepM[row] * ka * a, t.stepN[row] * kb * b
+    return t.take(row).with_fields(stepKa=ka, stepKb=kb, depthA1=depth_a, depthB1=depth_b)

@@ -140,22 +140,21 @@ def solve_plannable(
     traces = TraceCache.of(case)
     refine = refine and problem.template == "MDL"
     search = _Request(count + 1, wanted, explained=explained, refine=refine)
-    result, tilings, variants = _search(case, search, traces)
-    every = concatenate([tilings, variants]) if len(variants) else tilings
-    ranked = _ranked(every, case, traces, plain=not wanted.fields and not refine)
+    result, tilings, number = _search(case, search, traces)
+    ranked = _ranked(tilings, case, traces, plain=not wanted.fields and not refine)
     bound = lower_bound(problem, chip)
     reached = max(math.ceil(result.bound), bound)
     best = ranked[0].predicted.cycles
     return Solution(
         best=ranked[0],
-        alternatives=tuple(ranked[1 : len(tilings)]),
+        alternatives=tuple(ranked[1:number]),
         lower_bound=bound,
         lower_bound_us=chip.microseconds(bound),
         search_bound=reached,
         complete=result.complete,
         proven=result.complete and reached >= best,
         judged=result.judged,
-        variants=tuple(ranked[len(tilings) :]),
+        variants=tuple(ranked[number:]),
     )
 
 
@@ -189,26 +188,26 @@ class _Request:
 
     def picked(
         self, case: RuleCase, result: SearchResult, traces: TraceCache, *, strict: bool = False
-    ) -> tuple[TilingColumns, TilingColumns]:
-        """Return the best tilings of what the search found, and variants of them if it refines.
+    ) -> tuple[TilingColumns, int]:
+        """Return the best tilings of what the search found, and their number.
 
-        Legal ones, if that is `strict`.
+        Variants of them follow if it refines. Only legal ones, if that is `strict`.
         """
         if self.refine:
-            tilings, variants = refined(case, result, self.count, self.wanted, traces)
+            tilings, number = refined(case, result, self.count, self.wanted, traces)
             if not strict:
-                return tilings, variants
-            legal, more = (_legal_rows(case, x, traces) for x in (tilings, variants))
-            if len(legal):
-                return tilings.take(legal), variants.take(more)
+                return tilings, number
+            legal = np.flatnonzero(column(_LEGAL(traces, case, tilings)[0], len(tilings)))
+            if number := int(np.count_nonzero(legal < number)):
+                return tilings.take(legal), number
         best = result.tilings.take(_best_of_each(result, self.count))
-        return best, best.take(np.arange(0))
+        return best, len(best)
 
 
 def _search(
     case: RuleCase, asked: _Request, traces: TraceCache
-) -> tuple[SearchResult, TilingColumns, TilingColumns]:
-    """Return what the search found, the best tilings of it, and variants of these.
+) -> tuple[SearchResult, TilingColumns, int]:
+    """Return what the search found, and what is picked of it.
 
     Base blocks are held to every rule only if what comes out needs it, as where numbers of buffers
     are asked for that may not fit L0, or if nothing does and it is to be explained.
@@ -218,9 +217,10 @@ def _search(
         search = asked.search(case, traces, strict=False)
         result = search.run()
         if result is not None:
-            picked = asked.picked(case, result, traces)
-            if all(len(_legal_rows(case, x, traces)) == len(x) for x in picked):
-                return result, *picked
+            tilings, number = asked.picked(case, result, traces)
+            (legal,) = _LEGAL(traces, case, tilings)
+            if np.all(legal):
+                return result, tilings, number
         elif not asked.explained:
             raise _no_tiling(case, search, wanted)
     search = asked.search(case, traces, strict=True)
@@ -228,13 +228,6 @@ def _search(
     if result is None:
         raise _no_tiling(case, search, wanted)
     return result, *asked.picked(case, result, traces, strict=True)
-
-
-def _legal_rows(case: RuleCase, tilings: TilingColumns, traces: TraceCache) -> Array:
-    """Return the rows of the tilings that keep every rule."""
-    if not len(tilings):
-        return np.arange(0)
-    return np.flatnonzero(column(_LEGAL(traces, case, tilings)[0], len(tilings)))
 
 
 def _legal(case: RuleCase, tilings: Tilings) -> tuple[Column]:
