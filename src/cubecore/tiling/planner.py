@@ -29,7 +29,7 @@ from cubecore.tiling.solver.solver import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from cubecore.tiling.repair.infeasibility import Narrowing
 
@@ -135,29 +135,34 @@ def _completed(solution: Solution, problem: Problem, chip: Chip) -> Solution:
     whole = {"Ka": problem.k, "Kb": problem.kb or problem.k}
     if problem.layout is None and problem.kb in {None, problem.k}:
         return solution
-    completed: list[list[Ranked]] = [[], []]
-    refused: NoLegalTilingError | None = None
-    findings: tuple[RuleFinding, ...] = ()
-    for kept, given in zip(
-        completed, ((solution.best, *solution.alternatives), solution.variants), strict=True
-    ):
+    refused: list[NoLegalTilingError] = []
+    broken: list[RuleFinding] = []
+
+    def completed(given: "Iterable[Ranked]") -> list[Ranked]:
+        kept = []
         for ranked in given:
             tiling: Any = replace(ranked.tiling, **whole)
             try:
                 tiling = with_batch(tiling, problem, chip)
             except NoLegalTilingError as error:
-                refused = refused or error
+                refused.append(error)
                 continue
             findings = check_case(RuleCase(tiling, problem, planned_chip(chip))).findings
+            broken.extend(findings[:1])
             if not findings:
                 kept.append(Ranked(tiling, ranked.predicted))
-    ranked_plans, variants = completed
-    if not ranked_plans:
+        return kept
+
+    tilings = completed((solution.best, *solution.alternatives))
+    if not tilings:
+        if refused:
+            raise refused[0]
         subject = f"{problem.m} x {problem.n} x {problem.shared_k} on {chip.name}"
-        sentence = f"no legal tiling for {subject}: {findings[0].message}"
-        raise refused or NoLegalTilingError([Violation(subject, "", "", sentence=sentence)])
-    best, *others = ranked_plans
-    return replace(solution, best=best, alternatives=tuple(others), variants=tuple(variants))
+        sentence = f"no legal tiling for {subject}: {broken[-1].message}"
+        raise NoLegalTilingError([Violation(subject, "", "", sentence=sentence)])
+    best, *others = tilings
+    variants = tuple(completed(solution.variants))
+    return replace(solution, best=best, alternatives=tuple(others), variants=variants)
 
 
 def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits) -> Solution:
