@@ -65,7 +65,6 @@ class Traffic:
     past_l2: frozenset[str] = frozenset()
     sizes: Mapping[str, int] = field(default_factory=dict)
     _leaves: list[dict[int, GlobalAccess]] = field(init=False)
-    _gone: dict[GlobalAccess, tuple[float, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._leaves = [
@@ -186,18 +185,16 @@ class Traffic:
         sums = list(accumulate(bytes_after[share] for share in reversed(shares)))
         return shares, sums[::-1]
 
-    def _gone_of(self, leaf: GlobalAccess) -> tuple[float, ...]:
-        """Return what L2 no longer holds of an access, by `ReuseMark` level; worked out once."""
-        gone = self._gone.get(leaf)
-        if gone is None:
-            gone = self._gone[leaf] = leaf.gone(self.touched_bytes, self.chip)
-        return gone
+    @cached_property
+    def _gone(self) -> dict[GlobalAccess, tuple[float, ...]]:
+        """Return what L2 no longer holds of each access, by `ReuseMark` level."""
+        return {leaf: leaf.gone(self.touched_bytes, self.chip) for leaf in self._all}
 
     @cached_property
     def brought_bytes(self) -> float:
         """Bytes that the launch brings into L2: what it misses and what it writes."""
         return self._written_bytes + sum(
-            float(x.blocks) * x.missing_bytes(self._gone_of(x)) for x in self._loads
+            float(x.blocks) * x.missing_bytes(self._gone[x]) for x in self._loads
         )
 
     @cached_property
@@ -235,8 +232,7 @@ class Traffic:
         cores = len(self.groups[number].cores)
         shares: dict[int, MemoryShare] = {}
         for kind, leaf in self._leaves[number].items():
-            gone = self._gone_of(leaf)
-            parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in gone)
+            parts = tuple(STEPS - int(STEPS * (1 - g) + 0.5) for g in self._gone[leaf])
             off = off_cycles(leaf.traffic, leaf.address, self.groups[number].slots[0], self.chip)
             back = self._written_back(leaf)
             shares[kind] = MemoryShare(cores, leaf.blocks, parts, off, back)
@@ -255,7 +251,7 @@ class Traffic:
                 part = (self.written_back if back is None else back) / STEPS
                 missing += size * leaf.count * leaf.traffic.size_bytes * part
             else:
-                missing += size * leaf.missing_bytes(self._gone_of(leaf))
+                missing += size * leaf.missing_bytes(self._gone[leaf])
         return missing
 
 

@@ -26,16 +26,16 @@ def off_cycles(traffic: GlobalTraffic, address: Expr, slots: Mapping[Var, int], 
     step, line = math.gcd(costs.LINE_BYTES, *steps), costs.LINE_BYTES
     fixed = ((factor, a) for a, factor in address.terms if isinstance(a, Var) and a in slots)
     start = sum(factor * slots[a] for factor, a in fixed)
-    total = _cycles_of_starts(chip, (address.const + start) % line, step, traffic.row_bytes)
+    total = _cycles_of_starts(chip, (address.const + start) % step, step, traffic.row_bytes)
     rows = traffic.size_bytes // traffic.row_bytes
     return round(rows * total / (line // step))
 
 
 @lru_cache(maxsize=16384)
 def _cycles_of_starts(chip: Chip, first: int, step: int, row_bytes: int) -> float:
-    """Return what rows take more in all that start at `first` and each `step` bytes behind it."""
-    ends = range(first, first + costs.LINE_BYTES, step)
-    return math.fsum(costs.row_start_cycles(chip, at, row_bytes) for at in ends)
+    """Return what rows take more in all that start in a line, at `first` and every `step` bytes."""
+    starts = range(first, costs.LINE_BYTES, step)
+    return math.fsum(costs.row_start_cycles(chip, at, row_bytes) for at in starts)
 
 
 def _matters(traffic: GlobalTraffic) -> bool:
