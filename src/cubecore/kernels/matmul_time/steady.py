@@ -91,7 +91,7 @@ class Steady:
     def _repeated(self, now: _Visit, earlier: Sequence[_Visit]) -> tuple[_Visit | None, int]:
         """Return the visit of the same state since which most recurs, and how many times it does.
 
-        None where nothing recurs; a miss is counted where that is for the state alone.
+        None where nothing recurs. That is a miss if only the `coming` times stand against it.
         """
         found, most, differs = None, 0, False
         for before in earlier[-_MOST_COMPARED:]:

@@ -117,14 +117,9 @@ class IssueCycles:
     @staticmethod
     def of(plan: MatmulPlan) -> "IssueCycles":
         """Return those of a kernel."""
-        return _issue_cycles(plan.step, plan.chip)
-
-
-@lru_cache(maxsize=256)
-def _issue_cycles(kind: str, chip: Chip) -> IssueCycles:
-    issue: int = chip.require("scalar_issue_cycles", "timing")
-    works = (ScalarWork(step=kind, part=part) for part in ("step", "load", "tile"))
-    return IssueCycles(issue, *(issue + cost_of(work, chip).busy for work in works))
+        issue: int = plan.chip.require("scalar_issue_cycles", "timing")
+        works = (ScalarWork(step=plan.step, part=part) for part in ("step", "load", "tile"))
+        return IssueCycles(issue, *(issue + cost_of(work, plan.chip).busy for work in works))
 
 
 def step(

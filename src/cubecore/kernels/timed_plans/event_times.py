@@ -97,7 +97,7 @@ def _last_to_stay(
 ) -> int | None:
     """Return the cycles beyond which a tiling of a group is no answer; None if there are none.
 
-    A faster one of its group is, or enough of other groups are.
+    It is none behind a faster one of its group, nor behind the best and `alternatives` others.
     """
     known = sorted(ranked.predicted.cycles for ranked in first.values())
     limits = known[alternatives : alternatives + 1]
