@@ -531,6 +531,14 @@ def test_a_line_that_is_no_point_is_listed_and_the_rest_is_read(tmp_path, line, 
     assert [(u.line, u.reason) for u in unreadable] == [(2, reason)]
 
 
+@pytest.mark.parametrize("name", ["singleK", "stepKa", "depthA1", "usedCoreNum", "L0", "template"])
+def test_a_column_of_a_tiling_that_is_null_is_not_stated(tmp_path, name):
+    tiling = {"baseM": 128, "baseN": 128, "baseK": 64, "stepKb": 2, "depthB1": 4}
+    stated = {n: value for n, value in tiling.items() if n != name}
+    points, unreadable = read_points(written(tmp_path, GOOD | {"tiling": tiling | {name: None}}))
+    assert (points[0].tiling, unreadable) == (stated, [])
+
+
 # --- what errors amount to
 
 

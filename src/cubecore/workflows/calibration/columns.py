@@ -109,12 +109,11 @@ def _wrong_tiling(tiling: Json) -> str:
         if value is not None and not (pair and all(x is not None and _is_count(x) for x in value)):
             return f"tiling.{name} must be two positive integers, got {value!r}"
     for name, choices in _TILING_CHOICES.items():
-        if tiling.get(name) is not None and tiling[name] not in choices:
+        if name in tiling and tiling[name] not in choices:
             return f"tiling.{name} must be one of {', '.join(choices)}, got {tiling[name]!r}"
     for name in _TILES:
-        value = tiling.get(name)
-        if value is not None and not (isinstance(value, str) and _THREE.fullmatch(value)):
-            return f"tiling.{name} must be three extents as '128,256,64', got {value!r}"
+        if name in tiling and not _THREE.fullmatch(str(tiling[name])):
+            return f"tiling.{name} must be three extents as '128,256,64', got {tiling[name]!r}"
     return ""
 
 

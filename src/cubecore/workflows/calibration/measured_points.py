@@ -171,6 +171,8 @@ def _record(line: str) -> tuple[Json, str]:
     for name in NEEDED:
         if not record.get(name):
             return record, f"{name} must be given, got {record.get(name)!r}"
+    if isinstance(tiling := record.get("tiling"), dict):
+        record["tiling"] = {name: value for name, value in tiling.items() if value is not None}
     return record, wrong_value(record)
 
 

@@ -17,6 +17,7 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 from cubecore.workflows.calibration.cases import CalibrationCase, Notes
+from cubecore.workflows.calibration.columns import AIV_PER_AIC
 from cubecore.workflows.calibration.measured_points import Point
 
 _STATES = ("baseM", "L0", "L1tileB", "scheduler")
@@ -151,7 +152,7 @@ def _cores(point: Point, template: str) -> Json:
     """Return the problem's launch and cores."""
     clients = point.tiling.get("usedCoreNum")
     if clients or template == "IBSHARE" or point.tiling.get("mode") == "MIX":
-        return {"launch": "mix", "cores": clients or 2 * (point.cores or 0) or None}
+        return {"launch": "mix", "cores": clients or AIV_PER_AIC * (point.cores or 0) or None}
     return {"cores": point.cores}
 
 
