@@ -157,17 +157,16 @@ class Fit:
         self.whole = {name for name in start if isinstance(shipped_value(chip, name), int)}
         self.start: Values = dict(start)
         self.names = list(self.start)
-        begin = {**self.fixed, **self.rounded(self.start)}
-        by_case = [case_rows(case, begin) for case in cases.all]
+        begin = self.rounded(self.start)
+        by_case = [case_rows(case, {**self.fixed, **begin}) for case in cases.all]
         rows = [row for each in by_case for row in each]
         self.counts = [len(each) for each in by_case]
         self.weights = np.array([row.weight for row in rows])
         self.origins = np.array([row.source for row in rows])
         self.stays = np.array([row.stays for row in rows])
+        self.at_start = Point(begin, np.array([row.error for row in rows]))
         self.slopes: list[Vector] = []
         self.ended = False
-        errors = [row.error for row in rows]
-        self.at_start = Point(self.rounded(self.start), np.array(errors))
 
     def errors(self, values: Mapping[str, float], chosen: Chosen) -> Vector:
         """Return the logarithms of predicted over measured, 0 of cases that are not chosen."""
@@ -186,7 +185,7 @@ class Fit:
         everything = np.ones(len(self.weights), bool)
         at = self.point({**self.start, **begin}, everything) if begin else self.at_start
         for _ in range(ROUNDS):
-            slopes = self.derivatives(at, *self.slopes[:1])
+            slopes = self._derivatives(at)
             self.slopes.append(slopes)
             before, at = at, self.descended(at, slopes, everything)
             losses = [self.loss(each, everything) for each in (before, at)]
@@ -252,10 +251,10 @@ class Fit:
     def _way(self, before: Mapping[str, float], after: Mapping[str, float]) -> Vector:
         return np.array([math.log(after[name] / before[name]) for name in self.names])
 
-    def derivatives(self, at: "Point", first: Vector | None = None) -> Vector:
+    def _derivatives(self, at: "Point") -> Vector:
         """Return the change of every error with the logarithm of every value.
 
-        A case that a constant did not move in the `first` round is not timed for it again.
+        A case that a constant did not move in the first round is not timed for it again.
         """
         asked, places = [], []
         firsts = np.concatenate([[0], np.cumsum(self.counts)])
@@ -267,7 +266,7 @@ class Fit:
                 new = max(round(new), old + 1)
             for number, case in enumerate(self.cases.all):
                 rows = slice(firsts[number], firsts[number + 1])
-                moves = depends(case, name) if first is None else first[rows, column].any()
+                moves = self.slopes[0][rows, column].any() if self.slopes else depends(case, name)
                 if moves:
                     asked.append((number, {**self.fixed, **at.values, name: new}))
                     places.append((number, column, math.log(new / old)))
