@@ -251,7 +251,9 @@ def _other_base_k(case: RuleCase, tilings: TilingColumns, wanted: FieldLimits) -
 def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
     """Return the tilings with other steps along K, in one and two buffers.
 
-    Beside each step of one operand stands the longest of the other that L1 has room for, too.
+    Beside each step of one operand stands the longest of the other that L1 has room for, too. A
+    chunk in one buffer never begins within one of the other operand, whose next one it would wait
+    for; a walk has them begin together.
     """
     t = tilings
     k_steps = ceil_div(t.singleCoreK, t.baseK)
@@ -286,6 +288,9 @@ def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
         np.concatenate([way[i].reshape(-1, count) for way in ways]).reshape(-1) for i in range(4)
     )
     row = np.tile(np.arange(count), len(ka) // count)
+    uneven = np.maximum(ka, kb) % np.minimum(ka, kb) != 0
+    uneven &= np.maximum(ka, kb) < k_steps[row]
+    row, ka, kb, a, b = (x[~uneven | ((a == 2) & (b == 2))] for x in (row, ka, kb, a, b))
     numbers = ((row * 4096 + ka) * 4096 + kb) * 4 + 2 * a + b
     _, first = np.unique(numbers, return_index=True)
     first.sort()
