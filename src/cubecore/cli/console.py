@@ -5,7 +5,7 @@ Importing this module loads nothing heavy, so that --help is instant.
 
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import click
@@ -168,13 +168,10 @@ class Integer(_IntegerBase):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the integer that a text spells."""
-        from cubecore.errors import refuse
-
         try:
             return int(value)
         except ValueError:
-            subject = param.opts[0] if param is not None else "value"
-            raise refuse(subject, "be an integer", repr(value)) from None
+            raise _refused(param, "be an integer", value) from None
 
 
 class Number(_NumberBase):
@@ -186,13 +183,10 @@ class Number(_NumberBase):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number that a text spells."""
-        from cubecore.errors import refuse
-
         try:
             return float(value)
         except ValueError:
-            subject = param.opts[0] if param is not None else "value"
-            raise refuse(subject, "be a number", repr(value)) from None
+            raise _refused(param, "be a number", value) from None
 
 
 class Word(_WordBase):
@@ -202,14 +196,18 @@ class Word(_WordBase):
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> str:
         """Return the word."""
-        from cubecore.errors import refuse
-
         if value not in self.choices:
             *first, last = self.choices
-            subject = param.opts[0] if param is not None else "value"
             words = f"{', '.join(first)} or {last}" if first else last
-            raise refuse(subject, f"be {words}", repr(value))
+            raise _refused(param, f"be {words}", value)
         return str(value)
+
+
+def _refused(param: click.Parameter | None, need: str, value: object) -> "CubecoreError":
+    """Return the refusal of a value that an option does not take."""
+    from cubecore.errors import refuse
+
+    return refuse(param.opts[0] if param is not None else "value", need, repr(value))
 
 
 class InputFile(click.types.StringParamType):
@@ -321,7 +319,8 @@ class CommandGroup(click.Group):
         except Exception as error:  # noqa: BLE001 - the last net under every command
             if isinstance(error.__cause__, KeyboardInterrupt):  # struck while a class was made
                 sys.exit(INTERRUPTED)
-            keys = () if _of_script(arguments) else _PROBLEM_KEYS
+            # parameters of a script's kernels may be called as keys of a problem are
+            keys = () if any(map(is_script, arguments)) else _PROBLEM_KEYS
             fail_known(error, as_json, keys)
         sys.exit(code if isinstance(code, int) else DONE)
 
@@ -335,11 +334,11 @@ def _usage(error: click.ClickException) -> str:
     return f"{text[:1].lower()}{text[1:]}; cubecore --help lists commands and options"
 
 
-def _of_script(arguments: Sequence[str]) -> bool:
-    """True if arguments name a script; its parameters may be called as keys of a problem are."""
-    from cubecore.workflows.scripts.script import is_script
+def is_script(name: str) -> bool:
+    """True if an argument names a script, C++ kernels, a program or a project of operators."""
+    from cubecore.frontends.cpp.launch_options import SUFFIXES, is_program, is_project
 
-    return any(map(is_script, arguments))
+    return name.endswith((".py", *SUFFIXES)) or is_program(name) or is_project(name)
 
 
 def fail_known(error: Exception, as_json: bool, keys: Collection[str] = ()) -> NoReturn:

@@ -14,6 +14,7 @@ from cubecore.cli.console import (
     Number,
     OutputFile,
     Word,
+    is_script,
     show,
     split_options,
 )
@@ -213,7 +214,6 @@ def require_alone(script: str, options: JsonMapping, files: JsonMapping) -> None
         One violation for each option that was given.
     """
     from cubecore.errors import RequestError, Violation
-    from cubecore.workflows.scripts.script import is_script
 
     allowed = ("chip", "settings", "as_json", "as_csv")
     given = {k.replace("_", "-"): v for k, v in options.items() if k not in allowed} | dict(files)

@@ -167,11 +167,6 @@ class ScriptTime:
         }
 
 
-def is_script(name: str) -> bool:
-    """True if an argument of the command line names a script, C++ kernels, a program, a project."""
-    return name.endswith((".py", *SUFFIXES)) or is_program(name) or is_project(name)
-
-
 def run_script(
     path: str,
     *,
@@ -342,9 +337,14 @@ It returns what an assertion said.
 """
 
 
+def _is_cpp(path: str) -> bool:
+    """True if a file has C++ kernels, or is a program of some."""
+    return path.endswith(SUFFIXES) or is_program(path)
+
+
 def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None) -> _Work:
     """Return what launches the kernels of a file: the script itself, or its C++ kernel."""
-    if path.endswith(SUFFIXES) or is_program(path):
+    if _is_cpp(path):
 
         def launch(options: JsonMapping, checked: Callable[[], None]) -> str | None:
             from cubecore.frontends.cpp.arguments import call_of, program_of
@@ -430,7 +430,7 @@ def _launches_nothing(path: str, *, tik: bool) -> RequestError:
             "call tik_instance.tikdb.start_debug(feed_dict={...}) after BuildCCE, or give "
             "--debug-inputs random"
         )
-    elif path.endswith(SUFFIXES) or is_program(path):
+    elif _is_cpp(path):
         remedy = "its main launches one as kernel<<<blocks, nullptr, stream>>>(...)"
     return unable(path, f"{path} launches no kernel", remedy)
 
