@@ -160,8 +160,7 @@ def run(
     out : str or None
         A .npy file for C.
     engine : str
-        fast (the fastest that applies), blas, lockstep or reference. Products that blas does not
-        prove are reference's, and so are other orders.
+        fast (the fastest one), blas, lockstep or reference, which takes what blas does not prove.
     order : str
         program; by reference also late or early (consumers or producers first) and random:SEED.
     checks : str

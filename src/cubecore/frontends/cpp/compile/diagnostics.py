@@ -181,15 +181,21 @@ def _first_error(
         more = "\n" + text if verbose else ""
         remedy = "" if verbose else "--verbose shows everything the compiler says"
         return unable(where, f"{where} does not compile: {shortened(said)}{more}", remedy)
+    return _without_error(text, path, code)
+
+
+def _without_error(text: str, path: Path, code: int) -> Exception:
+    """Return the refusal of what has no error at a line: a link, or an end of the compiler."""
+    shown = shown_path(path)
     undefined = _UNDEFINED.search(text)
     if undefined is not None:
-        where = shown_path(path)
+        where = shown
         if undefined["file"]:
             where = f"{_shown(Path(undefined['file']), path)}:{undefined['line']}"
         return unable(UNDEFINED, f"{where} does not link: no {undefined['name']}")
     got = f"exit {code} of the compiler" if code >= 0 else f"signal {-code} of the compiler"
+    lines = text.splitlines()
     got += f": {lines[-1]}" if lines else ""
-    shown = shown_path(path)
     return unable(shown, f"{shown} does not compile: {got}")
 
 
