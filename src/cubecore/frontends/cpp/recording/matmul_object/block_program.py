@@ -117,43 +117,34 @@ class BlockProgram:
             return self._stores[tile]
         return len(self.templates) if tile + 1 == self.tiles else self._starts[tile + 1]
 
-    def open_flags(self, stop: int) -> tuple[list[Event], list[Event]]:
+    def open_flags(self, stop: int) -> tuple[list[Event], list[Event], list[Event]]:
         """Return the flags that a stop after so many instructions leaves up, and those it lacks.
 
-        Those that are up between blocks are neither.
+        Those that are up between blocks are neither. The last are flags that must be raised and
+        awaited before those that it lacks: a pipe raises a flag again only once it knows that the
+        last wait for it has ended. Where the waiting pipe has set no flag towards it since, an
+        event that the block does not use tells it.
         """
         up = Counter(() if self._before is None else self._before.tree.up)
-        for template in self.templates[:stop]:
-            if isinstance(template, (SetFlag, WaitFlag)):
-                event = template.src, template.dst, template.event_id
-                up[event] += 1 if isinstance(template, SetFlag) else -1
-        free = set(self.tree.up)
-        raised = [event for event, times in up.items() if times > 0 and event not in free]
-        return raised, [event for event in self.tree.up if up[event] == 0]
-
-    def answers(self, stop: int, events: Sequence[Event]) -> list[Event]:
-        """Return the flags that a stop needs before `events` may be raised again.
-
-        A pipe raises a flag again only once it knows that the last wait for it has ended. Where
-        the waiting pipe has set no flag towards it since, an event that the block does not use
-        tells it.
-        """
         unknown: set[Event] = set()
         for template in self.templates[:stop]:
-            if isinstance(template, WaitFlag):
-                unknown.add((template.src, template.dst, template.event_id))
-            elif isinstance(template, SetFlag):
+            if isinstance(template, SetFlag):
+                up[_event(template)] += 1
                 told = template.dst, template.src
                 unknown = {event for event in unknown if event[:2] != told}
-        pairs = dict.fromkeys(
-            (dst, src) for src, dst, number in events if (src, dst, number) in unknown
-        )
-        return [(src, dst, self._unused(src, dst)) for src, dst in pairs]
+            elif isinstance(template, WaitFlag):
+                up[_event(template)] -= 1
+                unknown.add(_event(template))
+        free = set(self.tree.up)
+        raised = [event for event, times in up.items() if times > 0 and event not in free]
+        lacking = [event for event in self.tree.up if up[event] == 0]
+        untold = dict.fromkeys((dst, src) for src, dst, n in lacking if (src, dst, n) in unknown)
+        return raised, lacking, [(*pipes, self._unused(pipes)) for pipes in untold]
 
-    def _unused(self, src: str, dst: str) -> int:
+    def _unused(self, pipes: tuple[str, str]) -> int:
         """Return an event from a pipe to another that the block does not use."""
         flags = (t for t in self.templates if isinstance(t, SetFlag))
-        used = {t.event_id for t in flags if (t.src, t.dst) == (src, dst)}
+        used = {t.event_id for t in flags if (t.src, t.dst) == pipes}
         return next(number for number in count() if number not in used)
 
     def _piece(self, start: int, stop: int) -> Piece:
@@ -169,6 +160,10 @@ class BlockProgram:
         addresses[0] = 0
         stride = columns if store.nz2nd_en else self.plan.c.stride_of(rows)
         return Piece([replace(store, dst_stride=stride), *others], addresses, piece.owners)
+
+
+def _event(template: SetFlag | WaitFlag) -> Event:
+    return template.src, template.dst, template.event_id
 
 
 def _begins_tile(template: Instruction) -> bool:

@@ -166,12 +166,12 @@ class CubeCore:
         if at is None or at.complete:
             return
         stop = at.program.reached(at.tile, stored=at.stored) if at.tile >= 0 else 0
-        raised, lacking = at.program.open_flags(stop)
+        raised, lacking, telling = at.program.open_flags(stop)
         if sums:
             lacking = [event for event in lacking if event[:2] != ("FIX", "M")]
-        told = at.program.answers(stop, lacking)
-        self._issue([SetFlag(src=s, dst=d, event_id=event) for s, d, event in told], where)
-        ended = [*raised, *told]
+            telling = [event for event in telling if event[:2] != ("M", "FIX")]
+        self._issue([SetFlag(src=s, dst=d, event_id=event) for s, d, event in telling], where)
+        ended = [*raised, *telling]
         self._issue([WaitFlag(src=s, dst=d, event_id=event) for s, d, event in ended], where)
         self._issue([SetFlag(src=s, dst=d, event_id=event) for s, d, event in lacking], where)
         at.tile, at.stored = at.program.tiles - 1, True
