@@ -113,9 +113,8 @@ def run_built(path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> in
 
 def _options(arch: str = "") -> LaunchOptions:
     """Return the session's options; for a chip of `arch`, if none was asked for."""
-    session = current_session()
     plain = LaunchOptions(chip=default_chip_of(arch)) if arch else LaunchOptions()
-    return plain if session is None else plain.changed(session.options)
+    return plain.of_session()
 
 
 def run_libraries(

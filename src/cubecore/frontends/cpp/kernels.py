@@ -106,9 +106,8 @@ def kernel_of(
     """
     name = require_entry(source, entry)
     kind = kind_of(source, name)
-    plain, session = LaunchOptions().changed(options), current_session()
-    chip = (plain if session is None else plain.changed(session.options)).chip
-    arch = chip_named(chip).arch
+    plain = LaunchOptions().changed(options)
+    arch = chip_named(plain.of_session().chip).arch
     try:
         first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
     except CubecoreError as error:

@@ -365,10 +365,7 @@ def ready_launch(
     RequestError
         If the chip does not have the blocks, or an argument is not a tensor.
     """
-    session = current_session()
-    options = (
-        device_kernel.options if session is None else device_kernel.options.changed(session.options)
-    )
+    session, options = current_session(), device_kernel.options.of_session()
     chip = chip_named(options.chip).what_if(options.settings)
     given = _bound(device_kernel, arguments, words)
     hosts = []

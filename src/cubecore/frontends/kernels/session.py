@@ -84,6 +84,11 @@ class LaunchOptions:
             raise refuse("limit", "be a whole number above 0", repr(changed.limit))
         return changed
 
+    def of_session(self) -> "LaunchOptions":
+        """Return the options, with those that the session asks for, if there is one."""
+        session = current_session()
+        return self if session is None else self.changed(session.options)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelRun(Presented):

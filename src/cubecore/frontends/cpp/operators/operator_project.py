@@ -88,8 +88,7 @@ class OperatorProject:
             raise self._nothing()
 
     def _calls(self) -> HostCalls:
-        session = current_session()
-        options = self._options if session is None else self._options.changed(session.options)
+        options = self._options.of_session()
         chip = chip_named(options.chip).what_if(options.settings)
         return HostCalls(self._library.path, chip, self._timeout_s)
 
