@@ -33,7 +33,7 @@ from cubecore.errors import (
 )
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.signature import function_as_written
-from cubecore.frontends.cpp.standard_error import HOLD_S, StandardError
+from cubecore.frontends.cpp.standard_error import HOLD_S, StandardError, one_line
 from cubecore.frontends.cpp.strays import end_descendants, end_strays
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.catalogue import instructions
@@ -358,7 +358,7 @@ def _crash(box: Box, number: int, asked: ChildSubject, said: str) -> str:
     if number in {signal.SIGSEGV, signal.SIGBUS}:
         got = _access(box)
     elif number == _TERMINATED:
-        got, said = "std::terminate", _text(box.said) or said
+        got, said = "std::terminate", one_line(box.said) or said
     else:
         got = _SIGNALS.get(number, f"signal {number} ({signal.strsignal(number)})")
     known = box.signal and box.core < len(asked.cores)
@@ -377,14 +377,9 @@ def _access(box: Box) -> str:
 def _at(box: Box, asked: ChildSubject, end: str, remedy: str) -> CubecoreError:
     place = asked.place
     if box.line:
-        function = function_as_written(_text(box.function))
-        place = location_of(_text(box.file), box.line, function)
+        function = function_as_written(one_line(box.function))
+        place = location_of(one_line(box.file), box.line, function)
     elif box.file:
-        remedy = remedy or _text(box.file)
+        remedy = remedy or one_line(box.file)
     error = unable(asked.subject, f"{asked.subject} {end}", remedy)
     return error if place is None else KernelError.at(place, error)
-
-
-def _text(raw: bytes) -> str:
-    """Return a text of the child's as one line."""
-    return " ".join(raw.decode("utf-8", "replace").split())

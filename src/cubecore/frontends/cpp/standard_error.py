@@ -63,10 +63,15 @@ class StandardError:
         os.close(self._read)
         if not keep:
             self.let_go()
-        return " ".join(self._held.decode("utf-8", "replace").split())
+        return one_line(self._held)
 
     @staticmethod
     def _written(text: bytes) -> None:
         with contextlib.suppress(OSError):  # nobody reads it
             while text:
                 text = text[os.write(_STANDARD_ERROR, text) :]
+
+
+def one_line(raw: bytes) -> str:
+    """Return a text of the child's as one line."""
+    return " ".join(raw.decode("utf-8", "replace").split())

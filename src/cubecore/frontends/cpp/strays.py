@@ -43,10 +43,14 @@ def _children(process: int) -> set[int]:
 def _has_ended(process: int) -> bool:
     """Return whether a process waits for nothing but its parent's look."""
     try:
-        stat = Path(f"/proc/{process}/stat").read_text("utf-8", "replace")
+        return _state(Path(f"/proc/{process}"))[0] in {"Z", "X"}
     except OSError:
         return True
-    return stat.rpartition(")")[2].split()[0] in {"Z", "X"}
+
+
+def _state(process: Path) -> list[str]:
+    """Return what a process's entry of /proc says behind its name: its state, its parent, ..."""
+    return (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
 
 
 def end_strays(read: int) -> None:
@@ -79,8 +83,7 @@ def _holders(own: Path) -> list[int]:
     link = own.readlink()
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            stat = (process / "stat").read_text("utf-8", "replace")
-            number, parent = int(process.name), int(stat.rpartition(")")[2].split()[1])
+            number, parent = int(process.name), int(_state(process)[1])
             if os.getpid() in {number, parent}:
                 continue
             if any(file.readlink() == link for file in (process / "fd").iterdir()):
