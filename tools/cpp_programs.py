@@ -27,6 +27,7 @@ from typing import Any
 from cubecore.errors import CubecoreError
 from cubecore.frontends.cpp.compile.build import headers
 from cubecore.frontends.cpp.compile.driver import compile_and_link
+from cubecore.workflows.scripts.project_sample import begins_project
 
 DATA = Path(__file__).with_name("cpp_programs.jsonl")
 OUTCOMES = {
@@ -170,7 +171,7 @@ def verified(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     path = checkouts / row["repo"] / row["path"]
     folder = path.parent
     with tempfile.TemporaryDirectory() as scratch:
-        alone = _is_alone(path)
+        alone = begins_project(folder)
         copy = Path(scratch) / folder.name
         if alone:
             shutil.copytree(folder, copy)
@@ -195,12 +196,6 @@ def verified(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
 
 _SAMPLE_CHIPS = frozenset({"2201", "3510"})
 """Architectures whose samples are run; other files are compiled for the first of them."""
-
-
-def _is_alone(path: Path) -> bool:
-    """True if the folder of a file is a project by itself."""
-    text = _text(path.parent / "CMakeLists.txt")
-    return bool(re.search(r"^\s*project\s*\(", text, re.MULTILINE | re.IGNORECASE))
 
 
 def _stand_in_for_modules(checkout: Path) -> None:

@@ -4,19 +4,22 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from cubecore.errors import unable
 from cubecore.frontends.cpp.launch_options import HERE, SUFFIXES
 from cubecore.lazy_dataclass import dataclass
 
-BLOCK = re.compile(
+_BLOCK = re.compile(
     r"^[ \t]*```(?P<language>[^`\n]*)\n(?P<text>.*?)^[ \t]*```", re.DOTALL | re.MULTILINE
 )
 """A block of code of a README."""
-SHELLS = frozenset({"", "bash", "sh", "shell"})
+_SHELLS = frozenset({"", "bash", "sh", "shell"})
 _PROJECT = re.compile(r"^\s*project\s*\(", re.MULTILINE | re.IGNORECASE)
-_TARGET = re.compile(r"^\.\.\. (\S+)", re.MULTILINE)
+_TARGET = re.compile(r"^\.\.\. (?!install)([^\s/.]+)(?!\S)", re.MULTILINE)
+"""A target in CMake's list, but files and installations."""
+_NO_PROGRAM = re.compile(r"add_(?:library|custom_target)\s*\(\s*([^\s)]+)")
 _OPTION = re.compile(r"-D[A-Z_]+=dav-\d{4}")
 _PLACEHOLDER = re.compile(r"^<\w+>$")
 _EXTENT = "256"
@@ -52,7 +55,7 @@ class ProjectSample:
     @property
     def configure(self) -> tuple[str, ...]:
         """The command that configures it alone, without a look into the network."""
-        said = (sorted(_OPTION.findall(text)) for text in self._readmes())
+        said = (sorted(_OPTION.findall(text)) for text in self._texts())
         option = next((options[-1] for options in said if options), None)
         return (
             *("cmake", "-S", str(self.root), "-B", str(self.build)),
@@ -75,11 +78,8 @@ class ProjectSample:
         RequestError
             If no target of the folder, or more than one, is the file's.
         """
-        names: list[str] = [
-            n for n in _TARGET.findall(listing) if n not in _SHARED and "/" not in n
-        ]
-        names = [n for n in names if not n.startswith("install") and "." not in n]
-        names = [name for name in names if self._is_program(name)]
+        others = _SHARED.union(_NO_PROGRAM.findall(_text_of(self.listed / "CMakeLists.txt")))
+        names: list[str] = [n for n in _TARGET.findall(listing) if n not in others]
         if self.file is not None and len(names) > 1:
             stem = self.file.stem
             exact = [name for name in names if name == stem]
@@ -90,14 +90,10 @@ class ProjectSample:
             raise unable(str(self.folder), need, "name the file of its main")
         return names[0]
 
-    def _is_program(self, name: str) -> bool:
-        text = (self.listed / "CMakeLists.txt").read_text("utf-8", "replace")
-        return not re.search(rf"add_(?:library|custom_target)\s*\(\s*{re.escape(name)}\b", text)
-
     def steps(self, target: str) -> Iterator[tuple[str, ...]]:
-        """Yield what a README runs of a program: its data, itself, its verification."""
+        """Yield what a README runs of a program: what makes its data, and itself."""
         self._copy_scripts()
-        commands = [c for text in self._readmes() for c in commands_of(text)]
+        commands = [c for text in self._texts() for c in _commands_of(text)]
         runs = [c for c in commands if Path(c[0]).name == target]
         scripts = [c for c in commands if c[0].startswith("python") and len(c) > 1]
         made = [c for c in scripts if Path(c[1]).name.startswith("gen_")]
@@ -127,12 +123,10 @@ class ProjectSample:
                         shutil.copy(script, self.built)
                 return
 
-    def _readmes(self) -> Iterator[str]:
+    def _texts(self) -> Iterator[str]:
+        """Yield the first README of each folder."""
         for folder in self._above():
-            for name in ("README.md", "README_en.md"):
-                if (folder / name).is_file():
-                    yield (folder / name).read_bytes().decode("utf-8", "replace")
-                    break
+            yield from islice(readmes_of(folder), 1)
 
     def _above(self) -> Iterator[Path]:
         folder = self.folder
@@ -142,12 +136,24 @@ class ProjectSample:
         yield self.root
 
 
-def commands_of(readme: str) -> Iterator[tuple[str, ...]]:
+def readmes_of(folder: Path) -> Iterator[str]:
+    """Yield the texts of a folder's READMEs, that in the authors' language first."""
+    for name in ("README.md", "README_en.md"):
+        if (folder / name).is_file():
+            yield (folder / name).read_bytes().decode("utf-8", "replace")
+
+
+def shell_blocks(readme: str) -> Iterator[list[str]]:
+    """Yield the lines of each shell block of a README; a line that goes on is one."""
+    for match in _BLOCK.finditer(readme.replace("\r\n", "\n")):
+        if match["language"].strip() in _SHELLS:
+            yield match["text"].replace("\\\n", " ").splitlines()
+
+
+def _commands_of(readme: str) -> Iterator[tuple[str, ...]]:
     """Yield the commands of all shell blocks of a README, in order."""
-    for match in BLOCK.finditer(readme.replace("\r\n", "\n")):
-        if match["language"].strip() not in SHELLS:
-            continue
-        for line in match["text"].replace("\\\n", " ").splitlines():
+    for lines in shell_blocks(readme):
+        for line in lines:
             try:
                 words = tuple(shlex.split(line, comments=True))
             except ValueError:
@@ -170,7 +176,7 @@ def project_sample(named: str) -> ProjectSample | None:
     listed = _nearest(folder, file)
     if listed is None:
         raise unable(named, f"{named} has no CMakeLists.txt")
-    root = next((f for f in (listed, *listed.parents) if _is_project(f)), listed)
+    root = next((f for f in (listed, *listed.parents) if begins_project(f)), listed)
     if root == folder and file is None:
         return None
     return ProjectSample(root, listed, folder, file)
@@ -183,11 +189,16 @@ def _nearest(folder: Path, file: Path | None) -> Path | None:
     ]
     if file is not None:
         for each in above:
-            if file.name in (each / "CMakeLists.txt").read_text("utf-8", "replace"):
+            if file.name in _text_of(each / "CMakeLists.txt"):
                 return each
     return above[0] if above and above[0] == folder else None
 
 
-def _is_project(folder: Path) -> bool:
+def begins_project(folder: Path) -> bool:
+    """True if a folder is a CMake project by itself, and no part of one."""
     text = folder / "CMakeLists.txt"
-    return text.is_file() and bool(_PROJECT.search(text.read_text("utf-8", "replace")))
+    return text.is_file() and bool(_PROJECT.search(_text_of(text)))
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text("utf-8", "replace")

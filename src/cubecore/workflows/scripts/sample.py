@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 
@@ -15,10 +15,10 @@ from cubecore.frontends.cpp.project import settings
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import plural
 from cubecore.workflows.scripts.project_sample import (
-    BLOCK,
-    SHELLS,
     ProjectSample,
     project_sample,
+    readmes_of,
+    shell_blocks,
 )
 
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>\S*)$")
@@ -66,20 +66,18 @@ class SampleRun:
 
 def steps_of(readme: str) -> tuple[tuple[str, ...], ...]:
     """Return the commands of the first shell block of a README that builds with cmake."""
-    for match in BLOCK.finditer(readme.replace("\r\n", "\n")):
-        if match["language"].strip() not in SHELLS:
-            continue
-        commands = tuple(_commands(match["text"]))
+    for lines in shell_blocks(readme):
+        commands = tuple(_commands(lines))
         names = {command[0] for command in commands}
         if "cmake" in names and any(name.startswith("./") for name in names):
             return commands
     return ()
 
 
-def _commands(block: str) -> Iterator[tuple[str, ...]]:
+def _commands(lines: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield the commands of a block that a sample's steps consist of; others are left out."""
     variables: dict[str, str] = {}
-    for line in block.replace("\\\n", " ").splitlines():
+    for line in lines:
         for part in re.split(r";|&&", line.split(" #")[0].split("\t#")[0]):
             matches = [_ASSIGNMENT.match(word) for word in part.split()]
             if matches and None not in matches:
@@ -134,12 +132,9 @@ class _Steps:
 
     def project(self, root: Path, build: Path) -> tuple[str, str] | None:
         """Run the commands of a project's README, or those that samples share."""
-        read = (path for path in (root / "README.md", root / "README_en.md") if path.is_file())
-        texts = (path.read_bytes().decode("utf-8", "replace") for path in read)
         own = (_OF_LAUNCHES,) if _has_script(root) else _COMMON
-        for step in next((block for text in texts if (block := steps_of(text))), own):
-            is_script = step[0].startswith("python")
-            if is_script and not (build / step[1]).is_file():
+        for step in next(filter(None, map(steps_of, readmes_of(root))), own):
+            if step[0].startswith("python") and not (build / step[1]).is_file():
                 continue
             if (failed := self.run(step, build)) is not None:
                 return failed
