@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from cubecore.errors import unable
-from cubecore.frontends.cpp.launch_options import HERE, SUFFIXES
+from cubecore.frontends.cpp.launch_options import SUFFIXES
 from cubecore.lazy_dataclass import dataclass
 
 _BLOCK = re.compile(
@@ -64,11 +64,6 @@ class ProjectSample:
             "-DCMAKE_DISABLE_FIND_PACKAGE_Git=ON",
             *("-DCMAKE_C_COMPILER=cc", "-DCMAKE_CXX_COMPILER=c++"),
         )
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Variables that projects of the vendor's kit ask for."""
-        return {"ASCEND_HOME_PATH": str(HERE / "cmake")}
 
     def target(self, listing: str) -> str:
         """Return the program of the sample among the targets of its folder.

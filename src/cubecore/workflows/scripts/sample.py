@@ -113,7 +113,7 @@ def run_sample(
     part = project_sample(folder)
     build = root / "build" if part is None else part.build
     build.mkdir(exist_ok=True)
-    run = _Steps(folder, timeout_s, show, {} if part is None else part.environment)
+    run = _Steps(folder, timeout_s, show)
     failed = run.project(root, build) if part is None else run.part(part)
     end, said = failed or ("", "")
     return SampleRun(folder, perf_counter() - begin, end, said, run.findings)
@@ -126,7 +126,6 @@ class _Steps:
     folder: str
     timeout_s: float
     show: Callable[[str], None] | None
-    environment: dict[str, str]
     findings: int = 0
     said: str = ""
 
@@ -158,7 +157,7 @@ class _Steps:
     def run(self, step: tuple[str, ...], where: Path) -> tuple[str, str] | None:
         """Run a step; None if it passes."""
         name = Path(step[1] if step[0].startswith(("python", "bash")) else step[0]).name
-        code, said = _step(step, where, self.timeout_s, self.environment)
+        code, said = _step(step, where, self.timeout_s)
         self.said = said
         if self.show is not None:
             self.show(f"{shlex.join(step)}\n{said}")
@@ -204,9 +203,7 @@ def _longest_error(lines: list[str]) -> str:
     return (errors or lines)[-1]
 
 
-def _step(
-    step: tuple[str, ...], build: Path, timeout_s: float, more: dict[str, str]
-) -> tuple[int, str]:
+def _step(step: tuple[str, ...], build: Path, timeout_s: float) -> tuple[int, str]:
     command = list(step)
     if command[0] in {"python", "python3"}:
         command[0] = sys.executable
@@ -218,7 +215,7 @@ def _step(
         done = subprocess.run(  # noqa: S603 - the user's own sample
             command,
             cwd=build.parent if command[0] == "bash" else build,
-            env={**os.environ, **settings(), **_LEFT, **more, **_inherited(timeout_s)},
+            env={**os.environ, **settings(), **_LEFT, **_inherited(timeout_s)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
