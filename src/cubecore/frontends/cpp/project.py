@@ -7,7 +7,7 @@ import sys
 from cubecore.frontends.cpp.launch_options import HERE, VENDOR_LIBRARIES
 
 _CMAKE = HERE / "cmake"
-TOOLKITS = ("ASCEND_HOME_PATH", "ASCEND_INSTALL_PATH")
+_TOOLKITS = ("ASCEND_HOME_PATH", "ASCEND_INSTALL_PATH")
 """Variables by which a project's own script finds the toolkit's folder."""
 
 
@@ -23,9 +23,11 @@ def settings() -> dict[str, str]:
     """
     before = os.environ.get("CMAKE_PREFIX_PATH", "").split(os.pathsep)
     paths = [str(_CMAKE), *(path for path in before if path and path != str(_CMAKE))]
-    toolkits = dict.fromkeys(TOOLKITS, str(HERE))
-    found = {"CMAKE_PREFIX_PATH": os.pathsep.join(paths), "CUBECORE_PYTHON": sys.executable}
-    return found | toolkits
+    return {
+        "CMAKE_PREFIX_PATH": os.pathsep.join(paths),
+        "CUBECORE_PYTHON": sys.executable,
+        **dict.fromkeys(_TOOLKITS, str(HERE)),
+    }
 
 
 def environment_text() -> str:

@@ -29,9 +29,10 @@ from cubecore.lazy_dataclass import dataclass
 
 _DAV = "dav-"
 """The prefix of an architecture in `--npu-arch`."""
-_WITH_VALUE = frozenset(
-    {"-o", "-x", "-iquote", "-I", "-D", "-U", "-L", "-l", "-isystem", "-include", "-MF"}
-)
+_JOINED = ("-D", "-U", "-I", "-L", "-l", "-iquote")
+"""Options whose value may stand in the same word."""
+_TAKEN = frozenset((*_JOINED, "-isystem", "-include"))
+_WITH_VALUE = _TAKEN.union(("-o", "-x", "-MF"))
 _IGNORED = (
     "-O",
     "-g",
@@ -98,14 +99,13 @@ def _take(call: CompilerCall, word: str, value: str) -> None:
         call.shared = True
     elif word == "--verbose":
         call.verbose = True
-    elif word in {"-D", "-U", "-I", "-iquote", "-isystem", "-include", "-L", "-l"} or word[:2] in {
-        *("-D", "-U", "-I", "-L", "-l"),
-    }:
-        _take_value(call, word if value else word[:2], value or word[2:])
+    elif word in _TAKEN:
+        _take_value(call, word, value)
+    elif word.startswith(_JOINED):
+        option = next(each for each in _JOINED if word.startswith(each))
+        _take_value(call, option, word.removeprefix(option))
     elif word.startswith("--launch-headers="):
         call.launch_headers = word.partition("=")[2]
-    elif word.startswith("-iquote") and word != "-iquote":
-        _take_value(call, "-I", word.removeprefix("-iquote"))
     elif word.startswith("--npu-arch"):
         got = word.partition("=")[2]
         call.arch = got.removeprefix(_DAV)

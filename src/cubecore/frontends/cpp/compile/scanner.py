@@ -173,10 +173,7 @@ def _addresses(
         if token.text != "reinterpret_cast" or number + 1 >= len(code):
             continue
         close = closing_angle(code, number + 1)
-        if close + 3 >= len(code) or [t.text for t in code[close + 1 : close + 4 : 2]] != [
-            "(",
-            ")",
-        ]:
+        if [t.text for t in code[close + 1 : close + 4 : 2]] != ["(", ")"]:
             continue
         kind, name = text[code[number + 1].end : code[close].start], code[close + 2]
         if name.text in names and kind.strip().endswith(("int64_t", "intptr_t")):

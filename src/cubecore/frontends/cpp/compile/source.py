@@ -201,7 +201,7 @@ def host_structs(source: Source) -> str:
     the op_host of its operator, and of operators whose headers it includes.
     """
     words = source.scan.words
-    uses = {word for word in words if word.startswith("GET_TILING_DATA")}
+    uses = any(word.startswith("GET_TILING_DATA") for word in words)
     given = _DEFAULT.search(source.text) if "REGISTER_TILING_DEFAULT" in words else None
     if not uses or (given is None and "REGISTER_TILING_DEFAULT" in words):
         return ""
