@@ -46,6 +46,20 @@ def kernels(
     return cubecore.inline(text, **options)
 
 
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Write texts into files of a folder, by their paths in it."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def has_ended(process: int) -> bool:
+    """Return whether a process is gone, or waits only for its parent's look."""
+    state = Path(f"/proc/{process}/stat")
+    return not state.exists() or state.read_text().split()[2] == "Z"
+
+
 def cli(folder: Path, *words: Any) -> tuple[int, str, str]:
     """Return the code, the output and the errors of a command that runs in a folder."""
     return _answer(folder, lambda: main([str(word) for word in words]))

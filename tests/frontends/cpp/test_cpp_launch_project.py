@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from frontends.cpp.cpp_kernels import cli, needs_compiler
+from frontends.cpp.cpp_kernels import cli, needs_compiler, write_files
 
 pytestmark = [
     needs_compiler,
@@ -79,16 +79,15 @@ int main() {
 
 
 def project(folder, body="", golden=5 + 2 + 7 + 3):
-    (folder / "own").mkdir(parents=True)
-    for name, text in (
-        ("CMakeLists.txt", CMAKE),
-        ("run.sh", RUN),
-        ("pair.cpp", KERNEL.replace("BODY", body)),
-        ("main.cpp", MAIN),
-        ("facts.h", FACTS),
-        ("own/value.h", "constexpr int VALUE = 7;\n"),
-    ):
-        (folder / name).write_text(text)
+    files = {
+        "CMakeLists.txt": CMAKE,
+        "run.sh": RUN,
+        "pair.cpp": KERNEL.replace("BODY", body),
+        "main.cpp": MAIN,
+        "facts.h": FACTS,
+        "own/value.h": "constexpr int VALUE = 7;\n",
+    }
+    write_files(folder, files)
     (folder / "golden.bin").write_bytes(bytes([golden]))
 
 

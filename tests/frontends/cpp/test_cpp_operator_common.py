@@ -1,12 +1,13 @@
 """Operators whose host code takes what public repositories have in common packages."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import cubecore
-from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.cpp_kernels import needs_compiler, write_files
 
 pytestmark = needs_compiler
 TILING = """#include "register/tilingdata_base.h"
@@ -137,18 +138,16 @@ extern "C" __global__ __aicore__ void scaled_by(GM_ADDR x, GM_ADDR y, GM_ADDR wo
 """
 
 
+def loaded(folder: Path, host: str = HOST) -> Any:
+    """Return the operators of a project in a folder."""
+    files = {"op_host/scaled_by_tiling.h": TILING, "op_host/scaled_by.cpp": host}
+    write_files(folder, {**files, "op_kernel/scaled_by.cpp": KERNEL})
+    return cubecore.load_op(folder)
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("scaled")
-    for name, text in (
-        ("op_host/scaled_by_tiling.h", TILING),
-        ("op_host/scaled_by.cpp", HOST),
-        ("op_kernel/scaled_by.cpp", KERNEL),
-    ):
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    return cubecore.load_op(folder)
+    return loaded(tmp_path_factory.mktemp("scaled"))
 
 
 @pytest.mark.parametrize(("scale", "key"), [(1.5, 0), (3.0, 7)])
@@ -186,16 +185,8 @@ CHANGES = [
 
 @pytest.mark.parametrize(("change", "sentence"), CHANGES)
 def test_host_code_that_asks_for_too_much_is_refused(
-    tmp_path: Any, change: tuple[str, str], sentence: str
+    tmp_path: Path, change: tuple[str, str], sentence: str
 ) -> None:
-    for name, text in (
-        ("op_host/scaled_by_tiling.h", TILING),
-        ("op_host/scaled_by.cpp", HOST.replace(*change)),
-        ("op_kernel/scaled_by.cpp", KERNEL),
-    ):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
     with pytest.raises(cubecore.CubecoreError) as refused:
-        cubecore.load_op(tmp_path).scaled_by(np.zeros(64, np.float32))
+        loaded(tmp_path, HOST.replace(*change)).scaled_by(np.zeros(64, np.float32))
     assert str(refused.value).endswith(sentence)

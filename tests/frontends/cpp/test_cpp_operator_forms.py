@@ -9,7 +9,7 @@ import pytest
 
 import cubecore
 from cubecore.frontends.cpp.tiling_data import packed, struct_named
-from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.cpp_kernels import needs_compiler, write_files
 
 pytestmark = needs_compiler
 TILING = """#include "register/tilingdata_base.h"
@@ -256,23 +256,21 @@ extern "C" __global__ __aicore__ void tell(GM_ADDR x, GM_ADDR first, GM_ADDR kep
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("scale")
-    for name, text in (
-        ("op_host/scale_list_tiling.h", TILING),
-        ("op_host/scale_list.cpp", HOST),
-        ("op_kernel/scale_list.cpp", KERNEL),
-        ("op_kernel/choices.h", CHOICES),
-        ("op_host/choose.cpp", CHOOSE_HOST),
-        ("op_kernel/choose.cpp", CHOOSE),
-        ("op_host/tell.cpp", TELL_HOST),
-        ("op_kernel/tell.cpp", TELL),
-        ("elsewhere/shared/blocks.h", "#define BLOCKS 1"),
-        ("CMakeLists.txt", ""),
-        ("far/include/helpers/rows.h", ROWS),
-        ("far/src/rows.cpp", ROWS_OF),
-    ):
-        path = folder / name
-        path.parent.mkdir(exist_ok=True, parents=True)
-        path.write_text(text)
+    files = {
+        "op_host/scale_list_tiling.h": TILING,
+        "op_host/scale_list.cpp": HOST,
+        "op_kernel/scale_list.cpp": KERNEL,
+        "op_kernel/choices.h": CHOICES,
+        "op_host/choose.cpp": CHOOSE_HOST,
+        "op_kernel/choose.cpp": CHOOSE,
+        "op_host/tell.cpp": TELL_HOST,
+        "op_kernel/tell.cpp": TELL,
+        "elsewhere/shared/blocks.h": "#define BLOCKS 1",
+        "CMakeLists.txt": "",
+        "far/include/helpers/rows.h": ROWS,
+        "far/src/rows.cpp": ROWS_OF,
+    }
+    write_files(folder, files)
     return cubecore.load_op(folder, includes=[folder / "elsewhere"])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from frontends.cpp.cpp_kernels import cli, needs_compiler
+from frontends.cpp.cpp_kernels import cli, needs_compiler, write_files
 
 pytestmark = needs_compiler
 TILING = """#pragma once
@@ -166,16 +166,14 @@ extern "C" __global__ __aicore__ void axpy_custom(GM_ADDR x, GM_ADDR y, GM_ADDR 
 
 def written(folder: Path, host: str = HOST, kernel: str = KERNEL) -> Path:
     """Write a project into a folder."""
-    for name, text in (
-        ("op_host/axpy_custom_tiling.h", TILING),
-        ("op_host/axpy_custom.cpp", host),
-        ("op_kernel/axpy_custom.cpp", kernel),
-        ("op_host/.copies/axpy_custom_tiling.h", TILING.replace("uint8_t", "uint64_t")),
-        ("op_kernel/.copies/axpy_custom.cpp", "an old state"),
-    ):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    files = {
+        "op_host/axpy_custom_tiling.h": TILING,
+        "op_host/axpy_custom.cpp": host,
+        "op_kernel/axpy_custom.cpp": kernel,
+        "op_host/.copies/axpy_custom_tiling.h": TILING.replace("uint8_t", "uint64_t"),
+        "op_kernel/.copies/axpy_custom.cpp": "an old state",
+    }
+    write_files(folder, files)
     return folder
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cubecore.workflows.scripts.sample import steps_of
-from frontends.cpp.cpp_kernels import cli, demo, needs_compiler
+from frontends.cpp.cpp_kernels import cli, demo, needs_compiler, write_files
 from frontends.cpp.test_cpp_launch import ADD
 from frontends.cpp.test_cpp_program import COPY, MAIN
 
@@ -217,21 +217,18 @@ python3 gen_data.py 3 4
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake is here")
 def test_a_part_of_a_project_is_a_sample(tmp_path):
     """Its program alone is built, for the chip that its README names."""
-    for name, listing in (("other", "nonsense()"), ("two", "")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "CMakeLists.txt").write_text(listing)
-    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
-    two = tmp_path / "two"
-    (two / "CMakeLists.txt").write_text(
-        "add_executable(first first.asc)\nadd_executable(second second.asc)\n"
-    )
-    (two / "first.asc").write_text("nonsense")
-    (two / "second.asc").write_text(PROGRAM)
-    (two / "README.md").write_text(PART)
-    (two / "scripts").mkdir()
-    (two / "scripts" / "gen_data.py").write_text(
-        "import sys\nassert sys.argv[1:] == ['3', '4']\nopen('m.bin', 'w').close()\n"
-    )
+    programs = "add_executable(first first.asc)\nadd_executable(second second.asc)\n"
+    data = "import sys\nassert sys.argv[1:] == ['3', '4']\nopen('m.bin', 'w').close()\n"
+    files = {
+        "CMakeLists.txt": PROJECT,
+        "other/CMakeLists.txt": "nonsense()",
+        "two/CMakeLists.txt": programs,
+        "two/first.asc": "nonsense",
+        "two/second.asc": PROGRAM,
+        "two/README.md": PART,
+        "two/scripts/gen_data.py": data,
+    }
+    write_files(tmp_path, files)
     code, out, err = cli(tmp_path, "sample", "two/second.asc", "--verbose")
     assert (code, err) == (0, "")
     assert "pass of 2 words on 3510" in out
@@ -295,13 +292,12 @@ COMPUTED = "inline void fill() {\n  int rows = 1;\n  const int scale = rows;\n  
 
 def test_a_kernel_of_an_operator_project_takes_the_structs_of_its_host_code(tmp_path):
     """A function's constants are none of theirs, though they are called as fields are."""
-    for folder, name, text in (
-        ("scale/op_kernel", "scale_all.cpp", OPERATOR),
-        ("scale/op_host", "scale_all_tiling.h", TILING + COMPUTED),
-        ("shared/op_kernel", "parts.h", "inline uint32_t last() { return PARTS_OF_ALL - 1; }\n"),
-    ):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / name).write_text(text)
+    files = {
+        "scale/op_kernel/scale_all.cpp": OPERATOR,
+        "scale/op_host/scale_all_tiling.h": TILING + COMPUTED,
+        "shared/op_kernel/parts.h": "inline uint32_t last() { return PARTS_OF_ALL - 1; }\n",
+    }
+    write_files(tmp_path, files)
     np.save(tmp_path / "x.npy", np.zeros(8, np.float32))
     tiling = np.zeros(4, np.uint32)
     tiling[0], tiling[3] = np.float32(2.5).view(np.uint32), 40

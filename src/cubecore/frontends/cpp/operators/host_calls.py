@@ -59,7 +59,7 @@ class GivenTensor:
 
 @dataclass(frozen=True, slots=True)
 class HostRequest:
-    """What a function of an op_host is called with."""
+    """The tensors and attributes that a function of an op_host is called with."""
 
     registration: Registration
     inputs: tuple[GivenTensor, ...]
