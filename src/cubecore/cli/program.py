@@ -39,9 +39,8 @@ def _run(path: str, words: tuple[str, ...]) -> int:
         timeout_s = float(text)
     except ValueError:
         raise refuse("CUBECORE_TIMEOUT", "be seconds", repr(text)) from None
-    auto_sync = os.environ.get("CUBECORE_AUTO_SYNC") or "on"
-    if auto_sync not in {"on", "off"}:
-        raise refuse("CUBECORE_AUTO_SYNC", "be on or off", repr(auto_sync))
+    auto_sync = _word("CUBECORE_AUTO_SYNC", "on", "off")
+    left = _word("CUBECORE_FINDINGS", "fail", "report")
     asked = CppLaunchOptions(timeout_s=timeout_s, auto_sync=auto_sync)
     report = os.environ.get("CUBECORE_REPORT") or None
     files = TimeFiles(report, None)
@@ -55,10 +54,17 @@ def _run(path: str, words: tuple[str, ...]) -> int:
         from cubecore.workflows.scripts.script import times_of
 
         files.write_launches(times_of(path, answer.launches, files.record))
-    left = os.environ.get("CUBECORE_FINDINGS") or "fail"
-    if left not in {"fail", "report"}:
-        raise refuse("CUBECORE_FINDINGS", "be fail or report", repr(left))
     return answer.code or (FOUND if answer.findings and left == "fail" else 0)
+
+
+def _word(variable: str, usual: str, other: str) -> str:
+    """Return which of two words a variable has."""
+    from cubecore.errors import refuse
+
+    word = os.environ.get(variable) or usual
+    if word not in {usual, other}:
+        raise refuse(variable, f"be {usual} or {other}", repr(word))
+    return word
 
 
 if __name__ == "__main__":
