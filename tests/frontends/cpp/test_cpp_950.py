@@ -219,6 +219,11 @@ def test_a_mutex_hands_a_tile_on(held, order):
     assert np.array_equal(z, x + 1) or not held
 
 
+def test_mutexes_are_refused_on_2201():
+    with pytest.raises(RequestError, match="AllocMutexID is not supported"):
+        kernel(HELD, "GM_ADDR x, GM_ADDR z", "#define HOLD(...) __VA_ARGS__")
+
+
 STRIDED = """
   GlobalTensor<half> xg, zg;
   xg.SetGlobalBuffer((__gm__ half*)x);

@@ -105,9 +105,19 @@ def test_several_batches_one_after_another(name: str, sync: str, each: str) -> N
     np.testing.assert_array_equal(space.reshape(c.shape), exact)
 
 
-def test_a_batch_comes_to_the_unified_buffer() -> None:
-    part = BATCH * M * N
-    body = ROOM + "mm.IterateBatch(room, 2, 2, false);\n" + SAVE.format(count=part)
+INTO_ROOM = "{call}\n" + SAVE.format(count=BATCH * M * N)
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        INTO_ROOM.format(call="mm.IterateBatch(room, 2, 2, false);"),
+        INTO_ROOM.format(call="mm.SetBatchNum(2, 2);\nmm.IterateBatch(room, false, 0, false);"),
+        "mm.SetBatchNum(2, 2);\nmm.IterateBatch(p.c, false, 0, false);",
+    ],
+)
+def test_a_batch_comes_to_the_unified_buffer_or_to_global_memory(calls: str) -> None:
+    body = ROOM + calls
     a, b = (each[:BATCH].copy() for each in operands())
     c = np.zeros((BATCH, M, N), "f4")
     raw = np.frombuffer(tiling("NORMAL").to_bytes(), np.uint8).copy()

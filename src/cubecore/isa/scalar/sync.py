@@ -108,6 +108,7 @@ class PipeBarrier(Sync):
 
 MUTEXES = 32
 """Mutexes of a core of architecture 3510."""
+_BLOCKS_ALONE = ("the mode that does not block is not modelled: its page says what it leaves out",)
 
 
 @instruction(
@@ -115,7 +116,7 @@ MUTEXES = 32
     Pipe.S,
     names={"c_api": "asc_lock", "cpp": "Mutex::Lock"},
     source="asc-devkit, asc_lock and Mutex (3510)",
-    uncertain=("the mode that does not block is not modelled: its page says what it leaves out",),
+    uncertain=_BLOCKS_ALONE,
     archs=ARCH,
 )
 class Lock(Sync):
@@ -134,7 +135,7 @@ class Lock(Sync):
     Pipe.S,
     names={"c_api": "asc_unlock", "cpp": "Mutex::Unlock"},
     source="asc-devkit, asc_unlock and Mutex (3510)",
-    uncertain=("the mode that does not block is not modelled: its page says what it leaves out",),
+    uncertain=_BLOCKS_ALONE,
     archs=ARCH,
 )
 class Unlock(Sync):

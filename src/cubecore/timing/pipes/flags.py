@@ -4,7 +4,7 @@ A wait whose flag is raised later in the program blocks its pipe, not the walk: 
 stays in the queue with the time at which it was issued, and starts once the flag is up.
 """
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
@@ -26,7 +26,7 @@ from cubecore.timing.pipes.queues import (
 from cubecore.timing.records import Segment
 
 
-class _Flags(defaultdict[tuple[int, int, int], deque[int]]):
+class _Flags(dict[tuple[int, int, int], deque[int]]):
     """When flags were raised and not yet taken; a mutex counts as one that is up at first.
 
     Its key has the scalar unit twice, and a number behind those of events.
@@ -212,12 +212,11 @@ class PipeOrder:
         return run
 
     def _mutex_handler(self, template: Lock | Unlock) -> Callable[..., None]:
-        flag, pipe = self.flags[mutex_key(template)], self.pipes[INDEX[template.on]]
-        name = f"mutex {template.mutex_id}"
-        number = template.mutex_id
+        flag, on, number = self.flags[mutex_key(template)], INDEX[template.on], template.mutex_id
         if isinstance(template, Lock):
-            return self._issuing(pipe, self._lock, INDEX[template.on], number, flag, name)
-        return self._issuing(pipe, self._unlock, INDEX[template.on], number, flag)
+            name = f"mutex {number}"
+            return self._issuing(self.pipes[on], self._lock, on, number, flag, name)
+        return self._issuing(self.pipes[on], self._unlock, on, number, flag)
 
     def _lock(self, time: int, dst: int, number: int, flag: deque[int], name: str) -> bool:
         if flag and self._holders.get(number) == dst:  # of one pipe the second does not hold

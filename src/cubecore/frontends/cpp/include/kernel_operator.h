@@ -42,7 +42,6 @@
 #include "cubecore/math/all.h"
 #include "cubecore/matmul/all.h"
 #include "cubecore/mmad.h"
-#include "cubecore/mutex.h"
 #include "cubecore/norms.h"
 #include "cubecore/notices.h"
 #include "cubecore/pipe.h"
@@ -61,6 +60,7 @@
 #include "cubecore/unary.h"
 #if __NPU_ARCH__ == 3510
 #include "cubecore/functions_950.h"
+#include "cubecore/mutex.h"
 #include "cubecore/te/all.h"
 #endif
 #include "register/tilingdata_base.h"

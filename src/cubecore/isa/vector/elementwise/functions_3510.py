@@ -30,7 +30,6 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.mask import REPEAT_BYTES
 from cubecore.layouts import Offsets
-from cubecore.lazy_dataclass import dataclass
 from cubecore.numerics import round_float
 from cubecore.units import ceil_div
 
@@ -40,6 +39,7 @@ _MOST = 2**18
 """Bytes of the Unified Buffer, which no count of elements exceeds."""
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _FLOATS = ("float16", "bfloat16", "float32")
+_ANY = (*_INTEGERS, *_FLOATS)
 _UNCERTAIN = (
     "the function is code of the register unit that no page shows: its cost is that of repeats of "
     "256 B at the chip's rate (rough)",
@@ -54,7 +54,7 @@ class Counted(Instruction):
     function: ClassVar[Callable[..., Any]]
     scalars: ClassVar[tuple[str, ...]] = ()
     inputs: ClassVar[tuple[str, ...]] = ()
-    dtype: ElementType = types("element type", *_INTEGERS, *_FLOATS)
+    dtype: ElementType = types("element type", *_ANY)
     count: int = param(0, _MOST, "elements")
 
     @property
@@ -97,46 +97,44 @@ def _as_type(values: Array, to: ElementType) -> Array:
     return values.astype(to.numpy, copy=False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Function:
-    """A function: its inputs in order, those that are numbers, and the roles of its types."""
-
-    name: str
-    cpp: str
-    doc: str
-    does: Callable[..., Any]
-    inputs: tuple[str, ...]
-    types: tuple[str, ...]
-    scalars: tuple[str, ...] = ()
-    to: str = "dtype"
-    truths: tuple[str, ...] = ()
-
-
-def _declare(one: _Function) -> None:
-    tensors = [name for name in one.inputs if name not in one.scalars]
-    operands: dict[str, Operand] = {"dst": write(Mem.UB, "element", one.to)}
-    for name in tensors:
-        operands[name] = read(Mem.UB, "element", "truth" if name in one.truths else "dtype")
+def _declare(
+    name: str,
+    cpp: str,
+    doc: str,
+    does: Callable[..., Any],
+    inputs: tuple[str, ...],
+    *,
+    base: type[Counted] = Counted,
+    kinds: tuple[str, ...] = _ANY,
+    scalars: tuple[str, ...] = (),
+    to: str = "dtype",
+    truths: tuple[str, ...] = (),
+) -> None:
+    """Declare a function: inputs in order, those that are numbers, and the roles of types."""
+    tensors = [given for given in inputs if given not in scalars]
+    operands: dict[str, Operand] = {"dst": write(Mem.UB, "element", to)}
+    for tensor in tensors:
+        operands[tensor] = read(Mem.UB, "element", "truth" if tensor in truths else "dtype")
     fields: dict[str, tuple[Any, Any]] = {
-        "dtype": (ElementType, types("element type", *one.types)),
-        **{name: (int, param(0, _WORD, f"{name}'s bits", bits_of="dtype")) for name in one.scalars},
+        "dtype": (ElementType, types("element type", *kinds)),
+        **{n: (int, param(0, _WORD, f"{n}'s bits", bits_of="dtype")) for n in scalars},
     }
     family.member(
-        Counted,
-        one.name,
+        base,
+        name,
         Pipe.V,
-        doc=one.doc,
+        doc=doc,
         body={
             "__module__": __name__,
             **operands,
-            "function": staticmethod(one.does),
-            "inputs": one.inputs,
-            "scalars": one.scalars,
-            "signature": ("dst", *tensors, *one.scalars, "count"),
+            "function": staticmethod(does),
+            "inputs": inputs,
+            "scalars": scalars,
+            "signature": ("dst", *tensors, *scalars, "count"),
         },
         fields=fields,
-        names={"cpp": one.cpp},
-        source=f"asc-devkit, {one.cpp.split('(')[0]} (3510)",
+        names={"cpp": cpp},
+        source=f"asc-devkit, {cpp.partition('(')[0]} (3510)",
         uncertain=_UNCERTAIN,
         archs=ARCH,
     )
@@ -152,144 +150,12 @@ def _fused(x: Array, y: Array, z: Array) -> Array:
     return x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64)
 
 
-def _finite(x: Array) -> Array:
-    return np.isfinite(x.astype(np.float32))
-
-
-def _infinite(x: Array) -> Array:
-    return np.isinf(x.astype(np.float32))
-
-
-def _nan(x: Array) -> Array:
-    return np.isnan(x.astype(np.float32))
+def _of_float(test: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return lambda x: test(x.astype(np.float32))
 
 
 def _both(of: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     return lambda x, y: of(x != 0, y != 0)
-
-
-_ANY = (*_INTEGERS, *_FLOATS)
-_TWO = ("src0", "src1")
-_TABLE: list[_Function] = []
-for _cpp, _bits in (("And", np.bitwise_and), ("Or", np.bitwise_or), ("Xor", np.bitwise_xor)):
-    _TABLE += [
-        _Function(
-            name=f"bitwise_{_cpp.lower()}",
-            cpp=f"Bitwise{_cpp}",
-            doc=f"Combine the bits of src0 and src1 by {_cpp.lower()}",
-            does=_bits,
-            inputs=_TWO,
-            types=_INTEGERS,
-        )
-    ]
-_TABLE += [
-    _Function(
-        name="bitwise_not",
-        cpp="BitwiseNot",
-        doc="Turn the bits of src",
-        does=np.bitwise_not,
-        inputs=("src",),
-        types=_INTEGERS,
-    ),
-    _Function(
-        name="logical_not",
-        cpp="LogicalNot",
-        doc="Give 1 where src is 0, else 0",
-        does=lambda x: x == 0,
-        inputs=("src",),
-        types=_ANY,
-        to="truth",
-    ),
-]
-for _cpp, _truths in (("And", np.logical_and), ("Or", np.logical_or), ("Xor", np.logical_xor)):
-    _TABLE += [
-        _Function(
-            name=f"logical_{_cpp.lower()}",
-            cpp=f"Logical{_cpp}",
-            doc=f"Give 1 where src0 {_cpp.lower()} src1 hold, which are not 0 there, else 0",
-            does=_both(_truths),
-            inputs=_TWO,
-            types=_ANY,
-            to="truth",
-        )
-    ]
-    if _cpp != "Xor":
-        _TABLE += [
-            _Function(
-                name=f"logical_{_cpp.lower()}s",
-                cpp=f"Logical{_cpp}s",
-                doc=f"Give 1 where src0 {_cpp.lower()} a number hold, which are not 0, else 0",
-                does=_both(_truths),
-                inputs=_TWO,
-                scalars=("src1",),
-                types=_ANY,
-                to="truth",
-            )
-        ]
-for _text, _scalars in (
-    ("", ()),
-    ("_high", ("high",)),
-    ("_low", ("low",)),
-    ("_both", ("low", "high")),
-):
-    _TABLE += [
-        _Function(
-            name=f"clamp{_text}",
-            cpp="Clamp" if not _text else f"Clamp({', '.join(_scalars)} a number)",
-            doc="Raise src to low, then lower it to high; NaN stays",
-            does=_clamped,
-            inputs=("src", "low", "high"),
-            scalars=_scalars,
-            types=_ANY,
-        )
-    ]
-for _text, _scalars in (
-    ("", ()),
-    ("_second", ("src1",)),
-    ("_first", ("src0",)),
-    ("_both", ("src0", "src1")),
-):
-    _TABLE += [
-        _Function(
-            name=f"where{_text}",
-            cpp="Where" if not _text else f"Where({', '.join(_scalars)} a number)",
-            doc="Take src0 where the condition is not 0, else src1",
-            does=lambda x, y, condition: np.where(condition != 0, x, y),
-            inputs=(*_TWO, "condition"),
-            scalars=_scalars,
-            truths=("condition",),
-            types=_ANY,
-        )
-    ]
-_TABLE += [
-    _Function(
-        name="fma",
-        cpp="Fma",
-        doc="Multiply src0 by src1 and add src2, rounded once",
-        does=_fused,
-        inputs=("src0", "src1", "src2"),
-        types=("float16", "float32"),
-    ),
-]
-for _cpp, _test in (("Finite", _finite), ("Inf", _infinite), ("Nan", _nan)):
-    for _text, _to in (("", "dtype"), ("_truth", "truth")):
-        _TABLE += [
-            _Function(
-                name=f"is_{_cpp.lower()}{_text}",
-                cpp=f"Is{_cpp}" if not _text else f"Is{_cpp}(bool)",
-                doc={
-                    "Finite": "Give 1 where src is a number, else 0",
-                    "Inf": "Give 1 where src is infinite, else 0",
-                    "Nan": "Give 1 where src is NaN, else 0",
-                }[_cpp],
-                does=_test,
-                inputs=("src",),
-                types=_FLOATS,
-                to=_to,
-            )
-        ]
-for _one in _TABLE:
-    _declare(_one)
 
 
 @parameters
@@ -301,21 +167,108 @@ class _First(Counted):
         return np.zeros(self.count, np.intp) if operand == "src" else super().offsets(operand)
 
 
-family.member(
-    _First,
+_TWO = ("src0", "src1")
+for _cpp, _bits in (("And", np.bitwise_and), ("Or", np.bitwise_or), ("Xor", np.bitwise_xor)):
+    _declare(
+        f"bitwise_{_cpp.lower()}",
+        f"Bitwise{_cpp}",
+        f"Combine the bits of src0 and src1 by {_cpp.lower()}",
+        _bits,
+        _TWO,
+        kinds=_INTEGERS,
+    )
+_declare(
+    "bitwise_not",
+    "BitwiseNot",
+    "Turn the bits of src",
+    np.bitwise_not,
+    ("src",),
+    kinds=_INTEGERS,
+)
+_declare(
+    "logical_not",
+    "LogicalNot",
+    "Give 1 where src is 0, else 0",
+    lambda x: x == 0,
+    ("src",),
+    to="truth",
+)
+for _cpp, _truths in (("And", np.logical_and), ("Or", np.logical_or), ("Xor", np.logical_xor)):
+    _declare(
+        f"logical_{_cpp.lower()}",
+        f"Logical{_cpp}",
+        f"Give 1 where src0 {_cpp.lower()} src1 hold, which are not 0 there, else 0",
+        _both(_truths),
+        _TWO,
+        to="truth",
+    )
+    if _cpp != "Xor":
+        _declare(
+            f"logical_{_cpp.lower()}s",
+            f"Logical{_cpp}s",
+            f"Give 1 where src0 {_cpp.lower()} a number hold, which are not 0, else 0",
+            _both(_truths),
+            _TWO,
+            scalars=("src1",),
+            to="truth",
+        )
+for _text, _scalars in (
+    ("", ()),
+    ("_high", ("high",)),
+    ("_low", ("low",)),
+    ("_both", ("low", "high")),
+):
+    _declare(
+        f"clamp{_text}",
+        "Clamp" if not _text else f"Clamp({', '.join(_scalars)} a number)",
+        "Raise src to low, then lower it to high; NaN stays",
+        _clamped,
+        ("src", "low", "high"),
+        scalars=_scalars,
+    )
+for _text, _scalars in (
+    ("", ()),
+    ("_second", ("src1",)),
+    ("_first", ("src0",)),
+    ("_both", _TWO),
+):
+    _declare(
+        f"where{_text}",
+        "Where" if not _text else f"Where({', '.join(_scalars)} a number)",
+        "Take src0 where the condition is not 0, else src1",
+        lambda x, y, condition: np.where(condition != 0, x, y),
+        (*_TWO, "condition"),
+        scalars=_scalars,
+        truths=("condition",),
+    )
+_declare(
+    "fma",
+    "Fma",
+    "Multiply src0 by src1 and add src2, rounded once",
+    _fused,
+    ("src0", "src1", "src2"),
+    kinds=family.HALF_AND_FLOAT,
+)
+for _cpp, _test, _what in (
+    ("Finite", np.isfinite, "a number"),
+    ("Inf", np.isinf, "infinite"),
+    ("Nan", np.isnan, "NaN"),
+):
+    for _text, _to in (("", "dtype"), ("_truth", "truth")):
+        _declare(
+            f"is_{_cpp.lower()}{_text}",
+            f"Is{_cpp}" if not _text else f"Is{_cpp}(bool)",
+            f"Give 1 where src is {_what}, else 0",
+            _of_float(_test),
+            ("src",),
+            kinds=_FLOATS,
+            to=_to,
+        )
+_declare(
     "duplicate_first",
-    Pipe.V,
-    doc="Fill a tensor with the first element of another one",
-    body={
-        "__module__": __name__,
-        "dst": write(Mem.UB, "element", "dtype"),
-        "src": read(Mem.UB, "element", "dtype"),
-        "function": staticmethod(lambda x: x),
-        "inputs": ("src",),
-        "signature": ("dst", "src", "count"),
-    },
-    names={"cpp": "Duplicate(a tensor)"},
-    source="asc-devkit, Duplicate (3510)",
-    uncertain=_UNCERTAIN,
-    archs=ARCH,
+    "Duplicate(a tensor)",
+    "Fill a tensor with the first element of another one",
+    lambda x: x,
+    ("src",),
+    base=_First,
 )

@@ -15,6 +15,12 @@
 
 namespace cubecore {
 
+#ifdef __NPU_ARCH__
+constexpr bool is_950 = __NPU_ARCH__ == 3510;
+#else
+constexpr bool is_950 = false;  // host code, which runs on no chip
+#endif
+
 struct Where {
   const char* file;
   const char* function;

@@ -15,9 +15,6 @@ constexpr const char* load_call(uint8_t mem) {
   return mem == 2 ? "asc_copy_gm2l1" : "asc_copy_gm2ub";
 }
 
-// From head to head of runs whose gap a struct gives, as architecture 3510 counts.
-constexpr int64_t pitch(int64_t bytes, int64_t gap) { return bytes + gap; }
-
 }  // namespace detail
 
 template <typename T>
@@ -42,7 +39,7 @@ inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const
 template <typename T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                      const DataCopyParams& repeatParams, CUBECORE_AT) {
-  if (is_950 && dst.memory() == memory_of(TPosition::VECIN))
+  if (cubecore::is_950 && dst.memory() == memory_of(TPosition::VECIN))
     detail::byte_runs("asc_copy_gm2ub", dst, src, repeatParams, at);
   else
     cubecore::issue(detail::load_call(dst.memory()), at, dst.pointer(), src.pointer(),
@@ -97,13 +94,14 @@ inline void padded_load(const LocalTensor<T>& dst, const GlobalTensor<T>& src, c
   CoreState& state = core_state();
   if (isPad) cubecore::issue("asc_set_copy_pad_val", at, value);
   const uint8_t lanes = !(isPad || state.pads) ? 0 : sizeof(PrimT<T>) == 8 ? 2 : 1;
-  if constexpr (is_950) {
+  if constexpr (cubecore::is_950) {
     const int64_t wide = sizeof(PrimT<T>) == 8 ? 4 : static_cast<int64_t>(sizeof(PrimT<T>));
-    const int64_t whole = (p.blockLen + (left + right) * lanes * wide + 31) / 32 * 32;
+    const int64_t length = p.blockLen;
+    const int64_t whole = (length + (left + right) * lanes * wide + 31) / 32 * 32;
     cubecore::issue("asc_copy_gm2ub_align", at, halves(dst), halves(src), p.blockCount, p.blockLen,
                     static_cast<uint8_t>(left * lanes), static_cast<uint8_t>(right * lanes),
-                    isPad || state.pads, 0, pitch(p.blockLen, p.srcStride),
-                    compact ? int64_t{p.blockLen} : pitch(whole, p.dstStride * int64_t{32}));
+                    isPad || state.pads, 0, length + p.srcStride,
+                    compact ? length : whole + p.dstStride * int64_t{32});
     if (isPad && state.pads) cubecore::issue("asc_set_copy_pad_val", at, state.pad);
     return;
   }
@@ -113,24 +111,19 @@ inline void padded_load(const LocalTensor<T>& dst, const GlobalTensor<T>& src, c
   if (isPad && state.pads) cubecore::issue("asc_set_copy_pad_val", at, state.pad);
 }
 
-}  // namespace detail
-
-namespace detail {
-
 template <PaddingMode mode>
 constexpr void require_padding() {
-  static_assert(is_950 || mode == PaddingMode::Normal,
+  static_assert(cubecore::is_950 || mode == PaddingMode::Normal,
                 "DataCopyPad.mode must be PaddingMode::Normal on 2201, got Compact");
 }
 
 template <typename T, typename P>
 inline void unpadded_store(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const P& p,
                            bool compact, const cubecore::Where& at) {
-  if constexpr (is_950) {
+  if constexpr (cubecore::is_950) {
     const int64_t length = p.blockLen, whole = (length + 31) / 32 * 32;
     cubecore::issue("asc_copy_ub2gm_align", at, halves(dst), halves(src), p.blockCount, p.blockLen,
-                    0, pitch(length, p.dstStride),
-                    compact ? length : pitch(whole, p.srcStride * int64_t{32}));
+                    0, length + p.dstStride, compact ? length : whole + p.srcStride * int64_t{32});
   } else {
     cubecore::issue("asc_copy_ub2gm_align", at, halves(dst), halves(src), p.blockCount, p.blockLen,
                     0, 0, p.srcStride, p.dstStride);

@@ -8,13 +8,6 @@
 #include "cubecore/tensors.h"
 
 namespace AscendC {
-
-#ifdef __NPU_ARCH__
-constexpr bool is_950 = __NPU_ARCH__ == 3510;
-#else
-constexpr bool is_950 = false;  // host code, which copies nothing
-#endif
-
 namespace detail {
 
 // Runs whose struct counts 32 B, on architecture 3510, which counts bytes from head to head.
@@ -89,7 +82,7 @@ template <typename D, typename S>
 inline void store_runs(const D& dst, const S& src, const DataCopyParams& p,
                        const cubecore::Where& at) {
   const bool of_l1 = src.memory() == memory_of(TPosition::A1);
-  if (is_950 && !of_l1) {
+  if (cubecore::is_950 && !of_l1) {
     byte_runs("asc_copy_ub2gm", dst, src, p, at);
     return;
   }

@@ -60,7 +60,7 @@ inline constexpr FixpipeConfig CFG_COLUMN_MAJOR = {CO2Layout::COLUMN_MAJOR};
 constexpr uint32_t PAD_SIZE = 4;
 #ifndef __NPU_HOST__  // where public op_hosts have a name of their own
 // Of 64 bits on architecture 3510, whose kernels divide by it in overloads of such numbers.
-constexpr std::conditional_t<__NPU_ARCH__ == 3510, int64_t, uint32_t> BLOCK_CUBE = 16;
+constexpr std::conditional_t<cubecore::is_950, int64_t, uint32_t> BLOCK_CUBE = 16;
 #endif
 constexpr uint32_t CUBE_MAX_SIZE = 256;
 constexpr uint32_t BYTE_PER_FRACTAL = 512;

@@ -23,6 +23,15 @@ inline void whole(const char* call, const cubecore::Where& at, uint32_t count, c
   cubecore::issue(call, at, given..., cubecore::named("count", count));
 }
 
+// A number in the place of a tensor of T is given by its name.
+template <typename T, typename V>
+constexpr auto given(const char* name, const V& value) {
+  if constexpr (is_local<V>)
+    return value.pointer();
+  else
+    return cubecore::named(name, cubecore::scalar(static_cast<PrimT<T>>(value)));
+}
+
 }  // namespace detail
 
 #define CUBECORE_CONFIG(NAME, DEFAULT) \
@@ -55,7 +64,6 @@ CUBECORE_WHOLE2(LogicalXor, LOGICAL_XOR, "logical_xor")
   }
 CUBECORE_WHOLE1(BitwiseNot, BITWISE_NOT, "bitwise_not")
 CUBECORE_WHOLE1(LogicalNot, LOGICAL_NOT, "logical_not")
-#undef CUBECORE_WHOLE1
 
 #define CUBECORE_WITH_NUMBER(NAME, DEFAULT, CALL)                                            \
   CUBECORE_CONFIG(NAME, DEFAULT)                                                             \
@@ -74,39 +82,19 @@ CUBECORE_CONFIG(Clamp, CLAMP)
 template <const ClampConfig& config = DEFAULT_CLAMP_CONFIG, typename T, typename U, typename S>
 inline void Clamp(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& min, const S& max,
                   const uint32_t count, CUBECORE_AT) {
-  using cubecore::named;
-  auto to = dst.pointer(), from = src.pointer();
-  if constexpr (detail::is_local<U> && detail::is_local<S>)
-    detail::whole("clamp", at, count, to, from, min.pointer(), max.pointer());
-  else if constexpr (detail::is_local<U>)
-    detail::whole("clamp_high", at, count, to, from, min.pointer(),
-                  named("high", cubecore::scalar(static_cast<PrimT<T>>(max))));
-  else if constexpr (detail::is_local<S>)
-    detail::whole("clamp_low", at, count, to, from, max.pointer(),
-                  named("low", cubecore::scalar(static_cast<PrimT<T>>(min))));
-  else
-    detail::whole("clamp_both", at, count, to, from,
-                  named("low", cubecore::scalar(static_cast<PrimT<T>>(min))),
-                  named("high", cubecore::scalar(static_cast<PrimT<T>>(max))));
+  constexpr bool low = detail::is_local<U>, high = detail::is_local<S>;
+  constexpr const char* calls[] = {"clamp_both", "clamp_low", "clamp_high", "clamp"};
+  detail::whole(calls[2 * low + high], at, count, dst.pointer(), src.pointer(),
+                detail::given<T>("low", min), detail::given<T>("high", max));
 }
 
 template <typename T, typename U, typename S, typename V>
 inline void Where(const LocalTensor<T>& dst, const U& src0, const S& src1,
                   const LocalTensor<V>& condition, const uint32_t count, CUBECORE_AT) {
-  using cubecore::named;
-  auto to = dst.pointer(), which = condition.pointer();
-  if constexpr (detail::is_local<U> && detail::is_local<S>)
-    detail::whole("where", at, count, to, src0.pointer(), src1.pointer(), which);
-  else if constexpr (detail::is_local<U>)
-    detail::whole("where_second", at, count, to, src0.pointer(), which,
-                  named("src1", cubecore::scalar(static_cast<PrimT<T>>(src1))));
-  else if constexpr (detail::is_local<S>)
-    detail::whole("where_first", at, count, to, src1.pointer(), which,
-                  named("src0", cubecore::scalar(static_cast<PrimT<T>>(src0))));
-  else
-    detail::whole("where_both", at, count, to, which,
-                  named("src0", cubecore::scalar(static_cast<PrimT<T>>(src0))),
-                  named("src1", cubecore::scalar(static_cast<PrimT<T>>(src1))));
+  constexpr bool first = detail::is_local<U>, second = detail::is_local<S>;
+  constexpr const char* calls[] = {"where_both", "where_first", "where_second", "where"};
+  detail::whole(calls[2 * first + second], at, count, dst.pointer(), detail::given<T>("src0", src0),
+                detail::given<T>("src1", src1), condition.pointer());
 }
 
 CUBECORE_CONFIG(Fma, FMA)
@@ -122,31 +110,26 @@ inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const Loc
   Fma<config>(dst, src0, src1, src2, count, at);
 }
 
-#define CUBECORE_IS(NAME, CALL)                                                              \
-  template <typename T, typename U>                                                          \
-  inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src, uint32_t calCount,  \
-                   CUBECORE_AT) {                                                            \
-    detail::whole(sizeof(PrimT<U>) == 1 ? CALL "_truth" : CALL, at, calCount, dst.pointer(), \
-                  src.pointer());                                                            \
+// Results are numbers of dst's type, or truths of a byte each.
+#define CUBECORE_TEST(CALL) (sizeof(PrimT<T>) == 1 ? CALL "_truth" : CALL)
+template <typename U, typename T>
+inline void IsFinite(const LocalTensor<T>& dst, const LocalTensor<U>& src, uint32_t calCount,
+                     CUBECORE_AT) {
+  detail::whole(CUBECORE_TEST("is_finite"), at, calCount, dst.pointer(), src.pointer());
+}
+CUBECORE_WHOLE1(IsInf, IS_INF, CUBECORE_TEST("is_inf"))
+CUBECORE_WHOLE1(IsNan, IS_NAN, CUBECORE_TEST("is_nan"))
+#define CUBECORE_WITH_WORKSPACE(NAME, DEFAULT)                                               \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U> \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,                     \
+                   const LocalTensor<uint8_t>&, const uint32_t count, CUBECORE_AT) {         \
+    NAME<config>(dst, src, count, at);                                                       \
   }
-CUBECORE_IS(IsFinite, "is_finite")
-#undef CUBECORE_IS
-#define CUBECORE_IS(NAME, DEFAULT, CALL)                                                       \
-  CUBECORE_CONFIG(NAME, DEFAULT)                                                               \
-  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U>   \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count, \
-                   CUBECORE_AT) {                                                              \
-    detail::whole(sizeof(PrimT<T>) == 1 ? CALL "_truth" : CALL, at, count, dst.pointer(),      \
-                  src.pointer());                                                              \
-  }                                                                                            \
-  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U>   \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,                       \
-                   const LocalTensor<uint8_t>&, const uint32_t count, CUBECORE_AT) {           \
-    NAME<config>(dst, src, count, at);                                                         \
-  }
-CUBECORE_IS(IsInf, IS_INF, "is_inf")
-CUBECORE_IS(IsNan, IS_NAN, "is_nan")
-#undef CUBECORE_IS
+CUBECORE_WITH_WORKSPACE(IsInf, IS_INF)
+CUBECORE_WITH_WORKSPACE(IsNan, IS_NAN)
+#undef CUBECORE_WITH_WORKSPACE
+#undef CUBECORE_TEST
+#undef CUBECORE_WHOLE1
 #undef CUBECORE_CONFIG
 
 template <typename T>

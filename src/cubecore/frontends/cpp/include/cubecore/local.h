@@ -68,7 +68,7 @@ struct Array {
   Array operator+(int64_t count) const { return {pointer + count}; }
 };
 template <Mem mem, typename T>
-using ArrayOf = std::conditional_t<__NPU_ARCH__ == 3510, Array<mem, T>, T*>;
+using ArrayOf = std::conditional_t<is_950, Array<mem, T>, T*>;
 template <Mem mem, typename T>
 inline T* plain_pointer(Array<mem, T> array) {
   return array.pointer;

@@ -83,8 +83,8 @@ constexpr int32_t AIC_TYPE = 1, AIV_TYPE = 2;
 #ifndef __NPU_HOST__  // where public op_hosts have names of their own
 constexpr uint32_t TOTAL_L1_SIZE = 512 * 1024, TOTAL_L0A_SIZE = 64 * 1024;
 constexpr uint32_t TOTAL_L0B_SIZE = 64 * 1024,
-                   TOTAL_L0C_SIZE = (__NPU_ARCH__ == 3510 ? 256 : 128) * 1024;
-constexpr uint32_t TOTAL_UB_SIZE = (__NPU_ARCH__ == 3510 ? 256 : 192) * 1024;
+                   TOTAL_L0C_SIZE = (cubecore::is_950 ? 256 : 128) * 1024;
+constexpr uint32_t TOTAL_UB_SIZE = (cubecore::is_950 ? 256 : 192) * 1024;
 // Without what mix launches keep of UB.
 constexpr uint32_t TOTAL_VEC_LOCAL_SIZE = TOTAL_UB_SIZE - 8 * 1024;
 #endif

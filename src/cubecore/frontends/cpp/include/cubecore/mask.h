@@ -2,8 +2,6 @@
 // SetMaskNorm, SetMaskCount and the page on masks.
 #pragma once
 
-#include <cstdio>
-
 #include "cubecore/queue.h"
 
 namespace AscendC {
@@ -20,10 +18,8 @@ inline void set_lanes(uint64_t lanes, const cubecore::Where& at) {
   uint64_t all = ~0ull;
   if (core_state().counts) return set_mask(0, lanes, at);
   if (lanes > 128) {
-    char said[64];
-    std::snprintf(said, sizeof(said), "a number of lanes must be in [1, 128], got %llu",
-                  static_cast<unsigned long long>(lanes));
-    cubecore_finding("parameter", "mask", said, &at);
+    char said[80] = "a number of lanes must be in [1, 128], got ";
+    cubecore_finding("parameter", "mask", std::strcat(said, Digits(lanes).text), &at);
   }
   if (lanes >= 128)
     set_mask(all, all, at);

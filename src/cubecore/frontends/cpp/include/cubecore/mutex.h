@@ -8,7 +8,7 @@ namespace AscendC {
 
 using MutexID = uint8_t;
 
-// Pages AllocMutexID and ReleaseMutexID; 28 to 31 are the system's (page Mutex).
+// 28 to 31 are the system's (page Mutex).
 inline MutexID AllocMutexID(CUBECORE_AT) {
   constexpr uint32_t own = 28;
   uint32_t& taken = detail::core_state().mutexes;
@@ -23,7 +23,6 @@ inline MutexID AllocMutexID(CUBECORE_AT) {
 }
 inline void ReleaseMutexID(MutexID id) { detail::core_state().mutexes &= ~(1u << id); }
 
-// Page Mutex(ISASI), Lock and Unlock: of architecture 3510.
 class Mutex {
  public:
   template <pipe_t pipe>

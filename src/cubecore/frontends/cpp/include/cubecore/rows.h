@@ -92,14 +92,10 @@ class FloatRows {
   }
   void minus(const Floats& row, const Floats& value) const { minus(row, row, value); }
   void minus(const Floats& to, const Floats& row, const Floats& value) const {
-    for (uint32_t done = 0; done < length_; done += 64)
-      Sub(to[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
-    barrier(PIPE_V, at_);
+    each(to, row, value, [](const auto&... given) { Sub(given...); });
   }
   void plus(const Floats& row, const Floats& value) const {
-    for (uint32_t done = 0; done < length_; done += 64)
-      Add(row[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
-    barrier(PIPE_V, at_);
+    each(row, row, value, [](const auto&... given) { Add(given...); });
   }
   // True where there was room for POWER_ROWS more, and rows of T lose something that counts.
   template <typename T>
@@ -148,14 +144,10 @@ class FloatRows {
   }
   void times(const Floats& row, const Floats& value) const { times(row, row, value); }
   void times(const Floats& to, const Floats& row, const Floats& value) const {
-    for (uint32_t done = 0; done < length_; done += 64)
-      Mul(to[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
-    barrier(PIPE_V, at_);
+    each(to, row, value, [](const auto&... given) { Mul(given...); });
   }
   void by(const Floats& row, const Floats& value) const {
-    for (uint32_t done = 0; done < length_; done += 64)
-      Div(row[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at_);
-    barrier(PIPE_V, at_);
+    each(row, row, value, [](const auto&... given) { Div(given...); });
   }
   // What a row has one of: a block of equal elements in a tensor of any of the two types.
   template <typename T>
@@ -251,6 +243,15 @@ class FloatRows {
     row_.clamp(x(), x(), -most, most);
     row_.exp(left, left);
     row_.mul(x(), x(), left);
+  }
+  // An operation of each element of a row and a value.
+  template <typename Operation>
+  void each(const Floats& to, const Floats& row, const Floats& value,
+            const Operation& operation) const {
+    for (uint32_t done = 0; done < length_; done += 64)
+      operation(to[done], row[done], value, part(done), 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0),
+                at_);
+    barrier(PIPE_V, at_);
   }
   uint64_t part(uint32_t done) const { return length_ - done < 64 ? length_ - done : 64; }
 

@@ -19,6 +19,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
 
  public:
   using Operands::config;
+  using Operands::SetBatchNum;
   using typename Operands::DstT;
   static constexpr Triangle triangle = POLICY<MM_CFG>::triangle;
 
@@ -253,7 +254,6 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   }
 
  private:
- private:
   using Operands::ahead_;
   using Operands::answers_;
   using Operands::batch_a_;
@@ -269,7 +269,6 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   using Operands::RequireVector;
   using Operands::Scratch;
   using Operands::Sequence;
-  using Operands::SetBatchNum;
   using Operands::TileBytes;
   using Operands::Tiles;
   using Operands::workspace_;
@@ -403,7 +402,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
       DataCopy(to[offset], detail::gm_at<DstT>(from), rows * pitch, at);
       return;
     }
-    uint32_t whole = Blocks(static_cast<uint32_t>(call_.single[1])) * PerBlock();
+    uint32_t whole = Pitch();
     DataCopyParams runs(static_cast<uint16_t>(tile.m), static_cast<uint16_t>(Blocks(tile.n)),
                         static_cast<uint16_t>(Blocks(pitch) - Blocks(tile.n)),
                         static_cast<uint16_t>(Blocks(whole) - Blocks(tile.n)));

@@ -254,7 +254,9 @@ class TilingContext : public ExtendedKernelContext {
   const StorageShape* GetDynamicInputShape(size_t index, size_t relative) const {
     return ShapeOf(InputAt(index, relative));
   }
-  const Tensor* GetInputTensor(size_t index) const { return detail::Within(node_.inputs, index, 1); }
+  const Tensor* GetInputTensor(size_t index) const {
+    return detail::Within(node_.inputs, index, 1);
+  }
   const Tensor* GetRequiredInputTensor(size_t index) const { return InputAt(index, 0); }
   const Tensor* GetOptionalInputTensor(size_t index) const { return InputAt(index, 0); }
   const Tensor* GetDynamicInputTensor(size_t index, size_t relative) const {
@@ -351,7 +353,9 @@ class InferShapeContext : public ExtendedKernelContext {
   const Shape* GetDynamicInputShape(size_t index, size_t relative) const {
     return PlainShape(InputAt(index, relative));
   }
-  const Tensor* GetInputTensor(size_t index) const { return detail::Within(node_.inputs, index, 1); }
+  const Tensor* GetInputTensor(size_t index) const {
+    return detail::Within(node_.inputs, index, 1);
+  }
   const Tensor* GetRequiredInputTensor(size_t index) const { return InputAt(index, 0); }
   const Tensor* GetOptionalInputTensor(size_t index) const { return InputAt(index, 0); }
   const Tensor* GetDynamicInputTensor(size_t index, size_t relative) const {

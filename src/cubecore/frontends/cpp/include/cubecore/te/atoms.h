@@ -199,7 +199,7 @@ constexpr int64_t total(const T& tensor) {
   return product(std::get<axis>(tensor.Shape()));
 }
 
-// Whether rows, or columns, are stored one behind another: by the pattern, else by the strides.
+// True where rows, not columns, are stored one behind another: by the pattern, else by strides.
 template <typename T>
 constexpr bool stored_by_rows(const T& tensor) {
   using P = pattern_of<T>;

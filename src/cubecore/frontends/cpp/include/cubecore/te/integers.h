@@ -40,14 +40,7 @@ struct IsStatic : std::false_type {};
 template <typename T, T v>
 struct IsStatic<std::integral_constant<T, v>> : std::true_type {};
 template <typename T>
-inline constexpr bool is_static = IsStatic<std::remove_cv_t<std::remove_reference_t<T>>>::value;
-
-template <typename T>
-struct IsTuple : std::false_type {};
-template <typename... T>
-struct IsTuple<std::tuple<T...>> : std::true_type {};
-template <typename T>
-inline constexpr bool is_tuple = IsTuple<std::remove_cv_t<std::remove_reference_t<T>>>::value;
+inline constexpr bool is_static = IsStatic<Std::remove_cvref_t<T>>::value;
 
 template <typename T>
 constexpr int64_t number(const T& value) {
@@ -66,7 +59,10 @@ constexpr int64_t number(const T& value) {
       return static_cast<int64_t>(RESULT);                 \
     }                                                      \
   }
+CUBECORE_STATIC(plus, a + b)
 CUBECORE_STATIC(times, a* b)
+CUBECORE_STATIC(quotient, a / b)
+CUBECORE_STATIC(rest, a % b)
 CUBECORE_STATIC(pieces, (a + b - 1) / b)
 CUBECORE_STATIC(aligned, (a + b - 1) / b * b)
 #undef CUBECORE_STATIC
@@ -105,25 +101,6 @@ inline constexpr Underscore _{};
 // Elements of 32 B.
 template <typename T>
 inline constexpr size_t C0_ELEMENT = 32 * 8 / cubecore::Element<T>::bits;
-
-template <typename... T>
-using Shape = Std::tuple<T...>;
-template <typename... T>
-using Stride = Std::tuple<T...>;
-template <typename... T>
-using Coord = Std::tuple<T...>;
-template <typename... T>
-constexpr Shape<T...> MakeShape(const T&... t) {
-  return {t...};
-}
-template <typename... T>
-constexpr Stride<T...> MakeStride(const T&... t) {
-  return {t...};
-}
-template <typename... T>
-constexpr Coord<T...> MakeCoord(const T&... t) {
-  return {t...};
-}
 
 }  // namespace AscendC::Te
 

@@ -3,7 +3,7 @@
 // Rank, Crd2Idx.
 #pragma once
 
-#include "cubecore/te/integers.h"
+#include "cubecore/te/shapes.h"
 
 namespace AscendC::Te {
 
@@ -11,73 +11,28 @@ namespace detail {
 
 template <typename T>
 constexpr int64_t product(const T& t) {
-  if constexpr (is_tuple<T>)
-    return std::apply([](const auto&... each) { return (int64_t{1} * ... * product(each)); }, t);
-  else
-    return number(t);
+  return number(elements(t));
 }
 
-template <size_t... I, typename T>
-constexpr auto taken(const T& t, std::index_sequence<I...>) {
-  return std::make_tuple(std::get<I>(t)...);
-}
-
-// Where an element lies: a number that stands for several dimensions counts the first one fastest.
-template <typename C, typename S, typename D>
-constexpr int64_t index_of(const C& coord, const S& shape, const D& stride);
-template <typename C, typename S, typename D, size_t... I>
-constexpr int64_t index_of_each(const C& coord, const S& shape, const D& stride,
-                                std::index_sequence<I...>) {
-  return (index_of(std::get<I>(coord), std::get<I>(shape), std::get<I>(stride)) + ... + int64_t{0});
-}
-template <size_t I, typename S, typename D>
-constexpr int64_t index_of_rest(int64_t rest, const S& shape, const D& stride) {
-  if constexpr (I + 1 == std::tuple_size_v<S>) {
-    return index_of(rest, std::get<I>(shape), std::get<I>(stride));
-  } else {
-    int64_t extent = product(std::get<I>(shape));
-    return index_of(rest % extent, std::get<I>(shape), std::get<I>(stride)) +
-           index_of_rest<I + 1>(rest / extent, shape, stride);
-  }
-}
-template <typename C, typename S, typename D>
-constexpr int64_t index_of(const C& coord, const S& shape, const D& stride) {
-  if constexpr (is_tuple<C>)
-    return index_of_each(coord, shape, stride, std::make_index_sequence<std::tuple_size_v<C>>());
-  else if constexpr (is_tuple<S>)
-    return index_of_rest<0>(number(coord), shape, stride);
-  else
-    return number(coord) * number(stride);
-}
-
-// The largest of extent x stride, or one more than the sum of (extent - 1) x stride.
-template <typename S, typename D>
-constexpr int64_t room(const S& shape, const D& stride);
-template <typename S, typename D, size_t... I>
-constexpr int64_t room_of_each(const S& shape, const D& stride, std::index_sequence<I...>) {
-  int64_t most = 0;
-  ((most = Std::max(most, room(std::get<I>(shape), std::get<I>(stride)))), ...);
-  return most;
-}
-template <typename S, typename D>
+// The largest of extent x stride, by the dimensions from the n-th on.
+template <size_t n = 0, typename S, typename D>
 constexpr int64_t room(const S& shape, const D& stride) {
-  if constexpr (is_tuple<S>)
-    return room_of_each(shape, stride, std::make_index_sequence<std::tuple_size_v<S>>());
-  else
+  if constexpr (!is_tuple<S>)
     return number(shape) * number(stride);
-}
-template <typename S, typename D>
-constexpr int64_t last(const S& shape, const D& stride);
-template <typename S, typename D, size_t... I>
-constexpr int64_t last_of_each(const S& shape, const D& stride, std::index_sequence<I...>) {
-  return (last(std::get<I>(shape), std::get<I>(stride)) + ... + int64_t{0});
-}
-template <typename S, typename D>
-constexpr int64_t last(const S& shape, const D& stride) {
-  if constexpr (is_tuple<S>)
-    return last_of_each(shape, stride, std::make_index_sequence<std::tuple_size_v<S>>());
+  else if constexpr (n == std::tuple_size_v<S>)
+    return 0;
   else
+    return Std::max(room(std::get<n>(shape), std::get<n>(stride)), room<n + 1>(shape, stride));
+}
+// The sum of (extent - 1) x stride, likewise.
+template <size_t n = 0, typename S, typename D>
+constexpr int64_t last(const S& shape, const D& stride) {
+  if constexpr (!is_tuple<S>)
     return (number(shape) - 1) * number(stride);
+  else if constexpr (n == std::tuple_size_v<S>)
+    return 0;
+  else
+    return last(std::get<n>(shape), std::get<n>(stride)) + last<n + 1>(shape, stride);
 }
 
 template <typename T>

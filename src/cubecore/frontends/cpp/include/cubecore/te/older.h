@@ -2,7 +2,7 @@
 // same functions. Included where a file names both.
 #pragma once
 
-#include "cubecore/te/integers.h"
+#include "cubecore/te/shapes.h"
 
 namespace AscendC {
 
