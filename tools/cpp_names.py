@@ -15,7 +15,9 @@ _DECLARED = re.compile(
     re.MULTILINE,
 )
 _OURS = re.compile(r"^CUBECORE_|^MOST_|^LANES$|^Unless$")
-_DETAIL = re.compile(r"namespace (?:[\w:]+::)?(?:detail|cubecore|order) \{.*?\n\}  // namespace \w+", re.DOTALL)
+_DETAIL = re.compile(
+    r"namespace (?:[\w:]+::)?(?:detail|cubecore|order) \{.*?\n\}  // namespace \w+", re.DOTALL
+)
 _HEAD = """# Names of the class API in C++
 
 Generated from the headers in `src/cubecore/frontends/cpp/include` (`python -m tools.docs
