@@ -9,18 +9,19 @@ give the same bytes.
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tools.markdown import escaped
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 
 if TYPE_CHECKING:
     from cubecore.chips import Chip
-    from seeds.ledger import Entry, Ledger, Section
 
 Generator = Callable[[], str]
 DOCUMENTS: dict[str, Generator] = {}
@@ -136,7 +137,7 @@ def agreement_page() -> str:
         mark = f"see {number}" if a.differences or a.older else "none"
         other = ", ".join(str(count) for count in dict.fromkeys(a.elsewhere))
         counts = (str(a.broken), str(a.found), other)
-        cells = (_escaped(a.name), f"`{a.rule}`", a.edition, a.reading, *counts, mark)
+        cells = (escaped(a.name), f"`{a.rule}`", a.edition, a.reading, *counts, mark)
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", "## Differences", ""]
     for number, a in enumerate(AGREEMENTS, 1):
@@ -286,7 +287,7 @@ def examples_page() -> str:
     for path in sorted((ROOT / "examples" / "kernels").glob("*.py")):
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         golden = goldens / f"the_time_and_the_report.{path.stem}.json"
-        title = _escaped(" ".join(text.split("\n\n")[0].split()))
+        title = escaped(" ".join(text.split("\n\n")[0].split()))
         for launch in json.loads(golden.read_text(encoding="utf-8")):
             name = launch["launch"].split(" ")[0]
             cells = (f"[{path.stem}](#{path.stem})", title, f"`{name}`", f"{launch['us']} us")
@@ -370,7 +371,7 @@ def mutations_page() -> str:
 
 def _mutants(title: str, texts: list[str]) -> list[str]:
     """Return a list of mutants: line, instruction, mutation."""
-    return ["", f"{title}:", "", *(f"- {_escaped(text)}" for text in texts)] if texts else []
+    return ["", f"{title}:", "", *(f"- {escaped(text)}" for text in texts)] if texts else []
 
 
 @document("mechanisms.md")
@@ -437,70 +438,15 @@ def _buffers(chips: "list[Chip]") -> list[str]:
     ]
 
 
-_SEEDS_INTRODUCTION = """\
-# Coverage of the seeds
-
-Each row is one clause of the five seed documents, with its carriers (a tiling rule, a piece of
-advice, an instruction, a test) and its mutant: a small change of the source that breaks the clause.
-`make ledger` makes each mutant and holds that a test of the row fails. A row without one says why
-nothing can break it, or which issue brings it. Generated from `tests/seeds/*.toml` by
-`python -m tools.docs`; tests hold it against the seeds and the code.
-"""
-_STATES = ("mutant", "untestable", "pending")
-
-
 @document("seeds.md")
 def seeds() -> str:
-    """Return the coverage ledger: a table of counts, then one line for each row of each seed."""
+    """Return the coverage ledger: which clauses of the seeds are carried, and by what."""
     sys.path.insert(0, str(ROOT / "tests"))
+    from tools.seeds_page import page
+
     from seeds import ledger
 
-    books = ledger.load_all()
-    return "\n".join((*_seed_counts(books), *_seed_rows(books, ledger.ISSUES))) + "\n"
-
-
-def _seed_counts(books: "Iterable[Ledger]") -> Iterator[str]:
-    yield _SEEDS_INTRODUCTION
-    yield "| seed | rows | " + " | ".join(_STATES) + " |"
-    yield "|---|" + "---|" * (1 + len(_STATES))
-    total: Counter[str] = Counter()
-    for book in books:
-        counts = Counter(entry.state for entry in book.entries)
-        total += counts
-        yield _count_line(f"{book.seed} {book.title}", counts)
-    yield _count_line("all", total)
-
-
-def _count_line(name: str, counts: "Counter[str]") -> str:
-    cells = [counts.total(), *(counts[state] for state in _STATES)]
-    return f"| {name} | " + " | ".join(str(cell) for cell in cells) + " |"
-
-
-def _seed_rows(books: "Iterable[Ledger]", issues: dict[int, str]) -> Iterator[str]:
-    for book in books:
-        yield f"\n## Seed {book.seed}: {book.title}"
-        for section in book.sections:
-            yield from _section_rows(book, section, issues)
-
-
-def _section_rows(book: "Ledger", section: "Section", issues: dict[int, str]) -> Iterator[str]:
-    entries = book.of_section(section.name)
-    if entries:
-        yield f"\n### {book.seed}/{section.name}: {section.title}\n"
-        for entry in entries:
-            yield f"- `{entry.id}` {_escaped(entry.text)} {_carried(entry, issues)}"
-            yield from (f"  - mutant: `{mutant}`" for mutant in entry.mutant_names)
-
-
-def _carried(entry: "Entry", issues: dict[int, str]) -> str:
-    if entry.pending is not None:
-        return f"`pending: {issues[entry.pending]}`"
-    carriers = ", ".join(f"`{claim}`" for claim in entry.claims)
-    return f"{carriers} Untestable: {entry.untestable}" if entry.untestable else carriers
-
-
-def _escaped(text: str) -> str:
-    return text.replace("*", r"\*").replace("_", r"\_").replace("<", r"\<")
+    return page(ledger.load_all(), ledger.ISSUES)
 
 
 if __name__ == "__main__":
