@@ -1,10 +1,10 @@
-"""Layouts, SPM buffers, AddReluCast and built-in atomics: public names over what is there."""
+"""Layouts, SPM buffers and built-in atomics: public names over what is there."""
 
 import numpy as np
 import pytest
 
 from cubecore import CubecoreError
-from frontends.cpp.cpp_kernels import kernel, kernels, needs_compiler
+from frontends.cpp.cpp_kernels import kernel, needs_compiler
 
 pytestmark = needs_compiler
 WORDS = "GlobalTensor<int32_t> to; to.SetGlobalBuffer((__gm__ int32_t*)x, 16); uint32_t n = 0;\n"
@@ -128,43 +128,6 @@ def test_a_spill_outside_of_its_buffer_is_refused(body, sentence):
     with pytest.raises(CubecoreError) as caught:
         kernel(f"TPipe pipe;\n{body}")[1](np.zeros(64, np.float16))
     assert str(caught.value) == f"inline.cpp:6 (k): {sentence}"
-
-
-RELU = """
-template <typename D, typename S> __global__ __vector__ void k(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
-  GlobalTensor<S> gx, gy; GlobalTensor<D> gz;
-  gx.SetGlobalBuffer((__gm__ S*)x, 512);
-  gy.SetGlobalBuffer((__gm__ S*)y, 512);
-  gz.SetGlobalBuffer((__gm__ D*)z, 512);
-  LocalTensor<S> a(TPosition::VECIN, 0, 512), b(TPosition::VECIN, 4096, 512);
-  LocalTensor<D> c(TPosition::VECOUT, 8192, 512);
-  DataCopy(a, gx, 512);
-  DataCopy(b, gy, 512);
-  SetFlag<HardEvent::MTE2_V>(0);
-  WaitFlag<HardEvent::MTE2_V>(0);
-  AddReluCast(c, a, b, 256);
-  AddReluCast<D, S>(c[256], a[256], b[256], uint64_t(256 / sizeof(S)), sizeof(S),
-                    {1, 1, 1, 4, 8, 8});
-  SetFlag<HardEvent::V_MTE3>(0);
-  WaitFlag<HardEvent::V_MTE3>(0);
-  DataCopy(gz, c, 512);
-}
-"""
-TYPES = [("int8_t", "half", "i1", "f2"), ("int8_t", "int16_t", "i1", "i2")]
-TYPES += [("half", "float", "f2", "f4")]
-
-
-@pytest.mark.parametrize(("to", "of", "result", "source"), TYPES)
-def test_a_sum_is_cut_off_and_converted(to, of, result, source):
-    rng = np.random.default_rng(1)
-    x, y = ((rng.standard_normal(512) * 60).astype(source) for _ in range(2))
-    z = np.zeros(512, result)
-    run = kernels({}, before=RELU)[f"k<{to},{of}>"][1](x, y, z)
-    want = np.maximum(x + y, 0).astype(np.float64)
-    if result == "i1":
-        want = np.clip(np.rint(want), -128, 127)
-    assert run.findings == ()
-    assert np.array_equal(z, want.astype(result))
 
 
 ATOMIC = """

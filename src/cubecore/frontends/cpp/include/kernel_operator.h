@@ -17,6 +17,7 @@
 #include "cubecore/batch_norm.h"
 #include "cubecore/binary.h"
 #include "cubecore/compare.h"
+#include "cubecore/compound.h"
 #include "cubecore/control.h"
 #include "cubecore/convert.h"
 #include "cubecore/copy.h"

@@ -1,7 +1,7 @@
 // Vector arithmetic of two tensors. Pages: Add, Sub, Mul, Div, Max, Min, And, Or, AddRelu, SubRelu,
-// FusedMulAdd, MulAddDst, MulAddRelu, AddReluCast. Each has three forms: a mask of lanes, a mask of
-// bits, and a number of elements; and the last again for pointers to functions, which take no line.
-// A call prefers the form without a pack.
+// FusedMulAdd, MulAddDst, MulAddRelu, AddReluCast, SubReluCast, MulCast. Each has three forms: a
+// mask of lanes, a mask of bits, and a number of elements; and the last again for pointers to
+// functions, which take no line. A call prefers the form without a pack.
 #pragma once
 
 #include "cubecore/mask.h"
@@ -17,6 +17,11 @@ inline void binary(const char* call, const LocalTensor<T>& dst, const cubecore::
                    const cubecore::Where& at) {
   cubecore::issue(call, at, dst.pointer(), src0, src1, times, p.dstBlkStride, p.src0BlkStride,
                   p.src1BlkStride, p.dstRepStride, p.src0RepStride, p.src1RepStride);
+}
+
+template <typename T>
+constexpr const char* product_call() {
+  return std::is_same_v<PrimT<T>, int8_t> ? "asc_mul_cast_half2int8" : "asc_mul_cast_half2uint8";
 }
 
 }  // namespace detail
@@ -71,6 +76,8 @@ CUBECORE_ALIKE(FusedMulAdd, "asc_mul_add")
 CUBECORE_ALIKE(FusedMulAddRelu, "asc_mul_add_relu")
 CUBECORE_ALIKE(MulAddRelu, "asc_mul_add_relu")
 CUBECORE_BINARY(AddReluCast, "asc_add_relu", typename T, typename U, bool isSetMask = true)
+CUBECORE_BINARY(SubReluCast, "asc_sub_relu", typename T, typename U, bool isSetMask = true)
+CUBECORE_BINARY(MulCast, detail::product_call<T>(), typename T, typename U, bool isSetMask = true)
 CUBECORE_BINARY(MulAddDst, "asc_fma", typename T, typename U, bool isSetMask = true)
 #undef CUBECORE_ALIKE
 #undef CUBECORE_BINARY

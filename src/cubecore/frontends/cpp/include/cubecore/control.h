@@ -1,8 +1,8 @@
 // Bits of numbers and of the control register, and calls that tools look for. Pages: GetBitCount,
 // CountLeadingZero, CountBitsCntSameAsSignBit, GetSFFValue, "接口变更说明" (their older names),
 // GetCtrlSpr(ISASI), SetCtrlSpr(ISASI), SetSaturationFlag(ISASI), GetSaturationFlag(ISASI),
-// SetStoreAtomicConfig(ISASI), Async, DumpAccChkPoint, MetricsProfStart, MetricsProfStop,
-// GetProgramCounter(ISASI), GetICachePreloadStatus(ISASI).
+// SetStoreAtomicConfig(ISASI), GetStoreAtomicConfig(ISASI), Async, DumpAccChkPoint,
+// MetricsProfStart, MetricsProfStop, GetProgramCounter(ISASI), GetICachePreloadStatus(ISASI).
 #pragma once
 
 #include "cubecore/cores.h"
@@ -90,6 +90,17 @@ inline void SetStoreAtomicConfig(CUBECORE_AT) {
   if constexpr (type == AtomicDtype::ATOMIC_S32) SetAtomicAdd<int32_t>(at);
   if constexpr (type == AtomicDtype::ATOMIC_S8) SetAtomicAdd<int8_t>(at);
   if constexpr (type == AtomicDtype::ATOMIC_BF16) SetAtomicAdd<bfloat16_t>(at);
+}
+
+// Uncertain: the numbers of maximum and minimum, of which the page names addition alone.
+inline void GetStoreAtomicConfig(uint16_t& atomicType, uint16_t& atomicOp) {
+  constexpr AtomicDtype types[] = {AtomicDtype::ATOMIC_F32,  AtomicDtype::ATOMIC_F16,
+                                   AtomicDtype::ATOMIC_BF16, AtomicDtype::ATOMIC_S8,
+                                   AtomicDtype::ATOMIC_S16,  AtomicDtype::ATOMIC_S32};
+  const detail::CoreState& state = detail::core_state();
+  const bool on = state.atomic_type >= 0;
+  atomicType = static_cast<uint16_t>(on ? types[state.atomic_type] : AtomicDtype::ATOMIC_NONE);
+  atomicOp = on ? state.atomic : 0;
 }
 
 enum class EngineType : int32_t { AIC = 1, AIV = 2 };

@@ -1,4 +1,4 @@
-// Conversions between element types. Pages: Cast, SetDeqScale, CastDequant, AddDeqRelu, MulCast.
+// Conversions between element types. Pages: Cast, SetDeqScale, CastDequant.
 #pragma once
 
 #include "cubecore/unary.h"
@@ -91,35 +91,53 @@ inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const Rou
 }
 
 // Page SetDeqScale.
+namespace detail {
+
+inline uint64_t deq_word(float scale, int16_t offset, bool isSigned) {
+  return cubecore::float_bits(scale) | (static_cast<uint64_t>(offset) & 0x1FF) << 37 |
+         static_cast<uint64_t>(isSigned) << 46;
+}
+
+}  // namespace detail
+
 inline void SetDeqScale(half scale, CUBECORE_AT) {
   cubecore::issue("asc_set_deq_scale", at, static_cast<uint64_t>(scale.bits));
 }
 inline void SetDeqScale(float scale, int16_t offset, bool signMode, CUBECORE_AT) {
-  uint64_t word = cubecore::float_bits(scale);
-  word |= (static_cast<uint64_t>(offset) & 0x1FF) << 37 | static_cast<uint64_t>(signMode) << 46;
-  cubecore::issue("asc_set_deq_scale", at, word);
+  cubecore::issue("asc_set_deq_scale", at, detail::deq_word(scale, offset, signMode));
 }
+
+namespace detail {
+
+template <typename U, bool isVecDeq, bool halfBlock>
+constexpr const char* dequantising_call() {
+  if constexpr (std::is_same_v<PrimT<U>, int32_t>) return "asc_deq_int322half";
+  if constexpr (isVecDeq) return halfBlock ? "asc_vdeq_int162b8_h" : "asc_vdeq_int162b8_l";
+  return halfBlock ? "asc_deq_int162b8_h" : "asc_deq_int162b8_l";
+}
+
+}  // namespace detail
 
 template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>
 inline void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count,
                         CUBECORE_AT) {
-  const char* call = isVecDeq ? (halfBlock ? "asc_vdeq_int162b8_h" : "asc_vdeq_int162b8_l")
-                              : (halfBlock ? "asc_deq_int162b8_h" : "asc_deq_int162b8_l");
-  cubecore::issue(call, at, dst.pointer(), src.pointer(), count);
+  cubecore::issue(detail::dequantising_call<U, isVecDeq, halfBlock>(), at, dst.pointer(),
+                  src.pointer(), count);
+}
+// A mask of either kind: lanes, or an array of bits.
+template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,
+          bool halfBlock = true, typename M>
+inline void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, const M mask,
+                        uint8_t repeatTime, const UnaryRepeatParams& repeatParams, CUBECORE_AT) {
+  if constexpr (isSetMask) detail::set_given<U>(mask, at);
+  detail::unary(detail::dequantising_call<U, isVecDeq, halfBlock>(), dst, src, repeatTime,
+                repeatParams, at);
 }
 // Page "接口变更说明": its older name.
 template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>
 inline void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count,
                     CUBECORE_AT) {
   CastDequant<T, U, isVecDeq, halfBlock>(dst, src, count, at);
-}
-
-template <typename T, typename U>
-inline void MulCast(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
-                    const LocalTensor<U>& src1, uint32_t count, CUBECORE_AT) {
-  const char* call =
-      std::is_same_v<PrimT<T>, int8_t> ? "asc_mul_cast_half2int8" : "asc_mul_cast_half2uint8";
-  cubecore::issue(call, at, dst.pointer(), src0.pointer(), src1.pointer(), count);
 }
 
 }  // namespace AscendC

@@ -91,14 +91,15 @@ inline void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&,
 
 namespace detail {
 
+// The number of a type in the lists of calls below.
 template <typename T>
-constexpr const char* atomic_call(const char* const (&calls)[6]) {
-  if constexpr (std::is_same_v<T, half>) return calls[1];
-  if constexpr (std::is_same_v<T, bfloat16_t>) return calls[2];
-  if constexpr (std::is_same_v<T, int8_t>) return calls[3];
-  if constexpr (std::is_same_v<T, int16_t>) return calls[4];
-  if constexpr (std::is_same_v<T, int32_t>) return calls[5];
-  return calls[0];
+constexpr int8_t atomic_type() {
+  if constexpr (std::is_same_v<T, half>) return 1;
+  if constexpr (std::is_same_v<T, bfloat16_t>) return 2;
+  if constexpr (std::is_same_v<T, int8_t>) return 3;
+  if constexpr (std::is_same_v<T, int16_t>) return 4;
+  if constexpr (std::is_same_v<T, int32_t>) return 5;
+  return 0;
 }
 
 #define CUBECORE_ATOMIC(NAME)                                                \
@@ -110,31 +111,38 @@ CUBECORE_ATOMIC(add)
 CUBECORE_ATOMIC(max)
 CUBECORE_ATOMIC(min)
 #undef CUBECORE_ATOMIC
+constexpr const char* const* atomic_calls[] = {add_calls, max_calls, min_calls};
+
+inline const char* atomic_call(uint8_t operation, int8_t type) {
+  core_state().atomic = operation;
+  core_state().atomic_type = type;
+  return atomic_calls[operation][type];
+}
 
 }  // namespace detail
 
 template <typename T>
 inline void SetAtomicAdd(CUBECORE_AT) {
-  detail::core_state().atomic = 0;
-  cubecore::issue(detail::atomic_call<T>(detail::add_calls), at);
+  cubecore::issue(detail::atomic_call(0, detail::atomic_type<T>()), at);
 }
 template <typename T>
 inline void SetAtomicMax(CUBECORE_AT) {
-  detail::core_state().atomic = 1;
-  cubecore::issue(detail::atomic_call<T>(detail::max_calls), at);
+  cubecore::issue(detail::atomic_call(1, detail::atomic_type<T>()), at);
 }
 template <typename T>
 inline void SetAtomicMin(CUBECORE_AT) {
-  detail::core_state().atomic = 2;
-  cubecore::issue(detail::atomic_call<T>(detail::min_calls), at);
+  cubecore::issue(detail::atomic_call(2, detail::atomic_type<T>()), at);
 }
 // The operation is the last that was set. Uncertain: before any, addition.
 template <typename T>
 inline void SetAtomicType(CUBECORE_AT) {
   const uint8_t last = detail::core_state().atomic;
-  last == 0 ? SetAtomicAdd<T>(at) : last == 1 ? SetAtomicMax<T>(at) : SetAtomicMin<T>(at);
+  cubecore::issue(detail::atomic_call(last, detail::atomic_type<T>()), at);
 }
-inline void SetAtomicNone(CUBECORE_AT) { cubecore::issue("asc_set_atomic_none", at); }
+inline void SetAtomicNone(CUBECORE_AT) {
+  detail::core_state().atomic_type = -1;
+  cubecore::issue("asc_set_atomic_none", at);
+}
 inline void DisableDmaAtomic(CUBECORE_AT) { SetAtomicNone(at); }
 
 namespace detail {

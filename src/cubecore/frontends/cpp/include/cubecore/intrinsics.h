@@ -52,11 +52,11 @@ inline void dcci(const void* address, uint64_t lines, uint64_t = CACHELINE_OUT, 
 namespace AscendC::detail {
 
 inline void set_atomic(int operation, int type, const cubecore::Where& at) {
-  constexpr const char* const* calls[] = {add_calls, max_calls, min_calls};
   CoreState& state = core_state();
   if (operation >= 0) state.atomic = static_cast<uint8_t>(operation);
   if (type >= 0) state.atomic_type = static_cast<int8_t>(type);
-  if (state.atomic_type >= 0) cubecore::issue_raw(calls[state.atomic][state.atomic_type], at);
+  if (state.atomic_type >= 0)
+    cubecore::issue_raw(atomic_calls[state.atomic][state.atomic_type], at);
 }
 
 }  // namespace AscendC::detail

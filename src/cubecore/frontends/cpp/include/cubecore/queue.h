@@ -93,7 +93,7 @@ struct CoreState {
   uint64_t pad = 0;  // of SetPadValue, if `pads`
   bool pads = false;
   uint8_t atomic = 0;       // the operation of SetAtomicAdd, SetAtomicMax or SetAtomicMin
-  int8_t atomic_type = -1;  // the type of set_atomic_f32 and its kin, -1 before any
+  int8_t atomic_type = -1;  // of atomic stores, -1 where they are off or none was set
   uint64_t filled = 0;      // the value of the last Fill of global memory, of so many bytes
   uint8_t fill_bytes = 0;
   uint64_t rounds = 0;           // of WaitPreBlock
