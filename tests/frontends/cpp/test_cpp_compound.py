@@ -237,10 +237,10 @@ RIGHT = {
     for bits in (False, True)
 }
 WRONG = {
-    "0, false, 1, 160, 3": "BilinearInterpolation.hRepeat: must be in [1, 255], got 0",
-    "2, false, 1, 160, 0": "BilinearInterpolation.vRepeat: must be in [1, 255], got 0",
-    "2, false, 1, 64, 3": "BilinearInterpolation.vROffset: must be in [128, 65534], got 64",
-    "2, false, 300, 160, 3": "BilinearInterpolation.dstBlkStride: must be in [0, 255], got 300",
+    "0, false, 1, 160, 3": "BilinearInterpolation: hRepeat must be in [1, 255], got 0",
+    "2, false, 1, 160, 0": "BilinearInterpolation: vRepeat must be in [1, 255], got 0",
+    "2, false, 1, 64, 3": "BilinearInterpolation: vROffset must be in [128, 65534], got 64",
+    "2, false, 300, 160, 3": "BilinearInterpolation: dstBlkStride must be in [0, 255], got 300",
 }
 FULL = CALL.format("128, 4, true, 1, 128, 4").replace("work)", "work[12288])")
 CALLS = (*RIGHT.values(), *(CALL.format(f"128, {given}") for given in WRONG), FULL)

@@ -114,10 +114,82 @@ BODIES = {
     + "Fill(t.a2, InitConstValueParams<half>(1, M * K * 2 / 512, 0, half(2.0f)));PASS(MTE1, M);"
     + PLAIN
     + OUT,
+    "one_column": HALF + PLAIN + "t.Out({N, M, 0, N, false});",
 }
+ROWS = "LoadData2DParams p(0, 4, 1, 0, 0, false, 0); p.{} = {}; LoadData({}, p);"
+SQUARES = (
+    "LoadData2dTransposeParams p(0, 4, 1, 0, 0); p.{} = {}; LoadDataWithTranspose(t.a2, t.a1, p);"
+)
+WINDOWS = (
+    "LoadData3DParamsV2<half> p; p.l1H = 1; p.l1W = M; p.channelSize = K; p.kExtension = K;"
+    "p.mExtension = M; p.{} = {}; LoadData(t.a2, t.a1, p);"
+)
+FILLED = "InitConstValueParams<half> p(1, 4, 0, half(0.0f)); p.{} = 0; Fill(t.a1, p);"
+OLDER = (
+    "PASS(M, FIX);FixpipeParams<float> p(N / 16, M * 16 * 4 / 32, 0, 0); p.{} = {};"
+    "Fixpipe(t.cg, t.co, p);"
+)
+TILE = (
+    "PASS(M, FIX);DataCopyCO12DstParams p(N, M, N, M, NoQuant, 0, false, true); p.{} = {};"
+    "DataCopy(t.cg, t.co, p);"
+)
+NOTHING = [
+    ROWS.format("repeatTimes", 0, "t.a2, t.a1"),
+    ROWS.format("repeatTimes", 0, "t.a1, t.ag"),
+    SQUARES.format("repeatTimes", 0),
+    *(
+        WINDOWS.format(field, 0)
+        for field in ("l1H", "l1W", "channelSize", "kExtension", "mExtension", "filterW", "filterH")
+    ),
+    *(FILLED.format(field) for field in ("repeatTimes", "blockNum")),
+    "MmadParams p(M, N, K); p.k = 0; Mmad(t.start, t.a2, t.b2, p);",
+    "DataCopy(t.bias2, t.bias1, DataCopyParams(0, 1, 0, 0));",
+]
+"""Calls between the loads and the product that do nothing, as their pages say."""
 
 
 WRONG = {
+    "another_walk": (
+        HALF + ROWS.format("addrMode", 2, "t.a2, t.a1"),
+        "LoadData: addrMode must be in [0, 1], got 2",
+    ),
+    "another_walk_to_l1": (
+        HALF + ROWS.format("addrMode", 3, "t.a1, t.ag"),
+        "LoadData: addrMode must be in [0, 1], got 3",
+    ),
+    "another_walk_of_squares": (
+        HALF + SQUARES.format("addrMode", 7),
+        "LoadDataWithTranspose: addrMode must be in [0, 1], got 7",
+    ),
+    "late_rows": (
+        HALF + WINDOWS.format("mStartPt", 32768),
+        "LoadData: mStartPt must be in [0, 32767], got 32768",
+    ),
+    "another_conversion": (
+        HALF + PLAIN + "t.Out({N, M, M, N, false, static_cast<QuantMode_t>(77), 0, 1, 0, 0, 0});",
+        "copy_matrix_cc_to_gm.quant_pre must be one of NoQuant, F322F16, F322BF16, DEQF16, "
+        "VDEQF16, QF322B8_PRE, VQF322B8_PRE, REQ8, VREQ8, got 'another'",
+    ),
+    "older_bursts": (
+        HALF + PLAIN + OLDER.format("cburstNum", 5000),
+        "Fixpipe: cburstNum must be in [0, 4095], got 5000",
+    ),
+    "older_source": (
+        HALF + PLAIN + OLDER.format("srcStride", 65535),
+        "Fixpipe: srcStride from head to head must be in [0, 65535], got 1048592",
+    ),
+    "older_target": (
+        HALF + PLAIN + OLDER.format("dstStride", "4294967295u"),
+        "Fixpipe: dstStride from head to head must be in [0, 4294967295], got 4294967359",
+    ),
+    "of_another_chip": (
+        HALF + PLAIN + TILE.format("clipReluPre", 1),
+        "DataCopy: clipReluPre must be 0, got 1",
+    ),
+    "of_another_chip_too": (
+        HALF + PLAIN + TILE.format("eltWiseOp", 2),
+        "DataCopy: eltWiseOp must be 0, got 2",
+    ),
     "too_many_rows": (
         HALF + "Mmad(t.co, t.a2, t.b2, MmadParams(5000, N, K));",
         "mad.m must be in [0, 4095], got 5000",
@@ -147,6 +219,8 @@ WRONG = {
 @cache
 def module():
     bodies = BODIES | {name: body for name, (body, _) in WRONG.items()}
+    for number, call in enumerate(NOTHING):
+        bodies[f"nothing{number}"] = HALF + call + PLAIN + OUT
     return kernels(bodies, PARAMETERS, BEFORE, auto_sync=False)
 
 
@@ -212,6 +286,20 @@ def test_fixpipe_writes_the_rows_and_columns_of_its_struct():
     assert np.allclose(c[: M - 3, : N - 16], (a @ b.T)[: M - 3, : N - 16], rtol=1e-5, atol=1e-4)
     assert not c[M - 3 :].any()
     assert not c[:, N - 16 :].any()
+
+
+@pytest.mark.parametrize("number", range(len(NOTHING)))
+@pytest.mark.thinned(3)
+def test_calls_that_do_nothing_as_their_pages_say(number):
+    a, b, bias, typed = numbers("half")
+    c = np.zeros((M, N), typed)
+    assert getattr(module(), f"nothing{number}")[1](a, b, bias, c).findings == ()
+    assert np.allclose(c, a.astype(np.float64) @ b.T.astype(np.float64), rtol=1e-5, atol=1e-4)
+
+
+def test_a_stride_of_0_takes_the_first_column_of_fractals_again():
+    a, b, _, c = launched("one_column")
+    assert np.allclose(c, np.tile((a @ b.T)[:, :16], (1, 3)), rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -56,7 +56,7 @@ def fixpipe_by_hand(bench: Bench, at: tuple[int, int], form: str, p: dict, nd=(1
     source, after = bench.image(Mem.L0C), bench.image(Mem.GM)
     there, here = at
     size = FORMS[form][3]
-    tall = p["src_stride"] or -(-p["m_size"] // 16) * 16
+    tall = p["src_stride"]
     for matrix in range(nd[0]):
         for i in range(p["m_size"]):
             for j in range(p["n_size"]):

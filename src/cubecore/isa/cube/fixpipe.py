@@ -202,7 +202,10 @@ class Fixpipe(Instruction):
         return np.arange(self.n_size, dtype=np.intp)
 
     def tile(self) -> Offsets:
-        """Offsets in L0C, shape [m_size, n_size]."""
+        """Offsets in L0C, shape [m_size, n_size]; all columns are the first if src_stride is 0."""
+        if self.src_stride == 0:
+            first = layouts.offsets(layouts.NZ, self.m_size, FRACTAL_ROWS, layouts.L0C_FRACTAL)
+            return first[:, np.arange(self.n_size) % FRACTAL_ROWS]
         return layouts.offsets(
             layouts.NZ, self.m_size, self.n_size, layouts.L0C_FRACTAL, self.src_stride
         )

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <type_traits>
 
@@ -191,6 +192,21 @@ inline int64_t ask(uint32_t result, const char* call, const Where& at, const A&.
   detail::Key key{words, addresses};
   (put(key, arguments), ...);  // found by the key's namespace
   return cubecore_ask(call, words, key.used, addresses, key.pointers, &at, result);
+}
+
+// Whether a field of a call's parameters is in its range; one outside of it is a finding.
+inline bool within(const char* call, const char* field, uint64_t value, uint64_t least,
+                   uint64_t most, const Where& at) {
+  if (least <= value && value <= most) return true;
+  char said[112];
+  auto wide = [](uint64_t number) { return static_cast<unsigned long long>(number); };
+  if (least == most)
+    std::snprintf(said, sizeof(said), "%s must be %llu, got %llu", field, wide(least), wide(value));
+  else
+    std::snprintf(said, sizeof(said), "%s must be in [%llu, %llu], got %llu", field, wide(least),
+                  wide(most), wide(value));
+  cubecore_finding("parameter", call, said, &at);
+  return false;
 }
 
 inline int64_t gm_address(const void* pointer) {

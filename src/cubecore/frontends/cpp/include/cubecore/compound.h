@@ -93,20 +93,6 @@ inline void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
   }
 }
 
-namespace detail {
-
-// What a parameter must lie in; a value outside is a finding, and the call does nothing.
-inline bool within(const char* name, uint32_t value, uint32_t least, uint32_t most,
-                   const cubecore::Where& at) {
-  if (least <= value && value <= most) return true;
-  char said[80];
-  std::snprintf(said, sizeof(said), "must be in [%u, %u], got %u", least, most, value);
-  cubecore_finding("parameter", name, said, &at);
-  return false;
-}
-
-}  // namespace detail
-
 // Blocks are gathered, each is multiplied by an element of src1 (all blocks of a repeat by one
 // without repeatMode), and hRepeat products are added up into one repeat of dst.
 template <typename T, typename M>
@@ -119,10 +105,10 @@ inline void BilinearInterpolation(const LocalTensor<T>& dst, const LocalTensor<T
   static_assert(std::is_same_v<PrimT<T>, half>,
                 "BilinearInterpolation must take half, got another");
   constexpr uint32_t repeat = 128, most = 248, eight = 8;  // `most`: of an instruction, by eights
-  bool right = detail::within("BilinearInterpolation.hRepeat", hRepeat, 1, 255, at);
-  right &= detail::within("BilinearInterpolation.vRepeat", vRepeat, 1, 255, at);
-  right &= detail::within("BilinearInterpolation.vROffset", vROffset, repeat, 65534, at);
-  right &= detail::within("BilinearInterpolation.dstBlkStride", dstBlkStride, 0, 255, at);
+  bool right = cubecore::within("BilinearInterpolation", "hRepeat", hRepeat, 1, 255, at);
+  right &= cubecore::within("BilinearInterpolation", "vRepeat", vRepeat, 1, 255, at);
+  right &= cubecore::within("BilinearInterpolation", "vROffset", vROffset, repeat, 65534, at);
+  right &= cubecore::within("BilinearInterpolation", "dstBlkStride", dstBlkStride, 0, 255, at);
   if (!right) return;
   const uint32_t all = hRepeat * vRepeat, weights = repeatMode ? all : (all + 7) / eight;
   const uint32_t bytes = (all + weights) * repeat * sizeof(half);

@@ -26,7 +26,7 @@ namespace cubecore {
 constexpr const char* quant_word(QuantMode_t mode) {
   constexpr const char* words[] = {"NoQuant",     "F322F16",      "F322BF16", "DEQF16", "VDEQF16",
                                    "QF322B8_PRE", "VQF322B8_PRE", "REQ8",     "VREQ8"};
-  return words[static_cast<uint8_t>(mode) < 9 ? static_cast<uint8_t>(mode) : 0];
+  return static_cast<uint8_t>(mode) < 9 ? words[static_cast<uint8_t>(mode)] : "another";
 }
 
 constexpr bool one_scale(QuantMode_t mode) {

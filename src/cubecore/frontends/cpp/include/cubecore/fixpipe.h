@@ -88,17 +88,23 @@ inline void take_scales(const LocalTensor<S>& scales, uint16_t n, const cubecore
 
 // Bursts of older kernels as a tile: a burst is a column of fractals, 32 B by 32 B.
 template <typename T, typename U>
-inline FixpipeParamsV220 as_tile(const FixpipeParams<U>& old) {
+inline FixpipeParamsV220 as_tile(const FixpipeParams<U>& old, const cubecore::Where& at) {
   constexpr uint32_t row_bytes = 16 * sizeof(PrimT<U>);
   FixpipeParamsV220 p;
   const Nz2NdParams& nd = old.nz2ndParams;
   p.mSize = static_cast<uint16_t>(old.burstLen * 32u / row_bytes);
+  const uint32_t src_stride = (p.mSize + 15u) / 16 * 16 + old.srcStride * 16u;
+  const uint64_t dst_stride =
+      nd.nz2ndEn ? old.dstStride
+                 : old.burstLen * sizeof(PrimT<T>) / sizeof(PrimT<U>) + uint64_t{old.dstStride};
+  bool right = cubecore::within("Fixpipe", "cburstNum", old.cburstNum, 0, 4095, at);
+  if (old.cburstNum > 1) {
+    right &= cubecore::within("Fixpipe", "srcStride from head to head", src_stride, 0, 65535, at);
+    right &= cubecore::within("Fixpipe", "dstStride from head to head", dst_stride, 0, ~0u, at);
+  }
   p.nSize = nd.nz2ndEn ? nd.originalNSize : static_cast<uint16_t>(old.cburstNum * 16);
-  p.srcStride = static_cast<uint16_t>((p.mSize + 15) / 16 * 16 + old.srcStride * 16);
-  p.dstStride = nd.nz2ndEn ? old.dstStride
-                           : old.burstLen * static_cast<uint32_t>(sizeof(PrimT<T>)) /
-                                     static_cast<uint32_t>(sizeof(PrimT<U>)) +
-                                 old.dstStride;
+  p.srcStride = static_cast<uint16_t>(src_stride);
+  p.dstStride = static_cast<uint32_t>(dst_stride);
   p.quantPre = old.quantParams.quantPre;
   p.deqScalar = old.quantParams.deqScalar;
   p.ndNum = nd.ndNum;
@@ -106,6 +112,7 @@ inline FixpipeParamsV220 as_tile(const FixpipeParams<U>& old) {
   p.dstNdStride = nd.dstNdStride;
   p.reluEn = old.reluEn;
   p.unitFlag = old.unitFlag;
+  if (!right) p.nSize = 0;  // nothing moves
   return p;
 }
 
@@ -143,18 +150,19 @@ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
 template <typename T, typename U>
 inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                     const FixpipeParams<U>& intriParams, CUBECORE_AT) {
-  detail::fixpipe(dst, src, detail::as_tile<T>(intriParams), intriParams.nz2ndParams.nz2ndEn, at);
+  detail::fixpipe(dst, src, detail::as_tile<T>(intriParams, at), intriParams.nz2ndParams.nz2ndEn,
+                  at);
 }
 template <typename T, typename U>
 inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                     const FixpipeParams<U>& intriParams, CUBECORE_AT) {
-  detail::fixpipe(dst, src, detail::as_tile<T>(intriParams), false, at);
+  detail::fixpipe(dst, src, detail::as_tile<T>(intriParams, at), false, at);
 }
 template <typename T, typename U, typename S>
 inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                     const LocalTensor<S>& cbufWorkspace, const FixpipeParams<U>& intriParams,
                     CUBECORE_AT) {
-  FixpipeParamsV220 tile = detail::as_tile<T>(intriParams);
+  FixpipeParamsV220 tile = detail::as_tile<T>(intriParams, at);
   detail::take_scales(cbufWorkspace, tile.nSize, at);
   detail::fixpipe(dst, src, tile, intriParams.nz2ndParams.nz2ndEn, at);
 }
@@ -162,14 +170,17 @@ template <typename T, typename U, typename S>
 inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                     const LocalTensor<S>& cbufWorkspace, const FixpipeParams<U>& intriParams,
                     CUBECORE_AT) {
-  FixpipeParamsV220 tile = detail::as_tile<T>(intriParams);
+  FixpipeParamsV220 tile = detail::as_tile<T>(intriParams, at);
   detail::take_scales(cbufWorkspace, tile.nSize, at);
   detail::fixpipe(dst, src, tile, false, at);
 }
 
 namespace detail {
 
-inline Outlet outlet(const DataCopyCO12DstParams& p) {
+// Uncertain: a field that the page has for other chips alone.
+inline Outlet outlet(const DataCopyCO12DstParams& p, const cubecore::Where& at) {
+  cubecore::within("DataCopy", "clipReluPre", p.clipReluPre, 0, 0, at);
+  cubecore::within("DataCopy", "eltWiseOp", p.eltWiseOp, 0, 0, at);
   return {p.nSize,    p.mSize,   p.dstStride,    p.srcStride, p.unitFlag,
           p.quantPre, p.reluPre, p.channelSplit, p.nz2ndEn};
 }
@@ -179,12 +190,12 @@ inline Outlet outlet(const DataCopyCO12DstParams& p) {
 template <typename T, typename U>
 inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                      const DataCopyCO12DstParams& intriParams, CUBECORE_AT) {
-  detail::out_of_l0c(dst, src, detail::outlet(intriParams), at);
+  detail::out_of_l0c(dst, src, detail::outlet(intriParams, at), at);
 }
 template <typename T, typename U>
 inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                      const DataCopyCO12DstParams& intriParams, CUBECORE_AT) {
-  detail::out_of_l0c(dst, src, detail::outlet(intriParams), at);
+  detail::out_of_l0c(dst, src, detail::outlet(intriParams, at), at);
 }
 
 }  // namespace AscendC

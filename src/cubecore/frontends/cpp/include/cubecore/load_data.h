@@ -28,6 +28,7 @@ inline cubecore::Pointer fractals(const T& tensor) {
 template <typename T>
 inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                      const LoadData2DParams& p, CUBECORE_AT) {
+  if (!cubecore::within("LoadData", "addrMode", p.addrMode, 0, 1, at)) return;
   using cubecore::named;
   bool left = dst.memory() == detail::in_l0a;
   if (!p.ifTranspose) {
@@ -47,6 +48,7 @@ inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
 template <typename T>
 inline void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                      const LoadData2DParams& p, CUBECORE_AT) {
+  if (!cubecore::within("LoadData", "addrMode", p.addrMode, 0, 1, at)) return;
   uint8_t mem = dst.memory();
   cubecore::issue(mem == detail::in_l0a   ? "load_gm_to_ca"
                   : mem == detail::in_l0b ? "load_gm_to_cb"
@@ -66,6 +68,7 @@ inline void LoadData(const LocalTensor<T>&, const LocalTensor<T>&, const LoadDat
 template <typename T>
 inline void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                   const LoadData2dTransposeParams& p, CUBECORE_AT) {
+  if (!cubecore::within("LoadDataWithTranspose", "addrMode", p.addrMode, 0, 1, at)) return;
   cubecore::issue(
       dst.memory() == detail::in_l0a ? "asc_copy_l12l0a_trans" : "asc_copy_l12l0b_trans", at,
       dst.pointer(), src.pointer(), p.startIndex, p.repeatTimes, p.srcStride, p.dstGap,
@@ -119,7 +122,7 @@ inline void load_window(const LocalTensor<T>& dst, const LocalTensor<T>& src, co
   bool left = dst.memory() == in_l0a;
   bool nothing = w.channels == 0 || w.k == 0 || w.m == 0 || (w.filter_w == 0 && !w.wide) ||
                  (w.filter_h == 0 && !w.high);
-  if (nothing) return;
+  if (nothing || !cubecore::within("LoadData", "mStartPt", w.m_at, 0, 32767, at)) return;
   cubecore::issue(left ? "img2colv2_cbuf_to_ca" : "img2colv2_cbuf_to_cb", at, dst.pointer(),
                   src.pointer(), w.k, w.m, w.k_at, w.m_at, w.stride_w, w.stride_h, w.filter_w,
                   w.filter_h, w.dilation_w, w.dilation_h, w.wide, w.high, left && w.transpose,
