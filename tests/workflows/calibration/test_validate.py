@@ -237,7 +237,6 @@ def test_a_chip_of_settings_is_another_chip(tmp_path):
         ({"tiling": {"groups": 4}}, "grouped products are not in the kernel"),
         ({"tiling": {"baseM": 128}}, "tiling.baseN must be stated for kind matmul"),
         ({"measured": {"MB": 3}}, "no time of the launch or its pipes is stated"),
-        ({"measured": {"TFLOPS": 3}}, "counts must be stated for TFLOPS to give a time"),
         ({"measured": {"TFLOPS": 3}, "counts": "2MNK", "N": None},
          "N must be stated for TFLOPS to give a time"),
         ({"measured": {"TFLOPS": 3, "total_us": 10}, "counts": "2MNK"},
@@ -257,6 +256,8 @@ def test_a_chip_of_settings_is_another_chip(tmp_path):
         ({"kind": "vector", "K": None, "op": "exp", "M": None}, "M must be stated for kind vector"),
         ({"kind": "vector", "K": None, "op": "exp", "M": None, "counts": "read",
           "measured": {"GBps": 3}}, "M must be stated for GBps to give a time"),
+        ({"kind": "vector", "K": None, "op": "exp", "measured": {"GBps": 3}},
+         "counts must be stated for GBps to give a time"),
         ({"kind": "dma_read"}, "tiling.tensor must be stated for kind dma_read"),
         ({"kind": "launch", "M": None, "N": None, "K": None, "cores": 99},
          "more blocks than cores: how they queue is not modelled"),
@@ -371,6 +372,19 @@ def test_every_published_point_states_its_columns():
 
 def case_is_skipped(point):
     return isinstance(described(point), str)
+
+
+@pytest.mark.parametrize(("formats", "like"), [("ND/NZ/ND", "Row/zN"), ("ND/ND/ND", "Row/Row")])
+def test_formats_of_several_publications_say_one_thing(tmp_path, formats, like):
+    points = [GOOD | {"id": name, "formats": name} for name in (formats, like)]
+    one, other = validate(written(tmp_path, *points)).cases
+    assert one.wall.predicted_us == other.wall.predicted_us
+
+
+def test_fractals_of_b_change_the_time(tmp_path):
+    points = [GOOD | {"id": name, "formats": name} for name in ("ND/ND/ND", "ND/NZ/ND")]
+    plain, fractals = validate(written(tmp_path, *points)).cases
+    assert plain.wall.predicted_us != fractals.wall.predicted_us
 
 
 # --- lines that are no points
@@ -504,6 +518,24 @@ def case_is_skipped(point):
         (
             GOOD | {"counts": "read"},
             "counts read counts bytes of a vector kernel and contradicts kind 'matmul'",
+        ),
+        (
+            GOOD | {"tiling": {"basM": 128}},
+            "tiling must have only known columns, got 'basM'; did you mean baseM?",
+        ),
+        (GOOD | {"tiling": {"zz": 1}}, "tiling must have only known columns, got 'zz'"),
+        (
+            GOOD | {"kind": "vector", "K": None, "op": "exp", "tiling": {"stepKa": 2}},
+            "tiling.stepKa 2 is a product's and contradicts kind 'vector'",
+        ),
+        (
+            GOOD | {"measured": {"total_us": 30, "TFLOPS": 280}},
+            "counts must be stated for measured.TFLOPS, got none",
+        ),
+        (
+            GOOD | {"formats": "ND/XY/ND"},
+            "formats must name layouts (ND, DN, NZ, zN, nZ, FRACTAL_NZ, Row, Col, RowMajor, "
+            "ColumnMajor, NC1HWC0, FRACTAL_Z, NCHW, NHWC), got 'ND/XY/ND'",
         ),
         (GOOD | {"kind": "launch"}, "M 2048 contradicts kind 'launch', which has no M"),
         (GOOD | {"kind": "vector"}, "K 1024 contradicts kind 'vector', which has no K"),

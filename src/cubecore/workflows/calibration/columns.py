@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from cubecore.aliases import Json, JsonMapping
+from cubecore.errors import did_you_mean
 from cubecore.units import FRACTAL_ROWS, align_up
 
 NEEDED = ("id", "kind", "chip", "measured")
@@ -21,6 +22,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "counts": ("2MNK", "read", "write", "read+write"),
 }
 """Values of the columns that take one of a few."""
+OPERATIONS: Mapping[str, float] = {"TFLOPS": 1e12, "TOPS": 1e12, "GFLOPS": 1e9}
+"""Rates of operations, which need `counts`, and how many one is a second."""
 ATTENTION = "attention"
 """The operator whose extents are `tiling.shape`: heads, queries, keys and the size of a head."""
 AIV_PER_AIC = 2
@@ -44,6 +47,26 @@ _TILING_CHOICES: Mapping[str, tuple[str, ...]] = {
     "template": ("NORM", "MDL", "IBSHARE"),
 }
 _TILES = ("L1", "L0")
+_DESCRIBING = (
+    *("L1tileB", "X", "Kf", "hk", "wk", "bias", "blocks", "case", "config", "cv_overlap"),
+    *("dbL0", "dbL0A", "dbL0B", "dbL1", "diagonal", "dst", "dstNzC0Stride", "src0", "src1"),
+    *("src0BlkStride", "src0RepStride", "enableKdimReorderLoad", "fused", "groupM", "group_list"),
+    *("groups", "kernel", "l2_split", "m_per_expert", "mode", "nd2nz", "note", "op", "paddedM"),
+    *("paddedN", "preload", "ratio", "shape", "split", "strategy", "thread_blocks", "tile_KB"),
+    *("topk", "validCol", "vec_db", "vf_bytes"),
+)
+"""Columns of a tiling with any value: most say what a publication calls its variant."""
+_OF_A_TILING = (*_OF_TILING, *_FLAGS, *_PAIRS, *_TILING_CHOICES, *_TILES, *_DESCRIBING)
+_BLOCKS = ("base", "single", "step", "depth")
+"""How the names of columns begin that only a product's tiling has."""
+_WITHOUT_BLOCKS = ("vector", "dma_read", "vector_ubench", "launch")
+"""Kinds of kernels that have no product."""
+FRACTAL = ("NZ", "zN", "nZ", "FRACTAL_NZ")
+"""Layouts of fractals in `formats`, in the words of several publications."""
+_FORMATS = (
+    *("ND", "DN", *FRACTAL, "Row", "Col", "RowMajor", "ColumnMajor"),
+    *("NC1HWC0", "FRACTAL_Z", "NCHW", "NHWC", "?"),
+)
 _THREE = re.compile(r"([1-9]\d{0,5},){2}[1-9]\d{0,5}")
 _STORED = re.compile(r"A:[NT] B:[NT]|\?")
 _PRODUCTS = ("matmul", "grouped_matmul")
@@ -78,7 +101,20 @@ def _wrong_text(record: JsonMapping) -> str:
             return f"{name} must be one of {', '.join(choices)}, got {record[name]!r}"
     if (trans := record.get("trans")) and not _STORED.fullmatch(trans):
         return f"trans must be A:N or A:T and B:N or B:T, got {trans!r}"
+    formats = record.get("formats") or ""
+    if formats and not all(_named(part) for part in formats.split("/")):
+        return f"formats must name layouts ({', '.join(_FORMATS[:-1])}), got {formats!r}"
     return ""
+
+
+def _named(text: str) -> list[str]:
+    return [word for word in re.findall(r"\w+|\?", text) if word in _FORMATS]
+
+
+def layouts(formats: str) -> list[str]:
+    """Return the layouts of A, B and C as far as `formats` tells them apart."""
+    parts = formats.split("/")
+    return [_named(part)[0] for part in parts] if len(parts) > 1 else []
 
 
 def _wrong_count(record: JsonMapping) -> str:
@@ -97,6 +133,11 @@ def _is_count(value: object) -> bool:
 
 
 def _wrong_tiling(tiling: Json) -> str:
+    for name in tiling:
+        if name not in _OF_A_TILING:
+            meant = did_you_mean(name, _OF_A_TILING)
+            rest = f"; {meant}" if meant else ""
+            return f"tiling must have only known columns, got {name!r}{rest}"
     for name in _OF_TILING:
         if not _is_count(tiling.get(name)):
             return f"tiling.{name} must be a positive integer, got {tiling[name]!r}"
@@ -162,11 +203,18 @@ def _contradiction(record: JsonMapping) -> str:
     for name in _WITHOUT_EXTENTS.get(kind, ()):
         if record.get(name) is not None:
             return f"{name} {record[name]} contradicts kind {kind!r}, which has no {name}"
+    for name in OPERATIONS:
+        if not counts and record["measured"].get(name):
+            return f"counts must be stated for measured.{name}, got none"
     return _contradicting_tiling(record, tiling) or _contradicting_times(record)
 
 
 def _contradicting_tiling(record: JsonMapping, tiling: Json) -> str:
     """Return the sentence about a column of a tiling that another column excludes."""
+    if (kind := record["kind"]) in _WITHOUT_BLOCKS:
+        for name, value in tiling.items():
+            if name.startswith(_BLOCKS):
+                return f"tiling.{name} {value} is a product's and contradicts kind {kind!r}"
     if ("L1" in tiling) != ("L0" in tiling):
         return "tiling.L1 and tiling.L0 must be given together, got one of them"
     if "L0" in tiling and "baseM" in tiling:

@@ -27,6 +27,7 @@ from cubecore.workflows.calibration.cases import (
     chip_of,
     require_cores,
 )
+from cubecore.workflows.calibration.columns import FRACTAL, layouts
 from cubecore.workflows.calibration.measured_points import Point
 from cubecore.workflows.calibration.stated_tilings import has_tiling, stated_case
 
@@ -178,6 +179,8 @@ def _problem(point: Point, chip: Chip, types: Json, notes: Notes, **keys: object
     silent = point.trans in {"", "?"} and point.formats not in {"Row/Row", "Row/zN"}
     if silent and not stored_nk:
         notes.add("B is stored [k, n]")
+    formats = ("NZ" if name in FRACTAL else "ND" for name in layouts(point.formats))
+    stored = dict(zip(("format_a", "format_b", "format_c"), formats, strict=False))
     return Problem(
         chip=chip.name,
         m=point.m or 0,
@@ -185,9 +188,8 @@ def _problem(point: Point, chip: Chip, types: Json, notes: Notes, **keys: object
         k=point.k or 0,
         trans_a=layout.startswith("A:T"),
         trans_b=stored_nk is not None,
-        format_b="NZ" if "zN" in point.formats else "ND",
         batch=point.tiling.get("batch", 1),
-        **{**types, **keys},
+        **{**types, **stored, **keys},
     )
 
 

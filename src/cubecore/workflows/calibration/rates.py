@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from cubecore.dtypes import element_type
 from cubecore.workflows.calibration.cases import Unmapped
+from cubecore.workflows.calibration.columns import OPERATIONS
 from cubecore.workflows.calibration.measured_points import Point
 
-_OPERATIONS = {"TFLOPS": 1e12, "TOPS": 1e12, "GFLOPS": 1e9}
 _BYTES = {"TBps": 1e12, "GBps": 1e9}
 _INPUTS = {"add": 2}
 """Arrays that a function reads, where they are not one."""
@@ -22,8 +22,7 @@ def rated_us(point: Point) -> float | None:
     Unmapped
         If a column is missing, or a rate and a time contradict each other.
     """
-    counted = _OPERATIONS if point.counts in {"", "2MNK"} else {}
-    counted = counted if point.counts == "2MNK" else {**counted, **_BYTES}
+    counted = OPERATIONS if point.counts == "2MNK" else _BYTES
     name = next((name for name in counted if point.measured.get(name)), None)
     stated = point.wall_us or point.core_us
     if name is None or (stated is not None and not point.counts):
@@ -32,7 +31,7 @@ def rated_us(point: Point) -> float | None:
         if point.pipes_us:
             return None
         raise Unmapped(f"counts must be stated for {name} to give a time")
-    count = _operations(point, name) if name in _OPERATIONS else _bytes(point, name)
+    count = _operations(point, name) if name in OPERATIONS else _bytes(point, name)
     rate = point.measured[name]
     us = count / (rate * counted[name]) * 1e6
     if stated is not None and abs(us / stated - 1) > _APART + _rounding(rate):
