@@ -151,6 +151,11 @@ OUT_OF_RANGE = [
         "CrossCoreSetFlag: mode 2 must be used in a mix launch, got a launch on one kind of cores; "
         "nobody hears it",
     ),
+    (
+        "CrossCoreSetFlag<0, PIPE_FIX>(3);",
+        "flag-parameter",
+        "ffts_cross_core_sync.pipe must be a pipe of an AIV, got FIX",
+    ),
 ]
 
 

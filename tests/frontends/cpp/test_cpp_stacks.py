@@ -2,10 +2,12 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import cubecore
 from frontends.cpp.cpp_kernels import cli, demo, kernels, needs_compiler
 
 pytestmark = [
@@ -70,6 +72,83 @@ def test_a_finding_in_a_helper_names_its_callers(tmp_path):
         "late.cpp:24 (twice)\n"
         "    Add at late.cpp:8 (Doubled), called at late.cpp:14 (Process), late.cpp:24 (twice)\n"
     ) in out
+
+
+HEADER = """#pragma once
+#include "kernel_operator.h"
+using namespace AscendC;
+template <typename T, int N>
+struct Tile {
+  LocalTensor<T> t{TPosition::VECCALC, 0, N};
+  void Wrong();
+  void Outer() {
+    Wrong();
+  }
+};
+template <typename T, int N>
+void Tile<T, N>::Wrong() {
+  Duplicate(t[1 << 20], T(1.0f), 64);
+}
+template <auto function, typename T>
+void Through(T& t) {
+  function(t);
+}
+"""
+USES = """#include "tiles/tile.h"
+template <typename T>
+void Deep(LocalTensor<T>& a, int depth) {
+  if (depth == 0) {
+    Duplicate(a[1 << 20], T(1.0f), 64);
+    return;
+  }
+  Deep(a, depth - 1);
+}
+void Plain(LocalTensor<float>& a) {
+  Duplicate(a[1 << 20], 1.0f, 64);
+}
+struct Base {
+  virtual void Go(LocalTensor<float>& a) {}
+};
+struct Derived : Base {
+  void Go(LocalTensor<float>& a) override { Plain(a); }
+};
+__global__ __vector__ void member() {
+  Tile<float, 64> t;
+  t.Outer();
+}
+__global__ __vector__ void deep() {
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64);
+  Deep(a, 2);
+}
+__global__ __vector__ void through() {
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64);
+  Through<Plain>(a);
+}
+__global__ __vector__ void dynamic() {
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64);
+  Derived d;
+  Base* b = &d;
+  b->Go(a);
+}
+"""
+STACKS = {
+    "member": ["tile.h:14 Wrong", "tile.h:9 Outer", "uses.cpp:21 member"],
+    "deep": ["uses.cpp:5 Deep", *["uses.cpp:8 Deep"] * 2, "uses.cpp:25 deep"],
+    "through": ["uses.cpp:11 Plain", "tile.h:18 Through", "uses.cpp:29 through"],
+    "dynamic": ["uses.cpp:11 Plain", "uses.cpp:17 Go", "uses.cpp:35 dynamic"],
+}
+
+
+def test_members_of_headers_recursion_and_calls_through_pointers_are_told(tmp_path):
+    (tmp_path / "tiles").mkdir()
+    (tmp_path / "tiles" / "tile.h").write_text(HEADER)
+    (tmp_path / "uses.cpp").write_text(USES)
+    made = cubecore.load(tmp_path / "uses.cpp")
+    for name, stack in STACKS.items():
+        (found,) = made[name][1]().findings
+        where = [found.location, *found.location.callers]
+        told = [f"{Path(at.file).name}:{at.line} {at.function}" for at in where]
+        assert (found.id, told) == ("out-of-bounds", stack)
 
 
 def test_a_kernel_may_have_the_name_of_a_namespace_or_of_the_c_library():

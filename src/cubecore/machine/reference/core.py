@@ -13,7 +13,7 @@ from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar, Location
 from cubecore.isa.scalar.load import ScalarLoad
-from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.isa.scalar.sync import AIC_PIPES, AIV_PIPES, FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference.queue_order import Queues
@@ -122,8 +122,13 @@ class Core:
 
     def _broken(self, template: Instruction) -> list[Violation]:
         violations = list(template_violations(template, self.chip))
-        if isinstance(template, FftsCrossCoreSync) and template.mode == 1 and self.id.is_aic:
-            violations.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
+        if isinstance(template, FftsCrossCoreSync):
+            if template.mode == 1 and self.id.is_aic:
+                violations.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
+            if template.on not in ("S", *(AIC_PIPES if self.id.is_aic else AIV_PIPES)):
+                part = "AIC" if self.id.is_aic else "AIV"
+                need = f"be a pipe of an {part}"
+                violations.append(Violation(f"{template.name}.pipe", need, template.on))
         return violations
 
     def report(
