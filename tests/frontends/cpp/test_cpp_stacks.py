@@ -147,7 +147,7 @@ def test_members_of_headers_recursion_and_calls_through_pointers_are_told(tmp_pa
     for name, stack in STACKS.items():
         (found,) = made[name][1]().findings
         where = [found.location, *found.location.callers]
-        told = [f"{Path(at.file).name}:{at.line} {at.function}" for at in where]
+        told = [f"{Path(at.file).name}:{at.line} {at.function.partition('<')[0]}" for at in where]
         assert (found.id, told) == ("out-of-bounds", stack)
 
 
