@@ -6,11 +6,9 @@ import inspect
 import operator
 import pickle
 import sys
-from types import FunctionType
 
 import pytest
 
-from cubecore.lazy_dataclass import compile_methods, newly_compiled
 from cubecore.lazy_dataclass import dataclass as lazy
 
 FLAGS = [
@@ -221,19 +219,3 @@ def test_a_method_is_compiled_at_its_first_use():
     assert inspect.isfunction(vars(Point)["__init__"])
     assert inspect.isfunction(vars(Point)["__hash__"])
     assert not inspect.isfunction(vars(Point)["__eq__"])
-
-
-@lazy(frozen=True)
-class Needed:
-    """A class of which another process has needed a method."""
-
-    a: int
-
-
-def test_methods_that_another_process_has_needed_are_compiled_here():
-    compile_methods([(__name__, "Needed", "__init__"), (__name__, "Absent", "x"), ("no", "A", "b")])
-    assert newly_compiled() == ()
-    assert isinstance(vars(Needed)["__init__"], FunctionType)
-    assert not isinstance(vars(Needed)["__hash__"], FunctionType)
-    hash(Needed(1))
-    assert newly_compiled() == ((__name__, "Needed", "__hash__"),)

@@ -7,32 +7,15 @@ That is most of what a command costs before its work, and most of these methods 
 import dataclasses
 import reprlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError
 from functools import partial
 from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["compile_methods", "dataclass", "newly_compiled"]
+__all__ = ["dataclass"]
 
 _ORDERINGS = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
-
-
-MethodName = tuple[str, str, str]
-"""A method as another process of this program finds it: its module, its class, its own name."""
-_new: list[MethodName] = []
-
-
-def newly_compiled() -> tuple[MethodName, ...]:
-    """Return the methods compiled since `compile_methods` was last called."""
-    return tuple(_new)
-
-
-def compile_methods(names: Iterable[MethodName]) -> None:
-    """Compile methods that another process has needed, so that those forked from here have them."""
-    for module, owner, name in names:
-        getattr(vars(sys.modules[module]).get(owner) if module in sys.modules else None, name, None)
-    _new.clear()
 
 
 class _Factory:
@@ -54,7 +37,6 @@ class _Method:
         method = self.compiled(self.home)
         method.__qualname__ = f"{self.home.__qualname__}.{self.name}"
         setattr(self.home, self.name, method)
-        _new.append((self.home.__module__, self.home.__qualname__, self.name))
         return method.__get__(instance, owner)
 
 

@@ -2,7 +2,6 @@
 
 import io
 import os
-import pickle
 import platform
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import pytest
 
 import cubecore
 from cubecore import CubecoreError
-from cubecore.frontends.cpp.recording import known_calls
 from frontends.cpp.cpp_kernels import EXAMPLES, cli, has_ended, kernel, kernels, needs_compiler
 
 pytestmark = needs_compiler
@@ -37,17 +35,6 @@ def test_a_vector_add_with_queues_adds(vectors):
     assert run.findings == ()
     assert run.engine == "lockstep"
     assert np.array_equal(z, x + y)
-
-
-def test_the_process_of_a_later_launch_has_what_the_first_one_learnt(vectors):
-    add = cubecore.load(ADD).add_static[8]
-    told = []
-    for _ in range(2):
-        known_calls.recall()
-        add(*vectors, SHARE)
-        calls, _, _, plans = pickle.loads(known_calls._unread[-1][0])
-        told.append((len(calls), len(plans)))
-    assert told[1] == (0, 0)
 
 
 @pytest.mark.parametrize("engine", ["reference", "fast"])

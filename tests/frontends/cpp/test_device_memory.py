@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from cubecore.frontends.cpp.device_memory import DeviceMemory, take_pages
+from cubecore.frontends.cpp.device_memory import DeviceMemory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are shared on Linux alone")
 
@@ -53,14 +53,3 @@ def test_a_process_that_was_forked_has_pages_of_its_own():
     os.write(go_on, b"x")
     assert os.waitpid(child, 0)[1] == 0
     assert set(own.buffer.data) == {3}
-
-
-def test_pages_are_taken_of_what_may_be_written():
-    """Arrays that begin and end anywhere, small ones, and those that may only be read."""
-    rng = np.random.default_rng(1)
-    whole = rng.integers(0, 256, 3 << 20, dtype=np.uint8)
-    kept = whole.copy()
-    fixed = np.frombuffer(kept.tobytes(), np.uint8)
-    take_pages([whole[5:-9], whole[:3], whole[:0], fixed])
-    assert np.array_equal(whole, kept)
-    assert np.array_equal(fixed, kept)

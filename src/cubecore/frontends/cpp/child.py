@@ -1,60 +1,54 @@
 """Another process for a user's machine code: whatever it does, this one goes on.
 
-The child has its own process group, limits of time and memory, and no core dumps. It answers
-through a pipe; a crash leaves its signal, its address and the last issue in a page that both
-processes see. It ends when it is killed: until then the processes that it has begun are its own.
+The process is a small program of our own with the runtime's library, which loads the user's. It has
+its own process group, limits of time and memory, and no core dumps. It does what it is told by
+messages; a crash leaves its signal, its address and the last issue in a page that both processes
+see. It ends when it is killed: until then the processes that it has begun are its own.
 """
 
 import contextlib
 import ctypes
-import errno
-import gc
-import io
 import mmap
 import os
-import pickle
 import select
 import signal
 import sys
 import time
-import warnings
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any, NoReturn, TypeVar
+from pathlib import Path
+from typing import NoReturn, Self
 
-from cubecore.dtypes import ELEMENT_TYPES, ElementType, element_type
-from cubecore.errors import (
-    CubecoreError,
-    DeadlockError,
-    RequestError,
-    Violation,
-    shortened,
-    unable,
-)
+from cubecore.errors import CubecoreError, shortened, unable
+from cubecore.frontends.cpp.compile.build import runtime
+from cubecore.frontends.cpp.device_memory import SharedPages, file_of_pages
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+from cubecore.frontends.cpp.messages import (
+    DONE,
+    PLACE,
+    SYMBOL,
+    Message,
+    command,
+    is_other,
+    is_whole,
+    text,
+    words,
+)
 from cubecore.frontends.cpp.signature import function_as_written
 from cubecore.frontends.cpp.standard_error import HOLD_S, StandardError, one_line
 from cubecore.frontends.cpp.strays import end_descendants, end_strays
 from cubecore.frontends.source_locations import KernelError, location_of
-from cubecore.isa.catalogue import instructions
-from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.memory.allocator import begin_process
 
-if sys.platform != "win32":
-    import resource
-
-T = TypeVar("T")
 MOST_MEMORY = 4 << 30
 """Bytes that the child may have beyond what it has at its start."""
 _NEAR_STACK = 1 << 16
 _NO_ADDRESS = 2**64 - 1
 _LONGEST_WAIT_S = 1e6
-_LENGTH_BYTES = 8
 _LAST_WORDS_S = 1.0
 _LOOK_S = 0.001
-_KINDS = (KernelError, DeadlockError, RequestError, CubecoreError)
+_PART_BYTES = 1 << 16
+_BOX_BYTES, _CAPACITY, _MOST_ADDRESSES = 4096, 8192, 65536
+"""The pages of the exchange: the box, then kinds, lines and addresses (records.h)."""
 _SIGNALS: dict[int, str] = {
     signal.SIGFPE: "a division by zero",
     signal.SIGILL: "an illegal instruction of the host",
@@ -65,8 +59,8 @@ _SIGNALS: dict[int, str] = {
 }
 
 
-_RAN_AHEAD, _TERMINATED, _UNANSWERED = 1000, 1001, 1002
-"""Numbers in the place of a signal's: the first two are the runtime's (crash.h)."""
+_RAN_AHEAD, _TERMINATED = 1000, 1001
+"""Numbers in the place of a signal's (crash.h)."""
 
 
 class RanAheadError(Exception):
@@ -89,11 +83,6 @@ class Box(ctypes.Structure):
     )
 
 
-def remark(page: int, text: str) -> None:
-    """Leave a remark that the sentence on a crash ends with, where no line of a kernel is known."""
-    Box.from_address(page).file = text.encode()[: Box.file.size - 1]
-
-
 @dataclass(frozen=True, slots=True)
 class ChildSubject:
     """The work of a child process, as the sentence about its end names it.
@@ -106,207 +95,182 @@ class ChildSubject:
     cores: tuple[str, ...] = ()
     place: Location | None = None
     ends: str = "a kernel returns"
-    alone: bool = True
 
 
-def answer_of(work: Callable[[], T], subject: str, timeout_s: float = TIMEOUT_S) -> T:
-    """Return what `work` returns in another process.
+class Child:
+    """A process for a user's libraries: it does one thing at a time, and answers with one message.
 
-    Raises
-    ------
-    CubecoreError
-        The exception of the process, or the way in which the process ended.
+    `remark` is what a sentence on its end goes on with where no line of the user's is known.
     """
-    return answered(lambda _: work(), ChildSubject(subject, timeout_s))
 
-
-def answered(work: Callable[[int], T], asked: ChildSubject) -> T:
-    """Return what `work`, given the address of the page, returns in another process.
-
-    Raises
-    ------
-    CubecoreError
-        The exception of the process, or the way in which the process ended.
-    RanAheadError
-        If a core went on behind a wait, and must not.
-    """
-    page = mmap.mmap(-1, mmap.PAGESIZE)
-    box = Box.from_buffer(page)
-    read, write = os.pipe()
-    errors = StandardError()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS stay behind
-        child = os.fork()
-    if child == 0:
-        os.close(read)
-        errors.take()
-        _child(work, ctypes.addressof(box), write, alone=asked.alone)
-    os.close(write)
-    errors.listen()
-    try:
-        raw, late = _received(read, errors, asked.timeout_s)
-        if late:  # let it say where it is
-            with contextlib.suppress(OSError):
-                os.kill(child, signal.SIGXCPU)
-            raw, _ = _received(read, errors, _LAST_WORDS_S, raw)
-        silent = not late and not _is_whole(raw) and not box.signal and _goes_on(child)
-    finally:
-        status = _killed(child, read, alone=asked.alone)
-        said = errors.close(keep=box.signal in {signal.SIGABRT, _TERMINATED})
-    if box.signal == _RAN_AHEAD:
-        raise RanAheadError
-    try:
-        good, value = pickle.loads(raw[_LENGTH_BYTES:])  # noqa: S301 - our own process wrote it
-    except Exception:  # noqa: BLE001 - it ended before it had written all
-        raise _ended(box, status, asked, said, late=late, silent=silent, raw=raw) from None
-    if good:
-        answer: T = value
-        return answer
-    if value is None:  # the user quits, at a stop
-        raise KeyboardInterrupt
-    raise _rebuilt(*value)
-
-
-def _killed(child: int, read: int, *, alone: bool) -> int:
-    """End a child, and all that it has begun; return how it ended."""
-    end_descendants(child)
-    if alone:
-        with contextlib.suppress(OSError):
-            os.killpg(child, signal.SIGKILL)
-    with contextlib.suppress(OSError):
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    end_strays(read)
-    os.close(read)
-    return status
-
-
-class _Packer(pickle.Pickler):
-    """Knows templates by their names: their classes are made when they are declared."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        """Return how a template or an element type is made again."""
-        if isinstance(obj, Instruction):
-            return _template, (obj.name, {f.name: getattr(obj, f.name) for f in fields(obj)})  # type: ignore[arg-type]
-        if isinstance(obj, ElementType) and ELEMENT_TYPES.get(obj.name) is obj:
-            return element_type, (obj.name,)
-        return NotImplemented
-
-
-def _template(name: str, values: dict[str, Any]) -> Instruction:
-    return instructions()[name](**values)
-
-
-def packed(value: Any) -> bytes:
-    """Return a value in bytes, as a process tells it to the one that began it."""
-    raw = io.BytesIO()
-    _Packer(raw, pickle.HIGHEST_PROTOCOL).dump(value)
-    return raw.getvalue()
-
-
-def _child(work: Callable[[int], Any], page: int, write: int, *, alone: bool) -> None:
-    box = Box.from_address(page)
-    box.pipe = write
-    try:
-        gc.freeze()  # the parent's objects stay: looking at them would copy their pages
-        _confine(alone=alone)
-        _give_back_freed_memory()
-        begin_process()
-        try:
-            raw = packed((True, work(page)))
-        except CubecoreError as error:
-            kind = next(
-                n for n, kind_of_error in enumerate(_KINDS) if isinstance(error, kind_of_error)
-            )
-            raw = packed((False, (kind, error.violations, error.findings)))
-        except KeyboardInterrupt:
-            raw = packed((False, None))
-        except BaseException as error:  # noqa: BLE001 - nothing of the parent's may run here
-            sentence = _sentence(error)
-            violations = (Violation("the kernel", "", "", sentence=sentence),)
-            raw = packed((False, (0, violations, ())))
+    def __init__(self, asked: ChildSubject, memory: SharedPages | None = None) -> None:
+        self._asked, self.remark = asked, ""
+        self._end = time.monotonic() + asked.timeout_s
+        self._failure: Exception | None = None
+        size = _BOX_BYTES + _CAPACITY * 8 + _MOST_ADDRESSES * 8
+        file = file_of_pages(size)
+        self._pages = mmap.mmap(file, size)
+        self._box = Box.from_buffer(self._pages)
+        theirs, self._write = os.pipe()
+        self._read, answers = os.pipe()
+        self._errors = StandardError()
+        self._poll = select.poll()
+        for watched in (self._read, self._errors.file):
+            self._poll.register(watched, select.POLLIN)
+        held = (theirs, answers, file) if memory is None else (theirs, answers, file, memory.file)
+        numbers = (*held, -1)[:4]
+        place = (0, 0) if memory is None else (memory.base, memory.size)
+        told = (*numbers, *place, MOST_MEMORY, os.getpid())
+        program, library = runtime()
         sys.stdout.flush()
         sys.stderr.flush()
-        raw, at = len(raw).to_bytes(_LENGTH_BYTES, "little") + raw, 0
-        while at < len(raw):
-            at += os.write(write, raw[at : at + (1 << 20)])
-    except BaseException:  # noqa: BLE001
-        box.signal = _UNANSWERED
-    finally:
-        _rest(write)
+        actions = [(os.POSIX_SPAWN_DUP2, each, each) for each in held]  # they stay open in it
+        actions.append((os.POSIX_SPAWN_DUP2, self._errors.source, 2))
+        line = [str(program), str(library), *map(str, told)]
+        try:
+            self._process = os.posix_spawn(
+                program, line, os.environ, file_actions=actions, setpgroup=0
+            )
+        except OSError as error:
+            remedy = "set CUBECORE_CACHE to a folder that programs may run from"
+            sentence = f"{program} does not start: {error.strerror}"
+            raise unable(asked.subject, sentence, remedy) from None
+        finally:
+            for own in (theirs, answers, file):
+                os.close(own)
+            self._errors.listen()
 
+    @property
+    def subject(self) -> str:
+        """The work of the process, as sentences name it."""
+        return self._asked.subject
 
-def _sentence(error: BaseException) -> str:
-    """Return a sentence about an exception that is none of ours."""
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return f"the launch must run in {MOST_MEMORY >> 30} GiB of memory beside its tensors"
-    return f"the kernel raised {type(error).__name__}: {error}"
+    def __enter__(self) -> Self:
+        return self
 
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if self._failure is None:
+            self._stopped()
+        elif isinstance(error, Exception) and error is not self._failure:
+            raise self._failure from None
 
-def _rest(write: int) -> NoReturn:
-    """Wait for the parent's kill, or for its end, which closes the other side of a pipe."""
-    with contextlib.suppress(BaseException):
-        ended = select.poll()
-        ended.register(write, 0)
-        ended.poll()
-    os._exit(0)
+    def ask(self, what: int, *parts: bytes) -> Message:
+        """Tell the process what to do; return its message.
 
+        Raises
+        ------
+        CubecoreError
+            If the process ended, or its time is over.
+        RanAheadError
+            If a core went on behind a wait, and must not.
+        """
+        if self._failure is not None:
+            raise self._failure
+        raw = command(what, parts)
+        with contextlib.suppress(BrokenPipeError):  # it has ended, which is read below
+            while raw:
+                raw = raw[os.write(self._write, raw) :]
+        answer, late = self._received(self._end)
+        if late or not is_whole(answer):
+            self._fail(answer, late=late)
+        return Message(answer)
 
-def _give_back_freed_memory() -> None:
-    """Give the system the pages of freed blocks: to write them here would copy each of them."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
-    if trim is not None:
-        trim(0)
+    def recorded(self, message: Message) -> tuple[bytes, bytes, bytes]:
+        """Return what a core has recorded: kinds, lines and addresses."""
+        kinds, wheres = _BOX_BYTES, _BOX_BYTES + 4 * _CAPACITY
+        addresses, count = wheres + 4 * _CAPACITY, 4 * message.recorded
+        pages = self._pages
+        return (
+            pages[kinds : kinds + count],
+            pages[wheres : wheres + count],
+            pages[addresses : addresses + 8 * message.addresses],
+        )
 
+    def symbol(self, library: Path, name: str, *, copied: bool = False) -> int:
+        """Return the address of a symbol of a library; of a copy with variables of its own.
 
-def _confine(*, alone: bool) -> None:
-    if alone:
-        os.setpgid(0, 0)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
-        system = ctypes.CDLL(None)
-        system.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        system.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: what it has begun stays below it
-        with open("/proc/self/statm", "rb") as state:  # noqa: PTH123
-            pages = int(state.read().split()[0])
-        most = pages * mmap.PAGESIZE + MOST_MEMORY
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        Raises
+        ------
+        CubecoreError
+            If the library does not load.
+        """
+        given = text(os.fsencode(library)), text(name.encode())
+        answer = self.ask(SYMBOL, words(copied), *given)
+        address = answer.word()
+        if not address:
+            subject = self.subject
+            raise unable(subject, f"{subject} does not load: {shortened(answer.said())}")
+        return address
 
+    def placed(self, raw: bytes) -> int:
+        """Return the address of a copy of these bytes in the process."""
+        return self.ask(PLACE, text(raw)).word()
 
-def _received(
-    read: int, errors: StandardError, timeout_s: float, held: bytes = b""
-) -> tuple[bytes, bool]:
-    """Return what the child wrote, behind what was `held`, and whether its time ran out.
+    def tell(self, what: int, *parts: bytes) -> Message:
+        """Tell the process to do what is done when it answers.
 
-    A process that the child has begun may hold the pipe open: the length says where it ends.
-    """
-    end = time.monotonic() + timeout_s
-    raw = bytearray(held)
-    while not _is_whole(raw):
-        left = end - time.monotonic()
-        if left <= 0:
-            return bytes(raw), True
-        wait_s = min(left, HOLD_S) if errors.holds else left
-        ready = select.select([read, *errors.sources], [], [], min(wait_s, _LONGEST_WAIT_S))[0]
-        if not ready:
-            errors.let_go()
-        if errors.sources and errors.sources[0] in ready:
-            errors.pass_on()
-        if read in ready:
-            part = os.read(read, 1 << 20)
-            if not part:
-                break
-            raw += part
-    return bytes(raw), False
+        Raises
+        ------
+        CubecoreError
+            If the process ended, or its time is over.
+        """
+        answer = self.ask(what, *parts)
+        assert answer.what == DONE
+        return answer
 
+    # --- its end
 
-def _is_whole(raw: bytes | bytearray) -> bool:
-    """Return whether an answer is all there; its length comes first."""
-    length = int.from_bytes(raw[:_LENGTH_BYTES], "little")
-    return len(raw) >= _LENGTH_BYTES + length
+    def _received(self, end: float) -> tuple[bytearray, bool]:
+        """Return what the process wrote, and whether its time ran out."""
+        raw, errors = bytearray(), self._errors
+        while not is_whole(raw) and not is_other(raw):
+            left = end - time.monotonic()
+            if left <= 0:
+                return raw, True
+            wait_s = min(left, HOLD_S) if errors.holds else left
+            ready = self._poll.poll(min(wait_s, _LONGEST_WAIT_S) * 1000)
+            if not ready:
+                errors.let_go()
+            for file, _ in ready:
+                if file != self._read:
+                    if not errors.pass_on():
+                        self._poll.unregister(file)
+                    continue
+                part = os.read(file, _PART_BYTES)
+                if not part:
+                    return raw, False
+                raw += part
+        return raw, False
+
+    def _fail(self, raw: bytearray, *, late: bool) -> NoReturn:
+        """Raise the sentence on a process that does not answer."""
+        if late:  # let it say where it is
+            with contextlib.suppress(OSError):
+                os.kill(self._process, signal.SIGXCPU)
+            raw, _ = self._received(time.monotonic() + _LAST_WORDS_S)
+        box = self._box
+        silent = not late and not raw and not box.signal and _goes_on(self._process)
+        status, said = self._stopped()
+        if box.signal == _RAN_AHEAD:
+            self._failure = RanAheadError()
+        else:
+            end, remedy = _end(box, status, self._asked, said, late=late, silent=silent, raw=raw)
+            self._failure = _at(box, self._asked, end, remedy or self.remark)
+        raise self._failure
+
+    def _stopped(self) -> tuple[int, str]:
+        """End the process, and all that it has begun; return how it ended, and its last line."""
+        child = self._process
+        end_descendants(child)
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        end_strays(self._read)
+        for own in (self._read, self._write):
+            os.close(own)
+        return status, self._errors.close(keep=self._box.signal in {signal.SIGABRT, _TERMINATED})
 
 
 def _goes_on(child: int) -> bool:
@@ -321,13 +285,7 @@ def _goes_on(child: int) -> bool:
     return False
 
 
-def _rebuilt(kind: int, violations: tuple[Violation, ...], findings: Any) -> CubecoreError:
-    error = _KINDS[kind](violations)
-    error.findings = tuple(findings)
-    return error
-
-
-def _ended(
+def _end(
     box: Box,
     status: int,
     asked: ChildSubject,
@@ -335,23 +293,23 @@ def _ended(
     *,
     late: bool,
     silent: bool,
-    raw: bytes,
-) -> CubecoreError:
-    """Return the sentence on a child that ended without an answer; `said` is its last line."""
+    raw: bytes | bytearray,
+) -> tuple[str, str]:
+    """Return how a child ended without an answer, and the remedy; `said` is its last line."""
     number = box.signal or (os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
     end, remedy = "closed the pipe of its answer", ""
     if silent:
         end = f"{end}, or became another program"
-    elif number != _UNANSWERED and raw:
+    elif raw:
         end = "wrote to the pipe of its answer"
     elif late:
         end = f"did not end within {asked.timeout_s:g} s"
         remedy = "check its loops, or raise --timeout"
     elif not number:
         end, remedy = f"called exit({os.WEXITSTATUS(status)})", asked.ends
-    elif number != _UNANSWERED:
+    else:
         end = _crash(box, number, asked, said)
-    return _at(box, asked, end, remedy)
+    return end, remedy
 
 
 def _crash(box: Box, number: int, asked: ChildSubject, said: str) -> str:
@@ -379,7 +337,5 @@ def _at(box: Box, asked: ChildSubject, end: str, remedy: str) -> CubecoreError:
     if box.line:
         function = function_as_written(one_line(box.function))
         place = location_of(one_line(box.file), box.line, function)
-    elif box.file:
-        remedy = remedy or one_line(box.file)
     error = unable(asked.subject, f"{asked.subject} {end}", remedy)
     return error if place is None else KernelError.at(place, error)

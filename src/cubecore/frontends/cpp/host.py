@@ -1,6 +1,5 @@
 """Host programs: a file's own main, whose `<<<>>>` launches kernels on memory of aclrtMalloc."""
 
-import ctypes
 import os
 import re
 import sys
@@ -8,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -18,36 +16,31 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse, unable
 from cubecore.frontends.capi.core_handle import CoreHandle
-from cubecore.frontends.cpp.child import ChildSubject, answered
+from cubecore.frontends.cpp.child import Child, ChildSubject
 from cubecore.frontends.cpp.compile.build import (
     PROGRAM,
     built,
     macros_of,
     program_parts,
-    runtime,
 )
 from cubecore.frontends.cpp.compile.source import Source
-from cubecore.frontends.cpp.device_memory import shared_pages
+from cubecore.frontends.cpp.device_memory import SharedPages, shared_pages
 from cubecore.frontends.cpp.kernels import launch_facts, turns
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions
-from cubecore.frontends.cpp.recording.bridge import Bridge
+from cubecore.frontends.cpp.recording.bridge import Bridge, HostQuestion
 from cubecore.frontends.cpp.recording.structures import RegisteredKernel
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, private_memory, ready_launch
-from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
+from cubecore.frontends.kernels.session import LaunchOptions
 from cubecore.frontends.source_locations import location_of, shown_path
-from cubecore.isa.catalogue import spellings
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
-from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.trace import InstructionTrace
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import (
     GlobalMemory,
     GlobalTensor,
     MemoryBuffer,
 )
-from cubecore.machine.sanitizer.findings import SanitizerFinding, checks_of
+from cubecore.machine.sanitizer.findings import checks_of
 from cubecore.units import plural
 
 _MOST_BYTES = 2 << 30
@@ -64,20 +57,6 @@ _FACTS = ("L0A", "L0B", "L0C", "L1", "L2", "UB", "HBM", "FB", "BT")
 def has_main(source: Source) -> bool:
     """True if a file is a program: it defines main."""
     return _MAIN.search(source.text) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class _LaunchResult:
-    """The results of one launch, to be sent to the other process."""
-
-    kernel: str
-    blocks: int
-    findings: tuple[SanitizerFinding, ...]
-    issued: int
-    engine: str
-    wall_s: float
-    traces: dict[CoreId, InstructionTrace]
-    tensors: tuple[tuple[str, int, int], ...]
 
 
 def run_source(source: Source, words: tuple[str, ...], asked: CppLaunchOptions) -> int:
@@ -136,106 +115,79 @@ def run_libraries(
     KernelError
         If a kernel fails, or the program ends early.
     """
-    session, options = current_session(), _options(arch)
+    options = _options(arch)
     chip = chip_named(options.chip).what_if(options.settings)
     macros_of(chip.arch, "vector")  # which other architectures lack
     if arch not in {"", chip.arch}:
         need = f"be of architecture {arch}, for which {shown_path(path)} was compiled"
         raise refuse("the chip", need, f"{chip.name} of {chip.arch}")
-    support = str(runtime())
-    spellings()  # declared here, and not in each process again
-
-    debugger = None if session is None else session.debugger
-
-    def work(page: int) -> tuple[int, list[_LaunchResult], tuple[str, ...]]:
-        program = _Program(path, support, page, options, auto_sync=asked.auto_sync == "on")
-        code = program.run(libraries, words)
-        ctypes.CDLL(None).fflush(None)
-        return code, program.launched, () if debugger is None else debugger.reached()
-
-    code, launched, reached = answered(
-        work, ChildSubject("the program", asked.timeout_s, ends="a program returns from main")
-    )
-    if debugger is not None:
-        debugger.met_elsewhere(reached)
-    for left in launched:
-        run = KernelRun(
-            kernel=left.kernel,
-            blocks=left.blocks,
-            chip=chip,
-            findings=left.findings,
-            issued=left.issued,
-            engine=left.engine,
-            wall_s=left.wall_s,
-            traces=left.traces,
-            tensors=tuple(_tensor(*tensor) for tensor in left.tensors),
-        )
-        if session is not None:
-            session.runs.append(run)
-    return code
-
-
-def _tensor(name: str, address: int, size: int) -> tuple[HostTensor, GlobalTensor]:
-    """Return a tensor of which only the place and the size matter any more."""
-    nothing = np.broadcast_to(np.uint8(0), (size,))
-    buffer = MemoryBuffer.over(nothing, nothing)
-    return HostTensor(name, nothing, element_type("uint8"), (size,)), GlobalTensor(
-        name, address, buffer
-    )
+    asked_of = ChildSubject("the program", asked.timeout_s, ends="a program returns from main")
+    memory = shared_pages(_MOST_BYTES)
+    try:
+        with Child(asked_of, memory) as child:
+            auto_sync = asked.auto_sync == "on"
+            program = _Program(path, child, memory, options, auto_sync=auto_sync)
+            return program.run(libraries, words)
+    finally:
+        memory.release()
 
 
 class _Program:
     """A program in its process: its device memory and its launches."""
 
     def __init__(
-        self, path: Path, library: str, page: int, options: LaunchOptions, *, auto_sync: bool
+        self,
+        path: Path,
+        child: Child,
+        memory: SharedPages,
+        options: LaunchOptions,
+        *,
+        auto_sync: bool,
     ) -> None:
         self._auto_sync, self._tiling_key, self._kind = auto_sync, 0, ""
-        self.launched: list[_LaunchResult] = []
         self._path, self._options = path, options
         self._gm = GlobalMemory()
         from cubecore.frontends.cpp.host_tiling import HostTilings
 
         self._tilings = HostTilings(chip_named(options.chip).what_if(options.settings))
-        self._pages, self._base = shared_pages(_MOST_BYTES)
-        self._bridge = Bridge(library, page)
+        self._pages, self._base = np.frombuffer(memory.map, np.uint8), memory.base
+        self._child, self._bridge = child, Bridge(child)
         self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
         self._kernels: dict[str, RegisteredKernel] = {}
-        self._others: list[ctypes.PyDLL] = []
 
     def run(self, libraries: Sequence[Path], words: tuple[str, ...]) -> int:
         """Run the first library's main; return its code."""
         texts = [os.fsencode(self._path), *(os.fsencode(word) for word in words)]
-        argv = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
-        entry = ctypes.PyDLL(str(libraries[0])).main
+        entry = self._child.symbol(libraries[0], "main")
         self._kernels = {facts.name: facts for facts in self._bridge.registered()}
-        self._bridge.other_part()
-        self._others = [ctypes.PyDLL(str(library)) for library in libraries[1:]]
-        return self._bridge.start(entry, argv, len(texts), self._asked)
+        for library in libraries[1:]:
+            self._child.symbol(library, "main")
+        return self._bridge.start(entry, texts, self._asked)
 
-    def _asked(
-        self, what: int, a: int, b: int, text: bytes | None, entry: int, context: int, answer: Any
-    ) -> None:
+    def _asked(self, asked: HostQuestion) -> int | bytes:
+        what, a, b, text, entry, context = asked
         if what == _ALLOCATE:
-            answer[0] = self._allocate(a)
-        elif what == _WRITTEN:
+            return self._allocate(a)
+        if what == CHIP:
+            return chip_fact(chip_named(self._options.chip).what_if(self._options.settings), a)
+        if what == _MATMUL_TILING:
+            tiling = self._tilings.answer(text, b)
+            if self._tilings.reason:
+                sys.stderr.write(f"{self._tilings.reason}\n")
+            return tiling
+        if what == _WRITTEN:
             self._written(a, b)
         elif what == _READ:
             self._read(a, b)
-        elif what == CHIP:
-            answer[0] = chip_fact(chip_named(self._options.chip).what_if(self._options.settings), a)
         elif what == _TILING_KEY:
             self._tiling_key = a
         elif what == _MODE:
             self._kind = _KINDS[a] if a < len(_KINDS) else ""
-        elif what == _MATMUL_TILING:
-            answer[0] = self._tilings.answer((text or b"").decode(), a, b)
-            if self._tilings.reason:
-                sys.stderr.write(f"{self._tilings.reason}\n")
         elif what == _REFUSED:
-            raise unable("the program", f"the program: {(text or b'').decode()}")
+            raise unable("the program", f"the program: {text}")
         elif what == _LAUNCH:
-            self._launch((text or b"").decode(), a, entry, context)
+            self._launch(text, a, entry, context)
+        return 0
 
     def _allocate(self, size: int) -> int:
         name = f"gm{len(self._tensors)}"
@@ -276,15 +228,14 @@ class _Program:
         auto_sync = self._auto_sync and facts.auto_sync
         self._bridge.restart()
         of_aic = self._bridge.in_other_part(entry) or entry
-        held = ctypes.c_void_p(context)
 
         def function(core: CoreHandle) -> None:
-            own = ctypes.c_void_p(of_aic if core.core.id.is_aic else entry)
+            own = of_aic if core.core.id.is_aic else entry
 
             def run(*turn: int) -> None:
                 facts = (kind, self._base, (turn[0], turn[1]), self._tiling_key)
                 told = launch_facts(core, *facts, auto_sync=auto_sync)
-                self._bridge.run(core, own, held, told, where)
+                self._bridge.run(core, own, context, told, where)
 
             turns(core, run, at_once, where)
 
@@ -295,17 +246,19 @@ class _Program:
         begin = perf_counter()
         checks = checks_of(ready.options.checks.split(","))
         outcome, engine = ready.run(self._gm, checks)
-        for trace in ready.traces.values():
-            trace.names.kind_of.clear()
-            trace.names.location_of.clear()
-        places = tuple(
-            (tensor.name, tensor.address, tensor.buffer.size_bytes)
-            for _, tensor in self._tensors.values()
-        )
         wall = perf_counter() - begin
         findings = self._bridge.told(outcome.findings)
-        left = (findings, outcome.issued, engine, wall, dict(ready.traces), places)
-        self.launched.append(_LaunchResult(name, blocks, *left))
+        places = {name: _place(tensor) for name, (_, tensor) in self._tensors.items()}
+        replace(ready, tensors=places).done(findings, outcome.issued, engine, wall)
+
+
+def _place(tensor: GlobalTensor) -> tuple[HostTensor, GlobalTensor]:
+    """Return a tensor of which only the place and the size matter any more."""
+    size = tensor.buffer.size_bytes
+    nothing = np.broadcast_to(np.uint8(0), (size,))
+    buffer = MemoryBuffer.over(nothing, nothing)
+    held = HostTensor(tensor.name, nothing, element_type("uint8"), (size,))
+    return held, GlobalTensor(tensor.name, tensor.address, buffer)
 
 
 def chip_fact(chip: Chip, number: int) -> int:

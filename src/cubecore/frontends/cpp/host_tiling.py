@@ -1,6 +1,5 @@
 """Tilings that C++ host code asks for: its calls of setters, made again on those in Python."""
 
-import ctypes
 from collections.abc import Iterator, Sequence
 
 from cubecore.chips.model import Chip
@@ -29,18 +28,17 @@ class HostTilings:
         self._chip = chip
         self.reason = ""
 
-    def answer(self, text: str, address: int, capacity: int) -> int:
-        """Write the tiling that a text of calls leads to; return its bytes, 0 for none."""
+    def answer(self, text: str, capacity: int) -> bytes:
+        """Return the bytes of the tiling that a text of calls leads to, none if there is none."""
         kind, *calls = text.split("\n")
         self.reason = ""
         try:
             raw = tiling_bytes(self._chip, kind, calls)
         except CubecoreError as error:
             self.reason = f"{kind}: {error}".splitlines()[0]
-            return 0
+            return b""
         assert len(raw) <= capacity, "the headers have another TCubeTiling"
-        ctypes.memmove(address, raw, len(raw))
-        return len(raw)
+        return raw
 
 
 def tiling_bytes(chip: Chip, kind: str, calls: Sequence[str]) -> bytes:

@@ -1,6 +1,5 @@
 """C++ kernels as Python sees them: a file's kernels, and their launches in another process."""
 
-import ctypes
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
@@ -16,14 +15,13 @@ from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.frontends.cpp.child import ChildSubject, RanAheadError, answered, packed
-from cubecore.frontends.cpp.compile.build import Built, built, runtime
+from cubecore.frontends.cpp.child import Child, ChildSubject, RanAheadError
+from cubecore.frontends.cpp.compile.build import Built, built
 from cubecore.frontends.cpp.compile.compiler import UNDEFINED
 from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
-from cubecore.frontends.cpp.device_memory import DeviceMemory, take_pages
+from cubecore.frontends.cpp.device_memory import DeviceMemory
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
-from cubecore.frontends.cpp.recording.bridge import Bridge, loaded_runtime
-from cubecore.frontends.cpp.recording.known_calls import learn, learnt, recall
+from cubecore.frontends.cpp.recording.bridge import Bridge
 from cubecore.frontends.cpp.recording.structures import BridgeLaunch
 from cubecore.frontends.cpp.signature import EntryParameter, parameters_of, tiling_name, word_of
 from cubecore.frontends.kernels.host_tensors import write_back
@@ -31,17 +29,12 @@ from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import location_of
-from cubecore.isa.catalogue import spellings
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
-from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.lockstep.known_launches import LaunchNews
-from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
+from cubecore.machine.sanitizer.findings import INITCHECK, checks_of
 
 _PAUSING: set[Path] = set()
 """Libraries whose cores pause at each wait for others: they read through pointers behind it."""
@@ -156,19 +149,6 @@ def launch(
     DeadlockError
         If cores wait for each other.
     """
-    ready, left, wall_s = _launched(device_kernel, blocks, arguments, words)
-    ready.traces.update(left.traces)
-    if ready.debugger is not None:
-        ready.debugger.met_elsewhere(left.reached)
-    take_pages(host.raw for host, _ in ready.tensors.values())
-    write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
-    return ready.done(left.findings, left.issued, left.engine, wall_s)
-
-
-def _launched(
-    device_kernel: CppKernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
-) -> tuple[ReadyLaunch, "_ChildResult", float]:
-    """Run a kernel; return the launch, what it left, and how long it took."""
     ready, gm = ready_launch(device_kernel, blocks, arguments, words, DeviceMemory)
     for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
@@ -177,52 +157,31 @@ def _launched(
         for part in ("cube", "vector")
         if any(core.is_aic == (part == "cube") for core in ready.cores)
     }
-    library = str(runtime())
     addresses = {name: gm.base + own.address for name, (_, own) in ready.tensors.items()}
     for name, value in ready.arguments.items():
         if isinstance(value, TensorList):
             host, tensor = ready.tensors[name]
             value.complete(name, tensor.buffer.data, addresses)
             host.raw[:] = tensor.buffer.data
-    spellings()  # declared here, and not in each process again
-    loaded_runtime(library)
-    recall()
-    checks = checks_of(ready.options.checks.split(","))
+    checks, paths = checks_of(ready.options.checks.split(",")), {p.path for p in parts.values()}
     session = current_session()
     alone = session is None or session.debugger is None
-    paths = {part.path for part in parts.values()}
-    ahead = gm.guarded if alone and not paths & _PAUSING else 0
-
-    def work(page: int) -> _ChildResult:
-        loaded = _Loaded(library, page, parts, gm.base, device_kernel)
-        gm.settle()
-        loaded.bridge.go_ahead(gm.base, ahead)
-        return _run(ready, gm, checks, loaded)
-
     cores = tuple(str(core) for core in ready.cores)
-    subject = "the kernel", device_kernel.timeout_s, cores, device_kernel.place
+    asked = ChildSubject("the kernel", device_kernel.timeout_s, cores, device_kernel.place)
     begin = perf_counter()
     try:
-        left = answered(work, ChildSubject(*subject, alone=alone))
+        with Child(asked, gm.shared) as child:
+            loaded = _Loaded(child, parts, gm.base, device_kernel, ready)
+            loaded.bridge.go_ahead(gm.base, gm.shared.size if alone and not paths & _PAUSING else 0)
+            outcome, engine = replace(ready, kernel=loaded.kernel).run(gm, checks)
+            findings = loaded.bridge.told(outcome.findings)
     except RanAheadError:
         _PAUSING.update(paths)
-        return _launched(device_kernel, blocks, arguments, words)
-    learn(left.learnt, ready.chip)
-    ready.issues.calls.launches.learn(left.launches)
-    return ready, left, perf_counter() - begin
-
-
-@dataclass(frozen=True, slots=True)
-class _ChildResult:
-    """The results of a launch in its process, beside the tensors' bytes."""
-
-    findings: tuple[SanitizerFinding, ...]
-    issued: int
-    engine: str
-    traces: dict[CoreId, InstructionTrace]
-    reached: tuple[str, ...] = ()
-    learnt: bytes = b""
-    launches: LaunchNews = 0, (), ()
+        return launch(device_kernel, blocks, arguments, words)
+    write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
+    unwritten = ready.unwritten() if INITCHECK in checks else ()
+    wall_s = perf_counter() - begin
+    return ready.done((*findings, *unwritten), outcome.issued, engine, wall_s)
 
 
 def turns(
@@ -271,31 +230,38 @@ def launch_facts(
 
 
 class _Loaded:
-    """The libraries of a launch, in the process that runs it."""
+    """The libraries of a launch in its process, and the kernel that runs them."""
 
     def __init__(
         self,
-        library: str,
-        page: int,
+        child: Child,
         parts: Mapping[str, Built],
         base: int,
         device_kernel: CppKernel,
+        ready: ReadyLaunch,
     ) -> None:
-        self.bridge, self._place = Bridge(library, page), device_kernel.place
+        self.bridge, self._child, self._place = Bridge(child), child, device_kernel.place
         self._parts, self._base, self._kernel = parts, base, device_kernel
-        self._entries: dict[str, Any] = {}
-        self._held: list[Any] = []
-        self.sizes: dict[str, int] = {}
+        self._entries: dict[str, int] = {}
+        self._at_once = ready.at_once
+        named = tiling_name(device_kernel.parameters)
+        self._tiled = named if named in ready.tensors else None
+        self._tiling_bytes = ready.tensors[named][0].raw.size if named in ready.tensors else 0
 
-    def run(self, handle: CoreHandle, arguments: Mapping[str, Any], at_once: int) -> None:
+    @property
+    def kernel(self) -> CppKernel:
+        """The kernel as the cores of the launch run it."""
+
+        def function(handle: CoreHandle, **arguments: Any) -> None:
+            self._run(handle, arguments)
+
+        return self._kernel.changed(function=function)
+
+    def _run(self, handle: CoreHandle, arguments: Mapping[str, Any]) -> None:
         """Run the kernel on one core: its blocks, one after another."""
-        core = handle.core
-        entry = self._entry("cube" if core.id.is_aic else "vector")
-        words = (ctypes.c_uint64 * max(len(self._kernel.parameters), 1))()
-        for at, parameter in enumerate(self._kernel.parameters):
-            words[at] = self._word(parameter, arguments[parameter.name])
-        device_kernel, named = self._kernel, tiling_name(self._kernel.parameters)
-        tiled = named if named in self.sizes else None
+        entry = self._entry("cube" if handle.core.id.is_aic else "vector")
+        given = [self._word(each, arguments[each.name]) for each in self._kernel.parameters]
+        device_kernel = self._kernel
 
         def run(block: int, at_once: int) -> None:
             facts = launch_facts(
@@ -308,64 +274,29 @@ class _Loaded:
             )
             if device_kernel.workspace:
                 facts.workspace = self._base + arguments[device_kernel.workspace].address
-            if tiled is not None:
-                facts.tiling = self._base + arguments[tiled].address
-                facts.tiling_bytes = self.sizes[tiled]
-            self.bridge.run(handle, entry, words, facts, self._place)
+            if self._tiled is not None:
+                facts.tiling = self._base + arguments[self._tiled].address
+                facts.tiling_bytes = self._tiling_bytes
+            self.bridge.run(handle, entry, given, facts, self._place)
 
-        turns(handle, run, at_once, self._place)
+        turns(handle, run, self._at_once, self._place)
 
     def _word(self, parameter: EntryParameter, value: Any) -> int:
         if isinstance(value, Pointer):
             return self._base + value.address
         if isinstance(value, bytes):
-            held = ctypes.create_string_buffer(value, len(value))
-            self._held.append(held)
-            return ctypes.addressof(held)
+            return self._child.placed(value)
         return word_of(parameter, value, tensor=False)
 
-    def _entry(self, part: str) -> Any:
+    def _entry(self, part: str) -> int:
         """Return the entry of a part; a library with variables is loaded once for each core."""
-        built_ = self._parts[part]
-        if built_.copies:
-            return _loaded_copy(built_.path)[built_.symbol]
-        function = self._entries.get(part)
-        if function is None:
-            function = self._entries[part] = ctypes.PyDLL(str(built_.path))[built_.symbol]
-        return function
-
-
-def _loaded_copy(path: Path) -> Any:
-    """Return a library that shares no variables with the same one loaded before."""
-    import os
-
-    held = os.memfd_create("kernel")
-    with open(held, "wb", closefd=False) as out:
-        out.write(path.read_bytes())
-    return ctypes.PyDLL(f"/proc/self/fd/{held}")
-
-
-def _run(
-    ready: ReadyLaunch, gm: GlobalMemory, checks: frozenset[str], loaded: _Loaded
-) -> _ChildResult:
-    loaded.sizes = {name: host.raw.size for name, (host, _) in ready.tensors.items()}
-
-    at_once, launches = ready.at_once, ready.issues.calls.launches
-    known = len(launches.names.templates), frozenset(launches.ordered)
-
-    def function(handle: CoreHandle, **arguments: Any) -> None:
-        loaded.run(handle, arguments, at_once)
-
-    here = replace(ready, kernel=replace(ready.kernel, function=function))
-    outcome, engine = here.run(gm, checks)
-    unwritten = ready.unwritten() if INITCHECK in checks else ()
-    findings = (*loaded.bridge.told(outcome.findings), *unwritten)
-    for trace in here.traces.values():
-        trace.names.kind_of.clear()  # by identities, which another process does not have
-        trace.names.location_of.clear()
-    reached = () if ready.debugger is None else ready.debugger.reached()
-    result = _ChildResult(findings, outcome.issued, engine, here.traces, reached)
-    return replace(result, learnt=learnt(packed), launches=launches.news(*known))
+        made = self._parts[part]
+        if made.copies:
+            return self._child.symbol(made.path, made.symbol, copied=True)
+        found = self._entries.get(part)
+        if found is None:
+            found = self._entries[part] = self._child.symbol(made.path, made.symbol)
+        return found
 
 
 class Module:

@@ -17,18 +17,16 @@ class StandardError:
     """The pipe in the place of a child's standard error."""
 
     def __init__(self) -> None:
-        self._read, self._write = os.pipe()
+        self.file, self._write = os.pipe()
         self._held = b""
-        self.sources = [self._read]
 
-    def take(self) -> None:
-        """Make the pipe this process's standard error: in the child."""
-        os.dup2(self._write, _STANDARD_ERROR)
-        os.close(self._write)
-        os.close(self._read)
+    @property
+    def source(self) -> int:
+        """The end that the child writes to."""
+        return self._write
 
     def listen(self) -> None:
-        """Keep the end that is read: in the parent."""
+        """Keep the end that is read, once the child has the other."""
         os.close(self._write)
 
     @property
@@ -36,20 +34,19 @@ class StandardError:
         """True if a line is held."""
         return bool(self._held)
 
-    def pass_on(self) -> None:
+    def pass_on(self) -> bool:
         """Read what has come, and write all but the last line, with the lines that go on with it.
 
-        A line that begins with a blank goes on with the one before it.
+        A line that begins with a blank goes on with the one before it. Return False at the end.
         """
-        part = os.read(self._read, 1 << 16)
-        if not part:
-            self.sources = []
+        part = os.read(self.file, 1 << 16)
         held = self._held + part
         last = len(held.rstrip(b"\n"))
         while (last := held.rfind(b"\n", 0, last)) >= 0 and held[last + 1 : last + 2].isspace():
             pass
         self._written(held[: last + 1])
         self._held = held[last + 1 :]
+        return bool(part)
 
     def let_go(self) -> None:
         """Write the line that is held."""
@@ -58,9 +55,11 @@ class StandardError:
 
     def close(self, *, keep: bool) -> str:
         """Return the last line if it is to be kept, which is written otherwise."""
-        while self.sources and select.select(self.sources, [], [], 0)[0]:
-            self.pass_on()
-        os.close(self._read)
+        ready = select.poll()
+        ready.register(self.file, select.POLLIN)
+        while ready.poll(0) and self.pass_on():
+            pass
+        os.close(self.file)
         if not keep:
             self.let_go()
         return one_line(self._held)

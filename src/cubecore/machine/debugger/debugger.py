@@ -5,7 +5,7 @@ and called on every access; where it stops, it calls `stopped`, and goes on when
 own reads are no accesses: findings and values are those of a run without it.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from types import FrameType
 
@@ -98,15 +98,6 @@ class LaunchDebugger:
             run = Footprint.run(address, address + load.element.size_bytes)
             self._meet(core, load.mem, run, "the scalar unit", "read")
             self._hit(core)
-
-    def reached(self) -> tuple[str, ...]:
-        """Return the breaks and watches that were met, as texts: for a run in another process."""
-        return tuple(sorted(map(str, self._reached)))
-
-    def met_elsewhere(self, reached: Collection[str]) -> None:
-        """Take breaks and watches that were met in another process."""
-        asked: list[Break | Range] = [*self.breaks, *self.watches]
-        self._reached.update(spec for spec in asked if str(spec) in reached)
 
     def unmet(self) -> list[Break | Range]:
         """Return the breaks and watches that nothing has met."""

@@ -5,7 +5,6 @@ neither, a launch that issues what one without findings did has none of these, e
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 
 from cubecore.cache import BoundedCache
@@ -20,8 +19,6 @@ from cubecore.machine.sanitizer.racecheck import FollowAt
 from cubecore.machine.watches.group_watch import ClocklessWatch
 
 _MOST_LAUNCHES = 256
-LaunchNews = tuple[int, tuple[Instruction, ...], tuple[Hashable, ...]]
-"""The templates that there were, those that are new, and launches that are now known in order."""
 
 
 class KnownLaunches:
@@ -32,20 +29,6 @@ class KnownLaunches:
         self.ordered: BoundedCache[Hashable, None] = BoundedCache(_MOST_LAUNCHES)
         self._signals: list[bool] = []
         self._steered: list[bool] = []
-
-    def news(self, known: int, ordered: AbstractSet[Hashable]) -> LaunchNews:
-        """Return what was not known when there were so many templates and these launches."""
-        new = tuple(key for key in self.ordered if key not in ordered)
-        return known, tuple(self.names.templates[known:]), new
-
-    def learn(self, news: LaunchNews) -> None:
-        """Take what another process has found, unless templates have got other numbers since."""
-        known, templates, ordered = news
-        if known == len(self.names.templates):
-            for template in templates:
-                self.names.kind(template)
-            for key in ordered:
-                self.ordered[key] = None
 
     def signals(self) -> Sequence[bool]:
         """Return which templates signal to other cores, or wait for them."""

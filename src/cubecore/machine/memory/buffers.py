@@ -138,7 +138,7 @@ class GlobalMemory:
         """
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         buffer, wide = self._buffers(raw, raw.size)
-        self._mark(buffer.valid)
+        buffer.valid[:] = 1
         origin = raw if stays else None
         made = GlobalTensor(name, self._next, buffer, placed=True, wide=wide, origin=origin)
         return self._enter(made)
@@ -146,7 +146,7 @@ class GlobalMemory:
     def _buffers(self, raw: Bytes | None, size: int) -> tuple[MemoryBuffer, MemoryBuffer]:
         """Return a buffer of these bytes or uninitialised, and with it the bytes behind it."""
         data = self._filled(self._next, raw, size)
-        valid = self._unwritten(self._next, data.size)
+        valid = np.zeros(data.size, np.uint8)
         return MemoryBuffer.over(data[:size], valid[:size]), MemoryBuffer.over(data, valid)
 
     def _filled(self, _address: int, raw: Bytes | None, size: int) -> Bytes:
@@ -155,14 +155,6 @@ class GlobalMemory:
         data[:size] = POISON_BYTE if raw is None else raw
         data[size:] = POISON_BYTE
         return data
-
-    def _unwritten(self, _address: int, size: int) -> Bytes:
-        """Return the map of bytes of which none was written."""
-        return np.zeros(size, np.uint8)
-
-    def _mark(self, valid: Bytes) -> None:
-        """Note that the host placed the bytes of a map."""
-        valid[:] = 1
 
     def at(self, address: int) -> GlobalTensor | None:
         """Return the tensor that holds `address`, or None between tensors."""

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.machine.memory import int4
-from cubecore.machine.memory.allocator import new_bytes
 from cubecore.machine.memory.buffers import POISON_BYTE, WORDS, MemoryBuffer, Spot, word_of
 from cubecore.machine.memory.elements import Elements, even
 from cubecore.machine.memory.strided import Lattice, Rows, gathered, scatter, whole
@@ -31,7 +30,7 @@ class MemoryStack:
 
     def __init__(self, cores: int, size_bytes: int) -> None:
         self.cores, self.size_bytes = cores, size_bytes
-        self.data = new_bytes(cores * size_bytes).reshape(cores, size_bytes)
+        self.data = np.empty((cores, size_bytes), np.uint8)
         self.data[:] = POISON_BYTE
         self.valid = np.zeros(size_bytes, np.uint8)
         self.rows = [MemoryBuffer.over(row, self.valid) for row in self.data]

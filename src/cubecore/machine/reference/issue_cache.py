@@ -4,7 +4,7 @@ A plan holds under one state of the registers, but for what values leave there: 
 of templates that do not read them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import field
 from functools import lru_cache
 from operator import itemgetter
@@ -115,29 +115,9 @@ def planned_among(
     return cached
 
 
-PlanKey = tuple[Instruction, Registers]
-"""A template and the registers under which it was planned."""
-_MOST_NEW = 1024
-_new: list[PlanKey] = []
-
-
-def newly_planned() -> tuple[PlanKey, ...]:
-    """Return what was planned since `plan_again` was last called."""
-    return tuple(_new)
-
-
-def plan_again(keys: Iterable[tuple[PlanKey, Chip]]) -> None:
-    """Plan what another process has needed, so that those forked from here have it."""
-    for (template, registers), chip in keys:
-        planned_among(plans(registers, chip), template, registers, chip)
-    _new.clear()
-
-
 @lru_cache(maxsize=4096)
 def planned(template: Instruction, registers: Registers, chip: Chip) -> CachedIssue:
     """Return a template's plan under registers."""
-    if len(_new) < _MOST_NEW:
-        _new.append((template, registers))
     resolved, kind = template.resolved(registers), type(template)
     wrong = template_violations(resolved, chip) or tuple(resolved.unmet(registers))
     if wrong:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.memory.allocator import new_bytes
 from cubecore.machine.memory.buffers import POISON_BYTE, GlobalMemory, GlobalTensor, MemoryBuffer
 from cubecore.machine.memory.footprint import Bytes, Footprint
 from cubecore.machine.memory.strided import Rows
@@ -293,7 +292,7 @@ class Snapshots:
 
 
 def _copy(held: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    copied = new_bytes(held.size)
+    copied = np.empty(held.size, np.uint8)
     copied[:] = held
     return copied
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.compile.cache import (
@@ -256,7 +257,7 @@ def linked(*wrapped_calls: str) -> list[str]:
     """Return the linker's words for a library: the runtime's functions, and calls that it takes."""
     if sys.platform != "linux":
         return ["-undefined", "dynamic_lookup"]
-    libraries = ["-x", "none", str(runtime()), "-ldl", "-lm", "-lpthread"]
+    libraries = ["-x", "none", str(runtime().library), "-ldl", "-lm", "-lpthread"]
     return ["-Wl,-z,defs", *wrapped(*wrapped_calls), *libraries]
 
 
@@ -281,8 +282,8 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
         _NO_LAUNCH
         + include
         + "".join(
-            f'extern "C" int cubecore_entry{number}(const uint64_t* words) '
-            f"{{ return cubecore::enter(&{entry}, words); }}\n"
+            f'extern "C" void cubecore_entry{number}(const uint64_t* words) '
+            f"{{ cubecore::enter(&{entry}, words); }}\n"
             f"__attribute__((used)) static constexpr auto cubecore_signature{number} = "
             f'cubecore::signature("{_SIGNATURE}{number}:", &{entry});\n'
             for number, entry in enumerate(entries)
@@ -357,30 +358,42 @@ def precompiled(macros: Sequence[str]) -> Path:
     return prefix
 
 
-def runtime() -> Path:
-    """Return the compiled runtime.
+class Runtime(NamedTuple):
+    """The program that a user's code runs in, and the library that it loads first."""
+
+    program: Path
+    library: Path
+
+
+def runtime() -> Runtime:
+    """Return the runtime, compiled if it is not in the cache.
 
     Raises
     ------
     RequestError
         If no compiler is found.
     """
-    tool = compiler()
-    library = folder() / f"runtime-{digest((tool.identity, headers()))}.so"
-    if not library.is_file():
+    shared = ["-std=c++17", "-O2", "-fno-omit-frame-pointer", "-fPIC", "-shared", f"-I{INCLUDE}"]
+    if sys.platform == "linux":
+        shared.append(f"-Wl,-soname,{_SONAME}")
+    library = _made_once("runtime.cpp", ".so", shared)
+    return Runtime(_made_once("process.cpp", "", ["-O2"], "-ldl"), library)
+
+
+def _made_once(name: str, suffix: str, flags: Sequence[str], *libraries: str) -> Path:
+    """Return what a text of the runtime's is compiled to."""
+    text, tool = HERE / "runtime" / name, compiler()
+    made = folder() / f"{text.stem}-{digest((tool.identity, headers()))}{suffix}"
+    if not made.is_file():
         from cubecore.frontends.cpp.compile.diagnostics import compile_with
 
         with scratch_folder() as scratch:
-            out = Path(scratch) / "runtime.so"
-            text = HERE / "runtime" / "runtime.cpp"
-            command = ["-std=c++17", "-O2", "-fno-omit-frame-pointer"]
-            command += ["-fPIC", "-shared", f"-I{INCLUDE}"]
-            if sys.platform == "linux":
-                command.append(f"-Wl,-soname,{_SONAME}")
-            compile_with([*command, str(text), "-o", str(out)], text, Path(scratch), verbose=True)
-            out.replace(library)
-    used(library)
-    return library
+            out = Path(scratch) / "made"
+            command = [*flags, str(text), *libraries, "-o", str(out)]
+            compile_with(command, text, Path(scratch), verbose=True)
+            out.replace(made)
+    used(made)
+    return made
 
 
 def _arch_of(macros: Sequence[str]) -> str:

@@ -1,20 +1,18 @@
 """Calls into an op_host, in a process of its own: what it registers, tiles and infers."""
 
-import ctypes
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.errors import unable
-from cubecore.frontends.cpp.child import ChildSubject, answered, remark
-from cubecore.frontends.cpp.compile.build import runtime
+from cubecore.frontends.cpp.child import Child, ChildSubject
 from cubecore.frontends.cpp.host import CHIP, chip_fact
 from cubecore.frontends.cpp.host_tiling import HostTilings
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.operators.element_types import FORMAT_ND
 from cubecore.frontends.cpp.operators.registration import Registration, registrations
-from cubecore.frontends.cpp.recording.bridge import Bridge
+from cubecore.frontends.cpp.recording.bridge import Bridge, HostQuestion
 from cubecore.lazy_dataclass import dataclass
 
 _REFUSED, _ANSWER, _MATMUL_TILING, _ABSENT = 7, 8, 9, 11
@@ -43,17 +41,18 @@ class HostTiling:
 
 @dataclass(frozen=True, slots=True)
 class GivenTensor:
-    """A tensor as an op_host is told of it; `values` is the address of its bytes, or 0."""
+    """A tensor as an op_host is told of it; `values` are its bytes, none if they do not matter."""
 
     slot: int
     type: int
     shape: tuple[int, ...]
-    values: int = 0
+    values: bytes = b""
 
-    def words(self, role: str) -> Iterable[str]:
-        """Return the words of a request."""
+    def words(self, role: str, placed: Callable[[bytes], int]) -> Iterable[str]:
+        """Return the words of a request; `placed` returns the address of bytes."""
         extents = (len(self.shape), *self.shape)
-        numbers = (self.slot, self.type, FORMAT_ND, self.values, *extents)
+        address = placed(self.values) if self.values else 0
+        numbers = (self.slot, self.type, FORMAT_ND, address, *extents)
         return (role, *map(str, numbers))
 
 
@@ -66,13 +65,13 @@ class HostRequest:
     outputs: tuple[GivenTensor, ...]
     attributes: tuple[tuple[str, ...], ...]
 
-    def words(self, function: str) -> list[str]:
-        """Return the words of the request."""
+    def words(self, function: str, placed: Callable[[bytes], int]) -> list[str]:
+        """Return the words of the request; `placed` returns the address of bytes."""
         own = self.registration
         words = [function, own.type, str(len(own.inputs)), str(len(own.outputs))]
         for role, tensors in (("input", self.inputs), ("output", self.outputs)):
             for tensor in tensors:
-                words += tensor.words(role)
+                words += tensor.words(role, placed)
         for attribute in self.attributes:
             words += ("attribute", *attribute)
         return words
@@ -93,7 +92,7 @@ class HostCalls:
             If its variables cannot be initialised.
         """
         short = _SHORT_NAMES.get(self._chip.arch, self._chip.name.lower())
-        return registrations(self._asked("the op_host", ["describe", short]))
+        return registrations(self._asked("the op_host", lambda _: ["describe", short]))
 
     def tiling(self, request: HostRequest) -> HostTiling:
         """Return the results of an operator's tiling function.
@@ -104,7 +103,7 @@ class HostCalls:
             If it fails.
         """
         what = f"the tiling function of {request.registration.type}"
-        found = self._answers(what, request.words("tile"), request.registration)
+        found = self._answers(what, "tile", request)
         workspaces = tuple(int(size) for size in found.get("workspace", ()))
         key, blocks = int(found["key"][0]), int(found["blocks"][0])
         data = bytes.fromhex(found["data"][0])
@@ -121,7 +120,7 @@ class HostCalls:
             If the function fails.
         """
         what = f"the shape inference of {request.registration.type}"
-        found = self._answers(what, request.words("shapes"), request.registration)
+        found = self._answers(what, "shapes", request)
         return [tuple(int(n) for n in text.split(",") if n) for text in found.get("shape", ())]
 
     def types(self, request: HostRequest) -> list[int]:
@@ -133,14 +132,13 @@ class HostCalls:
             If the function fails.
         """
         what = f"the type inference of {request.registration.type}"
-        found = self._answers(what, request.words("types"), request.registration)
+        found = self._answers(what, "types", request)
         return [int(text) for text in found.get("type", ())]
 
-    def _answers(
-        self, subject: str, words: Sequence[str], own: Registration
-    ) -> dict[str, list[str]]:
+    def _answers(self, subject: str, function: str, request: HostRequest) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for line in self._asked(subject, words, own):
+        words = partial(request.words, function)
+        for line in self._asked(subject, words, request.registration):
             what, _, rest = line.partition("\t")
             found.setdefault(what, []).append(rest)
         state = int(found["state"][0])
@@ -151,19 +149,14 @@ class HostCalls:
         return found
 
     def _asked(
-        self, subject: str, words: Sequence[str], own: Registration | None = None
+        self,
+        subject: str,
+        words: Callable[[Callable[[bytes], int]], list[str]],
+        own: Registration | None = None,
     ) -> list[str]:
-        support = str(runtime())
-
-        def work(page: int) -> list[str]:
-            def absent(kind: int, index: int) -> None:
-                if own is not None:
-                    remark(page, _absence(own, kind, index))
-
-            bridge = Bridge(support, page)
-            return _served(bridge, self._library, self._chip, subject, words, absent)
-
-        return answered(work, ChildSubject(subject, self._timeout_s, ends="it returns"))
+        asked = ChildSubject(subject, self._timeout_s, ends="it returns")
+        with Child(asked) as child:
+            return _served(child, self._library, self._chip, words(child.placed), own)
 
 
 def _absence(own: Registration, kind: int, index: int) -> str:
@@ -180,32 +173,26 @@ def _absence(own: Registration, kind: int, index: int) -> str:
 
 
 def _served(
-    bridge: Bridge,
-    library: Path,
-    chip: Chip,
-    subject: str,
-    words: Sequence[str],
-    absent: Callable[[int, int], None],
+    child: Child, library: Path, chip: Chip, words: Sequence[str], own: Registration | None
 ) -> list[str]:
-    """Return the lines that an op_host answers, in the process that runs it."""
+    """Return the lines that an op_host answers."""
     lines: list[str] = []
     tilings = HostTilings(chip)
 
-    def asked(what: int, a: int, b: int, text: bytes | None, *rest: Any) -> None:
-        said = (text or b"").decode("utf-8", "replace")
+    def asked(question: HostQuestion) -> int | bytes:
+        what, a, b, said, *_ = question
         if what == CHIP:
-            rest[-1][0] = chip_fact(chip, a)
-        elif what == _REFUSED:
-            raise unable(subject, f"{subject}: {said}")
-        elif what == _ANSWER:
+            return chip_fact(chip, a)
+        if what == _MATMUL_TILING:
+            return tilings.answer(said, b)
+        if what == _REFUSED:
+            raise unable(child.subject, f"{child.subject}: {said}")
+        if what == _ANSWER:
             lines.append(said)
-        elif what == _ABSENT:
-            absent(a, b)
-        elif what == _MATMUL_TILING:
-            rest[-1][0] = tilings.answer(said, a, b)
+        elif what == _ABSENT and own is not None:
+            child.remark = _absence(own, a, b)
+        return 0
 
     texts = [word.encode("utf-8", "surrogateescape") for word in words]
-    argv = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
-    bridge.start(ctypes.PyDLL(str(library)).cubecore_op_host, argv, len(texts), asked)
-    ctypes.CDLL(None).fflush(None)
+    Bridge(child).start(child.symbol(library, "cubecore_op_host"), texts, asked)
     return [*lines, f"reason\t{tilings.reason}"]

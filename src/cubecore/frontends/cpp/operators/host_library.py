@@ -209,7 +209,7 @@ def _library(work: Path) -> Path:
 
 def _link(objects: Sequence[Path], work: Path) -> list[str]:
     """Return the arguments that link objects; builds link some of their files only."""
-    command = ["-shared", "-o", str(_library(work)), *map(str, objects), str(runtime())]
+    command = ["-shared", "-o", str(_library(work)), *map(str, objects), str(runtime().library)]
     return [*command, "-lm", "-lpthread", "-Wl,-z,defs", "-Wl,-z,muldefs"]
 
 

@@ -39,8 +39,8 @@ class Given:
     @property
     def told(self) -> GivenTensor:
         """The tensor as the op_host is told of it."""
-        address = self.array.ctypes.data if self.parameter.valued else 0
-        return GivenTensor(self.slot, self.type.number, self.array.shape, address)
+        values = self.array.tobytes() if self.parameter.valued else b""
+        return GivenTensor(self.slot, self.type.number, self.array.shape, values)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,6 +1,5 @@
-"""One core in the C++ runtime: its buffers, and how the recorder takes them."""
+"""One core in the C++ runtime: what it records, and how the recorder takes it."""
 
-import ctypes
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,7 +7,7 @@ from numpy.typing import NDArray
 
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.recording.modes import BlockPatterns, RecordedModes
-from cubecore.frontends.cpp.recording.structures import CoreState
+from cubecore.frontends.cpp.recording.structures import BridgeLaunch
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import WaitFlagDev
@@ -19,24 +18,32 @@ if TYPE_CHECKING:
 
 
 class NativeCore:
-    """One core: its handle, and its buffers in the runtime."""
+    """One core: its handle, its number in the runtime, and what it recorded and nobody took yet."""
 
     def __init__(
-        self, handle: CoreHandle, state: CoreState, names: Names, patterns: BlockPatterns
+        self,
+        handle: CoreHandle,
+        number: int,
+        launch: BridgeLaunch,
+        names: Names,
+        patterns: BlockPatterns,
     ) -> None:
-        self.handle, self.state, self._names = handle, state, names
+        self.handle, self.number, self.launch, self._names = handle, number, launch, names
         self.modes = RecordedModes(handle.modes, names, patterns)
+        self._kinds = self._wheres = self._addresses = b""
+
+    def recorded(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
+        """Keep what the runtime has recorded."""
+        self._kinds += kinds
+        self._wheres += wheres
+        self._addresses += addresses
 
     def hand_over(self) -> None:
         """Give the recorder what the runtime has recorded; another core may run meanwhile."""
-        state, count = self.state, self.state.count
-        if not count:
-            return
-        kinds = ctypes.string_at(state.kinds, 4 * count)
-        wheres = ctypes.string_at(state.wheres, 4 * count)
-        addresses = ctypes.string_at(state.addresses, 8 * state.addresses_used)
-        state.count = state.addresses_used = 0
-        self._take(kinds, wheres, addresses)
+        kinds, wheres, addresses = self._kinds, self._wheres, self._addresses
+        if kinds:
+            self._kinds = self._wheres = self._addresses = b""
+            self._take(kinds, wheres, addresses)
 
     def take(self, kinds: NDArray[np.uint32], addresses: NDArray[np.int64], where: int) -> None:
         """Take instructions that Python makes at one line, behind those of the runtime."""

@@ -117,9 +117,8 @@ def _looked_up(library: bytes, addresses: Sequence[int]) -> list[tuple[_Frame, .
     tool = shutil.which("addr2line")
     if tool is None:
         return []
-    path = os.fsdecode(library).replace("/proc/self/", f"/proc/{os.getpid()}/")
     before = [f"{at - 1:#x}" for at in addresses]  # in the call, not behind it
-    command = [tool, "-e", path, "-a", "-i", "-f", "-C", *before]
+    command = [tool, "-e", os.fsdecode(library), "-a", "-i", "-f", "-C", *before]
     told: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
     try:
         done = subprocess.run(command, check=False, timeout=_TIMEOUT_S, **told)  # noqa: S603

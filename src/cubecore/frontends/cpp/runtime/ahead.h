@@ -36,31 +36,7 @@ void caught_up(Core* core) {
   resume(core);
 }
 
-// Hands over what was recorded; another core may run in between.
-void hand_over(Core* core) {
-  int code = python.pause(core->number);
-  resume(core);
-  if (code != 0) stop();
-}
-
-// A wait for other cores was recorded.
-void at_wait(Core* core) {
-  if (ahead.bytes == 0) return hand_over(core);
-  ahead.ran = core->ahead = true;
-  guard_for(core);
-}
-
 // Whether an access at an address is one that a core which went on may not have.
 bool kept_from(uintptr_t address) { return ahead.shut && address - ahead.base < ahead.bytes; }
 
 }  // namespace
-
-extern "C" {
-
-// Lets cores go on behind their waits: global memory can be kept from the kernel.
-void cubecore_go_ahead(uint64_t base, uint64_t bytes) {
-  ahead.base = base;
-  ahead.bytes = bytes;
-}
-
-}  // extern "C"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ahead.h"
+#include "exchange.h"
 
 namespace {
 
@@ -77,8 +77,30 @@ uint64_t hash_of(const char* call, const uint64_t* key, uint32_t words) {
   return hash;
 }
 
+// Asks what a call issues: its arguments are words, or texts where they point to one.
+void ask_for(const char* name, const std::vector<uint64_t>& key, const Where* at, Entry* entry) {
+  using cubecore::detail::POINTER;
+  using cubecore::detail::WORD;
+  Core* core = current;
+  Message question(MISS, core->number);
+  question.where(at).text(name).word(key.size() / 2);
+  for (size_t n = 0; n < key.size(); n += 2) {
+    uint64_t tag = key[n] & 0xF;
+    question.word(key[n] & 0xFF).text(reinterpret_cast<const char*>(key[n] >> 8));
+    if (tag == POINTER || tag == WORD)
+      question.text(reinterpret_cast<const char*>(key[n + 1]));
+    else
+      question.word(key[n + 1]);
+  }
+  Command& answer = asked(core, question);
+  entry->flags = static_cast<uint32_t>(answer.word());
+  entry->note = static_cast<uint32_t>(answer.word());
+  entry->steps = static_cast<uint32_t>(answer.word());
+  memcpy(entry->step, answer.raw(entry->steps * sizeof(Step)), entry->steps * sizeof(Step));
+}
+
 const Entry* canonical_entry(const char* call, const uint64_t* key, uint32_t words,
-                             uint32_t pointers, const Where* at) {
+                             const Where* at) {
   const char* name = reinterpret_cast<const char*>(canonical(reinterpret_cast<uint64_t>(call)));
   std::vector<uint64_t> own(key, key + words);
   for (uint32_t n = 0; n < words; n += 2) {
@@ -91,21 +113,17 @@ const Entry* canonical_entry(const char* call, const uint64_t* key, uint32_t wor
   if (Known* known = canonical_calls.find(hash, name, own.data(), words)) return &known->entry;
   Known* made = new Known{hash, name, words, new uint64_t[words + 1], Entry{}};
   memcpy(made->key, own.data(), words * sizeof(uint64_t));
-  Core* core = current;
-  int code = python.miss(name, own.data(), words, pointers, at, &made->entry);
-  resume(core);
-  if (code != 0) stop();
+  ask_for(name, own, at, &made->entry);
   canonical_calls.enter(made);
   return &made->entry;
 }
 
-const Entry* entry_of(const char* call, const uint64_t* key, uint32_t words, uint32_t pointers,
-                      const Where* at) {
+const Entry* entry_of(const char* call, const uint64_t* key, uint32_t words, const Where* at) {
   uint64_t hash = hash_of(call, key, words);
   if (Known* known = table.find(hash, call, key, words)) return &known->entry;
   Known* made = new Known{hash, call, words, new uint64_t[words + 1], Entry{}};
   memcpy(made->key, key, words * sizeof(uint64_t));
-  made->entry = *canonical_entry(call, key, words, pointers, at);
+  made->entry = *canonical_entry(call, key, words, at);
   table.enter(made);
   return &made->entry;
 }

@@ -98,12 +98,7 @@ void on_signal(int number, siginfo_t* info, void* context) {
   end(TERMINATED);
 }
 
-}  // namespace
-
-extern "C" {
-
-void cubecore_guard(void* page) {
-  box = static_cast<Box*>(page);
+void guard() {
   stack_t alternate = {};
   alternate.ss_size = 1 << 16;
   alternate.ss_sp = malloc(alternate.ss_size);
@@ -117,4 +112,4 @@ void cubecore_guard(void* page) {
   atexit(last_words);
 }
 
-}  // extern "C"
+}  // namespace

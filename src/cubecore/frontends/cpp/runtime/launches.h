@@ -5,11 +5,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace {
 
-using OnLaunch = int (*)(const uint64_t*);
+using OnLaunch = void (*)(const uint64_t*);
 
 struct KnownLaunch {
   const char* key;
@@ -19,24 +20,12 @@ struct KnownLaunch {
 std::vector<KnownLaunch> launches;
 size_t first_of_other_part = SIZE_MAX;
 
-}  // namespace
-
-extern "C" {
-
-bool cubecore_known(const char* key, int (*entry)(const uint64_t*)) {
-  launches.push_back(KnownLaunch{key, entry});
-  return true;
-}
-
-// Launches known from here on are those of the library of the other part.
-void cubecore_other_part() { first_of_other_part = launches.size(); }
-
 // The same launch in the library of the other part: that with its name, the n-th of it; null if
 // there is none.
-OnLaunch cubecore_in_other_part(OnLaunch entry) {
-  size_t own = 0;
-  while (own < first_of_other_part && launches[own].entry != entry) ++own;
-  if (own >= first_of_other_part) return nullptr;
+OnLaunch in_other_part(uint64_t entry) {
+  size_t own = 0, end = std::min(first_of_other_part, launches.size());
+  while (own < end && reinterpret_cast<uint64_t>(launches[own].entry) != entry) ++own;
+  if (own == end) return nullptr;
   const char* key = launches[own].key;
   auto same = [&](size_t n) { return strcmp(launches[n].key, key) == 0; };
   size_t before = 0;
@@ -44,6 +33,15 @@ OnLaunch cubecore_in_other_part(OnLaunch entry) {
   for (size_t n = first_of_other_part; n < launches.size(); ++n)
     if (same(n) && before-- == 0) return launches[n].entry;
   return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+bool cubecore_known(const char* key, void (*entry)(const uint64_t*)) {
+  launches.push_back(KnownLaunch{key, entry});
+  return true;
 }
 
 }  // extern "C"

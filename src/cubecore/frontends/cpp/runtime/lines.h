@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calls.h"
+#include "libraries.h"
 
 namespace {
 
@@ -54,7 +55,7 @@ Line* cell_of(const char* file, const char* function, uint32_t line, uint64_t tr
 }
 
 // Asks Python: addresses are those in the kernel's library, and the runtime's own are left out.
-int asked_number(const Where* at, const Trail& trail) {
+uint32_t asked_number(const Where* at, const Trail& trail) {
   Dl_info own = {}, found = {};
   dladdr(reinterpret_cast<const void*>(&asked_number), &own);
   const char* library = nullptr;
@@ -63,26 +64,25 @@ int asked_number(const Where* at, const Trail& trail) {
   for (uint32_t n = 0; n < trail.depth; ++n) {
     if (dladdr(reinterpret_cast<const void*>(trail.address[n]), &found) == 0) continue;
     if (found.dli_fbase == own.dli_fbase) continue;
-    if (library == nullptr) library = found.dli_fname;
+    if (library == nullptr) library = file_of(found);
     frames[depth++] = trail.address[n] - reinterpret_cast<uintptr_t>(found.dli_fbase);
   }
-  return python.where(at, library, frames, depth);
+  Message question(WHERE, current->number);
+  question.where(at).text(library).word(depth).raw(frames, depth * sizeof(frames[0]));
+  return static_cast<uint32_t>(asked(current, question).word());
 }
 
 __attribute__((noinline)) uint32_t new_line(const Where* at, const Trail& trail) {
-  Core* own = current;
-  int number = asked_number(at, trail);
-  resume(own);
-  if (number < 0) stop();
+  uint32_t number = asked_number(at, trail);
   *cell_of(at->file, at->function, at->line, trail.hash) =
-      Line{at->file, at->function, at->line, static_cast<uint32_t>(number), trail.hash};
+      Line{at->file, at->function, at->line, number, trail.hash};
   if (2 * ++lines_used > lines.size()) {
     std::vector<Line> old(lines.size() * 2, NO_LINE);
     old.swap(lines);
     for (const Line& each : old)
       if (each.file != nullptr) *cell_of(each.file, each.function, each.line, each.trail) = each;
   }
-  return static_cast<uint32_t>(number);
+  return number;
 }
 
 uint32_t number_of(const Where* at) {

@@ -1,4 +1,4 @@
-// A host program: its kernels, its main, and what it asks of the device.
+// A host program: its kernels, its main, and its memory for transfers.
 #pragma once
 
 #include <setjmp.h>
@@ -22,12 +22,8 @@ struct Registration {
   uint32_t auto_sync;
 };
 
-typedef int (*OnHost)(uint32_t what, uint64_t a, uint64_t b, const char* text, uint64_t entry,
-                      uint64_t context, uint64_t* answer);
-
 namespace {
 
-OnHost host = nullptr;
 std::vector<Registration> registered;
 std::unordered_set<void*> host_memory;
 
@@ -35,26 +31,9 @@ std::unordered_set<void*> host_memory;
 
 extern "C" {
 
-void cubecore_bind_host(OnHost callback) { host = callback; }
-
-uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
-                       int (*entry)(const uint64_t*), const void* context) {
-  uint64_t answer = 0;
-  if (host(what, a, b, text, reinterpret_cast<uint64_t>(entry), reinterpret_cast<uint64_t>(context),
-           &answer) != 0)
-    stop();
-  current = nullptr;
-  return answer;
-}
-
 void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line,
                        bool auto_sync) {
   registered.push_back(Registration{name, kind, file, line, auto_sync});
-}
-
-// The n-th kernel of the program; null behind the last.
-const Registration* cubecore_registered(uint32_t n) {
-  return n < registered.size() ? &registered[n] : nullptr;
 }
 
 // Where a program's exit(code) leads: its calls are linked to __wrap_exit.
@@ -79,22 +58,6 @@ ssize_t __wrap_readlink(const char* path, char* buffer, size_t size) {
   return static_cast<ssize_t>(length);
 }
 
-int cubecore_start(int (*program)(int, char**), int count, char** words) {
-  program_path = count > 0 ? words[0] : nullptr;
-  if (setjmp(leaving) != 0) {
-    inside = false;
-    return exit_code & 0xFF;
-  }
-  try {
-    inside = true;
-    int code = program(count, words);
-    inside = false;
-    return code & 0xFF;
-  } catch (const cubecore::Stop&) {
-    return -1;
-  }
-}
-
 void* cubecore_host_memory(size_t size) {
   void* made = malloc(size);
   if (made != nullptr) host_memory.insert(made);
@@ -109,3 +72,18 @@ bool cubecore_free_host(void* pointer) {
 }
 
 }  // extern "C"
+
+namespace {
+
+// Runs a program's main to its end, or to its exit; returns its code.
+int started(int (*program)(int, char**), int count, char** words) {
+  program_path = count > 0 ? words[0] : nullptr;
+  if (setjmp(leaving) == 0) {
+    inside = true;
+    exit_code = program(count, words);
+  }
+  inside = false;
+  return exit_code & 0xFF;
+}
+
+}  // namespace

@@ -1,7 +1,9 @@
-// What the runtime records, and what it asks of Python: the mirror of bridge.py.
+// What the runtime records, in the recorder's own numbers.
 #pragma once
 
 #include <stdint.h>
+
+#include <vector>
 
 #include "cubecore/abi.h"
 #include "order.h"
@@ -43,55 +45,38 @@ constexpr uint32_t NOTE = 64;
 
 }  // namespace
 
-// Shared with Python (bridge.py has the same fields in the same order).
+struct Stack;
+
 struct Core {
   uint32_t number;
-  uint32_t count;
-  uint32_t addresses_used;
   uint32_t stale;  // a count stands in the mask: 1 + the line that left it
   uint32_t stale_note;
-  uint32_t* kinds;
-  uint32_t* wheres;
-  int64_t* addresses;
   Launch launch;
   Where last;
   void* slots[16];
   order::Order* order;  // of automatic synchronisation, else null
   uintptr_t top;        // the frame that the kernel's own lie below
   bool ahead;           // it went on behind a wait that was not executed yet
-};
-
-typedef int (*OnMiss)(const char* call, const uint64_t* key, uint32_t words, uint32_t pointers,
-                      const Where* at, Entry* entry);
-typedef int (*OnWhere)(const Where* at, const char* library, const uint64_t* trail, uint32_t depth);
-typedef int (*OnPause)(uint32_t core);
-typedef int (*OnAsk)(uint32_t core, uint32_t kind, uint32_t result, int64_t* answer);
-typedef int (*OnLoad)(uint32_t core, uint32_t mem, const char* type, int64_t address,
-                      uint32_t where, uint64_t* answer);
-typedef int (*OnText)(uint32_t core, uint32_t what, const char* first, const char* second,
-                      const char* third, uint32_t where);
-typedef int (*OnDump)(uint32_t core, uint32_t mem, const char* type, int64_t address, uint32_t desc,
-                      const uint32_t* shape, uint32_t dims, uint32_t where);
-
-typedef int (*OnMatmul)(uint32_t core, uint32_t what, const void* call, int64_t number,
-                        uint32_t where, int64_t* answer);
-
-struct Callbacks {
-  OnMiss miss;
-  OnWhere where;
-  OnPause pause;
-  OnAsk ask;
-  OnLoad load;
-  OnText text;
-  OnDump dump;
-  OnMatmul matmul;
+  Stack* stack;
+  void (*entry)(const uint64_t*);
+  const uint64_t* arguments;
+  std::vector<uint64_t> words;
 };
 
 namespace {
 
-Callbacks python;
-Core* current = nullptr;
+// The records of the core that runs, in pages that Python sees: it takes them at each question.
+struct Records {
+  uint32_t kinds[CAPACITY];
+  uint32_t wheres[CAPACITY];
+  int64_t addresses[MOST_ADDRESSES];
+};
 
-[[noreturn]] void stop() { throw cubecore::Stop{}; }
+struct {
+  uint32_t count, addresses;
+} recorded = {};
+
+Records* records = nullptr;
+Core* current = nullptr;
 
 }  // namespace

@@ -10,12 +10,14 @@ namespace {
 bool raw = false;
 
 void push(Core* core, const Step& step, const int64_t* addresses, uint32_t where) {
-  core->kinds[core->count] = step.kind;
-  core->wheres[core->count] = where;
-  ++core->count;
+  if (recorded.count + 1 > CAPACITY || recorded.addresses + MOST_OPERANDS > MOST_ADDRESSES)
+    hand_over(core);
+  records->kinds[recorded.count] = step.kind;
+  records->wheres[recorded.count] = where;
+  ++recorded.count;
   for (uint32_t operand = 0; operand < step.operands; ++operand) {
     int32_t from = step.from[operand];
-    core->addresses[core->addresses_used++] = from < 0 ? 0 : addresses[from];
+    records->addresses[recorded.addresses++] = from < 0 ? 0 : addresses[from];
   }
 }
 
@@ -29,8 +31,7 @@ uint64_t word_of(const char* text) { return reinterpret_cast<uint64_t>(text); }
 
 void insert(Core* core, const char* call, const uint64_t* key, uint32_t words, const Where* at,
             uint32_t where) {
-  const Entry* entry = entry_of(call, key, words, 0, at);
-  if (core->count + entry->steps > CAPACITY) hand_over(core);
+  const Entry* entry = entry_of(call, key, words, at);
   for (uint32_t n = 0; n < entry->steps; ++n) push(core, entry->step[n], nullptr, where);
 }
 

@@ -28,8 +28,6 @@ struct Where {
   uint32_t line;
 };
 
-// Thrown through a kernel that must not go on; Python knows why.
-struct Stop {};
 // Thrown through the kernel of an AIC that has served its AIVs.
 struct Done {};
 
@@ -84,14 +82,13 @@ struct Launch {
 extern "C" {
 // Records one call. `key` holds two words for each argument; `addresses` are the pointers' own.
 void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const int64_t* addresses,
-                    uint32_t count, const cubecore::Where* at);
+                    const cubecore::Where* at);
 // The same for a call to which automatic synchronisation does not apply.
 void cubecore_issue_raw(const char* call, const uint64_t* key, uint32_t words,
-                        const int64_t* addresses, uint32_t count, const cubecore::Where* at);
+                        const int64_t* addresses, const cubecore::Where* at);
 // Issues a call and returns what the scalar unit reads.
 int64_t cubecore_ask(const char* call, const uint64_t* key, uint32_t words,
-                     const int64_t* addresses, uint32_t count, const cubecore::Where* at,
-                     uint32_t result);
+                     const int64_t* addresses, const cubecore::Where* at, uint32_t result);
 // Reads `bytes` (1, 2, 4 or 8) as the scalar unit.
 uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const cubecore::Where* at);
 // Reports a finding of this core and goes on.
@@ -173,7 +170,7 @@ inline void issue(const char* call, const Where& at, const A&... arguments) {
   int64_t addresses[sizeof...(A) + 1];
   detail::Key key{words, addresses};
   (put(key, arguments), ...);  // found by the key's namespace
-  cubecore_issue(call, words, key.used, addresses, key.pointers, &at);
+  cubecore_issue(call, words, key.used, addresses, &at);
 }
 
 template <typename... A>
@@ -182,7 +179,7 @@ inline void issue_raw(const char* call, const Where& at, const A&... arguments) 
   int64_t addresses[sizeof...(A) + 1];
   detail::Key key{words, addresses};
   (put(key, arguments), ...);  // found by the key's namespace
-  cubecore_issue_raw(call, words, key.used, addresses, key.pointers, &at);
+  cubecore_issue_raw(call, words, key.used, addresses, &at);
 }
 
 template <typename... A>
@@ -191,7 +188,7 @@ inline int64_t ask(uint32_t result, const char* call, const Where& at, const A&.
   int64_t addresses[sizeof...(A) + 1];
   detail::Key key{words, addresses};
   (put(key, arguments), ...);  // found by the key's namespace
-  return cubecore_ask(call, words, key.used, addresses, key.pointers, &at, result);
+  return cubecore_ask(call, words, key.used, addresses, &at, result);
 }
 
 // Whether a field of a call's parameters is in its range; one outside of it is a finding.

@@ -12,7 +12,7 @@ extern "C" {
 // 9 a tiling for the calls `text`, to be written into `b` bytes at `a`; 10 `b` bytes at `a` are
 // read.
 uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
-                       int (*entry)(const uint64_t*), const void* context);
+                       void (*entry)(const uint64_t*), const void* context);
 
 // Memory of the host, for transfers; false if `pointer` is none of it.
 void* cubecore_host_memory(size_t size);

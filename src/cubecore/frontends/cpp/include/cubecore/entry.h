@@ -56,30 +56,25 @@ inline void invoke(void (*kernel)(P...), const uint64_t* words, std::index_seque
   kernel(argument_of<std::decay_t<P>>(words[N])...);
 }
 
-// 0, 1 when the launch was stopped, 2 when something was thrown.
+// Runs a kernel to its end; one that throws does not go on from where Python is told.
 template <typename F>
-inline int guarded(const F& work) {
+inline void guarded(const F& work) {
   try {
     try {
       work();
     } catch (const Done&) {
     }
     cubecore_ended();
-    return 0;
-  } catch (const Stop&) {
-    return 1;
   } catch (const std::exception& error) {
     cubecore_thrown(error.what());
-    return 2;
   } catch (...) {
     cubecore_thrown(nullptr);
-    return 2;
   }
 }
 
 template <typename... P>
-inline int enter(void (*kernel)(P...), const uint64_t* words) {
-  return guarded([&] { invoke(kernel, words, std::index_sequence_for<P...>{}); });
+inline void enter(void (*kernel)(P...), const uint64_t* words) {
+  guarded([&] { invoke(kernel, words, std::index_sequence_for<P...>{}); });
 }
 
 template <size_t size>

@@ -13,7 +13,7 @@ extern "C" {
 void cubecore_register(const char* name, const char* kind, const char* file, uint32_t line,
                        bool auto_sync);
 // Names a launch, so that it is found in the library of the other part.
-bool cubecore_known(const char* key, int (*entry)(const uint64_t*));
+bool cubecore_known(const char* key, void (*entry)(const uint64_t*));
 }
 
 namespace cubecore {
@@ -85,9 +85,9 @@ struct KernelLaunch {
     std::tuple<A...>* arguments;
   };
 
-  static int Enter(const uint64_t* context) {
+  static void Enter(const uint64_t* context) {
     const Held& held = *reinterpret_cast<const Held*>(context);
-    return guarded([&] {
+    guarded([&] {
       std::apply(
           [&](A&... arguments) {
             if constexpr (std::is_invocable_v<const F&, A&...>)

@@ -1,7 +1,7 @@
 """One call of a Matmul object, as the header passes it, and the kernel's plan that it asks for."""
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import c_char_p, c_int32, c_int64, c_uint64
 from dataclasses import replace
 
@@ -61,6 +61,13 @@ class MatmulCall(ctypes.Structure):
         ("each", c_int32 * 5),
         ("strides", c_int64 * 5),
     )
+
+
+def matmul_call(raw: bytes, types: Iterable[bytes | None]) -> MatmulCall:
+    """Return a call from its bytes, in which the names of types are addresses in its process."""
+    call = MatmulCall.from_buffer_copy(raw)
+    call.types = (c_char_p * 4)(*types)
+    return call
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Requests of cores about Matmul objects: to run a call, to send it, to serve a block's AIVs."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from cubecore.errors import CubecoreError, refuse
 from cubecore.frontends.cpp.recording.matmul_object.block_program import NO_ADDRESSES, kinds_of
@@ -12,6 +12,7 @@ from cubecore.frontends.cpp.recording.matmul_object.call import (
     SHARED,
     STORES,
     MatmulCall,
+    matmul_call,
 )
 from cubecore.frontends.cpp.recording.matmul_object.cube_core import CubeCore, Programs
 from cubecore.frontends.cpp.recording.matmul_object.service import (
@@ -46,7 +47,14 @@ class MatmulRequests:
         self._gone: dict[tuple[int, int], int] = {}
         self._serving: set[tuple[int, int]] = set()
 
-    def asked(self, native: NativeCore, what: int, pointer: Any, number: int, where: int) -> int:
+    @staticmethod
+    def call(raw: bytes, types: Iterable[bytes | None]) -> MatmulCall:
+        """Return a call from its bytes and the names of its types."""
+        return matmul_call(raw, types)
+
+    def asked(
+        self, native: NativeCore, what: int, call: MatmulCall | None, number: int, where: int
+    ) -> int:
         """Do what a core asks; return the answer.
 
         Raises
@@ -54,7 +62,6 @@ class MatmulRequests:
         KernelError
             If the tiling is not legal, or the kernel does not carry what is asked.
         """
-        call = MatmulCall.from_address(pointer) if pointer else None
         try:
             if what == _RUN and call is not None:
                 self._cube(native).run(call, where)
@@ -83,7 +90,7 @@ class MatmulRequests:
             If the AIC of an AIV's block serves it, and the AIV has not registered its objects.
         """
         if native.handle.core.id.is_aic:
-            cube = self._cubes.get(native.state.number)
+            cube = self._cubes.get(native.number)
             if cube is not None:
                 cube.free(where)
             return
@@ -100,20 +107,19 @@ class MatmulRequests:
         native.take(kinds_of(templates, self._names), NO_ADDRESSES, where)
 
     def _cube(self, native: NativeCore) -> CubeCore:
-        cube = self._cubes.get(native.state.number)
+        cube = self._cubes.get(native.number)
         if cube is None:
             if self._programs is None:
                 self._programs = Programs(native.handle.core.chip)
             cube = CubeCore(self._programs, self._names, native.take)
-            self._cubes[native.state.number] = cube
+            self._cubes[native.number] = cube
         return cube
 
     # --- AIVs and their AIC
 
     def _send(self, native: NativeCore, call: MatmulCall, where: int) -> None:
-        held = MatmulCall.from_buffer_copy(call)
         client = _client(native)
-        self._blocks.setdefault(_block(native), Messages()).append((client, held, where))
+        self._blocks.setdefault(_block(native), Messages()).append((client, call, where))
         self._issue(native, sent(client), where)
 
     def _serve(self, native: NativeCore, where: int) -> None:
@@ -174,7 +180,7 @@ class MatmulRequests:
 
     def _scratch_at(self, native: NativeCore, name: str, size: int) -> int:
         """Return the address of a core's part of memory that the launch's cores share."""
-        launch = native.state.launch
+        launch = native.launch
         tensor = self._scratch.get((name, size))
         if tensor is None:
             title = f"the Matmul object's {name} ({len(self._scratch)})"
@@ -187,7 +193,7 @@ class MatmulRequests:
 
 
 def _block(native: NativeCore) -> tuple[int, int]:
-    return native.handle.core.id.core, native.state.launch.block
+    return native.handle.core.id.core, native.launch.block
 
 
 def _client(native: NativeCore) -> int:

@@ -248,7 +248,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   void WaitIterateBatch(CUBECORE_AT) { WaitIterateAll(at); }
 
   void End(CUBECORE_AT) {
-    if (CUBECORE_PART == 1 && !idle()) cubecore_matmul(cubecore::MM_FREE, nullptr, 0, &at);
+    if (CUBECORE_PART == 1 && !idle()) cubecore::matmul(cubecore::MM_FREE, nullptr, 0, at);
     answers_ = 0;
     next_ = 0;
   }
@@ -290,15 +290,15 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
     call.unit_flag = config.enUnitFlag && !config.isEnableChannelSplit && !alone;
     Brought(call, at);
     if constexpr (CUBECORE_PART == 1) {
-      cubecore_matmul(cubecore::MM_RUN, &call, 0, &at);
+      cubecore::matmul(cubecore::MM_RUN, &call, 0, at);
     } else {
       if (answers) call.bits |= cubecore::MM_ANSWERS;
       if (A_TYPE::ibShare && B_TYPE::ibShare) call.bits |= cubecore::MM_SHARED;
-      cubecore_matmul(cubecore::MM_SEND, &call, 0, &at);
+      cubecore::matmul(cubecore::MM_SEND, &call, 0, at);
     }
   }
   void Await(const cubecore::Where& at) {
-    if (CUBECORE_PART != 1 && !idle()) cubecore_matmul(cubecore::MM_AWAIT, nullptr, 0, &at);
+    if (CUBECORE_PART != 1 && !idle()) cubecore::matmul(cubecore::MM_AWAIT, nullptr, 0, at);
   }
 
   // Tiles among which some are left out stand for themselves.

@@ -236,8 +236,8 @@ class MatmulOperands {
   int64_t Scratch(uint64_t bytes, cubecore::MatmulOperand operand, const cubecore::Where& at) {
     cubecore::MatmulCall call = call_;
     call.bits = operand;
-    return idle() ? 0
-                  : cubecore_matmul(cubecore::MM_SCRATCH, &call, static_cast<int64_t>(bytes), &at);
+    const int64_t size = static_cast<int64_t>(bytes);
+    return idle() ? 0 : cubecore::matmul(cubecore::MM_SCRATCH, &call, size, at);
   }
 
   cubecore::MatmulCall call_ = {};

@@ -54,7 +54,7 @@ inline void register_objects(bool cube_only, const Where& at, A&&... objects) {
   const Launch* launch = cubecore_launch();
   if constexpr (CUBECORE_PART == 1) {
     if (launch->task == 2 && !cube_only && !alone) {
-      cubecore_matmul(MM_SERVE, nullptr, 0, &at);
+      matmul(MM_SERVE, nullptr, 0, at);
       throw Done{};
     }
   } else {
@@ -67,7 +67,7 @@ inline void register_objects(bool cube_only, const Where& at, A&&... objects) {
       cubecore_refuse("a Matmul object", "be in a kernel with AICs (mix or cube)",
                       "a vector kernel", &at);
     } else {
-      cubecore_matmul(MM_SERVE, nullptr, 0, &at);
+      matmul(MM_SERVE, nullptr, 0, at);
     }
   }
   tile_objects(objects...);

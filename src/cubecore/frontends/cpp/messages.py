@@ -1,0 +1,92 @@
+"""Messages to the process of a user's code and from it: the mirror of exchange.h and serve.h."""
+
+import struct
+from collections.abc import Sequence
+
+ENDED, MISS, WHERE, PAUSE, ASK, LOAD, TEXT, DUMP, MATMUL, HOST, DONE = range(11)
+"""The kinds of messages from the process: questions of a core, or of host code, and ends."""
+ANSWER, ENTER, SYMBOL, PLACE, START, AHEAD, RESET, PAIRED, KERNELS = range(9)
+"""The commands to the process."""
+HOST_CODE = 2**32 - 1
+"""Stands for host code where a core's number is."""
+_MAGIC = 0x43424543
+_HEAD = struct.Struct("<6I")
+_WORD = struct.Struct("<Q")
+_ALL = 2**64 - 1
+
+
+def words(*values: int) -> bytes:
+    """Return 64-bit words."""
+    return struct.pack(f"<{len(values)}Q", *(value & _ALL for value in values))
+
+
+def text(raw: bytes) -> bytes:
+    """Return a text, as the process reads it."""
+    return _WORD.pack(len(raw)) + raw
+
+
+def command(what: int, parts: Sequence[bytes]) -> bytes:
+    """Return a command with its parts, behind its length."""
+    raw = b"".join(parts)
+    return words(16 + len(raw), what) + raw
+
+
+def is_whole(raw: bytes | bytearray) -> bool:
+    """Return whether a message is all there."""
+    if len(raw) < _HEAD.size:
+        return False
+    magic, size, *_ = _HEAD.unpack_from(raw)
+    found: bool = magic == _MAGIC and len(raw) == _HEAD.size + size
+    return found
+
+
+def is_other(raw: bytes | bytearray) -> bool:
+    """Return whether bytes are no message: a kernel has written to the pipe."""
+    if len(raw) < _HEAD.size:
+        return False
+    magic, size, *_ = _HEAD.unpack_from(raw)
+    found: bool = magic != _MAGIC or len(raw) > _HEAD.size + size
+    return found
+
+
+class Message:
+    """A message that has come, read from its first word to its last.
+
+    `recorded` and `addresses` count what a core has recorded since the message before.
+    """
+
+    __slots__ = ("_at", "_raw", "addresses", "core", "recorded", "what")
+
+    def __init__(self, raw: bytes | bytearray) -> None:
+        self._raw, self._at = raw, _HEAD.size
+        _, _, self.what, self.core, self.recorded, self.addresses = _HEAD.unpack_from(raw)
+
+    def word(self) -> int:
+        """Return the next word."""
+        (value,) = _WORD.unpack_from(self._raw, self._at)
+        self._at += _WORD.size
+        found: int = value
+        return found
+
+    def signed(self) -> int:
+        """Return the next word, as a number with a sign."""
+        value = self.word()
+        return value - 2**64 if value >= 2**63 else value
+
+    def raw(self, size: int) -> bytes:
+        """Return the next bytes."""
+        self._at += size
+        return bytes(self._raw[self._at - size : self._at])
+
+    def numbers(self, letter: str, count: int) -> tuple[int, ...]:
+        """Return the next numbers, of a letter's type."""
+        return struct.unpack(f"<{count}{letter}", self.raw(struct.calcsize(letter) * count))
+
+    def text(self) -> bytes | None:
+        """Return the next text; None if the process has none there."""
+        size = self.word()
+        return None if size == _ALL else self.raw(size)
+
+    def said(self) -> str:
+        """Return the next text in letters, empty for none."""
+        return (self.text() or b"").decode("utf-8", "replace")
