@@ -121,12 +121,12 @@ FUNCTIONS = {
     "LayerNorm": (
         "LayerNorm(f.z, f.row, f.row[64], f.x, f.y, f.y, f.work, T(1e-3f), "
         "rows_of<LayerNormTiling>({n}));",
-        layer_norm, 3,
+        layer_norm, 2,
     ),
     "RmsNorm": (
         "auto tiling = rows_of<RmsNormTiling>({n});\ntiling.reciprocalOfHLength = 1.0f / {n};\n"
         "RmsNorm(f.z, f.x, f.y, f.work, T(1e-3f), tiling);",
-        rms_norm, 3,
+        rms_norm, 2,
     ),
     "Sum": ("Sum(f.z, f.x, f.work, SumParams{{8, {n}, {n}}});", reduced(np.sum, 1), 2),
     "Mean": (
@@ -175,7 +175,9 @@ def hostile(kind, n):
     huge[:, 7] = 1e15 if kind == "float32" else 6e4
     yield "one huge element", huge
     yield "tiny", normal * (1e-20 if kind == "float32" else 1e-4)
+    yield "subnormal", normal * (1e-40 if kind == "float32" else 1e-6)
     yield "equal", np.full((ROWS, n), 0.1)
+    yield "of many sizes", normal * np.exp(rng.normal(0, 2, (ROWS, n)))
     for name, value in (("infinite", np.inf), ("infinite below", -np.inf), ("no number", np.nan)):
         special = normal.copy()
         special[::2, 3] = value
@@ -204,6 +206,8 @@ def test_a_function_of_rows_is_close(module, name, kind, n):
     data = {what: rows.astype(kind) for what, rows in hostile(kind, n)}
     if name == "Sum" and kind == "float16":
         del data["no number"]  # each step has 0 for it
+    if name == "SoftmaxGrad":
+        del data["subnormal"]  # each product of its sum rounds to a multiple of the smallest number
     given = np.zeros((3, len(data), ROWS * WIDTH), kind)
     for block, x in enumerate(data.values()):
         given[:2, block, : x.size] = x.ravel(), y.ravel()

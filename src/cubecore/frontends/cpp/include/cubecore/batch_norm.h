@@ -67,7 +67,7 @@ inline void GetGroupNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_
   uint32_t groups = groupNum == 0 ? 1 : groupNum;
   uint32_t length =
       detail::dim(srcShape, 1) / groups * detail::dim(srcShape, 2) * detail::dim(srcShape, 3);
-  maxValue = minValue = detail::rows_bytes(length, detail::NORM_ROWS);
+  detail::norm_sizes(length, maxValue, minValue);
 }
 inline void GetGroupNormNDTilingInfo(const TensorShape& srcShape, const uint32_t, const uint32_t,
                                      const bool, const uint32_t groupNum, GroupNormTiling& tiling) {

@@ -2,8 +2,8 @@
 // LayerNormGrad, LayerNormGradBeta, DeepNorm, Normalize, with their tiling pages.
 #pragma once
 
+#include "cubecore/norm_rows.h"
 #include "cubecore/norm_tilings.h"
-#include "cubecore/rows.h"
 #include "cubecore/workspaces.h"
 
 namespace AscendC {
@@ -51,84 +51,13 @@ struct NormalizePara {
 
 namespace detail {
 
-constexpr uint32_t NORM_ROWS = 2;  // more than FloatRows has: gamma and beta in float
 constexpr uint32_t NORM_GRAD_ROWS = 4;
-
-// A row of factors in float: itself, or in a spare row.
-template <typename U>
-inline Floats factor_row(const FloatRows& rows, const LocalTensor<U>& from, uint32_t spare) {
-  if constexpr (std::is_same_v<PrimT<U>, float>) {
-    return from.template ReinterpretCast<float>();
-  } else {
-    rows.row().cast(rows.spare(spare), from, RoundMode::CAST_NONE);
-    return rows.spare(spare);
-  }
-}
-
-// The steps that the norms share: rows of `used` elements among `length`.
-template <typename U>
-class NormRows {
- public:
-  NormRows(const char* caller, uint32_t length, uint32_t used, const LocalTensor<U>* gamma,
-           const LocalTensor<U>* beta, const LocalTensor<uint8_t>& given, const cubecore::Where& at)
-      : rows(caller, length, given, at, NORM_ROWS), used_(used), scales_(gamma != nullptr) {
-    if (gamma != nullptr) gamma_ = factor_row(rows, *gamma, 0);
-    shifts_ = beta != nullptr;
-    if (beta != nullptr) beta_ = factor_row(rows, *beta, 1);
-  }
-  Floats mean() const { return rows.value(0); }
-  Floats variance() const { return rows.value(1); }
-  Floats deviation() const { return rows.value(2); }
-
-  // x becomes x - mean, with mean and variance. A second mean puts right what the first one lost.
-  void centre() const {
-    const Floats lost = rows.value(3);
-    average(mean(), rows.x());
-    rows.minus(rows.x(), mean());
-    average(lost, rows.x());
-    rows.minus(rows.x(), lost);
-    rows.one().add(mean(), mean(), lost);
-    rows.row().mul(rows.t(), rows.x(), rows.x());
-    average(variance(), rows.t());
-  }
-  // The square root of variance + epsilon.
-  void deviate(float epsilon) const {
-    rows.one().adds(deviation(), variance(), epsilon);
-    rows.one().sqrt(deviation(), deviation());
-  }
-  // x / deviation * gamma + beta.
-  void finish() const {
-    rows.by(rows.x(), deviation());
-    if (scales_) rows.row().mul(rows.x(), rows.x(), gamma_);
-    if (shifts_) rows.row().add(rows.x(), rows.x(), beta_);
-  }
-  // 1 / deviation, in place of the variance.
-  void invert() const {
-    rows.one().fill(variance(), 1.0f);
-    rows.one().div(variance(), variance(), deviation());
-  }
-
-  const FloatRows rows;
-
- private:
-  void average(const Floats& to, const Floats& row) const {
-    const Floats count = rows.value(4);
-    rows.sum(to, row, used_);
-    rows.one().fill(count, static_cast<float>(used_));
-    rows.one().div(to, to, count);
-  }
-
-  uint32_t used_;
-  bool scales_, shifts_;
-  Floats gamma_, beta_;
-};
 
 // Means and variances (or 1 / deviation) of rows, and the rows themselves.
 template <typename T, typename M, typename U, typename Load>
-inline void normalise(const NormRows<U>& norm, const LocalTensor<T>& output,
-                      const LocalTensor<M>& means, const LocalTensor<M>& seconds, bool inverse,
-                      float epsilon, const RowsAt& lie, const cubecore::Where& at,
-                      const Load& load) {
+inline void normalise(NormRows<U>& norm, const LocalTensor<T>& output, const LocalTensor<M>& means,
+                      const LocalTensor<M>& seconds, bool inverse, float epsilon, const RowsAt& lie,
+                      const cubecore::Where& at, const Load& load) {
   for (uint32_t n = 0; n < lie.rows; ++n) {
     load(n);
     norm.centre();
@@ -164,12 +93,12 @@ inline void set_norm(S& tiling, const TensorShape& shape, uint32_t original) {
 
 inline void GetLayerNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t, const bool,
                                       uint32_t& maxValue, uint32_t& minValue) {
-  maxValue = minValue = detail::rows_bytes(detail::norm_length(srcShape), detail::NORM_ROWS);
+  detail::norm_sizes(detail::norm_length(srcShape), maxValue, minValue);
 }
 inline void GetLayerNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t, const bool,
                                       const bool, const bool, uint32_t& maxValue,
                                       uint32_t& minValue) {
-  maxValue = minValue = detail::rows_bytes(detail::norm_length(srcShape), detail::NORM_ROWS);
+  detail::norm_sizes(detail::norm_length(srcShape), maxValue, minValue);
 }
 inline void GetLayerNormNDTilingInfo(const TensorShape& srcShape, const uint32_t, const uint32_t,
                                      const bool, LayerNormTiling& tiling) {
@@ -211,7 +140,7 @@ inline void GetLayerNormGradBetaNDTilingInfo(const TensorShape srcShape,
 inline bool GetDeepNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t, const bool,
                                      const bool, uint32_t& maxValue, uint32_t& minValue) {
   if (srcShape.GetDimNum() < 3) return false;
-  maxValue = minValue = detail::rows_bytes(detail::norm_length(srcShape), detail::NORM_ROWS);
+  detail::norm_sizes(detail::norm_length(srcShape), maxValue, minValue);
   return true;
 }
 inline bool GetDeepNormTilingInfo(const TensorShape& srcShape, const TensorShape& originSrcShape,
@@ -228,7 +157,7 @@ inline bool GetDeepNormTilingInfo(const TensorShape& srcShape, const TensorShape
 inline void GetNormalizeMaxMinTmpSize(const TensorShape& srcShape, const uint32_t, const uint32_t,
                                       const bool, const bool, const bool, uint32_t& maxValue,
                                       uint32_t& minValue) {
-  maxValue = minValue = detail::rows_bytes(detail::dim(srcShape, 1), detail::NORM_ROWS);
+  detail::norm_sizes(detail::dim(srcShape, 1), maxValue, minValue);
 }
 
 // --- kernel side
@@ -332,8 +261,8 @@ inline void Normalize(const LocalTensor<T>& output, const LocalTensor<float>& ou
     rows.load(rows.x(), inputX, n, lie);
     rows.get_element(norm.mean(), inputMean, n);
     rows.get_element(norm.variance(), inputVariance, n);
-    rows.minus(rows.x(), norm.mean());
-    norm.deviate(epsilon);
+    norm.leave_mean();
+    norm.deviate_from_variance(epsilon);
     norm.finish();
     rows.store(output, n, rows.x(), lie);
     norm.invert();

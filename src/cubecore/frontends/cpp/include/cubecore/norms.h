@@ -1,23 +1,11 @@
 // Normalisation of rows. Pages of the high-level API: RmsNorm, "RmsNorm Tiling".
 #pragma once
 
-#include "cubecore/gather.h"
-#include "cubecore/math/steps.h"
+#include "cubecore/norm_rows.h"
 #include "cubecore/norm_tilings.h"
 #include "cubecore/workspaces.h"
 
 namespace AscendC {
-
-namespace detail {
-
-// Bytes for rows of a length: three temporaries in float, an element for each repeat of one, and
-// two repeats for what a row has one of.
-constexpr uint32_t norm_bytes(uint32_t length) {
-  uint32_t padded = (length + 63) / 64 * 64;
-  return padded * 12 + (padded / 64 + 7) / 8 * 32 + 512;
-}
-
-}  // namespace detail
 
 inline bool GetRmsNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t typeSize,
                                     uint32_t& maxValue, uint32_t& minValue,
@@ -25,7 +13,7 @@ inline bool GetRmsNormMaxMinTmpSize(const TensorShape& srcShape, const uint32_t 
   (void)typeSize;
   (void)isBasicBlock;
   if (srcShape.GetDimNum() != 3) return false;
-  maxValue = minValue = detail::norm_bytes(static_cast<uint32_t>(srcShape.GetDim(2)));
+  detail::norm_sizes(static_cast<uint32_t>(srcShape.GetDim(2)), maxValue, minValue);
   return true;
 }
 inline bool GetRmsNormTilingInfo(const TensorShape& srcShape, const TensorShape& originSrcShape,
@@ -47,45 +35,16 @@ template <typename T, bool isBasicBlock = false>
 inline void RmsNorm(const LocalTensor<T>& dstLocal, const LocalTensor<T>& srcLocal,
                     const LocalTensor<T>& gammaLocal, const LocalTensor<uint8_t>& sharedTmpBuffer,
                     const T epsilon, const RmsNormTiling& tiling, CUBECORE_AT) {
-  constexpr bool casts = std::is_same_v<PrimT<T>, half>;
-  uint32_t length = tiling.hLength, padded = (length + 63) / 64 * 64;
-  const LocalTensor<uint8_t> given = detail::enough(sharedTmpBuffer, detail::norm_bytes(length));
-  if (given.GetSize() < detail::norm_bytes(length))
-    cubecore_refuse("RmsNorm.sharedTmpBuffer", "have as much as GetRmsNormMaxMinTmpSize answers",
-                    detail::Digits(given.GetSize(), " B").text, &at);
-  const detail::Floats work = given.template ReinterpretCast<float>();
-  const detail::Floats x = work[0], t = work[padded], gamma = work[2 * padded];
-  const detail::Floats sum = work[3 * padded], spread = work[3 * padded + 64];
-  const detail::Floats repeats = work[3 * padded + 128];
-  detail::Steps row(length, at), one(8, at);
-  if constexpr (casts) row.cast(gamma, gammaLocal, RoundMode::CAST_NONE);
-  for (uint32_t begin = 0; begin < tiling.bLength * tiling.sLength * length; begin += length) {
-    const LocalTensor<T> from = srcLocal[begin], to = dstLocal[begin];
-    detail::Floats source, result, scale;
-    if constexpr (casts) {
-      row.cast(x, from, RoundMode::CAST_NONE);
-      source = x, result = x, scale = gamma;
-    } else {
-      source = from, result = to, scale = gammaLocal;
-    }
-    row.mul(t, source, source);
-    Duplicate(sum, 0.0f, 8, at);
-    detail::barrier(PIPE_V, at);
-    detail::sum_through(sum, t, repeats, static_cast<int32_t>(tiling.originalHLength), at);
-    detail::barrier(PIPE_V, at);
-    one.muls(sum, sum, tiling.reciprocalOfHLength);
-    one.adds(sum, sum, static_cast<float>(epsilon));
-    Sqrt(sum, sum, 8, at);
-    detail::barrier(PIPE_V, at);
-    cubecore::issue("asc_brcb", at, detail::plain(spread), detail::plain(sum), 1, 8, 1);
-    detail::barrier(PIPE_V, at);
-    for (uint32_t done = 0; done < length; done += 64) {
-      uint32_t count = length - done < 64 ? length - done : 64;
-      Div(result[done], source[done], spread, count, 1, BinaryRepeatParams(1, 1, 0, 8, 8, 0), at);
-    }
-    detail::barrier(PIPE_V, at);
-    row.mul(result, result, scale);
-    if constexpr (casts) row.cast(to, x, RoundMode::CAST_RINT);
+  const detail::RowsAt lie{tiling.bLength * tiling.sLength, tiling.hLength, false};
+  const LocalTensor<T>* none = nullptr;
+  detail::NormRows<T> norm("RmsNorm", tiling.hLength, tiling.originalHLength, &gammaLocal, none,
+                           sharedTmpBuffer, at);
+  for (uint32_t n = 0; n < lie.rows; ++n) {
+    norm.rows.load(norm.rows.x(), srcLocal, n, lie);
+    norm.squares();
+    norm.deviate(static_cast<float>(epsilon));
+    norm.finish();
+    norm.rows.store(dstLocal, n, norm.rows.x(), lie);
   }
   ResetMask(at);
 }

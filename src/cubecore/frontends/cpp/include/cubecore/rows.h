@@ -94,10 +94,11 @@ class FloatRows {
   void minus(const Floats& to, const Floats& row, const Floats& value) const {
     each(to, row, value, [](const auto&... given) { Sub(given...); });
   }
-  void plus(const Floats& row, const Floats& value) const {
-    each(row, row, value, [](const auto&... given) { Add(given...); });
+  void plus(const Floats& row, const Floats& value) const { plus(row, row, value); }
+  void plus(const Floats& to, const Floats& row, const Floats& value) const {
+    each(to, row, value, [](const auto&... given) { Add(given...); });
   }
-  // True where there was room for POWER_ROWS more, and rows of T lose something that counts.
+  // True where there was room for the rows wished, and rows of T lose something that counts.
   template <typename T>
   bool keeps_losses() const {
     return roomy_ && !std::is_same_v<PrimT<T>, half>;

@@ -112,6 +112,17 @@ class Steps {
     And(bits(d), bits(a), bits(d), 2 * count_, at_);
     wait();
   }
+  // All bits where `a`, which has no sign, is a finite number; none elsewhere.
+  void finite_bits(const Floats& d, const Floats& a) const {
+    const auto whole = d.template ReinterpretCast<int32_t>();
+    adds(whole, a.template ReinterpretCast<int32_t>(), -0x7f800000);
+    ShiftRight(whole, whole, 31, count_, at_);
+    wait();
+  }
+  void masked(const Floats& d, const Floats& a, const Floats& mask) const {
+    And(bits(d), bits(a), bits(mask), 2 * count_, at_);
+    wait();
+  }
   void halve(const LocalTensor<int32_t>& d, const LocalTensor<int32_t>& a) const {
     ShiftRight(d, a, 1, count_, at_);
     wait();
