@@ -193,3 +193,89 @@ struct Product"""
         run(kernel, plan.tiling, 1, arrays)
     need = "a Matmul object must copy by itself, got functions of MatmulCallBackFunc"
     assert str(caught.value).endswith(need)
+
+
+PARTS = """
+if (GetBlockIdx() != 0 || !p.Begin()) return;
+int at = 0;
+while (mm.Iterate()) {
+  mm.GetTensorC(p.c[at], 0, true);
+  at += p.t.baseM * p.t.baseN;
+}
+mm.End();
+"""
+PARTS_TO_UB = """
+TBuf<TPosition::VECCALC> held;
+p.pipe.InitBuffer(held, 64 * 1024);
+LocalTensor<float> room = held.Get<float>();
+if (GetBlockIdx() != 0 || !p.Begin()) return;
+int at = 0, size = p.t.baseM * p.t.baseN;
+while (mm.Iterate()) {
+  Duplicate(room, 0.0f, size);
+  PipeBarrier<PIPE_ALL>();
+  mm.GetTensorC(room, 0, true);
+  DataCopy(p.c[at], room, size);
+  at += size;
+  PipeBarrier<PIPE_ALL>();
+}
+"""
+OF_PARTS = """constexpr MatmulConfig Of() {
+  MatmulConfig made = GetMDLConfig();
+  made.isPartialOutput = true;
+  return made;
+}
+constexpr MatmulConfig OF_PARTS = Of();
+struct Product"""
+
+
+def parts_kernel(body: str, trans: bool = False, macro: str = "", config: str = "OF_PARTS") -> Any:
+    """Return a kernel of an object whose parts of K are not added up."""
+    word = "true" if trans else "false"
+    words = {"a": "GM", "c": "GM", "trans_a": word, "trans_b": word, "macro": macro}
+    kind = "__cube__" if macro else "__aicore__"
+    text = TEXT.format(**words, config=config, kind=kind, format_c="ND", body=body)
+    return cubecore.inline(text.replace("struct Product", OF_PARTS), chip=CHIP).k
+
+
+@pytest.mark.parametrize("trans", [False, True])
+@pytest.mark.parametrize(
+    ("macro", "body"),
+    [("#define ASCENDC_CUBE_ONLY", PARTS), ("", PARTS), ("", PARTS_TO_UB)],
+    ids=["cube", "mix", "to UB"],
+)
+def test_parts_of_k_come_one_by_one(trans: bool, macro: str, body: str) -> None:
+    m, n, k, base_m, base_n, base_k = 48, 80, 72, 32, 48, 32
+    fields = {"baseM": base_m, "baseN": base_n, "baseK": base_k, "stepKa": 2, "stepKb": 2}
+    plan = cubecore.plan(
+        m=m, n=n, k=k, trans_a=trans, trans_b=trans, cores=1, chip=CHIP, template="MDL", fix=fields
+    )
+    rng = np.random.default_rng(7)
+    a, b = (rng.integers(-8, 9, shape).astype("f2") for shape in ((m, k), (k, n)))
+    places = [(i, j) for j in range(0, n, base_n) for i in range(0, m, base_m)]
+    c = np.full((len(places), 3, base_m, base_n), 99, "f4")
+    given = [np.ascontiguousarray(each.T if trans else each) for each in (a, b)]
+    raw = np.frombuffer(plan.tiling.to_bytes(), np.uint8).copy()
+    kernel = parts_kernel(body, trans, macro)
+    left = kernel[1](*given, np.zeros(n, "f4"), c, np.zeros(1, "f4"), raw)
+    assert left.findings == ()
+    for (i, j), tile in zip(places, c, strict=True):
+        for part, got in enumerate(tile):
+            columns = slice(part * base_k, (part + 1) * base_k)
+            own = a[i : i + base_m, columns].astype("f8") @ b[columns, j : j + base_n].astype("f8")
+            np.testing.assert_array_equal(got[: own.shape[0], : own.shape[1]], own)
+
+
+def test_parts_of_k_must_lie_one_behind_another() -> None:
+    plan = cubecore.plan(m=32, n=32, k=32, cores=1, chip=CHIP, template="MDL")
+    body = "if (GetBlockIdx() != 0 || !p.Begin()) return;\nmm.Iterate();\nmm.GetTensorC(p.c);"
+    with pytest.raises(CubecoreError) as caught:
+        run(parts_kernel(body), plan.tiling, 1, data(32, 32, 32))
+    need = "GetTensorC's enSequentialWrite must be true with isPartialOutput, got false"
+    assert str(caught.value).endswith(need)
+
+
+def test_parts_of_k_are_not_for_iterate_all() -> None:
+    with pytest.raises(CubecoreError) as caught:
+        parts_kernel("if (p.Begin()) mm.IterateAll(p.c);")
+    need = "a Matmul object with isPartialOutput must be called by Iterate and GetTensorC"
+    assert need in str(caught.value)

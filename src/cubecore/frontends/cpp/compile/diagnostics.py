@@ -3,7 +3,7 @@
 import os
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.compile.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
+from cubecore.lazy_dataclass import dataclass
 
 _LONGEST_S = 300
 _STANDARD = "-std=c++17"
@@ -129,58 +130,48 @@ _NAMES = "docs/cpp_names.md lists the names that are"
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
 
 
+@dataclass(frozen=True, slots=True)
+class CompilerError:
+    """An error of the compiler: the user's line that led to it, and what is said of it."""
+
+    file: Path
+    line: int
+    refusal: Exception
+
+
+def errors_of(text: str, path: Path) -> Iterator[CompilerError]:
+    """Yield the errors in the compiler's words on a file."""
+    lines = text.splitlines()
+    for number, match in _errors(lines):
+        file, at = _place(lines, number, match)
+        yield CompilerError(file, int(at), _told(lines, number, path, (), verbose=False))
+
+
+def _errors(lines: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    for number, line in enumerate(lines):
+        match = _ERROR.match(line)
+        if match is not None:
+            yield number, match
+
+
+def _place(lines: Sequence[str], number: int, match: re.Match[str]) -> tuple[Path, str]:
+    """Return the file and the line of an error; of one in a header, those that led to it."""
+    file = Path(match["file"])
+    if _is_ours(file) or str(file) == "entry":
+        return _outside(lines, number) or (file, match["line"])
+    return file, match["line"]
+
+
+def _is_ours(file: Path) -> bool:
+    return any(map(file.is_relative_to, (INCLUDE, folder())))
+
+
 def _first_error(
     text: str, path: Path, code: int, entries: Sequence[str], *, verbose: bool
 ) -> Exception:
     lines = text.splitlines()
-    for number, line in enumerate(lines):
-        match = _ERROR.match(line)
-        if match is None:
-            continue
-        file, at, said = Path(match["file"]), match["line"], match["text"].strip()
-        if str(file) == "entry" and int(at) <= 2 * len(entries):
-            unfit = _unfit(entries[(int(at) - 1) // 2], said, shown_path(path))
-            if unfit is not None:
-                return unfit
-        ours = any(map(file.is_relative_to, (INCLUDE, folder())))
-        if ours or str(file) == "entry":
-            outside = _outside(lines, number)
-            if outside is not None:
-                file, at = outside
-        where = f"{_shown(file, path)}:{at}" if str(file) != "entry" else shown_path(path)
-        for prefix in _OURS:
-            if said.startswith(prefix):
-                sentence = said.removeprefix(prefix).strip(' "')
-                return _refused(where, sentence) if ours else unable(where, f"{where}: {sentence}")
-        if "local_array" in said:
-            length = _LENGTH.search(said)
-            got = length["length"].strip() if length else "another value"
-            need = "be known when the kernel is compiled"
-            return refuse(f"{where}: an array's length", need, got)
-        no_file = _NO_FILE.match(said)
-        if no_file is not None:
-            return MissingHeaderError(where, no_file["gcc"] or no_file["clang"])
-        lacking = _LACKING.search(said)
-        name = (lacking["name"] or lacking["other"]) if lacking else ""
-        if _UNNAMED.search(said):
-            words = re.findall(r"\w+", "".join(lines[number + 1 : number + 2]))
-            name = next((word for word in words if word in missing_names()), name)
-        if name in missing_names():
-            full = name if name.startswith(("asc_", "__")) else f"AscendC::{name}"
-            return unable(full, f"{where}: {full} is not supported", _NAMES)
-        if _OF_BUILD.fullmatch(name):
-            remedy = f"-D {name}=... says what the operator's build does"
-            return refuse(f"{where}: {name}", "be defined", "nothing", remedy)
-        if name == "cubecore_tiling_default":
-            remedy = "write REGISTER_TILING_DEFAULT(Struct)"
-            return refuse(f"{where}: GET_TILING_DATA", "have a registered struct", "none", remedy)
-        member = _NO_MEMBER.search(said)
-        if member is not None:
-            full = f"{member['gcc'] or member['clang']}::{member['member'] or member['other']}"
-            return unable(full, f"{where}: {full} is not provided", "leave the call out")
-        more = "\n" + text if verbose else ""
-        remedy = "" if verbose else "--verbose shows everything the compiler says"
-        return unable(where, f"{where} does not compile: {shortened(said)}{more}", remedy)
+    for number, _ in _errors(lines):
+        return _told(lines, number, path, entries, verbose=verbose)
     return _without_error(text, path, code)
 
 
@@ -197,6 +188,55 @@ def _without_error(text: str, path: Path, code: int) -> Exception:
     lines = text.splitlines()
     got += f": {lines[-1]}" if lines else ""
     return unable(shown, f"{shown} does not compile: {got}")
+
+
+def _told(
+    lines: Sequence[str], number: int, path: Path, entries: Sequence[str], *, verbose: bool
+) -> Exception:
+    """Return the refusal that the error on a line of the compiler's words is."""
+    match = _ERROR.match(lines[number])
+    assert match is not None
+    said, line = match["text"].strip(), int(match["line"])
+    if match["file"] == "entry" and line <= 2 * len(entries):
+        unfit = _unfit(entries[(line - 1) // 2], said, shown_path(path))
+        if unfit is not None:
+            return unfit
+    ours = _is_ours(Path(match["file"]))
+    file, at = _place(lines, number, match)
+    where = f"{_shown(file, path)}:{at}" if str(file) != "entry" else shown_path(path)
+    for prefix in _OURS:
+        if said.startswith(prefix):
+            sentence = said.removeprefix(prefix).strip(' "')
+            return _refused(where, sentence) if ours else unable(where, f"{where}: {sentence}")
+    if "local_array" in said:
+        length = _LENGTH.search(said)
+        got = length["length"].strip() if length else "another value"
+        need = "be known when the kernel is compiled"
+        return refuse(f"{where}: an array's length", need, got)
+    no_file = _NO_FILE.match(said)
+    if no_file is not None:
+        return MissingHeaderError(where, no_file["gcc"] or no_file["clang"])
+    lacking = _LACKING.search(said)
+    name = (lacking["name"] or lacking["other"]) if lacking else ""
+    if _UNNAMED.search(said):
+        words = re.findall(r"\w+", "".join(lines[number + 1 : number + 2]))
+        name = next((word for word in words if word in missing_names()), name)
+    if name in missing_names():
+        full = name if name.startswith(("asc_", "__")) else f"AscendC::{name}"
+        return unable(full, f"{where}: {full} is not supported", _NAMES)
+    if _OF_BUILD.fullmatch(name):
+        remedy = f"-D {name}=... says what the operator's build does"
+        return refuse(f"{where}: {name}", "be defined", "nothing", remedy)
+    if name == "cubecore_tiling_default":
+        remedy = "write REGISTER_TILING_DEFAULT(Struct)"
+        return refuse(f"{where}: GET_TILING_DATA", "have a registered struct", "none", remedy)
+    member = _NO_MEMBER.search(said)
+    if member is not None:
+        full = f"{member['gcc'] or member['clang']}::{member['member'] or member['other']}"
+        return unable(full, f"{where}: {full} is not provided", "leave the call out")
+    more = "\n" + "\n".join(lines) if verbose else ""
+    remedy = "" if verbose else "--verbose shows everything the compiler says"
+    return unable(where, f"{where} does not compile: {shortened(said)}{more}", remedy)
 
 
 def _unfit(entry: str, said: str, shown: str) -> Exception | None:

@@ -21,6 +21,7 @@ _LOCAL = {
 }
 """Address spaces of local memories, and the memory of each."""
 _ATTRIBUTES = frozenset({"aicore", "host", "aicpu"})
+_COMMA = Token("sign", ",", 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,17 +239,17 @@ def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
 
 
 def _parameters(code: list[Token]) -> Iterator[str]:
-    """Yield the names of a parameter list."""
-    depth, last = 0, ""
-    for token in code:
+    """Yield the names of a parameter list; one without a name is called by its place."""
+    depth, place, own = 0, 0, list[str]()
+    for token in [*code, _COMMA]:
         if token.text in {"(", "[", "{", "<"}:
             depth += 1
         elif token.text in {")", "]", "}", ">"}:
             depth -= 1
         elif token.text == "," and depth == 0:
-            yield last
-            last = ""
-        elif token.kind == "word" and depth == 0:
-            last = token.text
-    if code:
-        yield last
+            named = len(own) > 1 and own[-1] not in {"*", "&"}
+            if code:
+                yield own[-1] if named else f"unnamed{place}"
+            place, own = place + 1, []
+        elif depth == 0 and (token.kind == "word" or token.text in {"*", "&"}):
+            own.append(token.text)

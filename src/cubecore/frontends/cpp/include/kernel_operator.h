@@ -28,6 +28,7 @@
 #include "cubecore/fill.h"
 #include "cubecore/fixpipe.h"
 #include "cubecore/gather.h"
+#include "cubecore/hccl_tiling.h"
 #include "cubecore/host.h"
 #include "cubecore/intrinsic_sums.h"
 #include "cubecore/intrinsics.h"

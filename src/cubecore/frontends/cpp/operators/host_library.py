@@ -19,7 +19,7 @@ from cubecore.frontends.cpp.compile.cache import (
     used,
 )
 from cubecore.frontends.cpp.compile.compiler import compiler
-from cubecore.frontends.cpp.compile.diagnostics import compile_with, ran
+from cubecore.frontends.cpp.compile.diagnostics import MissingHeaderError, compile_with, ran
 from cubecore.frontends.cpp.compile.generated_headers import TCUBETILING_NAME, tcubetiling_header
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.cpp.operators.project_files import (
@@ -27,6 +27,7 @@ from cubecore.frontends.cpp.operators.project_files import (
     companions,
     with_headers,
 )
+from cubecore.frontends.cpp.operators.refused_uses import compile_refusing
 from cubecore.lazy_dataclass import dataclass
 
 _UNDEFINED = re.compile(r"undefined reference to [`']?(?P<name>[\w.$@]+)")
@@ -60,21 +61,24 @@ def host_library(
     for path in files.host:
         content += [str(path), file_digest(path)]
     record_path = folder() / f"op-host-{digest(content)}.json"
-    kept = _kept(record_path)
+    kept = _kept(record_path, files)
     if kept is None:
         _build(files, defines, record_path, verbose=verbose)
-        kept = _kept(record_path)
+        kept = _kept(record_path, files)
     assert kept is not None
     return kept
 
 
-def _kept(record_path: Path) -> HostLibrary | None:
+def _kept(record_path: Path, files: ProjectFiles) -> HostLibrary | None:
+    """Return the library of a record, None if a file has changed or what was absent is there."""
     try:
         record = json.loads(record_path.read_text())
         library = record_path.with_suffix(".so")
         if not library.is_file():
             return None
         if any(file_digest(Path(name)) != was for name, was in record["files"].items()):
+            return None
+        if any((path / name).is_file() for name in record["absent"] for path in files.includes):
             return None
         used(library)
         return HostLibrary(library, tuple(record["failed"]))
@@ -101,7 +105,8 @@ def _build(
             undefined = _linked([*made.paths, _main()], files.folder, work)
         if undefined is not None:
             _complete([*made.paths, _main()], undefined, files.folder, work)
-        record = {"files": {str(f): file_digest(f) for f in sorted(made.read)}, "failed": failed}
+        digests = {str(file): file_digest(file) for file in sorted(made.read)}
+        record = {"files": digests, "failed": failed, "absent": sorted(made.absent)}
         _library(work).replace(record_path.with_suffix(".so"))
         note = work / "record.json"
         note.write_text(json.dumps(record))
@@ -120,22 +125,32 @@ class _Objects:
     paths: list[Path] = field(default_factory=list)
     read: set[Path] = field(default_factory=set)
     errors: list[CubecoreError] = field(default_factory=list)
+    absent: set[str] = field(default_factory=set)
+
+    def _arguments(self, files: ProjectFiles) -> list[str]:
+        return _command(files, self.defines)
 
     def compile(self, path: Path) -> None:
         """Compile a file, with the headers of its repository where it needs them."""
         number = len(self.paths) + len(self.errors)
         out, deps = self.work / f"{number}.o", self.work / f"{number}.d"
-        own = ("-MD", "-MF", str(deps), "-c", str(path), "-o", str(out))
+        own = ("-x", "c++", "-MD", "-MF", str(deps), "-c", str(path), "-o", str(out))
 
         def compiled(files: ProjectFiles) -> None:
-            command = [*_command(files, self.defines), *own]
-            compile_with(command, path, self.work, verbose=self.verbose)
+            compile_with(
+                [*_command(files, self.defines), *own], path, self.work, verbose=self.verbose
+            )
 
         try:
             self.files, _ = with_headers(self.files, path, compiled)
         except CubecoreError as error:
-            self.errors.append(error)
-            return
+            unit = compile_refusing(self.files, path, out, self.work, self._arguments)
+            if unit is None:
+                self.errors.append(error)
+                self.absent |= {error.header} if isinstance(error, MissingHeaderError) else set()
+                return
+            self.files = unit.files
+            self.absent |= {*unit.absent}
         self.paths.append(out)
         self.read |= {*dependencies(deps, self.work, path)}
 
@@ -145,7 +160,7 @@ def _command(files: ProjectFiles, defines: Sequence[str] = ()) -> list[str]:
     prefix = _prefix()
     search = [f"-I{path}" for path in (*files.includes, INCLUDE, prefix.parent)]
     macros = [f"-D{one}" for one in defines]
-    return [*_flags(), *macros, *search, "-include", str(prefix), "-x", "c++"]
+    return [*_flags(), *macros, *search, "-include", str(prefix)]
 
 
 def _flags() -> tuple[str, ...]:

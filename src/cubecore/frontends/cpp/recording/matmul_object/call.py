@@ -19,7 +19,9 @@ OPERANDS = ("a", "b", "bias", "scale", "c")
 """The tensors of a call, in the order of its addresses."""
 TEMPLATES = ("NORM", "MDL", "IBSHARE")
 ATOMICS = ("none", "add", "max", "min")
-COMPUTES, STORES, ANSWERS, SUMS_ON, IN_SEQUENCE, SHARED, EACH, ALONE = (1 << n for n in range(8))
+COMPUTES, STORES, ANSWERS, SUMS_ON, IN_SEQUENCE, SHARED, EACH, ALONE, PART = (
+    1 << n for n in range(9)
+)
 """Bits of a call: what is to be done with its tiles."""
 _FORMATS = ("ND", "NZ", "ND", "ND", "ND")
 _PITCHED = 3
@@ -56,6 +58,7 @@ class MatmulCall(ctypes.Structure):
         ("bits", c_int32),
         ("first", c_int32),
         ("tiles", c_int32),
+        ("k_first", c_int32),
         ("channel_split", c_int32),
         ("batches", c_int32),
         ("each", c_int32 * 5),

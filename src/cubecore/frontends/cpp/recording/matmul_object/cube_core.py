@@ -21,6 +21,7 @@ from cubecore.frontends.cpp.recording.matmul_object.call import (
     COMPUTES,
     IN_SEQUENCE,
     OPERANDS,
+    PART,
     STORES,
     SUMS_ON,
     MatmulCall,
@@ -288,9 +289,11 @@ class CubeCore:
         row, column, rows, columns = tile_at(call, call.first)
         own = MatmulCall.from_buffer_copy(call)
         own.first, own.single[0], own.single[1] = 0, rows, columns
+        if call.bits & PART:
+            own.single[2] = min(plan.tiling.baseK, call.single[2] - call.k_first)
         starts = bases.copy()
-        starts[0] += plan.a.start(row, 0)
-        starts[1] += plan.b.start(column, 0)
+        starts[0] += plan.a.start(row, call.k_first)
+        starts[1] += plan.b.start(column, call.k_first)
         if plan.problem.bias_type is not None:
             starts[2] += plan.problem.bias_type.bytes_of(column)
         starts[3] += column * SCALE_WORD_BYTES

@@ -15,7 +15,8 @@ enum MatmulBits : int32_t {
   MM_IN_SEQUENCE = 16,
   MM_SHARED = 32,  // one product for all clients
   MM_EACH = 64,    // an answer for each tile
-  MM_ALONE = 128   // a tile out of its order
+  MM_ALONE = 128,  // a tile out of its order
+  MM_PART = 256    // of baseK columns of A alone
 };
 // What the recorder is asked: to run a call on this AIC, to send it to the AIC, to wait for an
 // answer, to serve the AIVs of the block, to free what a core holds, for scratch memory.
@@ -38,6 +39,7 @@ struct MatmulCall {
   int32_t atomic;
   int32_t bits;
   int32_t first, tiles;  // which tiles; 0: all
+  int32_t k_first;       // of a part of K by itself, with MM_PART: its first column of A
   int32_t channel_split;
   int32_t batches;
   int32_t each[MM_OPERANDS];     // how many matrices of a batch each tensor has

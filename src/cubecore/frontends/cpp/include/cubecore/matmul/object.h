@@ -26,8 +26,10 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   static_assert(POLICY<MM_CFG>::provided,
                 "Matmul: MatmulWithScalePolicy, SplitMMatmulPolicy and SplitNMatmulPolicy are for "
                 "architecture 3510, which is not supported");
-  static_assert(!config.intraBlockPartSum && !config.isPartialOutput,
-                "Matmul: intraBlockPartSum and isPartialOutput are not supported; see docs/cpp.md");
+  static_assert(!config.intraBlockPartSum,
+                "MatmulConfig.intraBlockPartSum must be false on 2201, got true");
+  static_assert(!config.isPartialOutput || config.doMultiDataLoad,
+                "MatmulConfig.isPartialOutput must be with the template MDL, got another");
   static_assert(A_TYPE::format != CubeFormat::COLUMN_MAJOR &&
                     B_TYPE::format != CubeFormat::COLUMN_MAJOR &&
                     C_TYPE::format != CubeFormat::COLUMN_MAJOR,
@@ -39,6 +41,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   void IterateAll(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0,
                   bool enSequentialWrite = false, bool waitIterateAll = false, bool fakeMsg = false,
                   CUBECORE_AT) {
+    RequireWhole();
     if (fakeMsg) return;
     call_.at[cubecore::MM_C] = gm.address(0);
     if constexpr (triangle != Triangle::NONE) {
@@ -54,6 +57,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   }
   template <bool sync = true>
   void IterateAll(const LocalTensor<DstT>& ubCmatrix, uint8_t enAtomic = 0, CUBECORE_AT) {
+    RequireWhole();
     static_assert(triangle == Triangle::NONE,
                   "Matmul::IterateAll to UB with a policy of a triangle is not supported");
     RequireVector("IterateAll's ubCmatrix", ubCmatrix.memory(), at);
@@ -80,13 +84,18 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
       Ahead(at);
       return false;
     }
-    while (next_ < Tiles() && !Kept(next_)) ++next_;
-    if (next_ == Tiles()) {
+    const int32_t parts = KParts();
+    while (next_ < Tiles() * parts && !Kept(next_ / parts)) ++next_;
+    if (next_ == Tiles() * parts) {
       next_ = 0;
       return false;
     }
-    Ask(cubecore::MM_COMPUTES | Apart() | (enPartialSum ? cubecore::MM_SUMS_ON : 0), next_, 1, 0,
-        false, at);
+    if (config.isPartialOutput && call_.at[cubecore::MM_BIAS] != -1)
+      cubecore_refuse("a Matmul object with isPartialOutput", "have no bias", "one", &at);
+    call_.k_first = next_ % parts * call_.tiling.baseK;
+    Ask(cubecore::MM_COMPUTES | Apart() | (enPartialSum ? cubecore::MM_SUMS_ON : 0), next_ / parts,
+        1, 0, false, at);
+    call_.k_first = 0;
     ++next_;
     return true;
   }
@@ -94,8 +103,9 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   void GetTensorC(const GlobalTensor<DstT>& gm, uint8_t enAtomic = 0,
                   bool enSequentialWrite = false, CUBECORE_AT) {
     if constexpr (sync) {
+      RequireSequence(enSequentialWrite, at);
       call_.at[cubecore::MM_C] = gm.address(0);
-      Ask(cubecore::MM_STORES | Sequence(enSequentialWrite), next_ - 1, 1, enAtomic, true, at);
+      Ask(cubecore::MM_STORES | Sequence(enSequentialWrite), Last(), 1, enAtomic, true, at);
       Await(at);
     } else {
       LocalTensor<DstT> room;
@@ -109,10 +119,11 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
                   bool enSequentialWrite = false, CUBECORE_AT) {
     RequireVector("GetTensorC's co2Local", co2Local.memory(), at);
     if constexpr (sync) {
+      RequireSequence(enSequentialWrite, at);
       call_.at[cubecore::MM_C] = Scratch(TileBytes(), cubecore::MM_C, at);
-      Ask(cubecore::MM_STORES | cubecore::MM_IN_SEQUENCE, next_ - 1, 1, enAtomic, true, at);
+      Ask(cubecore::MM_STORES | cubecore::MM_IN_SEQUENCE, Last(), 1, enAtomic, true, at);
       Await(at);
-      Fetch(co2Local, call_.at[cubecore::MM_C], next_ - 1, enSequentialWrite, at);
+      Fetch(co2Local, call_.at[cubecore::MM_C], Last(), enSequentialWrite, at);
       Arrived(at);
     } else {
       Await(at);
@@ -127,7 +138,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
     if (idle()) return;
     next_ -= sync ? 0 : 1;
     (void)enAtomic;
-    StoreTile(gm, co2Local, sync ? next_ - 1 : got_ - 1, enSequentialWrite, at);
+    StoreTile(gm, co2Local, sync ? Last() : got_ - 1, enSequentialWrite, at);
   }
   template <bool sync = true>
   GlobalTensor<DstT> GetTensorC(uint8_t enAtomic = 0, bool enSequentialWrite = false, CUBECORE_AT) {
@@ -302,7 +313,25 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   }
 
   // Tiles among which some are left out stand for themselves.
-  static constexpr int32_t Apart() { return triangle == Triangle::NONE ? 0 : cubecore::MM_ALONE; }
+  static constexpr int32_t Apart() {
+    if (config.isPartialOutput) return cubecore::MM_ALONE | cubecore::MM_PART;
+    return triangle == Triangle::NONE ? 0 : cubecore::MM_ALONE;
+  }
+  // Parts of K that are not added up: one behind another, tile by tile.
+  int32_t KParts() const {
+    return config.isPartialOutput ? Parts(call_.single[2], call_.tiling.baseK) : 1;
+  }
+  // The tile that Iterate computed last.
+  int32_t Last() const { return (next_ - 1) / KParts(); }
+  static void RequireWhole() {
+    static_assert(!config.isPartialOutput,
+                  "a Matmul object with isPartialOutput must be called by Iterate and GetTensorC");
+  }
+  static void RequireSequence(bool on, const cubecore::Where& at) {
+    if (config.isPartialOutput && !on)
+      cubecore_refuse("GetTensorC's enSequentialWrite", "be true with isPartialOutput", "false",
+                      &at);
+  }
   // Whether the policy keeps a tile: those on the diagonal and on one side of it.
   bool Kept(int32_t number) const {
     if constexpr (triangle == Triangle::NONE) return true;
@@ -323,6 +352,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
 
   // All tiles into the workspace, an answer for each.
   void Ahead(const cubecore::Where& at) {
+    RequireWhole();
     static_assert(triangle == Triangle::NONE,
                   "Matmul::Iterate<false> with a policy of a triangle is not supported");
     if (got_ > 0) Arrived(at);
@@ -353,6 +383,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   // Computes a batch; `behind`: its matrices lie one behind another.
   void Batch(int64_t place, bool behind, const uint32_t (&strides)[3], int32_t bits, uint8_t atomic,
              bool answers, const cubecore::Where& at) {
+    RequireWhole();
     cubecore::MatmulCall plain = call_;
     call_.at[cubecore::MM_C] = place;
     set_batch<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>(call_, batch_a_, batch_b_, strides,

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cubecore/hccl_tiling.h"
 #include "cubecore/op_host/log.h"
 #include "cubecore/op_host/matmul_tiling.h"
 #include "cubecore/op_host/registry.h"
@@ -30,6 +31,9 @@
 #include "platform/platform_ascendc.h"
 #include "register/tilingdata_base.h"
 #include "securec.h"
+
+#define FMK_FUNC_HOST_VISIBILITY  // words of the vendor's build
+#define FMK_FUNC_DEV_VISIBILITY
 
 using platform_ascendc::NpuArch;  // as public op_hosts write it
 
