@@ -71,9 +71,22 @@ CASES = {
     "S writes, V reads": (
         "a.SetValue(0, 9.0f); Adds(b, a, 1.0f, 64);", np.r_[10, X[1:] + 1], 4,
     ),
+    "V reads by offsets, V writes": (
+        "LocalTensor<uint32_t> at(TPosition::VECCALC, 1024, 64);\n"
+        "LocalTensor<float> far(TPosition::VECCALC, 768, 8);\n"
+        "Duplicate(at.ReinterpretCast<int32_t>(), 768, 64); Duplicate(far, 1.0f, 8);\n"
+        "PipeBarrier<PIPE_V>(); Gather(b, a, at, 0u, 64u); Duplicate(far, 2.0f, 8);",
+        0 * X + 1, 1,
+    ),
 }  # fmt: skip
 
 
+AGAIN = kernel_of(
+    "LocalTensor<float> many(TPosition::VECCALC, 4096, 192);"
+    "Duplicate(many, 0.0f, 192); PipeBarrier<PIPE_ALL>();"
+    "for (int n = 0; n < 192; n += 8) {"
+    "  many.SetValue(n, float(n)); PipeBarrier<PIPE_V>(); Adds(b[n % 64], many[n], 1.0f, 8); }"
+)
 KERNELS = {name: kernel_of(body) for name, (body, *_) in CASES.items()}
 ORDERED = kernel_of("Adds(c, a, 1.0f, 64); PipeBarrier<PIPE_V>(); Muls(b, c, 2.0f, 64);")
 UNORDERED = {
@@ -100,6 +113,13 @@ def test_a_dependence_is_ordered_where_the_compiler_orders_it(name):
     assert issued - plain == inserted
     assert bool(races) is bool(inserted)
     assert all(race.startswith("race-") for race in races)
+
+
+def test_a_flag_is_set_again_only_behind_its_wait():
+    """The scalar unit goes on without waiting for V, three times as often as there are events."""
+    value, found, _ = run(AGAIN, auto_sync=True)
+    assert found == []
+    assert np.array_equal(value, np.where(X % 8 == 0, X + 129, 1))
 
 
 def test_what_other_flags_order_needs_nothing():

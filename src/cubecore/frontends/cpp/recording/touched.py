@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from cubecore.errors import CubecoreError
-from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.vector.common.mask import MaskState, SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
+from cubecore.isa.vector.permute.gather import Gather, Vgatherb
 from cubecore.machine.memory.footprint import footprints
 
 _PIPES = {"S": 0, "V": 1, "M": 2, "MTE1": 3, "MTE2": 4, "MTE3": 5, "FIX": 6, "ALL": 7}
@@ -48,7 +49,8 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
             touched = runs[number]
             if touched is None:
                 continue
-            step.low[number], step.high[number] = touched.low, touched.high
+            step.low[number] = touched.low
+            step.high[number] = _ANYWHERE if _picked(template, operand) else touched.high
         step.access[number] = operand.access.reads + 2 * operand.access.writes
     if count is None and isinstance(template, Repeated) and runs:
         _note_repeats(step, template)
@@ -63,5 +65,11 @@ def _note_repeats(step: Any, template: Repeated) -> None:
     for number, (first, both) in enumerate(zip(one, two, strict=True)):
         assert first is not None
         assert both is not None
-        step.span[number] = first.high - first.low
+        picked = _picked(template, template.operands()[number])
+        step.span[number] = _ANYWHERE if picked else first.high - first.low
         step.stride[number] = both.high - first.high
+
+
+def _picked(template: Instruction, operand: Operand) -> bool:
+    """Return whether offsets in memory say where an operand lies, from its address on."""
+    return isinstance(template, (Gather, Vgatherb)) and operand.name == "src"

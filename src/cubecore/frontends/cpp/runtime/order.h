@@ -9,7 +9,7 @@
 namespace order {
 
 constexpr uint32_t S = 0, V = 1, M = 2, MTE1 = 3, MTE2 = 4, MTE3 = 5, FIX = 6, PIPES = 7;
-constexpr uint32_t EVENTS = 8;
+constexpr uint32_t EVENTS = 8, NONE = EVENTS;
 constexpr uint32_t READ = 1, WRITE = 2;
 constexpr size_t MOST_ACCESSES = 4096;
 
@@ -19,7 +19,8 @@ struct Access {
   bool writes;
 };
 
-// Clocks of a core's pipes: `known_[q][p]` instructions of p are complete before q goes on.
+// Clocks of a core's pipes: `known_[q][p]` instructions of p, its waits among them, are complete
+// before q goes on.
 class Order {
  public:
   bool counts = false;  // whether the mask holds a number of elements, and which
@@ -34,6 +35,7 @@ class Order {
   void wait(uint32_t from, uint32_t to, uint32_t id) {
     Event& event = events_[from][to][id % EVENTS];
     event.up = false;
+    event.waited = ++count_[to];
     for (uint32_t p = 0; p < PIPES; ++p)
       if (event.known[p] > known_[to][p]) known_[to][p] = event.known[p];
   }
@@ -42,11 +44,14 @@ class Order {
       for (uint32_t p = 0; p < PIPES; ++p)
         if (pipe == PIPES || (p == pipe && q == pipe)) known_[q][p] = count_[p];
   }
-  // An event that is not up, the last ones first: kernels take the first.
+  // An event whose last wait is behind `from`, the last ones first: kernels take the first. NONE if
+  // every one may still be waited for.
   uint32_t free_event(uint32_t from, uint32_t to) const {
-    for (uint32_t id = EVENTS; id-- > 0;)
-      if (!events_[from][to][id].up) return id;
-    return EVENTS - 1;
+    for (uint32_t id = EVENTS; id-- > 0;) {
+      const Event& event = events_[from][to][id];
+      if (!event.up && event.waited <= known_[from][to]) return id;
+    }
+    return NONE;
   }
   // True if an access on `to` must wait for one on `from`: one of the last, which are not known.
   bool conflicts(uint32_t from, uint32_t to, int64_t low, int64_t high, bool writes) const {
@@ -90,6 +95,7 @@ class Order {
  private:
   struct Event {
     bool up = false;
+    uint64_t waited = 0;  // the wait's number on its pipe
     uint64_t known[PIPES] = {};
   };
 

@@ -35,8 +35,10 @@ void insert(Core* core, const char* call, const uint64_t* key, uint32_t words, c
   for (uint32_t n = 0; n < entry->steps; ++n) push(core, entry->step[n], nullptr, where);
 }
 
-// Orders `to` after `from`, as the compiler would.
-void synchronise(Core* core, uint32_t from, uint32_t to, const Where* at, uint32_t where) {
+// Orders `to` after `from`, as the compiler would; `answers` says that the other way round may come
+// first.
+void synchronise(Core* core, uint32_t from, uint32_t to, const Where* at, uint32_t where,
+                 bool answers = true) {
   using cubecore::detail::INTEGER;
   using cubecore::detail::WORD;
   if (from == to) {
@@ -46,6 +48,11 @@ void synchronise(Core* core, uint32_t from, uint32_t to, const Where* at, uint32
     return;
   }
   uint32_t id = core->order->free_event(from, to);
+  if (id == order::NONE && answers) {  // `from` waits for `to`, and knows of its waits
+    synchronise(core, to, from, at, where, false);
+    id = core->order->free_event(from, to);
+  }
+  if (id == order::NONE) id = order::EVENTS - 1;
   uint64_t key[] = {WORD, word_of(PIPE_WORDS[from]), WORD, word_of(PIPE_WORDS[to]), INTEGER, id};
   insert(core, NOTIFY, key, 6, at, where);
   insert(core, WAIT, key, 6, at, where);
