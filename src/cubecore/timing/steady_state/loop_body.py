@@ -25,7 +25,7 @@ from cubecore.timing.pipes.queues import INDEX, PIPES, SCALAR, deciding
 from cubecore.timing.steady_state.loop_guards import Guards, increment
 
 _RARE = 32
-_OFTEN = 8
+_OFTEN = 16
 """Trips between two looks at the state: at most, and where the remainders would want more."""
 
 
