@@ -6,6 +6,7 @@ nothing (`Chip.unknown_costs` names it; the event timing refuses such a chip, th
 """
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -104,7 +105,7 @@ def gm_to_l1_cycles(chip: Chip, rows: Column, row_bytes: Column, pitch_bytes: Co
         (chip.gm_to_l1_row_cycles or 0)
         + np.where(np.greater(rows, 1), extra_row, 0)
         + _over(row_bytes, chip.gm_to_l1_bytes_per_cycle or chip.l2_read_bytes_per_cycle)
-        + blocks * _misaligned_block_cycles(chip, pitch_bytes)
+        + blocks * _misaligned_block_cycles(chip.gm_to_l1_misaligned_block_cycles, pitch_bytes)
     )
     return (chip.gm_to_l1_transfer_cycles or 0) + rows * per_row
 
@@ -122,8 +123,8 @@ def gm_to_l1_lone_row_cycles(chip: Chip, row_bytes: Column) -> Column:
     return transfer + (chip.gm_to_l1_row_cycles or 0) + _over(row_bytes, rate)
 
 
-def _misaligned_block_cycles(chip: Chip, pitch_bytes: Column) -> Column:
-    table = chip.gm_to_l1_misaligned_block_cycles or {}
+def _misaligned_block_cycles(table: Mapping[str, float] | None, pitch_bytes: Column) -> Column:
+    table = table or {}
     if isinstance(pitch_bytes, int | float):  # of one problem: arrays would be slower
         costs = (
             c
@@ -146,7 +147,7 @@ def row_start_cycles(chip: Chip, start_bytes: int, row_bytes: int) -> float:
     if start + row_bytes <= LINE_BYTES:
         return 0.0
     blocks: int = ceil_div(row_bytes, DATA_BLOCK_BYTES)
-    return blocks * float(_misaligned_block_cycles(chip, start))
+    return blocks * float(_misaligned_block_cycles(chip.gm_to_l1_misaligned_block_cycles, start))
 
 
 def mean_row_start_cycles(
@@ -157,10 +158,10 @@ def mean_row_start_cycles(
     `blocks` are the bytes from one block's start to the next, those from one core's share to the
     next (0 for a core alone), and the blocks of a core, along the stored rows.
     """
-    if not chip.gm_to_l1_misaligned_block_cycles:
+    if not (cycles_of := chip.gm_to_l1_misaligned_block_cycles):
         return 0.0
     step, share, count = blocks
-    starts = _starts(chip)
+    starts = _starts(tuple(cycles_of.items()))
     block_offset, share_offset = (size % LINE_BYTES for size in (step, share))
     at, apart = (
         np.interp(offset, _OFFSETS, starts.cycles) for offset in (share_offset, block_offset)
@@ -187,12 +188,13 @@ class _Starts(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _starts(chip: Chip) -> _Starts:
+def _starts(cycles_of: tuple[tuple[str, float], ...]) -> _Starts:
+    """Return the costs by the cycles of a block whose row meets a boundary and no higher one."""
     starts = _Starts(*(np.zeros(LINE_BYTES) for _ in range(3)))
     starts.boundary[:] = LINE_BYTES
     mean = 0.0
     for boundary in (128, 64, 32, 16):  # half of what meets one meets no higher one
-        cycles = _misaligned_block_cycles(chip, boundary)
+        cycles = _misaligned_block_cycles(dict(cycles_of), boundary)
         mean, off = (mean + cycles) / 2, _OFFSETS % (2 * boundary) != 0
         starts.cycles[off], starts.mean_cycles[off], starts.boundary[off] = cycles, mean, boundary
     return starts
@@ -249,7 +251,7 @@ def gm_to_ub_cycles(
     """
     rate = chip.gm_to_ub_bytes_per_cycle or chip.aiv_l2_bytes_per_cycle
     blocks = rows * ceil_div(size_bytes / rows, DATA_BLOCK_BYTES)
-    off = blocks * _misaligned_block_cycles(chip, pitch_bytes)
+    off = blocks * _misaligned_block_cycles(chip.gm_to_l1_misaligned_block_cycles, pitch_bytes)
     return (chip.gm_to_ub_transfer_cycles or 0) + _over(size_bytes, rate) + off
 
 

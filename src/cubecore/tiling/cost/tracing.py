@@ -8,18 +8,22 @@ are done once, numbers of a problem as Python's own, and what depends on one str
 for that struct's rows, not for those of a join.
 
 Decisions of the function on numbers (`if problem.m == 1`) are noted too: a trace is used where they
-come out the same, else another is compiled. A function may not decide on a column's values.
+come out the same, else another is compiled. A function may not decide on a column's values. The
+numbers of a chip are inputs as those of a problem are: chips that know the same ones share traces.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, replace
-from typing import Any, ClassVar
+from functools import lru_cache
+from types import CodeType, FunctionType, MethodType
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from cubecore.aliases import Column
 from cubecore.arrays import Array
+from cubecore.chips.model import Chip
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.trace_symbols import NAMES, OperationTrace, Symbol, spell
 from cubecore.tiling.model.problem import Problem
@@ -29,9 +33,11 @@ EXTENTS = ("m", "n", "k")
 """Numbers that a trace takes as inputs; everything else of a problem belongs to its kind."""
 UNREAD_FIELDS = ("chip", "fix", "budget", "seed")
 """Fields of a problem that no function of candidates reads."""
-WARM_UP_PROBLEMS = 6
+NAMING_FIELDS = ("name", "products", "sources")
+"""Fields of a chip that name it and what is known of it."""
+WARM_UP_PROBLEMS = 3
 """Problems of one kind before tracing starts: it costs as much as some problems without it."""
-TRACES_PER_PROBLEM = 2
+TRACES_PER_PROBLEM = 3
 """Traces compiled for one problem: each costs as much as a plan."""
 MAX_KINDS = 512
 """Kinds of problems whose traces are kept; then the oldest go."""
@@ -53,6 +59,37 @@ class _SymbolicStruct:
     def with_fields(self, **fields: Column) -> "_SymbolicStruct":
         """Return the struct with some fields replaced or added."""
         return _SymbolicStruct(self._trace, self._index, self._struct, self._symbols | fields)
+
+
+class _SymbolicChip:
+    """A chip whose numbers are symbols; everything else is that of the chip."""
+
+    def __init__(self, line: OperationTrace, index: int, chip: Chip) -> None:
+        self._trace, self._index, self._chip = line, index, chip
+
+    def __getattr__(self, name: str) -> Any:
+        declared = getattr(Chip, name, None)
+        if isinstance(declared, property) and declared.fget is not None:
+            return declared.fget(self)
+        if isinstance(declared, FunctionType):
+            return MethodType(declared, self)
+        value = getattr(self._chip, name)
+        return self._trace.input(self._index, name, value) if _is_number(value) else value
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in {int, float}
+
+
+@lru_cache(maxsize=64)
+def _kind_of_chip(chip: Chip) -> tuple[object, ...]:
+    """Return what chips have in common that share traces: all but the values of their numbers."""
+    kind: list[object] = []
+    for name in _CHIP_KIND:
+        value = getattr(chip, name)
+        table = tuple(value.items()) if isinstance(value, Mapping) else value
+        kind.append(type(value) if _is_number(value) else table)
+    return tuple(kind)
 
 
 @dataclass(frozen=True)
@@ -134,8 +171,14 @@ def _compile(
     text = "\n    ".join([f"def line({given}):", *indexes, *lines, back])
     compiled: dict[str, Any] = {}
     names = NAMES | noted.constants
-    exec(compile(text, "<trace>", "exec"), names, compiled)  # noqa: S102 - our own text
+    exec(_code(text), names, compiled)  # noqa: S102 - our own text
     return tuple(noted.inputs[index] for index in inputs), compiled["line"]
+
+
+@lru_cache(maxsize=1024)
+def _code(text: str) -> CodeType:
+    """Return the code of a trace's text; traces of other types often have the same."""
+    return compile(text, "<trace>", "exec")
 
 
 def _indexes(symbols: tuple[Symbol, ...]) -> set[int]:
@@ -143,7 +186,7 @@ def _indexes(symbols: tuple[Symbol, ...]) -> set[int]:
 
 
 class TraceCache:
-    """The traces of one kind of problem on a chip, by function."""
+    """The traces of one kind of problem on one kind of chip, by function."""
 
     _of: ClassVar[dict[object, "TraceCache"]] = {}
 
@@ -154,7 +197,7 @@ class TraceCache:
     @classmethod
     def of(cls, case: RuleCase) -> "TraceCache":
         """Return the traces for problems like the case's, and count one more problem."""
-        key = (case.chip, *(getattr(case.problem, name) for name in _KIND))
+        key = (_kind_of_chip(case.chip), *(getattr(case.problem, name) for name in _KIND))
         if key not in cls._of:
             if len(cls._of) == MAX_KINDS:
                 del cls._of[next(iter(cls._of))]
@@ -168,6 +211,7 @@ class TraceCache:
 NO_TRACES = TraceCache()
 """Functions run untraced."""
 _KIND = tuple(f.name for f in fields(Problem) if f.name not in (*EXTENTS, *UNREAD_FIELDS))
+_CHIP_KIND = tuple(f.name for f in fields(Chip) if f.name not in NAMING_FIELDS)
 
 
 def column(value: Column, count: int) -> Array:
@@ -203,7 +247,7 @@ class TracedFunction:
         if cache.calls <= WARM_UP_PROBLEMS:
             return self.function(case, *self._gathered(structs, ups, rows))
         traces = cache.traces.setdefault((self, rows is None), [])
-        given, join_rows = (*structs, case.problem), rows or (None,) * len(structs)
+        given, join_rows = (*structs, case.problem, case.chip), rows or (None,) * len(structs)
         for trace in traces:
             result = trace.result(given, ups, join_rows)
             if result is not None:
@@ -236,6 +280,8 @@ class TracedFunction:
             number = noted.input(len(structs), name, getattr(problem, name))
             object.__setattr__(problem, name, number)
         sketches = [_SymbolicStruct(noted, i, struct, {}) for i, struct in enumerate(structs)]
-        trace = _CompiledTrace.of(noted, self.function(replace(case, problem=problem), *sketches))
+        chip = _SymbolicChip(noted, len(structs) + 1, case.chip)
+        symbolic = replace(case, problem=problem, chip=cast("Chip", chip))
+        trace = _CompiledTrace.of(noted, self.function(symbolic, *sketches))
         noted.forget()
         return trace
