@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy import add, copyto, maximum, minimum, multiply, putmask, subtract
 from numpy.typing import NDArray
 
 from cubecore.aliases import Column
@@ -196,12 +197,12 @@ class _Walk:
         at = np.arange(float(self.walked))[:, np.newaxis]
         at = at - v["parts"] * np.floor(at / v["parts"])
         first, self.ends = at == 0, at == v["parts"] - 1
-        self.begins = first.astype(float)
+        self.begins = list(first.astype(float))
         self._set_sizes()
         self.fetches = [row if row.any() else None for row in first & v["fetched"].astype(bool)]
         self.any_ends = np.any(self.ends, axis=1).tolist()
-        self.begun = (self.scalar.tile + OF_TILE * self.issue) * self.begins
-        self.written = v["written"] * self.ends
+        self.begun = list((self.scalar.tile + OF_TILE * self.issue) * first)
+        self.written = list(v["written"] * self.ends)
         self.ends_at = np.zeros((self.walked, self.count))
 
     def _set_paces(self, *, depth: int, slowed: float) -> None:
@@ -243,8 +244,11 @@ class _Walk:
             shorter = self._tail_weight(x, y, tail / whole)
             self.weights = self.weights * (v[f"{x}_tiles"] - 1 + shorter)
             self.weight = self.weight * np.where(last, shorter, 1.0)
-        self.part = part * self.tile
-        self.g = v["k_steps"] / v["parts"] * self.part
+        self.part = list(part * self.tile)
+        steps = v["k_steps"] / v["parts"] * (part * self.tile)
+        self.moves, self.products = list(steps), list(steps * v["m"])
+        self.issues, self.serials = list(steps * self.step), list(steps * self.serial)
+        self.stores = list(v["fix"] * self.tile)
 
     def _tail_weight(self, x: str, y: str, size: Floats) -> Floats:
         """Return the time of a tile that is the last along an operand's axis over a whole one's."""
@@ -308,19 +312,19 @@ class _Walk:
         """Load a chunk where it is asked for; return when it is there."""
         cycles, arrival, served = load
         ready, turn, start = self.ready, self.turn, self.begin
-        np.maximum(self.s, self.mte1, out=ready)
-        np.maximum(ready, self.mte2, out=ready)
-        np.subtract(ready, self.slack, out=turn)
-        np.maximum(turn, self.busy, out=turn)
-        np.maximum(turn, ready, out=start)
-        np.add(turn, served, out=turn)
-        done: Floats = np.add(start, arrival)
-        np.maximum(done, turn, out=done)
-        np.maximum(done, self.done, out=done)
-        np.add(start, cycles, out=start)
-        np.putmask(self.busy, asks, turn)
-        np.putmask(self.mte2, asks, start)
-        np.putmask(self.done, asks, done)
+        maximum(self.s, self.mte1, out=ready)
+        maximum(ready, self.mte2, out=ready)
+        subtract(ready, self.slack, out=turn)
+        maximum(turn, self.busy, out=turn)
+        maximum(turn, ready, out=start)
+        add(turn, served, out=turn)
+        done: Floats = add(start, arrival)
+        maximum(done, turn, out=done)
+        maximum(done, self.done, out=done)
+        add(start, cycles, out=start)
+        putmask(self.busy, asks, turn)
+        putmask(self.mte2, asks, start)
+        putmask(self.done, asks, done)
         return done
 
     def _asked_ahead(self) -> list[_Operand]:
@@ -338,8 +342,8 @@ class _Walk:
         waited = [np.any(one.waits, axis=1).tolist() for one in operands]
         for i in range(self.walked):
             self.s += self.begun[i]
-            np.subtract(self.m, self.back, out=self.start)
-            np.maximum(self.start, self.mte1, out=self.start)
+            subtract(self.m, self.back, out=self.start)
+            maximum(self.start, self.mte1, out=self.start)
             for one, any_waits in zip(operands, waited, strict=True):
                 if any_waits[i]:
                     self._await(one, i)
@@ -353,68 +357,65 @@ class _Walk:
         """Ask for an operand's next chunk, and let moves wait for the one that they read."""
         self.s += one.work[i]
         done = self._load([row[i] for row in one.loads], one.asks[i])
-        np.copyto(self.ready, one.ready)
-        np.putmask(self.ready, one.single, done)
-        np.maximum(self.ready, self.start, out=self.ready)
-        np.putmask(self.start, one.waits[i], self.ready)
-        np.putmask(one.ready, one.asks[i], done)
+        copyto(self.ready, one.ready)
+        putmask(self.ready, one.single, done)
+        maximum(self.ready, self.start, out=self.ready)
+        putmask(self.start, one.waits[i], self.ready)
+        putmask(one.ready, one.asks[i], done)
 
     def _fill_l0(self, i: int) -> None:
         """Move a part's blocks into L0, slower while MTE2 loads."""
         start, move, moved = self.start, self.move, self.moved
-        np.maximum(start, self.s, out=start)
+        maximum(start, self.s, out=start)
         fetches = self.fetches[i]
         if fetches is not None:  # moves wait for the table of the bias, which Mmads read
-            np.putmask(start, fetches, np.maximum(start, self.m))
-        np.subtract(self.mte2, start, out=move)
-        np.maximum(move, 0.0, out=move)
-        np.multiply(move, self.slower, out=move)
+            putmask(start, fetches, maximum(start, self.m))
+        subtract(self.mte2, start, out=move)
+        maximum(move, 0.0, out=move)
+        multiply(move, self.slower, out=move)
         np.divide(move, self.part[i], out=move)
-        np.minimum(move, self.slowed, out=move)
-        np.add(move, self.v["mte1"], out=move)
-        np.multiply(move, self.g[i], out=moved)
-        np.add(moved, start, out=moved)
+        minimum(move, self.slowed, out=move)
+        add(move, self.v["mte1"], out=move)
+        multiply(move, self.moves[i], out=moved)
+        add(moved, start, out=moved)
 
     def _multiply(self, i: int) -> None:
         """Multiply a part's blocks, beside the moves of later ones."""
         m, mte1, begin, end = self.m, self.mte1, self.begin, self.end
-        np.add(self.start, self.move, out=begin)
-        np.maximum(begin, m, out=begin)
-        np.multiply(self.free_c, self.begins[i], out=end)
-        np.maximum(begin, end, out=begin)
-        np.multiply(self.g[i], self.v["m"], out=end)
-        begin += end
-        np.multiply(self.g[i], self.step, out=end)
-        self.s += end
-        np.add(self.s, self.v["m"], out=end)
+        add(self.start, self.move, out=begin)
+        maximum(begin, m, out=begin)
+        multiply(self.free_c, self.begins[i], out=end)
+        maximum(begin, end, out=begin)
+        begin += self.products[i]
+        self.s += self.issues[i]
+        add(self.s, self.v["m"], out=end)
         end += self.move
-        np.maximum(end, begin, out=end)
-        np.multiply(self.g[i], self.serial, out=begin)
-        begin += self.moved
+        maximum(end, begin, out=end)
+        add(self.serials[i], self.moved, out=begin)
         begin += self.last
-        np.maximum(end, begin, out=m)
-        np.subtract(m, self.pace, out=end)
-        np.subtract(end, self.pace, out=mte1)
+        maximum(end, begin, out=m)
+        subtract(m, self.pace, out=end)
+        subtract(end, self.pace, out=mte1)
         mte1 += self.move
-        np.maximum(mte1, self.moved, out=mte1)
-        np.subtract(m, self.v["m"], out=begin)
-        np.putmask(mte1, self.single, begin)
-        np.maximum(end, mte1, out=end)
+        maximum(mte1, self.moved, out=mte1)
+        subtract(m, self.v["m"], out=begin)
+        putmask(mte1, self.single, begin)
+        maximum(end, mte1, out=end)
         end -= self.queued
-        np.maximum(self.s, end, out=self.s)
-        np.maximum(m, self.s, out=self.ends_at[i])
+        maximum(self.s, end, out=self.s)
+        maximum(m, self.s, out=self.ends_at[i])
 
     def _store(self, i: int) -> None:
         """Store the tiles that end, and let go of their places in L0C."""
         ends, stored = self.ends[i], self.end
-        np.maximum(self.fix, self.ends_at[i], out=stored)
-        stored += self.v["fix"] * self.tile[i]
-        np.putmask(self.before, ends, self.fix)
-        np.putmask(self.fix, ends, stored)
-        np.copyto(self.free_c, self.before)
-        np.putmask(self.free_c, self.pause, self.fix)
+        maximum(self.fix, self.ends_at[i], out=stored)
+        stored += self.stores[i]
+        putmask(self.before, ends, self.fix)
+        putmask(self.fix, ends, stored)
+        copyto(self.free_c, self.before)
+        putmask(self.free_c, self.pause, self.fix)
         self.busy += self.written[i]
-        np.putmask(self.ends_at[i], ends, self.fix)
+        putmask(self.ends_at[i], ends, self.fix)
 
     def _whole(self, ends_at: Floats) -> Floats:
         """Return when everything is done: what is left goes on at the pace of the latter half."""

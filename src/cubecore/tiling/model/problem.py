@@ -6,6 +6,7 @@ chip can do it is `validate`, and whether the planner can plan it yet is `requir
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, field, fields
+from functools import cached_property
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import (
@@ -233,17 +234,17 @@ class Problem:
         """The catalogue's record of `chip`; functions take a what-if chip as an argument."""
         return chip(self.chip)
 
-    @property
+    @cached_property
     def a_type(self) -> ElementType:
         """A's element type."""
         return element_type(self.a, "a")
 
-    @property
+    @cached_property
     def b_type(self) -> ElementType:
         """B's element type."""
         return element_type(self.b, "b")
 
-    @property
+    @cached_property
     def c_type(self) -> ElementType:
         """The type in which C is written."""
         return element_type(self.c, "c")
@@ -253,7 +254,7 @@ class Problem:
         """The type in which bias is stored; None without bias."""
         return None if self.bias is None else element_type(self.bias, "bias")
 
-    @property
+    @cached_property
     def fixpipe(self) -> FixpipeRow | None:
         """Return fixpipe's conversion of the accumulator; None if no mode does what is asked."""
         accumulator = self.accumulator_type.name
@@ -283,7 +284,7 @@ class Problem:
             return self.template != "MDL" and chip(self.chip).arch in UNIT_FLAG_ARCHS
         return self.unit_flag
 
-    @property
+    @cached_property
     def accumulator_type(self) -> ElementType:
         """L0C's type: int32 for integer inputs, else float32, and half on Kirin (Mmad, tables)."""
         if self.a == "float16" and self._sums_in_half:
