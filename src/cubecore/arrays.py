@@ -1,5 +1,8 @@
-"""The type of an array of any elements, and how long its memory stays: both need NumPy."""
+"""The type of an array of any elements, and how long memory stays that work over and over needs."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -8,6 +11,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 """A NumPy array of any elements and shape."""
+_COLLECT_AFTER = 50_000
+"""Objects more than before, of those that may form cycles, after which Python looks for some."""
 _LARGEST_BLOCK = 31 << 20
 """Bytes of the block that is freed first; from 32 MiB on glibc learns nothing of it."""
 
@@ -22,3 +27,14 @@ def keep_freed_memory() -> None:
     written to, so that it takes no memory itself.
     """
     np.empty(_LARGEST_BLOCK, np.uint8)
+
+
+@contextmanager
+def collecting_seldom() -> Iterator[None]:
+    """Look for cycles of garbage seldom: what launches and plans make holds none, and lives on."""
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _COLLECT_AFTER) if before[0] else 0, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

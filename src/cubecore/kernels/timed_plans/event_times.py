@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from cubecore.arrays import collecting_seldom
 from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.kernels.matmul.launch import require_supported
@@ -41,8 +42,9 @@ def timed_plan(
     if problem.template != "MDL":
         few = UNREFINED
     count = max(alternatives, few - 1)
-    solution = plan_tilings(problem, chip, count, narrowing, refine=True)
-    return retimed(solution, problem, chip, alternatives)
+    with collecting_seldom():
+        solution = plan_tilings(problem, chip, count, narrowing, refine=True)
+        return retimed(solution, problem, chip, alternatives)
 
 
 def can_be_timed(problem: Problem, chip: Chip) -> bool:

@@ -13,15 +13,13 @@ Where a kernel fails, or cores wait for ever, all is executed again up to where 
 its own turns. No kernel runs twice.
 """
 
-import gc
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from itertools import chain, count
 
 import numpy as np
 
-from cubecore.arrays import keep_freed_memory
+from cubecore.arrays import collecting_seldom, keep_freed_memory
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import LoadScalar, Location
@@ -58,8 +56,6 @@ _MOST_PARTINGS = 4
 """Times that cores of a group part, and start again in groups, before each is one of its own."""
 _MOST_AHEAD = 8
 """Times that cores which do not do the same record on before they execute."""
-_COLLECT_AFTER = 50_000
-"""Objects more than before, of those that may form cycles, after which Python looks for some."""
 
 
 def run_together(
@@ -80,20 +76,9 @@ def run_together(
         If every core that has not ended waits for another; it carries the findings.
     """
     keep_freed_memory()
-    with one_thread(task.id for task in tasks), _collecting_seldom():
+    with one_thread(task.id for task in tasks), collecting_seldom():
         launch = _Launch(chip, gm, tasks, checks, known or KnownLaunches())
         return launch.run(ended)
-
-
-@contextmanager
-def _collecting_seldom() -> Iterator[None]:
-    """Look for cycles of garbage seldom: records and prepared acts hold none, and live on."""
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], _COLLECT_AFTER) if before[0] else 0, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class _Launch:
