@@ -49,8 +49,9 @@ those that such a short walk leaves near."""
 MOST_FOLLOWED, FOLLOWED_CHUNKS = 20, 512
 """The best of each base block, so many, are walked further where that ends within two of several
 rows of tiles, and how many chunks at most."""
-VARIANTS = 2
-"""Other residencies of each tiling that is answered, the next best of its base block."""
+VARIANTS = 1
+"""Other residencies of each tiling that is answered, the next best of its base block: with two of
+them 300 random products were 0.015 % faster, one by 0.7 %, and plans took 4 % longer."""
 SKETCHED_NEAR = 1.02
 """Times the limit: a variant whose short walk is above it is not walked further."""
 MARGIN = 1.01
