@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cubecore
-from frontends.cpp.cpp_kernels import needs_compiler, write_files
+from frontends.cpp.cpp_kernels import cli, needs_compiler, write_files
 
 pytestmark = needs_compiler
 TILING = """#include "register/tilingdata_base.h"
@@ -156,6 +156,29 @@ def test_a_tiling_key_may_have_a_struct_of_its_own(project: Any, scale: float, k
     left = project.scaled_by.run(x, scale=scale)
     assert (left.launch.findings, left.tiling.key) == ((), key)
     np.testing.assert_array_equal(left.outputs[0], x * np.float32(scale))
+
+
+@pytest.mark.parametrize(("key", "name"), [(0, "ScaledTiling"), (7, "LongTiling")])
+def test_fields_of_host_code_fill_a_kernels_tiling_data(
+    tmp_path: Path, key: int, name: str
+) -> None:
+    loaded(tmp_path)
+    np.save(tmp_path / "x.npy", np.arange(64, dtype="f4"))
+    words = ["run", "op_kernel/scaled_by.cpp", "--blocks", "1", "--arg", "x=x.npy"]
+    words += ["--arg", "workspace=x.npy", "--out-arg", "y=float32:64:y.npy"]
+    words += ["--tiling-key", str(key), "--tiling-data"]
+    assert cli(tmp_path, *words, "count=64,scale=2.5")[0] == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.arange(64) * np.float32(2.5))
+    need = f"--tiling-data must name a field of {name}, got counts; did you mean count?\n"
+    assert cli(tmp_path, *words, "counts=64") == (2, "", need)
+    (tmp_path / "t.bin").write_bytes(bytes(6))
+    code, _, error = cli(tmp_path, *words, "t.bin")
+    size = {"ScaledTiling": 8, "LongTiling": 16}[name]
+    assert code == 2
+    assert error.endswith(
+        f": tiling data must have the {size} B of {name}, got 6 B;"
+        " host and kernel need the same struct of tiling data\n"
+    )
 
 
 def test_a_class_of_tiling_that_is_not_capable_leaves_the_operator(project: Any) -> None:

@@ -322,12 +322,12 @@ def test_host_code_gets_the_tilings_of_the_planner(project: Any) -> None:
 
 
 def test_tiling_data_of_the_wrong_size_is_refused(project: Any, folder: Path) -> None:
-    with pytest.raises(cubecore.CubecoreError) as refused:
+    with pytest.raises(RequestError) as refused:
         project.axpy_custom(X, Y, alpha=1, mode=4)
     place, _, rest = str(refused.value).partition(": tiling data")
     assert Path(place.split(":")[0]).name == "axpy_custom.cpp"
     assert rest == (
-        " must have the 32 B of the kernel's struct, got 8 B;"
+        " must have the 32 B of AxpyTiling, got 8 B;"
         " host and kernel need the same struct of tiling data"
     )
     assert folder.is_dir()

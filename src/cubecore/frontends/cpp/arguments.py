@@ -11,7 +11,7 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse, unable, unreadable, unwritable
-from cubecore.frontends.cpp.compile.source import source_of
+from cubecore.frontends.cpp.compile.source import source_of, structs_text
 from cubecore.frontends.cpp.host import has_main, require_clean_end, run_built, run_source
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
@@ -80,7 +80,8 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
     if asked.tiling_data is not None:
         from cubecore.frontends.cpp.tiling_data import filled
 
-        arguments[_tiling_name(kernel)] = filled(source.text, asked.tiling_data)
+        text = structs_text(source, asked.tiling_key)
+        arguments[_tiling_name(kernel)] = filled(text, asked.tiling_data)
     outputs = [_output(text, parameters, kernel, arguments) for text in asked.outputs]
     for output in outputs:
         arguments[output.name] = output.values

@@ -12,13 +12,19 @@ from numpy.typing import NDArray
 
 from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
-from cubecore.errors import CubecoreError
+from cubecore.errors import CubecoreError, RequestError
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.child import Child, ChildSubject, RanAheadError
 from cubecore.frontends.cpp.compile.build import Built, built
 from cubecore.frontends.cpp.compile.compiler import UNDEFINED
-from cubecore.frontends.cpp.compile.source import Source, kind_of, require_entry, source_of
+from cubecore.frontends.cpp.compile.source import (
+    Source,
+    kind_of,
+    require_entry,
+    source_of,
+    structs_text,
+)
 from cubecore.frontends.cpp.device_memory import DeviceMemory
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.recording.bridge import Bridge
@@ -28,7 +34,7 @@ from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.kernels.tensor_lists import TensorList
-from cubecore.frontends.source_locations import location_of
+from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
@@ -36,6 +42,8 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import INITCHECK, checks_of
 
+_GIVEN = ": tiling data"
+"""The end of the subject of a refusal by a kernel of what its launch was given."""
 _PAUSING: set[Path] = set()
 """Libraries whose cores pause at each wait for others: they read through pointers behind it."""
 
@@ -143,7 +151,7 @@ def launch(
     Raises
     ------
     RequestError
-        If the kernel does not accept the blocks or the arguments.
+        If the kernel does not accept the blocks or the arguments, or reads tiling data of more.
     KernelError
         If the kernel fails; the message begins with the location in its source.
     DeadlockError
@@ -178,6 +186,10 @@ def launch(
     except RanAheadError:
         _PAUSING.update(paths)
         return launch(device_kernel, blocks, arguments, words)
+    except KernelError as error:
+        if all(each.subject.endswith(_GIVEN) for each in error.violations):
+            raise RequestError(error.violations) from None
+        raise
     write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     unwritten = ready.unwritten() if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
@@ -349,7 +361,7 @@ class Module:
         """
         from cubecore.frontends.cpp.tiling_data import packed, struct_named
 
-        return packed(*struct_named(self._source.text, name), fields)
+        return packed(*struct_named(structs_text(self._source), name), fields)
 
     def __dir__(self) -> list[str]:
         return [entry.name for entry in self._source.scan.entries]

@@ -29,6 +29,7 @@ _LETTERS = {
     "double": "d",
 }
 _CHOOSING = ("REGISTER_TILING_DEFAULT", "GET_TILING_DATA_WITH_STRUCT")
+_DEFAULT = "cubecore_tiling_default"
 _OPTION = "--tiling-data"
 
 
@@ -69,6 +70,9 @@ def _chosen(code: list[Token]) -> str:
                 name = [t.text for t in code[at + 2 : at + 8]]
                 stop = next((n for n, t in enumerate(name) if t in {")", ","}), len(name))
                 return name[stop - 1]
+    words = [token.text for token in code]
+    if _DEFAULT in words:  # what an operator's host code registers
+        return words[words.index(_DEFAULT) + 2]
     raise unable(_OPTION, f"{_OPTION}: the kernel registers no struct of tiling data")
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -225,6 +226,19 @@ def host_structs(source: Source) -> str:
     lines += [f"using cubecore_op_host::{name};" for name in structs]
     lines += [f"using cubecore_tiling_default = {default};"] if default else []
     return '#line 1 "op_host"\n' + "\n".join(lines) + "\n"
+
+
+def structs_text(source: Source, tiling_key: int = 0) -> str:
+    """Return the text in which a kernel's structs stand: its file, headers and host code."""
+    texts, waiting = {source.path: source.text}, [source.path]
+    while waiting:
+        path = waiting.pop()
+        for name in _INCLUDED.findall(texts[path]):
+            header = (path.parent / name).resolve()
+            if header.is_file() and header not in texts:
+                texts[header] = _text_of(header)
+                waiting.append(header)
+    return "\n".join([*texts.values(), host_structs(replace(source, tiling_key=tiling_key))])
 
 
 def _is_hosts(name: str, structs: Container[str], source: Source) -> bool:

@@ -3,10 +3,13 @@
 // ICachePreLoad, GetSystemCycle(ISASI), PopStackBuffer.
 #pragma once
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 
 #include "cubecore/pipe.h"
 #include "cubecore/te/integers.h"
@@ -54,7 +57,10 @@ template <typename T>
 inline void copied(T* to, const void* from, CUBECORE_AT) {
   const Launch* launch = cubecore_launch();
   if (reinterpret_cast<uint64_t>(from) == launch->tiling && launch->tiling_bytes < sizeof(T)) {
-    std::string need = "have the " + std::to_string(sizeof(T)) + " B of the kernel's struct";
+    int state = 0;
+    std::string name = abi::__cxa_demangle(typeid(T).name(), nullptr, nullptr, &state);
+    name = name.substr(name.rfind(':') + 1);
+    std::string need = "have the " + std::to_string(sizeof(T)) + " B of " + name;
     std::string got = std::to_string(launch->tiling_bytes) +
                       " B\nhost and kernel need the same struct of tiling data";
     cubecore_refuse("tiling data", need.c_str(), got.c_str(), &at);
