@@ -240,3 +240,48 @@ def test_an_extent_of_0_does_nothing(extent):
 def test_the_result_lies_in_co1_alone():
     with pytest.raises(CubecoreError, match=r"asc_mmad\.c must point into L0C, got"):
         launched("elsewhere")
+
+
+KIRIN = [
+    ("KirinX90", "int8_t", np.int8, "int32_t", np.int32),
+    ("KirinX90", "half", np.float16, "half", np.float16),
+    ("Kirin9030", "half", np.float16, "half", np.float16),
+]
+"""Tables 6 and 7: fm and filter, dst and bias."""
+
+
+@cache
+def on_kirin(chip, kind, result):
+    start = f"Product<{kind}, {result}> p(a, b, bias, c);\n"
+    before = BEFORE.replace("    DataCopy(bias2, bias1, 48);\n", "")  # Kirin 9030 has no C2
+    bodies = {"plain": f"{start}p.Load();\n{PLAIN.replace('SET', '')}\np.Out();"}
+    bias = f"{start}DataCopy(p.bias2, p.bias1, 48);\np.Load();\n{WITH_BIAS}\np.Out();"
+    bodies["biased"] = bias.replace(
+        "DataCopy(p.bias2",
+        "SetFlag<HardEvent::MTE2_MTE1>(1);\nWaitFlag<HardEvent::MTE2_MTE1>(1);\nDataCopy(p.bias2",
+    )
+    return kernels(bodies, PARAMETERS, before, chip=chip)
+
+
+def launched_on_kirin(name, chip, kind, typed, result, held):
+    rng = np.random.default_rng(2)
+    a, b = (rng.integers(-3, 4, shape).astype(typed) for shape in ((M, K), (N, K)))
+    bias, c = rng.integers(-9, 9, 48).astype(held), np.zeros((M, N), held)
+    run = getattr(on_kirin(chip, kind, result), name)[1](a, b, bias, c)
+    return [f.message for f in run.findings], a.astype(int) @ b.T.astype(int), bias[:N], c
+
+
+@pytest.mark.parametrize(("chip", "kind", "typed", "result", "held"), KIRIN)
+def test_the_types_of_tables_6_and_7(chip, kind, typed, result, held):
+    found, product, bias, c = launched_on_kirin("plain", chip, kind, typed, result, held)
+    assert found == []
+    assert np.array_equal(c, product)
+    found, product, bias, c = launched_on_kirin("biased", chip, kind, typed, result, held)
+    if chip == "KirinX90":
+        assert found == []
+        assert np.array_equal(c, product + bias)
+    else:
+        assert found[:2] == [
+            "copy_cbuf_to_bt must run on architecture 2201 or 3510 or 3003, got 3113",
+            "mad must take no bias for float16 x float16 (Mmad, table of products), got one",
+        ]

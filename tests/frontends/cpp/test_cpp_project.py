@@ -111,7 +111,8 @@ BAD_CALLS = [
     (("--fast", "main.cpp"), "c++ does not know --fast; see cubecore c++ --help"),
     (
         ("--npu-arch=dav-2002", "main.cpp"),
-        "--npu-arch must be dav-2201 or dav-3510 for C++ kernels, got dav-2002",
+        "--npu-arch must be dav-2201 or dav-3510 or dav-3003 or dav-3113 for C++ kernels, got "
+        "dav-2002",
     ),
     (("-c", "main.cpp", "kernel.cpp", "-o", "a.o"), "-o with -c takes one file; compile the files "
      "one by one"),

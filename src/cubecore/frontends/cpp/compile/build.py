@@ -43,8 +43,11 @@ _FORMATS = (
 )
 """Formats that it compares FORMAT_X with, likewise."""
 _SONAME = "libcubecore_runtime.so"
-_ARCH = {"2201": 220, "3510": 310}
-"""The architectures that have headers, with the number that __CCE_AICORE__ has for each."""
+_ARCH = {"2201": 220, "3510": 310, "3003": 300, "3113": 311}
+"""The architectures that have headers, with the number that __CCE_AICORE__ has for each.
+
+Uncertain: those of Kirin, of which the pages name the Cube's functions alone.
+"""
 ARCHITECTURES = tuple(_ARCH)
 DEFAULT_ARCH = "2201"
 _ARCH_MARK = "cubecore's architecture "
@@ -131,7 +134,7 @@ def macros_of(arch: str, part: str) -> tuple[str, ...]:
         If the architecture has no headers.
     """
     if arch not in _ARCH:
-        known = " and ".join(ARCHITECTURES)
+        known = f"{', '.join(ARCHITECTURES[:-1])} and {ARCHITECTURES[-1]}"
         raise unable("a C++ kernel", f"C++ kernels run on architectures {known}, not on {arch}")
     core, (name, number) = _ARCH[arch], _PARTS[part]
     of_arch = f"__NPU_ARCH__={arch}", f"__CCE_AICORE__={core}", f"__DAV_C{core}__"

@@ -25,11 +25,11 @@ constexpr uint32_t ceil_of(uint64_t value, uint32_t unit) {
   return static_cast<uint32_t>((value + unit - 1) / unit);
 }
 
-// Runs count 32 B of the source; half becomes float on the way.
+// Runs count 32 B of the source; half becomes float on the way to a tensor of float.
 template <typename D, typename S>
 inline void into_bias_table(const D& dst, const S& src, uint32_t runs, uint32_t blocks,
                             uint32_t src_gap, uint32_t dst_gap, const cubecore::Where& at) {
-  constexpr bool widens = cubecore::Element<typename S::PrimType>::bits == 16;
+  constexpr bool widens = sizeof(typename S::PrimType) < sizeof(typename D::PrimType);
   if (runs == 0 || blocks == 0) return;
   cubecore::issue("asc_copy_l12bt", at, dst.pointer(), src.pointer(), widens, runs, blocks, src_gap,
                   dst_gap);
