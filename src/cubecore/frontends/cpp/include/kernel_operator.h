@@ -57,6 +57,7 @@
 #include "cubecore/sums.h"
 #include "cubecore/system.h"
 #include "cubecore/topk.h"
+#include "cubecore/trans_data.h"
 #include "cubecore/transpose.h"
 #include "cubecore/transpose_tiled.h"
 #include "cubecore/unary.h"

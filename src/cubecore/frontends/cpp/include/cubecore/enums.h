@@ -144,7 +144,17 @@ enum class BlockMode : uint8_t {
   BLOCK_MODE_SMALL_CHANNEL,
   BLOCK_MODE_DEPTHWISE
 };
-enum class DataFormat : uint8_t { ND, NZ, NCHW, NC1HWC0, NHWC, NCDHW, NDC1HWC0, FRACTAL_NZ };
+enum class DataFormat : uint8_t {
+  ND,
+  NZ,
+  NCHW,
+  NC1HWC0,
+  NHWC,
+  NCDHW,
+  NDC1HWC0,
+  FRACTAL_NZ,
+  FRACTAL_Z_3D = FRACTAL_NZ  // as page TransData numbers it
+};
 enum class AtomicDtype : uint8_t {
   ATOMIC_NONE,
   ATOMIC_F32,

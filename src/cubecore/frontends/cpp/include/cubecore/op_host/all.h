@@ -25,6 +25,7 @@
 #include "cubecore/softmax_flash.h"
 #include "cubecore/softmax_gradient.h"
 #include "cubecore/topk.h"
+#include "cubecore/trans_data.h"
 #include "cubecore/transpose_tiled.h"
 #undef CUBECORE_PART
 #include "cubecore/op_host/template_arguments.h"  // in the place of the kernels' empty macros
