@@ -11,7 +11,8 @@ from frontends.cpp.cpp_kernels import kernels, needs_compiler
 pytestmark = needs_compiler
 SHAPES = [(1, 32, 2, 2, 8), (2, 20, 1, 3, 5), (17, 16, 2, 1, 3), (18, 5, 1, 4, 4)]
 BEFORE = """
-#define FORMAT(FROM, TO) static constexpr TransDataConfig config = {DataFormat::FROM, DataFormat::TO}
+#define FORMAT(FROM, TO) \\
+  static constexpr TransDataConfig config = {DataFormat::FROM, DataFormat::TO}
 """
 BODY = """
   FORMAT({formats});
