@@ -174,24 +174,110 @@ for (int n = 0; n < 6; ++n) mm.template GetTensorC<false>(p.c);
     np.testing.assert_array_equal(arrays["c"], exact)
 
 
-def test_functions_of_ones_own_are_refused_where_they_would_be_called() -> None:
-    words = {"a": "GM", "c": "GM", "trans_a": "false", "trans_b": "false", "macro": ""}
-    body = "if (GetBlockIdx() == 0) {\n  mm.SetTensorA(p.a);\n  mm.SetTensorB(p.b);\n"
-    body += "  if (p.t.isBias == 0) mm.IterateAll(p.c);\n}"
-    text = TEXT.format(**words, config="CFG_NORM", kind="__aicore__", format_c="ND", body=body)
-    copies = """inline void Out(const void*, const LocalTensor<int8_t>&, const void* params,
-                const uint64_t, const uint64_t) {
-  auto own = static_cast<const DataCopyOutParams*>(params);
-  (void)own->cBurstNum;
+OWN = """inline int Padded(int rows) { return (rows + 15) / 16 * 16; }
+inline void Loaded(const LocalTensor<int8_t>& to, const half* first, int rows, int width,
+                   int pitch) {
+  GlobalTensor<half> source;
+  source.SetGlobalBuffer((__gm__ half*)first);
+  DataCopy(to.ReinterpretCast<half>(), source,
+           Nd2NzParams(1, rows, width, 0, pitch, Padded(rows), 1, 0));
+}
+inline void A(const LocalTensor<int8_t>& to, const void*, int row, int column, int rows,
+              int columns, const uint64_t tiling, const uint64_t data) {
+  auto t = reinterpret_cast<const TCubeTiling*>(tiling);
+  auto first = reinterpret_cast<const half*>(data);
+  if (TRANS)
+    Loaded(to, first + column * t->baseK * t->M + row * t->baseM, columns, rows, t->M);
+  else
+    Loaded(to, first + row * t->baseM * t->Ka + column * t->baseK, rows, columns, t->Ka);
+}
+inline void B(const LocalTensor<int8_t>& to, const void* from, int row, int column, int rows,
+              int columns, const uint64_t tiling, const uint64_t) {
+  auto t = reinterpret_cast<const TCubeTiling*>(tiling);
+  auto first = static_cast<const half*>(from);
+  if (TRANS)
+    Loaded(to, first + column * t->baseN * t->Kb + row * t->baseK, columns, rows, t->Kb);
+  else
+    Loaded(to, first + row * t->baseK * t->N + column * t->baseN, rows, columns, t->N);
+}
+inline void Out(const void*, const LocalTensor<int8_t>&, const void* params, const uint64_t,
+                const uint64_t) {
+  (void)static_cast<const DataCopyOutParams*>(params)->cBurstNum;
 }
 struct Product"""
-    text = text.replace("Bias, CFG_NORM>", "Bias, CFG_NORM, MatmulCallBackFunc<Out>>")
-    kernel = cubecore.inline(text.replace("struct Product", copies), chip=CHIP).k
-    plan = cubecore.plan(m=32, n=32, k=32, cores=1, chip=CHIP, template="NORM")
-    arrays = data(32, 32, 32)
+CALLED = """
+mm.SetUserDefInfo(reinterpret_cast<uint64_t>(tiling));
+mm.SetSelfDefineData(reinterpret_cast<uint64_t>(w));
+if (GetBlockIdx() != 0 || !p.Begin()) return;
+{compute}
+mm.End();
+"""
+
+
+def own_kernel(functions: str, trans: bool, macro: str, template: str, body: str) -> Any:
+    """Return a kernel of an object with functions of its own for its moves."""
+    word = "true" if trans else "false"
+    words = {"a": "GM", "c": "GM", "trans_a": word, "trans_b": word, "macro": macro}
+    kind = "__cube__" if macro else "__aicore__"
+    text = TEXT.format(**words, config=f"CFG_{template}", kind=kind, format_c="ND", body=body)
+    config = f"Bias, CFG_{template}"
+    text = text.replace(f"{config}>", f"{config}, MatmulCallBackFunc<{functions}>>")
+    return cubecore.inline(text.replace("struct Product", OWN.replace("TRANS", word)), chip=CHIP).k
+
+
+@pytest.mark.parametrize("trans", [False, True])
+@pytest.mark.parametrize("functions", ["nullptr, A, nullptr", "nullptr, A, B"])
+@pytest.mark.parametrize(
+    ("macro", "template", "compute"),
+    [
+        ("#define ASCENDC_CUBE_ONLY", "NORM", "mm.IterateAll(p.c);"),
+        ("", "MDL", "mm.IterateAll(p.c);"),
+        ("", "NORM", "while (mm.Iterate()) mm.GetTensorC(p.c);"),
+    ],
+    ids=["cube", "mix", "tiles"],
+)
+def test_functions_of_ones_own_load_base_blocks(
+    trans: bool, functions: str, macro: str, template: str, compute: str
+) -> None:
+    m, n, k = 72, 80, 96
+    fields = {"baseM": 32, "baseN": 48, "baseK": 32, "stepKa": 2, "stepKb": 2}
+    plan = cubecore.plan(
+        m=m, n=n, k=k, trans_a=trans, trans_b=trans, cores=1, chip=CHIP, template=template,
+        fix=fields,
+    )  # fmt: skip
+    rng = np.random.default_rng(7)
+    a, b = (rng.integers(-8, 9, shape).astype("f2") for shape in ((m, k), (k, n)))
+    c = np.zeros((m, n), "f4")
+    given = [np.ascontiguousarray(each.T if trans else each) for each in (a, b)]
+    raw = np.frombuffer(plan.tiling.to_bytes(), np.uint8).copy()
+    kernel = own_kernel(functions, trans, macro, template, CALLED.format(compute=compute))
+    elsewhere = np.zeros_like(given[0])  # A lies in the workspace, which its function knows
+    left = kernel[1](elsewhere, given[1], np.zeros(n, "f4"), c, given[0], raw)
+    assert left.findings == ()
+    np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
+
+
+def test_a_part_of_a_base_block_along_k_is_refused() -> None:
+    plan = cubecore.plan(m=32, n=32, k=72, cores=1, chip=CHIP, template="NORM", fix={"baseK": 64})
+    body = CALLED.format(compute="mm.IterateAll(p.c);")
     with pytest.raises(CubecoreError) as caught:
-        run(kernel, plan.tiling, 1, arrays)
-    need = "a Matmul object must copy by itself, got functions of MatmulCallBackFunc"
+        run(
+            own_kernel("nullptr, nullptr, B", False, "", "NORM", body),
+            plan.tiling,
+            1,
+            data(32, 32, 72),
+        )
+    need = "a function of MatmulCallBackFunc must load whole baseK rows along K, got 8 of 64"
+    assert str(caught.value).endswith(need)
+
+
+def test_a_store_of_ones_own_is_refused_where_it_would_be_called() -> None:
+    body = "if (GetBlockIdx() == 0) {\n  mm.SetTensorA(p.a);\n  mm.SetTensorB(p.b);\n"
+    body += "  if (p.t.isBias == 0) mm.IterateAll(p.c);\n}"
+    plan = cubecore.plan(m=32, n=32, k=32, cores=1, chip=CHIP, template="NORM")
+    with pytest.raises(CubecoreError) as caught:
+        run(own_kernel("Out", False, "", "NORM", body), plan.tiling, 1, data(32, 32, 32))
+    need = "a Matmul object must store C by itself, got a function of MatmulCallBackFunc"
     assert str(caught.value).endswith(need)
 
 

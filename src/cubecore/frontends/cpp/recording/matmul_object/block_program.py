@@ -4,7 +4,7 @@ The tree is `cubecore.kernels.matmul.block`'s, so that the object and our kernel
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -50,6 +50,21 @@ class Piece:
     def placed(self, bases: Addresses) -> Addresses:
         """Return the addresses where each tensor starts at its base; the last base is 0."""
         return self.addresses + bases[self.owners]
+
+    def around(self, tensors: Sequence[int]) -> "Iterator[tuple[Piece, Piece | None]]":
+        """Yield the instructions before each one that reads one of some tensors, and that one."""
+        ends = np.cumsum([0, *(len(tuple(t.operands())) for t in self.templates)])
+        begin = 0
+        for number in range(len(self.templates)):
+            own = self.owners[ends[number] : ends[number + 1]]
+            if np.isin(own, tensors).any():
+                yield self._part(ends, begin, number), self._part(ends, number, number + 1)
+                begin = number + 1
+        yield self._part(ends, begin, len(self.templates)), None
+
+    def _part(self, ends: Addresses, start: int, stop: int) -> "Piece":
+        held = slice(int(ends[start]), int(ends[stop]))
+        return Piece(self.templates[start:stop], self.addresses[held], self.owners[held])
 
 
 class BlockProgram:

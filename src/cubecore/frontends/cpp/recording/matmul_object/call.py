@@ -19,8 +19,8 @@ OPERANDS = ("a", "b", "bias", "scale", "c")
 """The tensors of a call, in the order of its addresses."""
 TEMPLATES = ("NORM", "MDL", "IBSHARE")
 ATOMICS = ("none", "add", "max", "min")
-COMPUTES, STORES, ANSWERS, SUMS_ON, IN_SEQUENCE, SHARED, EACH, ALONE, PART = (
-    1 << n for n in range(9)
+COMPUTES, STORES, ANSWERS, SUMS_ON, IN_SEQUENCE, SHARED, EACH, ALONE, PART, OWN_A, OWN_B = (
+    1 << n for n in range(11)
 )
 """Bits of a call: what is to be done with its tiles."""
 _FORMATS = ("ND", "NZ", "ND", "ND", "ND")
@@ -44,6 +44,7 @@ class MatmulCall(ctypes.Structure):
         ("types", c_char_p * 4),
         ("at", c_int64 * 5),
         ("scale", c_uint64),
+        ("user", c_uint64 * 2),
         ("tiling", c_int32 * len(FIELDS)),
         ("org", c_int32 * 5),
         ("single", c_int32 * 3),
@@ -60,6 +61,7 @@ class MatmulCall(ctypes.Structure):
         ("tiles", c_int32),
         ("k_first", c_int32),
         ("channel_split", c_int32),
+        ("object", c_int32),
         ("batches", c_int32),
         ("each", c_int32 * 5),
         ("strides", c_int64 * 5),
@@ -89,6 +91,8 @@ class ObjectCall:
     channel_split: bool
     stepped: bool
     """True if tiles come one by one, and chunks of several would change their documented order."""
+    own_moves: bool
+    """True if functions of the user's own load A or B: base block by base block."""
 
     @classmethod
     def of(cls, call: MatmulCall) -> "ObjectCall":
@@ -107,6 +111,7 @@ class ObjectCall:
             quantises=call.quantises,
             channel_split=bool(call.channel_split),
             stepped=bool(call.tiles or call.bits & EACH) and _chunks_part(tiling, call.single),
+            own_moves=bool(call.bits & (OWN_A | OWN_B)),
         )
 
     def problem(self, chip: Chip, m: int, n: int, k: int) -> Problem:
@@ -180,6 +185,7 @@ class ObjectCall:
         m, n, ka, kb, kc = self.org
         problem = self.problem(chip, m, n, ka)
         tiling = _by_tiles(self.tiling) if self.stepped else self.tiling
+        tiling = _by_base_blocks(tiling) if self.own_moves else tiling
         plan = matmul_plan(problem, tiling, chip, preload=self.preload)
         if kb != ka:
             b = plan.b
@@ -208,3 +214,9 @@ def _by_tiles(t: TCubeTiling) -> TCubeTiling:
     if t.iterateOrder == 1:
         return replace(t, stepM=1, depthA1=max(t.depthA1 // t.stepM, 1))
     return replace(t, stepN=1, depthB1=max(t.depthB1 // t.stepN, 1))
+
+
+def _by_base_blocks(t: TCubeTiling) -> TCubeTiling:
+    """Return a tiling whose chunks are base blocks, in two buffers where it had so many."""
+    steps = {"stepM": 1, "stepN": 1, "stepKa": 1, "stepKb": 1}
+    return replace(t, **steps, depthA1=min(t.depthA1, 2), depthB1=min(t.depthB1, 2))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.chips.model import Chip
+from cubecore.errors import refuse
 from cubecore.frontends.cpp.recording.matmul_object.block_program import (
     NO_ADDRESSES,
     Addresses,
@@ -21,6 +22,8 @@ from cubecore.frontends.cpp.recording.matmul_object.call import (
     COMPUTES,
     IN_SEQUENCE,
     OPERANDS,
+    OWN_A,
+    OWN_B,
     PART,
     STORES,
     SUMS_ON,
@@ -30,6 +33,7 @@ from cubecore.frontends.cpp.recording.matmul_object.call import (
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.scale_registers import SetAtomic, SetFpc, SetQuantPre
+from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
 from cubecore.isa.program.trace import Names
 from cubecore.isa.scalar.control_registers import SetHf32Mode
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
@@ -40,6 +44,26 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import SCALE_WORD_BYTES, ceil_div
 
 _C = OPERANDS.index("c")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMove:
+    """A move of a base block into L1 by a function of the user's own: `cubecore::OwnMove`."""
+
+    operand: int
+    to: int
+    row: int
+    column: int
+    rows: int
+    columns: int
+    start: int
+    object: int
+    user: tuple[int, int]
+
+    def facts(self) -> tuple[int, ...]:
+        """Return the facts in the order of the header's fields."""
+        place = self.operand, self.to, self.row, self.column, self.rows, self.columns
+        return *place, self.start, self.object, *self.user
 
 
 class Takes(Protocol):
@@ -124,8 +148,10 @@ class CubeCore:
         where: int,
         client: int = 0,
         each: Callable[[], None] = lambda: None,
-    ) -> None:
+    ) -> Iterator[OwnMove]:
         """Issue what a call asks for; `each` is called behind the store of a tile.
+
+        Yields the moves that functions of the user's own make, each before it is to be made.
 
         Raises
         ------
@@ -137,13 +163,18 @@ class CubeCore:
         if self._at is not None and self._at.program.plan is not plan:
             self.free(where, sums=sums)
         self._set(call, where)
+        own = [n for n, bit in enumerate((OWN_A, OWN_B)) if call.bits & bit]
         atomic = ATOMICS[call.atomic]
         stores = call.bits & STORES and atomic != "none"
         if stores:
             self._issue([SetAtomic(operation=atomic, dtype=plan.problem.c_type)], where)
         for number in range(max(call.batches, 1)):
-            for piece, bases in self._pieces(call, plan, self._bases(call, number), client, where):
-                self._take(kinds_of(piece.templates, self._names), piece.placed(bases), where)
+            start = self._bases(call, number)
+            for piece, bases in self._pieces(call, plan, start, client, where):
+                for taken, move in piece.around(own) if own else [(piece, None)]:
+                    self._take(kinds_of(taken.templates, self._names), taken.placed(bases), where)
+                    if move is not None:
+                        yield own_move(call, plan, move, bases - start, start)
                 if isinstance(piece.templates[0], CopyMatrixCcToGm):
                     each()
         if stores:
@@ -316,3 +347,48 @@ def tile_at(call: MatmulCall, tile: int) -> tuple[int, int, int, int]:
         column, row = divmod(tile, ceil_div(m, t.baseM))
     row, column = row * t.baseM, column * t.baseN
     return row, column, min(t.baseM, m - row), min(t.baseN, n - column)
+
+
+def own_move(
+    call: MatmulCall, plan: MatmulPlan, move: Piece, shift: Addresses, start: Addresses
+) -> OwnMove:
+    """Return the move that stands for a load; `shift` is how far its tensors begin behind `start`.
+
+    Rows and columns are those of A, M by K, or of B, K by N.
+
+    Raises
+    ------
+    RequestError
+        If a base block does not lie in L1 as its own extents say.
+    """
+    load = move.templates[0]
+    if not isinstance(load, CopyGmToCbufMultiNd2Nz):
+        need = "load base blocks of several rows in ND"
+        raise refuse("a function of MatmulCallBackFunc", need, type(load).__name__)
+    if load.dst_nz_c0_stride != ceil_div(load.n_value, 16) * 16:
+        need = "load whole baseK rows along K"
+        got = f"{load.n_value} of {plan.tiling.baseK}"
+        raise refuse("a function of MatmulCallBackFunc", need, got)
+    operand = int(max(move.owners))
+    source = int(np.argmax(move.owners == operand))
+    matrix = (plan.a, plan.b)[operand]
+    byte = int(move.addresses[source] + shift[operand])
+    line, within = divmod(byte, int(matrix.dtype.bytes_of(matrix.pitch)))
+    across = within * 8 // matrix.dtype.bits
+    outer, k = (line, across) if matrix.k_inner else (across, line)
+    t, (m, n, k_all) = plan.tiling, call.single
+    base, extent = ((t.baseM, m), (t.baseN, n))[operand]
+    along = outer // base, min(base, extent - outer)
+    inner = k // t.baseK, min(t.baseK, k_all - k)
+    (row, rows), (column, columns) = (along, inner) if operand == 0 else (inner, along)
+    return OwnMove(
+        operand=operand,
+        to=int(move.addresses[1 - source]),
+        row=row,
+        column=column,
+        rows=rows,
+        columns=columns,
+        start=int(start[operand]),
+        object=call.object,
+        user=(int(call.user[0]), int(call.user[1])),
+    )

@@ -1,6 +1,6 @@
 """Requests of cores about Matmul objects: to run a call, to send it, to serve a block's AIVs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cubecore.errors import CubecoreError, refuse
@@ -14,7 +14,7 @@ from cubecore.frontends.cpp.recording.matmul_object.call import (
     MatmulCall,
     matmul_call,
 )
-from cubecore.frontends.cpp.recording.matmul_object.cube_core import CubeCore, Programs
+from cubecore.frontends.cpp.recording.matmul_object.cube_core import CubeCore, OwnMove, Programs
 from cubecore.frontends.cpp.recording.matmul_object.service import (
     Messages,
     answered,
@@ -31,7 +31,7 @@ from cubecore.isa.program.trace import Names
 if TYPE_CHECKING:
     from cubecore.machine.memory.buffers import GlobalTensor
 
-_RUN, _SEND, _AWAIT, _SERVE, _FREE, _SCRATCH = range(6)
+_RUN, _SEND, _AWAIT, _SERVE, _FREE, _SCRATCH, _GO_ON, _FACT = range(8)
 
 
 class MatmulRequests:
@@ -46,6 +46,8 @@ class MatmulRequests:
         self._registered: set[tuple[int, int, int]] = set()
         self._gone: dict[tuple[int, int], int] = {}
         self._serving: set[tuple[int, int]] = set()
+        self._working: dict[int, Iterator[OwnMove]] = {}
+        self._moves: dict[int, tuple[int, ...]] = {}
 
     @staticmethod
     def call(raw: bytes, types: Iterable[bytes | None]) -> MatmulCall:
@@ -64,13 +66,17 @@ class MatmulRequests:
         """
         try:
             if what == _RUN and call is not None:
-                self._cube(native).run(call, where)
-            elif what == _SEND and call is not None:
+                return self._begin(native, self._cube(native).run(call, where))
+            if what == _SEND and call is not None:
                 self._send(native, call, where)
             elif what == _AWAIT:
                 self._issue(native, [awaited(_client(native))], where)
             elif what == _SERVE:
-                self._serve(native, where)
+                return self._begin(native, self._serve(native, where))
+            elif what == _GO_ON:
+                return self._go_on(native)
+            elif what == _FACT:
+                return self._moves[native.number][number]
             elif what == _FREE:
                 self._cube(native).free(where)
             elif what == _SCRATCH and call is not None:
@@ -103,6 +109,19 @@ class MatmulRequests:
             block.append((client, None, where))
             self._issue(native, sent(client), where)
 
+    def _begin(self, native: NativeCore, work: Iterator[OwnMove]) -> int:
+        self._working[native.number] = work
+        return self._go_on(native)
+
+    def _go_on(self, native: NativeCore) -> int:
+        """Work up to a move that the kernel makes itself; return 1 there, and 0 at the end."""
+        move = next(self._working[native.number], None)
+        if move is None:
+            del self._working[native.number]
+            return 0
+        self._moves[native.number] = move.facts()
+        return 1
+
     def _issue(self, native: NativeCore, templates: Sequence[Instruction], where: int) -> None:
         native.take(kinds_of(templates, self._names), NO_ADDRESSES, where)
 
@@ -122,7 +141,7 @@ class MatmulRequests:
         self._blocks.setdefault(_block(native), Messages()).append((client, call, where))
         self._issue(native, sent(client), where)
 
-    def _serve(self, native: NativeCore, where: int) -> None:
+    def _serve(self, native: NativeCore, where: int) -> Iterator[OwnMove]:
         """Serve the AIVs of an AIC's block until all have ended; an AIV says that it takes part."""
         block = self._blocks.setdefault(_block(native), Messages())
         if not native.handle.core.id.is_aic:
@@ -144,7 +163,7 @@ class MatmulRequests:
             elif call.bits & SHARED:
                 shared[client] = call, at
                 if len(shared) == clients:
-                    cube.run(call, at)
+                    yield from cube.run(call, at)
                     for each in sorted(shared):
                         self._answer(native, shared[each][0], each, at)
                     shared.clear()
@@ -152,8 +171,8 @@ class MatmulRequests:
                 begun.setdefault(client, []).append((call, at))
             else:
                 for earlier in begun.pop(client, []):
-                    cube.run(*earlier, client)
-                self._work(native, cube, (client, call, at))
+                    yield from cube.run(*earlier, client)
+                yield from self._work(native, cube, (client, call, at))
 
     def _left(self, native: NativeCore, where: int) -> KernelError:
         """Return the error of a block whose AIC would wait for an AIV that has ended."""
@@ -166,12 +185,13 @@ class MatmulRequests:
 
     def _work(
         self, native: NativeCore, cube: CubeCore, message: tuple[int, MatmulCall, int]
-    ) -> None:
+    ) -> Iterator[OwnMove]:
         client, call, at = message
         if call.bits & EACH:
-            cube.run(call, at, client, lambda: self._issue(native, [answered(client)], at))
+            told = [answered(client)]
+            yield from cube.run(call, at, client, lambda: self._issue(native, told, at))
             return
-        cube.run(call, at, client)
+        yield from cube.run(call, at, client)
         self._answer(native, call, client, at)
 
     def _answer(self, native: NativeCore, call: MatmulCall, client: int, where: int) -> None:

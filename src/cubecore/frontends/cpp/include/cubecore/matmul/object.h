@@ -5,6 +5,7 @@
 // recorder makes it of the tiling and puts it here.
 #pragma once
 
+#include "cubecore/matmul/callbacks.h"
 #include "cubecore/matmul/operands.h"
 #include "cubecore/matmul/policy.h"
 #include "cubecore/sync.h"
@@ -34,6 +35,9 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
                     B_TYPE::format != CubeFormat::COLUMN_MAJOR &&
                     C_TYPE::format != CubeFormat::COLUMN_MAJOR,
                 "Matmul: COLUMN_MAJOR is for architecture 3510, which is not supported");
+
+  // Ours: a move of a program, by a function of the user's own.
+  static void MakeMove(const cubecore::OwnMove& move) { MM_CB::Make(move); }
 
   // --- all tiles at once
 
@@ -288,10 +292,11 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   void Ask(int32_t bits, int32_t first, int32_t tiles, uint8_t atomic, bool answers,
            const cubecore::Where& at) {
     if (idle()) return;
-    if constexpr (MM_CB::given)
-      cubecore_refuse("a Matmul object", "copy by itself", "functions of MatmulCallBackFunc", &at);
+    if constexpr (MM_CB::stores)
+      cubecore_refuse("a Matmul object", "store C by itself", "a function of MatmulCallBackFunc",
+                      &at);
     cubecore::MatmulCall call = call_;
-    call.bits = bits;
+    call.bits = bits | MM_CB::bits;
     call.first = first;
     call.tiles = tiles;
     call.atomic = atomic;
@@ -301,7 +306,8 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
     call.unit_flag = config.enUnitFlag && !config.isEnableChannelSplit && !alone;
     Brought(call, at);
     if constexpr (CUBECORE_PART == 1) {
-      cubecore::matmul(cubecore::MM_RUN, &call, 0, at);
+      const int64_t more = cubecore::matmul(cubecore::MM_RUN, &call, 0, at);
+      cubecore::make_own_moves(more, at, MakeMove);
     } else {
       if (answers) call.bits |= cubecore::MM_ANSWERS;
       if (A_TYPE::ibShare && B_TYPE::ibShare) call.bits |= cubecore::MM_SHARED;

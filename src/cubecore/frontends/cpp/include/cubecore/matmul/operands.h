@@ -141,13 +141,14 @@ class MatmulOperands {
   void SetLocalWorkspace(const LocalTensor<uint8_t>&) {}
   void SetSubBlockIdx(uint8_t) {}
   uint8_t GetSubBlockIdx() const { return static_cast<uint8_t>(cubecore_launch()->part); }
-  void SetUserDefInfo(const uint64_t) {}
-  template <class T>
-  void SetSelfDefineData(T) {}
+  void SetUserDefInfo(const uint64_t tilingPtr) { call_.user[0] = tilingPtr; }
+  void SetSelfDefineData(const uint64_t dataPtr) { call_.user[1] = dataPtr; }
   MatrixOffset GetOffsetC() const { return {}; }
 
-  // Ours: of an object that this core does not run.
+  // Ours: of an object that this core does not run, and its number among a kernel's.
   void MakeIdle() { idle_ = true; }
+  void SetNumber(int32_t number) { call_.object = number; }
+  int32_t GetNumber() const { return call_.object; }
 
  protected:
   static constexpr int64_t FROM_UB = -2, FROM_SCALAR = -3;

@@ -52,9 +52,20 @@ template <typename... A>
 inline void register_objects(bool cube_only, const Where& at, A&&... objects) {
   constexpr bool alone = (runs_alone<A>() || ...);
   const Launch* launch = cubecore_launch();
+  int32_t number = 0;
+  auto count = [&](auto& each) {
+    if constexpr (IsObject<decltype(each)>::value) each.SetNumber(number++);
+  };
+  (count(objects), ...);
   if constexpr (CUBECORE_PART == 1) {
     if (launch->task == 2 && !cube_only && !alone) {
-      matmul(MM_SERVE, nullptr, 0, at);
+      make_own_moves(matmul(MM_SERVE, nullptr, 0, at), at, [&](const OwnMove& move) {
+        auto make = [&](auto& each) {
+          if constexpr (IsObject<decltype(each)>::value)
+            if (each.GetNumber() == move.object) each.MakeMove(move);
+        };
+        (make(objects), ...);
+      });
       throw Done{};
     }
   } else {

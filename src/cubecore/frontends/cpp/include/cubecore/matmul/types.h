@@ -1,5 +1,5 @@
 // The types of a Matmul object's operands. Pages: "Matmul使用说明" (MatmulType), IterateBatch
-// (layouts), MatmulCallBackFunc, MatmulPolicy.
+// (layouts), MatmulPolicy.
 #pragma once
 
 #include "cubecore/enums.h"
@@ -24,26 +24,6 @@ struct MatmulType {
   static constexpr LayoutMode layout = LAYOUT;
   static constexpr bool ibShare = IBSHARE;
   static constexpr TPosition srcPos = SRCPOS;
-};
-
-// Page MatmulCallBackFunc: functions of the user's own for the moves; they are not called here.
-template <void (*DataCopyOut)(const void*, const LocalTensor<int8_t>&, const void*, const uint64_t,
-                              const uint64_t) = nullptr,
-          void (*CopyA1)(const LocalTensor<int8_t>&, const void*, int, int, int, int,
-                         const uint64_t, const uint64_t) = nullptr,
-          void (*CopyB1)(const LocalTensor<int8_t>&, const void*, int, int, int, int,
-                         const uint64_t, const uint64_t) = nullptr>
-struct MatmulCallBackFunc {
-  static constexpr bool given = DataCopyOut != nullptr || CopyA1 != nullptr || CopyB1 != nullptr;
-};
-
-// What such a function for C is told, as the page has it.
-struct DataCopyOutParams {
-  uint16_t cBurstNum = 0, burstLen = 0, srcStride = 0;
-  uint32_t dstStride = 0;
-  uint16_t oriNSize = 0;
-  bool enUnitFlag = false;
-  uint64_t quantScalar = 0, cbufWorkspaceAddr = 0;
 };
 
 // Bytes of a block, by which the examples of the Matmul pages count strides.

@@ -40,6 +40,8 @@ struct Added {
 
 namespace gert {
 
+class OpExecuteContext;
+
 enum class TilingPlacement { TILING_ON_HOST, TILING_ON_AICPU };
 
 class OpImplRegisterV2 {
@@ -59,6 +61,15 @@ class OpImplRegisterV2 {
   }
   template <typename F>
   OpImplRegisterV2& InferFormat(F) {
+    return *this;
+  }
+  // What the framework alone calls.
+  template <typename F>
+  OpImplRegisterV2& GenSimplifiedKey(F) {
+    return *this;
+  }
+  template <typename... F>
+  OpImplRegisterV2& OpExecuteFunc(F...) {
     return *this;
   }
   OpImplRegisterV2& InferDataType(InferTypeFunc function) {
