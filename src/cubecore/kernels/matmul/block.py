@@ -1,7 +1,6 @@
 """The part of a core's tree that computes one block of C."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from cubecore.chips import costs
 from cubecore.chips.products import HALF_SUM_ARCHS
@@ -153,18 +152,17 @@ class BlockTree:
 
     def _stream(self, name: str, matrix: Expr) -> Stream:
         share, t = self.share, self.plan.tiling
-        (step_m, step_n), m_outer = self._steps(), t.iterateOrder == 1
+        (step_m, step_n), m_outer, ahead = self._steps(), t.iterateOrder == 1, self.plan.preload
         if name == "a":
             plan, l1 = self.plan.a, 0
             walk = StreamGeometry(
-                share.m, share.n, share.k, step_m, t.stepKa, t.baseN, step_n, m_outer
+                share.m, share.n, share.k, step_m, t.stepKa, t.baseN, step_n, m_outer, ahead
             )
         else:
             plan, l1 = self.plan.b, self.l1_b
             walk = StreamGeometry(
-                share.n, share.m, share.k, step_n, t.stepKb, t.baseM, step_m, not m_outer
+                share.n, share.m, share.k, step_n, t.stepKb, t.baseM, step_m, not m_outer, ahead
             )
-        walk = replace(walk, ahead=self.plan.preload)
         scales = None
         if plan.scales is not None:
             scales = self._source(f"scale_{name}", matrix, plan.scales.stored_bytes)

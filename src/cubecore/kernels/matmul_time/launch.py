@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 4000
 """Base-K steps of a core that are walked; beyond, the trees are, which skip more of what recurs."""
+_FRESH = Registers()
 MOST_TILES = 100_000
 """Tiles of a core that are listed, walked or not."""
 
@@ -133,7 +134,7 @@ class _CoreTime:
         depth: int = chip.require("pipe_queue_depth", "timing")
         mte2 = Mte2(memory, depth, self._scalars.issue, self._scalars.load)
         self._core = CorePipes(self._scalars, depth, mte2, start)
-        self._registers = Registers()
+        self._registers = _FRESH
         self._tiles: dict[tuple[int, int, int, int], TileWork] = {}
         self._orders: dict[str, tuple[ChunkOrder, list[list[list[Load]]]]] = {}
         self._walked = 0

@@ -1,5 +1,7 @@
 """The grid of cores: the block of C that each core computes (D12)."""
 
+from functools import lru_cache
+
 from cubecore.chips import Chip
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
@@ -45,25 +47,36 @@ def core_blocks(tiling: TCubeTiling, batch: int = 1, groups: int = 1) -> tuple[C
     tiling's single-core extents must be positive.
     """
     t = tiling
-    m_blocks, n_blocks = ceil_div(t.M, t.singleCoreM), ceil_div(t.N, t.singleCoreN)
-    k = min(t.Ka, t.Kb)
-    k_blocks = ceil_div(k, t.singleCoreK)
-    used = min(t.usedCoreNum, m_blocks * n_blocks * k_blocks)
+    extents, shares = (t.M, t.N, min(t.Ka, t.Kb)), (t.singleCoreM, t.singleCoreN, t.singleCoreK)
+    return _blocks(extents, shares, t.usedCoreNum, batch, groups)
+
+
+Axes = tuple[int, int, int]
+
+
+@lru_cache(maxsize=64)
+def _blocks(
+    extents: Axes, shares: Axes, cores: int, batch: int, groups: int
+) -> tuple[CoreBlock, ...]:
+    """Return the records of a grid; tilings that differ inside of a core have the same."""
+    (m, n, k), (m_share, n_share, k_share) = extents, shares
+    m_blocks, n_blocks, k_blocks = ceil_div(m, m_share), ceil_div(n, n_share), ceil_div(k, k_share)
+    used = min(cores, m_blocks * n_blocks * k_blocks)
     blocks = []
     for group in range(groups):
         for index in range(used):
-            m0 = index % m_blocks * t.singleCoreM
-            n0 = index // m_blocks % n_blocks * t.singleCoreN
-            k0 = index // (m_blocks * n_blocks) * t.singleCoreK
+            m0 = index % m_blocks * m_share
+            n0 = index // m_blocks % n_blocks * n_share
+            k0 = index // (m_blocks * n_blocks) * k_share
             blocks.append(
                 CoreBlock(
                     core=group * used + index,
                     m0=m0,
                     n0=n0,
-                    m_len=min(t.singleCoreM, t.M - m0),
-                    n_len=min(t.singleCoreN, t.N - n0),
+                    m_len=min(m_share, m - m0),
+                    n_len=min(n_share, n - n0),
                     k0=k0,
-                    k_len=min(t.singleCoreK, k - k0),
+                    k_len=min(k_share, k - k0),
                     batch0=group,
                     batches=ceil_div(batch - group, groups),
                     batch_step=groups,

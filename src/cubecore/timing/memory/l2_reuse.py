@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from cubecore.chips import costs
@@ -140,7 +140,7 @@ class Traffic:
             first += len(group.slots)
         for starts, same in alike:
             among = Counter([1 if a is None else len(askers[a]) for a in starts])
-            blocks = sum((Fraction(count, cores) for cores, count in among.items()), Fraction())
+            blocks = _blocks(tuple(among.items()))
             for leaf in same:
                 leaf.blocks = Fraction(len(starts)) if leaf.traffic.writes else blocks
 
@@ -253,6 +253,12 @@ class Traffic:
             else:
                 missing += size * leaf.missing_bytes(self._gone[leaf])
         return missing
+
+
+@lru_cache(maxsize=4096)
+def _blocks(among: tuple[tuple[int, int], ...]) -> Fraction:
+    """Return the blocks of (cores that share each, cores that ask for such)."""
+    return sum((Fraction(count, cores) for cores, count in among), Fraction())
 
 
 def hbm_weight(chip: Chip, traffic: GlobalTraffic) -> float:
