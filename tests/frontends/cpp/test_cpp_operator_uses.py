@@ -165,3 +165,35 @@ def test_a_header_that_is_put_there_is_taken(tmp_path: Path) -> None:
     text = "namespace none_such {\ninline int Blocks(void*) { return 1; }\n}\n"
     (tmp_path / "op_host/bank/none_such.h").write_text(text)
     np.testing.assert_array_equal(cubecore.load_op(tmp_path)["whole"](X), X)
+
+
+SECOND = """#include "register/op_def_registry.h"
+namespace optiling {
+static ge::graphStatus Unknown(gert::TilingContext* context) { return no_such::Tiled(context); }
+}
+IMPL_OP_OPTILING(Parted).Tiling(optiling::Unknown);
+IMPL_OP_OPTILING(Whole).Tiling(optiling::Unknown);
+"""
+
+
+@pytest.mark.parametrize("name", ["a_second.cpp", "z_second.cpp"])
+def test_a_file_that_refuses_takes_the_place_of_no_other(tmp_path: Path, name: str) -> None:
+    host = (
+        HOST.partition('#include "bank')[0]
+        + """
+namespace optiling {
+static ge::graphStatus Other(gert::TilingContext* context) {
+  context->SetBlockDim(1);
+  context->GetWorkspaceSizes(1)[0] = 0;
+  return ge::GRAPH_SUCCESS;
+}
+}
+namespace ops {"""
+        + HOST.partition("namespace ops {")[2]
+    )
+    files = {"op_host/parted.cpp": host.replace("OPERATOR(Whole, optiling::Tile)", "")}
+    files |= {f"op_host/{name}": SECOND, "op_kernel/parted.cpp": FILES["op_kernel/parted.cpp"]}
+    for file, text in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text)
+    np.testing.assert_array_equal(cubecore.load_op(tmp_path).parted(X), X)

@@ -95,16 +95,16 @@ def _build(
         made = _Objects(files, tuple(defines), work, verbose)
         for path in files.host:
             made.compile(path)
-        if not made.paths:
+        if not made.objects:
             raise made.errors[0]
         failed = [str(error) for error in made.errors]
-        undefined = _linked([*made.paths, _main()], files.folder, work)
+        undefined = _linked([*made.objects, _main()], files.folder, work)
         if undefined and (more := companions(made.files, made.read)):
             for path in more:
                 made.compile(path)
-            undefined = _linked([*made.paths, _main()], files.folder, work)
+            undefined = _linked([*made.objects, _main()], files.folder, work)
         if undefined is not None:
-            _complete([*made.paths, _main()], undefined, files.folder, work)
+            _complete([*made.objects, _main()], undefined, files.folder, work)
         digests = {str(file): file_digest(file) for file in sorted(made.read)}
         record = {"files": digests, "failed": failed, "absent": sorted(made.absent)}
         _library(work).replace(record_path.with_suffix(".so"))
@@ -122,17 +122,23 @@ class _Objects:
     defines: tuple[str, ...]
     work: Path
     verbose: bool
-    paths: list[Path] = field(default_factory=list)
+    whole: list[Path] = field(default_factory=list)
+    refusing: list[Path] = field(default_factory=list)
     read: set[Path] = field(default_factory=set)
     errors: list[CubecoreError] = field(default_factory=list)
     absent: set[str] = field(default_factory=set)
+
+    @property
+    def objects(self) -> list[Path]:
+        """The objects in the order of their linking: of two definitions the first one stays."""
+        return [*self.whole, *self.refusing]
 
     def _arguments(self, files: ProjectFiles) -> list[str]:
         return _command(files, self.defines)
 
     def compile(self, path: Path) -> None:
         """Compile a file, with the headers of its repository where it needs them."""
-        number = len(self.paths) + len(self.errors)
+        number = len(self.objects) + len(self.errors)
         out, deps = self.work / f"{number}.o", self.work / f"{number}.d"
         own = ("-x", "c++", "-MD", "-MF", str(deps), "-c", str(path), "-o", str(out))
 
@@ -151,7 +157,9 @@ class _Objects:
                 return
             self.files = unit.files
             self.absent |= {*unit.absent}
-        self.paths.append(out)
+            self.refusing.append(out)
+        else:
+            self.whole.append(out)
         self.read |= {*dependencies(deps, self.work, path)}
 
 

@@ -28,6 +28,7 @@ _ROUNDS = 12
 _MARKER = re.compile(r'^# (?P<line>\d+) "(?P<file>[^"\n]*)"(?P<flags>[ \d]*)\n', re.MULTILINE)
 _USING = re.compile(r"\s*using\s+[\w:]+\s*;\s*")
 _REFUSAL = "::cubecore::refused("
+_REGISTERING = "static bool& cubecore_{} = ::cubecore::op_host::refusing() = {};\n"
 _TYPES = frozenset({"class", "struct", "union"})
 _BEHIND_PARAMETERS = frozenset({"const", "noexcept", "override", "final", "try", "mutable"})
 _STAND_INS = {
@@ -65,6 +66,7 @@ def compile_refusing(
         return None
     unit = out.with_suffix(".ii")
     arguments = [*command(made.files), "-x", "c++-cpp-output", "-c", str(unit), "-o", str(out)]
+    text = _marked(text, path)
     for _ in range(_ROUNDS):
         unit.write_text(text, "utf-8")
         code, said = ran(arguments, path, work)
@@ -98,6 +100,14 @@ def _preprocessed(
             absent.append(error.header)
             (stand_ins / name).parent.mkdir(parents=True, exist_ok=True)
             (stand_ins / name).write_text("#pragma once\n" + _STAND_INS.get(name, ""))
+
+
+def _marked(text: str, path: Path) -> str:
+    """Return a text whose registrations say that functions of its file refuse."""
+    own = [m for m in _MARKER.finditer(text) if m["file"] == str(path) and not m["flags"].strip()]
+    start = max((m.start() for m in own if m["line"] == "1"), default=0)
+    begin, end = _REGISTERING.format("begin", "true"), _REGISTERING.format("end", "false")
+    return f"{text[:start]}{begin}{text[start:]}\n{end}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,25 @@ inline std::map<std::string, Operator>& operators() {
   return all;
 }
 
+// True while a file registers some of whose functions refuse: it takes the place of no other.
+inline bool& refusing() {
+  static bool now = false;
+  return now;
+}
+template <typename F, typename V>
+inline void put(F& place, V function) {
+  if (!refusing() || !place) place = function;
+}
+
 template <typename Definition>
 struct Added {
   explicit Added(const char* type) {
     auto made = std::make_shared<Definition>(type);
     Operator& own = operators()[type];
-    if (made->core.tiling != nullptr) own.tiling = made->core.tiling;
-    if (made->infer_shape != nullptr) own.infer_shape = made->infer_shape;
-    if (made->infer_type != nullptr) own.infer_type = made->infer_type;
-    own.definition = std::move(made);
+    if (made->core.tiling != nullptr) put(own.tiling, made->core.tiling);
+    if (made->infer_shape != nullptr) put(own.infer_shape, made->infer_shape);
+    if (made->infer_type != nullptr) put(own.infer_type, made->infer_type);
+    put(own.definition, std::move(made));
   }
 };
 
@@ -52,7 +62,7 @@ class OpImplRegisterV2 {
 
   explicit OpImplRegisterV2(const char* type) : own_(cubecore::op_host::operators()[type]) {}
   OpImplRegisterV2& InferShape(InferShapeFunc function) {
-    own_.infer_shape = function;
+    cubecore::op_host::put(own_.infer_shape, function);
     return *this;
   }
   template <typename F>
@@ -73,7 +83,7 @@ class OpImplRegisterV2 {
     return *this;
   }
   OpImplRegisterV2& InferDataType(InferTypeFunc function) {
-    own_.infer_type = function;
+    cubecore::op_host::put(own_.infer_type, function);
     return *this;
   }
   OpImplRegisterV2& InferOutDataTypeSameWithFirstInput() {
@@ -83,13 +93,15 @@ class OpImplRegisterV2 {
     return *this;
   }
   OpImplRegisterV2& Tiling(TilingFunc function, size_t = 2048) {
-    own_.tiling = function;
+    cubecore::op_host::put(own_.tiling, function);
     return *this;
   }
   template <typename T, typename F>
   OpImplRegisterV2& TilingParse(F function) {
-    own_.parse = [function](TilingParseContext* context) { return function(context); };
-    own_.compile_info = [] { return std::shared_ptr<void>(std::make_shared<T>()); };
+    const auto parse = [function](TilingParseContext* context) { return function(context); };
+    cubecore::op_host::put(own_.parse, parse);
+    const auto made = [] { return std::shared_ptr<void>(std::make_shared<T>()); };
+    cubecore::op_host::put(own_.compile_info, made);
     return *this;
   }
   OpImplRegisterV2& InputsDataDependency(std::initializer_list<int32_t> inputs) {
