@@ -18,23 +18,62 @@ enum QuantMode_t : uint8_t {
   VQF322B8_PRE,
   REQ8,
   VREQ8,
+#if __NPU_ARCH__ == 3510
+  QF322FP8_PRE,
+  VQF322FP8_PRE,
+  QF322HIF8_PRE,
+  VQF322HIF8_PRE,
+  QF322HIF8_PRE_HYBRID,
+  VQF322HIF8_PRE_HYBRID,
+  QS322BF16_PRE,
+  VQS322BF16_PRE,
+  QF322F16_PRE,
+  VQF322F16_PRE,
+  QF322BF16_PRE,
+  VQF322BF16_PRE,
+  QF322F32_PRE,
+  VQF322F32_PRE,
+#endif
 };
 
 namespace cubecore {
 
-// The conversion's name in the declarations.
+// The conversion's name in the declarations. Behind the third, every second one has a scale for
+// each column.
 constexpr const char* quant_word(QuantMode_t mode) {
-  constexpr const char* words[] = {"NoQuant",     "F322F16",      "F322BF16", "DEQF16", "VDEQF16",
-                                   "QF322B8_PRE", "VQF322B8_PRE", "REQ8",     "VREQ8"};
-  return static_cast<uint8_t>(mode) < 9 ? words[static_cast<uint8_t>(mode)] : "another";
-}
-
-constexpr bool one_scale(QuantMode_t mode) {
-  return mode == DEQF16 || mode == QF322B8_PRE || mode == REQ8;
+  constexpr const char* words[] = {"NoQuant",
+                                   "F322F16",
+                                   "F322BF16",
+                                   "DEQF16",
+                                   "VDEQF16",
+                                   "QF322B8_PRE",
+                                   "VQF322B8_PRE",
+                                   "REQ8",
+                                   "VREQ8",
+                                   "QF322FP8_PRE",
+                                   "VQF322FP8_PRE",
+                                   "QF322HIF8_PRE",
+                                   "VQF322HIF8_PRE",
+                                   "QF322HIF8_PRE_HYBRID",
+                                   "VQF322HIF8_PRE_HYBRID",
+                                   "QS322BF16_PRE",
+                                   "VQS322BF16_PRE",
+                                   "QF322F16_PRE",
+                                   "VQF322F16_PRE",
+                                   "QF322BF16_PRE",
+                                   "VQF322BF16_PRE",
+                                   "QF322F32_PRE",
+                                   "VQF322F32_PRE"};
+  constexpr uint8_t all = is_950 ? sizeof(words) / sizeof(words[0]) : QuantMode_t::VREQ8 + 1;
+  return static_cast<uint8_t>(mode) < all ? words[static_cast<uint8_t>(mode)] : "another";
 }
 
 constexpr bool scale_of_each_column(QuantMode_t mode) {
-  return mode == VDEQF16 || mode == VQF322B8_PRE || mode == VREQ8;
+  return mode > QuantMode_t::F322BF16 && static_cast<uint8_t>(mode) % 2 == 0;
+}
+
+constexpr bool one_scale(QuantMode_t mode) {
+  return mode > QuantMode_t::F322BF16 && !scale_of_each_column(mode);
 }
 
 }  // namespace cubecore
@@ -336,6 +375,51 @@ struct FixpipeParamsV220 {
   };
 };
 
+#if __NPU_ARCH__ == 3510
+struct Nz2NdParams {
+  uint16_t ndNum = 1;
+  uint16_t srcNdStride = 0;
+  uint32_t dstNdStride = 0;
+};
+struct Nz2DnParams {
+  uint16_t dnNum = 1;
+  uint16_t srcNzMatrixStride = 0;
+  uint32_t dstDnMatrixStride = 0;
+  uint16_t srcNzC0Stride = 0;
+};
+template <CO2Layout format>
+struct TransformParams {
+  using PARAMS = uint8_t;
+};
+template <>
+struct TransformParams<CO2Layout::ROW_MAJOR> {
+  using PARAMS = Nz2NdParams;
+};
+template <>
+struct TransformParams<CO2Layout::COLUMN_MAJOR> {
+  using PARAMS = Nz2DnParams;
+};
+template <CO2Layout format = CO2Layout::ROW_MAJOR>
+struct FixpipeParamsArch3510 {
+  FixpipeParamsArch3510() = default;
+  FixpipeParamsArch3510(const uint16_t nSizeIn, const uint16_t mSizeIn, const uint16_t srcStrideIn,
+                        const uint32_t dstStrideIn)
+      : nSize(nSizeIn), mSize(mSizeIn), srcStride(srcStrideIn), dstStride(dstStrideIn) {}
+
+  uint16_t nSize = 0;
+  uint16_t mSize = 0;
+  uint16_t srcStride = 0;
+  uint32_t dstStride = 0;
+  QuantMode_t quantPre = QuantMode_t::NoQuant;
+  uint64_t deqScalar = 0;
+  bool reluEn = false;
+  uint8_t unitFlag = 0;
+  typename TransformParams<format>::PARAMS params = {};
+  uint8_t dualDstCtl = 0;
+  bool subBlockId = false;
+  bool isChannelSplit = false;
+};
+#else
 // The struct of older kernels: bursts of L0C, one for each column of fractals.
 struct Nz2NdParams {
   bool nz2ndEn = false;
@@ -369,6 +453,7 @@ struct FixpipeParams {
   Nz2NdParams nz2ndParams;
   uint8_t unitFlag = 0;
 };
+#endif
 
 struct DataCopyCO12DstParams {
   DataCopyCO12DstParams() = default;

@@ -9,9 +9,12 @@
 
 namespace AscendC {
 
-inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride,
+// One matrix has no next one, whatever its distance.
+inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint32_t dstNdStride,
                                 CUBECORE_AT) {
-  cubecore::issue("asc_set_l0c_copy_params", at, ndNum, srcNdStride, dstNdStride);
+  if (cubecore::is_950 && ndNum == 1 && dstNdStride == 0) dstNdStride = 1;
+  cubecore::issue(cubecore::is_950 ? "asc_set_l0c2gm_nz2nd" : "asc_set_l0c_copy_params", at, ndNum,
+                  srcNdStride, dstNdStride);
 }
 // Without a page: public kernels give the three values as one word, 16 bits each.
 inline void SetNdParaImpl(uint64_t config, CUBECORE_AT) {
@@ -46,7 +49,7 @@ struct Outlet {
   uint8_t unit_flag;
   QuantMode_t quant;
   uint8_t relu;
-  bool split, rows;
+  bool split, rows, columns = false;
 };
 
 template <typename D, typename S>
@@ -54,6 +57,23 @@ inline void out_of_l0c(const D& dst, const S& src, const Outlet& o, const cubeco
   if (o.n == 0 || o.m == 0) return;
   cubecore::Pointer to = dst.pointer();
   const char* call = to.mem == cubecore::Mem::GM ? "asc_copy_l0c2gm" : "asc_copy_l0c2l1";
+  if constexpr (cubecore::is_950) {
+    using cubecore::named;
+    if (to.mem == cubecore::Mem::UB)
+      cubecore_refuse("Fixpipe.dst",
+                      "be in global memory or L1: the UB of an AIV and the L0C of its AIC are "
+                      "memories of two cores here",
+                      "UB", &at);
+    auto issued = [&](const auto&... more) {
+      cubecore::issue(call, at, to, src.pointer(), named("n_size", o.n), named("m_size", o.m),
+                      named("dst_stride", o.dst_stride), named("src_stride", o.src_stride),
+                      named("unit_flag", o.unit_flag),
+                      named("quant_pre", cubecore::quant_word(o.quant)), named("relu_pre", o.relu),
+                      named("channel_split", o.split), named("nz2nd_en", o.rows), more...);
+    };
+    o.columns ? issued(named("nz2dn_en", true)) : issued();
+    return;
+  }
   cubecore::issue(call, at, to, src.pointer(), o.n, o.m, o.dst_stride, o.src_stride, o.unit_flag,
                   cubecore::quant_word(o.quant), o.relu, o.split, o.rows);
 }
@@ -64,10 +84,13 @@ inline void fixpipe(const D& dst, const S& src, const FixpipeParamsV220& p, bool
                     const cubecore::Where& at) {
   if (p.ndNum == 0 || p.nSize == 0 || p.mSize == 0) return;
   if (cubecore::one_scale(p.quantPre)) SetFixpipePreQuantFlag(p.deqScalar, at);
-  if (rows) SetFixpipeNz2ndFlag(p.ndNum, p.srcNdStride, p.dstNdStride, at);
+  constexpr uint32_t unit = cubecore::is_950 ? 16 : 1;  // of src_nd_stride: fractals here
+  if (rows) SetFixpipeNz2ndFlag(p.ndNum, p.srcNdStride * unit, p.dstNdStride, at);
+  // Without rows the struct counts 32 B, and architecture 3510 elements.
+  constexpr uint32_t block = cubecore::is_950 ? ONE_BLK_SIZE / sizeof(typename D::PrimType) : 1;
   out_of_l0c(dst, src,
-             {p.nSize, p.mSize, p.dstStride, p.srcStride, p.unitFlag, p.quantPre,
-              static_cast<uint8_t>(p.reluEn), p.isChannelSplit, rows},
+             {p.nSize, p.mSize, rows ? p.dstStride : p.dstStride * block, p.srcStride, p.unitFlag,
+              p.quantPre, static_cast<uint8_t>(p.reluEn), p.isChannelSplit, rows},
              at);
 }
 
@@ -77,7 +100,7 @@ template <typename S>
 inline void take_scales(const LocalTensor<S>& scales, uint16_t n, const cubecore::Where& at) {
   static_assert(std::is_same_v<PrimT<S>, uint64_t>,
                 "Fixpipe.cbufWorkspace must be of uint64_t, got another type");
-  constexpr uint32_t held = 16;  // of 128 B
+  constexpr uint32_t held = cubecore::is_950 ? 8 : 16;  // of 64 B, or of 128 B
   LocalTensor<uint64_t> buffer(TPosition::C2PIPE2GM, 0, n);
   barrier(PIPE_FIX, at);
   cubecore::issue("asc_copy_l12fb", at, buffer.pointer(), scales.pointer(), 1,
@@ -86,6 +109,7 @@ inline void take_scales(const LocalTensor<S>& scales, uint16_t n, const cubecore
   SetFixPipeConfig(buffer, false, at);
 }
 
+#if __NPU_ARCH__ != 3510
 // Bursts of older kernels as a tile: a burst is a column of fractals, 32 B by 32 B.
 template <typename T, typename U>
 inline FixpipeParamsV220 as_tile(const FixpipeParams<U>& old, const cubecore::Where& at) {
@@ -115,6 +139,8 @@ inline FixpipeParamsV220 as_tile(const FixpipeParams<U>& old, const cubecore::Wh
   if (!right) p.nSize = 0;  // nothing moves
   return p;
 }
+
+#endif
 
 constexpr bool by_rows(const FixpipeConfig& config) {
   return config.format == CO2Layout::ROW_MAJOR;
@@ -147,6 +173,50 @@ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
   detail::take_scales(cbufWorkspace, intriParams.nSize, at);
   detail::fixpipe(dst, src, intriParams, false, at);
 }
+#if __NPU_ARCH__ == 3510
+namespace detail {
+
+// Strides count elements. Matrices by columns are written one by one.
+template <CO2Layout format, typename D, typename S>
+inline void fixpipe_3510(const D& dst, const S& src, const FixpipeParamsArch3510<format>& p,
+                         const cubecore::Where& at) {
+  constexpr bool rows = format == CO2Layout::ROW_MAJOR, columns = format == CO2Layout::COLUMN_MAJOR;
+  if (p.nSize == 0 || p.mSize == 0) return;
+  if (cubecore::one_scale(p.quantPre)) SetFixpipePreQuantFlag(p.deqScalar, at);
+  const Outlet o = {p.nSize,    p.mSize,  p.dstStride,      p.srcStride, p.unitFlag,
+                    p.quantPre, p.reluEn, p.isChannelSplit, rows,        columns};
+  if constexpr (columns) {
+    cubecore::issue("asc_set_l0c2gm_channel_para", at, uint64_t{p.params.srcNzC0Stride} << 48);
+    for (uint32_t n = 0; n < p.params.dnNum; ++n)
+      out_of_l0c(dst[n * p.params.dstDnMatrixStride], src[n * p.params.srcNzMatrixStride * 16], o,
+                 at);
+    return;
+  }
+  if constexpr (rows) {
+    if (p.params.ndNum == 0) return;
+    SetFixpipeNz2ndFlag(p.params.ndNum, p.params.srcNdStride, p.params.dstNdStride, at);
+  }
+  out_of_l0c(dst, src, o, at);
+}
+
+}  // namespace detail
+
+// `D` is a tensor of global memory or of L1.
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR,
+          template <typename> typename D>
+inline void Fixpipe(const D<T>& dst, const LocalTensor<U>& src,
+                    const FixpipeParamsArch3510<config.format>& intriParams, CUBECORE_AT) {
+  detail::fixpipe_3510(dst, src, intriParams, at);
+}
+template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR,
+          template <typename> typename D>
+inline void Fixpipe(const D<T>& dst, const LocalTensor<U>& src,
+                    const LocalTensor<uint64_t>& cbufWorkspace,
+                    const FixpipeParamsArch3510<config.format>& intriParams, CUBECORE_AT) {
+  detail::take_scales(cbufWorkspace, intriParams.nSize, at);
+  detail::fixpipe_3510(dst, src, intriParams, at);
+}
+#else
 template <typename T, typename U>
 inline void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                     const FixpipeParams<U>& intriParams, CUBECORE_AT) {
@@ -174,6 +244,8 @@ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
   detail::take_scales(cbufWorkspace, tile.nSize, at);
   detail::fixpipe(dst, src, tile, false, at);
 }
+
+#endif
 
 namespace detail {
 

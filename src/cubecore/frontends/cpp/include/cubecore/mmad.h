@@ -27,7 +27,8 @@ inline void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const Loca
                  const LocalTensor<V>& bias, const MmadParams& p, CUBECORE_AT) {
   cubecore::issue(bias.memory() == memory_of(TPosition::CO1) ? "Mmad(CO1)" : "Mmad(C2)", at,
                   dst.pointer(), fm.pointer(), filter.pointer(), bias.pointer(), p.m, p.k, p.n,
-                  p.unitFlag, p.kDirectionAlign);
+                  p.unitFlag, p.kDirectionAlign,
+                  cubecore::named("a_layout", cubecore::is_950 ? "NZ" : "ZZ"));
 }
 
 template <typename T, typename U>

@@ -1,0 +1,169 @@
+"""Products and their way out on Ascend 950 by the class API, against NumPy."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from ml_dtypes import bfloat16
+
+from cubecore.errors import CubecoreError
+from frontends.cpp.cpp_kernels import kernels, needs_compiler
+
+pytestmark = needs_compiler
+M, K, N = 32, 64, 48
+BEFORE = """
+constexpr uint32_t M = 32, K = 64, N = 48;
+#define PASS(FROM, TO)                     \\
+  SetFlag<HardEvent::FROM##_##TO>(0);      \\
+  WaitFlag<HardEvent::FROM##_##TO>(0);
+template <typename C>
+struct Tiles {
+  GlobalTensor<half> ag, bg;
+  GlobalTensor<C> cg;
+  GlobalTensor<float> biasg;
+  GlobalTensor<uint64_t> scaleg;
+  LocalTensor<half> a1{TPosition::A1, 0, M * K}, b1{TPosition::B1, 65536, N * K};
+  LocalTensor<half> a2{TPosition::A2, 0, M * K}, b2{TPosition::B2, 0, N * K};
+  LocalTensor<float> bias1{TPosition::C1, 131072, N}, bias2{TPosition::C2, 0, N};
+  LocalTensor<uint64_t> scale1{TPosition::C1, 262144, N};
+  LocalTensor<float> co{TPosition::CO1, 0, M * N};
+  Tiles(GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR scale, GM_ADDR c) {
+    ag.SetGlobalBuffer((__gm__ half*)a);
+    bg.SetGlobalBuffer((__gm__ half*)b);
+    biasg.SetGlobalBuffer((__gm__ float*)bias);
+    scaleg.SetGlobalBuffer((__gm__ uint64_t*)scale);
+    cg.SetGlobalBuffer((__gm__ C*)c);
+    DataCopy(a1, ag, Nd2NzParams(1, M, K, 0, K, M, 1, 0));
+    DataCopy(b1, bg, Nd2NzParams(1, N, K, 0, K, N, 1, 0));
+    DataCopy(bias1, biasg, N);
+    DataCopy(scale1, scaleg, N);
+    PASS(MTE2, MTE1);
+    LoadData(a2, a1, LoadData2DParams(0, M * K / 256, 1, 0, 0, false, 0));
+    LoadData(b2, b1, LoadData2DParams(0, N * K / 256, 1, 0, 0, false, 0));
+    DataCopy(bias2, bias1, N);
+    PASS(MTE1, M);
+  }
+};
+"""
+START = (
+    "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY); Tiles<{0}> t(a, b, bias, scale, c);"
+    "Mmad(t.co, t.a2, t.b2, MmadParams(M, N, K)); PASS(M, FIX);"
+)
+BIASED = START.replace("t.b2, ", "t.b2, t.bias2, ")
+ARCH = "FixpipeParamsArch3510<CO2Layout::{}> p(N, M, M, {});"
+OUT = "Fixpipe<{0}, float, {1}>(t.cg, t.co, p);"
+ROWS = ARCH.format("ROW_MAJOR", "N")
+BODIES = {
+    "rows": (np.float32, START.format("float") + ROWS + OUT.format("float", "CFG_ROW_MAJOR")),
+    "by_default": (np.float32, START.format("float") + ROWS + "Fixpipe(t.cg, t.co, p);"),
+    "bias": (np.float32, BIASED.format("float") + ROWS + "Fixpipe(t.cg, t.co, p);"),
+    "relu": (np.float32, START.format("float") + ROWS + "p.reluEn = true; Fixpipe(t.cg, t.co, p);"),
+    "halves": (
+        np.float16,
+        START.format("half") + ROWS + "p.quantPre = F322F16; Fixpipe(t.cg, t.co, p);",
+    ),
+    "one_scale": (
+        bfloat16,
+        START.format("bfloat16_t")
+        + ROWS
+        + "p.quantPre = QF322BF16_PRE; p.deqScalar = 0x3F000000; Fixpipe(t.cg, t.co, p);",
+    ),
+    "scales": (
+        np.float16,
+        START.format("half")
+        + ROWS
+        + "p.quantPre = VQF322F16_PRE; Fixpipe(t.cg, t.co, t.scale1, p);",
+    ),
+    "columns": (
+        np.float32,
+        START.format("float")
+        + ARCH.format("COLUMN_MAJOR", "M")
+        + "p.params.srcNzC0Stride = 1;"
+        + OUT.format("float", "CFG_COLUMN_MAJOR"),
+    ),
+    "fractals": (
+        np.float32,
+        START.format("float") + ARCH.format("NZ", "M * 16") + OUT.format("float", "CFG_NZ"),
+    ),
+    "two": (
+        np.float32,
+        START.format("float")
+        + "FixpipeParamsArch3510<> p(16, M, M, 16); p.params = {2, M, M * 16};"
+        + "Fixpipe(t.cg, t.co, p);",
+    ),
+    "older_rows": (
+        np.float32,
+        START.format("float") + "Fixpipe(t.cg, t.co, FixpipeParamsV220(N, M, M, N, false));",
+    ),
+    "older_fractals": (
+        np.float32,
+        START.format("float")
+        + "Fixpipe<float, float, CFG_NZ>(t.cg, t.co, FixpipeParamsV220(N, M, M, M * 2, false));",
+    ),
+    "nothing": (
+        np.float32,
+        START.format("float") + ROWS + "p.params.ndNum = 0; Fixpipe(t.cg, t.co, p);",
+    ),
+    "to_ub": (
+        np.float32,
+        START.format("float")
+        + ROWS
+        + "LocalTensor<float> ub(TPosition::VECIN, 0, M * N); Fixpipe(ub, t.co, p);",
+    ),
+}
+
+
+@cache
+def module():
+    bodies = {name: body for name, (_, body) in BODIES.items()}
+    parameters = "GM_ADDR a, GM_ADDR b, GM_ADDR bias, GM_ADDR scale, GM_ADDR c"
+    return kernels(bodies, parameters, BEFORE, chip="Ascend950PR_9599")
+
+
+def launched(name):
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((M, K), (N, K)))
+    bias, factors = rng.integers(-9, 9, N).astype(np.float32), 2.0 ** rng.integers(-3, 3, N)
+    words = factors.astype(np.float32).view(np.uint32).astype(np.uint64)
+    c = np.zeros((M, N), BODIES[name][0])
+    run = module()[name][1](a, b, bias, words, c)
+    assert run.findings == ()
+    product = a.astype(np.float64) @ b.T.astype(np.float64)
+    return product, bias, factors, c.astype(np.float64)
+
+
+def test_rows_with_bias_relu_and_conversions():
+    for name in ("rows", "by_default", "halves", "older_rows"):
+        product, *_, c = launched(name)
+        assert np.array_equal(c, product), name
+    product, bias, _, c = launched("bias")
+    assert np.array_equal(c, product + bias)
+    product, *_, c = launched("relu")
+    assert np.array_equal(c, np.maximum(product, 0))
+
+
+def test_scales_of_all_and_of_each_column():
+    product, *_, c = launched("one_scale")
+    assert np.array_equal(c, (product * 0.5).astype(bfloat16).astype(np.float64))
+    product, _, factors, c = launched("scales")
+    assert np.array_equal(c, product * factors)
+
+
+def test_columns_fractals_and_several_matrices():
+    product, *_, c = launched("columns")
+    assert np.array_equal(c.reshape(N, M), product.T)
+    fractals = product.reshape(M, N // 16, 16).transpose(1, 0, 2)
+    for name in ("fractals", "older_fractals"):
+        assert np.array_equal(launched(name)[-1].reshape(fractals.shape), fractals), name
+    two = launched("two")[-1].reshape(-1)[: 2 * M * 16]
+    assert np.array_equal(two.reshape(2, M, 16), fractals[:2])
+
+
+def test_no_matrix_is_nothing_and_the_way_to_ub_is_refused():
+    assert not launched("nothing")[-1].any()
+    with pytest.raises(CubecoreError) as caught:
+        launched("to_ub")
+    assert str(caught.value).partition("): ")[2] == (
+        "Fixpipe.dst must be in global memory or L1: the UB of an AIV and the L0C of its AIC are "
+        "memories of two cores here, got UB"
+    )
