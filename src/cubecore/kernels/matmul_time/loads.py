@@ -73,6 +73,13 @@ class Mte2:
         queue.append(at)
         return time, at
 
+    def store(self, time: int, request: MemoryRequest) -> None:
+        """Let device memory take what fixpipe stores at `time`."""
+        memory = self.memory
+        if request.missing_bytes:
+            self.peak = max(self.peak, time - memory.slack - memory.served)
+        memory.store(time, request)
+
     def _one(self, time: int, load: Load) -> int:
         """Ask for one transfer, as `CoreClock` does."""
         _, asked, arrive, request = load

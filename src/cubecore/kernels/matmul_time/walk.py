@@ -279,4 +279,4 @@ def _store(core: CorePipes, work: TileWork) -> None:
     fix.free = start + took
     fix.busy += took
     fix.queue.append(start)
-    core.mte2.memory.store(start, work.request)
+    core.mte2.store(start, work.request)
