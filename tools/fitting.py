@@ -185,7 +185,7 @@ class Fit:
         everything = np.ones(len(self.weights), bool)
         at = self.point({**self.start, **begin}, everything) if begin else self.at_start
         for _ in range(ROUNDS):
-            slopes = self._derivatives(at)
+            slopes = self.derivatives(at)
             self.slopes.append(slopes)
             before, at = at, self.descended(at, slopes, everything)
             losses = [self.loss(each, everything) for each in (before, at)]
@@ -251,7 +251,7 @@ class Fit:
     def _way(self, before: Mapping[str, float], after: Mapping[str, float]) -> Vector:
         return np.array([math.log(after[name] / before[name]) for name in self.names])
 
-    def _derivatives(self, at: "Point") -> Vector:
+    def derivatives(self, at: "Point") -> Vector:
         """Return the change of every error with the logarithm of every value.
 
         A case that a constant did not move in the first round is not timed for it again.

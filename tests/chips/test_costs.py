@@ -119,13 +119,17 @@ def test_transfer_of_aligned_rows_costs_transfer_rows_and_bytes():
     )
 
 
-def test_rows_at_multiples_of_8_kib_cost_more_unless_alone():
-    def cycles(rows, pitch):
-        return costs.gm_to_l1_cycles(LINKS, rows, 128, pitch)
-
+def test_rows_at_multiples_of_8_kib_meet_in_a_bank_unless_alone():
     for pitch in (8192, 16384, 24576):
-        assert cycles(64, pitch) - cycles(64, 12800) == pytest.approx(64 * 0.69)
-        assert cycles(1, pitch) == cycles(1, 12800)
+        assert costs.pitch_conflict_cycles(LINKS, 64, pitch) == pytest.approx(64 * 0.69)
+        assert costs.pitch_conflict_cycles(LINKS, 1, pitch) == 0
+    for pitch in (4096, 12800, 8192 + 32):
+        assert costs.pitch_conflict_cycles(LINKS, 64, pitch) == 0
+
+
+def test_rows_without_a_gap_are_one_stretch():
+    assert costs.stretch_bytes(16, 512, 512) == 16 * 512
+    assert costs.stretch_bytes(16, 512, 544) == 512
 
 
 OFF = [(512, 0), (384, 0.49), (320, 0.97), (288, 1.2), (272, 1.8), (514, 1.8)]
@@ -144,10 +148,10 @@ def test_rows_into_ub_cost_by_block_too(pitch, a_block):
     assert costs.gm_to_ub_cycles(LINKS, 16 * 256) == pytest.approx(20 + 16 * 256 / 64)
 
 
-def test_950_pays_only_for_rows_off_32_bytes():
-    aligned = costs.gm_to_l1_cycles(A5, 16, 256, 512)
-    assert costs.gm_to_l1_cycles(A5, 16, 256, 288) == aligned
-    assert costs.gm_to_l1_cycles(A5, 16, 256, 514) == pytest.approx(aligned + 16 * 8 * 0.05)
+@pytest.mark.parametrize("pitch", [pitch for pitch, _ in OFF] + [8192])
+def test_950_pays_nothing_for_where_rows_begin(pitch):
+    assert costs.gm_to_l1_cycles(A5, 16, 256, pitch) == costs.gm_to_l1_cycles(A5, 16, 256, 512)
+    assert costs.pitch_conflict_cycles(A5, 16, pitch) == 0
 
 
 def test_bytes_that_l2_does_not_hold_come_at_their_own_rate():
@@ -248,7 +252,10 @@ def test_an_array_costs_what_its_elements_cost(cost, c, values):
 def test_pitches_in_an_array_cost_what_each_costs(c, data):
     pitches = data.draw(st.lists(st.integers(1, 1 << 16), min_size=1, max_size=8))
     whole = costs.gm_to_l1_cycles(c, 8, 96, np.array(pitches))
-    assert np.array_equal(whole, [costs.gm_to_l1_cycles(c, 8, 96, pitch) for pitch in pitches])
+    each = [costs.gm_to_l1_cycles(c, 8, 96, pitch) for pitch in pitches]
+    assert np.array_equal(np.broadcast_to(whole, len(each)), each)
+    whole = costs.pitch_conflict_cycles(c, 8, np.array(pitches))
+    assert np.array_equal(whole, [costs.pitch_conflict_cycles(c, 8, pitch) for pitch in pitches])
 
 
 @given(c=chips, data=st.data(), m=extents, n=extents, k=extents)

@@ -21,7 +21,7 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS, align_up, ceil_div
 
 _FIXPIPE_ALIGN_BYTES = 16
 PITCH_CONFLICT_BYTES = 8 * 1024
-"""A row pitch that is a multiple of this costs `gm_to_l1_pitch_row_cycles` more a row."""
+"""Rows a multiple of this apart lie in one bank of L2: `gm_to_l1_pitch_row_cycles` more a row."""
 
 
 def mad_cycles(
@@ -93,21 +93,31 @@ def gm_to_l1_cycles(chip: Chip, rows: Column, row_bytes: Column, pitch_bytes: Co
     """Return MTE2's cycles for one strided transfer into L1, without latency.
 
     `rows` rows of `row_bytes` whose starts are `pitch_bytes` apart: a cost for the transfer, for
-    each row, for rows a multiple of 8 KiB apart, for the bytes, and for rows that start off a
-    256-byte boundary since they are no multiple of it apart (facts/timing_notes.md). What rows take
-    more that all start alike, off one, is `row_start_cycles`.
+    each row, for the bytes, and for rows that start off a 256-byte boundary since they are no
+    multiple of it apart (facts/timing_notes.md). What rows take more that all start alike, off one,
+    is `row_start_cycles`; rows that meet in one bank of L2, `pitch_conflict_cycles`.
     """
-    extra_row = np.where(
-        pitch_bytes % PITCH_CONFLICT_BYTES == 0, chip.gm_to_l1_pitch_row_cycles or 0, 0
-    )
     blocks = ceil_div(row_bytes, DATA_BLOCK_BYTES)
     per_row = (
         (chip.gm_to_l1_row_cycles or 0)
-        + np.where(np.greater(rows, 1), extra_row, 0)
         + _over(row_bytes, chip.gm_to_l1_bytes_per_cycle or chip.l2_read_bytes_per_cycle)
         + blocks * _misaligned_block_cycles(chip.gm_to_l1_misaligned_block_cycles, pitch_bytes)
     )
     return (chip.gm_to_l1_transfer_cycles or 0) + rows * per_row
+
+
+def pitch_conflict_cycles(chip: Chip, rows: Column, pitch_bytes: Column) -> Column:
+    """Return how much longer a strided transfer takes whose rows L2 has in one bank.
+
+    Of rows that L2 does not hold, device memory's rate decides: they take nothing more.
+    """
+    meets = (pitch_bytes % PITCH_CONFLICT_BYTES == 0) & np.greater(rows, 1)
+    return np.where(meets, rows * (chip.gm_to_l1_pitch_row_cycles or 0), 0)
+
+
+def stretch_bytes(rows: Column, row_bytes: Column, pitch_bytes: Column) -> Column:
+    """Return the bytes of a stretch of memory: rows that follow without a gap are one."""
+    return np.where(np.equal(pitch_bytes, row_bytes), rows * row_bytes, row_bytes)
 
 
 def gm_to_l1_lone_row_cycles(chip: Chip, row_bytes: Column) -> Column:

@@ -133,13 +133,15 @@ class Chip:
         "the same of a row of a matrix whose rows are too far apart for one transfer"
     )
     gm_to_l1_row_cycles: float | None = cost("each row of a strided transfer")
-    gm_to_l1_pitch_row_cycles: float | None = cost("each row more, if its pitch is k * 8 KiB")
+    gm_to_l1_pitch_row_cycles: float | None = optional(
+        "each row more that L2 has, if its pitch is k * 8 KiB"
+    )
     gm_to_l1_turned_row_cycles: float | None = optional("each row more that DN2NZ transposes")
     gm_miss_bytes_per_cycle: float | None = optional(
         "device memory to one core: what may be on its way over its latency"
     )
     gm_miss_ub_bytes_per_cycle: float | None = optional("the same for one vector core")
-    gm_to_l1_misaligned_block_cycles: Mapping[str, float] | None = cost(
+    gm_to_l1_misaligned_block_cycles: Mapping[str, float] | None = optional(
         "each 32 B of a row whose start is aligned to only this many bytes"
     )
     gm_latency_overlap: float | None = cost("share of a load's latency hidden from the next load")

@@ -267,8 +267,9 @@ def test_a_mix_launch_is_timed_as_its_clients_in_turn(template):
     """An AI Core with two blocks takes longer than with one, and no longer than twice."""
     asked = {"chip": A5.name, "m": 1152, "n": 512, "k": 512, "template": template}
     shares = {"singleCoreM": 32, "singleCoreN": 256, "baseM": 32, "baseN": 256, "baseK": 64}
+    steps = {"stepKa": 1, "stepKb": 1, "depthA1": 2, "depthB1": 2}
     problem = Problem.from_json(asked | {"launch": "mix"})
-    tiling = replace(cubecore.plan(problem).tiling, **shares, usedCoreNum=72)
+    tiling = replace(cubecore.plan(problem).tiling, **shares, **steps, usedCoreNum=72)
     both = cubecore.time(problem, tiling=tiling).to_json()
     half = replace(problem, m=576, launch="cube")
     alone = cubecore.time(half, tiling=replace(tiling, M=576, usedCoreNum=36)).to_json()

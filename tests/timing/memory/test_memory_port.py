@@ -67,6 +67,12 @@ def test_a_row_costs_more_than_its_bytes():
     assert port.request(longer, share()).server_cycles == 150
 
 
+def test_rows_meet_in_a_bank_of_l2_as_far_as_l2_holds_them():
+    port, load = MemoryPort(ROUND), replace(LOAD, conflict_cycles=64.0)
+    more = {gone: port.request(load, share(gone)).more_cycles for gone in (0, 16, 64)}
+    assert more == {0: 64, 16: 48, 64: 0}
+
+
 def test_the_level_says_what_is_gone():
     several = MemoryShare(1, Fraction(1), (64, 0, 32))
     port = MemoryPort(ROUND)

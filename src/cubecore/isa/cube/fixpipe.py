@@ -408,7 +408,7 @@ class CopyMatrixCcToGm(Rows):
         row_bytes = self.dst_type.bytes_of(self.n_size)
         pitch_bytes = self.dst_type.bytes_of(self.dst_stride) if self.nz2nd_en else 0
         cycles = costs.l0c_to_gm_cycles(chip, rows, rows * row_bytes, pitch_bytes)
-        traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=True)
+        traffic = GlobalTraffic.of_rows(rows, row_bytes, pitch_bytes, writes=True)
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 

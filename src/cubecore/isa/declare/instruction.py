@@ -168,7 +168,9 @@ def taken(doc: str) -> Any:
 class GlobalTraffic:
     """The demand of a transfer on the shared memory system; `of_ub`: from or to the Unified Buffer.
 
-    `pitch_bytes` is how far rows are apart whose starts matter for the time, else 0.
+    `row_bytes` are those of a stretch without a gap. `pitch_bytes` is how far rows are apart whose
+    starts matter for the time, else 0; `conflict_cycles` is how much longer the transfer takes of
+    L2 for it.
     """
 
     size_bytes: int
@@ -176,6 +178,19 @@ class GlobalTraffic:
     writes: bool
     of_ub: bool = False
     pitch_bytes: int = 0
+    conflict_cycles: float = 0.0
+
+    @staticmethod
+    def of_rows(
+        rows: int, row_bytes: int, pitch_bytes: int, *, writes: bool, of_ub: bool = False
+    ) -> "GlobalTraffic":
+        """Return the traffic of rows whose starts do not matter.
+
+        Rows that follow without a gap are one stretch.
+        """
+        size = rows * row_bytes
+        stretch = size if size and pitch_bytes == row_bytes else row_bytes
+        return GlobalTraffic(size, stretch, writes, of_ub)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Data moves between global memory and the local memories, arch 2201."""
 
 import math
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -65,11 +66,6 @@ class Bursts(Instruction):
         """Bytes of one run."""
         return self.len_burst * DATA_BLOCK_BYTES
 
-    @property
-    def traffic(self) -> GlobalTraffic:
-        """Return the traffic that the copy causes in global memory."""
-        return GlobalTraffic(self.size_bytes, self.row_bytes, writes=False)
-
 
 @instruction(
     "copy_gm_to_cbuf",
@@ -107,7 +103,22 @@ class CopyGmToCbuf(Bursts):
         """One strided transfer of MTE2."""
         pitch = (self.len_burst + self.src_gap) * DATA_BLOCK_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.n_burst, self.row_bytes, pitch)
-        return InstructionCost(math.ceil(cycles), traffic=self.traffic)
+        traffic = replace(l1_traffic(chip, self.n_burst, self.row_bytes, pitch), pitch_bytes=0)
+        return InstructionCost(math.ceil(cycles), traffic=traffic)
+
+
+def l1_traffic(
+    chip: Chip, rows: int, row_bytes: int, pitch_bytes: int, matrices: int = 1
+) -> GlobalTraffic:
+    """Return the traffic of a strided transfer into L1 of so many rows of each matrix."""
+    one = GlobalTraffic.of_rows(rows, row_bytes, pitch_bytes, writes=False)
+    conflict = costs.pitch_conflict_cycles(chip, rows * matrices, pitch_bytes)
+    return replace(
+        one,
+        size_bytes=one.size_bytes * matrices,
+        pitch_bytes=pitch_bytes,
+        conflict_cycles=float(conflict),
+    )
 
 
 ND2NZ_PITCH_LIMIT = 65535
@@ -186,7 +197,7 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
             cycles, pitch = costs.gm_to_l1_lone_row_cycles(chip, row_bytes), costs.LINE_BYTES
         else:
             cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch)
-        traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False, pitch_bytes=pitch)
+        traffic = l1_traffic(chip, self.n_value, row_bytes, pitch, self.nd_num)
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
@@ -431,7 +442,9 @@ class CopyGmToUbuf(Bursts):
         cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, self.n_burst, pitch)
         return InstructionCost(
             math.ceil(cycles),
-            traffic=GlobalTraffic(self.size_bytes, self.row_bytes, writes=False, of_ub=True),
+            traffic=GlobalTraffic.of_rows(
+                self.n_burst, self.row_bytes, pitch, writes=False, of_ub=True
+            ),
         )
 
 
@@ -451,6 +464,7 @@ class CopyUbufToGm(Bursts):
 
     def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE3."""
-        cycles = costs.ub_to_gm_cycles(chip, self.size_bytes)
-        traffic = GlobalTraffic(self.size_bytes, self.row_bytes, writes=True, of_ub=True)
+        cycles, row = costs.ub_to_gm_cycles(chip, self.size_bytes), self.row_bytes
+        pitch = row + self.dst_gap * DATA_BLOCK_BYTES
+        traffic = GlobalTraffic.of_rows(self.n_burst, row, pitch, writes=True, of_ub=True)
         return InstructionCost(math.ceil(cycles), traffic=traffic)

@@ -32,6 +32,7 @@ from cubecore.isa.declare.instruction import (
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.scale_registers import UINT64
 from cubecore.isa.declare.template import parameters
+from cubecore.isa.mte.copies import l1_traffic
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, align_up
@@ -175,12 +176,12 @@ class _ToNz(Instruction):
 
     def _cost(self, chip: Chip, rows: int, row_bytes: int, each: float = 0) -> InstructionCost:
         """Return the cost of a transfer whose rows take `each` more cycles."""
-        rows *= self.nz.matrices
+        matrices = self.nz.matrices
+        traffic = l1_traffic(chip, rows, row_bytes, self.loop1_src_stride, matrices)
+        rows *= matrices
         if not rows or not row_bytes:
             return InstructionCost(0)
         cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, self.loop1_src_stride) + rows * each
-        pitch = self.loop1_src_stride
-        traffic = GlobalTraffic(rows * row_bytes, row_bytes, writes=False, pitch_bytes=pitch)
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 

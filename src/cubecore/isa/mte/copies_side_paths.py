@@ -5,6 +5,7 @@ No page gives their cost: they are taken at the rate of the main path over the s
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from cubecore.isa.declare.instruction import (
 from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
-from cubecore.isa.mte.copies import FRACTAL_TYPES, Bursts, Load2d
+from cubecore.isa.mte.copies import FRACTAL_TYPES, Bursts, Load2d, l1_traffic
 from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES
@@ -47,7 +48,7 @@ class _GlobalFractals(Load2d):
         """One strided transfer of MTE2, a row for each fractal."""
         pitch = self.src_stride * FRACTAL_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.repeat, FRACTAL_BYTES, pitch)
-        traffic = GlobalTraffic(self.size_bytes, FRACTAL_BYTES, writes=False)
+        traffic = replace(l1_traffic(chip, self.repeat, FRACTAL_BYTES, pitch), pitch_bytes=0)
         return (
             InstructionCost(math.ceil(cycles), traffic=traffic)
             if self.repeat
@@ -134,7 +135,7 @@ class CopyCbufToGm(Bursts):
         """One strided transfer."""
         pitch = (self.len_burst + self.dst_gap) * DATA_BLOCK_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.n_burst, self.row_bytes, pitch)
-        traffic = GlobalTraffic(self.size_bytes, self.row_bytes, writes=True)
+        traffic = GlobalTraffic.of_rows(self.n_burst, self.row_bytes, pitch, writes=True)
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
@@ -299,5 +300,5 @@ class CopyGmToCbufPad(Instruction):
         row = self.len_burst * taken
         pitch = row + self.src_gap * DATA_BLOCK_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.n_burst, row, pitch)
-        traffic = GlobalTraffic(self.n_burst * row, row, writes=False)
+        traffic = replace(l1_traffic(chip, self.n_burst, row, pitch), pitch_bytes=0)
         return InstructionCost(math.ceil(cycles), traffic=traffic)

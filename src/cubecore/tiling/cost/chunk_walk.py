@@ -20,6 +20,7 @@ from cubecore.tiling.cost.closed_form import (
     clients_per_core,
     inner_pipes,
     start_cycles,
+    stored_bytes,
     written_back,
 )
 from cubecore.tiling.cost.pipe_overlap import head_waits, scalar_cycles
@@ -59,8 +60,7 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     pipes, _ = inner_pipes(case, w)
     clients = clients_per_core(t, problem, chip)
     values, hbm, read = _operand_columns(case, w, clients)
-    row = problem.c_type.bytes_of(w.n / w.n_tiles)
-    out = written_back(case, problem.batch * read, row, w.k_blocks)
+    out = written_back(case, problem.batch * read, stored_bytes(problem, w), w.k_blocks)
     n_first = np.equal(t.iterateOrder, 1)
     whole_a, whole_b = w.ka_chunks == 1, w.kb_chunks == 1
     swapped = whole_b & np.logical_not(whole_a & n_first)

@@ -121,7 +121,7 @@ def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:
     clients = clients_per_core(tiling, problem, chip)
     hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
     hbm = problem.batch * (hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes))
-    row_bytes = problem.c_type.bytes_of(w.n / w.n_tiles)
+    row_bytes = stored_bytes(problem, w)
     hbm = hbm + written_back(
         case, problem.batch * (a.hbm_bytes + b.hbm_bytes), row_bytes, w.k_blocks
     )
@@ -158,12 +158,19 @@ def clients_per_core(t: Tilings, problem: Problem, chip: Chip) -> Column:
     return clients * ceil_div(problem.batch, np.minimum(together, problem.batch))
 
 
+def stored_bytes(problem: Problem, w: TileCounts) -> Column:
+    """Return the bytes of a stretch of C in global memory that one tile fills."""
+    row = problem.c_type.bytes_of(w.n / w.n_tiles)
+    pitch = problem.c_type.bytes_of(problem.n) if problem.format_c == "ND" else 0
+    return costs.stretch_bytes(w.m / w.m_tiles, row, pitch)
+
+
 def written_back(
     case: RuleCase, read_bytes: Column, row_bytes: Column, k_blocks: Column = 1
 ) -> Column:
     """Return the cycles of device memory with what L2 does not keep of C.
 
-    `read_bytes` come in beside it; C is written in rows of `row_bytes` for each block of K.
+    `read_bytes` come in beside it; C is written in stretches of `row_bytes` for each block of K.
     """
     chip, problem = case.chip, case.problem
     size = problem.c_type.bytes_of(problem.batch * problem.m * problem.n) * floats(k_blocks)

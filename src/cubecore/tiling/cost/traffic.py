@@ -81,23 +81,28 @@ class Stored:
                 busy = count * costs.gm_to_l1_lone_row_cycles(chip, row_bytes)
                 return Transfer(count, busy, row_bytes)
         busy = count * costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch_bytes)
-        return Transfer(count, busy, row_bytes)
+        conflict = count * costs.pitch_conflict_cycles(chip, rows, pitch_bytes)
+        stretch = costs.stretch_bytes(rows, row_bytes, pitch_bytes)
+        return Transfer(count, busy, stretch, conflict)
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """The load of a chunk into L1: transfers, their cycles without latency, bytes of a row."""
+    """The load of a chunk into L1: transfers, their cycles without latency, bytes of a stretch.
+
+    `conflict_cycles` is how much longer they take of L2 where rows meet in one bank of it.
+    """
 
     count: Column
     busy_cycles: Column
     row_bytes: Column
+    conflict_cycles: Column = 0.0
 
 
 def longest_row_bytes(problem: Problem, operand: str) -> Column:
-    """Return the most bytes of an operand that lie in one run in global memory."""
-    stored = Stored.of(problem, operand)
-    size = stored.pitch * DATA_BLOCK_BYTES if stored.nz else stored.kind.bytes_of(stored.pitch)
-    return clamp(size)  # a row of one 4-bit element
+    """Return the most bytes of an operand that lie in one run in global memory: all of them."""
+    stored, whole = Stored.of(problem, operand), problem.m if operand == "a" else problem.n
+    return clamp(stored.kind.bytes_of(whole * problem.k))  # one 4-bit element
 
 
 @dataclass(frozen=True)
@@ -243,6 +248,7 @@ def _loads_missing(
     hidden = (chip.gm_latency_overlap or 0) * latency
     count = passes * cut.count
     slower = costs.gm_miss_cycles(chip, passes * cut.size_bytes * share)
+    slower = slower + count * (1 - share) * cut.mean.conflict_cycles
     slower = slower + count * _row_starts(case, w, operand)
     kind, whole = (case.a, problem.m) if operand == "a" else (case.b, problem.n)
     return OperandLoads(
@@ -322,8 +328,9 @@ class Pass:
         shown = 1 - (chip.gm_latency_overlap or 0)
         near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
         transfers = count * chunk.count * shown
-        busy = count * chunk.busy_cycles + transfers * near
-        late = transfers * (far - near) + costs.gm_miss_cycles(chip, size_bytes)
+        conflict = count * chunk.conflict_cycles
+        busy = count * chunk.busy_cycles + conflict + transfers * near
+        late = transfers * (far - near) + costs.gm_miss_cycles(chip, size_bytes) - conflict
         return Pass(busy, late, memory, count * starts)
 
     def least(self, passes: Column, missing: Column) -> tuple[Column, Column]:

@@ -137,6 +137,8 @@ def _memory(case: RuleCase, t: Tilings, operand: str) -> Column:
     row = (t.singleCoreK if stored.k_inner else np.minimum(share, whole)) * size
     if stored.nz:
         row = longest_row_bytes(p, operand)
+    else:  # whole rows follow without a gap
+        row = np.where(row < stored.pitch * size, row, longest_row_bytes(p, operand))
     k = t.singleCoreK * ceil_div(t.Ka, t.singleCoreK)
     return costs.hbm_cycles(case.chip, size * whole * k, row)
 
@@ -145,7 +147,7 @@ def _written(case: RuleCase) -> Column:
     """Return device memory's least cycles for C: beside one read of A and B, in long rows."""
     p = case.problem
     read = p.batch * (case.a.bytes_of(p.m * p.shared_k) + case.b.bytes_of(p.shared_k * p.n))
-    return written_back(case, read, p.c_type.bytes_of(p.n))
+    return written_back(case, read, p.c_type.bytes_of(p.m * p.n))
 
 
 def _missing(case: RuleCase, t: Tilings) -> Column:

@@ -23,8 +23,8 @@ class MemoryRequest:
     """The request of an access, for all cores of the group together.
 
     `server_cycles` of device memory in this group's part of its time, `latency_cycles` to the first
-    byte, `more_cycles` of MTE2 for misses and for rows that start off a boundary, `bytes` over all
-    cores, `missing_bytes` from device memory.
+    byte, `more_cycles` of MTE2 for misses, for rows that start off a boundary and for rows that
+    meet in one bank of L2, `bytes` over all cores, `missing_bytes` from device memory.
     """
 
     server_cycles: int
@@ -80,7 +80,8 @@ class MemoryPort:
         latency = near + (far - near) * gone // STEPS
         slower = share.off_cycles
         if not traffic.writes:
-            slower += int(costs.gm_miss_cycles(chip, size * gone / STEPS, into_ub=traffic.of_ub))
+            misses = costs.gm_miss_cycles(chip, size * gone / STEPS, into_ub=traffic.of_ub)
+            slower += int(misses + traffic.conflict_cycles * (STEPS - gone) / STEPS)
         return MemoryRequest(cycles, latency, slower, size * share.cores, missing)
 
     def load(self, time: int, request: MemoryRequest) -> tuple[int, int]:

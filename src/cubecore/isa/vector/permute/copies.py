@@ -214,7 +214,9 @@ class CopyGmToUbufAlign(Aligned):
             return InstructionCost(0)
         pitch = self.len_burst + self.src_gap
         cycles = costs.gm_to_ub_cycles(chip, self.size_bytes, self.n_burst, pitch)
-        traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=False, of_ub=True)
+        traffic = GlobalTraffic.of_rows(
+            self.n_burst, self.len_burst, pitch, writes=False, of_ub=True
+        )
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
@@ -265,5 +267,8 @@ class CopyUbufToGmAlign(Aligned):
         if not self.size_bytes:
             return InstructionCost(0)
         cycles = costs.ub_to_gm_cycles(chip, self.size_bytes)
-        traffic = GlobalTraffic(self.size_bytes, self.len_burst, writes=True, of_ub=True)
+        pitch = self.len_burst + self.dst_gap
+        traffic = GlobalTraffic.of_rows(
+            self.n_burst, self.len_burst, pitch, writes=True, of_ub=True
+        )
         return InstructionCost(math.ceil(cycles), traffic=traffic)
