@@ -228,6 +228,20 @@ def test_a_compiler_that_dies_is_one_sentence(compiler_of, tmp_path, text):
     assert not list(tmp_path.rglob("*.gch"))
 
 
+def test_a_flag_that_no_header_of_ours_stands_is_one_sentence(tmp_path, monkeypatch):
+    """The sentence has the compiler's first error, with its place."""
+    command = f"{' '.join(compiler().command)} -include none.h"
+    monkeypatch.setenv("CUBECORE_CXX", command)
+    monkeypatch.setenv("CUBECORE_CACHE", str(tmp_path / "cache"))
+    compiler.cache_clear()
+    (tmp_path / "p.cpp").write_text(UNDEFINED)
+    code, out, err = cli(tmp_path, "c++", "p.cpp", "-o", "demo")
+    compiler.cache_clear()
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"{command} does not compile cubecore's headers: ")
+    assert "none.h" in err
+
+
 def test_a_compiler_that_does_not_end_leaves_no_process(compiler_of, tmp_path, monkeypatch):
     """Processes that a compiler has started end with it."""
     child = tmp_path / "child"

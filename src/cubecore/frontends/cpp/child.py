@@ -134,11 +134,17 @@ class Child:
         except OSError as error:
             remedy = "set CUBECORE_CACHE to a folder that programs may run from"
             sentence = f"{program} does not start: {error.strerror}"
+            for own in (self._read, self._write):
+                os.close(own)
+            self._errors.close(keep=False)
             raise unable(asked.subject, sentence, remedy) from None
         finally:
             for own in (theirs, answers, file):
                 os.close(own)
             self._errors.listen()
+        self._is_ready = False
+        self._answer()
+        self._is_ready = True
 
     @property
     def subject(self) -> str:
@@ -170,10 +176,7 @@ class Child:
         with contextlib.suppress(BrokenPipeError):  # it has ended, which is read below
             while raw:
                 raw = raw[os.write(self._write, raw) :]
-        answer, late = self._received(self._end)
-        if late or not is_whole(answer):
-            self._fail(answer, late=late)
-        return Message(answer)
+        return self._answer()
 
     def recorded(self, message: Message) -> tuple[bytes, bytes, bytes]:
         """Return what a core has recorded: kinds, lines and addresses."""
@@ -218,6 +221,12 @@ class Child:
         assert answer.what == DONE
         return answer
 
+    def _answer(self) -> Message:
+        answer, late = self._received(self._end)
+        if late or not is_whole(answer):
+            self._fail(answer, late=late)
+        return Message(answer)
+
     # --- its end
 
     def _received(self, end: float) -> tuple[bytearray, bool]:
@@ -248,11 +257,17 @@ class Child:
             with contextlib.suppress(OSError):
                 os.kill(self._process, signal.SIGXCPU)
             raw, _ = self._received(time.monotonic() + _LAST_WORDS_S)
+            if is_whole(raw):  # a message that came too late
+                raw.clear()
         box = self._box
         silent = not late and not raw and not box.signal and _goes_on(self._process)
         status, said = self._stopped()
         if box.signal == _RAN_AHEAD:
             self._failure = RanAheadError()
+        elif not self._is_ready and said:
+            remedy = "another compiler, or its flags, may be named in CUBECORE_CXX"
+            sentence = f"{self.subject} does not start: {shortened(said)}"
+            self._failure = unable(self.subject, sentence, remedy)
         else:
             end, remedy = _end(box, status, self._asked, said, late=late, silent=silent, raw=raw)
             self._failure = _at(box, self._asked, end, remedy or self.remark)
@@ -270,7 +285,8 @@ class Child:
         end_strays(self._read)
         for own in (self._read, self._write):
             os.close(own)
-        return status, self._errors.close(keep=self._box.signal in {signal.SIGABRT, _TERMINATED})
+        keep = not self._is_ready or self._box.signal in {signal.SIGABRT, _TERMINATED}
+        return status, self._errors.close(keep=keep)
 
 
 def _goes_on(child: int) -> bool:

@@ -287,7 +287,7 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
         + "".join(
             f'extern "C" void cubecore_entry{number}(const uint64_t* words) '
             f"{{ cubecore::enter(&{entry}, words); }}\n"
-            f"__attribute__((used)) static constexpr auto cubecore_signature{number} = "
+            f"__attribute__((used)) inline constexpr auto cubecore_signature{number} = "
             f'cubecore::signature("{_SIGNATURE}{number}:", &{entry});\n'
             for number, entry in enumerate(entries)
         )
@@ -356,7 +356,7 @@ def precompiled(macros: Sequence[str]) -> Path:
             "-o",
             str(out),
         ]
-        compile_with(command, prefix, Path(scratch), verbose=True)
+        compile_with(command, prefix, Path(scratch))
         out.replace(ready)
     return prefix
 
@@ -393,7 +393,7 @@ def _made_once(name: str, suffix: str, flags: Sequence[str], *libraries: str) ->
         with scratch_folder() as scratch:
             out = Path(scratch) / "made"
             command = [*flags, str(text), *libraries, "-o", str(out)]
-            compile_with(command, text, Path(scratch), verbose=True)
+            compile_with(command, text, Path(scratch))
             out.replace(made)
     used(made)
     return made

@@ -14,7 +14,7 @@ from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
-_LONGEST_S = 300
+_LONGEST_S = 900
 _STANDARD = "-std=c++17"
 _NEEDS_CXX20 = re.compile(
     r"called in a constant expression|call to non-'constexpr' function"
@@ -116,7 +116,8 @@ _LENGTH = re.compile(r"local_array<[^>]*, (?P<length>[^>]*)>")
 _OF_BUILD = re.compile(r"(?:ORIG_)?DTYPE_\w+|FORMAT_\w+")
 """Macros that the build of an operator project defines."""
 _UNDEFINED = re.compile(
-    r"(?:^(?P<file>[^\n:]+):(?P<line>\d+): )?undefined reference to [`'](?P<name>[^\n]*)'",
+    r"(?:^(?P<file>[^\n:]+):(?P<line>\d+): )?undefined reference to [`'](?P<name>[^\n]*)'"
+    r"|undefined symbol: (?P<symbol>[^\n]*)\n>>> referenced by (?P<at>[^\n:]+):(?P<number>\d+)",
     re.MULTILINE,
 )
 _FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
@@ -170,6 +171,8 @@ def _first_error(
     text: str, path: Path, code: int, entries: Sequence[str], *, verbose: bool
 ) -> Exception:
     lines = text.splitlines()
+    if any(map(path.is_relative_to, (HERE, folder()))):
+        return _unfit_compiler(lines, code)
     for number, _ in _errors(lines):
         return _told(lines, number, path, entries, verbose=verbose)
     return _without_error(text, path, code)
@@ -180,14 +183,27 @@ def _without_error(text: str, path: Path, code: int) -> Exception:
     shown = shown_path(path)
     undefined = _UNDEFINED.search(text)
     if undefined is not None:
-        where = shown
-        if undefined["file"]:
-            where = f"{_shown(Path(undefined['file']), path)}:{undefined['line']}"
-        return unable(UNDEFINED, f"{where} does not link: no {undefined['name']}")
+        where, file = shown, undefined["file"] or undefined["at"]
+        if file:
+            where = f"{_shown(Path(file), path)}:{undefined['line'] or undefined['number']}"
+        return unable(
+            UNDEFINED, f"{where} does not link: no {undefined['name'] or undefined['symbol']}"
+        )
+    return unable(shown, f"{shown} does not compile: {_end(code, text.splitlines())}")
+
+
+def _unfit_compiler(lines: Sequence[str], code: int) -> Exception:
+    """Return the refusal of a compiler that fails on texts of cubecore's own."""
+    shown = " ".join(compiler().command)
+    got = next((line for line in lines if "error: " in line), _end(code, lines))
+    remedy = "another compiler, or its flags, may be named in CUBECORE_CXX"
+    return unable(shown, f"{shown} does not compile cubecore's headers: {got}", remedy)
+
+
+def _end(code: int, lines: Sequence[str]) -> str:
+    """Return how the compiler ended, and its last line."""
     got = f"exit {code} of the compiler" if code >= 0 else f"signal {-code} of the compiler"
-    lines = text.splitlines()
-    got += f": {lines[-1]}" if lines else ""
-    return unable(shown, f"{shown} does not compile: {got}")
+    return got + (f": {lines[-1]}" if lines else "")
 
 
 def _told(

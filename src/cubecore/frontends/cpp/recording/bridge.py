@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from cubecore.cache import BoundedCache
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse, shortened, unable
 from cubecore.frontends.capi.binding import BoundCall
@@ -92,6 +93,7 @@ class Bridge:
         self._begin = Location("", 0, "")
         self._notes: list[tuple[str, ...]] = [()]
         self._files: dict[bytes, str] = {}
+        self._loads: BoundedCache[tuple[object, ...], LoadScalar] = BoundedCache()
         self._stacks = Stacks()
         self._host: HostAnswer = _no_host
 
@@ -113,6 +115,7 @@ class Bridge:
         self._child.tell(RESET)
         self._names, self._patterns, self._notes = None, None, [()]
         self._stacks = Stacks()
+        self._loads = BoundedCache()
         self._cores.clear()
         self._requests = None
 
@@ -257,13 +260,18 @@ class Bridge:
         return words(native_core.handle.core.scalars(template)[result])
 
     def _load(self, native_core: NativeCore, message: Message) -> bytes:
-        mem, address = MEMORIES[message.word()], message.signed()
-        where, element = self.names.locations[message.word()], element_type(message.said())
+        number, address, at = message.numbers("q", 3)
+        key = number, address, at, message.text()
+        load = self._loads.get(key)
+        if load is None:
+            mem, element = MEMORIES[number], element_type((key[-1] or b"").decode())
+            where = self.names.locations[at]
+            load = LoadScalar(Var("value", 0), mem, element, Expr(address), where)
+            self._loads[key] = load
         native_core.hand_over()
-        native_core.handle.issues.one(where)
-        load = LoadScalar(Var("value", 0), mem, element, Expr(address), where)
-        if mem is Mem.GM:
-            native_core.behind(address, address + element.size_bytes, where)
+        native_core.handle.issues.one(load.location)
+        if load.mem is Mem.GM:
+            native_core.behind(address, address + load.element.size_bytes, load.location)
         return words(native_core.handle.core.load_scalar(load, address))
 
     def _text(self, native_core: NativeCore, message: Message) -> None:

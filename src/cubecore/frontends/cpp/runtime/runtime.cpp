@@ -11,7 +11,6 @@
 
 #include <new>
 #include <string>
-#include <typeinfo>
 
 #include "calls.h"
 #include "crash.h"
@@ -31,15 +30,14 @@ void told(Core* core, uint32_t what, uint32_t where, const char* first = nullptr
   asked(core, question.text(first).text(second).text(third));
 }
 
-// The type of what is being caught, as it is written.
-std::string thrown_type() {
-  const std::type_info* type = abi::__cxa_current_exception_type();
+// A type as it is written, by the name that the compiler has for it.
+std::string written(const char* type) {
   if (type == nullptr) return "unknown";
   int failed = 0;
-  char* name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &failed);
-  std::string written = failed == 0 ? name : type->name();
+  char* name = abi::__cxa_demangle(type, nullptr, nullptr, &failed);
+  std::string found = failed == 0 ? name : type;
   free(name);
-  return written;
+  return found;
 }
 
 }  // namespace
@@ -132,10 +130,10 @@ void cubecore_ended() {
   told_at(0, at.file == nullptr ? nullptr : &at, "parameter", "an integer division", sentence);
 }
 
-void cubecore_thrown(const char* text) {
+void cubecore_thrown(const char* text, const char* type) {
   const bool issued = current->last.file != nullptr;
   const uint32_t where = issued ? number_of(&current->last) : ~0u;
-  const std::string of_type = text == nullptr ? "an object of type " + thrown_type() : text;
+  const std::string of_type = text == nullptr ? "an object of type " + written(type) : text;
   told(current, 6, where, of_type.c_str());
 }
 

@@ -253,6 +253,7 @@ int cubecore_main(char** words) {
   if (numbers[5] != 0) mapped(static_cast<int>(numbers[3]), numbers[5], numbers[4]);
   guard();
   confine(numbers[7], numbers[6]);
+  done().send();
   serve();
   return 0;
 }

@@ -100,8 +100,9 @@ void cubecore_finding(const char* kind, const char* subject, const char* message
 void cubecore_print(const char* text);
 // A core's kernel has returned: findings that no call of its brings are made.
 void cubecore_ended();
-// Keeps the text of what a kernel threw, null for that of no std::exception; the launch stops.
-void cubecore_thrown(const char* text);
+// Tells the text of what a kernel threw, or the type of what is no std::exception; the launch
+// stops.
+void cubecore_thrown(const char* text, const char* type);
 void cubecore_dump(uint8_t mem, const char* type, int64_t address, uint32_t desc, uint32_t count,
                    const uint32_t* shape, uint32_t dims, const cubecore::Where* at);
 // Makes global memory what every issue so far left there.

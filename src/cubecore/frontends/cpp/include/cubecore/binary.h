@@ -26,38 +26,39 @@ constexpr const char* product_call() {
 
 }  // namespace detail
 
-#define CUBECORE_BINARY(NAME, CALL, ...)                                                           \
-  template <__VA_ARGS__>                                                                           \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                          \
-                   const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeatTime,            \
-                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                          \
-    if constexpr (isSetMask) detail::set_lanes(mask, at);                                          \
-    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);       \
-  }                                                                                                \
-  template <__VA_ARGS__>                                                                           \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                          \
-                   const LocalTensor<U>& src1, uint64_t mask[], const uint8_t repeatTime,          \
-                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                          \
-    if constexpr (isSetMask) detail::set_bits<PrimT<U>>(mask, at);                                 \
-    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);       \
-  }                                                                                                \
-  template <typename T, typename U = T>                                                            \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                          \
-                   const LocalTensor<U>& src1, const int32_t& count, CUBECORE_AT) {                \
-    cubecore::issue(CALL, at, dst.pointer(), src0.pointer(), src1.pointer(), count);               \
-  }                                                                                                \
-  template <typename T, typename U = T, typename... None>                                          \
-  inline detail::Unless<None...> NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,       \
-                                      const LocalTensor<U>& src1, const int32_t& count, None...) { \
-    NAME(dst, src0, src1, count, *cubecore_last());                                                \
-  }                                                                                                \
-  template <__VA_ARGS__, typename... None>                                                         \
-  inline detail::Unless<None...> NAME(                                                             \
-      const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,           \
-      uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams& repeatParams, None...) {  \
-    if constexpr (isSetMask) detail::set_lanes(mask, *cubecore_last());                            \
-    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams,            \
-                   *cubecore_last());                                                              \
+#define CUBECORE_BINARY(NAME, CALL, ...)                                                        \
+  template <__VA_ARGS__>                                                                        \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                       \
+                   const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeatTime,         \
+                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                       \
+    if constexpr (isSetMask) detail::set_lanes(mask, at);                                       \
+    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);    \
+  }                                                                                             \
+  template <__VA_ARGS__>                                                                        \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                       \
+                   const LocalTensor<U>& src1, uint64_t mask[], const uint8_t repeatTime,       \
+                   const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                       \
+    if constexpr (isSetMask) detail::set_bits<PrimT<U>>(mask, at);                              \
+    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);    \
+  }                                                                                             \
+  template <typename T, typename U = T>                                                         \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                       \
+                   const LocalTensor<U>& src1, const int32_t& count, CUBECORE_AT) {             \
+    cubecore::issue(CALL, at, dst.pointer(), src0.pointer(), src1.pointer(), count);            \
+  }                                                                                             \
+  template <typename T, typename U = T, typename Count>                                         \
+  inline detail::Exactly<int32_t, Count> NAME(const LocalTensor<T>& dst,                        \
+                                              const LocalTensor<U>& src0,                       \
+                                              const LocalTensor<U>& src1, const Count& count) { \
+    NAME(dst, src0, src1, count, *cubecore_last());                                             \
+  }                                                                                             \
+  template <__VA_ARGS__, typename Count>                                                        \
+  inline detail::Exactly<uint8_t, Count> NAME(                                                  \
+      const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,        \
+      uint64_t mask, const Count repeatTime, const BinaryRepeatParams& repeatParams) {          \
+    if constexpr (isSetMask) detail::set_lanes(mask, *cubecore_last());                         \
+    detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams,         \
+                   *cubecore_last());                                                           \
   }
 
 #define CUBECORE_ALIKE(NAME, CALL) \

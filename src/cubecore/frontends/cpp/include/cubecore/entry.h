@@ -1,7 +1,10 @@
 // How Python enters a kernel: from 64-bit words to the parameters of a function.
 #pragma once
 
+#include <cxxabi.h>
+
 #include <exception>
+#include <typeinfo>
 #include <utility>
 
 #include "cubecore/types.h"
@@ -66,9 +69,10 @@ inline void guarded(const F& work) {
     }
     cubecore_ended();
   } catch (const std::exception& error) {
-    cubecore_thrown(error.what());
+    cubecore_thrown(error.what(), nullptr);
   } catch (...) {
-    cubecore_thrown(nullptr);
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    cubecore_thrown(nullptr, type == nullptr ? nullptr : type->name());
   }
 }
 

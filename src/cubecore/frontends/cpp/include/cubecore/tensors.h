@@ -89,9 +89,10 @@ using PrimT = typename detail::Plain<T>::type;
 
 namespace detail {
 
-// The result of a form that only pointers to functions take: a call with more arguments is none.
-template <typename... None>
-using Unless = std::enable_if_t<sizeof...(None) == 0>;
+// The result of a form for pointers to functions, which take no defaults: its count's type is only
+// deduced, so that each call with the type itself prefers the form with a default.
+template <typename T, typename Count>
+using Exactly = std::enable_if_t<std::is_same_v<T, Count>>;
 
 template <typename T>
 inline uint64_t bits_of(T value) {

@@ -49,9 +49,9 @@ inline auto as_element(S value) {
                    CUBECORE_AT) {                                                                  \
     cubecore::issue(CALL, at, dst.pointer(), src.pointer(), count);                                \
   }                                                                                                \
-  template <typename T, typename... None>                                                          \
-  inline detail::Unless<None...> NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,        \
-                                      const int32_t& count, None...) {                             \
+  template <typename T, typename Count>                                                            \
+  inline detail::Exactly<int32_t, Count> NAME(const LocalTensor<T>& dst,                           \
+                                              const LocalTensor<T>& src, const Count& count) {     \
     NAME(dst, src, count, *cubecore_last());                                                       \
   }
 
@@ -88,9 +88,10 @@ CUBECORE_UNARY(Not, "asc_not")
     cubecore::issue(CALL, at, dst.pointer(), src.pointer(), detail::as_element<T>(scalarValue),    \
                     count);                                                                        \
   }                                                                                                \
-  template <typename T, bool isSetMask = true, typename S = T, typename... None>                   \
-  inline detail::Unless<None...> NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,        \
-                                      const S& scalarValue, const int32_t& count, None...) {       \
+  template <typename T, bool isSetMask = true, typename S = T, typename Count>                     \
+  inline detail::Exactly<int32_t, Count> NAME(const LocalTensor<T>& dst,                           \
+                                              const LocalTensor<T>& src, const S& scalarValue,     \
+                                              const Count& count) {                                \
     NAME(dst, src, scalarValue, count, *cubecore_last());                                          \
   }
 

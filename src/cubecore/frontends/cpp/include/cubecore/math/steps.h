@@ -318,9 +318,9 @@ inline void of_two(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
                    CUBECORE_AT) {                                                                 \
     NAME<T, isReuseSource>(dst, src, detail::free_memory(), calCount, at);                        \
   }                                                                                               \
-  template <typename T, bool isReuseSource = false, typename... None>                             \
-  inline detail::Unless<None...> NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,       \
-                                      const uint32_t calCount, None...) {                         \
+  template <typename T, bool isReuseSource = false, typename Count>                               \
+  inline detail::Exactly<uint32_t, Count> NAME(const LocalTensor<T>& dst,                         \
+                                               const LocalTensor<T>& src, const Count calCount) { \
     NAME<T, isReuseSource>(dst, src, calCount, *cubecore_last());                                 \
   }                                                                                               \
   template <typename T, bool isReuseSource = false>                                               \
