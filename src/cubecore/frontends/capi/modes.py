@@ -1,8 +1,8 @@
 """State that a kernel leaves on a core: modes, a count that cuts repeats off, stale cache lines."""
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
+from cubecore.cache import BoundedCache
 from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.declare.operand_overlap import span_bytes
 from cubecore.isa.declare.registers import Registers
@@ -45,6 +45,8 @@ class Modes:
         self._jumps: dict[tuple[int, int], tuple[Registers, Steps, Registers]] = {}
         self._jumped: tuple[Registers, Steps, Registers] | None = None
         self._interned: dict[Registers, Registers] = {}
+        self._applied: BoundedCache[tuple[int, int], tuple[Instruction, Registers, Registers]]
+        self._applied = BoundedCache()  # what an object leaves of another, which both are kept for
         self.stale: Stale | None = None
 
     def follow(
@@ -52,7 +54,9 @@ class Modes:
     ) -> None:
         """Take what instructions set, store and clean at one location."""
         for template, addresses in issued:
-            if isinstance(template, Dcci):
+            if isinstance(template, SETTERS):
+                self.set(template, where)
+            elif isinstance(template, Dcci):
                 self._stored.clear()
                 self.dirty.clear()
                 self._last = None
@@ -61,16 +65,23 @@ class Modes:
                 self.dirty[at, at + template.dtype.size_bytes] = where
             elif stores_globally(template):
                 self._store(template, addresses, where)
-            if not isinstance(template, SETTERS):
-                continue
-            before, self._registers = self._registers, _applied(template, self._registers)
-            if self._registers.atomic != before.atomic or isinstance(template, SetAtomic):
-                self._set["atomic"] = where
-            if self._registers.mask_counts and not before.mask_counts:
-                self._set["counter"] = where
-            if isinstance(template, SetVectorMask):
-                self._used = None
-        self.counts = self._registers.mask_counts
+
+    def set(self, template: Instruction, where: Location) -> None:
+        """Take what an instruction of `SETTERS` sets."""
+        before, key = self._registers, (id(template), id(self._registers))
+        known = self._applied.get(key)
+        if known is None:
+            after = template.apply(before)
+            after = self._interned.setdefault(after, after)
+            known = self._applied[key] = template, before, after
+        self._registers = after = known[2]
+        if after.atomic != before.atomic or isinstance(template, SetAtomic):
+            self._set["atomic"] = where
+        if after.mask_counts and not before.mask_counts:
+            self._set["counter"] = where
+        if isinstance(template, SetVectorMask):
+            self._used = None
+        self.counts = after.mask_counts
 
     def jump(self, steps: Steps) -> None:
         """Take what instructions set that leave the mask and nothing else, in normal mode."""
@@ -177,11 +188,6 @@ class Modes:
                 f"{where}; call asc_set_mask_norm"
             )
             yield "mode-left", message, SetMaskCount.name, where
-
-
-@lru_cache(maxsize=4096)
-def _applied(template: Instruction, registers: Registers) -> Registers:
-    return template.apply(registers)
 
 
 def stores_globally(template: Instruction) -> bool:

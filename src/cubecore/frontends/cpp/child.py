@@ -8,6 +8,7 @@ see. It ends when it is killed: until then the processes that it has begun are i
 
 import contextlib
 import ctypes
+import errno
 import mmap
 import os
 import select
@@ -132,8 +133,9 @@ class Child:
                 program, line, os.environ, file_actions=actions, setpgroup=0
             )
         except OSError as error:
-            remedy = "set CUBECORE_CACHE to a folder that programs may run from"
             sentence = f"{program} does not start: {error.strerror}"
+            remedy = "set CUBECORE_CACHE to a folder that programs may run from"
+            remedy = remedy if error.errno == errno.EACCES else ""
             for own in (self._read, self._write):
                 os.close(own)
             self._errors.close(keep=False)
@@ -229,36 +231,31 @@ class Child:
 
     # --- its end
 
-    def _received(self, end: float) -> tuple[bytearray, bool]:
-        """Return what the process wrote, and whether its time ran out."""
-        raw, errors = bytearray(), self._errors
-        while not is_whole(raw) and not is_other(raw):
-            left = end - time.monotonic()
-            if left <= 0:
-                return raw, True
-            wait_s = min(left, HOLD_S) if errors.holds else left
-            ready = self._poll.poll(min(wait_s, _LONGEST_WAIT_S) * 1000)
+    def _received(self, end: float, raw: bytes = b"") -> tuple[bytes, bool]:
+        """Return what the process wrote behind `raw`, and whether its time ran out."""
+        errors = self._errors
+        while (left := end - time.monotonic()) > 0:
+            wait_s = min(left, HOLD_S if errors.holds else _LONGEST_WAIT_S)
+            ready = self._poll.poll(1000 * wait_s)
             if not ready:
                 errors.let_go()
             for file, _ in ready:
-                if file != self._read:
-                    if not errors.pass_on():
-                        self._poll.unregister(file)
-                    continue
-                part = os.read(file, _PART_BYTES)
-                if not part:
-                    return raw, False
-                raw += part
-        return raw, False
+                if file == self._read:
+                    part = os.read(file, _PART_BYTES)
+                    raw += part
+                    if not part or is_whole(raw) or is_other(raw):
+                        return raw, False
+                elif not errors.pass_on():
+                    self._poll.unregister(file)
+        return raw, True
 
-    def _fail(self, raw: bytearray, *, late: bool) -> NoReturn:
+    def _fail(self, raw: bytes, *, late: bool) -> NoReturn:
         """Raise the sentence on a process that does not answer."""
         if late:  # let it say where it is
             with contextlib.suppress(OSError):
                 os.kill(self._process, signal.SIGXCPU)
-            raw, _ = self._received(time.monotonic() + _LAST_WORDS_S)
-            if is_whole(raw):  # a message that came too late
-                raw.clear()
+            raw, _ = self._received(time.monotonic() + _LAST_WORDS_S, raw)
+            raw = b"" if is_whole(raw) else raw  # a message that came too late
         box = self._box
         silent = not late and not raw and not box.signal and _goes_on(self._process)
         status, said = self._stopped()
@@ -309,7 +306,7 @@ def _end(
     *,
     late: bool,
     silent: bool,
-    raw: bytes | bytearray,
+    raw: bytes,
 ) -> tuple[str, str]:
     """Return how a child ended without an answer, and the remedy; `said` is its last line."""
     number = box.signal or (os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)

@@ -31,7 +31,7 @@ def command(what: int, parts: Sequence[bytes]) -> bytes:
     return words(16 + len(raw), what) + raw
 
 
-def is_whole(raw: bytes | bytearray) -> bool:
+def is_whole(raw: bytes) -> bool:
     """Return whether a message is all there."""
     if len(raw) < _HEAD.size:
         return False
@@ -40,7 +40,7 @@ def is_whole(raw: bytes | bytearray) -> bool:
     return found
 
 
-def is_other(raw: bytes | bytearray) -> bool:
+def is_other(raw: bytes) -> bool:
     """Return whether bytes are no message: a kernel has written to the pipe."""
     if len(raw) < _HEAD.size:
         return False
@@ -57,7 +57,7 @@ class Message:
 
     __slots__ = ("_at", "_raw", "addresses", "core", "recorded", "what")
 
-    def __init__(self, raw: bytes | bytearray) -> None:
+    def __init__(self, raw: bytes) -> None:
         self._raw, self._at = raw, _HEAD.size
         _, _, self.what, self.core, self.recorded, self.addresses = _HEAD.unpack_from(raw)
 

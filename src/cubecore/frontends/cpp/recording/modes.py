@@ -108,10 +108,10 @@ class RecordedModes:
             self._stores.append((pattern, kinds[at_stores], lines[at_stores], addresses))
         for index in pattern.looked:
             template, where = self._recorded(kinds[index], lines[index])
-            said = self._modes.cut(template, where) if self._modes.counts else None
-            if said is not None:
+            if isinstance(template, SETTERS):
+                self._modes.set(template, where)
+            elif self._modes.counts and (said := self._modes.cut(template, where)):
                 yield said
-            self._modes.follow(((template, ()),), where)
 
     def behind(self, low: int, high: int, where: Location) -> Said | None:
         """Judge a scalar read of bytes of global memory, behind the stores of this core."""

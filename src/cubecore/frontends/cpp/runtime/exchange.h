@@ -5,6 +5,7 @@
 #pragma once
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +30,16 @@ struct Pipes {
   int commands = -1, answers = -1;
   bool forked = false;  // in a copy of this process, whose messages nobody reads
 } pipes;
+
+// Goes on behind a call on a pipe that failed, if it may be made again: the user's code has the
+// pipes, too. Else the parent finds them closed, and ends this process.
+void again(int pipe, short ready) {
+  pollfd waited = {pipe, ready, 0};
+  if (errno == EAGAIN && poll(&waited, 1, -1) > 0) return;
+  if (errno == EINTR) return;
+  close(pipes.answers);
+  while (true) pause();
+}
 
 // A message that is written.
 class Message {
@@ -55,8 +66,8 @@ class Message {
     memcpy(bytes_.data(), &head, sizeof(Head));
     for (size_t at = 0; at < bytes_.size();) {
       ssize_t done = write(pipes.answers, bytes_.data() + at, bytes_.size() - at);
-      if (done < 0 && errno != EINTR) _exit(0);
       if (done > 0) at += static_cast<size_t>(done);
+      if (done < 0) again(pipes.answers, POLLOUT);
     }
   }
 
@@ -92,8 +103,11 @@ struct Command {
     at = sizeof(size);
     for (size_t have = 0; have < size;) {
       ssize_t part = ::read(pipes.commands, bytes.data() + have, bytes.size() - have);
-      if (part == 0 || (part < 0 && errno != EINTR)) _exit(0);  // nobody wants anything any more
-      if (part < 0) continue;
+      if (part == 0) _exit(0);  // nobody wants anything any more
+      if (part < 0) {
+        again(pipes.commands, POLLIN);
+        continue;
+      }
       have += static_cast<size_t>(part);
       if (have < sizeof(size)) continue;
       memcpy(&size, bytes.data(), sizeof(size));
