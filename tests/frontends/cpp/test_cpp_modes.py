@@ -152,6 +152,12 @@ OUT_OF_RANGE = [
         "nobody hears it",
     ),
     (
+        "GlobalTensor<half> g; g.SetGlobalBuffer((__gm__ half*)x, 16);"
+        "DataCopyPad(a, g, {2, 4294967295u, 0, 0, 0}, DataCopyPadExtParams<half>());",
+        "parameter",
+        "copy_gm_to_ubuf_align.len_burst must be in [0, 2097151], got 4294967295",
+    ),
+    (
         "CrossCoreSetFlag<0, PIPE_FIX>(3);",
         "flag-parameter",
         "ffts_cross_core_sync.pipe must be a pipe of an AIV, got FIX",

@@ -56,6 +56,27 @@ def test_slices_of_rows_are_copied_out_and_in():
     assert np.array_equal(z, exact)
 
 
+SLICES = {
+    ("0, 63, 0, 0, 64", "0, 63, 0, 4, 64", 1): "burstLen must be in [1, 65535], got 0",
+    ("0, 63, 0, 4, 64", "0, 63, 0, 8, 64", 1): "burstLen of both slices must be 4, got 8",
+    ("0, 64, 0, 4, 64", "0, 63, 0, 4, 64", 1): "endIndex must be in [0, 63], got 64",
+    ("0, 63, 0, 4, 64", "64, 63, 0, 4, 64", 1): "startIndex must be in [0, 63], got 64",
+    ("0, 63, 0, 4, 64", "0, 63, 0, 4, 64", 9): "dimValue must be in [1, 8], got 9",
+}
+"""Of the source and of the copy, and how many dimensions."""
+
+
+def test_slices_outside_of_their_shape_are_findings():
+    calls = "\n".join(
+        f"{{ SliceInfo from[] = {{{{{source}}}}}, to[] = {{{{{target}}}}};"
+        f" DataCopy(a, gx, to, from, {dims}); }}"
+        for source, target, dims in SLICES
+    )
+    body = "GlobalTensor<float> gx; LocalTensor<float> a(TPosition::VECIN, 0, 96);\n" + calls
+    found = kernel(body)[1](np.zeros(64, np.float32)).findings
+    assert [f.message for f in found] == [f"DataCopy: {said}" for said in SLICES.values()]
+
+
 LIST = """
 #include "acl/acl.h"
 #include "kernel_operator.h"

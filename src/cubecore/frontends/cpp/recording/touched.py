@@ -5,6 +5,7 @@ from typing import Any
 
 from cubecore.errors import CubecoreError
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.program.check import MOST_BYTES
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.vector.common.mask import MaskState, SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
@@ -37,8 +38,8 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
     operands = template.operands()
     if not any(operand.mem is Mem.UB for operand in operands):
         return
-    try:
-        runs = footprints(template)
+    try:  # of one that no core can execute it is not computed
+        runs = footprints(template) if template.size_bytes <= MOST_BYTES else ()
     except (CubecoreError, ValueError):
         runs = ()
     for number, operand in enumerate(operands):

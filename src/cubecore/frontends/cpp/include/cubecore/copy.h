@@ -225,9 +225,27 @@ class Slices {
   bool done_ = false;
 };
 
+// Whether the slices of a tensor lie in its shape, each a length of whole blocks.
+inline bool in_shape(const SliceInfo* info, uint32_t dims, uint32_t burst,
+                     const cubecore::Where& at) {
+  bool right =
+      cubecore::within("DataCopy", "burstLen of both slices", info->burstLen, burst, burst, at);
+  for (uint32_t n = 0; n < dims; ++n) {
+    const SliceInfo& each = info[n];
+    if (each.shapeValue != 0)
+      right &= cubecore::within("DataCopy", "endIndex", each.endIndex, 0, each.shapeValue - 1, at);
+    right &= cubecore::within("DataCopy", "startIndex", each.startIndex, 0, each.endIndex, at);
+  }
+  return right;
+}
+
 template <typename D, typename S, typename Copy>
 inline void sliced(const D& dst, const S& src, const SliceInfo* to, const SliceInfo* from,
-                   uint32_t dims, uint32_t bits, const Copy& copy) {
+                   uint32_t dims, uint32_t bits, const cubecore::Where& at, const Copy& copy) {
+  if (!cubecore::within("DataCopy", "dimValue", dims, 1, K_MAX_DIM, at) ||
+      !cubecore::within("DataCopy", "burstLen", from[0].burstLen, 1, 65535, at) ||
+      !in_shape(from, dims, from[0].burstLen, at) || !in_shape(to, dims, from[0].burstLen, at))
+    return;
   uint32_t elements = from[0].burstLen * 256 / bits;
   Slices targets(to, dims, to[0].burstLen * 256 / bits), sources(from, dims, elements);
   for (; sources.More() && targets.More(); sources.Next(), targets.Next())
@@ -243,7 +261,7 @@ inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                      const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
                      const uint32_t dimValue = 1, CUBECORE_AT) {
   detail::sliced(dst, src, dstSliceInfo, srcSliceInfo, dimValue, cubecore::Element<PrimT<T>>::bits,
-                 [&](const auto& to, const auto& from, uint32_t bytes) {
+                 at, [&](const auto& to, const auto& from, uint32_t bytes) {
                    cubecore::issue("asc_copy_gm2ub_align", at, to.pointer(), from.pointer(),
                                    cubecore::named("n_burst", 1),
                                    cubecore::named("len_burst", bytes));
@@ -254,7 +272,7 @@ inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src,
                      const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
                      const uint32_t dimValue = 1, CUBECORE_AT) {
   detail::sliced(dst, src, dstSliceInfo, srcSliceInfo, dimValue, cubecore::Element<PrimT<T>>::bits,
-                 [&](const auto& to, const auto& from, uint32_t bytes) {
+                 at, [&](const auto& to, const auto& from, uint32_t bytes) {
                    cubecore::issue("asc_copy_ub2gm_align", at, to.pointer(), from.pointer(),
                                    cubecore::named("n_burst", 1),
                                    cubecore::named("len_burst", bytes));
