@@ -100,6 +100,17 @@ BODIES = {
         START.format("float")
         + "Fixpipe<float, float, CFG_NZ>(t.cg, t.co, FixpipeParamsV220(N, M, M, M * 2, false));",
     ),
+    "copied_rows": (
+        np.float32,
+        START.format("float")
+        + "SetFixpipeNz2ndFlag(1, 0, 0);"
+        + "DataCopy(t.cg, t.co, DataCopyCO12DstParams(N, M, N, M, NoQuant, 0, false, true));",
+    ),
+    "copied_fractals": (
+        np.float32,
+        START.format("float")
+        + "DataCopy(t.cg, t.co, DataCopyCO12DstParams(N, M, M * 2, M, NoQuant, 0, false, false));",
+    ),
     "nothing": (
         np.float32,
         START.format("float") + ROWS + "p.params.ndNum = 0; Fixpipe(t.cg, t.co, p);",
@@ -133,7 +144,7 @@ def launched(name):
 
 
 def test_rows_with_bias_relu_and_conversions():
-    for name in ("rows", "by_default", "halves", "older_rows"):
+    for name in ("rows", "by_default", "halves", "older_rows", "copied_rows"):
         product, *_, c = launched(name)
         assert np.array_equal(c, product), name
     product, bias, _, c = launched("bias")
@@ -153,7 +164,7 @@ def test_columns_fractals_and_several_matrices():
     product, *_, c = launched("columns")
     assert np.array_equal(c.reshape(N, M), product.T)
     fractals = product.reshape(M, N // 16, 16).transpose(1, 0, 2)
-    for name in ("fractals", "older_fractals"):
+    for name in ("fractals", "older_fractals", "copied_fractals"):
         assert np.array_equal(launched(name)[-1].reshape(fractals.shape), fractals), name
     two = launched("two")[-1].reshape(-1)[: 2 * M * 16]
     assert np.array_equal(two.reshape(2, M, 16), fractals[:2])

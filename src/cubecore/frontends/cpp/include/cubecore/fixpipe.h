@@ -78,6 +78,13 @@ inline void out_of_l0c(const D& dst, const S& src, const Outlet& o, const cubeco
                   cubecore::quant_word(o.quant), o.relu, o.split, o.rows);
 }
 
+// Without rows the structs count 32 B, and the instruction of architecture 3510 elements.
+template <typename D>
+constexpr uint32_t stride_of(uint32_t stride, bool rows) {
+  return rows || !cubecore::is_950 ? stride
+                                   : stride * (ONE_BLK_SIZE / sizeof(typename D::PrimType));
+}
+
 // Registers, as the struct says, and the move.
 template <typename D, typename S>
 inline void fixpipe(const D& dst, const S& src, const FixpipeParamsV220& p, bool rows,
@@ -86,10 +93,8 @@ inline void fixpipe(const D& dst, const S& src, const FixpipeParamsV220& p, bool
   if (cubecore::one_scale(p.quantPre)) SetFixpipePreQuantFlag(p.deqScalar, at);
   constexpr uint32_t unit = cubecore::is_950 ? 16 : 1;  // of src_nd_stride: fractals here
   if (rows) SetFixpipeNz2ndFlag(p.ndNum, p.srcNdStride * unit, p.dstNdStride, at);
-  // Without rows the struct counts 32 B, and architecture 3510 elements.
-  constexpr uint32_t block = cubecore::is_950 ? ONE_BLK_SIZE / sizeof(typename D::PrimType) : 1;
   out_of_l0c(dst, src,
-             {p.nSize, p.mSize, rows ? p.dstStride : p.dstStride * block, p.srcStride, p.unitFlag,
+             {p.nSize, p.mSize, stride_of<D>(p.dstStride, rows), p.srcStride, p.unitFlag,
               p.quantPre, static_cast<uint8_t>(p.reluEn), p.isChannelSplit, rows},
              at);
 }
@@ -250,11 +255,13 @@ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
 namespace detail {
 
 // Uncertain: a field that the page has for other chips alone.
+template <typename D>
 inline Outlet outlet(const DataCopyCO12DstParams& p, const cubecore::Where& at) {
   cubecore::within("DataCopy", "clipReluPre", p.clipReluPre, 0, 0, at);
   cubecore::within("DataCopy", "eltWiseOp", p.eltWiseOp, 0, 0, at);
-  return {p.nSize,    p.mSize,   p.dstStride,    p.srcStride, p.unitFlag,
-          p.quantPre, p.reluPre, p.channelSplit, p.nz2ndEn};
+  return {p.nSize,     p.mSize,        stride_of<D>(p.dstStride, p.nz2ndEn),
+          p.srcStride, p.unitFlag,     p.quantPre,
+          p.reluPre,   p.channelSplit, p.nz2ndEn};
 }
 
 }  // namespace detail
@@ -262,12 +269,12 @@ inline Outlet outlet(const DataCopyCO12DstParams& p, const cubecore::Where& at) 
 template <typename T, typename U>
 inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                      const DataCopyCO12DstParams& intriParams, CUBECORE_AT) {
-  detail::out_of_l0c(dst, src, detail::outlet(intriParams, at), at);
+  detail::out_of_l0c(dst, src, detail::outlet<GlobalTensor<T>>(intriParams, at), at);
 }
 template <typename T, typename U>
 inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                      const DataCopyCO12DstParams& intriParams, CUBECORE_AT) {
-  detail::out_of_l0c(dst, src, detail::outlet(intriParams, at), at);
+  detail::out_of_l0c(dst, src, detail::outlet<LocalTensor<T>>(intriParams, at), at);
 }
 
 }  // namespace AscendC
