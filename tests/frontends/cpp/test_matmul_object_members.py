@@ -8,6 +8,9 @@ import pytest
 
 import cubecore
 from cubecore import CubecoreError
+from cubecore.isa.cube.mad import Mad
+from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
+from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from frontends.cpp.cpp_kernels import needs_compiler
 from frontends.cpp.test_matmul_object import CHIP, TEXT, data, run
@@ -172,6 +175,43 @@ for (int n = 0; n < 6; ++n) mm.template GetTensorC<false>(p.c);
     assert left.findings == ()
     exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8")
     np.testing.assert_array_equal(arrays["c"], exact)
+
+
+SHARED = """
+int along = (p.t.M + p.t.singleCoreM - 1) / p.t.singleCoreM;
+if (GetBlockIdx() < along * ((p.t.N + p.t.singleCoreN - 1) / p.t.singleCoreN) && p.Begin())
+  mm.IterateAll(p.c);
+mm.End();
+"""
+
+
+@pytest.mark.parametrize("operand", ["A", "B"])
+def test_two_aivs_share_what_one_of_them_loads(operand: str) -> None:
+    m, n, k = (64, 100, 72) if operand == "B" else (30, 128, 72)
+    share = {"singleCoreM": 32} if operand == "B" else {"singleCoreN": 64}
+    plan = cubecore.plan(
+        m=m, n=n, k=k, cores=2, chip=CHIP, template="IBSHARE", launch="mix", fix=share
+    )
+    assert plan.tiling.usedCoreNum == 2
+    words = {"a": "GM", "c": "GM", "trans_a": "false", "trans_b": "false", "macro": ""}
+    words |= {"config": "CFG_IBSHARE_NORM", "kind": "__aicore__", "format_c": "ND"}
+    text = TEXT.format(**words, body=SHARED)
+    plain = f"using {operand}T = MatmulType<TPosition::GM, CubeFormat::ND, half, false>;"
+    assert plain in text
+    text = text.replace(plain, plain.replace("false", "false, LayoutMode::NONE, true"))
+    arrays = data(m, n, k)
+    left = run(cubecore.inline(text, chip=CHIP, trace=True).k, plan.tiling, 1, arrays)
+    assert left.findings == ()
+    exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8")
+    np.testing.assert_array_equal(arrays["c"], exact)
+    launch = matmul_launch(plan.problem, plan.tiling, left.chip, preload=False)
+    bases = dict.fromkeys(("a", "b", "bias", "c"), 0)
+    ours = [t for core in launch.cores for t, _ in core.program.listing(core.addresses(bases))]
+    made = [t for trace in left.traces.values() for t, _, _ in trace]
+    for loads in (CopyGmToCbufMultiNd2Nz, Mad):
+        count = sum(isinstance(each, loads) for each in ours)
+        assert count > 0
+        assert sum(isinstance(each, loads) for each in made) == count
 
 
 OWN = """inline int Padded(int rows) { return (rows + 15) / 16 * 16; }
