@@ -119,6 +119,7 @@ class ScaledBy : public OpDef {
 };
 OP_ADD(ScaledBy);
 }
+IMPL_OP_INFERSHAPE(Another).InferShape(Ops::Base::InferShape4Broadcast);
 """
 KERNEL = """#include "kernel_operator.h"
 using namespace AscendC;

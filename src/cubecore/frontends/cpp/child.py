@@ -313,11 +313,11 @@ def _end(
     end, remedy = "closed the pipe of its answer", ""
     if silent:
         end = f"{end}, or became another program"
-    elif raw:
-        end = "wrote to the pipe of its answer"
     elif late:
         end = f"did not end within {asked.timeout_s:g} s"
         remedy = "check its loops, or raise --timeout"
+    elif raw:
+        end = "wrote to the pipe of its answer"
     elif not number:
         end, remedy = f"called exit({os.WEXITSTATUS(status)})", asked.ends
     else:

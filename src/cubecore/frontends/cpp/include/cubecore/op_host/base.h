@@ -202,8 +202,7 @@ inline ge::graphStatus InferShape4Elewise(gert::InferShapeContext* context) {
   return ge::GRAPH_SUCCESS;
 }
 // Of so many inputs, or of all.
-inline ge::graphStatus InferShape4Broadcast(gert::InferShapeContext* context,
-                                            size_t count = SIZE_MAX) {
+inline ge::graphStatus InferShape4Broadcast(gert::InferShapeContext* context, size_t count) {
   gert::Shape* out = context->GetOutputShape(0);
   gert::Shape made;
   OP_CHECK_NULL_WITH_CONTEXT(context, out);
@@ -211,6 +210,9 @@ inline ge::graphStatus InferShape4Broadcast(gert::InferShapeContext* context,
     if (!BroadcastShape(&made, context->GetInputShape(n), &made)) return ge::GRAPH_FAILED;
   *out = made;
   return ge::GRAPH_SUCCESS;
+}
+inline ge::graphStatus InferShape4Broadcast(gert::InferShapeContext* context) {
+  return InferShape4Broadcast(context, SIZE_MAX);
 }
 inline bool IsFloatEqual(float a, float b) { return std::fabs(a - b) <= 1.1920929e-07f; }
 
