@@ -57,12 +57,21 @@ inline void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src,
                   p.srcStride, p.dstGap, cubecore::named("decrement", p.addrMode != 0));
 }
 
-// Page "LoadData（2D矩阵搬运V2）": not of 2201.
+// Page LoadData_2D_V2: not of 2201.
 template <typename T>
-inline void LoadData(const LocalTensor<T>&, const LocalTensor<T>&, const LoadData2DParamsV2&,
-                     CUBECORE_AT) {
-  cubecore_refuse("LoadData", "take LoadData2DParams on architecture 2201", "LoadData2DParamsV2",
-                  &at);
+inline void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                     const LoadData2DParamsV2& p, CUBECORE_AT) {
+  using cubecore::named;
+  if (!cubecore::is_950)
+    cubecore_refuse("LoadData", "take LoadData2DParams on architecture 2201", "LoadData2DParamsV2",
+                    &at);
+  constexpr const char* calls[2][2] = {{"load_cbuf_to_cb_v2", "load_cbuf_to_cb_v2_transpose"},
+                                       {"load_cbuf_to_ca_v2", "load_cbuf_to_ca_v2_transpose"}};
+  cubecore::issue(calls[dst.memory() == detail::in_l0a][p.ifTranspose], at, dst.pointer(),
+                  src.pointer(), named("m_start_position", p.mStartPosition),
+                  named("k_start_position", p.kStartPosition), named("m_step", p.mStep),
+                  named("k_step", p.kStep), named("src_stride", p.srcStride),
+                  named("dst_stride", p.dstStride));
 }
 
 template <typename T>

@@ -111,6 +111,29 @@ BODIES = {
         START.format("float")
         + "DataCopy(t.cg, t.co, DataCopyCO12DstParams(N, M, M * 2, M, NoQuant, 0, false, false));",
     ),
+    **{
+        name: (
+            np.float32,
+            START.partition("Mmad")[0].format("float")
+            + f"PASS(M, MTE1) {loads} PASS(MTE1, M)"
+            + f"Mmad(t.co, t.a2, t.b2, MmadParams(M, N, {depth})); PASS(M, FIX);"
+            + ROWS
+            + "Fixpipe(t.cg, t.co, p);",
+        )
+        for name, depth, loads in (
+            (
+                "window",
+                "K - 16",
+                "LoadData(t.a2, t.a1, LoadData2DParamsV2(0, 1, 2, 3, 2, 2, false, 0));"
+                "LoadData(t.b2, t.b1, LoadData2DParamsV2(0, 1, 3, 3, 3, 3, false, 0));",
+            ),
+            (
+                "turned",
+                "K",
+                "LoadData(t.a2, t.a1, LoadData2DParamsV2(0, 0, 4, 2, 4, 2, true, 0));",
+            ),
+        )
+    },
     "nothing": (
         np.float32,
         START.format("float") + ROWS + "p.params.ndNum = 0; Fixpipe(t.cg, t.co, p);",
@@ -151,6 +174,20 @@ def test_rows_with_bias_relu_and_conversions():
     assert np.array_equal(c, product + bias)
     product, *_, c = launched("relu")
     assert np.array_equal(c, np.maximum(product, 0))
+
+
+def test_windows_of_fractals_are_loaded_as_they_are_or_turned():
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(-4, 5, shape).astype(np.float16) for shape in ((M, K), (N, K)))
+    rest = np.zeros(N, np.float32), np.zeros(N, np.uint64)
+    c = np.zeros((M, N), np.float32)
+    assert module().window[1](a, b, *rest, c).findings == ()
+    assert np.array_equal(c, a[:, 16:].astype(np.float32) @ b[:, 16:].T.astype(np.float32))
+    turned = np.ascontiguousarray(a.T).reshape(K, M)
+    fractals = turned.reshape(K, M // 16, 16).transpose(1, 0, 2)  # as L1 has K rows of M
+    given = fractals.reshape(K // 16, M, 16).transpose(1, 0, 2).reshape(M, K)  # by the load's way
+    assert module().turned[1](np.ascontiguousarray(given), b, *rest, c).findings == ()
+    assert np.array_equal(c, a.astype(np.float32) @ b.T.astype(np.float32))
 
 
 def test_scales_of_all_and_of_each_column():
