@@ -12,7 +12,6 @@ from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse, unable, unreadable, unwritable
 from cubecore.frontends.cpp.compile.source import source_of, structs_text
-from cubecore.frontends.cpp.host import has_main, require_clean_end, run_built, run_source
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
 from cubecore.frontends.cpp.signature import EntryParameter, tiling_name
@@ -105,6 +104,13 @@ def program_of(
     """
     if asked.entry is not None or asked.arguments or asked.outputs:
         return None
+    from cubecore.frontends.cpp.host import (  # a kernel starts without
+        has_main,
+        require_clean_end,
+        run_built,
+        run_source,
+    )
+
     built = Path(path).resolve()
     if is_program(path):
         return lambda words: require_clean_end(built, run_built(built, words, asked))
