@@ -31,6 +31,7 @@ def test_a_process_that_does_not_start_is_one_sentence(tmp_path, monkeypatch, te
     program.write_text(f"#!/bin/sh\n{text}\n")
     program.chmod(mode)
     monkeypatch.setattr(child, "runtime", lambda: Runtime(program, program))
+    gc.collect()
     before = len([*Path("/dev/fd").iterdir()])
     with pytest.raises(CubecoreError) as raised:
         Child(ChildSubject("the kernel"))
