@@ -60,8 +60,8 @@ _SIGNALS: dict[int, str] = {
 }
 
 
-_RAN_AHEAD, _TERMINATED = 1000, 1001
-"""Numbers in the place of a signal's (crash.h)."""
+_RAN_AHEAD, _TERMINATED, _CLOSED = 1000, 1001, 1002
+"""Numbers in the place of a signal's (crash.h, exchange.h)."""
 
 
 class RanAheadError(Exception):
@@ -311,6 +311,8 @@ def _end(
     """Return how a child ended without an answer, and the remedy; `said` is its last line."""
     number = box.signal or (os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
     end, remedy = "closed the pipe of its answer", ""
+    if number == _CLOSED:
+        return end, remedy
     if silent:
         end = f"{end}, or became another program"
     elif late:

@@ -31,14 +31,15 @@ struct Pipes {
   bool forked = false;  // in a copy of this process, whose messages nobody reads
 } pipes;
 
+constexpr int CLOSED = 1002;  // in the place of a signal's number, as those of crash.h
+[[noreturn]] void end(int number);
+
 // Goes on behind a call on a pipe that failed, if it may be made again: the user's code has the
-// pipes, too. Else the parent finds them closed, and ends this process.
+// pipes, too.
 void again(int pipe, short ready) {
   pollfd waited = {pipe, ready, 0};
   if (errno == EAGAIN && poll(&waited, 1, -1) > 0) return;
-  if (errno == EINTR) return;
-  close(pipes.answers);
-  while (true) pause();
+  if (errno != EINTR) end(CLOSED);
 }
 
 // A message that is written.
