@@ -637,6 +637,15 @@ def test_a_loop_without_end_stops_at_the_limit():
     )
 
 
+@pytest.fixture
+def takes_ctrl_c():
+    """Take Ctrl-C as Python does, also where the tests run in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("takes_ctrl_c")
 def test_a_ctrl_c_while_arrays_are_written_comes_behind_the_last():
     done = []
 
