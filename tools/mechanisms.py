@@ -219,18 +219,23 @@ class Effect:
     fitted_without: float | None = None
 
     @property
+    def _sides(self) -> tuple[float, float]:
+        """The errors to compare, with the mechanism and without: fitted again, if they were."""
+        if self.fitted_with is not None and self.fitted_without is not None:
+            return self.fitted_with, self.fitted_without
+        return self.before, self.after
+
+    @property
     def hurts(self) -> bool:
         """True if the publication is better without the mechanism."""
-        if self.fitted_with is not None and self.fitted_without is not None:
-            return self.fitted_with > self.fitted_without + CHANGES
-        return self.before > self.after + CHANGES
+        having, lacking = self._sides
+        return having > lacking + CHANGES
 
     @property
     def helps(self) -> bool:
         """True if the publication is worse without the mechanism."""
-        if self.fitted_with is not None and self.fitted_without is not None:
-            return self.fitted_without > self.fitted_with + CHANGES
-        return self.after > self.before + CHANGES
+        having, lacking = self._sides
+        return lacking > having + CHANGES
 
 
 Errors = Mapping[str, Sequence[float | None]]

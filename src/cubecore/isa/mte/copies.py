@@ -103,20 +103,22 @@ class CopyGmToCbuf(Bursts):
         """One strided transfer of MTE2."""
         pitch = (self.len_burst + self.src_gap) * DATA_BLOCK_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.n_burst, self.row_bytes, pitch)
-        traffic = replace(l1_traffic(chip, self.n_burst, self.row_bytes, pitch), pitch_bytes=0)
+        traffic = l1_traffic(chip, self.n_burst, self.row_bytes, pitch)
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 
 def l1_traffic(
     chip: Chip, rows: int, row_bytes: int, pitch_bytes: int, matrices: int = 1
 ) -> GlobalTraffic:
-    """Return the traffic of a strided transfer into L1 of so many rows of each matrix."""
+    """Return the traffic of a strided transfer into L1 of so many rows of each matrix.
+
+    Starts of rows do not matter unless the caller gives it a pitch.
+    """
     one = GlobalTraffic.of_rows(rows, row_bytes, pitch_bytes, writes=False)
     conflict = costs.pitch_conflict_cycles(chip, rows * matrices, pitch_bytes)
     return replace(
         one,
         size_bytes=one.size_bytes * matrices,
-        pitch_bytes=pitch_bytes,
         conflict_cycles=float(conflict),
     )
 
@@ -198,6 +200,7 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
         else:
             cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch)
         traffic = l1_traffic(chip, self.n_value, row_bytes, pitch, self.nd_num)
+        traffic = replace(traffic, pitch_bytes=pitch)
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 

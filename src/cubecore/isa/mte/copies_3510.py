@@ -176,12 +176,13 @@ class _ToNz(Instruction):
 
     def _cost(self, chip: Chip, rows: int, row_bytes: int, each: float = 0) -> InstructionCost:
         """Return the cost of a transfer whose rows take `each` more cycles."""
-        matrices = self.nz.matrices
-        traffic = l1_traffic(chip, rows, row_bytes, self.loop1_src_stride, matrices)
+        matrices, pitch = self.nz.matrices, self.loop1_src_stride
+        traffic = l1_traffic(chip, rows, row_bytes, pitch, matrices)
+        traffic = replace(traffic, pitch_bytes=pitch)
         rows *= matrices
         if not rows or not row_bytes:
             return InstructionCost(0)
-        cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, self.loop1_src_stride) + rows * each
+        cycles = costs.gm_to_l1_cycles(chip, rows, row_bytes, pitch) + rows * each
         return InstructionCost(math.ceil(cycles), traffic=traffic)
 
 

@@ -5,7 +5,6 @@ No page gives their cost: they are taken at the rate of the main path over the s
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -48,7 +47,7 @@ class _GlobalFractals(Load2d):
         """One strided transfer of MTE2, a row for each fractal."""
         pitch = self.src_stride * FRACTAL_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.repeat, FRACTAL_BYTES, pitch)
-        traffic = replace(l1_traffic(chip, self.repeat, FRACTAL_BYTES, pitch), pitch_bytes=0)
+        traffic = l1_traffic(chip, self.repeat, FRACTAL_BYTES, pitch)
         return (
             InstructionCost(math.ceil(cycles), traffic=traffic)
             if self.repeat
@@ -300,5 +299,5 @@ class CopyGmToCbufPad(Instruction):
         row = self.len_burst * taken
         pitch = row + self.src_gap * DATA_BLOCK_BYTES
         cycles = costs.gm_to_l1_cycles(chip, self.n_burst, row, pitch)
-        traffic = replace(l1_traffic(chip, self.n_burst, row, pitch), pitch_bytes=0)
+        traffic = l1_traffic(chip, self.n_burst, row, pitch)
         return InstructionCost(math.ceil(cycles), traffic=traffic)

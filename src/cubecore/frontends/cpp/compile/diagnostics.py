@@ -145,7 +145,7 @@ def errors_of(text: str, path: Path) -> Iterator[CompilerError]:
     lines = text.splitlines()
     for number, match in _errors(lines):
         file, at = _place(lines, number, match)
-        yield CompilerError(file, int(at), _told(lines, number, path, (), verbose=False))
+        yield CompilerError(file, int(at), _told(lines, number, match, path, (), verbose=False))
 
 
 def _errors(lines: Sequence[str]) -> Iterator[tuple[int, re.Match[str]]]:
@@ -173,8 +173,8 @@ def _first_error(
     lines = text.splitlines()
     if any(map(path.is_relative_to, (HERE, folder()))):
         return _unfit_compiler(lines, code)
-    for number, _ in _errors(lines):
-        return _told(lines, number, path, entries, verbose=verbose)
+    for number, match in _errors(lines):
+        return _told(lines, number, match, path, entries, verbose=verbose)
     return _without_error(text, path, code)
 
 
@@ -207,11 +207,15 @@ def _end(code: int, lines: Sequence[str]) -> str:
 
 
 def _told(
-    lines: Sequence[str], number: int, path: Path, entries: Sequence[str], *, verbose: bool
+    lines: Sequence[str],
+    number: int,
+    match: re.Match[str],
+    path: Path,
+    entries: Sequence[str],
+    *,
+    verbose: bool,
 ) -> Exception:
     """Return the refusal that the error on a line of the compiler's words is."""
-    match = _ERROR.match(lines[number])
-    assert match is not None
     said, line = match["text"].strip(), int(match["line"])
     if match["file"] == "entry" and line <= 2 * len(entries):
         unfit = _unfit(entries[(line - 1) // 2], said, shown_path(path))

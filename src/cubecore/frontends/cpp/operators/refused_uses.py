@@ -45,7 +45,7 @@ Command = Callable[[ProjectFiles], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class TranslationUnit:
     """A file as an object: the project with its headers' folders, and headers that are not here."""
 
     files: ProjectFiles
@@ -54,7 +54,7 @@ class Unit:
 
 def compile_refusing(
     files: ProjectFiles, path: Path, out: Path, work: Path, command: Command
-) -> Unit | None:
+) -> TranslationUnit | None:
     """Compile a file into `out` with functions that refuse; None if that does not help.
 
     `command` returns the compiler's arguments but the file's. What is read is named in a file
@@ -81,7 +81,7 @@ def compile_refusing(
 
 def _preprocessed(
     files: ProjectFiles, path: Path, unit: Path, work: Path, command: Command
-) -> tuple[Unit, str]:
+) -> tuple[TranslationUnit, str]:
     """Return a file's text behind the preprocessor; a header that is not here is empty."""
     stand_ins, absent = work / "stand_ins", list[str]()
     own = ["-MD", "-MF", str(unit.with_suffix(".d")), "-E", str(path), "-o", str(unit)]
@@ -92,7 +92,7 @@ def _preprocessed(
     while True:
         try:
             files, _ = with_headers(files, path, preprocess)
-            return Unit(files, tuple(absent)), unit.read_text("utf-8", "replace")
+            return TranslationUnit(files, tuple(absent)), unit.read_text("utf-8", "replace")
         except MissingHeaderError as error:
             name = re.sub(r"^(?:\.\.?/)+", "", error.header)
             if error.header in absent or name != error.header:
