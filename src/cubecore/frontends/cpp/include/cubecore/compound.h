@@ -112,13 +112,8 @@ inline void BilinearInterpolation(const LocalTensor<T>& dst, const LocalTensor<T
   if (!right) return;
   const uint32_t all = hRepeat * vRepeat, weights = repeatMode ? all : (all + 7) / eight;
   const uint32_t bytes = (all + weights) * repeat * sizeof(half);
-  const LocalTensor<uint8_t> given = detail::enough(sharedTmpBuffer, bytes);
-  if (given.GetSize() < bytes) {
-    char need[64];
-    std::snprintf(need, sizeof(need), "have %u B or more", bytes);
-    cubecore_refuse("BilinearInterpolation.sharedTmpBuffer", need,
-                    detail::Digits(given.GetSize(), " B").text, &at);
-  }
+  const LocalTensor<uint8_t> given =
+      detail::required("BilinearInterpolation.sharedTmpBuffer", sharedTmpBuffer, bytes, at);
   const LocalTensor<T> gathered = given.template ReinterpretCast<T>();
   const LocalTensor<T> factors = gathered[all * repeat];
   detail::set_mask(~0ull, ~0ull, at);

@@ -259,13 +259,7 @@ inline void select_rows(const LocalTensor<T>& dst, const LocalTensor<T>& src, T 
                         CMPMODE mode, const SelectWithBytesMaskShapeInfo& info,
                         const cubecore::Where& at) {
   uint32_t repeats = (info.srcLastAxis + 127) / 128, bytes = repeats * 32 + repeats * 512;
-  const LocalTensor<uint8_t> given = enough(offered, bytes);
-  if (given.GetSize() < bytes) {
-    char need[40], got[24];
-    std::snprintf(need, sizeof(need), "have %u B or more", bytes);
-    std::snprintf(got, sizeof(got), "%u B", given.GetSize());
-    cubecore_refuse("Select.sharedTmpBuffer", need, got, &at);
-  }
+  const LocalTensor<uint8_t> given = required("Select.sharedTmpBuffer", offered, bytes, at);
   const LocalTensor<half> work = given[repeats * 32].template ReinterpretCast<half>();
   for (uint32_t row = 0; row < info.firstAxis; ++row) {
     mask_bits(given, mask[row * info.maskLastAxis], work, info.srcLastAxis, mode, at);

@@ -35,7 +35,8 @@ class Parts {
       : given_(enough(offered, parts * QUANT_LANES * sizeof(C))),
         lanes_(given_.GetSize() / sizeof(C) / parts / QUANT_LANES * QUANT_LANES) {
     constexpr uint32_t repeats = QUANT_LANES * sizeof(C) / 256;
-    if (lanes_ == 0) refuse_workspace(parts * repeats, given_.GetSize(), at);
+    if (lanes_ == 0)
+      refuse_workspace("sharedTmpBuffer", parts * repeats * 256, given_.GetSize(), at);
   }
   LocalTensor<C> part(uint32_t index) const {
     return given_[index * lanes_ * static_cast<uint32_t>(sizeof(C))].template ReinterpretCast<C>();

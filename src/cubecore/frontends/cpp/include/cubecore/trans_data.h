@@ -153,14 +153,8 @@ inline void TransData(const LocalTensor<T>& dstTensor, const LocalTensor<T>& src
     volume = detail::volume_of(params.srcLayout, other);
   else
     volume = detail::volume_of(params.dstLayout, other);
-  const uint32_t bytes = detail::volume_bytes(volume.area);
-  const LocalTensor<uint8_t> given = detail::enough(sharedTmpBuffer, bytes);
-  if (given.GetSize() < bytes) {
-    char need[64];
-    std::snprintf(need, sizeof(need), "have %u B or more", bytes);
-    cubecore_refuse("TransData.sharedTmpBuffer", need, detail::Digits(given.GetSize(), " B").text,
-                    &at);
-  }
+  const LocalTensor<uint8_t> given = detail::required(
+      "TransData.sharedTmpBuffer", sharedTmpBuffer, detail::volume_bytes(volume.area), at);
   const detail::Points<T> points(given.template ReinterpretCast<T>(), volume, at);
   if (gathers && volume.by_samples && volume.n % 16 != 0)
     points.zero(dstTensor, volume.d * volume.blocks() * volume.area * volume.samples() * 256);

@@ -45,12 +45,8 @@ inline void sums_of_rows(const LocalTensor<T>& dst, const LocalTensor<T>& lastRo
                          const CumSumInfo& info, const cubecore::Where& at) {
   constexpr bool casts = std::is_same_v<PrimT<T>, half>;
   const uint32_t inner = info.inner, whole = (inner + 7) / 8 * 8, block = CUMSUM_ROWS * whole;
-  const LocalTensor<uint8_t> given = enough(offered, cumsum_bytes(inner));
-  if (given.GetSize() < cumsum_bytes(inner)) {
-    char need[40];
-    std::snprintf(need, sizeof(need), "have %u B or more", cumsum_bytes(inner));
-    cubecore_refuse("CumSum.sharedTmpBuffer", need, Digits(given.GetSize(), " B").text, &at);
-  }
+  const LocalTensor<uint8_t> given =
+      required("CumSum.sharedTmpBuffer", offered, cumsum_bytes(inner), at);
   const Floats columns = given.template ReinterpretCast<float>(), rows = columns[block];
   const auto down = rows[block].template ReinterpretCast<int32_t>(), across = down[8];
   const auto from_row = down.template ReinterpretCast<uint32_t>();

@@ -190,7 +190,7 @@ inline void power_of(const LocalTensor<T>& dst, const LocalTensor<T>& other, T v
                      const LocalTensor<uint8_t>& given, uint32_t count, const cubecore::Where& at) {
   constexpr uint32_t parts = 10;
   uint32_t lanes = given.GetSize() / parts / 4 / LANES * LANES;
-  if (lanes == 0) refuse_workspace(parts, given.GetSize(), at);
+  if (lanes == 0) refuse_workspace("sharedTmpBuffer", parts * 256, given.GetSize(), at);
   lanes = lanes < count ? lanes : count;
   LocalTensor<T> filled = given.template ReinterpretCast<T>();
   Duplicate(filled, value, static_cast<int32_t>(lanes), at);

@@ -215,11 +215,18 @@ inline LocalTensor<uint8_t> enough(const LocalTensor<uint8_t>& given, uint32_t b
   return free.GetSize() >= bytes ? free : given;
 }
 
-[[noreturn]] inline void refuse_workspace(uint32_t temporaries, uint32_t bytes,
+[[noreturn]] inline void refuse_workspace(const char* subject, uint32_t bytes, uint32_t got,
                                           const cubecore::Where& at) {
   char need[64];
-  std::snprintf(need, sizeof(need), "have %u B or more", temporaries * 256);
-  cubecore_refuse("sharedTmpBuffer", need, Digits(bytes, " B").text, &at);
+  std::snprintf(need, sizeof(need), "have %u B or more", bytes);
+  cubecore_refuse(subject, need, Digits(got, " B").text, &at);
+}
+// A workspace of so many bytes; the refusal of less calls it `subject`.
+inline LocalTensor<uint8_t> required(const char* subject, const LocalTensor<uint8_t>& offered,
+                                     uint32_t bytes, const cubecore::Where& at) {
+  const LocalTensor<uint8_t> given = enough(offered, bytes);
+  if (given.GetSize() < bytes) refuse_workspace(subject, bytes, given.GetSize(), at);
+  return given;
 }
 
 // Memory for temporaries, all of one length.
@@ -230,7 +237,8 @@ class Workspace {
     start_ = static_cast<uint32_t>(given.GetPhyAddr());
     uint32_t lanes = given.GetSize() / 4 / (temporaries == 0 ? 1 : temporaries);
     lanes_ = lanes / LANES * LANES;
-    if (lanes_ == 0 && temporaries != 0) refuse_workspace(temporaries, given.GetSize(), at);
+    if (lanes_ == 0 && temporaries != 0)
+      refuse_workspace("sharedTmpBuffer", temporaries * 256, given.GetSize(), at);
   }
   // Elements of a turn, of `count` that are left.
   uint32_t turn(uint32_t count) const { return lanes_ != 0 && lanes_ < count ? lanes_ : count; }
