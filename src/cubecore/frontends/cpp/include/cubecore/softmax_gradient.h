@@ -8,25 +8,53 @@ namespace AscendC {
 
 namespace detail {
 
+// x becomes x times `raised`, a power of two which is not 1 where the products with y are so small
+// that float may not hold all their bits; `lowered` is its inverse. Large elements keep it at 1,
+// those whose factor is 0 too.
+inline void raise(const FloatRows& rows, const Floats& y, uint32_t used, const Floats& raised,
+                  const Floats& lowered) {
+  constexpr float power = 0x1p24f, small = 0x1p-66f, least = 0x1p-126f;
+  const Steps &row = rows.row(), &one = rows.one();
+  const Floats x = rows.x(), t = rows.t();
+  row.abs(t, y);
+  row.maxs(t, t, least);
+  row.mul(t, t, x);
+  row.abs(t, t);
+  rows.largest(raised, t, used);
+  one.rsubs(raised, raised, small);
+  one.muls(raised, raised, 1.0f / least);
+  one.clamp(raised, raised, 0.0f, 1.0f);
+  one.muls(lowered, raised, 1.0f / power - 1.0f);
+  one.adds(lowered, lowered, 1.0f);
+  one.muls(raised, raised, power - 1.0f);
+  one.adds(raised, raised, 1.0f);
+  rows.times(x, raised);
+}
+
 // sum = the row's sum of grad * src; alone (`front`), or (grad - sum) * src.
 template <typename T>
 inline void softmax_gradient(const char* caller, const LocalTensor<T>& dst,
                              const LocalTensor<T>& grad, const LocalTensor<T>& src,
                              const LocalTensor<uint8_t>& given, const SoftMaxShapeInfo& shape,
                              bool front, bool nz, const cubecore::Where& at) {
+  constexpr bool raises = std::is_same_v<PrimT<T>, float>;  // products of half are large enough
   const RowsAt lie{shape.srcM, shape.srcK, nz};
   FloatRows rows(caller, shape.srcK, given, at, 2);
   const Floats x = rows.x(), sum = rows.value(0), y = rows.spare(0), product = rows.spare(1);
+  const Floats raised = rows.value(1), lowered = rows.value(2);
   for (uint32_t n = 0; n < shape.srcM; ++n) {
     rows.load(x, grad, n, lie);
     rows.load(y, src, n, lie);
+    if constexpr (raises) raise(rows, y, shape.oriSrcK, raised, lowered);
     rows.row().mul(product, x, y);
     rows.sum(sum, product, shape.oriSrcK);
     if (front) {
+      if constexpr (raises) rows.one().mul(sum, sum, lowered);
       rows.put(dst, n, sum);
     } else {
       rows.minus(x, sum);
       rows.row().mul(x, x, y);
+      if constexpr (raises) rows.times(x, lowered);
       rows.store(dst, n, x, lie);
     }
   }
