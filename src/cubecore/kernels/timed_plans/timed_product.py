@@ -41,22 +41,14 @@ class TimedProduct:
     def timed(self, *, record: int = 0, full: bool = False) -> Timeline:
         """Return its timeline; `record` and `full` as `time_launch` has them.
 
+        The latest ones without either are kept: a timing costs once what it costs.
+
         Raises
         ------
         RequestError
             If the kernel does not support the request, or no source gives a cost.
         """
-        from cubecore.timing.launch import time_launch
-
-        p, chip = self.problem, self.chip
-        return time_launch(
-            _launch(self),
-            chip,
-            operations=2 * p.batch * p.m * p.n * p.k,
-            peak=peak_ops_per_cycle(chip, p.a_type),
-            record=record,
-            full=full,
-        )
+        return _walked(self, record, full) if record or full else _timeline(self)
 
     def with_tiling(self, **fields: int) -> TimedProduct:
         """Return the same with fields of the tiling replaced."""
@@ -73,3 +65,22 @@ def _launch(product: TimedProduct) -> Launch:
     """Return the kernel's launch; what is known of its trees is kept with the latest ones."""
     p, chip = product.problem, product.chip
     return matmul_launch(p, product.tiling, chip, product.step, padded=product.padded)
+
+
+@lru_cache(maxsize=64)
+def _timeline(product: TimedProduct) -> Timeline:
+    return _walked(product)
+
+
+def _walked(product: TimedProduct, record: int = 0, full: bool = False) -> Timeline:
+    from cubecore.timing.launch import time_launch
+
+    p, chip = product.problem, product.chip
+    return time_launch(
+        _launch(product),
+        chip,
+        operations=2 * p.batch * p.m * p.n * p.k,
+        peak=peak_ops_per_cycle(chip, p.a_type),
+        record=record,
+        full=full,
+    )
