@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cubecore.chips.model import Chip
+from cubecore.dtypes import ELEMENT_TYPES
 from cubecore.errors import CubecoreError
 from cubecore.frontends.matmul_tiling.setters import (
     BatchMatmulTiling,
@@ -13,11 +14,18 @@ from cubecore.frontends.matmul_tiling.setters import (
 )
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 _CLASSES = {
     each.__name__: each for each in (MatmulApiTiling, MultiCoreMatmulTiling, BatchMatmulTiling)
 }
+_Answered = tuple[MatmulApiTilingBase, TCubeTiling]
 _CORES = 5
+_LONGER = 0.03
+_OF_SHARES = {"set_single_shape", "set_single_range", "set_align_split"}
+_OF_BLOCKS = {"set_fix_split", "set_split_range"}
+"""Setters by which host code says itself how C is divided."""
 _MEMORIES = ("L1", "L0C", "UB", "BT")
 
 
@@ -49,6 +57,70 @@ def tiling_bytes(chip: Chip, kind: str, calls: Sequence[str]) -> bytes:
     CubecoreError
         If a setter refuses its values, or no tiling satisfies them.
     """
+    asked, tiling = _in_rows(chip, kind, calls)
+    cores: tuple[int, ...] = (1, 1, 1)
+    if isinstance(asked, (MultiCoreMatmulTiling, BatchMatmulTiling)):
+        cores = asked.get_core_num()
+    assert isinstance(asked, (ManyCoreTilingBase, MatmulApiTiling))
+    counts = (*cores, *(1,) * (_CORES - len(cores)))
+    return tiling.to_bytes() + b"".join(n.to_bytes(4, "little", signed=True) for n in counts)
+
+
+def _in_rows(chip: Chip, kind: str, calls: Sequence[str]) -> _Answered:
+    """Return the setters and a tiling that takes at most 3 % longer than the best, and is simple.
+
+    A kernel that knows no tails, or that puts shares or blocks one behind another, works with
+    shares of one size and with whole rows of C.
+    """
+    asked, t = best = _answered(chip, kind, calls)
+    most = asked.solution.best.predicted.cycles * (1 + _LONGER)
+    if kind == "BatchMatmulTiling" or t.singleCoreK != asked.problem.k:
+        return best
+    if kind == "MultiCoreMatmulTiling" and not _names(calls) & _OF_SHARES:
+        for m, n in _even_shares(asked.problem.m, asked.problem.n, t):
+            more = [*calls, f"set_single_shape {m} {n} -1"]
+            found = _within(most, chip, kind, more)
+            if found is not None:
+                best, calls = found, more
+                break
+    _, t = best
+    width = align_up(t.singleCoreN, FRACTAL_ROWS)
+    holds = ELEMENT_TYPES["float32"].bytes_of(width) <= (memory_bytes(chip, Mem.BT)[1] or 0)
+    rows = t.singleCoreN == asked.problem.n and t.baseN < width and holds
+    if not rows or _names(calls) & _OF_BLOCKS:
+        return best
+    return _within(most, chip, kind, [*calls, f"set_fix_split -1 {width} -1"]) or best
+
+
+def _even_shares(m: int, n: int, t: TCubeTiling) -> Iterator[tuple[int, int]]:
+    """Yield shares of one size for at most as many cores as a tiling has, whole rows first."""
+    rows, columns = ceil_div(m, t.singleCoreM), ceil_div(n, t.singleCoreN)
+    if columns > 1 and m % (rows * columns) == 0:
+        yield m // (rows * columns), n
+    if m % t.singleCoreM or n % t.singleCoreN:
+        yield m // _divisor(m, rows), n // _divisor(n, columns)
+
+
+def _divisor(extent: int, most: int) -> int:
+    return next(parts for parts in range(most, 0, -1) if extent % parts == 0)
+
+
+def _within(most: float, chip: Chip, kind: str, calls: Sequence[str]) -> _Answered | None:
+    """Return the setters of calls and their best tiling, if it takes so many cycles at most."""
+    try:
+        found = _answered(chip, kind, calls)
+    except CubecoreError:
+        return None
+    return found if found[0].solution.best.predicted.cycles <= most else None
+
+
+def _answered(chip: Chip, kind: str, calls: Sequence[str]) -> _Answered:
+    asked = _asked(chip, kind, calls)
+    return asked, asked.get_tiling()
+
+
+def _asked(chip: Chip, kind: str, calls: Sequence[str]) -> MatmulApiTilingBase:
+    """Return the setters after calls."""
     dims = [int(call.split()[1]) for call in calls if call.startswith("set_dim ")]
     vectors = bool(dims) and dims[-1] > chip.aic_count
     asked: MatmulApiTilingBase = _CLASSES[kind](chip, launch="mix" if vectors else "cube")
@@ -57,13 +129,11 @@ def tiling_bytes(chip: Chip, kind: str, calls: Sequence[str]) -> bytes:
         if name == "set_buffer_space":
             words = list(_bounds(chip, words))
         getattr(asked, name)(*(_value(word) for word in words))
-    tiling = asked.get_tiling()
-    cores: tuple[int, ...] = (1, 1, 1)
-    if isinstance(asked, (MultiCoreMatmulTiling, BatchMatmulTiling)):
-        cores = asked.get_core_num()
-    assert isinstance(asked, (ManyCoreTilingBase, MatmulApiTiling))
-    counts = (*cores, *(1,) * (_CORES - len(cores)))
-    return tiling.to_bytes() + b"".join(n.to_bytes(4, "little", signed=True) for n in counts)
+    return asked
+
+
+def _names(calls: Sequence[str]) -> set[str]:
+    return {call.split()[0] for call in calls}
 
 
 def _bounds(chip: Chip, words: Sequence[str]) -> Iterator[str]:
