@@ -25,6 +25,7 @@ from cubecore.frontends.cpp.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.messages import (
     DONE,
     PLACE,
+    READ_BYTES,
     SYMBOL,
     Message,
     command,
@@ -39,6 +40,7 @@ from cubecore.frontends.cpp.strays import end_descendants, end_strays
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.lockstep.recorder import RanAheadError
 
 MOST_MEMORY = 4 << 30
 """Bytes that the child may have beyond what it has at its start."""
@@ -48,8 +50,8 @@ _LONGEST_WAIT_S = 1e6
 _LAST_WORDS_S = 1.0
 _LOOK_S = 0.001
 _PART_BYTES = 1 << 16
-_BOX_BYTES, _CAPACITY, _MOST_ADDRESSES = 4096, 8192, 65536
-"""The pages of the exchange: the box, then kinds, lines and addresses (records.h)."""
+_BOX_BYTES, _CAPACITY, _MOST_ADDRESSES, _MOST_READS = 4096, 8192, 65536, 4096
+"""The pages of the exchange: the box, then kinds, lines, addresses and reads (records.h)."""
 _SIGNALS: dict[int, str] = {
     signal.SIGFPE: "a division by zero",
     signal.SIGILL: "an illegal instruction of the host",
@@ -62,10 +64,6 @@ _SIGNALS: dict[int, str] = {
 
 _RAN_AHEAD, _TERMINATED, _CLOSED = 1000, 1001, 1002
 """Numbers in the place of a signal's (crash.h, exchange.h)."""
-
-
-class RanAheadError(Exception):
-    """A core went on behind a wait and needs what it waited for: it must run with pauses."""
 
 
 class Box(ctypes.Structure):
@@ -108,7 +106,7 @@ class Child:
         self._asked, self.remark = asked, ""
         self._end = time.monotonic() + asked.timeout_s
         self._failure: Exception | None = None
-        size = _BOX_BYTES + _CAPACITY * 8 + _MOST_ADDRESSES * 8
+        size = _BOX_BYTES + (_CAPACITY + _MOST_ADDRESSES) * 8 + _MOST_READS * READ_BYTES
         file = file_of_pages(size)
         self._pages = mmap.mmap(file, size)
         self._box = Box.from_buffer(self._pages)
@@ -180,15 +178,17 @@ class Child:
                 raw = raw[os.write(self._write, raw) :]
         return self._answer()
 
-    def recorded(self, message: Message) -> tuple[bytes, bytes, bytes]:
-        """Return what a core has recorded: kinds, lines and addresses."""
+    def recorded(self, message: Message) -> tuple[bytes, bytes, bytes, bytes]:
+        """Return what a core has recorded: kinds, lines, addresses and reads."""
         kinds, wheres = _BOX_BYTES, _BOX_BYTES + 4 * _CAPACITY
         addresses, count = wheres + 4 * _CAPACITY, 4 * message.recorded
+        reads = addresses + 8 * _MOST_ADDRESSES
         pages = self._pages
         return (
             pages[kinds : kinds + count],
             pages[wheres : wheres + count],
             pages[addresses : addresses + 8 * message.addresses],
+            pages[reads : reads + READ_BYTES * message.reads],
         )
 
     def symbol(self, library: Path, name: str, *, copied: bool = False) -> int:

@@ -15,7 +15,7 @@ from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError, RequestError
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.frontends.cpp.child import Child, ChildSubject, RanAheadError
+from cubecore.frontends.cpp.child import Child, ChildSubject
 from cubecore.frontends.cpp.compile.build import Built, built
 from cubecore.frontends.cpp.compile.compiler import UNDEFINED
 from cubecore.frontends.cpp.compile.source import (
@@ -40,12 +40,13 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.lockstep.recorder import RanAheadError
 from cubecore.machine.sanitizer.findings import INITCHECK, checks_of
 
 _GIVEN = ": tiling data"
 """The end of the subject of a refusal by a kernel of what its launch was given."""
 _PAUSING: set[Path] = set()
-"""Libraries whose cores pause at each wait for others: they read through pointers behind it."""
+"""Libraries whose cores wait at each wait for others, and for each value: they needed to."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,12 @@ def launch(
         with Child(asked, gm.shared) as child:
             loaded = _Loaded(child, parts, gm.base, device_kernel, ready)
             loaded.bridge.go_ahead(gm.base, gm.shared.size if alone and not paths & _PAUSING else 0)
-            outcome, engine = replace(ready, kernel=loaded.kernel).run(gm, checks)
+            try:
+                outcome, engine = replace(ready, kernel=loaded.kernel).run(gm, checks)
+            except CubecoreError:
+                if loaded.bridge.read_ahead and ready.issues.count > ready.issues.most:
+                    raise RanAheadError from None  # which core passes the limit depends on it
+                raise
             findings = loaded.bridge.told(outcome.findings)
     except RanAheadError:
         _PAUSING.update(paths)

@@ -1,7 +1,7 @@
 """Messages to the process of a user's code and from it: the mirror of exchange.h and serve.h."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 ENDED, MISS, WHERE, PAUSE, ASK, LOAD, TEXT, DUMP, MATMUL, HOST, DONE = range(11)
 """The kinds of messages from the process: questions of a core, or of host code, and ends."""
@@ -10,7 +10,9 @@ ANSWER, ENTER, SYMBOL, PLACE, START, AHEAD, RESET, PAIRED, KERNELS = range(9)
 HOST_CODE = 2**32 - 1
 """Stands for host code where a core's number is."""
 _MAGIC = 0x43424543
-_HEAD = struct.Struct("<6I")
+_HEAD = struct.Struct("<7I")
+_READ = struct.Struct("<2IQqQ")
+READ_BYTES = _READ.size
 _WORD = struct.Struct("<Q")
 _ALL = 2**64 - 1
 
@@ -49,17 +51,26 @@ def is_other(raw: bytes) -> bool:
     return found
 
 
+def reads_of(raw: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield the reads that a core has recorded, as records.h has them.
+
+    They are the issues before, the line, the address of the type's text, the address, and the bits.
+    """
+    return _READ.iter_unpack(raw)
+
+
 class Message:
     """A message that has come, read from its first word to its last.
 
-    `recorded` and `addresses` count what a core has recorded since the message before.
+    `recorded`, `addresses` and `reads` count what a core has recorded since the message before.
     """
 
-    __slots__ = ("_at", "_raw", "addresses", "core", "recorded", "what")
+    __slots__ = ("_at", "_raw", "addresses", "core", "reads", "recorded", "what")
 
     def __init__(self, raw: bytes) -> None:
         self._raw, self._at = raw, _HEAD.size
-        _, _, self.what, self.core, self.recorded, self.addresses = _HEAD.unpack_from(raw)
+        head = _HEAD.unpack_from(raw)
+        _, _, self.what, self.core, self.recorded, self.addresses, self.reads = head
 
     def word(self) -> int:
         """Return the next word."""

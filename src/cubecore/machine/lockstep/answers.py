@@ -6,7 +6,7 @@ import numpy as np
 
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import LoadScalar
-from cubecore.machine.lockstep.recorder import Asked, Issued
+from cubecore.machine.lockstep.recorder import Asked, Issued, RanAheadError
 from cubecore.machine.lockstep.running import Running
 from cubecore.machine.watches.partings import PartedError, UnlikeError, UnorderedError
 
@@ -40,6 +40,14 @@ def follow_reads(running: Running) -> None:
         core.read.clear()
 
 
+def values_ahead(running: Running) -> Sequence[Sequence[Asked]]:
+    """Return what the kernels of a group had ahead and nobody has judged yet."""
+    first, *others = ahead = [core.take_ahead() for core in running.cores]
+    if any([one.at_kind for one in own] != [one.at_kind for one in first] for own in others):
+        raise PartedError("cores of a group that ask differently")
+    return ahead
+
+
 def asking_again(
     running: Running, asked: Sequence[Sequence[Asked]], steps: Iterator[Issued], *, alone: bool
 ) -> Iterator[Issued]:
@@ -64,7 +72,7 @@ def _ask_again(running: Running, asked: Sequence[Asked], *, alone: bool) -> None
     """Ask once more; the answers must be those of before.
 
     `alone`: each core takes its own turns. One whose value a race has changed since goes on with
-    the one that it has: its kernel does not run twice.
+    the one that it has: its kernel does not run twice. One that had its value ahead does.
     """
     load, template = asked[0].load, asked[0].template
     values: Sequence[object]
@@ -74,7 +82,10 @@ def _ask_again(running: Running, asked: Sequence[Asked], *, alone: bool) -> None
     else:
         assert template is not None
         values = running.group.scalars(template)
-    if not alone and any(one.answer != v for one, v in zip(asked, values, strict=True)):
+    changed = [one for one, value in zip(asked, values, strict=True) if one.answer != value]
+    if any(one.ahead for one in changed):
+        raise RanAheadError
+    if changed and not alone:
         raise UnorderedError("values that are not those of before")
 
 
@@ -91,6 +102,8 @@ def _loaded(
 def _move(running: Running, loads: Sequence[LoadScalar], addresses: Sequence[int]) -> None:
     """Require that the cores of a group read the same value, each its own."""
     group, gm = running.group, running.group.gm
+    if len(loads) == 1 and loads[0].mem is not Mem.GM:
+        return
     owners = gm.owners(np.array(addresses, np.int64)).tolist()
     kinds: list[object] = [
         (load.mem, load.element, owner if load.mem is Mem.GM else address)

@@ -24,7 +24,12 @@ from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.machine.blas.threads import one_thread
-from cubecore.machine.lockstep.answers import answers, asking_again, follow_reads
+from cubecore.machine.lockstep.answers import (
+    answers,
+    asking_again,
+    follow_reads,
+    values_ahead,
+)
 from cubecore.machine.lockstep.early_reads import EarlyReads
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.halt import Halt
@@ -194,6 +199,8 @@ class _Launch:
         groups = [Running(self._group(cores, sanitizer), cores, self._next) for cores in alike]
         for running in groups:
             asked = [core.asked.copy() for core in running.cores]
+            for recorder in running.cores:
+                recorder.take_ahead()  # which is among those
             running.take(self._again(running, asked, self._recorded(running)))
         meet(groups, met, partial(self._joined, sanitizer))
         self._require_ended(groups)
@@ -347,7 +354,8 @@ class _Launch:
         if self._shared is None and self._signalled:
             raise PartedError("signals after a long way without")
         follow_reads(running)
-        running.take(self._recorded(running))
+        ahead = values_ahead(running)
+        running.take(self._again(running, ahead, self._recorded(running)))
 
     def _is_early(self, core: Recorder, load: LoadScalar, address: int) -> bool:
         """Return whether cores that go first write what a core is about to read."""

@@ -37,7 +37,8 @@ _MOST_READ = 4096
 class Asked:
     """A value that a core asked for, behind so many issues: a load, or registers, and the answer.
 
-    `address` counts in the trace's addresses.
+    `address` counts in the trace's addresses. `ahead`: the kernel had the value before what it has
+    issued was executed.
     """
 
     behind: int
@@ -45,11 +46,16 @@ class Asked:
     template: Instruction | None
     address: int
     answer: Any
+    ahead: bool = False
 
     @property
     def at_kind(self) -> tuple[int, object]:
         """The issue behind which it was asked for, and what was, wherever that lies."""
         return self.behind, _kind(self.load, self.template)
+
+
+class RanAheadError(Exception):
+    """A kernel went on before what it needs was executed: it must run again, and wait for that."""
 
 
 class RecordedPart:
@@ -200,6 +206,8 @@ class Recorder(Core):
         """True for a value that cores which go first still write: it is asked for, not read."""
         self.read: list[tuple[LoadScalar, int]] = []
         """The values read at once since the core went on."""
+        self._ahead: list[Asked] = []
+        """The values that the kernel had ahead, and that nobody has judged yet."""
         self.findings: list[tuple[int, SanitizerFinding, str]] = []
         """Findings of the kernel itself, each behind so many issues."""
         self.halted = False
@@ -246,8 +254,12 @@ class Recorder(Core):
         if len(self._kinds) >= self._pause_at:
             self._hub.switch()
 
-    def record_block(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
-        """Take instructions in the trace's own numbers."""
+    def record_block(
+        self, kinds: bytes, wheres: bytes, addresses: bytes, ahead: Sequence[Asked] = ()
+    ) -> None:
+        """Take instructions in the trace's own numbers, and the values had ahead among them."""
+        self.asked += ahead
+        self._ahead += ahead
         self._kinds.frombytes(kinds)
         self._wheres.frombytes(wheres)
         self._addresses.frombytes(addresses)
@@ -274,7 +286,7 @@ class Recorder(Core):
     def load_scalar(self, load: LoadScalar, address: int) -> int:
         """Return the integer, or the bits, that memory holds at `address`."""
         self.catch_up()
-        pending = len(self._kinds) > self._done
+        pending = len(self._kinds) > self._done or self._ahead
         if self.row is not None and not pending and len(self.read) < _MOST_READ:
             value = None if self.is_early(load, address) else self.row.value_at(load, address)
             if value is not None:
@@ -289,6 +301,10 @@ class Recorder(Core):
         self.pause()
         self.asked.append(Asked(len(self.trace), load, template, address, self.answer))
         return self.answer
+
+    def say(self, finding: SanitizerFinding, behind: int, operand: str = "") -> None:
+        """Take a finding of the kernel itself, behind so many issues."""
+        self.findings.append((behind, finding, operand))
 
     def memory(self, mem: Mem) -> MemoryBuffer | None:
         """Return a local memory, as what has executed left it."""
@@ -328,6 +344,11 @@ class Recorder(Core):
     def where(self, issue: int) -> Location:
         """Return the place of an issue by its number."""
         return self.trace.locations[self.trace.wheres[issue]]
+
+    def take_ahead(self) -> list[Asked]:
+        """Return the values had ahead that are to be judged, counted from what is not executed."""
+        ahead, self._ahead = self._ahead, []
+        return [replace(one, behind=one.behind - self._done) for one in ahead]
 
     def forget(self) -> None:
         """Take what was recorded as executed."""
@@ -392,6 +413,7 @@ class Recorder(Core):
         self._done = self._at = 0
         self._part = None
         self.read.clear()
+        self._ahead.clear()
         self.row, self.is_early = None, _never
 
     def asked_like(self, other: "Recorder") -> bool:
@@ -430,7 +452,7 @@ class _Handing(FindingLog):
         recorder = self._recorder()
         assert recorder is not None
         recorder.catch_up()
-        recorder.findings.append((len(recorder.trace), finding, operand))
+        recorder.say(finding, len(recorder.trace), operand)
 
 
 def _never(*_: object) -> bool:

@@ -10,7 +10,6 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from cubecore.cache import BoundedCache
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse, shortened, unable
 from cubecore.frontends.capi.binding import BoundCall
@@ -43,14 +42,14 @@ from cubecore.frontends.cpp.messages import (
 from cubecore.frontends.cpp.recording.known_calls import known_call
 from cubecore.frontends.cpp.recording.modes import BlockPatterns
 from cubecore.frontends.cpp.recording.native_core import NativeCore
+from cubecore.frontends.cpp.recording.scalar_reads import ScalarReads, around
 from cubecore.frontends.cpp.recording.stacks import Stacks
 from cubecore.frontends.cpp.recording.structures import BridgeLaunch, CallStep, RegisteredKernel
 from cubecore.frontends.cpp.signature import function_as_written
 from cubecore.frontends.source_locations import KernelError, shown_path
 from cubecore.isa.declare.instruction import Mem
-from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.trace import Names
-from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.machine.debugger.matrix_view import view
@@ -93,16 +92,22 @@ class Bridge:
         self._begin = Location("", 0, "")
         self._notes: list[tuple[str, ...]] = [()]
         self._files: dict[bytes, str] = {}
-        self._loads: BoundedCache[tuple[object, ...], LoadScalar] = BoundedCache()
+        self._reads: ScalarReads | None = None
         self._stacks = Stacks()
         self._host: HostAnswer = _no_host
 
     def go_ahead(self, base: int, size: int) -> None:
         """Let cores go on behind waits until they touch one of so many bytes from a host address.
 
-        Then `Child.ask` raises that the launch must run again without.
+        They read UB ahead, too. Where they must not, `Child.ask`, or the executor, raises that the
+        launch must run again without.
         """
         self._child.tell(AHEAD, words(base, size))
+
+    @property
+    def read_ahead(self) -> bool:
+        """True if the runtime has answered a read."""
+        return self._reads is not None and self._reads.answered_any
 
     @property
     def names(self) -> Names:
@@ -113,9 +118,8 @@ class Bridge:
     def restart(self) -> None:
         """Forget the numbers of the launch before."""
         self._child.tell(RESET)
-        self._names, self._patterns, self._notes = None, None, [()]
+        self._names, self._patterns, self._reads, self._notes = None, None, None, [()]
         self._stacks = Stacks()
-        self._loads = BoundedCache()
         self._cores.clear()
         self._requests = None
 
@@ -175,16 +179,16 @@ class Bridge:
         core, child, self._begin = handle.core, self._child, at
         if self._names is None:
             self._names = core.trace.names if isinstance(core, Recorder) else Names()
-        if self._patterns is None:
-            self._patterns = BlockPatterns(self.names)
+        if self._patterns is None or self._reads is None:
+            self._patterns, self._reads = BlockPatterns(self.names), ScalarReads(self.names)
         number = len(self._cores)
-        native_core = NativeCore(handle, number, launch, self.names, self._patterns)
+        native_core = NativeCore(handle, number, launch, self.names, self._patterns, self._reads)
         self._cores.append(native_core)
         own, address = (given, 0) if not isinstance(given, int) else ((), given)
         begin, end = words(number, entry, address), words(len(own), *own)
         message = child.ask(ENTER, begin, bytes(launch), end)
         while True:
-            if message.recorded:
+            if message.recorded or message.reads:
                 native_core.recorded(*child.recorded(message))
             if message.what == ENDED:
                 break
@@ -260,19 +264,17 @@ class Bridge:
         return words(native_core.handle.core.scalars(template)[result])
 
     def _load(self, native_core: NativeCore, message: Message) -> bytes:
-        number, address, at = message.numbers("q", 3)
-        key = number, address, at, message.text()
-        load = self._loads.get(key)
-        if load is None:
-            mem, element = MEMORIES[number], element_type((key[-1] or b"").decode())
-            where = self.names.locations[at]
-            load = LoadScalar(Var("value", 0), mem, element, Expr(address), where)
-            self._loads[key] = load
+        number, address, at, kind, wanted = message.numbers("q", 5)
+        core = native_core.handle.core
+        assert self._reads is not None
+        load = self._reads.load(MEMORIES[number], (kind, message.said()), at)
         native_core.hand_over()
         native_core.handle.issues.one(load.location)
         if load.mem is Mem.GM:
             native_core.behind(address, address + load.element.size_bytes, load.location)
-        return words(native_core.handle.core.load_scalar(load, address))
+        value = core.load_scalar(load, address)
+        low, near = around(core, load, address, wanted)
+        return words(value, load.element.size_bytes, low) + text(near)
 
     def _text(self, native_core: NativeCore, message: Message) -> None:
         what, at, stale, stale_note = _words(message, 4)

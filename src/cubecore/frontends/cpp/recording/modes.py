@@ -95,8 +95,13 @@ class RecordedModes:
         self._modes, self._names, self._patterns = modes, names, patterns
         self._stores: list[tuple[_Pattern, _Words, _Words, _Addresses]] = []
 
-    def follow(self, kinds: _Words, lines: _Words, addresses: _Addresses) -> Iterator[Said]:
-        """Take a block; yield a finding for each instruction that an earlier one's count cuts."""
+    def follow(
+        self, kinds: _Words, lines: _Words, addresses: _Addresses
+    ) -> Iterator[tuple[int, Said]]:
+        """Take a block; yield the number of each instruction that an earlier one's count cuts.
+
+        With it comes the finding.
+        """
         pattern = self._patterns.of(kinds, counts=self._modes.counts)
         if pattern.behind_dcci:
             self._stores.clear()
@@ -111,7 +116,7 @@ class RecordedModes:
             if isinstance(template, SETTERS):
                 self._modes.set(template, where)
             elif self._modes.counts and (said := self._modes.cut(template, where)):
-                yield said
+                yield index, said
 
     def behind(self, low: int, high: int, where: Location) -> Said | None:
         """Judge a scalar read of bytes of global memory, behind the stores of this core."""

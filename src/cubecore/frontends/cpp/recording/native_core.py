@@ -1,5 +1,6 @@
 """One core in the C++ runtime: what it records, and how the recorder takes it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,14 +8,18 @@ from numpy.typing import NDArray
 
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.recording.modes import BlockPatterns, RecordedModes
+from cubecore.frontends.cpp.recording.scalar_reads import ScalarReads
 from cubecore.frontends.cpp.recording.structures import BridgeLaunch
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.machine.lockstep.recorder import Recorder
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 if TYPE_CHECKING:
     from cubecore.isa.declare.instruction import Instruction
+
+_WORD_BYTES = 4
 
 
 class NativeCore:
@@ -27,13 +32,18 @@ class NativeCore:
         launch: BridgeLaunch,
         names: Names,
         patterns: BlockPatterns,
+        reads: ScalarReads,
     ) -> None:
         self.handle, self.number, self.launch, self._names = handle, number, launch, names
+        self._reads = reads
         self.modes = RecordedModes(handle.modes, names, patterns)
         self._kinds = self._wheres = self._addresses = b""
+        self._answered: list[tuple[int, bytes]] = []
 
-    def recorded(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
+    def recorded(self, kinds: bytes, wheres: bytes, addresses: bytes, reads: bytes) -> None:
         """Keep what the runtime has recorded."""
+        if reads:
+            self._answered.append((len(self._kinds) // _WORD_BYTES, reads))
         self._kinds += kinds
         self._wheres += wheres
         self._addresses += addresses
@@ -41,9 +51,10 @@ class NativeCore:
     def hand_over(self) -> None:
         """Give the recorder what the runtime has recorded; another core may run meanwhile."""
         kinds, wheres, addresses = self._kinds, self._wheres, self._addresses
-        if kinds:
+        if kinds or self._answered:
+            answered, self._answered = self._answered, []
             self._kinds = self._wheres = self._addresses = b""
-            self._take(kinds, wheres, addresses)
+            self._take(kinds, wheres, addresses, answered)
 
     def take(self, kinds: NDArray[np.uint32], addresses: NDArray[np.int64], where: int) -> None:
         """Take instructions that Python makes at one line, behind those of the runtime."""
@@ -52,20 +63,31 @@ class NativeCore:
             wheres = np.full(kinds.size, where, np.uint32)
             self._take(kinds.tobytes(), wheres.tobytes(), addresses.tobytes())
 
-    def _take(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
+    def _take(
+        self,
+        kinds: bytes,
+        wheres: bytes,
+        addresses: bytes,
+        answered: Sequence[tuple[int, bytes]] = (),
+    ) -> None:
         words = np.frombuffer(kinds, np.uint32), np.frombuffer(wheres, np.uint32)
         findings = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
         core, issues, count = self.handle.core, self.handle.issues, len(words[0])
-        if isinstance(core, Recorder) and not self.handle.debugged:
-            last = int(words[0][-1])
-            issues.many(count, lambda: self._names.locations[int(words[1][-1])])
-            core.record_block(kinds, wheres, addresses)
-            if isinstance(self._names.templates[last], WaitFlagDev):
-                core.settle()  # C++ may read through a pointer what it waited for
-        else:
+        if not isinstance(core, Recorder) or self.handle.debugged:
             self._one_by_one(kinds, wheres, addresses)
-        for said in findings:
-            self.handle.log(*said)
+            for _, said in findings:
+                self.handle.log(*said)
+            return
+        begin = len(core.trace)
+        ahead = [one for at, raw in answered for one in self._reads.answered(raw, begin + at)]
+        issues.many(count + len(ahead), lambda: self._names.locations[int(words[1][-1])])
+        core.record_block(kinds, wheres, addresses, ahead)
+        if count and isinstance(self._names.templates[int(words[0][-1])], WaitFlagDev):
+            core.settle()  # C++ may read through a pointer what it waited for
+        for index, (kind, message, subject, where) in findings:
+            read = (one.behind for one in ahead if one.behind > begin + index)
+            finding = SanitizerFinding(kind, message, subject, where, str(core.id))
+            core.say(finding, next(read, begin + count))
 
     def behind(self, low: int, high: int, where: Location) -> None:
         """Judge a scalar read of global memory."""

@@ -48,7 +48,7 @@ class CallStep(ctypes.Structure):
         ("kind", c_uint32),
         ("operands", c_uint32),
         ("from_", c_int32 * _OPERANDS),
-        *((name, c_uint32) for name in ("pipe", "sync", "source", "target", "event")),
+        *((name, c_uint32) for name in ("pipe", "sync", "far", "source", "target", "event")),
         ("access", c_uint32 * _OPERANDS),
         ("low", c_int64 * _OPERANDS),
         ("high", c_int64 * _OPERANDS),

@@ -5,8 +5,11 @@ from typing import Any
 
 from cubecore.errors import CubecoreError
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import MOST_BYTES
+from cubecore.isa.scalar.control_registers import SetCtrl
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.scalar.system_variables import Init
 from cubecore.isa.vector.common.mask import MaskState, SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.isa.vector.permute.gather import Gather, Vgatherb
@@ -33,9 +36,12 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
         step.sync, step.source = 3, _PIPES[template.on]
     elif isinstance(template, SetVectorMask):
         step.sync, step.event = 4, min(template.mask_low, 2**32 - 1)
-    elif isinstance(template, (SetMaskCount, SetMaskNorm)):
-        step.sync = 5 if isinstance(template, SetMaskCount) else 6
+    elif isinstance(template, (SetMaskCount, SetMaskNorm, SetCtrl, Init)):
+        step.sync = 5 if template.apply(Registers()).mask_counts else 6
     operands = template.operands()
+    step.far = not _is_plain(template) or any(
+        operand.mem is Mem.GM and operand.access.writes for operand in operands
+    )
     if not any(operand.mem is Mem.UB for operand in operands):
         return
     try:  # of one that no core can execute it is not computed
@@ -49,12 +55,14 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
         if runs:
             touched = runs[number]
             if touched is None:
+                step.far |= operand.access.writes  # in another mode it may touch something
                 continue
             step.low[number] = touched.low
             step.high[number] = _ANYWHERE if _picked(template, operand) else touched.high
         step.access[number] = operand.access.reads + 2 * operand.access.writes
     if count is None and isinstance(template, Repeated) and runs:
         _note_repeats(step, template)
+        step.far |= step.width == 0
 
 
 def _note_repeats(step: Any, template: Repeated) -> None:
@@ -69,6 +77,14 @@ def _note_repeats(step: Any, template: Repeated) -> None:
         picked = _picked(template, template.operands()[number])
         step.span[number] = _ANYWHERE if picked else first.high - first.low
         step.stride[number] = both.high - first.high
+
+
+def _is_plain(template: Instruction) -> bool:
+    """Return whether parameters, and the mask, say all that a template touches."""
+    kind = type(template)
+    takes = kind.resolved not in {Instruction.resolved, Repeated.resolved}
+    decided = template.steering or template.reads_left or kind.rebased is not Instruction.rebased
+    return not (takes or decided)
 
 
 def _picked(template: Instruction, operand: Operand) -> bool:

@@ -62,7 +62,8 @@ class Message {
   void send() {
     if (pipes.forked) _exit(0);
     uint32_t size = static_cast<uint32_t>(bytes_.size() - sizeof(Head));
-    const Head head = {MAGIC, size, what_, core_, recorded.count, recorded.addresses};
+    const Head head = {MAGIC,         size, what_, core_, recorded.count, recorded.addresses,
+                       recorded.reads};
     recorded = {};
     memcpy(bytes_.data(), &head, sizeof(Head));
     for (size_t at = 0; at < bytes_.size();) {
@@ -74,7 +75,7 @@ class Message {
 
  private:
   struct Head {
-    uint32_t magic, size, what, core, recorded, addresses;
+    uint32_t magic, size, what, core, recorded, addresses, reads;
   };
 
   uint32_t what_, core_;
@@ -160,6 +161,7 @@ void hand_over(Core* core) {
 
 // A wait for other cores was recorded.
 void at_wait(Core* core) {
+  core->near.drop_all();
   if (ahead.bytes == 0) return hand_over(core);
   ahead.ran = core->ahead = true;
   guard_for(core);

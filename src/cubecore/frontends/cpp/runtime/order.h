@@ -23,9 +23,6 @@ struct Access {
 // before q goes on.
 class Order {
  public:
-  bool counts = false;  // whether the mask holds a number of elements, and which
-  int64_t count = 0;
-
   void set(uint32_t from, uint32_t to, uint32_t id) {
     Event& event = events_[from][to][id % EVENTS];
     event.up = true;

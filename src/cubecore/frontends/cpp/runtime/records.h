@@ -7,6 +7,7 @@
 
 #include "cubecore/abi.h"
 #include "order.h"
+#include "stretches.h"
 
 using cubecore::Launch;
 using cubecore::Where;
@@ -15,6 +16,7 @@ namespace {
 
 constexpr uint32_t CAPACITY = 8192;
 constexpr uint32_t MOST_ADDRESSES = CAPACITY * 8;
+constexpr uint32_t MOST_READS = 4096;
 constexpr uint32_t MOST_STEPS = 8;
 constexpr uint32_t MOST_OPERANDS = 8;
 
@@ -26,6 +28,7 @@ struct Step {
   uint32_t pipe;                // order.h's number
   uint32_t
       sync;  // 1 sets a flag, 2 waits, 3 a barrier; the mask: 4 count `event`, 5 by count, 6 not
+  uint32_t far;  // writes global memory, or bytes of UB that are not known
   uint32_t source, target, event;
   uint32_t access[MOST_OPERANDS];                      // of UB: 1 reads, 2 writes, 0 neither
   int64_t low[MOST_OPERANDS], high[MOST_OPERANDS];     // bytes, from the address on
@@ -43,6 +46,17 @@ struct Entry {
 constexpr uint32_t WAITS = 1, MASKED = 2, COUNTED = 4, SETS_MASK = 8, DROPPED = 16;
 constexpr uint32_t NOTE = 64;
 
+// The mask, as far as it says how many elements an instruction takes: by its count, or not.
+struct Mask {
+  bool counts = false;
+  int64_t count = UINT32_MAX;  // all bits are on at first
+
+  void follow(const Step& step) {
+    if (step.sync == 4) count = step.event;
+    if (step.sync == 5 || step.sync == 6) counts = step.sync == 5;
+  }
+};
+
 }  // namespace
 
 struct Stack;
@@ -54,9 +68,11 @@ struct Core {
   Launch launch;
   Where last;
   void* slots[16];
+  Mask mask;
   order::Order* order;  // of automatic synchronisation, else null
-  uintptr_t top;        // the frame that the kernel's own lie below
-  bool ahead;           // it went on behind a wait that was not executed yet
+  Stretches near;
+  uintptr_t top;  // the frame that the kernel's own lie below
+  bool ahead;     // it went on behind a wait that was not executed yet
   Stack* stack;
   void (*entry)(const uint64_t*);
   const uint64_t* arguments;
@@ -70,10 +86,16 @@ struct Records {
   uint32_t kinds[CAPACITY];
   uint32_t wheres[CAPACITY];
   int64_t addresses[MOST_ADDRESSES];
+  struct {
+    uint32_t behind, where;  // instructions of these records; the line
+    uint64_t type;           // the address of its text
+    int64_t address;
+    uint64_t bits;
+  } reads[MOST_READS];
 };
 
 struct {
-  uint32_t count, addresses;
+  uint32_t count, addresses, reads;
 } recorded = {};
 
 Records* records = nullptr;

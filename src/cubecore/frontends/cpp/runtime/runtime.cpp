@@ -61,8 +61,10 @@ void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const
   }
   for (uint32_t n = 0; n < entry->steps; ++n) {
     const Step& step = entry->step[n];
+    core->mask.follow(step);
     if (core->order != nullptr) ordered(core, step, addresses, at, where);
     push(core, step, addresses, where);
+    if (core->near.holds_any()) drop_written(core, step, addresses);
   }
   if (entry->flags & WAITS) at_wait(core);
 }
@@ -87,13 +89,26 @@ uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const Whe
   Core* core = current;
   core->last = *at;
   uint32_t where = number_of(at);
-  if (core->order != nullptr && mem == static_cast<uint8_t>(cubecore::Mem::UB))
+  const bool in_ub = mem == static_cast<uint8_t>(cubecore::Mem::UB);
+  if (core->order != nullptr && in_ub)
     before(core, order::S, address, address + 8, false, at, where);
+  uint64_t bits = 0;
+  if (in_ub && ahead.bytes != 0 && core->near.read(type, address, &bits)) {
+    push_read(core, type, address, bits, where);
+    return bits;
+  }
+  int64_t wanted = in_ub && ahead.bytes != 0 ? core->near.wanted(type, address) : 0;
   Message question(LOAD, core->number);
-  question.word(mem).word(static_cast<uint64_t>(address)).word(where).text(type);
-  uint64_t answer = asked(core, question).word();
+  question.word(mem).word(static_cast<uint64_t>(address)).word(where);
+  question.word(reinterpret_cast<uint64_t>(type)).word(static_cast<uint64_t>(wanted)).text(type);
+  Command& answer = asked(core, question);
+  bits = answer.word();
+  const int64_t size = static_cast<int64_t>(answer.word()),
+                low = static_cast<int64_t>(answer.word());
+  const size_t count = answer.word();
+  core->near.keep(type, address, size, low, answer.raw(count), count);
   caught_up(core);
-  return answer;
+  return bits;
 }
 
 static void told_at(uint32_t what, const Where* at, const char* first, const char* second = nullptr,
@@ -173,6 +188,7 @@ int64_t cubecore_matmul(uint32_t what, const void* call, uint32_t bytes, uint32_
   Message question(MATMUL, core->number);
   question.word(what).word(where).word(static_cast<uint64_t>(number)).word(bytes).raw(call, bytes);
   for (uint32_t n = 0; n < types; ++n) question.text(static_cast<const char* const*>(call)[n]);
+  core->near.drop_all();
   return static_cast<int64_t>(asked(core, question).word());
 }
 

@@ -21,6 +21,39 @@ void push(Core* core, const Step& step, const int64_t* addresses, uint32_t where
   }
 }
 
+// Records a read that the core answers itself.
+void push_read(Core* core, const char* type, int64_t address, uint64_t bits, uint32_t where) {
+  if (recorded.reads == MOST_READS) hand_over(core);
+  ahead.ran = true;
+  records->reads[recorded.reads++] = {recorded.count, where, reinterpret_cast<uint64_t>(type),
+                                      address, bits};
+}
+
+// The bytes of UB that a step's operand may touch.
+struct Reach {
+  int64_t low, high;
+};
+
+Reach reach_of(const Core* core, const Step& step, uint32_t operand, const int64_t* addresses) {
+  const int64_t base = addresses[step.from[operand]];
+  const int64_t low = base + step.low[operand], high = base + step.high[operand];
+  if (!core->mask.counts || step.width == 0) return {low, high};
+  const int64_t repeats = (core->mask.count + step.width - 1) / step.width;
+  if (repeats == 0) return {low, high};
+  return {low, low + (repeats - 1) * step.stride[operand] + step.span[operand]};
+}
+
+// Drops what a step may write of the bytes that the core has of UB.
+void drop_written(Core* core, const Step& step, const int64_t* addresses) {
+  if (step.far != 0) return core->near.drop_all();
+  for (uint32_t n = 0; n < step.operands; ++n) {
+    if ((step.access[n] & order::WRITE) == 0) continue;
+    if (step.from[n] < 0) return core->near.drop_all();
+    const Reach reach = reach_of(core, step, n, addresses);
+    core->near.drop(reach.low, reach.high);
+  }
+}
+
 const char* const PIPE_WORDS[] = {"PIPE_S",    "PIPE_V",    "PIPE_M",  "PIPE_MTE1",
                                   "PIPE_MTE2", "PIPE_MTE3", "PIPE_FIX"};
 const char* const BARRIER = "asc_sync_pipe";
@@ -74,17 +107,12 @@ void ordered(Core* core, const Step& step, const int64_t* addresses, const Where
   if (step.sync == 1) order.set(step.source, step.target, step.event);
   if (step.sync == 2) order.wait(step.source, step.target, step.event);
   if (step.sync == 3) order.barrier(step.source);
-  if (step.sync == 4) order.count = step.event;
-  if (step.sync == 5 || step.sync == 6) order.counts = step.sync == 5;
   if (step.sync != 0 || step.pipe >= order::PIPES) return;
-  int64_t repeats =
-      order.counts && step.width != 0 ? (order.count + step.width - 1) / step.width : 0;
   auto each = [&](auto work) {
     for (uint32_t n = 0; n < step.operands; ++n) {
       if (step.access[n] == 0 || step.from[n] < 0) continue;
-      int64_t base = addresses[step.from[n]], low = base + step.low[n], high = base + step.high[n];
-      if (repeats != 0) high = low + (repeats - 1) * step.stride[n] + step.span[n];
-      work(low, high, (step.access[n] & order::WRITE) != 0);
+      const Reach reach = reach_of(core, step, n, addresses);
+      work(reach.low, reach.high, (step.access[n] & order::WRITE) != 0);
     }
   };
   if (!raw)
