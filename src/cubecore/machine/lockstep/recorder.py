@@ -263,7 +263,7 @@ class Recorder(Core):
         self._kinds.frombytes(kinds)
         self._wheres.frombytes(wheres)
         self._addresses.frombytes(addresses)
-        if len(self._kinds) >= self._pause_at:
+        if len(self._kinds) >= self._pause_at or len(self._ahead) >= FLUSH_AFTER:
             self._hub.switch()
 
     def take_numbers(self, kinds: "array[int]", wheres: "array[int]") -> None:
