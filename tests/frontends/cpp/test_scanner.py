@@ -1,5 +1,7 @@
 """The scanner: what it rewrites, what it leaves, which entries it sees."""
 
+import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -196,3 +198,66 @@ def test_the_type_of_a_kernel_says_which_cores_it_runs_on(tasks, kind):
     calls = "".join(f"KERNEL_TASK_TYPE_DEFAULT({task});" for task in tasks.split())
     source = Source(Path("a.cpp"), f'extern "C" __global__ __aicore__ void k() {{{calls}}}')
     assert kind_of(source, "k") == kind
+
+
+def _conditional(rng, macros, depth=0):
+    """Return lines with conditions of macros, each line of code with a word of its own."""
+    if depth == 4 or rng.random() < 0.3:
+        return [f"int w{rng.getrandbits(40)};"]
+    name = rng.choice(list(macros))
+    number = rng.randint(0, 3)
+    conditions = [
+        f"#if {name} {rng.choice(['==', '!=', '<', '<=', '>', '>='])} {number}  // of ours",
+        f"#if {name}", f"#ifdef {name}", f"#ifndef {name}",
+        f"#if defined({name})", f"# if !defined \\\n {name} /* not */",
+    ]  # fmt: skip
+    lines = [rng.choice(conditions), *_conditional(rng, macros, depth + 1)]
+    for _ in range(rng.randint(0, 2)):
+        lines += [f"#elif {name} == {rng.randint(0, 3)}", *_conditional(rng, macros, depth + 1)]
+    if rng.random() < 0.6:
+        lines += ["#else", *_conditional(rng, macros, depth + 1)]
+    return [*lines, "#endif", *_conditional(rng, macros, depth + 1)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_words_are_those_that_conditions_leave_in(seed, tmp_path):
+    rng = random.Random(seed)
+    macros = {"SCENE": rng.randint(0, 3), "FORM": rng.randint(0, 3), "EMPTY": 0}
+    text = "\n".join(_conditional(rng, macros) + _conditional(rng, macros)) + "\n"
+    path = tmp_path / "conditions.cpp"
+    path.write_text(text)
+    given = tuple(f"{name}={value}" for name, value in macros.items())
+    command = [*compiler().command, "-E", "-P", *(f"-D{each}" for each in given), str(path)]
+    left = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    ours = {"if", "elif", "else", "endif", "ifdef", "ifndef", "defined", *macros}
+    assert scanned(text, given).words - ours == set(re.findall(r"\w+", left))
+
+
+CONDITIONAL = """
+#if SCENE == 2
+#define ASCENDC_CUBE_ONLY
+extern "C" __global__ __cube__ void twice(GM_ADDR x)
+#else
+extern "C" __global__ __aicore__ void twice(GM_ADDR x)
+#endif
+{
+  REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"), [((), "cube"), (("SCENE=1",), "mix"), (("SCENE=2",), "cube")]
+)
+def test_an_entry_is_of_the_kind_that_its_conditions_leave(given, kind):
+    source = Source(Path("twice.cpp"), CONDITIONAL, given)
+    assert [entry.parameters for entry in source.scan.entries] == [("x",)]
+    assert kind_of(source, "twice") == kind
+
+
+def test_conditions_of_macros_that_are_not_given_leave_everything():
+    text = "#ifdef SCENE\nint a;\n#elif FORM > 1\nint b;\n#else\nint c;\n#endif\n"
+    each = {"a", "b", "c"}
+    assert scanned(text).words & each == each
+    assert scanned(text, ("FORM=1",)).words & each == {"a", "c"}
+    assert scanned(f"#define FORM 2\n{text}", ("FORM=1",)).words & each == each

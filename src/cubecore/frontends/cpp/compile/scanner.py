@@ -7,7 +7,14 @@ import re
 from collections.abc import Iterator
 
 from cubecore.frontends.cpp.compile.specialisations import specialisations
-from cubecore.frontends.cpp.compile.tokens import Token, closing, closing_angle, tokens
+from cubecore.frontends.cpp.compile.tokens import (
+    Token,
+    closing,
+    closing_angle,
+    conditions,
+    outside,
+    tokens,
+)
 from cubecore.lazy_dataclass import dataclass
 
 _LOCAL = {
@@ -47,8 +54,11 @@ class Scan:
     words: frozenset[str]
 
 
-def scanned(text: str, *, launches: bool = True) -> Scan:
-    """Return what a file holds; without `launches` the functions that launch kernels are empty."""
+def scanned(text: str, defines: tuple[str, ...] = (), *, launches: bool = True) -> Scan:
+    """Return what a file holds; without `launches` the functions that launch kernels are empty.
+
+    Its entries and words are those that these definitions of macros leave in.
+    """
     code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
     arrays = [*_arrays(text, code)]
     edits = [*_attributes(code), *_launches(text, code), *arrays, *_addresses(text, code, arrays)]
@@ -57,7 +67,11 @@ def scanned(text: str, *, launches: bool = True) -> Scan:
     edits += specialisations(text, code)
     includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
     edited = _edited(text, edits)
-    words = frozenset(t.text for t in code if t.kind == "word")
+    named = (each.partition("=") for each in defines)
+    macros = {name: value if sign else "1" for name, sign, value in named}
+    lines, left_out = conditions(code, text, macros)
+    words = frozenset(t.text for t in outside(code, left_out) if t.kind == "word")
+    code = [*outside(code, [*lines, *left_out])]
     return Scan(edited, bool(edits), tuple(_entries(text, code)), tuple(includes), words)
 
 

@@ -37,7 +37,7 @@ class Source:
     @property
     def scan(self) -> Scan:
         """Return the entries and structs that the scanner finds."""
-        return _scan(self.path, self.text)
+        return _scan(self.path, self.text, self.defines)
 
     @property
     def keyed(self) -> str:
@@ -56,14 +56,14 @@ class Source:
 _scanned = lru_cache(maxsize=64)(scanned)
 
 
-def _scan(path: Path, text: str) -> Scan:
+def _scan(path: Path, text: str, defines: tuple[str, ...]) -> Scan:
     """Return what a file holds.
 
     Public operator projects have functions beside a kernel that launch it and would not compile:
     their build does not look into them.
     """
     base = _op_kernel(path)
-    return _scanned(text, launches=base is None or not (base.parent / "op_host").is_dir())
+    return _scanned(text, defines, launches=base is None or not (base.parent / "op_host").is_dir())
 
 
 def _op_kernel(path: Path) -> Path | None:
@@ -339,7 +339,7 @@ class _Copies:
         if path in self.copied:
             return self.copied[path]
         self.copied[path] = None
-        scan = self.scans[path] = _scan(path, text)
+        scan = self.scans[path] = _scan(path, text, self._source.defines)
         new, changed = scan.text, scan.rewritten
         for name in dict.fromkeys(scan.includes):
             inner = self._included(path, name)

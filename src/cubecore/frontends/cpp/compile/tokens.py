@@ -1,7 +1,8 @@
 """Tokens of C++ and its brackets, for what reads a text before the compiler does."""
 
+import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cubecore.lazy_dataclass import dataclass
 
@@ -60,3 +61,83 @@ def closing_angle(code: Sequence[Token], at: int) -> int:
         if code[number].text in {";", "{"}:
             break
     return at
+
+
+_DIRECTIVE = re.compile(
+    r"^[ \t]*#[ \t]*(?P<word>if|ifdef|ifndef|elif|else|endif)\b"
+    r"(?P<condition>[^\n\\]*(?:\\[\s\S][^\n\\]*)*)",
+    re.MULTILINE,
+)
+_DEFINES = re.compile(r"^[ \t]*#[ \t]*(?:define|undef)[ \t]+(\w+)", re.MULTILINE)
+_CONDITION = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:(?P<sign>==|!=|<=|>=|<|>)(?P<number>\d+))?")
+_DEFINED = re.compile(r"(?P<not>!?)defined\(?(?P<name>\w+)\)?")
+_COMPARISONS = {
+    "==": operator.eq, "!=": operator.ne, "<=": operator.le,
+    ">=": operator.ge, "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
+
+
+Span = tuple[int, int]
+
+
+def conditions(
+    code: Sequence[Token], text: str, macros: Mapping[str, str]
+) -> tuple[list[Span], list[Span]]:
+    """Return where a text's conditions of the preprocessor are, and what they leave out.
+
+    A condition counts that compares one of these macros with a number, or asks if there is one, and
+    that the file does not define itself; of other conditions all branches stay.
+    """
+    own = set(_DEFINES.findall(text))
+    known = {name: value for name, value in macros.items() if name not in own}
+    starts = {token.start for token in code if token.text == "#"}
+    found, left_out = list[Span](), list[Span]()
+    open_: list[tuple[list[bool | None], int]] = []  # what each branch so far is, the last's start
+    for match in _DIRECTIVE.finditer(text):
+        if match.start() + match[0].index("#") not in starts:
+            continue
+        found.append(match.span())
+        word = match["word"]
+        if word.startswith("if"):
+            open_.append(([_holds(word, match["condition"], known)], match.end()))
+            continue
+        if not open_:
+            break
+        branches, start = open_.pop()
+        if branches[-1] is False:
+            left_out.append((start, match.start()))
+        if word != "endif":
+            holds = True if word == "else" else _holds("if", match["condition"], known)
+            if True in branches:
+                holds = False
+            elif holds and None in branches:
+                holds = None
+            open_.append(([*branches, holds], match.end()))
+    return found, left_out
+
+
+def outside(code: Sequence[Token], spans: Sequence[Span]) -> Iterator[Token]:
+    """Yield the tokens that lie in none of some parts of a text."""
+    waiting, end = sorted(spans, reverse=True), 0
+    for token in code:
+        while waiting and waiting[-1][0] <= token.start:
+            end = max(end, waiting.pop()[1])
+        if token.start >= end:
+            yield token
+
+
+def _holds(word: str, condition: str, known: Mapping[str, str]) -> bool | None:
+    """Return whether a condition of macros holds; None if these do not decide it."""
+    plain = "".join(re.sub(r"//.*|/\*.*?\*/|\\\n", "", condition).split())
+    if word in {"ifdef", "ifndef"}:
+        return (word == "ifdef") if plain in known else None
+    asked = _DEFINED.fullmatch(plain)
+    if asked is not None:
+        return not asked["not"] if asked["name"] in known else None
+    compared = _CONDITION.fullmatch(plain)
+    value = known.get(compared["name"], "") if compared is not None else ""
+    if compared is None or not value.isdigit():
+        return None
+    if compared["sign"] is None:
+        return int(value) != 0
+    return bool(_COMPARISONS[compared["sign"]](int(value), int(compared["number"])))
