@@ -45,7 +45,7 @@ mkdir -p build && cd build;    # a folder
 cmake -DCMAKE_ASC_ARCHITECTURES=dav-2201 -DWORDS=$WORDS ..;make -j;
 rm -rf /nowhere
 python3 ../scripts/gen_data.py -n=$WORDS   # data
-./demo $WORDS
+./demo $WORDS 2>&1 | tee run.log
 python3 ../scripts/verify_result.py out.bin golden.bin
 ```
 
@@ -145,7 +145,7 @@ def test_steps_of_a_readme_are_those_that_build_run_and_verify():
         ("cmake", "-DCMAKE_ASC_ARCHITECTURES=dav-2201", "-DWORDS=7", ".."),
         ("make", "-j"),
         ("python3", "../scripts/gen_data.py", "-n=7"),
-        ("./demo", "7"),
+        ("./demo", "7", "2>&1", "|", "tee", "run.log"),
         ("python3", "../scripts/verify_result.py", "out.bin", "golden.bin"),
     )
     assert steps_of("# none\n") == ()
@@ -169,6 +169,7 @@ def test_a_sample_is_built_run_and_verified(files):
     )
     (folder / "scripts" / "verify_result.py").write_text(
         "import sys\na, b = (open(name, 'rb').read() for name in sys.argv[1:])\n"
+        "assert 'wrong' in open('run.log').read()\n"
         "print('test pass' if a == b else '[ERROR] result error')\n"
     )
     code, out, err = cli(files, "sample", "sample")

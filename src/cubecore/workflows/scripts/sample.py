@@ -27,6 +27,8 @@ _WRONG = re.compile(
     r"|^\[ERROR\]|\bfailed!",
     re.MULTILINE,
 )
+_KEPT = re.compile(r"\s+(?:2>&1\s*)?(?:\|\s*tee|>)\s+(?P<file>\S+)\s*(?:2>&1\s*)?$")
+"""The end of a command that leaves its output in a file."""
 _OF_LAUNCHES = ("bash", "run.sh", "-r", "npu", "-v", DEFAULT_CHIP)
 """A kernel-launch project has all its steps in a script of its own."""
 _LEFT = {"CUBECORE_FINDINGS": "report"}
@@ -204,6 +206,17 @@ def _longest_error(lines: list[str]) -> str:
 
 
 def _step(step: tuple[str, ...], build: Path, timeout_s: float) -> tuple[int, str]:
+    """Run a step; return its exit code and its output, which is left in a file if it says so."""
+    kept = _KEPT.search(" ".join(step))
+    if kept is None:
+        return _done(step, build, timeout_s)
+    left = len(kept[0].split())
+    code, said = _done(step[:-left], build, timeout_s)
+    (build / kept["file"]).write_text(said, "utf-8")
+    return code, said
+
+
+def _done(step: tuple[str, ...], build: Path, timeout_s: float) -> tuple[int, str]:
     command = list(step)
     if command[0] in {"python", "python3"}:
         command[0] = sys.executable
