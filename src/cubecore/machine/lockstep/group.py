@@ -468,7 +468,9 @@ class LockstepGroup:
 
     def release(self) -> None:
         """Drop memories and what is prepared: it refers back, and would outlive the launch."""
-        for held in (self._states, self._acts, self.stacks, self.left):
+        for _, acts, _ in self._states.values():
+            acts.clear()
+        for held in (self._states, self.stacks, self.left):
             held.clear()
         self.cores.clear()
         self.where_of = _everywhere

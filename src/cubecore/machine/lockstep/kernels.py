@@ -134,16 +134,19 @@ class _Launch:
             else:
                 break
             self._snapshots.restore()
-            for recorder in self._recorders:
-                recorder.rewind()
-        for group in self._groups:
-            group.release()
-        for recorder in self._recorders:
-            recorder.rewind()
+            self._release()
+        self._release()
         if self._halt is not None:
             self._halt.end(self._log)
         issued = sum(len(recorder.trace) for recorder in self._recorders)
         return RunOutcome(tuple(self._log), issued)
+
+    def _release(self) -> None:
+        """Take nothing as executed, and drop the groups: they refer back, and would outlive it."""
+        for group in self._groups:
+            group.release()
+        for recorder in self._recorders:
+            recorder.rewind()
 
     def _begin(self) -> None:
         """Let each core record for the first time; one that fails at once keeps others from it."""

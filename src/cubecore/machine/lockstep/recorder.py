@@ -423,7 +423,8 @@ class Recorder(Core):
         """
         if self.kinds != other.kinds or not self.ends_like(other):
             return False
-        return [one.at_kind for one in self.asked] == [one.at_kind for one in other.asked]
+        both = zip(self.asked, other.asked, strict=False)
+        return len(self.asked) == len(other.asked) and all(a.at_kind == b.at_kind for a, b in both)
 
     def ends_like(self, other: "Recorder") -> bool:
         """Return whether another core has ended, paused or asks as this one does."""

@@ -12,9 +12,9 @@ namespace {
 
 struct {
   uintptr_t base = 0;
-  size_t bytes = 0;  // 0: cores pause at each wait
+  size_t bytes = 0;  // 0: cores pause at each wait, and ask for each value
   bool shut = false;
-  bool ran = false;  // a core has gone on behind a wait
+  bool ran = false;  // a core has gone on behind a wait, or had a value ahead
 } ahead;
 
 void guard_for(const Core* core) {
