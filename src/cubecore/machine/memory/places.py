@@ -50,7 +50,7 @@ class Place:
     def __init__(self, spot: Spot, here: Elements, element: ElementType) -> None:
         self._spot, self.here, self._element = spot, here, element
         self._view: Array | None = None
-        self._in_order: bool | None = None
+        self._in_order = False
         self._map: Bytes | None = None
         self._evenly: _Even | None = None
         cores = () if spot.alone else (sum(row[0] for row in spot.rows),)
@@ -65,7 +65,7 @@ class Place:
         """
         spot, here, element, view = self._spot, self.here, self._element, self._view
         if view is not None:
-            return self._shaped(view)
+            return self._again(view)
         if here.span is None:
             return np.zeros(self._shape, element.numpy)
         if element.bits == int4.BITS:
@@ -77,27 +77,28 @@ class Place:
             if lattice is None or not self._fits(lattice, rows):
                 parts.append(self._gathered(rows))
                 continue
-            view = lattice.view(spot.data, rows, element.numpy, element.size_bytes)
+            words = _words(lattice, spot.data, rows, element.size_bytes)
             if not spot.alone and len(spot.rows) == 1:
-                self._view = view
-                return self._shaped(view)
-            parts.append(np.array(view, order="C"))
+                view = lattice.view(spot.data, rows, element.numpy, element.size_bytes)
+                elements = view.reshape(self._shape)
+                self._in_order = np.may_share_memory(elements, view)
+                self._view = elements if self._in_order else words
+                return elements
+            parts.append(self._copied(words).reshape(rows[0], -1))
         elements = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return elements.reshape(self._shape)
 
-    def _shaped(self, view: Array) -> Array:
-        """Return the elements of all cores, a copy of one's where that serves for all."""
-        if self._in_order is None:
-            elements = view.reshape(self._shape)
-            self._in_order = np.may_share_memory(elements, view)
-            if self._in_order:
-                self._view = elements
-            return elements
+    def _copied(self, words: Array) -> Array:
+        """Return the elements of words that lie apart, one after another."""
+        return np.array(words, order="C").view(self._element.numpy)
+
+    def _again(self, view: Array) -> Array:
+        """Return the elements of all cores by what is known of them; one's if it serves for all."""
         if self._in_order:
             return view
         if not self._is_shared():
-            return view.reshape(self._shape)
-        return np.broadcast_to(view[:1].reshape(self._shape[1:]), self._shape)
+            return self._copied(view).reshape(self._shape)
+        return np.broadcast_to(self._copied(view[:1]).reshape(self._shape[1:]), self._shape)
 
     def _is_shared(self) -> bool:
         """Return whether all cores have the same bytes between the first and the last."""
@@ -179,6 +180,8 @@ class Place:
         views, maps, kept, full = even_
         if kept is not None:
             flat = flat[..., kept]
+        else:
+            flat = np.ascontiguousarray(flat, element.numpy).view(views[0][1].dtype)
         for number, view in views:
             values_of_rows = flat[number : number + len(view)] if flat.ndim > 1 else flat
             view[...] = values_of_rows.reshape(*values_of_rows.shape[:-1], *view.shape[1:])
@@ -198,16 +201,20 @@ class Place:
         if here.run is not None:
             first, start, stop = here.run
             lattice, kept = Lattice(first, (stop - start,), (1,)), slice(start, stop)
+            views = [
+                (number, lattice.view(spot.data, rows, element.numpy, size))
+                for number, rows in _numbered(spot.rows)
+            ]
         else:
             evenly = even(here) if here.active is None else None
             if evenly is None or not evenly.distinct:
                 return None
             lattice = evenly
+            views = [
+                (number, _words(lattice, spot.data, rows, size))
+                for number, rows in _numbered(spot.rows)
+            ]
         word, full = WORDS[size]
-        views = [
-            (number, lattice.view(spot.data, rows, element.numpy, size))
-            for number, rows in _numbered(spot.rows)
-        ]
         maps = [lattice.view(spot.valid, rows, word, size) for rows in spot.maps]
         return views, maps, kept, np.dtype(word).type(full)
 
@@ -240,6 +247,12 @@ class Place:
             int4.mark(
                 spot.valid[at:], through, None if defined is None else defined.reshape(-1)[chosen]
             )
+
+
+def _words(lattice: Lattice, data: Bytes, rows: Rows, size: int) -> Array:
+    """Return runs of elements as one word each: NumPy copies these in half the time."""
+    runs = lattice.of_runs if lattice.run > 1 else lattice
+    return runs.view(data, rows, word_of(lattice.run * size), size)
 
 
 _FEW = 8
