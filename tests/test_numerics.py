@@ -268,13 +268,21 @@ def test_halves_are_exact_in_float64(kept):
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("other", [None, (0, 0), (15, 7)])
-def test_each_core_has_the_product_that_it_has_alone(dtype, other):
-    """All cores have one B, or one of them another in its first element or its last."""
+@pytest.mark.parametrize("alike", ["", "a", "b", "ab"])
+def test_each_core_has_the_product_that_it_has_alone(dtype, other, alike):
+    """All cores have one B, or one of them another in its first element or its last.
+
+    `alike` are those that all cores have in the same bytes.
+    """
     rng = np.random.default_rng(5)
     a = rng.integers(-9, 9, (5, 4, 16)).astype(dtype)
     b = np.repeat(rng.integers(-9, 9, (1, 16, 8)).astype(dtype), 5, axis=0)
     if other is not None:
         b[3][other] += 1
+    a, b = (
+        np.broadcast_to(one[3], one.shape) if name in alike else one
+        for name, one in (("a", a), ("b", b))
+    )
     kind = INT32 if dtype is np.int8 else FLOAT32
     start = rng.integers(-9, 9, (5, 4, 8)).astype(kind.numpy)
     together = accumulate_product(start, a, b, kind)

@@ -187,7 +187,7 @@ def exact(values: Array) -> Array:
         return _values(values.dtype).take(values.view(np.uint8))
     if values.dtype == np.float16 and values.size >= _MANY:
         return _widened(values)
-    return values.astype(np.float64, copy=False)
+    return values.astype(np.float64, order="C", copy=False)
 
 
 def _widened(halves: Array) -> Array:
@@ -195,14 +195,14 @@ def _widened(halves: Array) -> Array:
 
     Their bits are those of a float32 number that is 2^112 times smaller, but for infinity and NaN.
     """
-    words = halves.view(np.int16).astype(np.int32)
+    words = halves.view(np.int16).astype(np.int32, order="C")
     words <<= 13
     words &= ~_ABOVE_HALVES
     numbers = words.view(np.float32)
     numbers *= np.float32(2.0**112)
     if is_within(numbers, -_LARGEST_HALF, _LARGEST_HALF):
         return numbers.astype(np.float64)
-    return halves.astype(np.float64)
+    return halves.astype(np.float64, order="C")
 
 
 _ABOVE_HALVES = np.int32(0x70000000)
@@ -233,10 +233,15 @@ def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Arra
 
 
 def _product(a: Array, b: Array) -> Array:
-    """Return a @ b in float64; where all cores have one b, as the product of all rows by it."""
+    """Return a @ b in float64; where all cores have one b, as the product of all rows by it.
+
+    What all cores have alike may have no strides from core to core.
+    """
     if a.ndim == b.ndim == _WITH_CORES and len(a) == len(b) > 1 and _is_shared(b):
         rows = _product(a.reshape(-1, a.shape[-1]), b[0])
         return rows.reshape(*a.shape[:2], b.shape[-1])
+    if a.ndim == _WITH_CORES and not a.strides[0]:
+        a = a[0]
     product: Array = np.ascontiguousarray(exact(a)) @ np.ascontiguousarray(exact(b))
     return product
 
