@@ -395,6 +395,50 @@ def test_half_rounds_after_each_operation():
     same(z[:5], np.array(want, np.float16))
 
 
+CONSTANT_HALVES = """
+    constexpr half third = half(1.0f) / half(3);
+    constexpr half sum = third + half(2), less = -sum;
+    static_assert(static_cast<float>(less) < -2.3f && half(2048) + half(1) == 2048.0f);
+    static_assert(static_cast<float>(bfloat16_t(third)) > 0.33f);
+    ASCENDC_ASSERT(nowhere_declared > 0, { KERNEL_LOG(KERNEL_ERROR, "not %d", nowhere_declared); });
+"""
+HALF_ELEMENTS = Case(
+    CONSTANT_HALVES
+    + """
+    float first = a(0);
+    z(0) = first + static_cast<float>(a(1));
+    z(1) = a(2);
+    z(1) /= half(3);
+    z(1) -= a(3);
+    z(2) = less;
+    z(3) = a(4) < a(5) ? 1 : 2;
+""",
+    np.float16,
+)
+WHOLE_ELEMENTS = Case(
+    """
+    z(0) = a(0); z(0) %= 7; z(0) <<= 3; z(0) |= 1;
+    z(1) = a(1); z(1) >>= 1; z(1) ^= 5; z(1) &= 30;
+    z(2) = a(2); z(2) /= 3;
+    z(3) = z(2)++;
+    z(4) = --z(3);
+    z(5) = a(5); ++z(5); z(5)--;
+""",
+    np.uint32,
+)
+
+
+def test_elements_are_used_as_references_to_them():
+    a, *_, z = HALF_ELEMENTS.run()
+    sums = np.float16(np.float32(a[0]) + np.float32(a[1])), a[2] / np.float16(3) - a[3]
+    less = -(np.float16(1) / np.float16(3) + np.float16(2))
+    same(z[:4], np.array([*sums, less, 1 if a[4] < a[5] else 2], np.float16))
+    a, *_, z = WHOLE_ELEMENTS.run()
+    third = a[2] // 3
+    want = [(a[0] % 7 << 3) | 1, ((a[1] >> 1) ^ 5) & 30, third + 1, third - 1, third - 1, a[5]]
+    same(z[:6], np.array(want, np.uint32))
+
+
 def test_cores_that_wait_for_each_other():
     body = """
     GlobalTensor<int32_t> g;

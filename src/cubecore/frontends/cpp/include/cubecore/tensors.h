@@ -119,7 +119,7 @@ inline void store(uint8_t mem, int64_t address, T value, const cubecore::Where& 
   cubecore::issue(mem == 0 ? "store_scalar_gm" : "store_scalar", at, pointer, bits_of(value));
 }
 
-// An element that the scalar unit reads and writes.
+// An element that the scalar unit reads and writes: used as a reference to it is.
 template <typename T>
 class Cell {
  public:
@@ -127,23 +127,44 @@ class Cell {
   operator T() const {
     return value_of<T>(cubecore_load(mem_, cubecore::Element<T>::name, address_, &at_));
   }
+  // A half becomes the numbers that it becomes itself.
+  template <typename H = T, std::enable_if_t<cubecore::is_half<H>, int> = 0>
+  operator float() const {
+    return static_cast<T>(*this);
+  }
   template <typename V>
   Cell& operator=(V value) {
     store<T>(mem_, address_, static_cast<T>(value), at_);
     return *this;
   }
   Cell& operator=(const Cell& other) { return *this = static_cast<T>(other); }
-  template <typename V>
-  Cell& operator+=(V value) {
-    return *this = static_cast<T>(static_cast<T>(*this) + value);
+#define CUBECORE_CHANGED(ASSIGNS, SIGN)                              \
+  template <typename V>                                              \
+  Cell& operator ASSIGNS(V value) {                                  \
+    return *this = static_cast<T>(static_cast<T>(*this) SIGN value); \
   }
-  template <typename V>
-  Cell& operator-=(V value) {
-    return *this = static_cast<T>(static_cast<T>(*this) - value);
+  CUBECORE_CHANGED(+=, +)
+  CUBECORE_CHANGED(-=, -)
+  CUBECORE_CHANGED(*=, *)
+  CUBECORE_CHANGED(/=, /)
+  CUBECORE_CHANGED(%=, %)
+  CUBECORE_CHANGED(&=, &)
+  CUBECORE_CHANGED(|=, |)
+  CUBECORE_CHANGED(^=, ^)
+  CUBECORE_CHANGED(<<=, <<)
+  CUBECORE_CHANGED(>>=, >>)
+#undef CUBECORE_CHANGED
+  Cell& operator++() { return *this += 1; }
+  Cell& operator--() { return *this -= 1; }
+  T operator++(int) {
+    const T before = *this;
+    *this = before + 1;
+    return before;
   }
-  template <typename V>
-  Cell& operator*=(V value) {
-    return *this = static_cast<T>(static_cast<T>(*this) * value);
+  T operator--(int) {
+    const T before = *this;
+    *this = before - 1;
+    return before;
   }
 
  private:

@@ -8,17 +8,9 @@ typedef float float32_t;
 
 namespace cubecore {
 
-inline uint32_t float_bits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  return bits;
-}
+constexpr uint32_t float_bits(float value) { return __builtin_bit_cast(uint32_t, value); }
 
-inline float float_of(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
+constexpr float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
 // float32 to a narrower format of `mantissa` bits with exponent bias `bias`, ties to even.
 template <int EXPONENT, int MANTISSA>
@@ -55,7 +47,7 @@ constexpr uint16_t narrowed(double value) {
   return static_cast<uint16_t>(sign | bits);
 }
 
-inline float widened(uint16_t bits, int exponent, int mantissa) {
+constexpr float widened(uint16_t bits, int exponent, int mantissa) {
   if (exponent == 8) return float_of(static_cast<uint32_t>(bits) << 16);
   uint32_t sign = (bits & 0x8000u) << 16, field = (bits >> mantissa) & 0x1F, low = bits & 0x3FF;
   if (field == 0x1F) return float_of(sign | 0x7F800000u | (low << 13));
@@ -73,24 +65,32 @@ struct Float16 {
   template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
   constexpr Float16(T value) : bits(narrowed<EXPONENT, MANTISSA>(static_cast<double>(value))) {}
   template <int E, int M, std::enable_if_t<E != EXPONENT, int> = 0>
-  explicit Float16(Float16<E, M> other) : Float16(static_cast<float>(other)) {}
-  operator float() const { return widened(bits, EXPONENT, MANTISSA); }
+  constexpr explicit Float16(Float16<E, M> other) : Float16(static_cast<float>(other)) {}
+  constexpr operator float() const { return widened(bits, EXPONENT, MANTISSA); }
 
-  Float16& operator+=(float other) { return *this = Float16(static_cast<float>(*this) + other); }
-  Float16& operator-=(float other) { return *this = Float16(static_cast<float>(*this) - other); }
-  Float16& operator*=(float other) { return *this = Float16(static_cast<float>(*this) * other); }
-  Float16& operator/=(float other) { return *this = Float16(static_cast<float>(*this) / other); }
-  Float16 operator-() const {
-    Float16 made;
+  constexpr Float16& operator+=(float other) {
+    return *this = Float16(static_cast<float>(*this) + other);
+  }
+  constexpr Float16& operator-=(float other) {
+    return *this = Float16(static_cast<float>(*this) - other);
+  }
+  constexpr Float16& operator*=(float other) {
+    return *this = Float16(static_cast<float>(*this) * other);
+  }
+  constexpr Float16& operator/=(float other) {
+    return *this = Float16(static_cast<float>(*this) / other);
+  }
+  constexpr Float16 operator-() const {
+    Float16 made{};
     made.bits = bits ^ 0x8000u;
     return made;
   }
 };
 
-#define CUBECORE_ROUNDED(SIGN)                                                         \
-  template <int E, int M>                                                              \
-  inline Float16<E, M> operator SIGN(const Float16<E, M>& a, const Float16<E, M>& b) { \
-    return Float16<E, M>(static_cast<float>(a) SIGN static_cast<float>(b));            \
+#define CUBECORE_ROUNDED(SIGN)                                                            \
+  template <int E, int M>                                                                 \
+  constexpr Float16<E, M> operator SIGN(const Float16<E, M>& a, const Float16<E, M>& b) { \
+    return Float16<E, M>(static_cast<float>(a) SIGN static_cast<float>(b));               \
   }
 CUBECORE_ROUNDED(+)
 CUBECORE_ROUNDED(-)
