@@ -78,6 +78,13 @@ CASES = {
         "PipeBarrier<PIPE_V>(); Gather(b, a, at, 0u, 64u); Duplicate(far, 2.0f, 8);",
         0 * X + 1, 1,
     ),
+    "V reads bits, V writes": (
+        "LocalTensor<uint8_t> bits(TPosition::VECCALC, 512, 32);\n"
+        "LocalTensor<float> other(TPosition::VECCALC, 1024, 64);\n"
+        "Duplicate(other, -1.0f, 64); CompareScalar(bits, a, 31.0f, CMPMODE::GT, 64);\n"
+        "PipeBarrier<PIPE_V>(); Select(b, bits, a, other, SELMODE::VSEL_TENSOR_TENSOR_MODE, 64u);\n"
+        "Duplicate(c, 5.0f, 64);", np.where(X > 31, X, -1), 1,
+    ),
 }  # fmt: skip
 
 

@@ -37,6 +37,10 @@ class Placement:
         """Return the template that may touch all that this one may, whatever values are."""
         return self
 
+    def fully_addressed(self) -> Self:
+        """Return the template with all its operands: those too whose address a register has."""
+        return self
+
     def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """Return the operands' addresses: those given, and those that come from registers."""
         return addresses

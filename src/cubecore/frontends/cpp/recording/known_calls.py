@@ -51,8 +51,10 @@ def _made(bound: BoundCall) -> KnownCall:
     count = next(masks, None) if bound.counted else None
     steps = (CallStep * len(bound.steps))()
     for step, (template, sources) in zip(steps, bound.steps, strict=True):
-        step.operands = len(sources)
-        for index, source in enumerate(sources):
+        weighed = template.fully_addressed()
+        given = sources if weighed is template else range(len(weighed.operands()))
+        step.operands, step.weighed = len(sources), len(given)
+        for index, source in enumerate(given):
             step.from_[index] = -1 if source is None else source
-        note_order(step, template, count)
+        note_order(step, weighed, count)
     return KnownCall(bound, ctypes.string_at(steps, ctypes.sizeof(steps)), count)

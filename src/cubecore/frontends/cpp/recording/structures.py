@@ -47,6 +47,7 @@ class CallStep(ctypes.Structure):
     _fields_ = (
         ("kind", c_uint32),
         ("operands", c_uint32),
+        ("weighed", c_uint32),
         ("from_", c_int32 * _OPERANDS),
         *((name, c_uint32) for name in ("pipe", "sync", "far", "source", "target", "event")),
         ("access", c_uint32 * _OPERANDS),

@@ -24,6 +24,7 @@ constexpr uint32_t MOST_OPERANDS = 8;
 struct Step {
   uint32_t kind;
   uint32_t operands;
+  uint32_t weighed;             // operands, and what is addressed by a register that is set before
   int32_t from[MOST_OPERANDS];  // which pointer of the call; -1: address 0
   uint32_t pipe;                // order.h's number
   uint32_t

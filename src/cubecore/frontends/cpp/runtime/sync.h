@@ -109,7 +109,7 @@ void ordered(Core* core, const Step& step, const int64_t* addresses, const Where
   if (step.sync == 3) order.barrier(step.source);
   if (step.sync != 0 || step.pipe >= order::PIPES) return;
   auto each = [&](auto work) {
-    for (uint32_t n = 0; n < step.operands; ++n) {
+    for (uint32_t n = 0; n < step.weighed; ++n) {
       if (step.access[n] == 0 || step.from[n] < 0) continue;
       const Reach reach = reach_of(core, step, n, addresses);
       work(reach.low, reach.high, (step.access[n] & order::WRITE) != 0);

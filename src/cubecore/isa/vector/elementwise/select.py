@@ -138,6 +138,10 @@ class SelectByTensor(BitsInMemory, BinaryStrides):
         """Dst and the sources; when the instruction starts, the bits too."""
         return self.declared if self.sel_at is not None else self.declared[:3]
 
+    def fully_addressed(self) -> Self:
+        """With the bits, which calls give behind the sources."""
+        return replace(self, sel_at=0)
+
     def operand_addresses(self, addresses: tuple[int, ...]) -> tuple[int, ...]:
         """As given; the bits where CMPMASK says."""
         return (*addresses, self.sel_at or 0)
