@@ -32,10 +32,21 @@ int32_t main(int32_t argc, char* argv[]) {
   aclrtMalloc((void**)&c, n * 4, ACL_MEM_MALLOC_HUGE_FIRST);
   aclrtMemcpy(a, n * 4, x.data(), n * 4, ACL_MEMCPY_HOST_TO_DEVICE);
   COPY_Y
+  aclrtEvent begin, end;
+  aclrtCreateEvent(&begin);
+  aclrtCreateEventWithFlag(&end, ACL_EVENT_TIME_LINE);
+  float ms = -1;
+  int wrong = aclrtEventElapsedTime(&ms, begin, end) == ACL_SUCCESS || ms != -1;
+  aclrtRecordEvent(begin, stream);
   for (int times = 0; times < 2; ++times) add_queued<<<8, nullptr, stream>>>(a, b, c, n / 8);
-  aclrtSynchronizeStream(stream);
+  aclrtRecordEvent(end, stream);
+  aclrtRunMode mode;
+  wrong += aclrtGetRunMode(&mode) != ACL_SUCCESS || mode != ACL_HOST;
+  aclrtSynchronizeStreamWithTimeout(stream, 5000);
+  wrong += aclrtEventElapsedTime(&ms, begin, end) != ACL_SUCCESS || !(ms > 0);
+  aclrtDestroyEvent(begin);
+  aclrtDestroyEvent(end);
   aclrtMemcpy(z.data(), n * 4, c, n * 4, ACL_MEMCPY_DEVICE_TO_HOST);
-  int wrong = 0;
   for (uint32_t i = 0; i < n; ++i) wrong += z[i] != x[i] + y[i];
   printf("wrong: %d, words: %d\\n", wrong, argc);
   aclrtFree(a);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "cubecore/device.h"
 
@@ -17,6 +18,7 @@ typedef int aclrtMemMallocPolicy;
 typedef int aclrtMemcpyKind;
 typedef int aclrtDevAttr;
 typedef int aclrtLastErrLevel;
+typedef int aclrtRunMode;
 
 constexpr aclError ACL_SUCCESS = 0;
 constexpr aclError ACL_ERROR_NONE = 0;
@@ -40,6 +42,7 @@ enum : int {
   ACL_DEV_ATTR_VECTOR_CORE_NUM
 };
 enum : int { ACL_RT_THREAD_LEVEL };
+enum : int { ACL_DEVICE, ACL_HOST };
 enum : uint32_t { ACL_EVENT_SYNC = 1, ACL_EVENT_TIME_LINE = 8 };
 
 inline aclError aclInit(const char*) { return ACL_SUCCESS; }
@@ -52,13 +55,19 @@ inline aclError aclrtCreateContext(aclrtContext* context, int32_t) {
 }
 inline aclError aclrtDestroyContext(aclrtContext) { return ACL_SUCCESS; }
 inline aclError aclrtSetCurrentContext(aclrtContext) { return ACL_SUCCESS; }
+inline aclError aclrtGetRunMode(aclrtRunMode* mode) {
+  *mode = ACL_HOST;
+  return ACL_SUCCESS;
+}
 inline aclError aclrtCreateStream(aclrtStream* stream) {
   *stream = nullptr;
   return ACL_SUCCESS;
 }
 inline aclError aclrtDestroyStream(aclrtStream) { return ACL_SUCCESS; }
 inline aclError aclrtSynchronizeStream(aclrtStream) { return ACL_SUCCESS; }
+inline aclError aclrtSynchronizeStreamWithTimeout(aclrtStream, int32_t) { return ACL_SUCCESS; }
 inline aclError aclrtSynchronizeDevice() { return ACL_SUCCESS; }
+inline aclError aclrtSynchronizeDeviceWithTimeout(int32_t) { return ACL_SUCCESS; }
 inline const char* aclGetRecentErrMsg() { return ""; }
 inline const char* aclrtGetSocName() { return "Ascend910B"; }
 inline aclError aclrtGetDeviceCount(uint32_t* count) {
@@ -75,15 +84,36 @@ inline aclError aclrtGetDeviceInfo(uint32_t, aclrtDevAttr attribute, int64_t* va
   return ACL_SUCCESS;
 }
 inline aclError aclrtGetLastError(aclrtLastErrLevel) { return ACL_SUCCESS; }
+// An event holds when it was recorded, by the clock of this machine, in milliseconds; 0 before.
 inline aclError aclrtCreateEvent(aclrtEvent* event) {
-  *event = nullptr;
+  *event = new double{};
   return ACL_SUCCESS;
+}
+inline aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t) {
+  return aclrtCreateEvent(event);
 }
 inline aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t) {
   return aclrtCreateEvent(event);
 }
-inline aclError aclrtDestroyEvent(aclrtEvent) { return ACL_SUCCESS; }
-inline aclError aclrtRecordEvent(aclrtEvent, aclrtStream) { return ACL_SUCCESS; }
+inline aclError aclrtDestroyEvent(aclrtEvent event) {
+  delete static_cast<double*>(event);
+  return ACL_SUCCESS;
+}
+inline aclError aclrtRecordEvent(aclrtEvent event, aclrtStream) {
+  if (event == nullptr) return ACL_ERROR_RT_PARAM_INVALID;
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *static_cast<double*>(event) = 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * now.tv_nsec;
+  return ACL_SUCCESS;
+}
+// Time that passed here, as the program ran: `cubecore time` predicts that of a chip.
+inline aclError aclrtEventElapsedTime(float* ms, aclrtEvent begin, aclrtEvent end) {
+  if (begin == nullptr || end == nullptr) return ACL_ERROR_RT_PARAM_INVALID;
+  const double first = *static_cast<double*>(begin), last = *static_cast<double*>(end);
+  if (first == 0 || last == 0) return ACL_ERROR_RT_PARAM_INVALID;
+  *ms = static_cast<float>(last - first);
+  return ACL_SUCCESS;
+}
 inline aclError aclrtSynchronizeEvent(aclrtEvent) { return ACL_SUCCESS; }
 inline aclError aclrtStreamWaitEvent(aclrtStream, aclrtEvent) { return ACL_SUCCESS; }
 
