@@ -247,6 +247,7 @@ def compiled(row: dict[str, Any], checkouts: Path) -> dict[str, str]:
     macros = dict.fromkeys(re.findall(r"\bDTYPE_\w+", text), "float")
     macros |= dict.fromkeys(re.findall(r"\bORIG_DTYPE_\w+", text), "0")
     defined = set(re.findall(r"(?:#\s*define|\btypename|\bclass)\s+(\w+)", text))
+    defined |= set(re.findall(r"\b(DTYPE_\w+)\s*=[^=]", text))
     given = [f"-D{name}={value}" for name, value in macros.items() if name not in defined]
     with tempfile.TemporaryDirectory() as scratch:
         while True:

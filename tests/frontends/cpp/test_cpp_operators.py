@@ -226,6 +226,14 @@ def test_an_operator_runs_by_its_own_tiling(project: Any) -> None:
     np.testing.assert_array_equal(z, X / 2 + Y + 9)
 
 
+def test_a_struct_beside_the_kernels_that_host_code_alone_includes(tmp_path: Path) -> None:
+    name = "axpy_custom_tiling.h"
+    folder = written(tmp_path, HOST.replace(f'"{name}"', f'"../op_kernel/{name}"'))
+    (folder / "op_host" / name).rename(folder / "op_kernel" / name)
+    given = cubecore.load_op(folder).axpy_custom(X, Y, alpha=0.5, offsets=[1, 9])
+    np.testing.assert_array_equal(given, X / 2 + Y + 9)
+
+
 def test_chips_have_their_own_counts_of_blocks(folder: Path) -> None:
     chip = cubecore.load_op(folder, chip="Ascend910B4", settings={"aiv_count": "8"})
     left = chip.axpy_custom.run(X, Y, alpha=1.0)

@@ -14,7 +14,7 @@ from cubecore.errors import CubecoreError, did_you_mean, refuse, unable, unreada
 from cubecore.frontends.cpp.compile.source import source_of, structs_text
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
-from cubecore.frontends.cpp.signature import EntryParameter, tiling_name
+from cubecore.frontends.cpp.signature import EntryParameter, python_name, tiling_name
 from cubecore.lazy_dataclass import dataclass
 
 _TRUTH = {"true": True, "false": False}
@@ -70,9 +70,10 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
     parameters = {p.name: p for p in kernel.parameters}
     arguments: dict[str, Any] = {}
     for text in asked.arguments:
-        name, sign, value = text.partition("=")
+        given, sign, value = text.partition("=")
         if not (sign and value):
             raise refuse("--arg", "be NAME=VALUE or NAME=FILE", repr(text))
+        name = python_name(given)
         if name in arguments:
             raise unable("--arg", f"--arg {name} is given twice")
         arguments[name] = _argument(_parameter_named(name, parameters, kernel), value)
@@ -129,7 +130,7 @@ def _tiling_name(kernel: CppKernel) -> str:
 
 
 def _names(arguments: Sequence[str]) -> set[str]:
-    return {text.partition("=")[0] for text in arguments}
+    return {python_name(text.partition("=")[0]) for text in arguments}
 
 
 def defined(texts: Sequence[str]) -> dict[str, object]:
@@ -202,10 +203,11 @@ def loaded(name: str, path: str) -> Array:
 def _output(
     text: str, parameters: Mapping[str, EntryParameter], kernel: CppKernel, given: Mapping[str, Any]
 ) -> Output:
-    parameter = _parameter_named(text.partition("=")[0], parameters, kernel)
+    name, sign, rest = text.partition("=")
+    parameter = _parameter_named(python_name(name), parameters, kernel)
     if parameter.letter != "p":
         raise refuse(f"--out-arg {parameter.name}", "be a pointer of the kernel", parameter.meaning)
-    output = output_of(text)
+    output = output_of(f"{parameter.name}{sign}{rest}")
     if output.name in given:
         raw = _same(output.name, given[output.name], output.values)
         output.values.reshape(-1).view(np.uint8)[:] = raw

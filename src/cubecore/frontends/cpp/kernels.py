@@ -21,6 +21,7 @@ from cubecore.frontends.cpp.compile.compiler import UNDEFINED
 from cubecore.frontends.cpp.compile.source import (
     Source,
     kind_of,
+    kind_with_headers,
     require_entry,
     source_of,
     structs_text,
@@ -116,6 +117,8 @@ def kernel_of(
         if kind != "mix" or error.violations[0].subject != UNDEFINED:
             raise
         kind, first = "cube", built(source, name, arch, "cube", verbose=verbose)
+    if kind == "vector":
+        kind = _kind_by_use(source, name, arch, first)
     source_entry = source.entry(name)
     parameters = parameters_of(first.signature, source_entry.parameters if source_entry else ())
     names = ["core", *(p.name for p in parameters)]
@@ -142,6 +145,20 @@ def kernel_of(
         verbose=verbose,
         turns=True,
     )
+
+
+def _kind_by_use(source: Source, name: str, arch: str, vector: Built) -> str:
+    """Return the kind of an entry whose file says none, by what its part for AICs issues.
+
+    Headers that it includes may hold more than it uses.
+    """
+    wider = kind_with_headers(source, name, vector.words)
+    if wider == "vector":
+        return wider
+    try:
+        return wider if built(source, name, arch, "cube").products else "vector"
+    except CubecoreError:
+        return "vector"  # it is not for AICs
 
 
 def launch(

@@ -1,5 +1,6 @@
 """An entry's parameters, as the compiler sees them, and values for them as 64-bit words."""
 
+import keyword
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +38,7 @@ def parameters_of(signature: str, names: tuple[str, ...]) -> tuple[EntryParamete
     """Return the parameters that a signature's letters name."""
     parameters = []
     for at, part in enumerate(signature.split(";")[:-1]):
-        name = names[at] if at < len(names) and names[at] else f"arg{at}"
+        name = python_name(names[at]) if at < len(names) and names[at] else f"arg{at}"
         letter, rest = part[0], part[1:]
         if letter in {"p", "f"}:
             parameters.append(EntryParameter(name, letter, rest))
@@ -46,6 +47,11 @@ def parameters_of(signature: str, names: tuple[str, ...]) -> tuple[EntryParamete
         else:
             parameters.append(EntryParameter(name, letter, size=int(rest)))
     return tuple(parameters)
+
+
+def python_name(name: str) -> str:
+    """Return a parameter's name as Python can give it: a word of Python's own ends in `_`."""
+    return f"{name}_" if keyword.iskeyword(name) or name == "core" else name
 
 
 def tiling_name(parameters: Sequence[EntryParameter]) -> str | None:

@@ -20,7 +20,14 @@ from cubecore.frontends.cpp.compile.cache import (
 )
 from cubecore.frontends.cpp.compile.compiler import compiler, wrapped
 from cubecore.frontends.cpp.compile.elf import has_variables
-from cubecore.frontends.cpp.compile.source import Overlay, Source, host_structs, overlay, quoted
+from cubecore.frontends.cpp.compile.source import (
+    Overlay,
+    Source,
+    host_structs,
+    overlay,
+    quoted,
+    words_of_kinds,
+)
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.cpp.signature import RENAMED
 from cubecore.frontends.source_locations import shown_path
@@ -66,6 +73,8 @@ _C_NAMES = frozenset(
 """Functions of the host's C library: an entry of such a name gets another for the compiler."""
 _NAMESPACES = frozenset({"matmul", "matmul_tiling"})
 """Global namespaces of the API, which a kernel of the name does not use: likewise."""
+_PRODUCTS = (b"asc_mmad\0", b"asc_mmad_sparse\0", b"cubecore_matmul\0")
+"""Texts and symbols of a library whose kernels multiply on the Cube."""
 _SIGNATURE = "cubecore signature "
 """Begins the text in a library that describes the parameters of an entry."""
 TAKEN = ("exit", "readlink")
@@ -76,12 +85,17 @@ PROGRAM = "cubecore_program"
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An entry of a library: its parameters as letters, whether the library has variables."""
+    """An entry of a library: its parameters as letters, whether the library has variables.
+
+    `words` are those of its files that say kinds of kernels; `products` says if it issues some.
+    """
 
     path: Path
     symbol: str
     signature: str
     copies: bool
+    words: frozenset[str]
+    products: bool
 
 
 def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = False) -> Built:
@@ -174,7 +188,10 @@ def _kept(record_path: Path, entry: str) -> Built | None:
         number = list(record["signatures"]).index(entry)
         signature = record["signatures"][entry]
         used(library)
-        return Built(library, f"cubecore_entry{number}", signature, record["copies"])
+        symbol, words = f"cubecore_entry{number}", frozenset(record["words"])
+        return Built(
+            library, symbol, signature, record["copies"], words, products=record["products"]
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -216,7 +233,13 @@ def _compile(
         files = {str(f): file_digest(f) for f in sorted(read)}
         raw = out.read_bytes()
         signatures = {e: "" if e == PROGRAM else _signature(raw, n) for n, e in enumerate(entries)}
-        record = {"signatures": signatures, "copies": has_variables(raw), "files": files}
+        record = {
+            "signatures": signatures,
+            "copies": has_variables(raw),
+            "words": sorted(words_of_kinds(code.words)),
+            "products": any(call in raw for call in _PRODUCTS),
+            "files": files,
+        }
         out.replace(record_path.with_suffix(".so"))
         note = work / "record.json"
         note.write_text(json.dumps(record))

@@ -21,6 +21,12 @@ _NEEDS_CXX20 = re.compile(
     r"|must be initialized by mem-initializer in 'constexpr' constructor"
 )
 """Errors at constexpr functions that C++20 allows, and the vendor's compiler before C++20."""
+_OF_KIT = re.compile(
+    r"(?:adv_api|basic_api)/[\w/]+\.h|kernel_(?:operator|struct)_\w+\.h"
+    r"|lib/(?:activation|filter|index|math|normalization|pad|quantization|reduce|select|sort"
+    r"|transpose|utils)/\w+\.h"
+)
+"""Headers of the vendor's toolkit whose names no page has: `kernel_operator.h` is all of them."""
 _CHANGES_MEANING = " changes meaning of "
 """In an error at a member called like what its class uses, which clang does not look for."""
 
@@ -51,6 +57,10 @@ def compile_with(
         If it fails; the message has the first error with the user's file and line.
     """
     code, text = ran(arguments, path, work)
+    kernels = "-D__NPU_HOST__" not in arguments
+    while code != 0 and kernels and (alias := _alias_for(text, work)) is not None:
+        arguments = [*arguments, f"-I{alias}"]
+        code, text = ran(arguments, path, work)
     if code != 0 and _STANDARD in arguments:
         changed = list(arguments)
         if _NEEDS_CXX20.search(text):
@@ -64,6 +74,19 @@ def compile_with(
     if "-o" in arguments and not Path(arguments[arguments.index("-o") + 1]).is_file():
         shown = " ".join(compiler().command)
         raise unable(str(path), f"{shown} compiled {shown_path(path)} and wrote nothing")
+
+
+def _alias_for(text: str, work: Path) -> Path | None:
+    """Return the folder of a new header for a name of the kit's that the compiler did not find."""
+    errors = (match["text"] for _, match in _errors(text.splitlines()))
+    lacking = _NO_FILE.match(next(errors, ""))
+    name = (lacking["gcc"] or lacking["clang"]) if lacking else ""
+    header = work / "kit" / name
+    if _OF_KIT.fullmatch(name) is None or header.exists():
+        return None
+    header.parent.mkdir(parents=True, exist_ok=True)
+    header.write_text('#pragma once\n#include "kernel_operator.h"\n', "ascii")
+    return work / "kit"
 
 
 def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:

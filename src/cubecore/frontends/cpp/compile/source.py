@@ -14,6 +14,7 @@ from cubecore.lazy_dataclass import dataclass
 
 _CUBE_WORDS = frozenset({"Mmad", "LoadData", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"})
 _DEVICE_WORDS = frozenset({"__aicore__", "__global__", "CUBECORE_LAUNCH"})
+_TASK = "KERNEL_TYPE_"
 _VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})
 _KEYED = re.compile(
     r"^[ \t]*#[ \t]*(?:el)?if\b.*\bTILING_KEY_VAR\b|<[^;\n\"]*\bTILING_KEY_VAR\b", re.MULTILINE
@@ -138,6 +139,23 @@ def kind_of(source: Source, name: str) -> str:
     return _kind(source.entry(name), source.scan.words)
 
 
+def kind_with_headers(source: Source, name: str, words: frozenset[str]) -> str:
+    """Return the kind of an entry if the words of its file and headers are all it uses.
+
+    What the file itself says stays.
+    """
+    own, entry = source.scan.words, source.entry(name)
+    if any(word.startswith(_TASK) for word in own) or _kind(entry, own) != "vector":
+        return _kind(entry, own)
+    return _kind(entry, own | words)
+
+
+def words_of_kinds(words: frozenset[str]) -> frozenset[str]:
+    """Return those of a file's words that say the kind of its kernels."""
+    known = _CUBE_WORDS | _VECTOR_WORDS | {"REGIST_MATMUL_OBJ", "ASCENDC_CUBE_ONLY"}
+    return frozenset(word for word in words if word in known or word.startswith(_TASK))
+
+
 def _kind(entry: Entry | None, words: frozenset[str]) -> str:
     said = entry.words if entry else ()
     if "__vector__" in said:
@@ -146,7 +164,7 @@ def _kind(entry: Entry | None, words: frozenset[str]) -> str:
         return "cube"
     if "__mix__" in said:
         return _mixed(*said[said.index("__mix__") + 1 :][:2])
-    tasks = {_task_kind(w) for w in words if w.startswith("KERNEL_TYPE_")}
+    tasks = {_task_kind(w) for w in words if w.startswith(_TASK)}
     if tasks:
         return tasks.pop() if len(tasks) == 1 else "mix"
     if "REGIST_MATMUL_OBJ" in words:
@@ -210,7 +228,7 @@ def host_structs(source: Source) -> str:
     texts = [_PASSIVE.sub("", _text_of(path)) for path in headers]
     blocks = [match[0] for text in texts for match in _STRUCT.finditer(text)]
     structs = dict.fromkeys(_STRUCT_NAME.findall(" ".join(blocks)))
-    if not blocks or (given is not None and not _is_hosts(given[1], structs, source)):
+    if not blocks or (given is not None and not _is_hosts(given[1], structs, source, headers)):
         return ""
     named = [match.groups() for text in texts for match in _REGISTERED.finditer(text)]
     stem = _stem(source).lower()
@@ -230,6 +248,12 @@ def host_structs(source: Source) -> str:
 
 def structs_text(source: Source, tiling_key: int = 0) -> str:
     """Return the text in which a kernel's structs stand: its file, headers and host code."""
+    texts = _read_by(source)
+    return "\n".join([*texts.values(), host_structs(replace(source, tiling_key=tiling_key))])
+
+
+def _read_by(source: Source) -> dict[Path, str]:
+    """Return the texts of a kernel's file and of the headers that it includes, by their paths."""
     texts, waiting = {source.path: source.text}, [source.path]
     while waiting:
         path = waiting.pop()
@@ -238,15 +262,15 @@ def structs_text(source: Source, tiling_key: int = 0) -> str:
             if header.is_file() and header not in texts:
                 texts[header] = _text_of(header)
                 waiting.append(header)
-    return "\n".join([*texts.values(), host_structs(replace(source, tiling_key=tiling_key))])
+    return texts
 
 
-def _is_hosts(name: str, structs: Container[str], source: Source) -> bool:
-    """True if a struct that a kernel registers is host code's, and in no file of the kernels."""
+def _is_hosts(name: str, structs: Container[str], source: Source, headers: Container[Path]) -> bool:
+    """True if a struct that a kernel registers is in host code's headers and no file of kernels."""
     has = re.compile(
         rf"\b(?:struct|class)\s+{name}\b|BEGIN_TILING_DATA_DEF\s*\(\s*{name}\b|op_host/"
     )
-    near = sorted(source.path.parent.rglob("*.*"))
+    near = (path for path in sorted(source.path.parent.rglob("*.*")) if path not in headers)
     return name in structs and not any(has.search(_text_of(path)) for path in near)
 
 
@@ -263,8 +287,9 @@ _INCLUDED = re.compile(r'#\s*include\s*"(?P<path>[^"\n]+)"')
 def _host_headers(source: Source) -> list[Path]:
     """Return the headers in which an operator's structs may stand.
 
-    They lie in the op_host of the operator and of those whose headers it includes, or register it
-    in `common/inc` of the operators' repository.
+    They lie in the op_host of the operator and of those whose headers it includes, or elsewhere if
+    its op_host includes them and its kernels do not, or register it in `common/inc` of the
+    operators' repository.
     """
     own = source.path.parent.parent
     near = [path for name in ("op_kernel", "op_host") for path in sorted((own / name).rglob("*.*"))]
@@ -272,6 +297,10 @@ def _host_headers(source: Source) -> list[Path]:
     others = re.findall(r"\.\./(\w+)/", " ".join(sorted(named)))
     folders = [own, *(own.parent / name for name in dict.fromkeys(others))]
     headers = [path for folder in folders for path in sorted((folder / "op_host").rglob("*.h"))]
+    host = [path for path in near if path.is_relative_to(own / "op_host")]
+    told = ((path.parent / name).resolve() for path in host for name in _included_in(path))
+    known = {*headers, *_read_by(source)}
+    headers += [path for path in dict.fromkeys(told) if path.is_file() and path not in known]
     shared = [folder / "common" / "inc" for folder in own.parents[:4]]
     found = [path for folder in shared if folder.is_dir() for path in sorted(folder.rglob("*.h"))]
     registers = re.compile(rf"REGISTER_TILING_DATA_CLASS\s*\(\s*{_stem(source)}\s*,", re.IGNORECASE)

@@ -1,0 +1,99 @@
+"""Kernels whose code lies in headers: their kinds, headers of the kit, names of Python's."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cubecore
+from frontends.cpp.cpp_kernels import cli, needs_compiler, write_files
+
+pytestmark = needs_compiler
+TOOLS = """#include "kernel_operator.h"
+#include "adv_api/math/no_page_names_it.h"
+using namespace AscendC;
+__aicore__ inline void product(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
+  GlobalTensor<half> gx, gy;
+  GlobalTensor<float> gz;
+  gx.SetGlobalBuffer((__gm__ half*)x);
+  gy.SetGlobalBuffer((__gm__ half*)y);
+  gz.SetGlobalBuffer((__gm__ float*)z);
+  LocalTensor<half> a1(TPosition::A1, 0, 256), b1(TPosition::B1, 512, 256);
+  LocalTensor<half> a2(TPosition::A2, 0, 256), b2(TPosition::B2, 0, 256);
+  LocalTensor<float> c(TPosition::CO1, 0, 256);
+  DataCopy(a1, gx, 256);
+  DataCopy(b1, gy, 256);
+  PipeBarrier<PIPE_ALL>();
+  LoadData(a2, a1, LoadData2DParams(0, 1, 0, 0, 0, false, 0));
+  LoadData(b2, b1, LoadData2DParams(0, 1, 0, 0, 0, false, 0));
+  PipeBarrier<PIPE_ALL>();
+  MmadParams p;
+  p.m = p.n = p.k = 16;
+  Mmad(c, a2, b2, p);
+  PipeBarrier<PIPE_ALL>();
+  FixpipeParamsV220 out;
+  out.nSize = out.mSize = out.srcStride = out.dstStride = 16;
+  Fixpipe<float, float, CFG_ROW_MAJOR>(gz, c, out);
+}
+__aicore__ inline void doubled(GM_ADDR x, GM_ADDR z) {
+  GlobalTensor<half> gx, gz;
+  gx.SetGlobalBuffer((__gm__ half*)x);
+  gz.SetGlobalBuffer((__gm__ half*)z);
+  LocalTensor<half> t(TPosition::VECCALC, 0, 256);
+  DataCopy(t, gx, 256);
+  PipeBarrier<PIPE_ALL>();
+  Add(t, t, t, 256);
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(gz, t, 256);
+}
+"""
+KERNELS = {
+    "tools.h": TOOLS,
+    "mixed.cpp": """#include "tools.h"
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR twice) {
+  if ASCEND_IS_AIC { product(x, y, z); }
+  if ASCEND_IS_AIV { if (GetSubBlockIdx() == 0) doubled(x, twice); }
+}
+""",
+    "vector.cpp": """#include "tools.h"
+extern "C" __global__ __aicore__ void k(GM_ADDR in, GM_ADDR core) { doubled(in, core); }
+""",
+    "said.cpp": """#include "tools.h"
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+  if ASCEND_IS_AIC { product(x, y, z); }
+}
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("headers")
+    write_files(folder, KERNELS)
+    return folder
+
+
+def test_the_kind_of_a_kernel_follows_what_it_uses_of_its_headers(folder: Path) -> None:
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(-8, 9, (2, 16, 16)).astype(np.float16)
+    z, twice = np.zeros((16, 16), np.float32), np.zeros_like(x)
+    mixed = cubecore.load(folder / "mixed.cpp").k
+    assert mixed.kind == "mix"
+    assert mixed[1](x, y, z, twice).findings == ()
+    np.testing.assert_array_equal(z, x.astype(np.float64) @ y.astype(np.float64).T)
+    np.testing.assert_array_equal(twice, x + x)
+    assert cubecore.load(folder / "vector.cpp").k.kind == "vector"
+    assert cubecore.load(folder / "said.cpp").k.kind == "vector"
+
+
+def test_parameters_that_python_has_words_for_end_in_an_underscore(folder: Path) -> None:
+    x, z = np.arange(256, dtype=np.float16), np.zeros(256, np.float16)
+    kernel = cubecore.load(folder / "vector.cpp").k
+    kernel[1](in_=x, core_=z)
+    np.testing.assert_array_equal(z, x + x)
+    np.save(folder / "x.npy", x)
+    words = ("--blocks", "1", "--arg", "in=x.npy", "--out-arg", "core=float16:256:z.npy")
+    code, _, err = cli(folder, "run", "vector.cpp", *words)
+    assert (code, err) == (0, "")
+    np.testing.assert_array_equal(np.load(folder / "z.npy"), x + x)
