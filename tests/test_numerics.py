@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cubecore.dtypes import ELEMENT_TYPES, FLOAT16, FLOAT32, INT8, INT16, INT32, element_type
-from cubecore.numerics import accumulate_product, largest_finite, round_float, saturate, wrap
+from cubecore.numerics import (
+    accumulate_product,
+    exact,
+    largest_finite,
+    round_float,
+    saturate,
+    wrap,
+)
 
 FORMATS = {
     # significant bits, exponent of the least subnormal, largest finite
@@ -239,15 +246,43 @@ def test_many_float32_round_to_the_nearest_half_or_the_even_one():
         assert np.array_equal(with_more[-5:], np.array(ends, np.float16), equal_nan=True)
 
 
+@pytest.mark.parametrize("kept", ["all", "finite", "few"])
+def test_halves_are_exact_in_float64(kept):
+    """Every half by its sign, exponent and mantissa; those beside infinity and NaN, too."""
+    codes = np.arange(2**16, dtype=np.uint16)
+    if kept != "all":
+        codes = codes[codes & 0x7C00 != 0x7C00]
+    codes = codes[:: 2000 if kept == "few" else 1]
+    got = exact(codes.view(np.float16))
+    assert got.dtype == np.float64
+    power, mantissa = codes >> 10 & 31, codes.astype(np.float64) % 1024
+    steps = np.where(power, mantissa + 1024, mantissa)
+    magnitudes = np.ldexp(steps, np.maximum(power.astype(int), 1) - 25)
+    magnitudes[power == 31] = np.where(mantissa[power == 31], np.nan, np.inf)
+    assert np.array_equal(np.abs(got), magnitudes, equal_nan=True)
+    number = ~np.isnan(got)
+    assert np.array_equal(np.signbit(got)[number], codes[number] >= 0x8000)
+    pairs = codes[: codes.size // 2 * 2].reshape(-1, 2).view(np.float16)
+    assert np.array_equal(exact(pairs.T), got[: pairs.size].reshape(-1, 2).T, equal_nan=True)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("other", [None, (0, 0), (15, 7)])
-def test_each_core_has_the_product_that_it_has_alone(dtype, other):
-    """All cores have one B, or one of them another in its first element or its last."""
+@pytest.mark.parametrize("alike", ["", "a", "b", "ab"])
+def test_each_core_has_the_product_that_it_has_alone(dtype, other, alike):
+    """All cores have one B, or one of them another in its first element or its last.
+
+    `alike` are those that all cores have in the same bytes.
+    """
     rng = np.random.default_rng(5)
     a = rng.integers(-9, 9, (5, 4, 16)).astype(dtype)
     b = np.repeat(rng.integers(-9, 9, (1, 16, 8)).astype(dtype), 5, axis=0)
     if other is not None:
         b[3][other] += 1
+    a, b = (
+        np.broadcast_to(one[3], one.shape) if name in alike else one
+        for name, one in (("a", a), ("b", b))
+    )
     kind = INT32 if dtype is np.int8 else FLOAT32
     start = rng.integers(-9, 9, (5, 4, 8)).astype(kind.numpy)
     together = accumulate_product(start, a, b, kind)

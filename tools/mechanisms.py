@@ -313,7 +313,7 @@ def fitted_again(
     """
     start, chip = STARTS[arch], cases[0].case.chip
     with Cases(cases) as timed:
-        fit = Fit(start, timed, DOCUMENTED[arch])
+        fit = Fit(start, timed, DOCUMENTED)
         every = fit.weights >= 0
         at = fit.point({name: shipped_value(chip, name) for name in start}, every)
         slopes = fit.derivatives(at)
@@ -324,7 +324,7 @@ def fitted_again(
         names = [n for n in start if n.partition(".")[0] not in mechanism.constants]
         columns: Vector = slopes[:, [fit.names.index(name) for name in names]]
         with Cases(without) as timed:
-            again = Fit({name: start[name] for name in names}, timed, DOCUMENTED[arch])
+            again = Fit({name: start[name] for name in names}, timed, DOCUMENTED)
             at = again.point({name: values[name] for name in names}, every)
             best = again.descended(at, columns, every).values
         found[mechanism.name] = _medians(without, best)

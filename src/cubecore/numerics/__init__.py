@@ -40,6 +40,11 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
     if `finite`, else infinity. (CTRL[48] chooses between the two; a clear bit means finite.)
     """
     wide = np.asarray(values)
+    if wide.dtype == np.float32 and target.numpy == np.float16 and wide.size >= _MANY:
+        words = np.ascontiguousarray(wide).view(np.uint32)
+        magnitudes = words & _MAGNITUDE
+        if int(magnitudes.max()) <= _LARGEST_HALF_WORD:
+            return _halves(words, magnitudes)
     if finite:
         largest, (low, high) = largest_finite(target), ends(wide)
         if not (-largest <= low and high <= largest):
@@ -61,10 +66,6 @@ def _narrowed(wide: Array, target: ElementType) -> Array:
     kind = _WIDE.get(wide.dtype)
     if target.numpy != np.float16 or kind is None:
         return wide.astype(target.numpy)
-    if wide.dtype == np.float32 and wide.size >= _MANY:
-        words = np.ascontiguousarray(wide).view(np.uint32)
-        if int((words & _MAGNITUDE).max()) < _LEAST_BEYOND_HALF:
-            return _halves(words)
     magnitudes = np.abs(wide)
     small = magnitudes < _LEAST_NORMAL_HALF
     if not (small & (magnitudes != 0)).any():
@@ -79,34 +80,31 @@ def _narrowed(wide: Array, target: ElementType) -> Array:
     return halves
 
 
-def _halves(words: NDArray[np.uint32]) -> Array:
-    """Return the words of float32 numbers below 2^16 as halves, by integers: many at a time.
+def _halves(words: NDArray[np.uint32], magnitudes: NDArray[np.uint32]) -> Array:
+    """Return the words of float32 numbers as halves, by integers: many at a time, none too large.
 
-    Half a step, and the last bit that is kept, are added before the lower bits are dropped. Below
-    the normal halves one half is added as a number, which rounds to their steps.
+    To add 2^13 times the power of two below a number, or below the least normal half, leaves its
+    rounded bits in the lower half of the sum. `magnitudes` are the words without signs, and lost.
     """
-    magnitudes = words & _MAGNITUDE
-    rounded = magnitudes >> np.uint32(13)
-    rounded &= np.uint32(1)
-    rounded += magnitudes
-    rounded += np.uint32(2**32 - (112 << 23) + 0xFFF)  # the other exponent, and half a step
-    rounded >>= np.uint32(13)
-    bits = rounded.astype(np.uint16)
-    small = magnitudes < np.float32(_LEAST_NORMAL_HALF).view(np.uint32)
-    if small.any():
-        np.add(magnitudes.view(np.float32), np.float32(0.5), out=rounded.view(np.float32))
-        others = rounded.astype(np.uint16)  # 0.5 has no bit in its lower half
-        others ^= bits
-        others &= -small.view(np.uint8).astype(np.uint16)
-        bits ^= others
-    bits |= (words >> np.uint32(16)).astype(np.uint16) & np.uint16(0x8000)
+    powers = magnitudes & np.uint32(0x7F800000)
+    np.maximum(powers, np.full(powers.shape, 113 << 23, np.uint32), out=powers)
+    powers += np.uint32(13 << 23)
+    sums = magnitudes.view(np.float32)
+    sums += powers.view(np.float32)
+    powers >>= np.uint32(13)  # to the exponent of halves
+    magnitudes += powers
+    bits = magnitudes.astype(np.uint16)
+    bits -= np.uint16((113 + 13) << 10 & 0xFFFF)
+    signs = (words >> np.uint32(16)).astype(np.uint16)
+    signs &= np.uint16(0x8000)
+    bits |= signs
     return bits.view(np.float16)
 
 
 _MANY = 1024
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
-_LEAST_BEYOND_HALF = 0x47800000
-"""The word of 2^16 as a float32."""
+_LARGEST_HALF = 65504.0
+_LARGEST_HALF_WORD = int(np.float32(_LARGEST_HALF).view(np.uint32))
 _LEAST_NORMAL_HALF = 2.0**-14
 _WIDE: dict[np.dtype[Any], tuple[type, np.generic, int]] = {
     np.dtype(np.float32): (np.uint32, np.float32(2.0**-1), 16),
@@ -187,7 +185,28 @@ def exact(values: Array) -> Array:
     """
     if values.dtype.itemsize == 1 and values.dtype.kind not in "iub":
         return _values(values.dtype).take(values.view(np.uint8))
-    return values.astype(np.float64, copy=False)
+    if values.dtype == np.float16 and values.size >= _MANY:
+        return _widened(values)
+    return values.astype(np.float64, order="C", copy=False)
+
+
+def _widened(halves: Array) -> Array:
+    """Return halves in float64, by integers: many at a time.
+
+    Their bits are those of a float32 number that is 2^112 times smaller, but for infinity and NaN.
+    """
+    words = halves.view(np.int16).astype(np.int32, order="C")
+    words <<= 13
+    words &= ~_ABOVE_HALVES
+    numbers = words.view(np.float32)
+    numbers *= np.float32(2.0**112)
+    if is_within(numbers, -_LARGEST_HALF, _LARGEST_HALF):
+        return numbers.astype(np.float64)
+    return halves.astype(np.float64, order="C")
+
+
+_ABOVE_HALVES = np.int32(0x70000000)
+"""The bits that the sign was copied to."""
 
 
 @lru_cache
@@ -214,16 +233,23 @@ def accumulate_product(start: Array, a: Array, b: Array, c: ElementType) -> Arra
 
 
 def _product(a: Array, b: Array) -> Array:
-    """Return a @ b in float64; where all cores have one b, as the product of all rows by it."""
+    """Return a @ b in float64; where all cores have one b, as the product of all rows by it.
+
+    What all cores have alike may have no strides from core to core.
+    """
     if a.ndim == b.ndim == _WITH_CORES and len(a) == len(b) > 1 and _is_shared(b):
         rows = _product(a.reshape(-1, a.shape[-1]), b[0])
         return rows.reshape(*a.shape[:2], b.shape[-1])
+    if a.ndim == _WITH_CORES and not a.strides[0]:
+        a = a[0]
     product: Array = np.ascontiguousarray(exact(a)) @ np.ascontiguousarray(exact(b))
     return product
 
 
 def _is_shared(values: Array) -> bool:
     """Return whether all cores have the same values, to the bit."""
+    if not values.strides[0]:
+        return True
     words = values.view(f"u{values.itemsize}")
     return bool((words[1:, :1] == words[:1, :1]).all() and (words[1:] == words[0]).all())
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.machine.memory.buffers import MemoryBuffer, Spot
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer, Spot
 from cubecore.machine.memory.moves import Move
 from cubecore.machine.memory.places import MemoryStack
 
@@ -100,3 +100,27 @@ def test_many_cores_move_what_each_does(fill):
             results.append((*kept, stack.data, stack.valid))
         for one, other in zip(*results, strict=True):
             assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("fill", "places"), [(b"", (0, 1, 2)), (b"", (0, -1, 2)), (None, (0, -1, 2))]
+)
+@pytest.mark.parametrize("missing", [None, 0, 9])
+def test_marks_of_a_placed_tensor_follow_what_is_moved_there(fill, places, missing):
+    """What was written leaves all marked; a byte that was not, or is left out, loses its mark."""
+    stack = MemoryStack(2, 32)
+    stack.valid[:12] = 1
+    if missing is not None:
+        stack.valid[missing] = 0
+    buffer = GlobalMemory().allocate_from("x", np.zeros(64, np.uint8)).buffer
+    rows = ((2, 32, 4),)
+    move = Move(at(*places), at(0, 1, 2), WORD, fill)
+    move(stack.spot(0), Spot(buffer.data, buffer.valid, rows, rows, marks=buffer.marks))
+    copied = [stack.valid[4 * n : 4 * n + 4] if n >= 0 else [fill is not None] * 4 for n in places]
+    wanted = np.ones((2, 32), np.uint8)
+    wanted[:, 4:16] = np.concatenate(copied)
+    assert np.array_equal(buffer.valid.reshape(2, 32), wanted)
+    whole = Move(at(0, 1, 2), at(0, 1, 2), WORD)
+    stack.valid[:12] = 1
+    whole(stack.spot(0), Spot(buffer.data, buffer.valid, rows, rows, marks=buffer.marks))
+    assert buffer.valid.all()

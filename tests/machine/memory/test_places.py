@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.machine.memory.buffers import MemoryBuffer, Spot
+from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer, Spot
 from cubecore.machine.memory.elements import Elements
 from cubecore.machine.memory.places import MemoryStack, Place
 
@@ -176,3 +176,55 @@ def test_many_cores_do_what_each_does(kind):
                         assert many.read().tobytes() == np.stack(rows).tobytes()
                     written = [Place(spot, here, kind).written() for spot in each]
                     assert many.written() == all(written)
+
+
+@pytest.mark.parametrize("rows", [6, 7], ids=["words", "bytes"])
+@pytest.mark.parametrize("other", [None, 0, 5, -1])
+def test_cores_with_the_same_bytes_read_what_each_has(rows, other):
+    """Columns of a matrix, as all cores have them, or but for a byte of one core."""
+    stack = MemoryStack(4, 200)
+    here = Elements.of(np.arange(rows * 12).reshape(rows, 12).T, None, BYTE)
+    matrices = np.repeat(np.arange(rows * 12, dtype=np.uint8).reshape(1, rows, 12), 4, axis=0)
+    many = Place(stack.spot(8), here, BYTE)
+    for _ in range(3):
+        if other is not None:
+            matrices[2].reshape(-1)[other] ^= 100
+        stack.data[:, 8 : 8 + rows * 12] = matrices.reshape(4, -1)
+        assert np.array_equal(many.read(), matrices.transpose(0, 2, 1))
+        matrices += 1
+
+
+def test_a_tensor_that_the_host_placed_keeps_its_marks_until_something_unknown_is_stored():
+    """Two cores store into shares of it; then half of what they store is unknown, then nothing."""
+    gm = GlobalMemory()
+    buffer = gm.allocate_from("x", np.zeros(64, np.uint8)).buffer
+    rows = ((2, 32, 4),)
+    spot = Spot(buffer.data, buffer.valid, rows, rows, marks=buffer.marks)
+    own = Place(spot, Elements.of(np.arange(8), None, BYTE), BYTE)
+    half = np.arange(8) < 4
+    own.write(np.arange(16, dtype=np.uint8).reshape(2, 8))
+    assert buffer.data.reshape(2, 32)[:, 4:12].tolist() == np.arange(16).reshape(2, 8).tolist()
+    assert buffer.valid.all()
+    own.write(np.zeros((2, 8), np.uint8), half)
+    assert np.flatnonzero(buffer.valid == 0).tolist() == [8, 9, 10, 11, 40, 41, 42, 43]
+    own.write(np.ones((2, 8), np.uint8))
+    assert buffer.valid.all()
+
+
+def test_one_core_that_stores_something_unknown_ends_that_a_tensor_is_whole():
+    gm = GlobalMemory()
+    tensor = gm.allocate("x", 64, zeroed=True)
+    for buffer in (tensor.buffer, tensor.wide):
+        place(buffer, 0, BYTE, 1, 2).write(np.zeros(2, np.uint8), np.array([True, False]))
+        assert np.flatnonzero(tensor.buffer.valid == 0).tolist() == [2]
+        rows = ((1, 0, 0),)
+        spot = Spot(tensor.buffer.data, tensor.buffer.valid, rows, rows, marks=tensor.buffer.marks)
+        Place(spot, Elements.of(np.arange(4), None, BYTE), BYTE).write(np.zeros((1, 4), np.uint8))
+        assert tensor.buffer.valid.all()
+        tensor.buffer.marks.whole = True
+
+
+def test_what_lies_behind_a_whole_tensor_is_marked_when_it_is_written():
+    tensor = GlobalMemory().allocate_from("x", np.zeros(8, np.uint8))
+    place(tensor.wide, 0, BYTE, 6, 7, 8, 9).write(np.zeros(4, np.uint8))
+    assert np.flatnonzero(tensor.wide.valid).tolist() == list(range(10))

@@ -110,7 +110,7 @@ def test_a_changed_tiling_is_legal_and_of_its_kind(timed):
 
 
 def test_a_tiling_that_two_kinds_come_to_is_told_once():
-    request = {"m": 1024, "n": 1024, "k": 1024}
+    request = {"m": 2048, "n": 1024, "k": 2048}
     changes = advised(request).changes
     tilings = [change.tiling for change in changes.tried if change.of == "tiling"]
     assert len(tilings) == len(set(tilings)) > 1

@@ -1,13 +1,13 @@
 """Topology of a launch: cores, their parts, and which of them receive a signal."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER, CorePosition
 from cubecore.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class CoreId:
+class CoreId(NamedTuple):
     """A core and its part: sub 0 is the AIC, 1 and 2 its AIVs."""
 
     core: int

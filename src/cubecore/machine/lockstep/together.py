@@ -79,7 +79,7 @@ class Together:
                 if not (of_core.written() or (of_core.ready() | filled).all()):
                     raise ApartError("uninitialised global memory")
         rows = tuple([(count, step, at + first) for count, step, first in far.rows])
-        return Spot(buffer.data, buffer.valid, rows, rows)
+        return Spot(buffer.data, buffer.valid, rows, rows, marks=buffer.marks)
 
     def look(self, template: Instruction, used: Use, _address: int, _where: Location) -> Spot:
         """Let each core look."""

@@ -33,11 +33,21 @@ def word_of(size: int) -> np.dtype[Any]:
     return np.dtype(f"u{size}" if size in WORDS else f"V{size}")
 
 
+class Marks:
+    """The marks of a tensor's bytes: `whole` while each byte of it is known to have its mark."""
+
+    __slots__ = ("whole",)
+
+    def __init__(self) -> None:
+        self.whole = False
+
+
 class Spot(NamedTuple):
     """An address in the memory of each of some cores.
 
     `rows` are where the cores' bytes from there on lie in `data`, and `maps` where the marks of
     what was written lie in `valid`. `alone`: it is one core's, and arrays have no axis of cores.
+    `marks` tell of a tensor's; one core may also reach what lies behind it.
     """
 
     data: Bytes
@@ -45,6 +55,20 @@ class Spot(NamedTuple):
     rows: Sequence[Rows]
     maps: Sequence[Rows]
     alone: bool = False
+    marks: Marks | None = None
+
+    @property
+    def whole(self) -> bool:
+        """True if it lies in a tensor each byte of which is known to have its mark."""
+        return self.marks is not None and self.marks.whole
+
+    def stays_whole(self, *, written: bool) -> bool:
+        """Take that something is stored, all of it `written`; return whether no mark changes."""
+        if not self.whole:
+            return False
+        assert self.marks is not None
+        self.marks.whole = written
+        return written and not self.alone
 
 
 class MemoryBuffer:
@@ -54,18 +78,20 @@ class MemoryBuffer:
         self.size_bytes = size_bytes
         self.data = np.full(size_bytes, POISON_BYTE, np.uint8)
         self.valid = np.zeros(size_bytes, np.uint8)
+        self.marks = Marks()
 
     @classmethod
-    def over(cls, data: NDArray[np.uint8], valid: NDArray[np.uint8]) -> Self:
+    def over(cls, data: Bytes, valid: Bytes, marks: Marks | None = None) -> Self:
         """Return a buffer over bytes and a map that exist, and that others may share."""
         buffer = cls.__new__(cls)
         buffer.size_bytes, buffer.data, buffer.valid = data.size, data, valid
+        buffer.marks = marks or Marks()
         return buffer
 
     def spot(self, address: int) -> Spot:
         """Return an address, of one core."""
         rows = ((1, 0, address),)
-        return Spot(self.data, self.valid, rows, rows, alone=True)
+        return Spot(self.data, self.valid, rows, rows, alone=True, marks=self.marks)
 
     def written(self, address: int, span: tuple[int, int]) -> bool:
         """Return whether all bytes [start, end) from `address` were written, gaps included."""
@@ -122,6 +148,7 @@ class GlobalMemory:
         tensor = self._enter(GlobalTensor(name, self._next, buffer, scratch=scratch, wide=wide))
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
+            tensor.buffer.marks.whole = True
         return tensor
 
     def _enter(self, tensor: GlobalTensor) -> GlobalTensor:
@@ -138,7 +165,7 @@ class GlobalMemory:
         """
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         buffer, wide = self._buffers(raw, raw.size)
-        buffer.valid[:] = 1
+        buffer.valid[:], buffer.marks.whole = 1, True
         origin = raw if stays else None
         made = GlobalTensor(name, self._next, buffer, placed=True, wide=wide, origin=origin)
         return self._enter(made)
@@ -147,7 +174,9 @@ class GlobalMemory:
         """Return a buffer of these bytes or uninitialised, and with it the bytes behind it."""
         data = self._filled(self._next, raw, size)
         valid = np.zeros(data.size, np.uint8)
-        return MemoryBuffer.over(data[:size], valid[:size]), MemoryBuffer.over(data, valid)
+        marks = Marks()
+        buffer = MemoryBuffer.over(data[:size], valid[:size], marks)
+        return buffer, MemoryBuffer.over(data, valid, marks)
 
     def _filled(self, _address: int, raw: Bytes | None, size: int) -> Bytes:
         """Return memory that holds these bytes, or nobody's, and nobody's behind them."""

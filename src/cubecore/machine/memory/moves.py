@@ -31,8 +31,12 @@ class Move:
     ) -> None:
         from_, to = from_.reshape(-1), to.reshape(-1)
         self._parts: list[_Part] = []
+        self._source: tuple[int, int] | None = None
         if not from_.size:
             return
+        copies = from_[from_ >= 0]
+        if copies.size and (fill is not None or copies.size == from_.size):
+            self._source = element.extent_bytes(int(copies.min()), int(copies.max()))
         if element.bits == int4.BITS:
             self._parts.append(_Nibbles(from_, to, fill))
             return
@@ -61,11 +65,20 @@ class Move:
             pairs = list(zip(_cut(rows, to_rows), _cut(to_rows, rows), strict=True))
             first = [(1, 0, at) for _, _, at in _cut(maps, to_maps)[: len(to_maps)]]
             map_pairs = list(zip(first, to_maps, strict=True))
+        if there.whole and there.stays_whole(written=self._is_written(here)):
+            map_pairs = []
         for part in self._parts:
             for source, target in pairs:
                 part.move(0, (here.data, source), (there.data, target))
             for source, target in map_pairs:
                 part.move(1, (here.valid, source), (there.valid, target))
+
+    def _is_written(self, here: Spot) -> bool:
+        """Return whether all between the first byte that is copied and the last was written."""
+        if self._source is None:
+            return False
+        low, high = self._source
+        return all(0 not in here.valid[at + low : at + high].tobytes() for _, _, at in here.maps)
 
 
 _MOVES = BoundedCache[tuple[Instruction, str, str, bytes | None], Move]()

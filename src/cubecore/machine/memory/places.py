@@ -45,11 +45,12 @@ class MemoryStack:
 class Place:
     """The elements of an operand at a spot: [cores, *shape of the offsets], or the shape alone."""
 
-    __slots__ = ("_element", "_evenly", "_map", "_shape", "_spot", "_view", "here")
+    __slots__ = ("_element", "_evenly", "_in_order", "_map", "_shape", "_spot", "_view", "here")
 
     def __init__(self, spot: Spot, here: Elements, element: ElementType) -> None:
         self._spot, self.here, self._element = spot, here, element
         self._view: Array | None = None
+        self._in_order = False
         self._map: Bytes | None = None
         self._evenly: _Even | None = None
         cores = () if spot.alone else (sum(row[0] for row in spot.rows),)
@@ -64,7 +65,7 @@ class Place:
         """
         spot, here, element, view = self._spot, self.here, self._element, self._view
         if view is not None:
-            return view if here.first is not None else view.reshape(self._shape)
+            return self._again(view)
         if here.span is None:
             return np.zeros(self._shape, element.numpy)
         if element.bits == int4.BITS:
@@ -76,13 +77,39 @@ class Place:
             if lattice is None or not self._fits(lattice, rows):
                 parts.append(self._gathered(rows))
                 continue
-            view = lattice.view(spot.data, rows, element.numpy, element.size_bytes)
+            words = _words(lattice, spot.data, rows, element.size_bytes)
             if not spot.alone and len(spot.rows) == 1:
-                self._view = view if here.first is None else view.reshape(self._shape)
-                return view.reshape(self._shape)
-            parts.append(np.array(view, order="C"))
+                view = lattice.view(spot.data, rows, element.numpy, element.size_bytes)
+                elements = view.reshape(self._shape)
+                self._in_order = np.may_share_memory(elements, view)
+                self._view = elements if self._in_order else words
+                return elements
+            parts.append(self._copied(words).reshape(rows[0], -1))
         elements = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return elements.reshape(self._shape)
+
+    def _copied(self, words: Array) -> Array:
+        """Return the elements of words that lie apart, one after another."""
+        return np.array(words, order="C").view(self._element.numpy)
+
+    def _again(self, view: Array) -> Array:
+        """Return the elements of all cores by what is known of them; one's if it serves for all."""
+        if self._in_order:
+            return view
+        if not self._is_shared():
+            return self._copied(view).reshape(self._shape)
+        return np.broadcast_to(self._copied(view[:1]).reshape(self._shape[1:]), self._shape)
+
+    def _is_shared(self) -> bool:
+        """Return whether all cores have the same bytes between the first and the last."""
+        low, high = self.here.span or (0, 0)
+        ((count, step, at),) = self._spot.rows
+        size = 8 if (high - low) % 8 == 0 else 1
+        shape, strides = (count, (high - low) // size), (step, size)
+        words = np.ndarray(shape, f"u{size}", self._spot.data, at + low, strides)
+        if (words[1:, :_FEW] != words[0, :_FEW]).any():
+            return False
+        return bool((words[1:] == words[0]).all())
 
     def _fits(self, lattice: Lattice, rows: Rows) -> bool:
         """True if all elements lie inside of the bytes, those too that the mask excludes."""
@@ -138,6 +165,7 @@ class Place:
         here, element = self.here, self._element
         if here.span is None:
             return
+        marked = self._spot.stays_whole(written=defined is None)
         axes = here.offsets.ndim
         flat = values.reshape(*values.shape[: values.ndim - axes], -1)
         if element.bits == int4.BITS:
@@ -152,10 +180,12 @@ class Place:
         views, maps, kept, full = even_
         if kept is not None:
             flat = flat[..., kept]
+        else:
+            flat = np.ascontiguousarray(flat, element.numpy).view(views[0][1].dtype)
         for number, view in views:
             values_of_rows = flat[number : number + len(view)] if flat.ndim > 1 else flat
             view[...] = values_of_rows.reshape(*values_of_rows.shape[:-1], *view.shape[1:])
-        for map_ in maps:
+        for map_ in () if marked else maps:
             if defined is None:
                 map_.fill(full)
             else:
@@ -171,16 +201,20 @@ class Place:
         if here.run is not None:
             first, start, stop = here.run
             lattice, kept = Lattice(first, (stop - start,), (1,)), slice(start, stop)
+            views = [
+                (number, lattice.view(spot.data, rows, element.numpy, size))
+                for number, rows in _numbered(spot.rows)
+            ]
         else:
             evenly = even(here) if here.active is None else None
             if evenly is None or not evenly.distinct:
                 return None
             lattice = evenly
+            views = [
+                (number, _words(lattice, spot.data, rows, size))
+                for number, rows in _numbered(spot.rows)
+            ]
         word, full = WORDS[size]
-        views = [
-            (number, lattice.view(spot.data, rows, element.numpy, size))
-            for number, rows in _numbered(spot.rows)
-        ]
         maps = [lattice.view(spot.valid, rows, word, size) for rows in spot.maps]
         return views, maps, kept, np.dtype(word).type(full)
 
@@ -215,6 +249,14 @@ class Place:
             )
 
 
+def _words(lattice: Lattice, data: Bytes, rows: Rows, size: int) -> Array:
+    """Return runs of elements as one word each: NumPy copies these in half the time."""
+    runs = lattice.of_runs if lattice.run > 1 else lattice
+    return runs.view(data, rows, word_of(lattice.run * size), size)
+
+
+_FEW = 8
+"""Words that are compared first: cores that differ do so in these most often."""
 _Even = tuple[Sequence[tuple[int, Array]], Sequence[Array], slice | None, np.generic]
 """Views of bytes, each with its first core, and of maps; what they take of the values; a mark."""
 _NOWHERE: _Even = (), (), None, np.uint8(0)

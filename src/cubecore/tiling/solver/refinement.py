@@ -83,8 +83,8 @@ def refined(
     cycles = walked_cycles(case, values, FIRST_CHUNKS)
     rows = _best_of_each(shortlist, cycles, max(MOST_VARIED, count), mix=mix)
     rows = _filled(shortlist, cycles, rows, count + 1)
-    first = shortlist.take(rows)
     limit = MARGIN * cycles[rows[:count][-1]]
+    first = shortlist.take(rows if 0 in rows else np.append(rows, 0))
     every, values = _variants(case, first, limit, wanted, traces)
     cycles = walked_cycles(case, values, ALL_CHUNKS)
     rows = _best_of_each(every, cycles, max(MOST_FOLLOWED, count), mix=mix)

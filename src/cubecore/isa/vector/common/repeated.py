@@ -126,8 +126,8 @@ def wide(values: Array, element: ElementType) -> Array:
     what takes more than one step to compute must widen further or `settle` in between.
     """
     if element.kind != "float":
-        return values.astype(np.int64)
-    return values.astype(np.float32, copy=False)
+        return values.astype(np.int64, order="C")
+    return values if values.dtype == np.float32 else values.astype(np.float32, order="C")
 
 
 def settle(exact: Array, element: ElementType, registers: Registers) -> Array:
