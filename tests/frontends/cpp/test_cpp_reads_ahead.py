@@ -219,6 +219,18 @@ BODIES["printed"] = FRAME.replace("BETWEEN", 'printf("%d", second);').replace("G
 BODIES["endless"] = FRAME.replace("BETWEEN", "while (a.GetValue(65) < 999);").replace(
     "GOT", "first"
 )
+BODIES["raced"] = """
+GlobalTensor<int32_t> xg, zg;
+xg.SetGlobalBuffer((__gm__ int32_t*)x + 256 * GetBlockIdx());
+zg.SetGlobalBuffer((__gm__ int32_t*)z + 256 * (GetBlockIdx() + 1));
+LocalTensor<int32_t> a(TPosition::VECCALC, 0, 256);
+DataCopy(a, xg, 256);
+int32_t total = 0;
+for (int32_t n = 0; n < 16; ++n) total += a.GetValue(n);
+if (total > 0) Duplicate(a, total, 256);
+PipeBarrier<PIPE_ALL>();
+DataCopy(zg, a, 256);
+"""
 
 
 @pytest.fixture(scope="module")
@@ -259,6 +271,12 @@ def test_reads_count_as_instructions(module, both):
     few, all_, again = both(endless, 1, numbers(4), np.zeros(4 * 256, np.int32))
     assert again
     assert few > all_ > 900
+
+
+def test_a_value_that_another_core_changes_is_asked_for(module, both):
+    x = numbers(8)
+    assert both(module["raced"], 3, x, x)[2]
+    assert not both(module["raced"], 3, x, np.zeros_like(x))[2]
 
 
 def test_long_rows_are_asked_for_seldom(both):
