@@ -175,38 +175,38 @@ COUNT = (
     "Adds<int32_t, false>(a, a, 1, 1, REPEAT, {1, 1, 8, 8}); SetMaskNorm(); ResetMask();"
 )
 BETWEEN = {
-    "nothing": ("", lambda x: x[73], 1),
-    "store": ("a.SetValue(73, 5);", lambda _: 5, 2),
-    "stores_nearby": ("a.SetValue(72, 5); a.SetValue(74, 5);", lambda x: x[73], 2),
-    "vector": ("Adds(a[64], a[64], 1, 16);", lambda x: x[73] + 1, 2),
-    "vector_nearby": ("Adds(a[64], a[64], 1, 8);", lambda x: x[73], 1),
-    "repeats": ("Adds(a[64], a[64], 1, 8, 2, {1, 1, 1, 1});", lambda x: x[73] + 1, 2),
+    "nothing": ("", lambda x: x[73], 2),
+    "store": ("a.SetValue(73, 5);", lambda _: 5, 3),
+    "stores_nearby": ("a.SetValue(72, 5); a.SetValue(74, 5);", lambda x: x[73], 3),
+    "vector": ("Adds(a[64], a[64], 1, 16);", lambda x: x[73] + 1, 3),
+    "vector_nearby": ("Adds(a[64], a[64], 1, 8);", lambda x: x[73], 2),
+    "repeats": ("Adds(a[64], a[64], 1, 8, 2, {1, 1, 1, 1});", lambda x: x[73] + 1, 3),
     "lanes": (
         "uint64_t m[2] = {512, 0}; Adds(a[64], a[64], 1, m, 1, {1, 1, 8, 8});",
         lambda x: x[73] + 1,
-        2,
+        3,
     ),
-    "count": (COUNT.replace("REPEAT", "1"), lambda x: x[73] + 1, 2),
-    "count_alone": (COUNT.replace("REPEAT", "0"), lambda x: x[73] + 1, 2),
+    "count": (COUNT.replace("REPEAT", "1"), lambda x: x[73] + 1, 3),
+    "count_alone": (COUNT.replace("REPEAT", "0"), lambda x: x[73] + 1, 3),
     "count_by_control": (
         COUNT.replace("REPEAT", "1")
         .replace("SetMaskCount()", "SetCtrlSpr<56, 56>(1)")
         .replace("SetMaskNorm()", "SetCtrlSpr<56, 56>(0)"),
         lambda x: x[73] + 1,
-        2,
+        3,
     ),
-    "copy": ("DataCopy(a[64], xg[8], 16);", lambda x: x[17], 2),
-    "copy_in_ub": ("DataCopy(a[64], a[16], 16);", lambda x: x[25], 2),
+    "copy": ("DataCopy(a[64], xg[8], 16);", lambda x: x[17], 3),
+    "copy_in_ub": ("DataCopy(a[64], a[16], 16);", lambda x: x[25], 3),
     "by_values": (
         "uint64_t kept; GatherMask(a[64], a[128], 1, false, 0, {1, 1, 8, 8}, kept);",
         lambda x: x[146],
-        2,
+        3,
     ),
-    "signals": ("SyncAll();", lambda x: x[73], 2),
+    "signals": ("SyncAll();", lambda x: x[73], 3),
     "other_type": (
         "second += a.ReinterpretCast<uint16_t>().GetValue(147);",
         lambda x: x[73] + (int(x[73]) >> 16 & 0xFFFF),
-        2,
+        3,
     ),
 }
 BODIES = {
@@ -215,10 +215,9 @@ BODIES = {
 }
 OWN_COPY = "DataCopy(zg, a, 8); second += a.GetValue(73) - second;"
 BODIES["own_copy"] = FRAME.replace("BETWEEN", OWN_COPY).replace("GOT", "((__gm__ int32_t*)z)[3]")
-BODIES["printed"] = FRAME.replace("BETWEEN", 'printf("%d", second);').replace("GOT", "first")
-BODIES["endless"] = FRAME.replace("BETWEEN", "while (a.GetValue(65) < 999);").replace(
-    "GOT", "first"
-)
+PRINT, LOOP = 'printf("%d", a.GetValue(74));', "while (a.GetValue(second++ & 127) < 999);"
+BODIES["printed"] = FRAME.replace("BETWEEN", PRINT).replace("GOT", "first")
+BODIES["endless"] = FRAME.replace("BETWEEN", LOOP).replace("GOT", "first")
 BODIES["raced"] = """
 GlobalTensor<int32_t> xg, zg;
 xg.SetGlobalBuffer((__gm__ int32_t*)x + 256 * GetBlockIdx());
@@ -263,7 +262,7 @@ def test_what_is_printed_is_printed_once(module, monkeypatch, capfd):
     monkeypatch.setattr(launches, "_PAUSING", again)
     assert result(module["printed"], x) == 2 * x[64] + x[73]
     assert again
-    assert capfd.readouterr().out == f"core 0 AIV0: {x[73]}\n"
+    assert capfd.readouterr().out == f"core 0 AIV0: {x[74]}\n"
 
 
 def test_reads_count_as_instructions(module, both):

@@ -42,9 +42,11 @@ def follow_reads(running: Running) -> None:
 
 def values_ahead(running: Running) -> Sequence[Sequence[Asked]]:
     """Return what the kernels of a group had ahead and nobody has judged yet."""
-    first, *others = ahead = [core.take_ahead() for core in running.cores]
-    if any([one.at_kind for one in own] != [one.at_kind for one in first] for own in others):
-        raise PartedError("cores of a group that ask differently")
+    ahead = [core.take_ahead() for core in running.cores]
+    if any(ahead):
+        first, *others = ([one.at_kind for one in of_core] for of_core in ahead)
+        if any(kinds != first for kinds in others):
+            raise PartedError("cores of a group that ask differently")
     return ahead
 
 

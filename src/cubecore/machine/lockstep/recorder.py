@@ -348,7 +348,7 @@ class Recorder(Core):
     def take_ahead(self) -> list[Asked]:
         """Return the values had ahead that are to be judged, counted from what is not executed."""
         ahead, self._ahead = self._ahead, []
-        return [replace(one, behind=one.behind - self._done) for one in ahead]
+        return [replace(one, behind=one.behind - self._done) for one in ahead] if ahead else ahead
 
     def forget(self) -> None:
         """Take what was recorded as executed."""

@@ -267,7 +267,7 @@ class Bridge:
         number, address, at, kind, wanted = message.numbers("q", 5)
         core = native_core.handle.core
         assert self._reads is not None
-        load = self._reads.load(MEMORIES[number], (kind, message.said()), at)
+        load = self._reads.load(MEMORIES[number], kind, at, message.said)
         native_core.hand_over()
         native_core.handle.issues.one(load.location)
         if load.mem is Mem.GM:

@@ -5,6 +5,8 @@ the core has issued since drops the bytes that it may write. Such a read is reco
 value, and judged like any other where it was made.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cubecore.cache import BoundedCache
@@ -24,29 +26,30 @@ class ScalarReads:
     def __init__(self, names: Names) -> None:
         self._names, self.answered_any = names, False
         self._elements: dict[int, ElementType] = {}
-        self._loads: BoundedCache[tuple[Mem, ElementType, int], LoadScalar] = BoundedCache()
+        self._loads: BoundedCache[tuple[Mem, int, int], LoadScalar] = BoundedCache()
 
-    def load(self, mem: Mem, kind: tuple[int, str], at: int) -> LoadScalar:
-        """Return a read at a line, of a type by the address of its text, and the text."""
-        element = self._elements[kind[0]] = element_type(kind[1])
-        return self._load(mem, element, at)
+    def load(self, mem: Mem, kind: int, at: int, name: Callable[[], str]) -> LoadScalar:
+        """Return a read at a line, of a type by the address of its text, which has its name."""
+        if kind not in self._elements:
+            self._elements[kind] = element_type(name())
+        return self._load(mem, kind, at)
 
     def answered(self, raw: bytes, begin: int) -> list[Asked]:
         """Return what the runtime has answered from UB, behind issues from `begin` on."""
         self.answered_any = True
         found = []
         for behind, where, kind, address, bits in reads_of(raw):
-            element = self._elements[kind]
-            load, size = self._load(Mem.UB, element, where), 8 * element.size_bytes
+            load = self._load(Mem.UB, kind, where)
+            element, size = load.element, 8 * load.element.size_bytes
             value = bits - (1 << size) if element.kind == "int" and bits >> size - 1 else bits
             found.append(Asked(begin + behind, load, None, address, value, ahead=True))
         return found
 
-    def _load(self, mem: Mem, element: ElementType, at: int) -> LoadScalar:
-        key = mem, element, at
+    def _load(self, mem: Mem, kind: int, at: int) -> LoadScalar:
+        key = mem, kind, at
         load = self._loads.get(key)
         if load is None:
-            where = self._names.locations[at]
+            element, where = self._elements[kind], self._names.locations[at]
             load = self._loads[key] = LoadScalar(Var("value", 0), mem, element, Expr(0), where)
         return load
 
@@ -57,13 +60,14 @@ def around(core: Core, load: LoadScalar, address: int, wanted: int) -> tuple[int
     `wanted` are those from its address on; there are some before it, too. None if it was read
     wrongly.
     """
-    size = load.element.size_bytes
-    memory = core.memory(load.mem) if wanted and isinstance(core, Recorder) else None
+    if not wanted or not isinstance(core, Recorder):
+        return 0, b""
+    size, memory = load.element.size_bytes, core.memory(load.mem)
     if memory is None or not 0 <= address <= memory.size_bytes - size or address % size:
         return 0, b""
     low, high = max(address - wanted // 4, 0), min(address + wanted, memory.size_bytes)
-    gaps = low + np.flatnonzero(memory.valid[low:high] == 0)
-    if gaps.size:
+    if not memory.written(low, (0, high - low)):
+        gaps = low + np.flatnonzero(memory.valid[low:high] == 0)
         behind = int(np.searchsorted(gaps, address))
         low = int(gaps[behind - 1]) + 1 if behind else low
         high = int(gaps[behind]) if behind < gaps.size else high

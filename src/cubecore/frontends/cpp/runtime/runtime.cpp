@@ -106,7 +106,7 @@ uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const Whe
   const int64_t size = static_cast<int64_t>(answer.word()),
                 low = static_cast<int64_t>(answer.word());
   const size_t count = answer.word();
-  core->near.keep(type, address, size, low, answer.raw(count), count);
+  if (in_ub) core->near.keep(type, address, size, low, answer.raw(count), count);
   caught_up(core);
   return bits;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
@@ -32,18 +33,19 @@ class Stretches {
     return false;
   }
 
-  // How many bytes from an address on to ask for: more where those of before were read.
+  // How many bytes from an address on to ask for: more where those of before were read, and none
+  // where they were not, or where nothing but this value was asked for.
   int64_t wanted(const char* type, int64_t address) const {
     const Stretch* last = near(type, address);
-    if (last == nullptr || last->reads == 0) return LEAST_WANTED;
+    if (last == nullptr || address == last->asked) return 0;
+    if (last->reads == 0) return last->wanted == 0 ? LEAST_WANTED : 0;
     return last->reads < WORTH ? last->wanted : std::min(GROWTH * last->wanted, MOST_WANTED);
   }
 
   // Keeps the bytes from `low` on that came with a value of so many bytes.
   void keep(const char* type, int64_t address, int64_t size, int64_t low, const char* bytes,
             size_t count) {
-    if (count == 0) return;
-    const int64_t asked = wanted(type, address);
+    const int64_t asked_for = wanted(type, address);
     Stretch* to = const_cast<Stretch*>(near(type, address));
     if (to == nullptr && all_.size() < MOST_STRETCHES)
       to = &all_.emplace_back();
@@ -51,12 +53,13 @@ class Stretches {
       to = &all_[next_++ % MOST_STRETCHES];
     to->type = type;
     to->size = size;
-    to->wanted = asked;
+    to->asked = address;
+    to->wanted = asked_for;
     to->reads = 0;
     to->begin = to->low = low;
     to->high = low + static_cast<int64_t>(count);
     to->bytes.assign(bytes, bytes + count);
-    holds_any_ = true;
+    holds_any_ = holds_any_ || count != 0;
   }
 
   // Drops what may be written; the longer part of what is left stays.
@@ -78,10 +81,10 @@ class Stretches {
  private:
   struct Stretch {
     const char* type;
-    int64_t size;  // of a value
-    int64_t wanted;
-    int64_t begin;      // of the bytes
-    int64_t low, high;  // those that still hold
+    int64_t size;           // of a value
+    int64_t asked, wanted;  // the last address, and how many bytes from there on
+    int64_t begin;          // of the bytes
+    int64_t low, high;      // those that still hold
     uint32_t reads;
     std::vector<char> bytes;
   };
@@ -89,8 +92,8 @@ class Stretches {
   // The stretch at an address, or just before or behind it.
   const Stretch* near(const char* type, int64_t address) const {
     for (const Stretch& each : all_)
-      if (each.type == type && address >= each.begin - each.wanted &&
-          address < each.begin + 2 * each.wanted)
+      if (each.type == type &&
+          std::abs(address - each.asked) <= 2 * std::max(each.wanted, LEAST_WANTED))
         return &each;
     return nullptr;
   }
