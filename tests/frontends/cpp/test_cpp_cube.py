@@ -114,6 +114,13 @@ BODIES = {
     + "Fill(t.a2, InitConstValueParams<half>(1, M * K * 2 / 512, 0, half(2.0f)));PASS(MTE1, M);"
     + PLAIN
     + OUT,
+    "packed_windows": HALF
+    + "Fill(t.a2, InitConstValueParams<half>(1, M * K * 2 / 512, 0, half(2.0f)));"
+    + "constexpr uint8_t none[4] = {}; Load3DSetFMatrixCal(1, M, none);"
+    + "LoadData3DParamsV2Pro p; p.channelSize = K; p.extConfig = uint64_t(M) << 16 | K;"
+    + "LoadData(t.a2, t.a1, p); PASS(MTE1, M);"
+    + PLAIN
+    + OUT,
     "one_column": HALF + PLAIN + "t.Out({N, M, 0, N, false});",
 }
 ROWS = "LoadData2DParams p(0, 4, 1, 0, 0, false, 0); p.{} = {}; LoadData({}, p);"
@@ -254,6 +261,7 @@ PRODUCTS = {
     "unit_flag": ("half", 0, 1),
     "nothing": ("half", 0, 1),
     "older_rows": ("half", 0, 1),
+    "packed_windows": ("half", 0, 1),
 }
 """By kernel: the inputs' type, how often the bias counts, and how often the product."""
 

@@ -58,6 +58,22 @@ extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR y, GM_ADDR z, GM_ADDR
     "vector.cpp": """#include "tools.h"
 extern "C" __global__ __aicore__ void k(GM_ADDR in, GM_ADDR core) { doubled(in, core); }
 """,
+    "part.h": """#ifndef PART
+#define PART
+__aicore__ inline int sixteen() { __ubuf__ half spare[16]; return 16; }
+#endif
+""",
+    "other/part.h": '#include "../part.h"\n',
+    "conditions.cpp": """#include "tools.h"
+#if __NPU_ARCH__ == 3510
+#include "other/part.h"
+#else
+#include "part.h"
+#endif
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR z) {
+  if (sixteen() == 16) doubled(x, z);
+}
+""",
     "said.cpp": """#include "tools.h"
 extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
@@ -97,3 +113,9 @@ def test_parameters_that_python_has_words_for_end_in_an_underscore(folder: Path)
     code, _, err = cli(folder, "run", "vector.cpp", *words)
     assert (code, err) == (0, "")
     np.testing.assert_array_equal(np.load(folder / "z.npy"), x + x)
+
+
+def test_a_header_of_the_same_name_may_include_another(folder: Path) -> None:
+    x, z = np.arange(256, dtype=np.float16), np.zeros(256, np.float16)
+    assert cubecore.load(folder / "conditions.cpp").k[1](x, z).findings == ()
+    np.testing.assert_array_equal(z, x + x)

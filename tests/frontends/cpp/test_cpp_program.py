@@ -22,7 +22,7 @@ int32_t main(int32_t argc, char* argv[]) {
     x[i] = i;
     y[i] = 0.5f;
   }
-  aclInit(nullptr);
+  if (aclInit(nullptr) == ACL_ERROR_REPEAT_INITIALIZE) return 4;
   aclrtSetDevice(0);
   aclrtStream stream = nullptr;
   aclrtCreateStream(&stream);

@@ -368,6 +368,7 @@ class _Copies:
         if path in self.copied:
             return self.copied[path]
         self.copied[path] = None
+        number = len(self.copied)  # no other file's
         scan = self.scans[path] = _scan(path, text, self._source.defines)
         new, changed = scan.text, scan.rewritten
         for name in dict.fromkeys(scan.includes):
@@ -376,7 +377,7 @@ class _Copies:
                 changed = True
                 new = _including(new, name, inner)
         if changed:
-            self.copied[path] = self.write(f"{len(self.copied)}-{path.name}", path, new)
+            self.copied[path] = self.write(f"{number}-{path.name}", path, new)
         return self.copied[path]
 
     def _included(self, path: Path, name: str) -> Path | None:

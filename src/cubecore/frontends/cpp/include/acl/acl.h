@@ -22,6 +22,9 @@ typedef int aclrtRunMode;
 
 constexpr aclError ACL_SUCCESS = 0;
 constexpr aclError ACL_ERROR_NONE = 0;
+constexpr aclError ACL_ERROR_INVALID_PARAM = 100000;
+constexpr aclError ACL_ERROR_UNINITIALIZE = 100001;
+constexpr aclError ACL_ERROR_REPEAT_INITIALIZE = 100002;
 constexpr aclError ACL_ERROR_RT_PARAM_INVALID = 107000;
 constexpr aclError ACL_ERROR_BAD_ALLOC = 200000;
 enum : int {

@@ -101,6 +101,10 @@ inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4],
       fmatrixMode == FmatrixMode::FMATRIX_LEFT ? "asc_set_l13d_fmatrix" : "asc_set_l13d_fmatrix_b",
       at, l1H, l1W, padList[0], padList[1], padList[2], padList[3]);
 }
+// No page has it; CATLASS calls it before loads of LoadData3DParamsV2Pro.
+inline void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4], CUBECORE_AT) {
+  SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_LEFT, at);
+}
 
 template <typename T>
 inline void SetLoadDataPaddingValue(const T padValue, CUBECORE_AT) {
