@@ -26,7 +26,7 @@ from cubecore.frontends.cpp.compile.build import (
 from cubecore.frontends.cpp.compile.source import Source
 from cubecore.frontends.cpp.device_memory import SharedPages, shared_pages
 from cubecore.frontends.cpp.kernels import launch_facts, turns
-from cubecore.frontends.cpp.launch_options import CppLaunchOptions
+from cubecore.frontends.cpp.launch_options import LIMIT, CppLaunchOptions
 from cubecore.frontends.cpp.recording.bridge import Bridge, HostQuestion
 from cubecore.frontends.cpp.recording.structures import RegisteredKernel
 from cubecore.frontends.kernels.host_tensors import HostTensor
@@ -92,8 +92,8 @@ def run_built(path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> in
 
 def _options(arch: str = "") -> LaunchOptions:
     """Return the session's options; for a chip of `arch`, if none was asked for."""
-    plain = LaunchOptions(chip=default_chip_of(arch)) if arch else LaunchOptions()
-    return plain.of_session()
+    chip = {"chip": default_chip_of(arch)} if arch else {}
+    return LaunchOptions(limit=LIMIT).changed(chip).of_session()
 
 
 def run_libraries(

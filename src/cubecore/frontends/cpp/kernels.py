@@ -27,7 +27,7 @@ from cubecore.frontends.cpp.compile.source import (
     structs_text,
 )
 from cubecore.frontends.cpp.device_memory import DeviceMemory
-from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+from cubecore.frontends.cpp.launch_options import LIMIT, TIMEOUT_S
 from cubecore.frontends.cpp.recording.bridge import Bridge
 from cubecore.frontends.cpp.recording.structures import BridgeLaunch
 from cubecore.frontends.cpp.signature import EntryParameter, parameters_of, tiling_name, word_of
@@ -109,7 +109,7 @@ def kernel_of(
     """
     name = require_entry(source, entry)
     kind = kind_of(source, name)
-    plain = LaunchOptions().changed(options)
+    plain = LaunchOptions(limit=LIMIT).changed(options)
     arch = chip_named(plain.of_session().chip).arch
     try:
         first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)

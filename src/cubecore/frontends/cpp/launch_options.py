@@ -19,7 +19,8 @@ VENDOR_LIBRARIES = (
 """Libraries of the vendor that programs link; headers of cubecore stand for them."""
 TIMEOUT_S = 60.0
 """Seconds that a launch may take, unless told."""
-
+LIMIT = 10_000_000
+"""Instructions of a launch, unless told: more than of one in Python, since its time is limited."""
 
 PROGRAM_HEAD = b"#!/bin/sh\n# A program of cubecore: kernels, and a main of their own.\n"
 """The first bytes of a program that `cubecore c++` linked."""

@@ -12,7 +12,7 @@ from cubecore.chips import chip as chip_named
 from cubecore.errors import did_you_mean, refuse, unable
 from cubecore.frontends.cpp.compile.source import Source, defined_words, source_of
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
-from cubecore.frontends.cpp.launch_options import TIMEOUT_S
+from cubecore.frontends.cpp.launch_options import LIMIT, TIMEOUT_S
 from cubecore.frontends.cpp.operators.host_calls import HostCalls, HostTiling
 from cubecore.frontends.cpp.operators.host_library import HostLibrary, host_library
 from cubecore.frontends.cpp.operators.operator_call import Given, OperatorCall, operator_call
@@ -77,7 +77,7 @@ class OperatorProject:
         self._verbose = bool(launch.pop("verbose", False))
         self._timeout_s = float(launch.pop("timeout_s", TIMEOUT_S))
         self._auto_sync = bool(launch.pop("auto_sync", True))
-        self._options = LaunchOptions().changed(launch)
+        self._options = LaunchOptions(limit=LIMIT).changed(launch)
         self._defines = dict(defines)
         self._files: ProjectFiles = project_files(folder, includes)
         self._library: HostLibrary = host_library(
