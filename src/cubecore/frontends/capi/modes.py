@@ -28,6 +28,18 @@ Stale = tuple[str, int, Location]
 Said = tuple[str, str, str, Location]
 """A finding: its id, its sentence, the instruction, and the location."""
 
+_APPLIED: BoundedCache[tuple[int, int], tuple[Instruction, Registers, Registers]] = BoundedCache()
+"""The registers after an instruction, by the identities of both before, which are kept for it."""
+_REGISTERS: BoundedCache[Registers, Registers] = BoundedCache()
+
+
+def _one_of(registers: Registers) -> Registers:
+    """Return the object that stands for equal ones, so that it is known by its identity."""
+    known = _REGISTERS.get(registers)
+    if known is None:
+        known = _REGISTERS[registers] = registers
+    return known
+
 
 class Modes:
     """The modes of one core, as its program sets them."""
@@ -44,9 +56,6 @@ class Modes:
         """Bytes of global memory that the scalar unit wrote, which are in the data cache alone."""
         self._jumps: dict[tuple[int, int], tuple[Registers, Steps, Registers]] = {}
         self._jumped: tuple[Registers, Steps, Registers] | None = None
-        self._interned: dict[Registers, Registers] = {}
-        self._applied: BoundedCache[tuple[int, int], tuple[Instruction, Registers, Registers]]
-        self._applied = BoundedCache()  # what an object leaves of another, which both are kept for
         self.stale: Stale | None = None
 
     def follow(
@@ -69,11 +78,9 @@ class Modes:
     def set(self, template: Instruction, where: Location) -> None:
         """Take what an instruction of `SETTERS` sets."""
         before, key = self._registers, (id(template), id(self._registers))
-        known = self._applied.get(key)
+        known = _APPLIED.get(key)
         if known is None:
-            after = template.apply(before)
-            after = self._interned.setdefault(after, after)
-            known = self._applied[key] = template, before, after
+            known = _APPLIED[key] = template, before, _one_of(template.apply(before))
         self._registers = after = known[2]
         if after.atomic != before.atomic or isinstance(template, SetAtomic):
             self._set["atomic"] = where
@@ -95,8 +102,7 @@ class Modes:
             after = self._registers
             for template in steps:
                 after = template.apply(after)
-            after = self._interned.setdefault(after, after)  # one object each, found by identity
-            cached = self._jumps[key] = self._registers, steps, after
+            cached = self._jumps[key] = self._registers, steps, _one_of(after)
         self._jumped = cached
         self._registers, self._used = cached[2], None
 
