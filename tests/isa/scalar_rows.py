@@ -4,6 +4,7 @@ from typing import Any
 
 _COUNTS = ("clz", "ffs", "ffz", "popc", "zero_bits_cnt", "sflbits")
 _PLACES = ("get_block_idx", "get_block_num", "get_sub_block_id", "get_sub_block_num", "get_core_id")
+_CHECKED = [f"{unit}_{how}" for unit in ("scalar", "vector", "mte") for how in ("read", "write")]
 _WORD = (-(2**63), 2**64 - 1)
 _SIGNED = (-(2**63), 2**63 - 1)
 _ADDRESS = (0, 2**64 - 1)
@@ -23,6 +24,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "dc_preload": {"address": 0, "offset": 0},
     "preload": {"address": 0, "prefetch_len": 32},
     "get_icache_preload_status": {},
+    "check_ub": {"number": 0, "start": 0, "end": 0, "enable": 1} | dict.fromkeys(_CHECKED, 0),
 }
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     **{name: {"value": _WORD} for name in _COUNTS},
@@ -33,6 +35,8 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "dcci": {"address": _ADDRESS},
     "dc_preload": {"address": _ADDRESS, "offset": _SIGNED},
     "preload": {"address": _ADDRESS, "prefetch_len": _SIGNED},
+    "check_ub": {"number": (0, 3), "start": (0, 65535), "end": (0, 65535)}
+    | dict.fromkeys((*_CHECKED, "enable"), (0, 1)),
 }
 WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("dcci", "lines"): ("single", "entire"),
@@ -55,5 +59,6 @@ ORACLES: dict[str, str] = {
         ("dcci", "dc_preload", "preload"),
         "isa/scalar/test_system_variables.py::test_caches_change_nothing",
     ),
+    "check_ub": "isa/scalar/test_ub_checks.py::test_an_access_is_found_where_its_bytes_and_kind_are_checked",
     "get_icache_preload_status": "isa/scalar/test_system_variables.py::test_the_instruction_cache_is_idle",
 }

@@ -33,6 +33,7 @@ MODULES = (
     "scalar.sync",
     "scalar.control_registers",
     "scalar.system_variables",
+    "scalar.ub_checks",
     "vector.elementwise.binary",
     "vector.elementwise.compare",
     "vector.elementwise.convert",

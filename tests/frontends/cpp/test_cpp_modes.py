@@ -5,7 +5,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from frontends.cpp.cpp_kernels import kernel, needs_compiler
+from frontends.cpp.cpp_kernels import kernel, kernels, needs_compiler
 
 pytestmark = needs_compiler
 
@@ -178,3 +178,94 @@ def test_a_mix_that_no_core_has_is_refused():
     with pytest.raises(RequestError) as caught:
         _ = cubecore.inline(text).k
     assert str(caught.value) == "__mix__ must be (1, 0), (0, 1), (1, 1) or (1, 2), got (1, 3)"
+
+
+CHECKED = "CheckLocalMemoryIA({{0, {start}, {end}, {kinds}, {on}}});"
+OFF = "CheckLocalMemoryIA({0});"
+NONE = ["false"] * 6
+
+
+def checked(kind, start=10, end=12, on="true"):
+    """A check of one kind, by its place in the page's table."""
+    kinds = [*NONE[:kind], "true", *NONE[kind + 1 :]]
+    return CHECKED.format(start=start, end=end, kinds=", ".join(kinds), on=on)
+
+
+TENSORS = (
+    "LocalTensor<float> a(TPosition::VECCALC, 0, 128), b(TPosition::VECCALC, 1024, 64);",
+    "GlobalTensor<float> g; g.SetGlobalBuffer((__gm__ float*)x);",
+    "Duplicate(a, 1.0f, 128); a.SetValue(96, 5.0f);",
+)
+ACCESSES = (
+    "g.SetValue(0, a.GetValue(96));",
+    "a.SetValue(96, 2.0f);",
+    "PipeBarrier<PIPE_ALL>(); Adds(b, a[64], 1.0f, 64);",
+    "PipeBarrier<PIPE_ALL>(); Adds(a[64], b, 1.0f, 64);",
+    "PipeBarrier<PIPE_ALL>(); DataCopy(g, a[80], 32);",
+    "PipeBarrier<PIPE_ALL>(); DataCopy(a[80], g, 32); PipeBarrier<PIPE_ALL>();",
+)
+SAID = (
+    "the scalar value must leave bytes [352, 416) of UB alone, where CheckLocalMemoryIA stops at a "
+    "scalar read, got bytes [384, 388)",
+    "store_scalar.dst must leave bytes [352, 416) of UB alone, where CheckLocalMemoryIA stops at a "
+    "scalar write, got bytes [384, 388)",
+    "vadds.src must leave bytes [352, 416) of UB alone, where CheckLocalMemoryIA stops at a vector "
+    "read, got bytes [352, 416)",
+    "vadds.dst must leave bytes [352, 416) of UB alone, where CheckLocalMemoryIA stops at a vector "
+    "write, got bytes [352, 416)",
+    "copy_ubuf_to_gm.src must leave bytes [352, 416) of UB alone, where CheckLocalMemoryIA stops "
+    "at a mte read, got bytes [352, 416)",
+    "copy_gm_to_ubuf.dst must leave bytes [352, 416) of UB alone, where CheckLocalMemoryIA stops "
+    "at a mte write, got bytes [352, 416)",
+)
+
+
+RIGHT = {
+    "other_kind": lambda kind: (checked((kind + 1) % 6), ACCESSES[kind], OFF),
+    "elsewhere": lambda kind: (checked(kind, 40, 50), ACCESSES[kind], OFF),
+    "empty": lambda kind: (checked(kind, 12, 12), ACCESSES[kind], OFF),
+    "rests": lambda kind: (checked(kind), OFF, ACCESSES[kind]),
+}
+OUTSIDE = {
+    "CheckLocalMemoryIA({4, 1, 2});": "check_ub.number must be in [0, 3], got 4",
+    "CheckLocalMemoryIA({0, 65536, 2});": "check_ub.start must be in [0, 65535], got 65536",
+    "CheckLocalMemoryIA({0, 1, 65536});": "check_ub.end must be in [0, 65535], got 65536",
+}
+
+
+@pytest.fixture(scope="module")
+def checks():
+    """Kernels that check accesses of UB, all in one file; each gives what was found."""
+    bodies = {f"wrong{kind}": (checked(kind), ACCESSES[kind], OFF) for kind in range(6)}
+    for kind in range(6):
+        bodies |= {f"{name}{kind}": statements(kind) for name, statements in RIGHT.items()}
+    bodies |= {"left": (checked(3, 40, 50),)}
+    bodies |= {f"outside{number}": (text,) for number, text in enumerate(OUTSIDE)}
+    before = (*TENSORS, "Duplicate(b, 2.0f, 64);")
+    module = kernels({name: "\n".join((*before, *lines)) for name, lines in bodies.items()})
+
+    def found(name):
+        ran = getattr(module, name)[1](np.zeros(64, np.float32))
+        return [f"{f.id}: {f.message}" for f in ran.findings]
+
+    return found
+
+
+@pytest.mark.parametrize("kind", range(6))
+def test_a_checked_access_of_ub_is_a_finding(checks, kind):
+    assert [checks(f"{name}{kind}") for name in RIGHT] == [[], [], [], []]
+    assert checks(f"wrong{kind}") == [f"checked-access: {SAID[kind]}"]
+
+
+def test_checks_end_with_the_kernel(checks):
+    (found,) = checks("left")
+    assert found.startswith(
+        "mode-left: checks of UB must be off at the end of the kernel, got 1 on, the last set at "
+        "inline.cpp:"
+    )
+    assert found.endswith(" (left); call CheckLocalMemoryIA with isEnable false")
+
+
+@pytest.mark.parametrize("number", range(len(OUTSIDE)))
+def test_a_check_out_of_range(checks, number):
+    assert checks(f"outside{number}") == [f"parameter: {list(OUTSIDE.values())[number]}"]

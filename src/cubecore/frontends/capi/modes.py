@@ -13,10 +13,11 @@ from cubecore.isa.scalar.control_registers import SetCtrl
 from cubecore.isa.scalar.store import StoreScalarGm
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.isa.scalar.system_variables import Init
+from cubecore.isa.scalar.ub_checks import CheckUb
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
 
-SETTERS = (SetAtomic, SetCtrl, Init, SetMaskCount, SetMaskNorm, SetVectorMask)
+SETTERS = (SetAtomic, SetCtrl, Init, SetMaskCount, SetMaskNorm, SetVectorMask, CheckUb)
 """Instructions that set a mode, or the mask."""
 _RESERVED_FROM = 6
 """Events from this one on are kept by the vendor's libraries (spec/isa_semantics.md 5)."""
@@ -86,6 +87,8 @@ class Modes:
             self._set["atomic"] = where
         if after.mask_counts and not before.mask_counts:
             self._set["counter"] = where
+        if isinstance(template, CheckUb):
+            self._set["check"] = where
         if isinstance(template, SetVectorMask):
             self._used = None
         self.counts = after.mask_counts
@@ -194,6 +197,14 @@ class Modes:
                 f"{where}; call asc_set_mask_norm"
             )
             yield "mode-left", message, SetMaskCount.name, where
+        if at.ub_checks:
+            where = self._set["check"]
+            message = (
+                "checks of UB must be off at the end of the kernel, got "
+                f"{len(at.ub_checks)} on, the last set at {where}; call CheckLocalMemoryIA with "
+                "isEnable false"
+            )
+            yield "mode-left", message, CheckUb.name, where
 
 
 def stores_globally(template: Instruction) -> bool:

@@ -85,6 +85,19 @@ class CopyLoops:
     outer_dst: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class UbCheck:
+    """A register that has the core stop at accesses to bytes [start, end) of UB.
+
+    `kinds` are such as ``vector write``: a unit (scalar, vector or mte) and how it accesses.
+    """
+
+    number: int
+    start: int
+    end: int
+    kinds: frozenset[str]
+
+
 @dataclass(frozen=True)
 class Registers:
     """Mask, CTRL, and what set and compare instructions leave for others.
@@ -104,7 +117,7 @@ class Registers:
     reads outside of them (bits, None before they are set), its repetition, and where L1 begins anew
     for it (0: nowhere). `nz_para` is MTE2_NZ_PARA of architecture 3510, None before it is set;
     `row_stride` is CHANNEL_PARA's, 0 before it is set; `to_ub` and `from_ub` are its loops of
-    copies.
+    copies. `ub_checks` are the accesses to UB at which the core is to stop.
     """
 
     mask_high: int = FULL_MASK
@@ -142,6 +155,7 @@ class Registers:
     row_stride: int = 0
     to_ub: CopyLoops = CopyLoops()
     from_ub: CopyLoops = CopyLoops()
+    ub_checks: tuple[UbCheck, ...] = ()
 
     def leaving(self, name: str, value: object) -> Self:
         """Return them with another value in one register; quicker than `replace`."""

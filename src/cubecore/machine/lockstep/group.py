@@ -432,7 +432,8 @@ class LockstepGroup:
         UnlikeError
             If some cores read from no memory at all.
         """
-        asked = list(zip(self.cores, loads, addresses, strict=True))
+        cores = self.rows() if self.registers.ub_checks else self.cores
+        asked = list(zip(cores, loads, addresses, strict=True))
         values = [v for row, load, at in asked if (v := row.value_at(load, at)) is not None]
         if len(values) == self.count:
             self.follow_load(loads, addresses)

@@ -162,6 +162,8 @@ def prepares(template: Instruction, registers: Registers) -> bool:
     if not template.lies_anywhere:
         return False
     operands = template.operands()
+    if registers.ub_checks and any(operand.mem is Mem.UB for operand in operands):
+        return False
     if any(template.element(operand).bits < 8 for operand in operands):
         return False
     if template.copies:

@@ -16,6 +16,8 @@ from cubecore.isa.scalar.load import ScalarLoad
 from cubecore.isa.scalar.sync import AIC_PIPES, AIV_PIPES, FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
+from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.reference.checked_ub import checked_at
 from cubecore.machine.reference.queue_order import Queues
 from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import CoreWatch
@@ -200,7 +202,15 @@ class Core:
             return None
         if address % size or not memory.written(local, (0, size)):
             return None
-        return _scalar(load, memory, local)
+        return None if self._checked(load, address) else _scalar(load, memory, local)
+
+    def _checked(self, load: LoadScalar, address: int) -> str | None:
+        """Return the end of a sentence about a value of UB whose reads the kernel has checked."""
+        checks = self.registers.ub_checks
+        if not checks or load.mem is not Mem.UB:
+            return None
+        touched = Footprint.run(address, address + load.element.size_bytes)
+        return checked_at(checks, "scalar read", touched)
 
     def _there(self, load: LoadScalar, address: int) -> tuple[str, MemoryBuffer | None, int]:
         """Return the memory of a value, or the last tensor before it, and its place there."""
@@ -223,6 +233,8 @@ class Core:
             self._log_scalar(
                 "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"
             )
+        if (checked := self._checked(load, address)) is not None:
+            self._log_scalar("checked-access", load, checked)
         return _scalar(load, memory, local)
 
     def _log_scalar(self, kind: str, load: LoadScalar, message: str) -> None:

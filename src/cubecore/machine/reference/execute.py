@@ -22,6 +22,7 @@ from cubecore.machine.memory.buffers import GlobalTensor, Spot
 from cubecore.machine.memory.elements import Use, steering_uses
 from cubecore.machine.memory.operation import Inputs
 from cubecore.machine.memory.places import Place
+from cubecore.machine.reference.checked_ub import checked_accesses
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.issue_cache import CachedIssue, plan
 from cubecore.machine.reference.perform import (
@@ -66,6 +67,8 @@ def execute(core: Core, recorded: Recorded) -> None:
                 return
             resolved, given = steered
         issue = CachedIssue.of(resolved, core.registers, core.chip)
+    if core.registers.ub_checks:
+        _log_checked(core, resolved, addresses, where)
     way = Way(partial(_run, core, resolved), partial(_follow, core, resolved))
     perform(alone, issue, addresses, where, way, given)
 
@@ -84,6 +87,16 @@ def _follow(core: Core, template: Instruction, addresses: tuple[int, ...], where
         core.watch.touch(template, addresses, where, core.registers)
     if core.observe is not None:
         core.observe(core, template, addresses)
+
+
+def _log_checked(
+    core: Core, template: Instruction, addresses: tuple[int, ...], where: Location
+) -> None:
+    """Log the accesses to UB that the kernel has checked."""
+    at = template.operand_addresses(addresses)
+    for operand, message in checked_accesses(core.registers.ub_checks, template, at):
+        finding = SanitizerFinding("checked-access", message, template.name, where, str(core.id))
+        core.log.add(finding, operand)
 
 
 # --- values that steer

@@ -73,6 +73,11 @@ KINDS: dict[str, Kind] = {
         "a vector instruction of which the count of an earlier one cuts repeats off",
         "reset the counter mode, or set the count anew before the instruction",
     ),
+    "checked-access": Kind(
+        MEMCHECK,
+        "an access to bytes of UB that the kernel has checked (CheckLocalMemoryIA)",
+        "move the access, or the range; the chip stops there with an exception",
+    ),
     "mixed-allocation": Kind(
         MEMCHECK,
         "arrays and physical addresses in one memory, which may overlap",

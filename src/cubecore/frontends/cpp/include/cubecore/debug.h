@@ -1,4 +1,5 @@
-// What a kernel shows. Pages: printf, DumpTensor, ascendc_assert, PrintTimeStamp, Trap.
+// What a kernel shows and checks. Pages: printf, DumpTensor, ascendc_assert, PrintTimeStamp, Trap,
+// CheckLocalMemoryIA.
 #pragma once
 
 #include <cassert>
@@ -54,6 +55,26 @@ inline void DumpTensor(const GlobalTensor<T>& tensor, uint32_t desc, uint32_t du
 }
 inline void PrintTimeStamp(uint32_t) {}
 inline void Trap(CUBECORE_AT) { cubecore_refuse("the kernel", "run to its end", "Trap", &at); }
+
+// In the order of the page's table, which is that of its example.
+struct CheckLocalMemoryIAParam {
+  uint8_t enableBit = 0;
+  uint32_t startAddr = 0, endAddr = 0;
+  bool isScalarRead = false, isScalarWrite = false;
+  bool isVectorRead = false, isVectorWrite = false;
+  bool isMteRead = false, isMteWrite = false;
+  bool isEnable = false;
+  uint32_t reserved = 0;
+};
+inline void CheckLocalMemoryIA(const CheckLocalMemoryIAParam& checkParams, CUBECORE_AT) {
+  const CheckLocalMemoryIAParam& p = checkParams;
+  using cubecore::named;
+  cubecore::issue("check_ub", at, named("number", p.enableBit), named("start", p.startAddr),
+                  named("end", p.endAddr), named("scalar_read", p.isScalarRead),
+                  named("scalar_write", p.isScalarWrite), named("vector_read", p.isVectorRead),
+                  named("vector_write", p.isVectorWrite), named("mte_read", p.isMteRead),
+                  named("mte_write", p.isMteWrite), named("enable", p.isEnable));
+}
 
 }  // namespace AscendC
 
