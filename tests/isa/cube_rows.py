@@ -17,6 +17,12 @@ _MAP = {"l1_height": (1, 32767), "l1_width": (1, 32767)} | dict.fromkeys(
 )
 FP4 = element_type("float4_e2m1fn")
 _MX_LOADS = {"load_cbuf_to_ca_mx": Mem.L0A_MX, "load_cbuf_to_cb_mx": Mem.L0B_MX}
+_IMAGES = {
+    "load_image_gray": (),
+    "load_image_rgb": ("swaps", "first_dropped"),
+    "load_image_yuv": ("swaps",),
+}
+"""Loads of images by format, and what they switch."""
 HOME = rows_3510.HOME | dict.fromkeys(
     (
         *(*_MX_LOADS, "mad_mx", "copy_matrix_cc_to_gm_v2", "copy_matrix_cc_to_cbuf_v2"),
@@ -51,6 +57,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "copy_cbuf_to_matrix_cc": {"src_type": HALF, "dst_type": HALF, "n_burst": 1, "len_burst": 1},
     "copy_gm_to_cbuf_pad": {"mode": 1, "n_burst": 1, "len_burst": 1},
     **{name: {"dtype": HALF, "bits": 0, "repeat": 1, "blk_num": 1} for name in _FILLS},
+    **{key: {"dtype": HALF, "rows": 2, "columns": 2, "image_columns": 2} for key in _IMAGES},
     **rows_3510.EXAMPLES,
 }
 _ALIGN = {Mem.L0A: 512, Mem.L0B: 512, Mem.L1: 32}
@@ -68,6 +75,8 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     "copy_cbuf_to_matrix_cc": {"dst": (Mem.L0C, 64), "src": (Mem.L1, 32)},
     "copy_gm_to_cbuf_pad": {"dst": (Mem.L1, 32), "src": (Mem.GM, 1)},
     **{name: {"dst": (mem, _ALIGN[mem])} for name, mem in _FILLS.items()},
+    **{name: {"dst": (Mem.L1, 32), "src": (Mem.GM, 1)} for name in _IMAGES},
+    "load_image_yuv": {"dst": (Mem.L1, 32), "src": (Mem.GM, 2), "chroma": (Mem.GM, 2)},
     **rows_3510.OPERANDS,
 }
 """Alignment: seed 003, table 1."""
@@ -75,6 +84,7 @@ _U16 = (0, 65535)
 _BURSTS = {"n_burst": (1, 4095), "len_burst": (1, 65535), "src_gap": _U16, "dst_gap": _U16}
 _LOAD = {"start_index": _U16, "repeat": (0, 255), "src_stride": _U16, "dst_gap": _U16}
 _U15 = (0, 32767)
+_HALF_BITS = (-(2**15), 2**16 - 1)
 RANGES: dict[str, dict[str, tuple[int, int]]] = {
     **{name: _LOAD | {"decrement": BIT} for name in _FRACTALS},
     "copy_cbuf_to_gm": _BURSTS,
@@ -107,6 +117,16 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
         for name in _FILLS
     },
     "set_lrelu_alpha": {"alpha": (0, 2**32 - 1)},
+    **{
+        name: dict.fromkeys(("rows", "columns", "image_columns"), (2, 4095))
+        | dict.fromkeys(("first_row", "first_column"), (0, 4095))
+        | {f"pad_{side}": (0, 32) for side in ("top", "bottom", "left", "right")}
+        | {f"mean_{n}": (0, 255) for n in range(3)}
+        | {f"{word}_{n}": _HALF_BITS for word in ("pad", "minimum", "factor") for n in range(3)}
+        | {"pad_mode": (0, 3), "one_row": BIT, "channel_mode": BIT, "channel_value": _HALF_BITS}
+        | dict.fromkeys(switches, BIT)
+        for name, switches in _IMAGES.items()
+    },
     **rows_3510.RANGES,
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
@@ -114,6 +134,7 @@ WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     ("mad_mx", "unit_flag"): (0, 2, 3),
     ("set_mmad_direction", "first"): ("m", "n"),
     ("dsb", "memory"): ("DSB_ALL", "DSB_DDR", "DSB_UB"),
+    ("load_image_rgb", "pixel"): ("RGB888", "XRGB8888"),
     **rows_3510.WORDS,
 }
 _TO_L0C = ("float16", "bfloat16", "float32", "int32", "uint32")
@@ -139,6 +160,7 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         )
         for name in _FILLS
     },
+    **{(name, "dtype"): ("int8", "float16") for name in _IMAGES},
     **rows_3510.TYPES,
 }
 PREPARED = rows_3510.PREPARED | dict.fromkeys(_IMG2COL, ("set_fmatrix",))
@@ -154,6 +176,7 @@ ORACLES: dict[str, str] = {
     ),
     **dict.fromkeys(_MX_LOADS, "isa/cube/test_mad_mx.py::test_scales_to_l0"),
     "mad_mx": "isa/cube/test_mad_mx.py::test_products_of_scaled_matrices",
+    **dict.fromkeys(_IMAGES, "isa/mte/test_load_image.py::test_images_in_l1"),
     "load_cbuf_to_cb_sp": "isa/cube/test_mad_sparse.py::test_fractals_and_their_indices",
     "mad_sp": "isa/cube/test_mad_sparse.py::test_products_of_sparse_matrices",
     **dict.fromkeys(

@@ -27,6 +27,7 @@ MODULES = (
     "mte.copies_3510",
     "cube.mad_mx",
     "mte.copies_side_paths",
+    "mte.load_image",
     "scalar.bits",
     "declare.scale_registers",
     "cube.mad_sparse",

@@ -12,7 +12,9 @@ from cubecore.frontends.cpp.launch_options import HERE
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
-_CUBE_WORDS = frozenset({"Mmad", "LoadData", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"})
+_CUBE_WORDS = frozenset(
+    {"Mmad", "LoadData", "LoadImageToLocal", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"}
+)
 _DEVICE_WORDS = frozenset({"__aicore__", "__global__", "CUBECORE_LAUNCH"})
 _TASK = "KERNEL_TYPE_"
 _VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})

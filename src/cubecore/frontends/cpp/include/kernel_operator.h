@@ -40,6 +40,7 @@
 #include "cubecore/library_steps.h"
 #include "cubecore/lists.h"
 #include "cubecore/load_data.h"
+#include "cubecore/load_image.h"
 #include "cubecore/macros.h"
 #include "cubecore/math/all.h"
 #include "cubecore/matmul/all.h"
