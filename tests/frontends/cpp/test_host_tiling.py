@@ -21,7 +21,7 @@ def calls(cores, m, n, k, *more):
     return [f"set_dim {cores}", *OPERANDS, *result, *more]
 
 
-def asked(cores, m, n, k, share=(-1, -1), block=(-1, -1)):
+def asked(cores, m, n, k, share=(-1, -1), block=(-1, -1, -1)):
     """Return a tiling by the setters of Python, and its cycles."""
     setters = MultiCoreMatmulTiling(CHIP)
     setters.set_dim(cores)
@@ -31,7 +31,7 @@ def asked(cores, m, n, k, share=(-1, -1), block=(-1, -1)):
     setters.set_org_shape(m, n, k)
     setters.set_shape(m, n, k)
     setters.set_single_shape(*share, -1)
-    setters.set_fix_split(*block, -1)
+    setters.set_fix_split(*block)
     tiling = setters.get_tiling()
     return tiling, setters.solution.best.predicted.cycles
 
@@ -46,7 +46,9 @@ def host(cores, m, n, k, *more):
     [
         ((20, 256, 512, 192), {"singleCoreM": 64, "singleCoreN": 128}),  # of one size
         ((2, 512, 512, 128), {"singleCoreM": 256, "singleCoreN": 512}),  # whole rows of C
-        ((1, 128, 128, 256), {"baseN": 128}),  # blocks of whole rows
+        ((1, 256, 256, 512), {"baseN": 256}),  # blocks of whole rows
+        ((1, 128, 128, 256), {"baseM": 128, "baseN": 128}),  # a share in one block
+        ((20, 2560, 128, 512), {"baseK": 128}),  # equal steps along K
     ],
 )
 def test_a_simple_tiling_is_taken_where_it_costs_little(shape, simple):
@@ -54,7 +56,7 @@ def test_a_simple_tiling_is_taken_where_it_costs_little(shape, simple):
     t = host(*shape)
     assert {name: getattr(best, name) for name in simple} != simple
     assert {name: getattr(t, name) for name in simple} == simple
-    _, cycles = asked(*shape, (t.singleCoreM, t.singleCoreN), (t.baseM, t.baseN))
+    _, cycles = asked(*shape, (t.singleCoreM, t.singleCoreN), (t.baseM, t.baseN, t.baseK))
     assert cycles <= 1.03 * least
 
 
@@ -62,7 +64,7 @@ def test_a_simple_tiling_is_taken_where_it_costs_little(shape, simple):
 def test_a_fast_tiling_stays_where_a_simple_one_is_slow(shape):
     t = host(*shape)
     _, least = asked(*shape)
-    _, cycles = asked(*shape, (t.singleCoreM, t.singleCoreN), (t.baseM, t.baseN))
+    _, cycles = asked(*shape, (t.singleCoreM, t.singleCoreN), (t.baseM, t.baseN, t.baseK))
     assert cycles <= 1.03 * least
 
 

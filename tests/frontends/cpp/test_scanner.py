@@ -9,7 +9,7 @@ import pytest
 
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.scanner import scanned
-from cubecore.frontends.cpp.compile.source import Source, kind_of
+from cubecore.frontends.cpp.compile.source import Source, kind_of, source_of
 
 
 def _array(memory, name, length):
@@ -247,7 +247,7 @@ extern "C" __global__ __aicore__ void twice(GM_ADDR x)
 
 
 @pytest.mark.parametrize(
-    ("given", "kind"), [((), "cube"), (("SCENE=1",), "mix"), (("SCENE=2",), "cube")]
+    ("given", "kind"), [((), "mix"), (("SCENE=1",), "mix"), (("SCENE=2",), "cube")]
 )
 def test_an_entry_is_of_the_kind_that_its_conditions_leave(given, kind):
     source = Source(Path("twice.cpp"), CONDITIONAL, given)
@@ -261,3 +261,19 @@ def test_conditions_of_macros_that_are_not_given_leave_everything():
     assert scanned(text).words & each == each
     assert scanned(text, ("FORM=1",)).words & each == {"a", "c"}
     assert scanned(f"#define FORM 2\n{text}", ("FORM=1",)).words & each == each
+
+
+@pytest.mark.parametrize(
+    ("headers", "kind"),
+    [
+        ({}, "mix"),
+        ({"scene.h": '#include "deeper.h"\n', "deeper.h": "#define SCENE 2\n"}, "cube"),
+        ({"scene.h": '#include "nowhere.h"\n'}, "cube"),  # may define it
+    ],
+)
+def test_a_macro_that_nothing_defines_is_none(headers, kind, tmp_path):
+    for name, text in headers.items():
+        (tmp_path / name).write_text(text)
+    path = tmp_path / "twice.cpp"
+    path.write_text('#include "scene.h"\n' * bool(headers) + CONDITIONAL)
+    assert kind_of(source_of(path), "twice") == kind

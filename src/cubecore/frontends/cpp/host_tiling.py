@@ -14,6 +14,7 @@ from cubecore.frontends.matmul_tiling.setters import (
 )
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
@@ -70,7 +71,7 @@ def _in_rows(chip: Chip, kind: str, calls: Sequence[str]) -> _Answered:
     """Return the setters and a tiling that takes at most 3 % longer than the best, and is simple.
 
     A kernel that knows no tails, or that puts shares or blocks one behind another, works with
-    shares of one size and with whole rows of C.
+    shares of one size, with whole rows of C and with equal steps along K.
     """
     asked, t = best = _answered(chip, kind, calls)
     most = asked.solution.best.predicted.cycles * (1 + _LONGER)
@@ -83,13 +84,47 @@ def _in_rows(chip: Chip, kind: str, calls: Sequence[str]) -> _Answered:
             if found is not None:
                 best, calls = found, more
                 break
-    _, t = best
-    width = align_up(t.singleCoreN, FRACTAL_ROWS)
-    holds = ELEMENT_TYPES["float32"].bytes_of(width) <= (memory_bytes(chip, Mem.BT)[1] or 0)
-    rows = t.singleCoreN == asked.problem.n and t.baseN < width and holds
-    if not rows or _names(calls) & _OF_BLOCKS:
+    if _names(calls) & _OF_BLOCKS:
         return best
-    return _within(most, chip, kind, [*calls, f"set_fix_split -1 {width} -1"]) or best
+    for block in _large_blocks(chip, asked.problem.n, best[1]):
+        found = _within(most, chip, kind, [*calls, f"set_fix_split {block} -1"])
+        if found is not None:
+            best = found
+            break
+    _, t = best
+    base_k = _even_steps(chip, asked.problem, t)
+    if base_k == t.baseK:
+        return best
+    steps = f"set_fix_split {t.baseM} {t.baseN} {base_k}"
+    return _within(most, chip, kind, [*calls, steps]) or best
+
+
+def _large_blocks(chip: Chip, n: int, t: TCubeTiling) -> Iterator[str]:
+    """Yield baseM and baseN of a block that is a whole share, and of one that is whole rows of C.
+
+    None where a tiling has such blocks.
+    """
+    height, width = (align_up(x, FRACTAL_ROWS) for x in (t.singleCoreM, t.singleCoreN))
+    row = ELEMENT_TYPES["float32"].bytes_of(width)
+    if row > (memory_bytes(chip, Mem.BT)[1] or 0):
+        return
+    taller, wider = t.baseM < height, t.baseN < width
+    if (taller or wider) and height * row <= (memory_bytes(chip, Mem.L0C)[1] or 0):
+        yield f"{height} {width}"
+    if wider and t.singleCoreN == n:
+        yield f"-1 {width}"
+
+
+def _even_steps(chip: Chip, problem: Problem, t: TCubeTiling) -> int:
+    """Return the longest baseK that divides K and leaves L0A and L0B two buffers; else its own."""
+    steps = []
+    for mem, name, rows in ((Mem.L0A, problem.a, t.baseM), (Mem.L0B, problem.b, t.baseN)):
+        dtype = ELEMENT_TYPES[name]
+        each = dtype.bytes_of(align_up(rows, FRACTAL_ROWS))
+        steps.append((memory_bytes(chip, mem)[1] or 0) // 2 // each)
+    unit = max(FRACTAL_ROWS, ELEMENT_TYPES[problem.a].c0)
+    even = [k for k in range(unit, min(steps) + 1, unit) if t.singleCoreK % k == 0]
+    return max(even, default=t.baseK)
 
 
 def _even_shares(m: int, n: int, t: TCubeTiling) -> Iterator[tuple[int, int]]:

@@ -23,6 +23,7 @@ from cubecore.frontends.cpp.compile.elf import has_variables
 from cubecore.frontends.cpp.compile.source import (
     Overlay,
     Source,
+    header_names,
     host_structs,
     overlay,
     quoted,
@@ -358,7 +359,7 @@ def precompiled(macros: Sequence[str]) -> Path:
     if not prefix.is_file():
         (base / "c_api").mkdir(exist_ok=True)
         _write(base / "c_api" / "asc_simd.h", capi_header(_arch_of(macros)))
-        for name in (HERE / "header_names.txt").read_text("ascii").split():
+        for name in header_names():
             alias = base / name
             alias.parent.mkdir(parents=True, exist_ok=True)
             _write(alias, '#pragma once\n#include "kernel_operator.h"\n')

@@ -54,10 +54,17 @@ class Scan:
     words: frozenset[str]
 
 
-def scanned(text: str, defines: tuple[str, ...] = (), *, launches: bool = True) -> Scan:
+def scanned(
+    text: str,
+    defines: tuple[str, ...] = (),
+    defined: frozenset[str] | None = None,
+    *,
+    launches: bool = True,
+) -> Scan:
     """Return what a file holds; without `launches` the functions that launch kernels are empty.
 
-    Its entries and words are those that these definitions of macros leave in.
+    Its entries and words are those that these definitions of macros leave in. `defined` are the
+    macros that any file of the program defines, where they are known.
     """
     code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
     arrays = [*_arrays(text, code)]
@@ -69,7 +76,7 @@ def scanned(text: str, defines: tuple[str, ...] = (), *, launches: bool = True) 
     edited = _edited(text, edits)
     named = (each.partition("=") for each in defines)
     macros = {name: value if sign else "1" for name, sign, value in named}
-    lines, left_out = conditions(code, text, macros)
+    lines, left_out = conditions(code, text, macros, defined)
     words = frozenset(t.text for t in outside(code, left_out) if t.kind == "word")
     code = [*outside(code, [*lines, *left_out])]
     return Scan(edited, bool(edits), tuple(_entries(text, code)), tuple(includes), words)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
 from cubecore.frontends.cpp.compile.scanner import Entry, Scan, scanned
-from cubecore.frontends.cpp.launch_options import HERE
+from cubecore.frontends.cpp.compile.tokens import defined_macros
+from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
@@ -40,7 +41,12 @@ class Source:
     @property
     def scan(self) -> Scan:
         """Return the entries and structs that the scanner finds."""
-        return _scan(self.path, self.text, self.defines)
+        return _scan(self.path, self.text, self.defines, self.macros)
+
+    @property
+    def macros(self) -> frozenset[str] | None:
+        """Return the macros that the file, its headers or cubecore's define; None if not known."""
+        return _macros(self)
 
     @property
     def keyed(self) -> str:
@@ -59,14 +65,43 @@ class Source:
 _scanned = lru_cache(maxsize=64)(scanned)
 
 
-def _scan(path: Path, text: str, defines: tuple[str, ...]) -> Scan:
-    """Return what a file holds.
+@lru_cache(maxsize=64)
+def _macros(source: Source) -> frozenset[str] | None:
+    """Return the macros that a file and what it includes define; None if a header is not found."""
+    texts, missing = _read_by(source)
+    if not all(map(_is_ours, missing)):
+        return None
+    return _own_macros().union(*map(defined_macros, texts.values()))
+
+
+@cache
+def _own_macros() -> frozenset[str]:
+    """Return the macros of cubecore's headers."""
+    texts = (_text_of(path) for path in sorted(INCLUDE.rglob("*.h")))
+    return frozenset().union(*map(defined_macros, texts))
+
+
+def _is_ours(name: str) -> bool:
+    """True of a header that cubecore has or makes."""
+    made = name.startswith(("c_api/", "aclrtlaunch_", "cubecore"))
+    return made or (INCLUDE / name).is_file() or name in header_names()
+
+
+@cache
+def header_names() -> tuple[str, ...]:
+    """Return the names under which kernels include `kernel_operator.h`."""
+    return tuple((HERE / "header_names.txt").read_text("ascii").split())
+
+
+def _scan(path: Path, text: str, defines: tuple[str, ...], macros: frozenset[str] | None) -> Scan:
+    """Return what a file holds; `macros` are those that its program defines, if known.
 
     Public operator projects have functions beside a kernel that launch it and would not compile:
     their build does not look into them.
     """
     base = _op_kernel(path)
-    return _scanned(text, defines, launches=base is None or not (base.parent / "op_host").is_dir())
+    launches = base is None or not (base.parent / "op_host").is_dir()
+    return _scanned(text, defines, macros, launches=launches)
 
 
 def _op_kernel(path: Path) -> Path | None:
@@ -250,21 +285,24 @@ def host_structs(source: Source) -> str:
 
 def structs_text(source: Source, tiling_key: int = 0) -> str:
     """Return the text in which a kernel's structs stand: its file, headers and host code."""
-    texts = _read_by(source)
+    texts, _ = _read_by(source)
     return "\n".join([*texts.values(), host_structs(replace(source, tiling_key=tiling_key))])
 
 
-def _read_by(source: Source) -> dict[Path, str]:
-    """Return the texts of a kernel's file and of the headers that it includes, by their paths."""
-    texts, waiting = {source.path: source.text}, [source.path]
+def _read_by(source: Source) -> tuple[dict[Path, str], set[str]]:
+    """Return the texts of a file and of what it includes in quotes, and the names not found."""
+    texts, missing, waiting = {source.path: source.text}, set[str](), [source.path]
     while waiting:
         path = waiting.pop()
         for name in _INCLUDED.findall(texts[path]):
-            header = (path.parent / name).resolve()
-            if header.is_file() and header not in texts:
+            beside = [folder / name for folder in (path.parent, *map(Path, source.includes))]
+            header = next((each.resolve() for each in beside if each.is_file()), None)
+            if header is None:
+                missing.add(name)
+            elif header not in texts:
                 texts[header] = _text_of(header)
                 waiting.append(header)
-    return texts
+    return texts, missing
 
 
 def _is_hosts(name: str, structs: Container[str], source: Source, headers: Container[Path]) -> bool:
@@ -301,7 +339,7 @@ def _host_headers(source: Source) -> list[Path]:
     headers = [path for folder in folders for path in sorted((folder / "op_host").rglob("*.h"))]
     host = [path for path in near if path.is_relative_to(own / "op_host")]
     told = ((path.parent / name).resolve() for path in host for name in _included_in(path))
-    known = {*headers, *_read_by(source)}
+    known = {*headers, *_read_by(source)[0]}
     headers += [path for path in dict.fromkeys(told) if path.is_file() and path not in known]
     shared = [folder / "common" / "inc" for folder in own.parents[:4]]
     found = [path for folder in shared if folder.is_dir() for path in sorted(folder.rglob("*.h"))]
@@ -371,7 +409,7 @@ class _Copies:
             return self.copied[path]
         self.copied[path] = None
         number = len(self.copied)  # no other file's
-        scan = self.scans[path] = _scan(path, text, self._source.defines)
+        scan = self.scans[path] = _scan(path, text, self._source.defines, self._source.macros)
         new, changed = scan.text, scan.rewritten
         for name in dict.fromkeys(scan.includes):
             inner = self._included(path, name)

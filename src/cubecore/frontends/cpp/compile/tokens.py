@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from cubecore.lazy_dataclass import dataclass
 
@@ -80,15 +80,24 @@ _COMPARISONS = {
 Span = tuple[int, int]
 
 
+def defined_macros(text: str) -> set[str]:
+    """Return the names of macros that a text defines, or takes back."""
+    return set(_DEFINES.findall(text))
+
+
 def conditions(
-    code: Sequence[Token], text: str, macros: Mapping[str, str]
+    code: Sequence[Token],
+    text: str,
+    macros: Mapping[str, str],
+    defined: Container[str] | None = None,
 ) -> tuple[list[Span], list[Span]]:
     """Return where a text's conditions of the preprocessor are, and what they leave out.
 
     A condition counts that compares one of these macros with a number, or asks if there is one, and
-    that the file does not define itself; of other conditions all branches stay.
+    that the file does not define itself; and one that asks for a macro that is not among those that
+    any file defines, where they are known. Of other conditions all branches stay.
     """
-    own = set(_DEFINES.findall(text))
+    own = defined_macros(text)
     known = {name: value for name, value in macros.items() if name not in own}
     starts = {token.start for token in code if token.text == "#"}
     found, left_out = list[Span](), list[Span]()
@@ -99,7 +108,7 @@ def conditions(
         found.append(match.span())
         word = match["word"]
         if word.startswith("if"):
-            open_.append(([_holds(word, match["condition"], known)], match.end()))
+            open_.append(([_holds(word, match["condition"], known, defined)], match.end()))
             continue
         if not open_:
             break
@@ -107,7 +116,7 @@ def conditions(
         if branches[-1] is False:
             left_out.append((start, match.start()))
         if word != "endif":
-            holds = True if word == "else" else _holds("if", match["condition"], known)
+            holds = True if word == "else" else _holds("if", match["condition"], known, defined)
             if True in branches:
                 holds = False
             elif holds and None in branches:
@@ -126,17 +135,30 @@ def outside(code: Sequence[Token], spans: Sequence[Span]) -> Iterator[Token]:
             yield token
 
 
-def _holds(word: str, condition: str, known: Mapping[str, str]) -> bool | None:
-    """Return whether a condition of macros holds; None if these do not decide it."""
+def _holds(
+    word: str, condition: str, known: Mapping[str, str], defined: Container[str] | None
+) -> bool | None:
+    """Return whether a condition of macros holds; None if these do not decide it.
+
+    Names with an underscore in front are the compiler's.
+    """
+
+    def absent(name: str) -> bool:
+        return defined is not None and name not in defined and not name.startswith("_")
+
     plain = "".join(re.sub(r"//.*|/\*.*?\*/|\\\n", "", condition).split())
-    if word in {"ifdef", "ifndef"}:
-        return (word == "ifdef") if plain in known else None
     asked = _DEFINED.fullmatch(plain)
-    if asked is not None:
-        return not asked["not"] if asked["name"] in known else None
+    if word in {"ifdef", "ifndef"} or asked is not None:
+        name = plain if asked is None else asked["name"]
+        positive = word != "ifndef" if asked is None else not asked["not"]
+        if name in known:
+            return positive
+        return not positive if absent(name) else None
     compared = _CONDITION.fullmatch(plain)
-    value = known.get(compared["name"], "") if compared is not None else ""
-    if compared is None or not value.isdigit():
+    if compared is None:
+        return None
+    value = known.get(compared["name"], "0" if absent(compared["name"]) else "")
+    if not value.isdigit():
         return None
     if compared["sign"] is None:
         return int(value) != 0
