@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from cubecore.frontends.cpp.compile.diagnostics import missing_names
-from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
+from cubecore.frontends.cpp.compile.source import header_names
+from cubecore.frontends.cpp.launch_options import INCLUDE
 
 _DECLARED = re.compile(
     r"^\s*(?:inline|constexpr)\s[\w:<>&*,\s]*?\b(?P<function>[A-Z]\w+)\("
@@ -53,7 +54,7 @@ def page() -> str:
     """Return the page: a table of provided names, then those that are refused."""
     by_header, missing = provided(), sorted(missing_names())
     count = len({name for names in by_header.values() for name in names})
-    aliases = len((HERE / "header_names.txt").read_text("ascii").split())
+    aliases = len(header_names())
     lines = [
         *(_HEAD, "## Provided", ""),
         f"{count} names; {aliases} of the documentation's headers may be included by their names.",

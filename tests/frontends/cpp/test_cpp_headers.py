@@ -119,3 +119,28 @@ def test_a_header_of_the_same_name_may_include_another(folder: Path) -> None:
     x, z = np.arange(256, dtype=np.float16), np.zeros(256, np.float16)
     assert cubecore.load(folder / "conditions.cpp").k[1](x, z).findings == ()
     np.testing.assert_array_equal(z, x + x)
+
+
+OWN = """#include "kernel_operator.h"
+{header}
+{own}
+static_assert(static_cast<int>(CubeFormat::VECTOR) == {value});
+extern "C" __global__ __aicore__ void k(GM_ADDR x) {{}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("header", "own", "value"),
+    [
+        ("", "enum class CubeFormat { ND, NZ, VECTOR };", 2),
+        ('#include "graph/tensor.h"', "using AscendC::CubeFormat;", 5),
+        ('#include "lib/matmul_intf.h"', "", 5),
+    ],
+)
+def test_names_of_matmul_are_global_with_its_headers(
+    header: str, own: str, value: int, tmp_path: Path
+) -> None:
+    """Page "Matmul使用说明": ND, NZ, ZN, ZZ, NN, VECTOR, ..."""
+    text = OWN.format(header=header, own=own, value=value)
+    write_files(tmp_path, {"own.cpp": text})
+    assert cubecore.load(tmp_path / "own.cpp").k.kind == "vector"

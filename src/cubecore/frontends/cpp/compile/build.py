@@ -359,10 +359,10 @@ def precompiled(macros: Sequence[str]) -> Path:
     if not prefix.is_file():
         (base / "c_api").mkdir(exist_ok=True)
         _write(base / "c_api" / "asc_simd.h", capi_header(_arch_of(macros)))
-        for name in header_names():
-            alias = base / name
+        for name, more in header_names().items():
+            alias, included = base / name, ("kernel_operator.h", *filter(None, [more]))
             alias.parent.mkdir(parents=True, exist_ok=True)
-            _write(alias, '#pragma once\n#include "kernel_operator.h"\n')
+            _write(alias, "#pragma once\n" + "".join(f'#include "{one}"\n' for one in included))
         _write(base / TCUBETILING_NAME, tcubetiling_header())
         included = ("kernel_operator.h", "c_api/asc_simd.h", TCUBETILING_NAME)
         _write(prefix, "".join(f'#include "{name}"\n' for name in included))

@@ -88,9 +88,10 @@ def _is_ours(name: str) -> bool:
 
 
 @cache
-def header_names() -> tuple[str, ...]:
-    """Return the names under which kernels include `kernel_operator.h`."""
-    return tuple((HERE / "header_names.txt").read_text("ascii").split())
+def header_names() -> Mapping[str, str]:
+    """Return the names under which kernels include `kernel_operator.h`, and what comes with it."""
+    lines = (HERE / "header_names.txt").read_text("ascii").splitlines()
+    return {name: more for name, _, more in (line.partition(" ") for line in lines)}
 
 
 def _scan(path: Path, text: str, defines: tuple[str, ...], macros: frozenset[str] | None) -> Scan:
