@@ -449,6 +449,12 @@ def test_modes_of_mmad():
     assert check_tiling(found, scaled.problem, chip("Ascend950PR_9589")).legal
 
 
+def test_a_sparse_b_has_the_tiling_of_a_whole_one():
+    whole, sparse = multi(dtype="DT_INT8", c="DT_INT32"), multi(dtype="DT_INT8", c="DT_INT32")
+    sparse.set_sparse(True)
+    assert sparse.get_tiling() == whole.get_tiling()
+
+
 @pytest.mark.parametrize(
     ("dtype", "c", "one", "many"),
     [
@@ -560,10 +566,6 @@ REFUSED = [
     (
         lambda t: t.set_mad_type("MX"),
         "set_mad_type.mad_type must be NORMAL or HF32 or MXMODE, got 'MX'",
-    ),
-    (
-        lambda t: t.set_sparse(True),
-        "set_sparse.is_sparse_in must be false, got true; cubecore's Mmad is dense",
     ),
     (
         lambda t: t.set_double_buffer(True, True, False, False),

@@ -156,9 +156,10 @@ class MatmulApiTilingBase:
         self._requested.one_scale = word(subject, dequant_type, ("SCALAR", "TENSOR")) == "SCALAR"
 
     def set_sparse(self, is_sparse_in: bool = False) -> None:
-        """Refuse a sparse B, which cubecore does not model; false changes nothing."""
-        if is_sparse_in:
-            raise refuse("set_sparse.is_sparse_in", "be false", "true", "cubecore's Mmad is dense")
+        """Say whether B is stored as half, with an index; either way the tiling is a whole B's.
+
+        Base blocks that hold a whole B hold its half and the index as well.
+        """
 
     # --- extents and batch
 

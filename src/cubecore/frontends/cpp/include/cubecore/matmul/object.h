@@ -8,6 +8,7 @@
 #include "cubecore/matmul/callbacks.h"
 #include "cubecore/matmul/operands.h"
 #include "cubecore/matmul/policy.h"
+#include "cubecore/matmul/sparse.h"
 #include "cubecore/sync.h"
 
 namespace AscendC {
@@ -278,6 +279,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   using Operands::call_;
   using Operands::got_;
   using Operands::idle;
+  using Operands::index_;
   using Operands::next_;
   using Operands::Parts;
   using Operands::PerBlock;
@@ -305,13 +307,29 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
     bool alone = tiles == 1 && Tiles() == 1;
     call.unit_flag = config.enUnitFlag && !config.isEnableChannelSplit && !alone;
     Brought(call, at);
-    if constexpr (CUBECORE_PART == 1) {
+    if constexpr (detail::is_sparse<B_TYPE>) {
+      AskSparse(call, at);
+    } else if constexpr (CUBECORE_PART == 1) {
       const int64_t more = cubecore::matmul(cubecore::MM_RUN, &call, 0, at);
       cubecore::make_own_moves(more, at, MakeMove);
     } else {
       if (answers) call.bits |= cubecore::MM_ANSWERS;
       if (A_TYPE::ibShare && B_TYPE::ibShare) call.bits |= cubecore::MM_SHARED;
       cubecore::matmul(cubecore::MM_SEND, &call, 0, at);
+    }
+  }
+  void AskSparse(const cubecore::MatmulCall& call, const cubecore::Where& at) {
+    detail::require_sparse<A_TYPE, C_TYPE, config.doMultiDataLoad>();
+    if (CUBECORE_PART != 1)
+      cubecore_refuse("a Matmul object with a sparse B", "run with ASCENDC_CUBE_ONLY", "AIVs", &at);
+    const detail::SparseProduct product(call, index_, B_TYPE::format == CubeFormat::NZ, at);
+    const int32_t end = call.tiles == 0 ? Tiles() : call.first + call.tiles;
+    for (int32_t number = call.first; number < end; ++number) {
+      const Tile tile = TileAt(number);
+      if (call.bits & cubecore::MM_COMPUTES)
+        product.Compute(tile, (call.bits & cubecore::MM_SUMS_ON) != 0);
+      if (call.bits & cubecore::MM_STORES)
+        product.Store(tile, (call.bits & cubecore::MM_IN_SEQUENCE) != 0);
     }
   }
   void Await(const cubecore::Where& at) {
@@ -410,9 +428,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
 
   // --- tiles on their way to UB
 
-  struct Tile {
-    uint32_t m, n, row, column;
-  };
+  using Tile = detail::Tile;
   Tile TileAt(int32_t number) const {
     const tiling::TCubeTiling& t = call_.tiling;
     int32_t along_m = Parts(call_.single[0], t.baseM), along_n = Parts(call_.single[1], t.baseN);

@@ -12,6 +12,11 @@ namespace AscendC {
 
 namespace detail {
 
+// A base block of C: its extents, and where it begins.
+struct Tile {
+  uint32_t m, n, row, column;
+};
+
 // What lies in global memory at an address of the launch.
 template <typename T>
 inline GlobalTensor<T> gm_at(int64_t address) {
@@ -122,6 +127,7 @@ class MatmulOperands {
     call_.quantises = 2;
     call_.at[cubecore::MM_SCALE] = quantTensor.address(0);
   }
+  void SetSparseIndex(const GlobalTensor<uint8_t>& indexGlobal) { index_ = indexGlobal.address(0); }
   void SetHF32(bool enableHF32 = false, int32_t transMode = 0) {
     (void)transMode;
     call_.hf32 = enableHF32;
@@ -247,7 +253,7 @@ class MatmulOperands {
   LocalTensor<SrcAT> local_a_;
   LocalTensor<SrcBT> local_b_;
   LocalTensor<BiasT> local_bias_;
-  int64_t workspace_ = -1, ahead_ = 0;
+  int64_t workspace_ = -1, ahead_ = 0, index_ = -1;
   int32_t next_ = 0, got_ = 0, answers_ = 0;
   int32_t batch_a_ = 1, batch_b_ = 1;
   bool idle_ = false;
