@@ -285,7 +285,8 @@ def linked(*wrapped_calls: str) -> list[str]:
     if sys.platform != "linux":
         return ["-undefined", "dynamic_lookup"]
     libraries = ["-x", "none", str(runtime().library), "-ldl", "-lm", "-lpthread"]
-    return ["-Wl,-z,defs", *wrapped(*wrapped_calls), *libraries]
+    own = "-Wl,-Bsymbolic-functions"  # a kernel may be called like a function of C's library
+    return ["-Wl,-z,defs", own, *wrapped(*wrapped_calls), *libraries]
 
 
 _NO_LAUNCH = "#undef CUBECORE_LAUNCH\n#define CUBECORE_LAUNCH(...) ((void)0)\n"

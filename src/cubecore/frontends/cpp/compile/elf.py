@@ -1,6 +1,10 @@
-"""Variables of a shared library that its functions write: each core needs its own then."""
+"""Objects of a shared library: those that its functions write, and constants by their address."""
 
 import struct
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
 
 _OBJECTS = {1, 6}  # variables, and those of a thread
 _OURS = (
@@ -14,13 +18,51 @@ _OURS = (
 )
 
 
+_WRITABLE = 1
+_NO_BITS = 8
+_SYMBOLS = 2
+
+
+class LibraryObject(NamedTuple):
+    """An object of a library: where it is loaded, and its bytes in the file if it is constant."""
+
+    name: str
+    section: str
+    address: int
+    size: int
+    constant: bytes | None
+
+
 def has_variables(raw: bytes) -> bool:
     """Return whether an ELF file for 64 bits, given its bytes, has objects in writable sections.
 
     Other formats count as having some.
     """
-    if raw[:5] != b"\x7fELF\x02":
+    if not _is_elf(raw):
         return True
+    variables = (o for o in _objects(raw) if o.section in {".data", ".bss", ".tdata", ".tbss"})
+    return any(not one.name.startswith(_OURS) for one in variables)
+
+
+@lru_cache(maxsize=8)
+def _objects_of(path: Path) -> tuple[LibraryObject, ...]:
+    raw = path.read_bytes()
+    return tuple(_objects(raw)) if _is_elf(raw) else ()
+
+
+def object_at(path: Path, address: int) -> LibraryObject | None:
+    """Return the object of a library that holds an address, counted from where it is loaded."""
+    for one in _objects_of(path):
+        if one.address <= address < one.address + one.size:
+            return one
+    return None
+
+
+def _is_elf(raw: bytes) -> bool:
+    return raw[:5] == b"\x7fELF\x02"
+
+
+def _objects(raw: bytes) -> Iterator[LibraryObject]:
     table, count = struct.unpack_from("<Q", raw, 0x28)[0], struct.unpack_from("<H", raw, 0x3C)[0]
     names_at = struct.unpack_from("<H", raw, 0x3E)[0]
     sections = [struct.unpack_from("<IIQQQQIIQQ", raw, table + 64 * n) for n in range(count)]
@@ -29,17 +71,15 @@ def has_variables(raw: bytes) -> bool:
         return raw[start : raw.index(b"\0", start)].decode("utf-8", "replace")
 
     labels = [text(sections[names_at][4] + section[0]) for section in sections]
-    writable = {
-        n for n, label in enumerate(labels) if label in {".data", ".bss", ".tdata", ".tbss"}
-    }
-    for section in sections:
-        if section[1] != 2:  # the whole symbol table
+    for symbols in sections:
+        if symbols[1] != _SYMBOLS:  # the whole symbol table
             continue
-        strings = sections[section[6]][4]
-        for at in range(section[4], section[4] + section[5], 24):
-            name, info, _, section_number, _, size = struct.unpack_from("<IBBHQQ", raw, at)
-            kind = info & 0xF
-            variable = section_number in writable and kind in _OBJECTS and size
-            if variable and not text(strings + name).startswith(_OURS):
-                return True
-    return False
+        strings = sections[symbols[6]][4]
+        for at in range(symbols[4], symbols[4] + symbols[5], 24):
+            name, info, _, number, address, size = struct.unpack_from("<IBBHQQ", raw, at)
+            if info & 0xF not in _OBJECTS or not size or number >= count:
+                continue
+            _, kind, flags, start, offset, *_ = sections[number]
+            begin = offset + address - start
+            constant = None if flags & _WRITABLE or kind == _NO_BITS else raw[begin : begin + size]
+            yield LibraryObject(text(strings + name), labels[number], address, size, constant)

@@ -8,7 +8,10 @@ and when a kernel needs a value. A core that something is raised for does not go
 import ctypes
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse, shortened, unable
@@ -16,10 +19,12 @@ from cubecore.frontends.capi.binding import BoundCall
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.child import Child
+from cubecore.frontends.cpp.compile.elf import object_at
 from cubecore.frontends.cpp.messages import (
     AHEAD,
     ANSWER,
     ASK,
+    CONSTANT,
     DUMP,
     ENDED,
     ENTER,
@@ -94,6 +99,7 @@ class Bridge:
         self._files: dict[bytes, str] = {}
         self._reads: ScalarReads | None = None
         self._stacks = Stacks()
+        self._constants: dict[tuple[Path, int], int] = {}
         self._host: HostAnswer = _no_host
 
     def go_ahead(self, base: int, size: int) -> None:
@@ -329,6 +335,27 @@ class Bridge:
         native_core.hand_over()
         return words(requests.asked(native_core, what, call, number, at))
 
+    def _constant(self, native_core: NativeCore, message: Message) -> bytes:
+        """Return where a constant of a library begins in it, its bytes, and its global address."""
+        library, address = Path(message.said()), message.word()
+        where = self._location(message)
+        found = object_at(library, address)
+        if found is None:
+            return words(0, 0, 0)
+        placed = self._constants.get((library, found.address))
+        if placed is None:
+            if found.constant is None:
+                need, got = (
+                    "be a constant to be read as global memory",
+                    "a variable of the kernel's",
+                )
+                error = refuse(found.name, need, got)
+                raise KernelError.at(where if where.file else self._begin, error)
+            raw = np.frombuffer(found.constant, np.uint8)
+            placed = native_core.handle.core.gm.allocate_from(found.name, raw).address
+            self._constants[library, found.address] = placed
+        return words(found.address, found.size, placed)
+
     def _dump(self, native_core: NativeCore, message: Message) -> None:
         mem, address = MEMORIES[message.word()], message.signed()
         desc, at = message.word(), message.word()
@@ -352,6 +379,7 @@ class Bridge:
         TEXT: _text,
         DUMP: _dump,
         MATMUL: _matmul,
+        CONSTANT: _constant,
     }
     """The method that answers each kind of question of a core."""
 

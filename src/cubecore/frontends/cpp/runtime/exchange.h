@@ -20,7 +20,20 @@
 namespace {
 
 // What a message to Python is: the mirror of messages.py.
-enum Asks : uint32_t { ENDED, MISS, WHERE, PAUSE, ASK, LOAD, TEXT, DUMP, MATMUL, HOST, DONE };
+enum Asks : uint32_t {
+  ENDED,
+  MISS,
+  WHERE,
+  PAUSE,
+  ASK,
+  LOAD,
+  TEXT,
+  DUMP,
+  MATMUL,
+  CONSTANT,
+  HOST,
+  DONE
+};
 
 constexpr uint32_t MAGIC = 0x43424543;
 constexpr uint32_t HOST_CODE = ~0u;  // in the place of a core's number

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "calls.h"
+#include "constants.h"
 #include "crash.h"
 #include "lines.h"
 #include "prints.h"
@@ -190,6 +191,10 @@ int64_t cubecore_matmul(uint32_t what, const void* call, uint32_t bytes, uint32_
   for (uint32_t n = 0; n < types; ++n) question.text(static_cast<const char* const*>(call)[n]);
   core->near.drop_all();
   return static_cast<int64_t>(asked(core, question).word());
+}
+
+int64_t cubecore_constant(const void* pointer, int64_t otherwise) {
+  return constant_at(reinterpret_cast<uintptr_t>(pointer), otherwise);
 }
 
 const Launch* cubecore_launch() { return &current->launch; }

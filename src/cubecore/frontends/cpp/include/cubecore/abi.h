@@ -108,6 +108,8 @@ void cubecore_dump(uint8_t mem, const char* type, int64_t address, uint32_t desc
 // Makes global memory what every issue so far left there.
 void cubecore_flush(const cubecore::Where* at);
 const cubecore::Launch* cubecore_launch();
+// The address in global memory of a constant of the kernel's library; `otherwise` of anything else.
+int64_t cubecore_constant(const void* pointer, int64_t otherwise);
 // A word for each core that headers keep their own state in (`slot` 0 to 15).
 void** cubecore_slot(uint32_t slot);
 void cubecore_mark(const cubecore::Where* at);
@@ -207,8 +209,12 @@ inline bool within(const char* call, const char* field, uint64_t value, uint64_t
   return false;
 }
 
+constexpr int MOST_GM_BITS = 40;  // a library is loaded further from global memory
+
 inline int64_t gm_address(const void* pointer) {
-  return static_cast<int64_t>(reinterpret_cast<uint64_t>(pointer) - cubecore_launch()->gm_base);
+  const uint64_t address = reinterpret_cast<uint64_t>(pointer) - cubecore_launch()->gm_base;
+  const int64_t found = static_cast<int64_t>(address);
+  return address >> MOST_GM_BITS == 0 ? found : cubecore_constant(pointer, found);
 }
 
 }  // namespace cubecore
