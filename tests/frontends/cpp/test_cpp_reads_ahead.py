@@ -293,3 +293,34 @@ def test_long_rows_are_asked_for_seldom(both):
         kernels({"k": text.replace("GOT", "0")}, PARAMETERS).k, 2, numbers(5), numbers(6)
     )
     assert 20 * few < all_
+
+
+def test_elements_are_copied_one_by_one_by_cores_that_differ():
+    """Values of which most come once, of 1 to 4 bytes, with zeros of both signs among them."""
+    body = """
+      LocalTensor<{type}> from(TPosition::VECCALC, 0, 256), to(TPosition::VECCALC, 2048, 256);
+      GlobalTensor<{type}> gx, gy;
+      gx.SetGlobalBuffer((__gm__ {type}*)x + GetBlockIdx() * 256);
+      gy.SetGlobalBuffer((__gm__ {type}*)y + GetBlockIdx() * 256);
+      DataCopy(from, gx, 256);
+      for (int n = 0; n < 256; ++n) {{
+        if (n == 128) SetMaskCount();
+        to.SetValue(255 - n, from.GetValue(n));
+      }}
+      SetMaskNorm();
+      DataCopy(gy, to, 256);
+      PipeBarrier<PIPE_ALL>();
+      for (int n = 0; n < 16; ++n) gy.SetValue(n, gx.GetValue(n));
+      DataCacheCleanAndInvalid<{type}, CacheLine::ENTIRE_DATA_CACHE>(gy);
+    """
+    types = {"half": np.float16, "float": np.float32, "int8_t": np.int8, "uint32_t": np.uint32}
+    bodies = {f"copy_{name}": body.format(type=name) for name in types}
+    module = kernels(bodies, "GM_ADDR x, GM_ADDR y")
+    for name, of in types.items():
+        x = (np.random.default_rng(5).standard_normal((3, 256)) * 99).astype(of)
+        x[:, ::7], x[:, 1::9] = 0, -np.zeros(1, of)
+        x[2] = x[1]
+        y = np.zeros_like(x)
+        assert getattr(module, f"copy_{name}")[3](x, y).findings == ()
+        expected = np.hstack([x[:, :16], x[:, ::-1][:, 16:]])
+        assert y.tobytes() == expected.tobytes()

@@ -709,3 +709,24 @@ def test_a_write_races_with_every_core_that_read_at_one_place():
 
     run = readers.using(engine="reference")[4](np.ones(64, np.float32))
     assert [(f.id, f.core, f.count) for f in run.findings] == [("race-war", "core 1 AIV1", 3)]
+
+
+def test_accesses_of_any_extent_meet_where_they_share_a_byte():
+    """Copies of 32 B to 2 KiB around each other: one into UB races with those out of its bytes."""
+    rng = np.random.default_rng(21)
+    for _ in range(60):
+        drawn = rng.integers(1, 65, (12, 2)).tolist()
+        touched = [set(range(32 * at, 32 * (at + blocks))) for at, blocks in drawn]
+        gm = GlobalMemory()
+        tensor = gm.allocate("x", 1 << 16, zeroed=True).address
+        program, last, least, most = [], {}, 0, 0
+        for number, (at, blocks) in enumerate(drawn[:6]):
+            program += [fetch(tensor + 4096 * number, 32 * at, blocks), barrier("MTE2")]
+            last |= dict.fromkeys(touched[number], number)
+        for number, (at, blocks) in enumerate(drawn[6:], 6):
+            program.append(store(tensor + 4096 * number, 32 * at, blocks))
+            least += len({last[byte] for byte in touched[number] if byte in last})
+            most += sum(not touched[number].isdisjoint(written) for written in touched[:6])
+        found = [f for f in check(program, gm=gm).findings if f.accesses[0].memory == "UB"]
+        assert {f.id for f in found} <= {"race-raw"}
+        assert least <= sum(f.count for f in found) <= most

@@ -13,25 +13,58 @@ Recorded = tuple[Instruction, tuple[int, ...], Location]
 
 
 class OperandPlaces:
-    """The operands of templates by their numbers: how many, and which lie in global memory."""
+    """The operands of templates by their numbers: how many, and which lie in global memory.
 
-    def __init__(self, mems: Sequence[tuple[Mem, ...]]) -> None:
-        self.widths = np.array([len(of_kind) for of_kind in mems], np.intp)
-        most = int(self.widths.max(initial=0))
-        self.in_gm = [
-            np.array([n < len(of_kind) and of_kind[n] is Mem.GM for of_kind in mems])
-            for n in range(most)
-        ]
+    A kernel may have a template for each value that it stores: only new ones are looked at.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._widths = np.zeros(_ROOM, np.intp)
+        self._in_gm: list[NDArray[np.bool_]] = []
+
+    @property
+    def widths(self) -> NDArray[np.intp]:
+        """How many operands each template has."""
+        return self._widths[: self._count]
+
+    def extend(self, mems: Sequence[tuple[Mem, ...]]) -> None:
+        """Take the templates that are new among all of them."""
+        if self._count == len(mems):
+            return
+        if len(mems) > self._widths.size:
+            room = 2 * len(mems)
+            self._widths = np.resize(self._widths, room)
+            self._in_gm = [_with_room(of_operand, room) for of_operand in self._in_gm]
+        for kind in range(self._count, len(mems)):
+            of_kind = mems[kind]
+            self._widths[kind] = len(of_kind)
+            while len(self._in_gm) < len(of_kind):
+                self._in_gm.append(np.zeros(self._widths.size, bool))
+            for number, mem in enumerate(of_kind):
+                self._in_gm[number][kind] = mem is Mem.GM
+        self._count = len(mems)
 
     def of_issues(self, kinds: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return which of some issues' addresses lie in global memory, and which do not."""
         widths = self.widths[kinds]
         ends = np.cumsum(widths)
         local = np.ones(int(ends[-1]) if ends.size else 0, bool)
-        for number, in_gm in enumerate(self.in_gm):
+        for number, in_gm in enumerate(self._in_gm):
             issues = in_gm[kinds]
             local[(ends - widths)[issues] + number] = False
         return np.flatnonzero(~local), np.flatnonzero(local)
+
+
+_ROOM = 64
+"""Templates for which there is room at first."""
+
+
+def _with_room(of_operand: NDArray[np.bool_], room: int) -> NDArray[np.bool_]:
+    """Return what is known of one operand of each template, with room for more templates."""
+    wider = np.zeros(room, bool)
+    wider[: of_operand.size] = of_operand
+    return wider
 
 
 class Names:
@@ -49,12 +82,11 @@ class Names:
         self._locations: dict[Location, int] = {}
         self.kind_of: dict[int, int] = {}
         self.location_of: dict[int, int] = {}
-        self._operands = OperandPlaces(())
+        self._operands = OperandPlaces()
 
     def operands(self) -> OperandPlaces:
         """Return the operands of the templates that there are."""
-        if self._operands.widths.size < len(self.mems):
-            self._operands = OperandPlaces(self.mems)
+        self._operands.extend(self.mems)
         return self._operands
 
     def kind(self, template: Instruction) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,23 @@ class ScalarStore(Instruction):
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Take the low bits."""
         return {"dst": value_of(self.value, self.dtype).reshape(1)}
+
+
+def valueless(template: Instruction) -> Instruction:
+    """Return a template that touches, and breaks, what `template` does whatever value it stores.
+
+    A kernel stores most values once, so that what is known of the store of 0 serves all.
+    """
+    if not isinstance(template, ScalarStore) or not template.value:
+        return template
+    kind: Any = type(template)  # which mypy takes to have no hash
+    return _of_zero(kind, template.dtype)
+
+
+@lru_cache
+def _of_zero(kind: Any, dtype: ElementType) -> Instruction:
+    made: Instruction = kind(dtype=dtype, value=0)
+    return made
 
 
 @instruction(

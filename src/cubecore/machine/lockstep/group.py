@@ -20,12 +20,19 @@ from cubecore.isa.declare.registers import LEFT, CorePosition, Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.scalar.store import ScalarStore, valueless
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, stacks
 from cubecore.machine.lockstep.gather import picking
 from cubecore.machine.lockstep.left_registers import NONE_LEFT, LeftRegisters
 from cubecore.machine.lockstep.row import GroupRow
-from cubecore.machine.lockstep.together import Act, making, prepares, read_inside
+from cubecore.machine.lockstep.together import (
+    Act,
+    ValueStores,
+    making,
+    prepares,
+    read_inside,
+)
 from cubecore.machine.memory.elements import steering_uses
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference.core import Core, scalar_touch
@@ -72,6 +79,7 @@ class LockstepGroup:
         self._logs = [self.watch.log, *(row.log for row in self.cores)]
         self.left = LeftRegisters(self.count)
         self.where_of: Callable[[int, Location], Location] = _everywhere
+        self._stores = ValueStores()
         self._states: dict[Registers, _State] = {}
         self._enter(Registers())
 
@@ -156,9 +164,11 @@ class LockstepGroup:
         if isinstance(template, Sync):
             wrong = template_violations(template, self.chip)
             return self._one_by_one(template) if wrong else self._flagging(template)
-        issue = planned_among(self._plans, template, self.registers, self.chip)
+        issue = planned_among(self._plans, valueless(template), self.registers, self.chip)
         if issue.wrong:
             return self._one_by_one(template)
+        if isinstance(template, ScalarStore):
+            return self._stores.act(self, self._acts, issue, template) or self._one_by_one(template)
         touching = issue.template.reaching()
         if template.reads_left:
             if template.addressed_by_left:
@@ -471,7 +481,7 @@ class LockstepGroup:
         """Drop memories and what is prepared: it refers back, and would outlive the launch."""
         for _, acts, _ in self._states.values():
             acts.clear()
-        for held in (self._states, self.stacks, self.left):
+        for held in (self._states, self.stacks, self.left, self._stores):
             held.clear()
         self.cores.clear()
         self.where_of = _everywhere

@@ -136,13 +136,12 @@ class RecordedPart:
 
         `far` are those of the cores in a row each, [cores, global addresses].
         """
-        templates, widths = self.names.templates, [len(mems) for mems in self.names.mems]
-        locations = self.names.locations
+        templates, mems, locations = self.names.templates, self.names.mems, self.names.locations
         changes = self._changes(far, aliasing.current)
         addresses, at = self.addresses.tolist(), 0
         change = next(changes, None)
         for kind, where in zip(self.kinds.tolist(), self.wheres.tolist(), strict=True):
-            end = at + widths[kind]
+            end = at + len(mems[kind])
             while change is not None and change[0] < end:
                 aliasing.move(change[1], change[2])
                 change = next(changes, None)

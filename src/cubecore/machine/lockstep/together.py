@@ -12,6 +12,7 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.store import ScalarStore
 from cubecore.machine.lockstep.batching import REPLACING, computing_left, stacks
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, MemoryBuffer, Spot
 from cubecore.machine.memory.elements import Use, elements
@@ -137,6 +138,39 @@ def making(
         return perform(cores, issue, addresses, where, way)
 
     return loosely
+
+
+class ValueStores:
+    """The scalar unit's stores of a group: one act serves all values of a type."""
+
+    def __init__(self) -> None:
+        self._acts: dict[tuple[int, Instruction], Act] = {}
+        self._value: Mapping[str, Array] = {}
+
+    def act(
+        self, group: Group, state: object, issue: CachedIssue, template: ScalarStore
+    ) -> Act | None:
+        """Return the act of a store, in a state of the registers; None if it is not prepared.
+
+        `issue` is what is known of the store of 0.
+        """
+        key, registers = (id(state), issue.template), group.registers
+        stored = self._acts.get(key)
+        if stored is None:
+            if not prepares(issue.template, registers):
+                return None
+            stored = self._acts[key] = making(group, issue, lambda _: self._value)
+        act, value = stored, template.compute({}, registers)
+
+        def store(addresses: tuple[int, ...], where: Location) -> Inputs | None:
+            self._value = value
+            return act(addresses, where)
+
+        return store
+
+    def clear(self) -> None:
+        """Drop what is prepared."""
+        self._acts.clear()
 
 
 def read_inside(group: Group, used: Use, at: int) -> Place:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.scalar.store import valueless
 from cubecore.layouts import Offsets, ascending
 from cubecore.lazy_dataclass import dataclass
 
@@ -86,7 +87,7 @@ class Footprint:
 
 def footprints(template: Instruction) -> tuple[Footprint | None, ...]:
     """Return what each operand of a template touches; None where the mask lets nothing through."""
-    return (_steered if template.steering else _footprints)(template)
+    return (_steered if template.steering else _footprints)(valueless(template))
 
 
 def outside(template: Instruction) -> Outside:

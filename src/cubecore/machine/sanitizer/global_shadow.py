@@ -17,7 +17,7 @@ class _Access:
     There may be many of them, so that one holds few objects of its own.
     """
 
-    __slots__ = ("core", "low", "number", "pipe", "position", "touch", "touched")
+    __slots__ = ("core", "high", "low", "number", "pipe", "position", "touch", "touched")
 
     def __init__(
         self,
@@ -29,12 +29,8 @@ class _Access:
         self.core, self.pipe = whose
         self.touched = touched
         self.low = address + touched.low if touched.low else address
+        self.high = address + touched.high
         self.again(*last)
-
-    @property
-    def high(self) -> int:
-        """The first byte behind it."""
-        return self.low + self.touched.high - self.touched.low
 
     @property
     def address(self) -> int:

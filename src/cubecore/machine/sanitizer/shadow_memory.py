@@ -129,11 +129,18 @@ def _relation(one: Footprint, other: Footprint, distance: int) -> tuple[bool, bo
 
 
 _LOCAL_PAGE_BYTES = 4096
+_CELL_BYTES = 64
+_SMALL_BYTES = 256
+"""The extent of a region that is small: it is looked up in the cells of its page."""
 
 
-def _local_pages(region: Region) -> range:
+def _local_pages(region: Region, size: int = _LOCAL_PAGE_BYTES) -> range:
     low, high = region.low, region.high
-    return range(low // _LOCAL_PAGE_BYTES, max(high - 1, low) // _LOCAL_PAGE_BYTES + 1)
+    return range(low // size, max(high - 1, low) // size + 1)
+
+
+def _is_small(region: Region) -> bool:
+    return region.high - region.low <= _SMALL_BYTES
 
 
 def _by_write(regions: Iterable[Region]) -> list[Region]:
@@ -147,8 +154,8 @@ class LocalShadow:
 
     Kernels touch few distinct sets of bytes, again and again. Each set is a region that knows the
     regions it meets, so that an access looks at those alone and never at bytes. A new one looks
-    for those it meets in the pages of memory that it touches. `uses` says that unread results are
-    reported.
+    for those it meets in the pages of memory that it touches: a small one for small ones in their
+    cells, and for others in their pages. `uses` says that unread results are reported.
     """
 
     def __init__(self, order: CoreOrder, report: Report, *, uses: bool) -> None:
@@ -156,6 +163,8 @@ class LocalShadow:
         self._report, self._again = report
         self._regions: dict[Key, Region] = {}
         self._pages: dict[int, list[Region]] = {}
+        self._large: dict[int, list[Region]] = {}
+        self._cells: dict[int, list[Region]] = {}
         self._entered = self._written = 0
         self._limit = _MOST_REGIONS
         self._memos: list[dict[int, Region]] = []
@@ -191,18 +200,30 @@ class LocalShadow:
         return region
 
     def _enter_pages(self, region: Region) -> None:
-        """Keep a region under each page that it may touch."""
-        for page in _local_pages(region):
+        """Keep a region under each page that it may touch, a small one under each cell."""
+        pages = _local_pages(region)
+        for page in pages:
             self._pages.setdefault(page, []).append(region)
+        small = _is_small(region)
+        others = self._cells if small else self._large
+        for number in _local_pages(region, _CELL_BYTES) if small else pages:
+            others.setdefault(number, []).append(region)
 
     def _around(self, entered: Region) -> Collection[Region]:
-        """Return the regions that share a page with one."""
+        """Return the regions that share a page with one, small ones a cell with a small one."""
         pages = _local_pages(entered)
-        if len(pages) == 1:
-            return self._pages.get(pages[0], ())
+        if _is_small(entered):
+            cells = _local_pages(entered, _CELL_BYTES)
+            lists = [self._large.get(page) for page in pages]
+            lists += [self._cells.get(cell) for cell in cells]
+        else:
+            lists = [self._pages.get(page) for page in pages]
+        found = [regions for regions in lists if regions]
+        if len(found) <= 1:
+            return found[0] if found else ()
         around: dict[Region, None] = {}
-        for page in pages:
-            around |= dict.fromkeys(self._pages.get(page, ()))
+        for regions in found:
+            around |= dict.fromkeys(regions)
         return around.keys()
 
     @staticmethod
@@ -229,7 +250,7 @@ class LocalShadow:
         alive = set(map(id, kept.values()))
         for region in kept.values():
             region.near = [pair for pair in region.near if id(pair[0]) in alive]
-        self._regions, self._pages = kept, {}
+        self._regions, self._pages, self._large, self._cells = kept, {}, {}, {}
         for region in kept.values():
             self._enter_pages(region)
         self._limit = max(_MOST_REGIONS, 2 * len(kept))
@@ -243,8 +264,8 @@ class LocalShadow:
         """Forget every region."""
         for region in self._regions.values():
             region.near.clear()
-        self._regions.clear()
-        self._pages.clear()
+        for held in (self._regions, self._pages, self._large, self._cells):
+            held.clear()
 
     def judge(self, region: Region, pipe: int, touch: MemoryAccess) -> None:
         """Report what an access races with; an instruction's are judged before any enters."""
