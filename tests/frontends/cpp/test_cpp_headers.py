@@ -121,6 +121,45 @@ def test_a_header_of_the_same_name_may_include_another(folder: Path) -> None:
     np.testing.assert_array_equal(z, x + x)
 
 
+KIT = """#include "ascendc/basic_api/kernel_operator.h"
+#include "kernel_tpipe_impl.h"
+constexpr float TWICE = 2;
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR z) {
+  AscendC::GlobalTensor<float> from, to;
+  from.SetGlobalBuffer((__gm__ float*)x);
+  to.SetGlobalBuffer((__gm__ float*)z);
+  constexpr int32_t count = ONE_REPEAT_FLOAT_SIZE + B32_DATA_NUM_PER_BLOCK;
+  AscendC::LocalTensor<float> t(AscendC::TPosition::VECCALC, 0, count);
+  AscendC::DataCopyParams whole(1, count / 8, 0, 0);
+  DataCopy(t, from, whole, {});
+  AscendC::PipeBarrier<PIPE_ALL>();
+  AscendC::SetVectorMask<float>(FULL_MASK, FULL_MASK);
+  Muls<float, false>(t, t, PI, AscendC::MASK_PLACEHOLDER, 1, {1, 1, 8, 8});
+  Adds<float>(t, t, float(AscendC::AscendCUtils::GetBitSize(sizeof(half))), count);
+  AscendC::PipeBarrier<PIPE_ALL>();
+  DataCopy(to, t, count);
+}
+"""
+
+
+def test_names_of_the_kit_that_no_page_has(tmp_path: Path) -> None:
+    """Its headers, its constants, and calls that clang finds by their arguments."""
+    write_files(tmp_path, {"kit.cpp": KIT})
+    x, z = np.arange(72, dtype=np.float32), np.zeros(72, np.float32)
+    assert cubecore.load(tmp_path / "kit.cpp").k[1](x, z).findings == ()
+    want = x * np.float32(np.pi)
+    want[64:] = x[64:]  # a repeat has 64 elements
+    np.testing.assert_array_equal(z, want + 16)
+
+
+def test_a_kernels_own_constant_comes_before_the_kits(tmp_path: Path) -> None:
+    own = KIT.replace("constexpr float TWICE", "constexpr float PI")
+    write_files(tmp_path, {"kit.cpp": own})
+    x, z = np.arange(72, dtype=np.float32), np.zeros(72, np.float32)
+    cubecore.load(tmp_path / "kit.cpp").k[1](x, z)
+    np.testing.assert_array_equal(z[:64], x[:64] * 2 + 16)
+
+
 OWN = """#include "kernel_operator.h"
 {header}
 {own}

@@ -226,7 +226,7 @@ __global__ __vector__ void k(GM_ADDR x, Facts facts, GM_ADDR more) {
   to.SetValue(0, facts.n * facts.scale);
   if (more == nullptr) to.SetValue(1, 1.0f);
 }
-void k_do(uint32_t blocks, void* stream, uint8_t* x, uint8_t* facts) {
+void k_do(uint32_t blocks, void* stream, void* x, uint8_t* facts) {
   k<<<blocks, nullptr, stream>>>(x, reinterpret_cast<Facts*>(facts), 0);
 }
 int main() {

@@ -289,14 +289,23 @@ REGISTER_TILING_DATA_CLASS(ScaleAll, ScaleTiling)
 """
 
 
+OTHER_CHIP = """BEGIN_TILING_DATA_DEF(ScaleTiling)
+  TILING_DATA_FIELD_DEF(uint64_t, none);
+END_TILING_DATA_DEF;
+BEGIN_TILING_DATA_DEF(ScaleAllTiling)
+  TILING_DATA_FIELD_DEF(uint64_t, none);
+END_TILING_DATA_DEF;
+REGISTER_TILING_DATA_CLASS(ScaleAll, ScaleAllTiling)
+"""
 COMPUTED = "inline void fill() {\n  int rows = 1;\n  const int scale = rows;\n  (void)scale;\n}\n"
 
 
 def test_a_kernel_of_an_operator_project_takes_the_structs_of_its_host_code(tmp_path):
-    """A function's constants are none of theirs, though they are called as fields are."""
+    """Neither a function's constants, called as fields are, nor those of another chip's folder."""
     files = {
         "scale/op_kernel/scale_all.cpp": OPERATOR,
         "scale/op_host/scale_all_tiling.h": TILING + COMPUTED,
+        "scale/op_host/arch35/scale_all_tiling.h": OTHER_CHIP,
         "shared/op_kernel/parts.h": "inline uint32_t last() { return PARTS_OF_ALL - 1; }\n",
     }
     write_files(tmp_path, files)
@@ -318,4 +327,8 @@ def test_a_kernel_of_an_operator_project_takes_the_structs_of_its_host_code(tmp_
     words += ("--arg", "workspace=x.npy")
     code, _, err = cli(tmp_path, *words)
     assert (code, err) == (0, "")
+    assert np.load(tmp_path / "z.npy")[0] == 42.5
+    (tmp_path / "scale" / "op_host").rename(tmp_path / "shared" / "op_host")
+    (tmp_path / "z.npy").unlink()
+    assert cli(tmp_path, *words)[::2] == (0, "")  # another operator's op_host registers it
     assert np.load(tmp_path / "z.npy")[0] == 42.5

@@ -19,14 +19,31 @@ _STANDARD = "-std=c++17"
 _NEEDS_CXX20 = re.compile(
     r"called in a constant expression|call to non-'constexpr' function"
     r"|must be initialized by mem-initializer in 'constexpr' constructor"
+    r"|was not declared in this scope; did you mean 'AscendC::"
 )
-"""Errors at constexpr functions that C++20 allows, and the vendor's compiler before C++20."""
+"""Errors at what C++20 allows, and the vendor's compiler before C++20.
+
+They are constexpr functions, and calls with template arguments of a function that the namespace of
+its other arguments has.
+"""
 _OF_KIT = re.compile(
-    r"(?:adv_api|basic_api)/[\w/]+\.h|kernel_(?:operator|struct)_\w+\.h"
+    r"(?:ascendc/)?(?:adv_api|basic_api)/[\w/]+\.h"
+    r"|kernel_(?:operator|struct|tensor|tpipe)_\w+\.h"
     r"|lib/(?:activation|filter|index|math|normalization|pad|quantization|reduce|select|sort"
     r"|transpose|utils)/\w+\.h"
 )
 """Headers of the vendor's toolkit whose names no page has: `kernel_operator.h` is all of them."""
+_KIT_CONSTANTS = {
+    "B32_DATA_NUM_PER_BLOCK": "8",
+    "B32_DATA_NUM_PER_REPEAT": "64",
+    "FULL_MASK": "0xffffffffffffffffull",
+    "ONE_REPEAT_FLOAT_SIZE": "64",
+    "PI": "3.14159265f",
+}
+"""Constants of the vendor's toolkit that no page has; public host code gives them these values.
+
+A kernel may have its own of these names, so a kernel gets one only if it lacks it.
+"""
 _CHANGES_MEANING = " changes meaning of "
 """In an error at a member called like what its class uses, which clang does not look for."""
 
@@ -57,18 +74,9 @@ def compile_with(
         If it fails; the message has the first error with the user's file and line.
     """
     code, text = ran(arguments, path, work)
-    kernels = "-D__NPU_HOST__" not in arguments
-    while code != 0 and kernels and (alias := _alias_for(text, work)) is not None:
-        arguments = [*arguments, f"-I{alias}"]
+    while code != 0 and (changed := _accepting(text, work, arguments)) is not None:
+        arguments = changed
         code, text = ran(arguments, path, work)
-    if code != 0 and _STANDARD in arguments:
-        changed = list(arguments)
-        if _NEEDS_CXX20.search(text):
-            changed[changed.index(_STANDARD)] = "-std=c++20"
-        elif _CHANGES_MEANING in text:
-            changed.append("-fpermissive")
-        if changed != [*arguments]:
-            code = ran(changed, path, work)[0]
     if code != 0:
         raise _first_error(text, path, code, entries, verbose=verbose)
     if "-o" in arguments and not Path(arguments[arguments.index("-o") + 1]).is_file():
@@ -76,17 +84,38 @@ def compile_with(
         raise unable(str(path), f"{shown} compiled {shown_path(path)} and wrote nothing")
 
 
-def _alias_for(text: str, work: Path) -> Path | None:
-    """Return the folder of a new header for a name of the kit's that the compiler did not find."""
-    errors = (match["text"] for _, match in _errors(text.splitlines()))
-    lacking = _NO_FILE.match(next(errors, ""))
-    name = (lacking["gcc"] or lacking["clang"]) if lacking else ""
-    header = work / "kit" / name
-    if _OF_KIT.fullmatch(name) is None or header.exists():
+def _accepting(text: str, work: Path, arguments: Sequence[str]) -> list[str] | None:
+    """Return the arguments by which the compiler may take what it refused; None if none are."""
+    if "-D__NPU_HOST__" not in arguments:
+        more = _of_kit(text, work, arguments)
+        if more is not None:
+            return [*arguments, more]
+    if _NEEDS_CXX20.search(text) and _STANDARD in arguments:
+        return ["-std=c++20" if each == _STANDARD else each for each in arguments]
+    if _CHANGES_MEANING in text and "-fpermissive" not in arguments:
+        return [*arguments, "-fpermissive"]
+    return None
+
+
+def _of_kit(text: str, work: Path, arguments: Sequence[str]) -> str | None:
+    """Return the argument that gives the name of the kit's that the compiler did not find.
+
+    It is the folder of a header written now, or the definition of a constant.
+    """
+    first = next((match["text"] for _, match in _errors(text.splitlines())), "")
+    lacking = _LACKING.search(first)
+    constant = (lacking["name"] or lacking["other"]) if lacking else ""
+    if constant in _KIT_CONSTANTS:
+        definition = f"-D{constant}={_KIT_CONSTANTS[constant]}"
+        return None if definition in arguments else definition
+    missing = _NO_FILE.match(first)
+    name = (missing["gcc"] or missing["clang"]) if missing else ""
+    header, folder = work / "kit" / name, f"-I{work / 'kit'}"
+    if _OF_KIT.fullmatch(name) is None or (folder in arguments and header.exists()):
         return None
     header.parent.mkdir(parents=True, exist_ok=True)
     header.write_text('#pragma once\n#include "kernel_operator.h"\n', "ascii")
-    return work / "kit"
+    return folder
 
 
 def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:

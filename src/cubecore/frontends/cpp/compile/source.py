@@ -264,8 +264,10 @@ def host_structs(source: Source) -> str:
         return ""
     headers = [path for path in _host_headers(source) if not _hidden(path, source)]
     texts = [_PASSIVE.sub("", _text_of(path)) for path in headers]
-    blocks = [match[0] for text in texts for match in _STRUCT.finditer(text)]
-    structs = dict.fromkeys(_STRUCT_NAME.findall(" ".join(blocks)))
+    structs = dict[str, str]()  # a folder for another chip may have a struct of the same name
+    for block in (match[0] for text in texts for match in _STRUCT.finditer(text)):
+        structs.setdefault(_STRUCT_NAME.findall(block)[0], block)
+    blocks = structs.values()
     if not blocks or (given is not None and not _is_hosts(given[1], structs, source, headers)):
         return ""
     named = [match.groups() for text in texts for match in _REGISTERED.finditer(text)]
@@ -325,24 +327,31 @@ def _hidden(path: Path, source: Source) -> bool:
 _INCLUDED = re.compile(r'#\s*include\s*"(?P<path>[^"\n]+)"')
 
 
+def _outermost_first(folder: Path, pattern: str) -> list[Path]:
+    """Return the files of a folder, those of folders within it last."""
+    return sorted(folder.rglob(pattern), key=lambda path: (len(path.parts), path))
+
+
 def _host_headers(source: Source) -> list[Path]:
     """Return the headers in which an operator's structs may stand.
 
     They lie in the op_host of the operator and of those whose headers it includes, or elsewhere if
     its op_host includes them and its kernels do not, or register it in `common/inc` of the
-    operators' repository.
+    operators' repository, or in another operator's op_host if it has none.
     """
     own = source.path.parent.parent
     near = [path for name in ("op_kernel", "op_host") for path in sorted((own / name).rglob("*.*"))]
     named = {name for path in near for name in _included_in(path)} | {*source.scan.includes}
     others = re.findall(r"\.\./(\w+)/", " ".join(sorted(named)))
     folders = [own, *(own.parent / name for name in dict.fromkeys(others))]
-    headers = [path for folder in folders for path in sorted((folder / "op_host").rglob("*.h"))]
+    headers = [path for folder in folders for path in _outermost_first(folder / "op_host", "*.h")]
     host = [path for path in near if path.is_relative_to(own / "op_host")]
     told = ((path.parent / name).resolve() for path in host for name in _included_in(path))
     known = {*headers, *_read_by(source)[0]}
     headers += [path for path in dict.fromkeys(told) if path.is_file() and path not in known]
     shared = [folder / "common" / "inc" for folder in own.parents[:4]]
+    if not (own / "op_host").is_dir():
+        shared += [each / "op_host" for each in sorted(own.parent.iterdir())]
     found = [path for folder in shared if folder.is_dir() for path in sorted(folder.rglob("*.h"))]
     registers = re.compile(rf"REGISTER_TILING_DATA_CLASS\s*\(\s*{_stem(source)}\s*,", re.IGNORECASE)
     return headers + [path for path in found if registers.search(_text_of(path))]

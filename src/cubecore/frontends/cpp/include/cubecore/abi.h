@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #define CUBECORE_AT \
-  ::cubecore::Where at = {__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}
+  ::cubecore::Here at = {__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}
 
 namespace cubecore {
 
@@ -26,6 +26,12 @@ struct Where {
   const char* file;
   const char* function;
   uint32_t line;
+};
+// The place of a call, the last parameter of its function. A kernel's {} is never one.
+struct Here : Where {
+  constexpr Here(const char* file, const char* function, uint32_t line)
+      : Where{file, function, line} {}
+  constexpr Here(const Where& given) : Where(given) {}
 };
 
 // Thrown through the kernel of an AIC that has served its AIVs.

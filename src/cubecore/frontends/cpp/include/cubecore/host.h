@@ -66,10 +66,20 @@ struct Pointed {
     return at;
   }
 };
+// A pointer to anything, for a parameter that points to bytes or elements.
+struct Untyped {
+  const void* at;
+  template <typename U>
+  operator U*() const {
+    return static_cast<U*>(const_cast<void*>(at));
+  }
+};
 template <typename T>
 inline decltype(auto) loosely(T& value) {
   if constexpr (std::is_integral_v<T>)
     return Loose<T>{value};
+  else if constexpr (std::is_pointer_v<T> && std::is_void_v<std::remove_pointer_t<T>>)
+    return Untyped{value};
   else if constexpr (std::is_pointer_v<T> && std::is_class_v<std::remove_pointer_t<T>>)
     return Pointed<std::remove_pointer_t<T>>{value};
   else

@@ -100,6 +100,8 @@ class AscendCUtils {
   static constexpr int32_t GetC0Count(const int32_t dtypeSize) {
     return static_cast<int32_t>(ONE_BLK_SIZE) / dtypeSize;
   }
+  // Bits of so many bytes.
+  static constexpr int32_t GetBitSize(int32_t byteSize) { return byteSize * 8; }
   static int64_t GetRsvdCnt(CUBECORE_AT) { return cubecore::ask(0, "asc_get_rsvd_count", at); }
 };
 
