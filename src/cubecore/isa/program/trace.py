@@ -25,7 +25,7 @@ class OperandPlaces:
 
     @property
     def widths(self) -> NDArray[np.intp]:
-        """How many operands each template has."""
+        """The number of operands of each template."""
         return self._widths[: self._count]
 
     def extend(self, mems: Sequence[tuple[Mem, ...]]) -> None:
@@ -61,7 +61,7 @@ _ROOM = 64
 
 
 def _with_room(of_operand: NDArray[np.bool_], room: int) -> NDArray[np.bool_]:
-    """Return what is known of one operand of each template, with room for more templates."""
+    """Return marks of templates with room for more of them."""
     wider = np.zeros(room, bool)
     wider[: of_operand.size] = of_operand
     return wider
