@@ -5,6 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -220,7 +221,7 @@ def _compile(
     verbose: bool,
 ) -> None:
     """Put the library of some entries into the cache."""
-    from cubecore.frontends.cpp.compile.diagnostics import compile_with
+    from cubecore.frontends.cpp.compile.diagnostics import MixedOperandsError, compile_with
 
     with scratch_folder() as scratch:
         work = Path(scratch)
@@ -229,7 +230,14 @@ def _compile(
         command = [*unit_command(source, code, entries, macros, work), "-MD", "-MF", str(deps)]
         command += ["-shared", "-o", str(out)]
         command += linked(*TAKEN) if entries == (PROGRAM,) else linked()
-        compile_with([*flags, *command], source.path, work, entries, verbose=verbose)
+        try:
+            compile_with([*flags, *command], source.path, work, entries, verbose=verbose)
+        except MixedOperandsError as error:
+            if error.lines <= source.mixed:
+                raise
+            again = replace(source, mixed=source.mixed | error.lines)
+            _compile(again, entries, flags, macros, record_path, verbose=verbose)
+            return
         read = {*dependencies(deps, work, source.path), *code.files} - {source.path}
         files = {str(f): file_digest(f) for f in sorted(read)}
         raw = out.read_bytes()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from cubecore.errors import RequestError, Violation, refuse, shortened, unable
+from cubecore.errors import CubecoreError, RequestError, Violation, refuse, shortened, unable
 from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.compile.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
@@ -48,6 +48,10 @@ _CHANGES_MEANING = " changes meaning of "
 """In an error at a member called like what its class uses, which clang does not look for."""
 
 
+_MIXED = re.compile(r"operands to '\?:' have different types|conditional expression is ambiguous")
+"""In errors at a conditional of a half and a number, which C++ converts either way."""
+
+
 class MissingHeaderError(RequestError):
     """A header that the compiler does not find; `header` is its name in the include."""
 
@@ -56,6 +60,14 @@ class MissingHeaderError(RequestError):
         sentence = f"{where} includes {header}, {lacks}"
         super().__init__([Violation(where, "", "", "put it beside the file", sentence)])
         self.header = header
+
+
+class MixedOperandsError(RequestError):
+    """Conditionals of a half and a float; `lines` are their files and lines."""
+
+    def __init__(self, error: CubecoreError, lines: frozenset[tuple[str, int]]) -> None:
+        super().__init__(error.violations)
+        self.lines = lines
 
 
 def compile_with(
@@ -78,7 +90,12 @@ def compile_with(
         arguments = changed
         code, text = ran(arguments, path, work)
     if code != 0:
-        raise _first_error(text, path, code, entries, verbose=verbose)
+        first = _first_error(text, path, code, entries, verbose=verbose)
+        errors = (match for _, match in _errors(text.splitlines()))
+        mixed = [m for m in errors if _MIXED.search(m["text"])]
+        if mixed and isinstance(first, CubecoreError):
+            raise MixedOperandsError(first, frozenset((m["file"], int(m["line"])) for m in mixed))
+        raise first
     if "-o" in arguments and not Path(arguments[arguments.index("-o") + 1]).is_file():
         shown = " ".join(compiler().command)
         raise unable(str(path), f"{shown} compiled {shown_path(path)} and wrote nothing")

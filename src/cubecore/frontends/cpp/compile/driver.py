@@ -16,7 +16,7 @@ from cubecore.frontends.cpp.compile.build import (
 )
 from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.compiler import compiler
-from cubecore.frontends.cpp.compile.diagnostics import compile_with
+from cubecore.frontends.cpp.compile.diagnostics import MixedOperandsError, compile_with
 from cubecore.frontends.cpp.compile.executable import write_program
 from cubecore.frontends.cpp.compile.launch_headers import (
     write_host_headers,
@@ -189,9 +189,16 @@ def _objects(call: CompilerCall, work: Path) -> None:
         _compile(call, name, Path(call.output or f"{Path(name).stem}.o"), work)
 
 
-def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
+def _compile(
+    call: CompilerCall,
+    name: str,
+    out: Path,
+    work: Path,
+    mixed: frozenset[tuple[str, int]] = frozenset(),
+) -> None:
+    """Compile a file; `mixed` are lines with conditionals of a half and a float."""
     named = source_of(name, call.defines)
-    source = Source(named.path, named.text, named.defines, tuple(call.includes))
+    source = Source(named.path, named.text, named.defines, tuple(call.includes), mixed=mixed)
     code = overlay(source, work)
     object_file = work / "made.o"
     flags = [*compiler().flags(), *(f"-D{d}" for d in source.defines), *call.passed]
@@ -208,7 +215,13 @@ def _compile(call: CompilerCall, name: str, out: Path, work: Path) -> None:
     made = []
     for command in commands:
         whole = [*flags, *command, "-c", "-o", str(object_file)]
-        compile_with(whole, source.path, work, verbose=call.verbose)
+        try:
+            compile_with(whole, source.path, work, verbose=call.verbose)
+        except MixedOperandsError as error:
+            if error.lines <= mixed:
+                raise
+            _compile(call, name, out, work, mixed | error.lines)
+            return
         made.append(object_file.read_bytes())
     _written(joined(made[0], made[1] if len(made) > 1 else None), out)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
 from cubecore.frontends.cpp.compile.scanner import Entry, Scan, scanned
-from cubecore.frontends.cpp.compile.tokens import defined_macros
+from cubecore.frontends.cpp.compile.tokens import defined_macros, with_common_types
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
@@ -29,7 +29,8 @@ _KEYED = re.compile(
 class Source:
     """A file of kernels, and what is to be defined for the compiler.
 
-    `tiling_key` is the key that conditions of the preprocessor see.
+    `tiling_key` is the key that conditions of the preprocessor see. `mixed` are the files and lines
+    at which a conditional has a half and a float.
     """
 
     path: Path
@@ -37,6 +38,7 @@ class Source:
     defines: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     tiling_key: int = 0
+    mixed: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def scan(self) -> Scan:
@@ -421,6 +423,9 @@ class _Copies:
         number = len(self.copied)  # no other file's
         scan = self.scans[path] = _scan(path, text, self._source.defines, self._source.macros)
         new, changed = scan.text, scan.rewritten
+        lines = {line for file, line in self._source.mixed if file == str(path)}
+        if lines:
+            new, changed = with_common_types(new, lines), True
         for name in dict.fromkeys(scan.includes):
             inner = self._included(path, name)
             if inner is not None:

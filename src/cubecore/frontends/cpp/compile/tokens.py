@@ -163,3 +163,92 @@ def _holds(
     if compared["sign"] is None:
         return int(value) != 0
     return bool(_COMPARISONS[compared["sign"]](int(value), int(compared["number"])))
+
+
+# --- conditional expressions
+
+
+def with_common_types(text: str, lines: Container[int]) -> str:
+    """Return a text in which operands of conditionals on some lines are given a common type.
+
+    `a ? b : c` of a half and a float is a float, which C++ does not find for a class: each operand
+    is passed to `cubecore::chosen`, with the other's type. Lines stay where they are.
+    """
+    code = [token for token in tokens(text) if token.kind not in {"space", "comment"}]
+
+    def spelled(low: int, high: int) -> str:
+        """Return tokens on one line."""
+        parts = [code[low].text]
+        for before, token in zip(code[low : high - 1], code[low + 1 : high], strict=True):
+            parts.append(("" if before.end == token.start else " ") + token.text)
+        return "".join(parts)
+
+    def is_marked(number: int, end: int) -> bool:
+        """Return whether a conditional, from the token before it on, has one of the lines."""
+        places = code[max(number - 1, 0)].start, code[end - 1].start
+        first, last = (text.count("\n", 0, place) + 1 for place in places)
+        return any(line in lines for line in range(first, last + 1))
+
+    def rewritten(low: int, high: int, *, inside: bool, flat: bool) -> str:
+        """Return tokens with all conditionals changed, or, not `inside`, those of the lines."""
+        parts, at, number = list[str](), low, low
+
+        def up_to(stop: int) -> None:
+            if flat and at < stop:
+                parts.append(f"{spelled(at, stop)} ")
+            elif not flat:
+                end = code[stop].start if stop < high else code[high - 1].end
+                parts.append(text[code[at].start if at < high else end : end])
+
+        while number < high:
+            ends = _ends_of_conditional(code, number, high) if code[number].text == "?" else None
+            if ends is None or not (inside or is_marked(number, ends[1])):
+                number += 1
+                continue
+            colon, end = ends
+            spans = (number + 1, colon), (colon + 1, end)
+            others = [rewritten(*span, inside=True, flat=True) for span in reversed(spans)]
+            for (first, stop), other in zip(spans, others, strict=True):
+                up_to(first)
+                operand = rewritten(first, stop, inside=True, flat=flat)
+                parts.append(f"::cubecore::chosen<decltype(({other}))>({operand})")
+                if not flat and stop < high:
+                    parts.append(text[code[stop - 1].end : code[stop].start])
+                at = stop
+            number = end
+        if at < high:
+            up_to(high)
+        return "".join(parts)
+
+    if not code:
+        return text
+    whole = rewritten(0, len(code), inside=False, flat=False)
+    return text[: code[0].start] + whole + text[code[-1].end :]
+
+
+def _ends_of_conditional(code: Sequence[Token], at: int, high: int) -> tuple[int, int] | None:
+    """Return where the colon of a conditional is, and the end of its last operand."""
+    colon = _until(code, at + 1, high, {":"})
+    if colon is None or colon == at + 1 or code[colon].text != ":":
+        return None
+    end = _until(code, colon + 1, high, {",", ";", ":"})
+    end = high if end is None else end
+    return (colon, end) if end > colon + 1 else None
+
+
+def _until(code: Sequence[Token], at: int, high: int, stops: Container[str]) -> int | None:
+    """Return the first of some signs outside of brackets and conditionals, or a bracket's end."""
+    nested = 0
+    while at < high:
+        text = code[at].text
+        if text in _OPEN.values() or (text in stops and not (text == ":" and nested)):
+            return at
+        nested += (text == "?") - (text == ":")
+        if text in _OPEN:
+            at = closing(code, at)
+        elif text == "<" and code[at - 1].kind == "word":
+            end = closing_angle(code, at)
+            if end + 1 < len(code) and code[end + 1].text in {"(", "{", "::"}:
+                at = end
+        at += 1
+    return None

@@ -174,6 +174,22 @@ constexpr bool is_half = std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t
 template <typename T>
 constexpr bool is_real = std::is_floating_point_v<T> || is_half<T>;
 
+// An operand of `?:`, with the type that both have in common: of a half and a float the float, of a
+// half and an integer the half, of two kinds of half float.
+template <typename OTHER, typename T>
+constexpr decltype(auto) chosen(T&& value) {
+  using O = std::remove_cv_t<std::remove_reference_t<OTHER>>;
+  using V = std::remove_cv_t<std::remove_reference_t<T>>;
+  if constexpr (is_half<V> && std::is_floating_point_v<O>)
+    return static_cast<O>(static_cast<float>(value));
+  else if constexpr (is_half<V> && is_half<O> && !std::is_same_v<V, O>)
+    return static_cast<float>(value);
+  else if constexpr (is_half<O> && std::is_integral_v<V>)
+    return static_cast<O>(value);
+  else
+    return static_cast<T&&>(value);
+}
+
 // Bytes of `count` elements.
 template <typename T>
 constexpr int64_t bytes_of(int64_t count) {
