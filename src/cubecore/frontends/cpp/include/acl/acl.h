@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "acl/acl_binary.h"
 #include "cubecore/device.h"
 
 typedef int aclError;
