@@ -121,6 +121,7 @@ KERNELS = {
         "the assertion must hold, got k == 99",
     ),
     "trap": ("Trap();", "the kernel must run to its end, got Trap"),
+    "built-in trap": ("trap();", "the kernel must run to its end, got Trap"),
     "past UB": (
         "Adds(a[1 << 20], a, 1.0f, 64);",
         "vadds.dst must stay inside UB",

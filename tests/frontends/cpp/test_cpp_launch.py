@@ -737,3 +737,25 @@ def test_a_condition_of_the_preprocessor_sees_formats():
     for name, left in {"FORMAT_ND": 2, "FORMAT_FRACTAL_NZ": 1}.items():
         cubecore.inline(FORMATS, {"FORMAT_X": name}).k[1](x)
         assert x[0] == left
+
+
+POINTERS = """#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR z) {
+  __gm__ float *from = reinterpret_cast<__gm__ float*>(x), *to = reinterpret_cast<__gm__ float*>(z);
+  for (int n = 0; n < 64; ++n) to[n] = from[n] * 2;
+}
+extern "C" __global__ __aicore__ void none(GM_ADDR z) {}
+"""
+
+
+def test_stores_by_pointers_write_an_output(tmp_path: Path) -> None:
+    (tmp_path / "k.cpp").write_text(POINTERS)
+    module = cubecore.load(tmp_path / "k.cpp")
+    x, z = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    assert module.k.changed(outputs=("z",))[1](x, z).findings == ()
+    np.testing.assert_array_equal(z, x * 2)
+    (finding,) = module.none.changed(outputs=("z",))[1](z).findings
+    assert finding.message == (
+        "z must be written whole, got 256 of 256 B never written or written from uninitialised "
+        "memory, the first at byte 0"
+    )

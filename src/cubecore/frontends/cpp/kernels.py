@@ -42,6 +42,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.recorder import RanAheadError
+from cubecore.machine.memory.buffers import POISON_BYTE
 from cubecore.machine.sanitizer.findings import INITCHECK, checks_of
 
 _GIVEN = ": tiling data"
@@ -214,9 +215,18 @@ def launch(
             raise RequestError(error.violations) from None
         raise
     write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
+    _take_stores(ready)
     unwritten = ready.unwritten() if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
     return ready.done((*findings, *unwritten), outcome.issued, engine, wall_s)
+
+
+def _take_stores(ready: ReadyLaunch) -> None:
+    """Take arrays as written that the kernel stores to by pointers, which no instruction tells."""
+    for _, tensor in ready.tensors.values():
+        data, valid = tensor.buffer.data, tensor.buffer.valid
+        if (data[valid == 0] != POISON_BYTE).any():
+            valid[:] = 1
 
 
 def turns(

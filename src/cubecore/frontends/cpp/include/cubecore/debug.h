@@ -123,3 +123,6 @@ inline Asserted<F> asserted(F condition, const char* text, CUBECORE_AT) {
       },                                       \
       #__VA_ARGS__);
 #define ASSERT_MSG(CONDITION, ...) ascendc_assert(CONDITION)
+
+// As public kernels call Trap; no page has this name.
+inline void trap(CUBECORE_AT) { AscendC::Trap(at); }
