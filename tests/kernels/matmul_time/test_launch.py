@@ -29,6 +29,12 @@ CHANGES = (
 )
 
 
+def bias_of(source, kind):
+    """Return the type of a bias, or none."""
+    types = {"int8": ["int32"], "float16": ["float32", "float16"]}.get(kind, ["float32"])
+    return source.choice([None, source.choice(types)])
+
+
 def drawn(source):
     """Return a random product of which the walk knows every instruction."""
     kind = source.choice(["float16", "bfloat16", "int8", "float32"])
@@ -45,6 +51,7 @@ def drawn(source):
         "format_a": "NZ" if nz and source.random() < 0.6 else "ND",
         "format_b": "NZ" if nz and source.random() < 0.6 else "ND",
         "batch": source.choice([1, 1, 1, 5]),
+        "bias": bias_of(source, kind),
         "hf32": kind == "float32" and source.random() < 0.5,
     }
 
@@ -60,6 +67,7 @@ def decoded(source):
         "b": kind,
         "chip": source.choice(CHIPS),
         "trans_b": source.random() < 0.5,
+        "bias": bias_of(source, kind),
     }
 
 
@@ -76,6 +84,7 @@ def large(source):
         "trans_a": source.random() < 0.3,
         "trans_b": source.random() < 0.5,
         "batch": source.choice([1, 1, 3]),
+        "bias": bias_of(source, kind),
     }
 
 
@@ -167,7 +176,7 @@ def test_what_recurs_is_skipped_with_the_same_answer():
 
 @pytest.mark.parametrize(
     "keys",
-    [{"launch": "mix"}, {"bias": "float32"}, {"template": "NORM"}, {"unit_flag": True}],
+    [{"launch": "mix"}, {"bias": "float32", "batch": 3, "cores": 1}, {"template": "NORM"}, {"unit_flag": True}],
 )
 def test_what_the_walk_does_not_know_is_left_to_the_trees(keys):
     request = make_request(None, None, {"m": 64, "n": 64, "k": 64, **keys})

@@ -62,7 +62,7 @@ class TableRow(ABC):
         """Return the alignment of a row in L1, bytes."""
 
     @abstractmethod
-    def _transfer(self, source: Expr, columns: int) -> None:
+    def transfer(self, source: Expr, columns: int) -> None:
         """Issue the transfer of `columns` values to L1."""
 
     @abstractmethod
@@ -133,7 +133,7 @@ class TableRow(ABC):
 
     def _load(self, offset: Expr, columns: int) -> None:
         self._flags.wait(self.copier, "MTE2", self.event)
-        self._transfer(self.addresses.source + offset, columns)
+        self.transfer(self.addresses.source + offset, columns)
         self._flags.set("MTE2", self.copier, self.event)
         self._flags.wait("MTE2", self.copier, self.event)
 
@@ -166,7 +166,8 @@ class BiasRow(TableRow):
         """A block."""
         return DATA_BLOCK_BYTES
 
-    def _transfer(self, source: Expr, columns: int) -> None:
+    def transfer(self, source: Expr, columns: int) -> None:
+        """Issue an ND2NZ of one row."""
         moved, count = self.kind, columns
         if self.halves and self.kind.bits == 32:
             moved, count = INT16, columns * 2
@@ -176,10 +177,13 @@ class BiasRow(TableRow):
         self.builder.issue(row, self.addresses.l1, source)
 
     def _copy(self, source: Expr, columns: int) -> None:
+        self.builder.issue(self.copying(columns), 0, source)
+
+    def copying(self, columns: int) -> CopyCbufToBt:
+        """Return the copy of `columns` values to the table."""
         blocks = ceil_div(columns * self.value_bytes, DATA_BLOCK_BYTES)
         convert = self.kind is not self.held
-        copy = CopyCbufToBt(src_type=self.kind, len_burst=blocks, conv_control=convert)
-        self.builder.issue(copy, 0, source)
+        return CopyCbufToBt(src_type=self.kind, len_burst=blocks, conv_control=convert)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +212,8 @@ class ScaleRow(TableRow):
         """Return the bytes of the words that scale `columns`: a fixpipe to NZ takes fractals."""
         return int(align_up(columns, FRACTAL_ROWS)) * SCALE_WORD_BYTES
 
-    def _transfer(self, source: Expr, columns: int) -> None:
+    def transfer(self, source: Expr, columns: int) -> None:
+        """Issue a copy of whole blocks."""
         blocks = ceil_div(self._scaled_bytes(columns), DATA_BLOCK_BYTES)
         copy = CopyGmToCbuf(n_burst=1, len_burst=blocks)
         self.builder.issue(copy, self.addresses.l1, source)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.isa.program.tree import Issue, Node, Program
 from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.matmul.bias_and_scale_rows import TableRow
 from cubecore.kernels.matmul.block import BlockShape, BlockTree
 from cubecore.kernels.matmul.chunk_stream import Along, ChunkStream
 from cubecore.kernels.matmul.launch import blocks_of_cores, core_shares, launch_tensors
@@ -31,18 +32,22 @@ class AccessTree(BlockTree):
     """The loads and the stores of a block of C.
 
     `bodies` are what a load of A and of B is in the tree, `stores` that of each kind of tile: of so
-    many rows and columns in a chunk of so many.
+    many rows and columns in a chunk of so many, and `row` the load of a bias that stays in L1.
     """
 
     streams: dict[str, ChunkStream]
     bodies: dict[str, Sequence[Node]]
     stores: dict[tuple[int, int, tuple[int, int]], Issue]
+    row: Sequence[Node]
 
     def _build(self) -> None:
         b, batches = self.builder, self.share.batches
-        self.streams, self.bodies, self.stores = {}, {}, {}
+        self.streams, self.bodies, self.stores, self.row = {}, {}, {}, ()
         with b.loop("batch", batches) as matrix, b.part(matrix, batches):
-            self.scales = self.bias = None
+            self.scales, self.bias = self._rows()
+            if self.bias is not None and self.bias.is_resident:
+                self.bias.transfer(self.bias.addresses.source, self.share.n)
+                self.row = b.body[-1:]
             self.at_c = self._source("c", matrix, self.plan.c.stored_bytes)
             for name in "ab":
                 stream = self._stream(name, matrix)
@@ -54,6 +59,10 @@ class AccessTree(BlockTree):
             self.stream_a = self.stream_b = _Silent()  # type: ignore[assignment]
             for m_chunk, n_chunk in self._chunks():
                 self._tiles(m_chunk, n_chunk)
+
+    @property
+    def _table_rows(self) -> tuple[TableRow, ...]:
+        return ()
 
     def _tile(self, m: Along, n: Along) -> None:
         store = self.plan.c.store(m.length, n.length)

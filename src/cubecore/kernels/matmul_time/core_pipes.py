@@ -3,7 +3,7 @@
 from collections import deque
 
 from cubecore.kernels.matmul_time.loads import ChunkQueue, Mte2
-from cubecore.kernels.matmul_time.work import IssueCycles
+from cubecore.kernels.matmul_time.work import IssueCycles, TileMove
 from cubecore.lazy_dataclass import dataclass
 
 
@@ -71,6 +71,21 @@ class CorePipes:
         """Let MTE1 say that a chunk is used up."""
         chunks.release(self.raised(self.mte1))
 
+    def copy_to_table(self, copy: TileMove) -> None:
+        """Let MTE1 copy a part of a bias, as it moves blocks into L0."""
+        mte1, time = self.mte1, self.time + self.scalars.issue
+        time = max(time, mte1.queue[0])
+        self.time, start = time, max(mte1.gate, time)
+        if start > mte1.free:
+            mte1.free, mte1.drained = start, True
+        mte1.queue.append(mte1.free)
+        took = copy.slowed if self.mte2.free > mte1.free else copy.busy
+        if mte1.drained:
+            took += copy.head
+        mte1.drained = False
+        mte1.free += took
+        mte1.busy += took
+
     @property
     def end(self) -> int:
         """Return the cycle at which the last pipe ends."""
@@ -81,7 +96,10 @@ class CorePipes:
 
 @dataclass(slots=True)
 class Rings:
-    """The buffers of L0 and L0C: when each was last let go, and which is next."""
+    """The buffers of L0 and L0C: when each was last let go, and which is next.
+
+    `row` and `table` are the same of a bias' row in L1 and of the table that Mmads read.
+    """
 
     l0a: list[int]
     l0b: list[int]
@@ -89,3 +107,5 @@ class Rings:
     at_a: int = 0
     at_b: int = 0
     at_c: int = 0
+    row: int = 0
+    table: int = 0

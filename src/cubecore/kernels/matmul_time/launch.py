@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.registers import Registers
-from cubecore.isa.program.tree import Issue
+from cubecore.isa.program.expr import Var
+from cubecore.isa.program.tree import Issue, Node
 from cubecore.kernels.matmul.launch import settings_of
 from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.kernels.matmul_time.accesses import AccessTree, access_launch
@@ -18,6 +19,8 @@ from cubecore.kernels.matmul_time.walk import TileWork, compute_tile
 from cubecore.kernels.matmul_time.work import (
     IssueCycles,
     NotEveryInstruction,
+    TileMove,
+    move_of,
     step,
     transfers,
 )
@@ -91,7 +94,7 @@ def is_known(problem: Problem, chip: Chip) -> bool:
     """True if the walk knows the kernel's instructions."""
     p = problem
     plain = p.template == "MDL" and not p.shares_unit_flag and not p.mx and p.launch == "cube"
-    return plain and p.bias_type is None and not p.scales_columns and not chip.unknown_costs
+    return plain and not p.scales_columns and not chip.unknown_costs
 
 
 def _tiles(t: TCubeTiling) -> int:
@@ -108,13 +111,16 @@ def _cut(total: int, block: int) -> list[int]:
 class Turn:
     """A tile in the walk over a block: its work, and the operands whose chunks begin and end.
 
-    `kind` is the same for tiles that are alike.
+    `kind` is the same for tiles that are alike. `copy` brings a part of a bias to its table, which
+    several tiles may need: it is free behind the one that `frees` it.
     """
 
     kind: int
     enters: tuple[int, ...]
     releases: tuple[int, ...]
     work: TileWork
+    copy: TileMove | None
+    frees: bool
 
 
 Steps = tuple[ChunkQueue, int]
@@ -159,6 +165,8 @@ class _CoreTime:
             )
             for i in range(len(ring)):
                 ring[i] = core.raised(pipe)
+        if tree.bias is not None:
+            rings.row, rings.table = core.raised(core.mte1), core.raised(core.m)
         for _ in range(tree.share.batches):
             self._matrix(tree, rings, free)
         up = [(core.m, rings.l0c), (core.mte1, rings.l0a), (core.mte1, rings.l0b)]
@@ -168,6 +176,9 @@ class _CoreTime:
         for ring in free.values():
             for at in ring:
                 self._wait_mte2(at)
+        if tree.bias is not None:
+            self._wait_mte2(rings.row)
+            core.waited(core.mte1, rings.table)
         if plan.problem.split_k:
             core.time += self._scalars.issue
         return core
@@ -192,6 +203,8 @@ class _CoreTime:
             for step_k, level in zip((t.stepKa, t.stepKb), levels, strict=True)
         ]
         operands = (a, every[0]), (b, every[1])
+        if tree.bias is not None:
+            self._load_bias(tree, rings)
         for chunk, level in zip(chunks, levels, strict=True):
             core.time = chunk.start(core.time)
             if level == "core":
@@ -208,6 +221,16 @@ class _CoreTime:
         for chunk, level in zip(chunks, levels, strict=True):
             if level == "core":
                 core.release(chunk)
+        if tree.bias is not None:
+            rings.row = core.raised(core.mte1)
+
+    def _load_bias(self, tree: AccessTree, rings: Rings) -> None:
+        """Load the row of a bias, which stays in L1."""
+        if not tree.row or tree.share.batches > 1:
+            raise NotEveryInstruction
+        core, loads = self._core, self._timed(tree.row, {}, 0)
+        core.time, at = core.mte2.chunk(core.time, rings.row, loads, 0)
+        core.waited(core.mte1, at)
 
     def _row(self, turns: list[Turn], rings: Rings, operands: tuple[Steps, Steps]) -> None:
         """Walk the tiles of a chunk of the outer axis."""
@@ -223,7 +246,12 @@ class _CoreTime:
             turn = turns[number]
             for index in turn.enters:
                 core.acquire(chunks[index])
+            if turn.copy is not None:
+                core.waited(core.mte1, rings.table)
+                core.copy_to_table(turn.copy)
             self._walked += compute_tile(core, rings, turn.work, *operands)
+            if turn.frees:
+                rings.table = core.raised(core.m)
             for index in turn.releases:
                 core.release(chunks[index])
             number += 1
@@ -257,18 +285,26 @@ class _CoreTime:
                     first, last = x == y == 0, x == len(lengths) - 1 and y == len(columns) - 1
                     begins, ends = first and j == 0, last and j == len(inner) - 1
                     tile, chunk = (lengths[x], columns[y]), (outer_length, inner_length)
-                    key = *tile, *chunk, first, last, begins, ends
+                    fetches = tree.bias is not None and (m_first or y == 0)
+                    frees = tree.bias is not None and not m_first and y == len(columns) - 1
+                    key = *tile, *chunk, first, last, begins, ends, fetches, frees
                     if key not in turn_of:
                         enters = stays[0] * begins + stays[1] * first
                         released = stays[1] * last + stays[0] * ends
                         if not m_first:
                             tile, chunk = tile[::-1], chunk[::-1]
                         work = self._tile(tree, *tile, chunk)
-                        turn_of[key] = Turn(len(turn_of), tuple(enters), tuple(released), work)
+                        copy = self._copy(tree, tile[1]) if fetches else None
+                        around = tuple(enters), tuple(released)
+                        turn_of[key] = Turn(len(turn_of), *around, work, copy, frees)
                     turns.append(turn_of[key])
             return turns
 
         return outer, {length: row(length) for length in set(outer)}
+
+    def _copy(self, tree: AccessTree, n: int) -> TileMove:
+        assert tree.bias is not None, "a tile with a bias"
+        return move_of(tree.bias.copying(n), self._plan.chip)
 
     def _tile(self, tree: AccessTree, m: int, n: int, chunk: tuple[int, int]) -> TileWork:
         key = m, n, *chunk
@@ -286,7 +322,9 @@ class _CoreTime:
         cost = cost_of(template, plan.chip)
         assert cost.traffic is not None, "a store"
         request = self._memory.request(cost.traffic, self._shares[issue])
-        return TileWork(tuple([step_of[k] for k in lengths]), cost.busy, cost.idle_head, request)
+        steps = tuple([step_of[k] for k in lengths])
+        frees = tree.bias is not None and plan.tiling.iterateOrder == 1
+        return TileWork(steps, cost.busy, cost.idle_head, request, frees)
 
     # --- loads
 
@@ -300,10 +338,11 @@ class _CoreTime:
         return ChunkQueue(self._core.mte2, free, *self._orders[name], ahead=stream.ahead)
 
     def _loads(self, tree: AccessTree, name: str, r: int, k: int, level: int) -> list[Load]:
+        return self._timed(tree.bodies[name], tree.streams[name].variables(r, k), level)
+
+    def _timed(self, body: Sequence[Node], values: Mapping[Var, int], level: int) -> list[Load]:
         loads = []
-        for one in transfers(
-            tree.bodies[name], tree.streams[name].variables(r, k), self._plan.chip
-        ):
+        for one in transfers(body, values, self._plan.chip):
             share = self._shares[one.issue]
             request = self._memory.request(one.traffic, share, level)
             asked = one.busy + request.more_cycles

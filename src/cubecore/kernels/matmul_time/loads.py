@@ -48,10 +48,10 @@ class Mte2:
         self.done += shift
         self.queue.extend([at + shift for at in self.queue])
 
-    def chunk(self, time: int, free_at: int, loads: Sequence[Load]) -> tuple[int, int]:
+    def chunk(self, time: int, free_at: int, loads: Sequence[Load], work: int) -> tuple[int, int]:
         """Wait for a free buffer, load a chunk and raise its flag.
 
-        Return the scalar unit's time, and the flag's.
+        Return the scalar unit's time, and the flag's. `work` are its cycles before the loads.
         """
         queue, step = self.queue, self.step
         time += step
@@ -61,7 +61,7 @@ class Mte2:
             self.gate = free_at
         at = self.gate if self.gate > time else time
         queue.append(self.free if self.free > at else at)
-        time += self.work
+        time += work
         for load in loads:
             time = self._one(time, load) if load.times == 1 else self._several(time, load)
         time += step
@@ -240,7 +240,7 @@ class ChunkQueue:
         """Ask for the chunk that comes next."""
         at, number = self.filled, self.at
         loads = self.loads[self.order.passes[number // self.width]][number % self.width]
-        time, self.ready[at] = self.mte2.chunk(time, self.free[at], loads)
+        time, self.ready[at] = self.mte2.chunk(time, self.free[at], loads, self.mte2.work)
         self.filled = (at + 1) % len(self.free)
         self.at = number + 1
         return time

@@ -140,7 +140,7 @@ class Steady:
         core, rings, (a, b) = self._core, self._rings, self._chunks
         mte2, m, mte1, fix = core.mte2, core.m, core.mte1, core.fix
         times = [mte2.done, m.free, m.gate, mte1.free, mte1.gate, fix.free, fix.gate]
-        times += [mte2.free, mte2.gate, *rings.l0a, *rings.l0b, *rings.l0c]
+        times += [mte2.free, mte2.gate, *rings.l0a, *rings.l0b, *rings.l0c, rings.table]
         times += [*a.free, *a.ready, *b.free, *b.ready]
         times += [*m.queue, *mte1.queue, *fix.queue, *mte2.queue]
         return _Visit(number, core, times, (a.at, b.at))
@@ -175,6 +175,7 @@ class Steady:
             pipe.move(shift)
         for times in (rings.l0a, rings.l0b, rings.l0c):
             times[:] = [at + shift for at in times]
+        rings.table += shift
         for chunk, was, at in zip(self._chunks, before.loaded, now.loaded, strict=True):
             chunk.at += periods * (at - was)
             chunk.free[:] = [time + shift for time in chunk.free]

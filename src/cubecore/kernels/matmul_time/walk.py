@@ -1,4 +1,4 @@
-"""The order of a core's instructions in time: template MDL, without bias or rows of scales.
+"""The order of a core's instructions in time: template MDL, without rows of scales.
 
 It is that of `kernels.matmul.block`, instruction by instruction, and what each does is that of
 `timing.pipes`: the answer is the tree's to the cycle.
@@ -30,14 +30,14 @@ _STEPS_AT_LEAST = 4
 class TileWork:
     """A tile of C: its base-K steps, and its store's cycles and request.
 
-    `enters` and `leaves` say which operands' chunks of the outer or inner axis begin before the
-    tile and end behind it.
+    Where it `frees` the table of a bias, no other tile needs that: behind its first product.
     """
 
     steps: tuple[BaseKStep, ...]
     store: int
     store_head: int
     request: MemoryRequest
+    frees: bool
 
 
 class _Periods(NamedTuple):
@@ -55,10 +55,11 @@ class _Periods(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _periods(count: int, chunks: tuple[int, ...], tail: bool) -> _Periods:
+def _periods(count: int, chunks: tuple[int, ...], tail: bool, frees: bool) -> _Periods:
     """Return how `count` base-K steps recur.
 
-    `chunks` are the steps of the chunks that are loaded anew along K.
+    `chunks` are the steps of the chunks that are loaded anew along K. The first step is like no
+    other if it `frees` the table of a bias.
     """
     shortest = min(chunks, default=1)
     period = shortest * ceil_div(_STEPS_AT_LEAST, shortest)
@@ -73,7 +74,7 @@ def _periods(count: int, chunks: tuple[int, ...], tail: bool) -> _Periods:
             for n in steps
             if n % every == every - 1 or n == count - 1
         ]
-        kinds.append((tuple(begins), tuple(ends)))
+        kinds.append((tuple(begins), tuple(ends), frees and first == 0))
     section = lcm(period, *chunks)
     each = section // period
     if each < FEWEST_PERIODS or whole // each < FEWEST_SECTIONS:
@@ -133,7 +134,7 @@ def compute_tile(
     core.time += core.scalars.tile
     core.waited(core.m, rings.l0c[rings.at_c])
     every_chunk = tuple([every for _, every in anew])
-    of = _periods(len(steps), every_chunk, steps[-1] is not steps[0])
+    of = _periods(len(steps), every_chunk, steps[-1] is not steps[0], work.frees)
     recurring = None
     if len(of.kinds) > FEWEST_PERIODS:
         recurring = _Recurrence(core, rings, (a[0], b[0]), of)
@@ -152,7 +153,7 @@ def compute_tile(
         for chunks, every in anew:
             if number == last or number % every == every - 1:
                 core.release(chunks)
-        _multiply(core, rings, step, moved)
+        _multiply(core, rings, step, moved, work.frees and number == 0)
         number += 1
         walked += 1
     if recurring is not None:
@@ -213,8 +214,11 @@ def _fill_l0(core: CorePipes, step: BaseKStep, free_a: int, free_b: int) -> int:
     return at
 
 
-def _multiply(core: CorePipes, rings: Rings, step: BaseKStep, moved: int) -> None:
-    """Walk the product of a base-K step, whose operands are in L0 at `moved`, and free L0."""
+def _multiply(core: CorePipes, rings: Rings, step: BaseKStep, moved: int, frees: bool) -> None:
+    """Walk the product of a base-K step, whose operands are in L0 at `moved`, and free L0.
+
+    The table of a bias is free behind it, too, if it `frees` that.
+    """
     m, issue, time = core.m, core.scalars.issue, core.time
     _, _, took, head, barrier = step
     queue, free, gate = m.queue, m.free, m.gate
@@ -240,6 +244,10 @@ def _multiply(core: CorePipes, rings: Rings, step: BaseKStep, moved: int) -> Non
     m.drained = barrier
     m.busy += took
     append(start)
+    if frees:
+        core.time = time
+        rings.table = core.raised(m)
+        time = core.time
     if barrier:
         time += issue
         if queue[0] > time:

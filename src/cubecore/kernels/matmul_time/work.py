@@ -62,7 +62,12 @@ def _move(leaf: Node, chip: Chip) -> TileMove:
     assert isinstance(leaf, Issue), "moves are leaves or loops of leaves"
     if isinstance(leaf.template, PipeBarrier):
         return TileMove(0, 0, 0, 0)
-    cost = cost_of(leaf.template, chip)
+    return move_of(leaf.template, chip)
+
+
+def move_of(template: Instruction, chip: Chip) -> TileMove:
+    """Return what a move of MTE1 takes."""
+    cost = cost_of(template, chip)
     contention: float = chip.require("l1_to_l0_contention", "timing")
     return TileMove(1, cost.busy, cost.busy + round(cost.busy * contention), cost.idle_head)
 
