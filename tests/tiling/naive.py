@@ -25,13 +25,23 @@ def up(value, multiple):
     return -(-value // multiple) * multiple
 
 
-def shares(extent, cores, *, every):
-    """Give a core's shares of an axis: all integers, or the even ones and whole fractals."""
+def shares(extent, cores, *, every, cut=False):
+    """Give a core's shares of an axis: all integers, or the even ones and whole fractals.
+
+    Where they `cut` stored rows, of those for as many cores only the ones that cut them best.
+    """
     if every:
         return list(range(1, extent + 1))
     even = {-(-extent // c) for c in range(1, cores + 1)}
-    units = {u * -(-e // u) for e in even for u in (2, 16, 32)}
-    return sorted({min(share, extent) for share in even | units})
+    units = {u * -(-e // u) for e in even for u in (2, 4, 8, 16, 32)}
+    found = sorted({min(share, extent) for share in even | units})
+    if not cut:
+        return found
+    best = {}
+    for share in found:
+        parts = -(-extent // share)
+        best[parts] = max(best.get(parts, 0), share & -share)
+    return [share for share in found if share & -share == best[-(-extent // share)]]
 
 
 def ways(tiles, k_steps, chunked):
@@ -46,9 +56,9 @@ def rows(p, soc, *, every):
     """Give every row of the fields, legal or not."""
     cores = p.core_count(soc)
     ks = shares(p.k, cores, every=False) if p.split_k else [p.k]
-    for m, n, k in itertools.product(
-        shares(p.m, cores, every=every), shares(p.n, cores, every=every), ks
-    ):
+    ms = shares(p.m, cores, every=every, cut=p.trans_a and p.format_a == "ND")
+    ns = shares(p.n, cores, every=every, cut=not p.trans_b and p.format_b == "ND")
+    for m, n, k in itertools.product(ms, ns, ks):
         used = -(-p.m // m) * -(-p.n // n) * -(-p.k // k)
         if used > cores:
             continue
