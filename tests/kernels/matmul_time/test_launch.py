@@ -176,7 +176,12 @@ def test_what_recurs_is_skipped_with_the_same_answer():
 
 @pytest.mark.parametrize(
     "keys",
-    [{"launch": "mix"}, {"bias": "float32", "batch": 3, "cores": 1}, {"template": "NORM"}, {"unit_flag": True}],
+    [
+        {"launch": "mix"},
+        {"bias": "float32", "batch": 3, "cores": 1},
+        {"template": "NORM"},
+        {"unit_flag": True},
+    ],
 )
 def test_what_the_walk_does_not_know_is_left_to_the_trees(keys):
     request = make_request(None, None, {"m": 64, "n": 64, "k": 64, **keys})
