@@ -101,6 +101,9 @@ UNTIMED = {
     "vtranspose": "the work of scatter_vnchwconv_b16 without registers",
     "mad_sp": "the work of mad; its indices must be legal",
     "copy_cbuf_to_fbuf": "the work of copy_cbuf_to_fbuf_v2",
+    **dict.fromkeys(
+        ("load_image_gray", "load_image_rgb", "load_image_yuv"), "no call of NumPy is that work"
+    ),
 }
 """Families of one instruction that the benchmark leaves out, and why."""
 
