@@ -277,3 +277,5 @@ def test_a_macro_that_nothing_defines_is_none(headers, kind, tmp_path):
     path = tmp_path / "twice.cpp"
     path.write_text('#include "scene.h"\n' * bool(headers) + CONDITIONAL)
     assert kind_of(source_of(path), "twice") == kind
+    (tmp_path / "scene.h").write_text("#define SCENE 2\n")
+    assert kind_of(source_of(path), "twice") == ("cube" if headers else kind)

@@ -1,7 +1,7 @@
 """C++ kernels as Python sees them: a file's kernels, and their launches in another process."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from time import perf_counter
@@ -43,7 +43,7 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.recorder import RanAheadError
 from cubecore.machine.memory.buffers import POISON_BYTE
-from cubecore.machine.sanitizer.findings import INITCHECK, checks_of
+from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 
 _GIVEN = ": tiling data"
 """The end of the subject of a refusal by a kernel of what its launch was given."""
@@ -215,18 +215,21 @@ def launch(
             raise RequestError(error.violations) from None
         raise
     write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
-    _take_stores(ready)
-    unwritten = ready.unwritten() if INITCHECK in checks else ()
+    unwritten = _unwritten(ready) if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
     return ready.done((*findings, *unwritten), outcome.issued, engine, wall_s)
 
 
-def _take_stores(ready: ReadyLaunch) -> None:
-    """Take arrays as written that the kernel stores to by pointers, which no instruction tells."""
+def _unwritten(ready: ReadyLaunch) -> Iterator[SanitizerFinding]:
+    """Yield findings at outputs, but for those that the kernel stores to by pointers.
+
+    No instruction tells of such a store.
+    """
     for _, tensor in ready.tensors.values():
         data, valid = tensor.buffer.data, tensor.buffer.valid
         if (data[valid == 0] != POISON_BYTE).any():
             valid[:] = 1
+    yield from ready.unwritten()
 
 
 def turns(

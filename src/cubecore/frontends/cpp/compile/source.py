@@ -25,6 +25,9 @@ _KEYED = re.compile(
 """Uses of the key that must be known to the compiler: in conditions and template arguments."""
 
 
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*if", re.MULTILINE)
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A file of kernels, and what is to be defined for the compiler.
@@ -43,12 +46,18 @@ class Source:
     @property
     def scan(self) -> Scan:
         """Return the entries and structs that the scanner finds."""
-        return _scan(self.path, self.text, self.defines, self.macros)
+        macros = self.macros() if _CONDITION.search(self.text) else None
+        return _scan(self.path, self.text, self.defines, macros)
 
-    @property
     def macros(self) -> frozenset[str] | None:
-        """Return the macros that the file, its headers or cubecore's define; None if not known."""
-        return _macros(self)
+        """Return the macros that the file, its headers or cubecore's define; None if not known.
+
+        They are read anew: a header may have changed.
+        """
+        texts, missing = _read_by(self)
+        if not all(map(_is_ours, missing)):
+            return None
+        return _own_macros().union(*map(defined_macros, texts.values()))
 
     @property
     def keyed(self) -> str:
@@ -67,15 +76,6 @@ class Source:
 _scanned = lru_cache(maxsize=64)(scanned)
 
 
-@lru_cache(maxsize=64)
-def _macros(source: Source) -> frozenset[str] | None:
-    """Return the macros that a file and what it includes define; None if a header is not found."""
-    texts, missing = _read_by(source)
-    if not all(map(_is_ours, missing)):
-        return None
-    return _own_macros().union(*map(defined_macros, texts.values()))
-
-
 @cache
 def _own_macros() -> frozenset[str]:
     """Return the macros of cubecore's headers."""
@@ -90,9 +90,9 @@ def _is_ours(name: str) -> bool:
 
 
 @cache
-def header_names() -> Mapping[str, str]:
-    """Return the names under which kernels include `kernel_operator.h`, and what comes with it."""
-    lines = (HERE / "header_names.txt").read_text("ascii").splitlines()
+def header_names(listed: str = "header_names.txt") -> Mapping[str, str]:
+    """Return the names that headers go by, kernels' unless `listed`, and what comes with each."""
+    lines = (HERE / listed).read_text("ascii").splitlines()
     return {name: more for name, _, more in (line.partition(" ") for line in lines)}
 
 
@@ -408,7 +408,7 @@ class _Copies:
     """Copies of the files that a source reads, rewritten where C++ needs it."""
 
     def __init__(self, source: Source, work: Path) -> None:
-        self._source, self._work = source, work
+        self._source, self._work, self._macros = source, work, source.macros()
         self.copied: dict[Path, Path | None] = {}
         self.scans: dict[Path, Scan] = {}
 
@@ -421,7 +421,7 @@ class _Copies:
             return self.copied[path]
         self.copied[path] = None
         number = len(self.copied)  # no other file's
-        scan = self.scans[path] = _scan(path, text, self._source.defines, self._source.macros)
+        scan = self.scans[path] = _scan(path, text, self._source.defines, self._macros)
         new, changed = scan.text, scan.rewritten
         lines = {line for file, line in self._source.mixed if file == str(path)}
         if lines:

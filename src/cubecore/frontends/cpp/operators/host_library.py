@@ -21,6 +21,7 @@ from cubecore.frontends.cpp.compile.cache import (
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import MissingHeaderError, compile_with, ran
 from cubecore.frontends.cpp.compile.generated_headers import TCUBETILING_NAME, tcubetiling_header
+from cubecore.frontends.cpp.compile.source import header_names
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.cpp.operators.project_files import (
     ProjectFiles,
@@ -179,16 +180,15 @@ def _flags() -> tuple[str, ...]:
 def _prefix() -> Path:
     """Return the header that every file of an op_host includes first, compiled beforehand."""
     tool = compiler()
-    names = (HERE / "op_host_names.txt").read_text("ascii")
-    made = (names, tcubetiling_header(), headers())
+    names = header_names("op_host_names.txt")
+    made = (str(names), tcubetiling_header(), headers())
     base = folder() / f"op-host-{digest((tool.identity, str(HERE), *made, *_flags()))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file() or (tool.is_clang and prefix.is_file()):
         used(prefix)
         return prefix
     base.mkdir(exist_ok=True)
-    for line in names.splitlines():
-        name, _, header = line.partition(" ")
+    for name, header in names.items():
         alias = base / name
         alias.parent.mkdir(parents=True, exist_ok=True)
         _written(alias, f'#pragma once\n#include "cubecore/op_host/{header or "all"}.h"\n')
