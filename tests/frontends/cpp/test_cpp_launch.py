@@ -589,6 +589,10 @@ def test_a_bool_is_a_word(tmp_path):
 HEADER = '#include "kernel_operator.h"\n'
 FILES = [
     ("int f() { return 1; }", "k.cpp has no kernel: no __global__ function"),
+    (
+        "#ifdef FORM\n__global__ __aicore__ void k(GM_ADDR x) {}\n#endif\n",
+        "k.cpp has no kernel: no __global__ function that its #if leaves in; -D defines a macro",
+    ),
     ("int f() { return 1; }", "--entry must name a kernel of k.cpp, got k"),
     ("__global__ __vector__ int k() { return 1; }", "k must return void, got another type"),
     (

@@ -158,7 +158,8 @@ def require_entry(source: Source, name: str | None) -> str:
         if len(names) == 1:
             return names[0]
         if not names:
-            raise unable("--entry", f"{shown} has no kernel: no __global__ function")
+            where = " that its #if leaves in; -D defines a macro" * ("__global__" in source.text)
+            raise unable("--entry", f"{shown} has no kernel: no __global__ function{where}")
         several = f"{shown} has several kernels; --entry names one of {', '.join(names)}"
         raise unable("--entry", several)
     kernel_entry = source.entry(name)
