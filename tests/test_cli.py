@@ -343,32 +343,30 @@ def test_a_bad_request_is_one_line_and_nothing_else(folder, arguments, line):
 
 # --- usage
 
-USAGE = "cubecore --help lists commands and options"
-
 
 @pytest.mark.parametrize(
-    ("arguments", "start"),
+    ("arguments", "line"),
     [
-        (["frobnicate"], "no such command 'frobnicate'; "),
-        (["plan", "--frobnicate"], "no such option"),
-        (["explain"], "missing argument 'NAME'; "),
+        (["frobnicate"], "no such command 'frobnicate'; cubecore --help lists the commands"),
+        (["store", "x"], "no such command 'x'; cubecore store --help lists the commands"),
+        (
+            ["plan", "--frobnicate"],
+            "no such option '--frobnicate'; cubecore plan --help lists arguments and options",
+        ),
+        (
+            ["explain"],
+            "missing argument 'NAME'; cubecore explain --help lists arguments and options",
+        ),
+        (["plan", "-m", "4"], "no such option '-m'; did you mean --m?"),
+        (["plan", "--trans"], "no such option '--trans'; did you mean --trans-a or --trans-b?"),
+        (["plan", "--alternativs"], "no such option '--alternativs'; did you mean --alternatives?"),
+        (["time", "--metric", "4"], "no such option '--metric'; did you mean --metrics?"),
     ],
 )
-def test_a_request_that_is_not_understood_exits_with_2(arguments, start):
+def test_a_request_that_is_not_understood_exits_with_2(arguments, line):
     answer = cli(*arguments)
-    assert answer.code == BAD_REQUEST
-    assert answer.out == ""
-    assert answer.err.startswith(start)
-    assert answer.err.endswith(USAGE + "\n")
-    assert set(cli(*arguments, "--json").json) == {"error"}
-
-
-def test_an_option_with_one_dash_too_few_is_named():
-    answer = cli("plan", "-m", "4")
-    assert (answer.code, answer.out) == (BAD_REQUEST, "")
-    assert answer.err.endswith(f"-m'. Did you mean '--m'?; {USAGE}\n") or answer.err.endswith(
-        f"-m. Did you mean '--m'?; {USAGE}\n"  # as Click 8.1 quotes no names
-    )
+    assert (answer.code, answer.out, answer.err) == (BAD_REQUEST, "", f"{line}\n")
+    assert cli(*arguments, "--json").json["error"]["message"] == line
 
 
 @pytest.mark.parametrize(

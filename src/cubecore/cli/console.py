@@ -36,6 +36,8 @@ TEXT, JSON, CSV = "text", "json", "csv"
 """Forms in which an answer is printed."""
 DEBUG = "CUBECORE_DEBUG"
 """The environment variable that shows the traceback of an internal error."""
+_NEAR_OPTIONS = 4
+"""Options, at most, that are named in place of a wrong one."""
 TILING_FORMS = "write the tiling: .json, .bin (200 bytes), .hex (its dump) or .h (C++ header)"
 
 Command = Callable[..., Any]
@@ -326,12 +328,28 @@ class CommandGroup(click.Group):
 
 
 def _usage(error: click.ClickException) -> str:
+    """Return an error of Click's as one sentence: with options that are near, or where help is."""
     text = error.format_message().rstrip(".")
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
-        longer = f"-{error.option_name}"
-        if any(longer in option.opts for option in error.ctx.command.params):
-            text = f"{text}. Did you mean '{longer}'?"
-    return f"{text[:1].lower()}{text[1:]}; cubecore --help lists commands and options"
+    text = f"{text[:1].lower()}{text[1:]}"
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return text
+    if isinstance(error, click.NoSuchOption):
+        text = f"no such option '{error.option_name}'"
+        if near := _near_options(error.option_name, context.command):
+            return f"{text}; {near}"
+    below = context.command_path.removeprefix(context.find_root().command_path)
+    listed = "the commands" if isinstance(context.command, click.Group) else "arguments and options"
+    return f"{text}; cubecore{below} --help lists {listed}"
+
+
+def _near_options(name: str, command: click.Command) -> str:
+    """Return a question after the options that begin as a wrong one, or after one spelled alike."""
+    from cubecore.errors import did_you_mean
+
+    names = [known for param in command.params for known in (*param.opts, *param.secondary_opts)]
+    longer = [known for known in names if known.startswith(name)][:_NEAR_OPTIONS]
+    return f"did you mean {' or '.join(longer)}?" if longer else did_you_mean(name, names)
 
 
 def is_script(name: str) -> bool:
