@@ -73,8 +73,8 @@ MAY_LOAD = {
     ("time", *SHAPE): KERNEL | TIMING,
     ("compare", "TILING", "TILING", *SHAPE): KERNEL | TIMING,
     ("env",): {
-        *("aliases", "cli", "cli.verbs", "click", "frontends.cpp", "lazy_dataclass", "typing"),
-        "version",
+        *("aliases", "cli", "cli.verbs", "click", "errors", "frontends.cpp", "lazy_dataclass"),
+        *("typing", "version"),
     },
     ("c++", "-c", "HOST", "-o", "OBJECT"): COMPILER,
     ("sample", "--help"): {"aliases", "cli", "cli.verbs", "click", "typing", "version"},
