@@ -217,11 +217,16 @@ def test_what_is_cut_is_said_on_the_page(open_report):
     assert shown in open_report(timed(**LARGE)).ask(text)
 
 
-def test_the_head_has_the_interval_that_the_text_has(open_report):
-    of = timed(**SMALL)
+@pytest.mark.parametrize("problem", [SMALL, LARGE], ids=["microseconds", "milliseconds"])
+def test_the_head_has_the_time_and_the_interval_that_the_text_has(problem, open_report):
+    of = timed(**problem)
     head = open_report(of).ask("document.getElementById('head').textContent")
-    (line,) = [line for line in time_text(of).splitlines() if line.endswith("cases like it")]
+    lines = time_text(of).splitlines()
+    (line,) = [line for line in lines if line.endswith("cases like it")]
     assert line in head
+    (duration,) = [line.split(" (")[0] for line in lines if "cycles), limited by" in line]
+    assert duration.endswith("ms" if problem is LARGE else " us")
+    assert duration in head
 
 
 def test_hostile_names_stay_names(open_report):

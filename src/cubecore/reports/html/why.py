@@ -2,7 +2,7 @@
 
 from cubecore.aliases import Json
 from cubecore.reports.html.lanes import PIPE_ORDER, PIPE_WORK
-from cubecore.reports.text.answers import number
+from cubecore.reports.text.answers import duration
 from cubecore.tiling.cost.closed_form import cost, predict, start_cycles
 from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -109,7 +109,7 @@ def _verdict(timed: Timed, predicted: int, least: int) -> str:
     line = timed.timeline
     gap = f"{line.cycles / least:.2f} times the lower bound" if least else ""
     off = f"{line.cycles / predicted:.2f} times the closed form" if predicted else ""
-    texts = [f"{number(line.us)} us is {gap} and {off}."]
+    texts = [f"{duration(line.us)} is {gap} and {off}."]
     chip = timed.request.chip
     still = start_cycles(chip, timed.step)
     texts.append(f"Launch and start take {still / line.cycles:.1%} of it.")

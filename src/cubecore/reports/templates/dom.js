@@ -35,6 +35,12 @@ function short(value, digits = 4) {
   return String(Number(value.toPrecision(digits)));
 }
 
+// A time of so many microseconds in the unit that fits, as the command line prints it.
+function duration(us) {
+  if (us >= 1e6) return `${short(us / 1e6)} s`;
+  return us >= 1e3 ? `${short(us / 1e3)} ms` : `${short(us)} us`;
+}
+
 function percent(share) {
   const value = 100 * share;
   if (value < 10) return `${Number(value.toPrecision(2))}%`;

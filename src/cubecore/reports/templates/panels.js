@@ -2,7 +2,7 @@
 
 function drawHead() {
   const a = data.answer, c = data.chip;
-  const figures = [[`${short(a.us)} us`, `${whole(a.cycles)} cycles`]];
+  const figures = [[duration(a.us), `${whole(a.cycles)} cycles`]];
   if (a.tflops !== null) {
     figures.push([`${short(a.tflops)} TFLOPS`, "multiply and add, 10\u00b9\u00b2 a second"]);
   }
@@ -38,7 +38,7 @@ function drawLaunches() {
     el("p", { class: "soft" }, "All that the script launched, in order. This page is about the ",
       "longest, in bold."),
     table([["launch"], ["time", "n"], [""], ["limited by"], ["findings", "n"]], all.map((l) => [
-      [l.shown ? el("b", {}, l.title) : l.title], [`${short(l.us)} us`, "n"],
+      [l.shown ? el("b", {}, l.title) : l.title], [duration(l.us), "n"],
       [bar(l.cycles / longest), "wide"], [l.limited_by], [whole(l.findings), "n"]])));
 }
 
@@ -71,7 +71,7 @@ function drawWhy() {
   const m = data.models;
   const longest = Math.max(...m.estimates.map((e) => e.cycles));
   const estimates = m.estimates.map((e) => [
-    [e.name], [e.us === null ? `${whole(e.cycles)} cycles` : `${short(e.us)} us`, "n"],
+    [e.name], [e.us === null ? `${whole(e.cycles)} cycles` : duration(e.us), "n"],
     [bar(e.cycles / longest), "wide"], [e.note, "soft small"]]);
   const shown = (cycles) => (cycles === null ? "" : whole(cycles));
   const pipes = m.pipes.map((p) => {
@@ -151,7 +151,7 @@ function drawChanges() {
     ...Object.entries(c.problem).map(([name, value]) => `${name} = ${value}`)].join(", ");
   const saves = (gain) => (gain > 0 ? percent(gain) : gain < 0 ? `\u2212${percent(-gain)}` : "0%");
   const row = (c) => [
-    [saves(c.gain), "n"], [bar(c.gain / most), "wide"], [`${short(c.us)} us`, "n"],
+    [saves(c.gain), "n"], [bar(c.gain / most), "wide"], [duration(c.us), "n"],
     [c.kind], [c.of, "soft"],
     [el("span", {}, c.what, el("div", { class: "soft small" }, asked(c)))],
     [c.limited_by, "soft"]];
