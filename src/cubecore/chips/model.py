@@ -190,6 +190,11 @@ class Chip:
         """Vector cores beside each AI Core in a mix launch (0 where the chip has none)."""
         return (self.aiv_count or 0) // self.aic_count
 
+    @property
+    def with_one_aiv_per_aic(self) -> Self:
+        """The chip as launches use it that take one Vector core beside each AI Core."""
+        return replace(self, aiv_count=self.aic_count) if self.mix_aiv_per_aic > 1 else self
+
     @cached_property
     def unknown_costs(self) -> tuple[str, ...]:
         """Cost constants that no source gives for this chip."""

@@ -9,7 +9,7 @@ import pytest
 
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.scanner import scanned
-from cubecore.frontends.cpp.compile.source import Source, kind_of, source_of
+from cubecore.frontends.cpp.compile.source import Source, source_of
 
 
 def _array(memory, name, length):
@@ -170,6 +170,7 @@ def test_other_specialisations_are_left_to_the_compiler(text):
     ("said", "kind"),
     [
         ("__mix__(1, 2)", "mix"),
+        ("__mix__(1, 1)", "mix_1_1"),
         ("__mix__(0, 1)", "vector"),
         ("__mix__(1, 0)", "cube"),
         ("__mix__", "mix"),
@@ -177,7 +178,7 @@ def test_other_specialisations_are_left_to_the_compiler(text):
 )
 def test_a_mix_without_one_of_its_cores_is_a_launch_of_the_other(said, kind):
     source = Source(Path("a.cpp"), f'extern "C" __global__ {said} void k() {{}}')
-    assert kind_of(source, "k") == kind
+    assert source.kind("k") == kind
 
 
 @pytest.mark.parametrize(
@@ -186,6 +187,9 @@ def test_a_mix_without_one_of_its_cores_is_a_launch_of_the_other(said, kind):
         ("KERNEL_TYPE_AIV_ONLY", "vector"),
         ("KERNEL_TYPE_AIC_ONLY", "cube"),
         ("KERNEL_TYPE_MIX_AIC_1_2", "mix"),
+        ("KERNEL_TYPE_MIX_AIC_1_1", "mix_1_1"),
+        ("KERNEL_TYPE_MIX_AIC_1_1 KERNEL_TYPE_AIV_ONLY", "mix_1_1"),
+        ("KERNEL_TYPE_MIX_AIC_1_1 KERNEL_TYPE_MIX_AIC_1_2", "mix"),
         ("KERNEL_TYPE_MIX_AIC_1_0", "cube"),
         ("KERNEL_TYPE_MIX_VECTOR_CORE", "vector"),
         ("KERNEL_TYPE_MIX_AIV_1_0", "vector"),
@@ -197,7 +201,7 @@ def test_the_type_of_a_kernel_says_which_cores_it_runs_on(tasks, kind):
     """Page "设置Kernel类型": MIX_AIV_1_0 starts AIVs alone."""
     calls = "".join(f"KERNEL_TASK_TYPE_DEFAULT({task});" for task in tasks.split())
     source = Source(Path("a.cpp"), f'extern "C" __global__ __aicore__ void k() {{{calls}}}')
-    assert kind_of(source, "k") == kind
+    assert source.kind("k") == kind
 
 
 def _conditional(rng, macros, depth=0):
@@ -252,7 +256,7 @@ extern "C" __global__ __aicore__ void twice(GM_ADDR x)
 def test_an_entry_is_of_the_kind_that_its_conditions_leave(given, kind):
     source = Source(Path("twice.cpp"), CONDITIONAL, given)
     assert [entry.parameters for entry in source.scan.entries] == [("x",)]
-    assert kind_of(source, "twice") == kind
+    assert source.kind("twice") == kind
 
 
 def test_conditions_of_macros_that_are_not_given_leave_everything():
@@ -276,6 +280,6 @@ def test_a_macro_that_nothing_defines_is_none(headers, kind, tmp_path):
         (tmp_path / name).write_text(text)
     path = tmp_path / "twice.cpp"
     path.write_text('#include "scene.h"\n' * bool(headers) + CONDITIONAL)
-    assert kind_of(source_of(path), "twice") == kind
+    assert source_of(path).kind("twice") == kind
     (tmp_path / "scene.h").write_text("#define SCENE 2\n")
-    assert kind_of(source_of(path), "twice") == ("cube" if headers else kind)
+    assert source_of(path).kind("twice") == ("cube" if headers else kind)

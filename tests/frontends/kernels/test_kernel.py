@@ -596,6 +596,14 @@ def test_who_a_core_is():
         "core 1 AIV1": (False, 3, 2, 1, 2),
     }
     seen.clear()
+    kernel(kind="mix_1_1")(body)[2]()
+    assert {str(i): v for i, v in seen.items()} == {
+        "core 0 AIC": (True, 0, 2, 0, 1),
+        "core 0 AIV0": (False, 0, 2, 0, 1),
+        "core 1 AIC": (True, 1, 2, 0, 1),
+        "core 1 AIV0": (False, 1, 2, 0, 1),
+    }
+    seen.clear()
     kernel(body)[3]()
     assert {str(i): v[1:3] for i, v in seen.items()} == {
         "core 0 AIV0": (0, 3),
@@ -740,7 +748,7 @@ def test_nothing_is_written_when_a_kernel_fails():
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"kind": "matrix"}, "kind must be vector, cube, mix, got 'matrix'"),
+        ({"kind": "matrix"}, "kind must be vector, cube, mix, mix_1_1, got 'matrix'"),
         ({"outputs": "z"}, "body has no parameter z after the core"),
         ({"scratch": "z"}, "body has no parameter z after the core"),
         ({"outputs": "a", "scratch": ("a",)}, "a must be an output or scratch, got both"),

@@ -163,7 +163,8 @@ class CoreHandle:
     def block_idx(self) -> int:
         """As asc_get_block_idx: this part's index among those of its kind in the launch.
 
-        In a mix kernel the AIVs of block b have 2b and 2b + 1, and its AIC has b.
+        In a mix kernel the AIVs of block b have 2b and 2b + 1, and its AIC has b; so has the AIV of
+        a mix_1_1 kernel.
         """
         position = self._core.registers.position
         return RuntimeInt(position.block * position.parts + position.part, "block_idx")

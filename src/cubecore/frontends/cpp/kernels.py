@@ -18,10 +18,9 @@ from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.child import Child, ChildSubject
 from cubecore.frontends.cpp.compile.build import Built, built
 from cubecore.frontends.cpp.compile.compiler import UNDEFINED
+from cubecore.frontends.cpp.compile.kinds import kind_of_key, kind_with_headers
 from cubecore.frontends.cpp.compile.source import (
     Source,
-    kind_of,
-    kind_with_headers,
     require_entry,
     source_of,
     structs_text,
@@ -84,7 +83,13 @@ class CppKernel(Kernel):
         return lambda *arguments, **words: launch(self, blocks, arguments, words)
 
     def changed(self, **fields: Any) -> "CppKernel":
-        """Return the kernel with other fields, such as outputs, timeout_s or tiling_key."""
+        """Return the kernel with other fields, such as outputs, timeout_s or tiling_key.
+
+        A tiling key may have a kind of its own.
+        """
+        if "tiling_key" in fields and "kind" not in fields:
+            own = kind_of_key(self.source.entry(self.entry), fields["tiling_key"])
+            fields["kind"] = own or self.kind
         return replace(self, **fields)
 
     def build(self, part: str, chip: Chip) -> Built:
@@ -109,13 +114,13 @@ def kernel_of(
         If there is no such entry, the file does not compile, or no compiler is found.
     """
     name = require_entry(source, entry)
-    kind = kind_of(source, name)
+    kind = source.kind(name)
     plain = LaunchOptions(limit=LIMIT).changed(options)
     arch = chip_named(plain.of_session().chip).arch
     try:
         first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
     except CubecoreError as error:
-        if kind != "mix" or error.violations[0].subject != UNDEFINED:
+        if not kind.startswith("mix") or error.violations[0].subject != UNDEFINED:
             raise
         kind, first = "cube", built(source, name, arch, "cube", verbose=verbose)
     if kind == "vector":
@@ -153,7 +158,7 @@ def _kind_by_use(source: Source, name: str, arch: str, vector: Built) -> str:
 
     Headers that it includes may hold more than it uses.
     """
-    wider = kind_with_headers(source, name, vector.words)
+    wider = kind_with_headers(source.entry(name), source.scan.words, vector.words)
     if wider == "vector":
         return wider
     try:
@@ -267,7 +272,7 @@ def launch_facts(
         parts=position.parts,
         is_cube=core.id.is_aic,
         tiling_key=tiling_key,
-        task=("vector", "cube", "mix").index(kind),
+        task=("vector", "cube", "mix").index(kind.partition("_")[0]),
         auto_sync=auto_sync and not core.id.is_aic,
     )
     for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):

@@ -38,7 +38,7 @@ from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
 from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFinding, checks_of
 
-KINDS = ("vector", "cube", "mix")
+KINDS = ("vector", "cube", "mix", "mix_1_1")
 
 _MOST_BLOCKS = 65_535
 """Blocks of a launch whose blocks take turns on the cores."""
@@ -140,8 +140,8 @@ def kernel(
     function : callable
         The function; without it a decorator is returned.
     kind : str
-        vector (each block an AIV), cube (an AIC) or mix (an AI Core: its AIC and two AIVs all run
-        the function, and ask `core.is_aic`).
+        vector (each block an AIV), cube (an AIC), mix (an AI Core: its AIC and two AIVs all run
+        the function, and ask `core.is_aic`) or mix_1_1 (its AIC and one AIV).
     outputs : str or sequence of str
         Parameters whose arrays start uninitialised and must be written whole.
     scratch : str or sequence of str
@@ -367,6 +367,8 @@ def ready_launch(
     """
     session, options = current_session(), device_kernel.options.of_session()
     chip = chip_named(options.chip).what_if(options.settings)
+    if device_kernel.kind == "mix_1_1":
+        chip = chip.with_one_aiv_per_aic
     given = _bound(device_kernel, arguments, words)
     hosts = []
     for name, value in given.items():
@@ -443,9 +445,8 @@ def _cores(device_kernel: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
         if vector:
             yield CoreId(block // each, 1 + block % each)
         else:
-            yield from (
-                CoreId(block, sub) for sub in range(each + 1 if device_kernel.kind == "mix" else 1)
-            )
+            parts = 1 if device_kernel.kind == "cube" else each + 1
+            yield from (CoreId(block, sub) for sub in range(parts))
 
 
 def _bound(device_kernel: Kernel, arguments: tuple[object, ...], words: Json) -> Json:

@@ -21,6 +21,7 @@ from cubecore.frontends.cpp.compile.cache import (
 )
 from cubecore.frontends.cpp.compile.compiler import compiler, wrapped
 from cubecore.frontends.cpp.compile.elf import has_variables
+from cubecore.frontends.cpp.compile.kinds import words_of_kinds
 from cubecore.frontends.cpp.compile.source import (
     Overlay,
     Source,
@@ -28,7 +29,6 @@ from cubecore.frontends.cpp.compile.source import (
     host_structs,
     overlay,
     quoted,
-    words_of_kinds,
 )
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.cpp.signature import RENAMED

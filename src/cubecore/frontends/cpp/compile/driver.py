@@ -17,12 +17,11 @@ from cubecore.frontends.cpp.compile.build import (
 from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import MixedOperandsError, compile_with
-from cubecore.frontends.cpp.compile.executable import write_program
+from cubecore.frontends.cpp.compile.executable import joined, other_of, write_program
 from cubecore.frontends.cpp.compile.launch_headers import (
     write_host_headers,
     write_launch_headers,
 )
-from cubecore.frontends.cpp.compile.parts import joined, other_of
 from cubecore.frontends.cpp.compile.source import Source, overlay, source_of
 from cubecore.frontends.cpp.launch_options import INCLUDE, SUFFIXES, VENDOR_LIBRARIES
 from cubecore.lazy_dataclass import dataclass

@@ -1,7 +1,12 @@
-"""Programs that `cubecore c++` links: a line that starts cubecore, and a library behind it."""
+"""Files that `cubecore c++` writes: programs, and what has a part for each kind of core.
+
+A program is a line that starts cubecore, and a library behind it. Of an object or a library the
+second part lies behind the first, which readers of the first alone do not notice.
+"""
 
 import os
 import shlex
+import struct
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +15,37 @@ from pathlib import Path
 from cubecore.errors import unable, unreadable, unwritable
 from cubecore.frontends.cpp.compile.build import arch_of, headers
 from cubecore.frontends.cpp.compile.cache import scratch_folder
-from cubecore.frontends.cpp.compile.parts import split
 from cubecore.frontends.cpp.launch_options import PROGRAM_HEAD
 
 _END = b"\nexit 126\n"
+_MARK = b"cubecore's other part"
+_LENGTH = struct.Struct("<Q")
+
+
+def joined(first: bytes, second: bytes | None) -> bytes:
+    """Return the parts as one file."""
+    return first if second is None else first + second + _LENGTH.pack(len(second)) + _MARK
+
+
+def split(raw: bytes) -> tuple[bytes, bytes | None]:
+    """Return the parts of a file; None if it has but one."""
+    if not raw.endswith(_MARK):
+        return raw, None
+    end = len(raw) - len(_MARK) - _LENGTH.size
+    (length,) = _LENGTH.unpack_from(raw, end)
+    return raw[: end - length], raw[end - length : end]
+
+
+def other_of(path: Path) -> bytes | None:
+    """Return the second part of a file, None if it has none or cannot be read."""
+    try:
+        with path.open("rb") as held:
+            held.seek(-len(_MARK), 2)
+            if held.read() != _MARK:
+                return None
+        return split(path.read_bytes())[1]
+    except OSError:
+        return None
 
 
 def write_program(library: bytes, out: Path) -> None:

@@ -33,7 +33,10 @@ _COMMA = Token("sign", ",", 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A kernel's entry: its name, its parameters' names, the words before it, its declaration."""
+    """A kernel's entry: its name, its parameters' names, the words before it, its declaration.
+
+    `tasks` are the types that its body sets, and the tiling key of each, "" for all keys.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -41,6 +44,7 @@ class Entry:
     templated: bool
     line: int
     declaration: str = ""
+    tasks: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +260,19 @@ def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
         parameters = tuple(_parameters(code[open_ + 1 : end]))
         line = text.count("\n", 0, name.start) + 1
         declaration = text[code[open_].end : code[end].start]
-        yield Entry(name.text, parameters, words, "template" in words, line, declaration)
+        tasks = tuple(_tasks(code[end + 1 : closing(code, end + 1)]))
+        templated = "template" in words
+        yield Entry(name.text, parameters, words, templated, line, declaration, tasks)
+
+
+def _tasks(body: list[Token]) -> Iterator[tuple[str, str]]:
+    """Yield the tiling key, "" for all, and the type of each call that sets a kernel's type."""
+    for number, token in enumerate(body):
+        given = [t.text for t in body[number + 2 : number + 5]]
+        if token.text == "KERNEL_TASK_TYPE_DEFAULT" and given:
+            yield "", given[0]
+        elif token.text == "KERNEL_TASK_TYPE" and given[1:2] == [","]:
+            yield given[0], given[-1]
 
 
 def _parameters(code: list[Token]) -> Iterator[str]:

@@ -7,18 +7,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
+from cubecore.frontends.cpp.compile.kinds import kind_of
 from cubecore.frontends.cpp.compile.scanner import Entry, Scan, scanned
 from cubecore.frontends.cpp.compile.tokens import defined_macros, with_common_types
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
-_CUBE_WORDS = frozenset(
-    {"Mmad", "LoadData", "LoadImageToLocal", "Fixpipe", "CO1", "MatmulImpl", "mad", "asc_mmad"}
-)
 _DEVICE_WORDS = frozenset({"__aicore__", "__global__", "CUBECORE_LAUNCH"})
-_TASK = "KERNEL_TYPE_"
-_VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})
 _KEYED = re.compile(
     r"^[ \t]*#[ \t]*(?:el)?if\b.*\bTILING_KEY_VAR\b|<[^;\n\"]*\bTILING_KEY_VAR\b", re.MULTILINE
 )
@@ -71,6 +67,10 @@ class Source:
         """Return an entry of the file by its name, template arguments apart."""
         plain = name.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1]
         return next((entry for entry in self.scan.entries if entry.name == plain), None)
+
+    def kind(self, name: str) -> str:
+        """Return the kind of an entry: what its file says, else what it uses."""
+        return kind_of(self.entry(name), self.scan.words)
 
 
 _scanned = lru_cache(maxsize=64)(scanned)
@@ -173,68 +173,6 @@ def require_entry(source: Source, name: str | None) -> str:
     if kernel_entry is not None and kernel_entry.templated and "<" not in name:
         raise refuse(name, "be named with its template arguments", name, f'as "{name}<...>"')
     return name
-
-
-def kind_of(source: Source, name: str) -> str:
-    """Return the kind of an entry: what its file says, else what it uses."""
-    return _kind(source.entry(name), source.scan.words)
-
-
-def kind_with_headers(source: Source, name: str, words: frozenset[str]) -> str:
-    """Return the kind of an entry if the words of its file and headers are all it uses.
-
-    What the file itself says stays.
-    """
-    own, entry = source.scan.words, source.entry(name)
-    if any(word.startswith(_TASK) for word in own) or _kind(entry, own) != "vector":
-        return _kind(entry, own)
-    return _kind(entry, own | words)
-
-
-def words_of_kinds(words: frozenset[str]) -> frozenset[str]:
-    """Return those of a file's words that say the kind of its kernels."""
-    known = _CUBE_WORDS | _VECTOR_WORDS | {"REGIST_MATMUL_OBJ", "ASCENDC_CUBE_ONLY"}
-    return frozenset(word for word in words if word in known or word.startswith(_TASK))
-
-
-def _kind(entry: Entry | None, words: frozenset[str]) -> str:
-    said = entry.words if entry else ()
-    if "__vector__" in said:
-        return "vector"
-    if "__cube__" in said:
-        return "cube"
-    if "__mix__" in said:
-        return _mixed(*said[said.index("__mix__") + 1 :][:2])
-    tasks = {_task_kind(w) for w in words if w.startswith(_TASK)}
-    if tasks:
-        return tasks.pop() if len(tasks) == 1 else "mix"
-    if "REGIST_MATMUL_OBJ" in words:
-        return "cube" if "ASCENDC_CUBE_ONLY" in words else "mix"
-    if words & _CUBE_WORDS:
-        return "mix" if words & _VECTOR_WORDS else "cube"
-    return "vector"
-
-
-def _task_kind(task: str) -> str:
-    """Return the kind of a kernel by its type, KERNEL_TYPE_AIV_ONLY to KERNEL_TYPE_MIX_AIC_1_2.
-
-    KERNEL_TYPE_MIX_VECTOR_CORE gives a vector kernel more cores, on chips that have them.
-    """
-    if "_MIX_AI" not in task:
-        return "cube" if task.endswith("AIC_ONLY") else "vector"
-    main, first, second = task.split("_")[-3:]
-    return _mixed(first, second) if main == "AIC" else _mixed(second, first)
-
-
-_MIXES = frozenset((("1", "0"), ("0", "1"), ("1", "1"), ("1", "2")))
-
-
-def _mixed(cubes: str = "1", vectors: str = "1") -> str:
-    """Return the kind of a mix of so many AICs and AIVs a block."""
-    if (cubes + vectors).isdigit() and (cubes, vectors) not in _MIXES:
-        need = "be (1, 0), (0, 1), (1, 1) or (1, 2)"
-        raise refuse("__mix__", need, f"({cubes}, {vectors})")
-    return "vector" if cubes == "0" else "cube" if vectors == "0" else "mix"
 
 
 _STRUCT = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(.*?END_TILING_DATA_DEF\b", re.DOTALL)
@@ -485,7 +423,7 @@ def overlay(source: Source, work: Path) -> Overlay:
         main = copies.write(source.path.name, source.path, source.text)
     words = frozenset().union(*(scan.words for scan in copies.scans.values()))
     kernels = {
-        entry.name: (entry, _kind(entry, words), path)
+        entry.name: (entry, kind_of(entry, words), path)
         for path, scan in copies.scans.items()
         for entry in scan.entries
     }

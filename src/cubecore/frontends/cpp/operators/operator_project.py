@@ -190,8 +190,9 @@ class OperatorProject:
         for name, one, value in zip(names, _in_order(own), values, strict=False):
             if one.name in call.fresh and one in own.outputs and not one.initial:
                 fresh += _elements(name, value)
+        kind = {"kind": tiling.kind} if tiling.kind else {}
         changed = kernel.changed(
-            kind=tiling.kind or kernel.kind,
+            **kind,
             outputs=tuple(fresh),
             scratch=(names[-2],),
             workspace=names[-2],

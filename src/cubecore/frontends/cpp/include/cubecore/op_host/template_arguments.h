@@ -136,7 +136,8 @@ inline const char* KindOf(const std::vector<ParamStruct>& combination) {
     if (one.kind != TemplateValue::KERNEL || one.vals.empty()) continue;
     uint64_t kind = one.vals[0];
     if (kind == ASCENDC_TPL_AIV_ONLY || kind == ASCENDC_TPL_MIX_AIV_1_0) return "vector";
-    return kind == ASCENDC_TPL_AIC_ONLY || kind == ASCENDC_TPL_MIX_AIC_1_0 ? "cube" : "mix";
+    if (kind == ASCENDC_TPL_AIC_ONLY || kind == ASCENDC_TPL_MIX_AIC_1_0) return "cube";
+    return kind == ASCENDC_TPL_MIX_AIC_1_1 ? "mix_1_1" : "mix";
   }
   return "";
 }
