@@ -369,6 +369,33 @@ def test_a_request_that_is_not_understood_exits_with_2(arguments, line):
     assert cli(*arguments, "--json").json["error"]["message"] == line
 
 
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", f"{LONG}.py"], f"cannot read {LONG}.py: file name too long"),
+        (["time", f"{LONG}.cpp"], f"cannot read {LONG}.cpp: file name too long"),
+        (["check", LONG], f"cannot read {LONG}: file name too long"),
+        (["check", f"{LONG}#2"], f"cannot read {LONG}: file name too long"),
+        (["sample", LONG], f"{LONG} has no CMakeLists.txt"),
+        (
+            ["plan", "--m", "4", "--queries", LONG],
+            f"cannot read --queries {LONG}: file name too long",
+        ),
+        (
+            ["chips", "--frobnicate", LONG],
+            "no such option '--frobnicate'; cubecore chips --help lists arguments and options",
+        ),
+    ],
+    ids=["script", "C++", "tiling", "one tiling of many", "sample", "queries", "usage"],
+)
+def test_a_name_that_no_file_can_have_is_refused(arguments, line):
+    answer = cli(*arguments)
+    assert (answer.code, answer.out, answer.err) == (BAD_REQUEST, "", f"{line}\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

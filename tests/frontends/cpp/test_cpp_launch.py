@@ -428,6 +428,11 @@ BAD_FILES = {
         "inline.cpp:6 includes lib/nothing.h, which is neither beside it nor among cubecore's "
         "headers; put it beside the file",
     ),
+    "header that no file can be": (
+        '}\n#include "lib/no\0thing.h"\nvoid f() {',
+        "inline.cpp:6 includes lib/no, which is neither beside it nor among cubecore's headers; "
+        "put it beside the file",
+    ),
 }
 
 
@@ -435,6 +440,11 @@ BAD_FILES = {
 def test_a_file_that_does_not_compile_is_refused_in_a_sentence(name):
     body, sentence = BAD_FILES[name]
     assert refused(lambda: kernel(body)) == sentence
+
+
+def test_a_header_whose_name_is_too_long_is_refused():
+    body = f'}}\n#include "{"x" * 5000}"\nvoid f() {{'
+    assert refused(lambda: kernel(body)).startswith("inline.cpp:6 does not compile: ")
 
 
 @pytest.mark.parametrize("use", ["void f(Conv3D<float>& x) {}", "struct S : Conv3D<float> {};"])

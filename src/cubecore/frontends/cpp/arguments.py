@@ -11,6 +11,7 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse, unable, unreadable, unwritable
+from cubecore.frontends.cpp.compile.executable import write_at_once
 from cubecore.frontends.cpp.compile.source import source_of, structs_text
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import CppLaunchOptions, is_program
@@ -254,7 +255,11 @@ def _same(name: str, first: Array, values: Array) -> Array:
 
 def _require_writable(name: str, file: str) -> None:
     parent = Path(file).parent
-    if not parent.is_dir():
+    try:
+        there = parent.is_dir()
+    except OSError as error:  # too long
+        raise unwritable(file, error) from None
+    if not there:
         raise unable(name, f"--out-arg {name}: no such folder {parent}")
 
 
@@ -273,10 +278,4 @@ def write(file: str, values: Array) -> None:
         np.save(raw, values)
     else:
         raw.write(values.tobytes())
-    beside = Path(f"{file}.part")
-    try:
-        beside.write_bytes(raw.getvalue())
-        beside.replace(file)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise unwritable(file, error) from None
+    write_at_once(file, raw.getvalue())

@@ -26,11 +26,19 @@ PROGRAM_HEAD = b"#!/bin/sh\n# A program of cubecore: kernels, and a main of thei
 """The first bytes of a program that `cubecore c++` linked."""
 
 
+def is_file(path: str | Path) -> bool:
+    """True if a regular file is there; a name that no file can have is none's."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):  # too long, or with a null character
+        return False
+
+
 def is_program(path: str | Path) -> bool:
     """True if a file is one that `cubecore c++` linked; a pipe is not opened."""
+    if not is_file(path):
+        return False
     try:
-        if not Path(path).is_file():
-            return False
         with Path(path).open("rb") as file:
             return file.read(len(PROGRAM_HEAD)) == PROGRAM_HEAD
     except OSError:
@@ -39,7 +47,10 @@ def is_program(path: str | Path) -> bool:
 
 def is_project(path: str | Path) -> bool:
     """True if a folder is an operator project: it has host code and kernels of operators."""
-    return all((Path(path) / name).is_dir() for name in ("op_host", "op_kernel"))
+    try:
+        return all((Path(path) / name).is_dir() for name in ("op_host", "op_kernel"))
+    except (OSError, ValueError):
+        return False
 
 
 @dataclass(frozen=True, slots=True)

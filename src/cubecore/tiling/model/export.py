@@ -201,9 +201,13 @@ def read_tiling(path: str | Path) -> TCubeTiling | LoggedTiling:
 def tiling_file(path: str) -> tuple[str, int | None]:
     """Return the file that a path names, and the number behind ``#`` of one of its tilings."""
     name, sign, number = path.rpartition("#")
-    if sign and number.isdecimal() and not Path(path).exists():
-        return name, int(number)
-    return path, None
+    if not (sign and number.isdecimal()):
+        return path, None
+    try:
+        whole = Path(path).exists()
+    except OSError:  # too long
+        whole = False
+    return (path, None) if whole else (name, int(number))
 
 
 def _text(data: bytes) -> str | None:

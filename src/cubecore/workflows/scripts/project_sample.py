@@ -3,12 +3,12 @@
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 from cubecore.errors import unable
-from cubecore.frontends.cpp.launch_options import SUFFIXES
+from cubecore.frontends.cpp.launch_options import SUFFIXES, is_file
 from cubecore.lazy_dataclass import dataclass
 
 _BLOCK = re.compile(
@@ -166,7 +166,7 @@ def project_sample(named: str) -> ProjectSample | None:
         If there is no CMakeLists.txt.
     """
     path = Path(named).resolve()
-    file = path if path.suffix in SUFFIXES and path.is_file() else None
+    file = path if path.suffix in SUFFIXES and is_file(path) else None
     folder = path.parent if file is not None else path
     listed = _nearest(folder, file)
     if listed is None:
@@ -179,9 +179,7 @@ def project_sample(named: str) -> ProjectSample | None:
 
 def _nearest(folder: Path, file: Path | None) -> Path | None:
     """Return the folder whose CMakeLists.txt builds a file, or the nearest one with any."""
-    above: Sequence[Path] = [
-        f for f in (folder, *folder.parents) if (f / "CMakeLists.txt").is_file()
-    ]
+    above = [f for f in (folder, *folder.parents) if is_file(f / "CMakeLists.txt")]
     if file is not None:
         for each in above:
             if file.name in _text_of(each / "CMakeLists.txt"):

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
+from stat import S_ISREG
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -376,6 +377,16 @@ def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None)
     return lambda _, checked: run_as_main(path, arguments, checked)
 
 
+def _require_script(path: str) -> None:
+    """Raise unless a path names a regular file or an operator project."""
+    try:
+        readable = S_ISREG(Path(path).stat().st_mode) or is_project(path)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+    if not readable:
+        raise unreadable(path, "no regular file")
+
+
 def _execute(
     path: str,
     work: _Work,
@@ -385,8 +396,7 @@ def _execute(
     debugger: LaunchDebugger | None = None,
 ) -> ScriptRun:
     begin = perf_counter()
-    if not Path(path).is_file() and not is_project(path):
-        raise unreadable(path, "no regular file" if Path(path).exists() else "no such file")
+    _require_script(path)
     given = {name: value for name, value in options.items() if value is not None}
     session = ScriptSession(given, debugger=debugger)
     tik = path.endswith(".py") and imports_tik(path)

@@ -17,7 +17,12 @@ from cubecore.frontends.cpp.compile.build import (
 from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import MixedOperandsError, compile_with
-from cubecore.frontends.cpp.compile.executable import joined, other_of, write_program
+from cubecore.frontends.cpp.compile.executable import (
+    joined,
+    other_of,
+    write_at_once,
+    write_program,
+)
 from cubecore.frontends.cpp.compile.launch_headers import (
     write_host_headers,
     write_launch_headers,
@@ -222,20 +227,7 @@ def _compile(
             _compile(call, name, out, work, mixed | error.lines)
             return
         made.append(object_file.read_bytes())
-    _written(joined(made[0], made[1] if len(made) > 1 else None), out)
-
-
-def _written(made: bytes, out: Path) -> None:
-    """Put a file where it is wanted, in one step."""
-    from cubecore.errors import unwritable
-
-    beside = out.with_name(f"{out.name}.part")
-    try:
-        beside.write_bytes(made)
-        beside.replace(out)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise unwritable(str(out), error) from None
+    write_at_once(out, joined(made[0], made[1] if len(made) > 1 else None))
 
 
 def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
@@ -253,7 +245,7 @@ def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
         libraries.append(_linked(call, words, out, work))
     made = joined(libraries[0], libraries[1] if len(libraries) > 1 else None)
     if call.shared:
-        _written(made, out)
+        write_at_once(out, made)
     else:
         write_program(made, out)
 

@@ -9,7 +9,7 @@ import shlex
 import struct
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cubecore.errors import unable, unreadable, unwritable
@@ -58,13 +58,26 @@ def write_program(library: bytes, out: Path) -> None:
     """
     start = f"exec {shlex.quote(sys.executable)} -m cubecore.cli.program"
     text = PROGRAM_HEAD + f'# {headers()}\n{start} "$0" "$@"'.encode()
-    beside = out.with_name(f"{out.name}.part")
+    write_at_once(out, text + _END + library, 0o777 & ~_umask())
+
+
+def write_at_once(out: str | Path, data: bytes, mode: int | None = None) -> None:
+    """Write a file in one step, with rights of its own if `mode` gives them.
+
+    Raises
+    ------
+    RequestError
+        If the file cannot be written.
+    """
+    beside = Path(f"{out}.part")
     try:
-        beside.write_bytes(text + _END + library)
-        beside.chmod(0o777 & ~_umask())
+        beside.write_bytes(data)
+        if mode is not None:
+            beside.chmod(mode)
         beside.replace(out)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
         raise unwritable(str(out), error) from None
 
 

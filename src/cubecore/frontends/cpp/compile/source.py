@@ -10,7 +10,7 @@ from cubecore.errors import did_you_mean, refuse, unable, unreadable
 from cubecore.frontends.cpp.compile.kinds import kind_of
 from cubecore.frontends.cpp.compile.scanner import Entry, Scan, scanned
 from cubecore.frontends.cpp.compile.tokens import defined_macros, with_common_types
-from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
+from cubecore.frontends.cpp.launch_options import HERE, INCLUDE, is_file
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
 
@@ -86,7 +86,7 @@ def _own_macros() -> frozenset[str]:
 def _is_ours(name: str) -> bool:
     """True of a header that cubecore has or makes."""
     made = name.startswith(("c_api/", "aclrtlaunch_", "cubecore"))
-    return made or (INCLUDE / name).is_file() or name in header_names()
+    return made or is_file(INCLUDE / name) or name in header_names()
 
 
 @cache
@@ -240,7 +240,7 @@ def _read_by(source: Source) -> tuple[dict[Path, str], set[str]]:
         path = waiting.pop()
         for name in _INCLUDED.findall(texts[path]):
             beside = [folder / name for folder in (path.parent, *map(Path, source.includes))]
-            header = next((each.resolve() for each in beside if each.is_file()), None)
+            header = next((each.resolve() for each in beside if is_file(each)), None)
             if header is None:
                 missing.add(name)
             elif header not in texts:
@@ -287,9 +287,10 @@ def _host_headers(source: Source) -> list[Path]:
     folders = [own, *(own.parent / name for name in dict.fromkeys(others))]
     headers = [path for folder in folders for path in _outermost_first(folder / "op_host", "*.h")]
     host = [path for path in near if path.is_relative_to(own / "op_host")]
-    told = ((path.parent / name).resolve() for path in host for name in _included_in(path))
+    told = (path.parent / name for path in host for name in _included_in(path))
     known = {*headers, *_read_by(source)[0]}
-    headers += [path for path in dict.fromkeys(told) if path.is_file() and path not in known]
+    read = dict.fromkeys(path.resolve() for path in told if is_file(path))
+    headers += [path for path in read if path not in known]
     shared = [folder / "common" / "inc" for folder in own.parents[:4]]
     if not (own / "op_host").is_dir():
         shared += [each / "op_host" for each in sorted(own.parent.iterdir())]
@@ -377,11 +378,11 @@ class _Copies:
     def _included(self, path: Path, name: str) -> Path | None:
         candidates = [folder / name for folder in (path.parent, *map(Path, self._source.includes))]
         beside = _of_another_operator(path, name)
-        if beside is not None and not candidates[0].is_file():
+        if beside is not None and not is_file(candidates[0]):
             inner = self._included(path, str(beside))
             return inner or beside
-        for below in (candidate.resolve() for candidate in candidates):
-            if not below.is_file() or below.is_relative_to(HERE):
+        for below in (candidate.resolve() for candidate in candidates if is_file(candidate)):
+            if below.is_relative_to(HERE):
                 continue
             try:
                 return self.visit(below, below.read_bytes().decode("utf-8", "surrogateescape"))
@@ -406,7 +407,7 @@ def _of_another_operator(path: Path, name: str) -> Path | None:
         return None
     operator, _, rest = name.removeprefix("../").partition("/")
     found = base.parent.parent / operator / "op_kernel" / rest
-    return found.resolve() if path.parent == base and rest and found.is_file() else None
+    return found.resolve() if path.parent == base and rest and is_file(found) else None
 
 
 def quoted(path: Path) -> str:
