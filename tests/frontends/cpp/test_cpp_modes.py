@@ -269,3 +269,76 @@ def test_checks_end_with_the_kernel(checks):
 @pytest.mark.parametrize("number", range(len(OUTSIDE)))
 def test_a_check_out_of_range(checks, number):
     assert checks(f"outside{number}") == [f"parameter: {list(OUTSIDE.values())[number]}"]
+
+
+STORED = """GlobalTensor<float> g, h; LocalTensor<float> t(TPosition::VECIN, 0, 64);
+g.SetGlobalBuffer((__gm__ float*)w, 64); h.SetGlobalBuffer((__gm__ float*)y, 64);
+for (int n = 0; n < 64; ++n) {store}
+{clean}
+DataCopy(t, g, 64);
+SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);
+Adds(t, t, 1.0f, 64);
+SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0);
+DataCopy(h, t, 64);
+{late}
+"""
+POINTER, SET = "((__gm__ float*)w)[n] = n;", "g.SetValue(n, n);"
+LINE = "DataCacheCleanAndInvalid<float, CacheLine::SINGLE_CACHE_LINE>(g[{}]);"
+WHOLE = "DataCacheCleanAndInvalid<float, CacheLine::ENTIRE_DATA_CACHE>(g);"
+LINES = "".join(LINE.format(16 * n) for n in range(4))
+CLEANED = [
+    (POINTER, WHOLE, ""),
+    (POINTER, LINES, ""),
+    (POINTER, "asc_dcci_entire_out();", ""),
+    (POINTER, "for (int n = 0; n < 64; n += 16) asc_dcci_single((__gm__ float*)w + n);", ""),
+    (SET, WHOLE, ""),
+]
+LEFT = [(POINTER, "", ""), (POINTER, "", WHOLE), (POINTER, LINE.format(0), ""), (SET, "", WHOLE)]
+
+
+def stored(store, clean, late, **options):
+    """Return the findings of a copy behind scalar stores, and what came of it."""
+    body = STORED.format(store=store, clean=clean, late=late)
+    made = kernel(body, "GM_ADDR w, GM_ADDR y", **options)
+    w, y = np.zeros(64, np.float32), np.zeros(64, np.float32)
+    ran = made.changed(outputs=("y",), scratch=("w",))[1](w, y)
+    return [f"{f.id} {f.location.line - FIRST}: {f.message}" for f in ran.findings], y
+
+
+@pytest.mark.parametrize(("store", "clean", "late"), CLEANED)
+def test_a_copy_reads_what_the_scalar_unit_stored_behind_dcci(store, clean, late):
+    for order in ("program", "late"):
+        found, y = stored(store, clean, late, order=order)
+        assert found == []
+        assert np.array_equal(y, np.arange(64) + 1)
+
+
+@pytest.mark.parametrize(("store", "clean", "late"), LEFT)
+def test_a_copy_before_dcci_reads_around_the_data_cache(store, clean, late):
+    pointer = (
+        "copy_gm_to_ubuf.src must be read behind a dcci, got none since a pointer stored to w, "
+        "which is in the data cache; call asc_dcci_single first"
+    )
+    unit = (
+        "copy_gm_to_ubuf must read global memory behind a dcci, got none since the scalar unit's "
+        f"store at {at(2)}, which is in the data cache; call asc_dcci_single first"
+    )
+    message = pointer if store == POINTER else unit
+    assert stored(store, clean, late)[0] == [f"stale-cache 4: {message}"]
+
+
+def test_the_scalar_unit_reads_what_a_pointer_stored():
+    body = "((__gm__ float*)w)[3] = 7; GlobalTensor<float> g; g.SetGlobalBuffer((__gm__ float*)w);"
+    body += "((__gm__ float*)y)[0] = g.GetValue(3);"
+    made = kernel(body, "GM_ADDR w, GM_ADDR y").changed(scratch=("w",))
+    w, y = np.zeros(64, np.float32), np.zeros(64, np.float32)
+    assert made[1](w, y).findings == ()
+    assert y[0] == 7
+
+
+def test_memory_that_nothing_stored_to_stays_uninitialised_beside_lines_that_were():
+    half = POINTER.replace("w)[n]", "w)[n / 2]")
+    (found,), _ = stored(half, WHOLE, "")
+    assert found.startswith(
+        "uninitialised 6: vadds.src must be initialised in UB, got 32 of 64 elements never written"
+    )

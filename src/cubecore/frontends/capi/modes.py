@@ -71,10 +71,18 @@ class Modes:
                 self.dirty.clear()
                 self._last = None
             elif isinstance(template, StoreScalarGm):
-                at = addresses[0]
-                self.dirty[at, at + template.dtype.size_bytes] = where
+                self._leave_in_cache(addresses[0], template.dtype.size_bytes, where)
             elif stores_globally(template):
                 self._store(template, addresses, where)
+
+    def _leave_in_cache(self, at: int, size: int, where: Location) -> None:
+        """Take that the scalar unit stored bytes; neighbours of one location are held as one."""
+        last = next(reversed(self.dirty), None)
+        low = at
+        if last is not None and last[1] == at and self.dirty[last] == where:
+            del self.dirty[last]
+            low = last[0]
+        self.dirty[low, at + size] = where
 
     def set(self, template: Instruction, where: Location) -> None:
         """Take what an instruction of `SETTERS` sets."""

@@ -18,6 +18,7 @@ from cubecore.machine.memory.buffers import (
     Bytes,
     GlobalMemory,
 )
+from cubecore.machine.memory.pointer_stores import PointerStores
 
 _BASES = (0x100000000000, 0x1000000000)
 """Addresses of global memory, so that two runs see the same; not all systems have the first."""
@@ -53,7 +54,7 @@ class DeviceMemory(GlobalMemory):
     """
 
     def __init__(self, size: int) -> None:
-        super().__init__()
+        super().__init__(PointerStores(POISON_BYTE))
         self.shared = _pages_for(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
         self.base = self.shared.base
         self._pages = _bytes_of(self.shared)

@@ -40,6 +40,7 @@ from cubecore.machine.memory.buffers import (
     GlobalTensor,
     MemoryBuffer,
 )
+from cubecore.machine.memory.pointer_stores import PointerStores
 from cubecore.machine.sanitizer.findings import checks_of
 from cubecore.units import plural
 
@@ -146,7 +147,8 @@ class _Program:
     ) -> None:
         self._auto_sync, self._tiling_key, self._kind = auto_sync, 0, ""
         self._path, self._options = path, options
-        self._gm = GlobalMemory()
+        self._pointers = PointerStores(0)
+        self._gm = GlobalMemory(self._pointers)
         from cubecore.frontends.cpp.host_tiling import HostTilings
 
         self._tilings = HostTilings(chip_named(options.chip).what_if(options.settings))
@@ -213,6 +215,7 @@ class _Program:
         if tensor is None:
             return
         start = address - self._base - tensor.address
+        self._gm.settle(tensor, address - self._base, address - self._base + count)
         unwritten = np.flatnonzero(tensor.buffer.valid[start : start + count] == 0)
         if unwritten.size:
             sys.stderr.write(
@@ -247,6 +250,7 @@ class _Program:
         checks = checks_of(ready.options.checks.split(","))
         outcome, engine = ready.run(self._gm, checks)
         wall = perf_counter() - begin
+        self._pointers.clean()  # at a kernel's end
         findings = self._bridge.told(outcome.findings)
         places = {name: _place(tensor) for name, (_, tensor) in self._tensors.items()}
         replace(ready, tensors=places).done(findings, outcome.issued, engine, wall)

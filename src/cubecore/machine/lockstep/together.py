@@ -76,6 +76,7 @@ class Together:
         elif not (tensor.placed or _written(buffer, far.rows, at, (used.low, used.high))):
             filled = used.elements.offsets < 0
             for distance in far.values.tolist():
+                self.gm.settle(tensor, low + distance, high + distance)
                 of_core = Place(buffer.spot(at + distance), used.elements, used.element)
                 if not (of_core.written() or (of_core.ready() | filled).all()):
                     raise ApartError("uninitialised global memory")

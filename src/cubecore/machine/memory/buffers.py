@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.pointer_stores import PointerStores
 from cubecore.machine.memory.strided import Rows
 
 Bytes = NDArray[np.uint8]
@@ -127,9 +128,13 @@ def room_for(sizes: Iterable[int]) -> int:
 
 
 class GlobalMemory:
-    """The device's memory: named tensors, apart from each other, with nothing between them."""
+    """The device's memory: named tensors, apart from each other, with nothing between them.
 
-    def __init__(self) -> None:
+    `pointers` are the stores to it that no instruction makes, if the kernel can make such stores.
+    """
+
+    def __init__(self, pointers: PointerStores | None = None) -> None:
+        self.pointers = pointers
         self._tensors: list[GlobalTensor] = []
         self._starts: list[int] = []
         self._next = GM_ALIGN_BYTES
@@ -196,6 +201,18 @@ class GlobalMemory:
         tensor = self._tensors[index]
         self._last = tensor.address, tensor.end, tensor
         return tensor
+
+    def settle(self, tensor: GlobalTensor, low: int, high: int, *, every: bool = False) -> bool:
+        """Mark bytes that pointers stored as written, if they were cleaned or in `every` case.
+
+        Return whether others were stored, which are in the data cache alone.
+        """
+        if self.pointers is None:
+            return False
+        at, buffer = tensor.address, tensor.buffer
+        return self.pointers.settle(
+            at, buffer.data, buffer.valid, (low - at, high - at), every=every
+        )
 
     def owners(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each address the start of the last tensor at or before it; -1 for none."""

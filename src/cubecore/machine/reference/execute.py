@@ -156,9 +156,16 @@ class OneCore:
         return self.core.registers
 
     def share(self, tensor: GlobalTensor, used: Use, address: int) -> Spot | None:
-        """Return where an operand lies in a tensor; None if it leaves it."""
-        outside = address + used.high > tensor.end
-        return None if outside else tensor.buffer.spot(address - tensor.address)
+        """Return where an operand lies in a tensor; None if it leaves it, or reads stale bytes."""
+        low, high = address + used.low, address + used.high
+        if high > tensor.end or self._reads_stale(tensor, used, low, high):
+            return None
+        return tensor.buffer.spot(address - tensor.address)
+
+    def _reads_stale(self, tensor: GlobalTensor, used: Use, low: int, high: int) -> bool:
+        """Return whether an operand reads what pointers have stored in the data cache alone."""
+        written = used.writes or tensor.buffer.marks.whole
+        return not written and self.gm.settle(tensor, low, high)
 
     def find(self, template: Instruction, used: Use, address: int, where: Location) -> Spot | None:
         """Return where an operand lies, or None after logging that it is outside its memory."""
@@ -204,6 +211,10 @@ class OneCore:
         first, last = address + used.low, address + used.high
         tensor = self.gm.at(first)
         if tensor is not None and last <= tensor.end:
+            if self._reads_stale(tensor, used, first, last):
+                got = f"none since a pointer stored to {tensor.name}, which is in the data cache"
+                log("stale-cache", f"be read behind a dcci, got {got}; call asc_dcci_single first")
+                self.gm.settle(tensor, first, last, every=True)
             return tensor.buffer.spot(address - tensor.address)
         near = tensor or self.gm.near(first)
         if near is None:

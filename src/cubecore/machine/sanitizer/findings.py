@@ -112,8 +112,9 @@ KINDS: dict[str, Kind] = {
     ),
     "stale-cache": Kind(
         RACECHECK,
-        "a scalar read of what the core's own copies wrote, without dcci between them",
-        "issue dcci for the cache line before the scalar read",
+        "a scalar read of what the core's own copies wrote, or a copy of what the scalar unit "
+        "stored, without dcci between them",
+        "issue dcci for the cache line before the read",
     ),
     "flag-unmet": Kind(
         SYNCCHECK,

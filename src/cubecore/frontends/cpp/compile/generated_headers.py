@@ -22,7 +22,13 @@ _MEMORIES = {m: m.name for m in (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L
 _MEMORIES |= {Mem.L0A_MX: "L0A", Mem.L0B_MX: "L0B", Mem.L0B_INDEX: "L0B"}
 _INTRINSIC = re.compile(r"\b(?:v|[gs]et_)[a-z]\w+\b")
 _UNSAID = re.compile(r'"[^"\n]*"|//[^\n]*')
-_WRITTEN_BY_HAND = frozenset({"asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num"})
+_CLEANED_WHOLE = tuple(f"asc_dcci_entire_{where}" for where in ("all", "ub", "out", "atomic"))
+_WRITTEN_BY_HAND = frozenset(
+    {
+        *("asc_get_phy_buf_addr", "asc_get_block_idx", "asc_get_block_num", "asc_dcci_single"),
+        *_CLEANED_WHOLE,
+    }
+)
 """Names that headers define by hand."""
 _BY_HAND = """inline int64_t asc_get_block_idx() { return AscendC::GetBlockIdx(); }
 inline int64_t asc_get_block_num() { return AscendC::GetBlockNum(); }
@@ -37,7 +43,14 @@ inline void asc_sync_mte3(int32_t id, CUBECORE_AT) {
   AscendC::detail::raise_flag(AscendC::HardEvent::MTE3_S, id, at);
   AscendC::detail::await_flag(AscendC::HardEvent::MTE3_S, id, at);
 }
+inline void asc_dcci_single(const void* dst, CUBECORE_AT) {
+  AscendC::detail::clean(true, cubecore::gm_address(dst), at);
+}
 """
+_BY_HAND += "".join(
+    f'inline void {name}(CUBECORE_AT) {{ cubecore::issue("{name}", at); cubecore_flush(&at); }}\n'
+    for name in _CLEANED_WHOLE
+)
 TCUBETILING_NAME = "cubecore_tcubetiling.h"
 """The name under which other headers include it."""
 _TILING_HEAD = """// TCubeTiling for host code and for kernels. Page "TCubeTiling结构体".

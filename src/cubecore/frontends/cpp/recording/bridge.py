@@ -300,7 +300,7 @@ class Bridge:
         if what == 0:
             native_core.handle.log(texts[0], f"{texts[1]}: {texts[2]}", texts[1], where)
         elif what == 4:
-            native_core.handle.core.flush()
+            native_core.flush()
         elif what >= _NOTE:
             self._note(native_core, self._notes[what - _NOTE], where, (stale, stale_note))
 

@@ -7,16 +7,17 @@ from numpy.typing import NDArray
 
 from cubecore.cache import BoundedCache
 from cubecore.frontends.capi.modes import SETTERS, Modes, Said, stores_globally
-from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
+from cubecore.isa.scalar.store import StoreScalarGm
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import distinct
 
-_OTHER, _STORE, _CLEAN, _REPEATED, _MASK, _NORM, _COUNT, _SETTER = range(8)
+_OTHER, _STORE, _CACHED, _LOAD, _CLEAN, _REPEATED, _MASK, _NORM, _COUNT, _SETTER = range(10)
 """Instructions by how they concern the modes; those from `_REPEATED` on set or take them."""
 _Words = NDArray[np.uint32]
 _Addresses = NDArray[np.int64]
@@ -57,8 +58,12 @@ class BlockPatterns:
             looked = at[_chosen(classes[at], kinds[at], counts=counts)].tolist()
         stores = first + np.flatnonzero(classes[first:] == _STORE)
         widths = self.widths[kinds]
-        ends = np.cumsum(widths)[stores]
-        return _Pattern(first, stores, ends - widths[stores], ends, looked)
+        ends = np.cumsum(widths)
+        begins = ends - widths
+        through = np.flatnonzero((classes >= _CACHED) & (classes <= _CLEAN))
+        cached = [(i, int(begins[i]), int(ends[i])) for i in through.tolist()]
+        dirties = bool((classes[through] == _CACHED).any())
+        return _Pattern(first, stores, begins[stores], ends[stores], looked, cached, dirties)
 
     def _learn(self) -> None:
         """Classify the templates that are new."""
@@ -74,7 +79,9 @@ class BlockPatterns:
 class _Pattern:
     """Of a block: where the last dcci ends, the stores from there on, and what to follow.
 
-    The addresses of each store lie from `begins` to `ends`.
+    The addresses of each store lie from `begins` to `ends`. `cached` are, with their addresses'
+    begin and end, what stores to the data cache, cleans it and reads behind it; `dirties` says if
+    something stores to it.
     """
 
     behind_dcci: int
@@ -82,6 +89,8 @@ class _Pattern:
     begins: NDArray[np.intp]
     ends: NDArray[np.intp]
     looked: list[int]
+    cached: list[tuple[int, int, int]]
+    dirties: bool
 
 
 class RecordedModes:
@@ -98,16 +107,24 @@ class RecordedModes:
     def follow(
         self, kinds: _Words, lines: _Words, addresses: _Addresses
     ) -> Iterator[tuple[int, Said]]:
-        """Take a block; yield the number of each instruction that an earlier one's count cuts.
+        """Take a block; yield the number of each instruction that an earlier one makes wrong.
 
-        With it comes the finding.
+        A count cuts it, or it reads what is in the data cache. With it comes the finding.
         """
         pattern = self._patterns.of(kinds, counts=self._modes.counts)
+        through = pattern.dirties or bool(self._modes.dirty)
+        for index, begin, end in pattern.cached if through else ():
+            template, where = self._recorded(kinds[index], lines[index])
+            issued = template, tuple(addresses[begin:end].tolist())
+            if said := self._modes.passing(*issued, where):
+                yield index, said
+            self._modes.follow((issued,), where)
         if pattern.behind_dcci:
             self._stores.clear()
-            at = pattern.behind_dcci - 1
-            template, where = self._recorded(kinds[at], lines[at])
-            self._modes.follow(((template, ()),), where)
+            if not through:
+                at = pattern.behind_dcci - 1
+                template, where = self._recorded(kinds[at], lines[at])
+                self._modes.follow(((template, ()),), where)
         if pattern.stores.size:
             at_stores = pattern.stores
             self._stores.append((pattern, kinds[at_stores], lines[at_stores], addresses))
@@ -163,6 +180,11 @@ def _class_of(template: Instruction) -> int:
         return _SETTER
     if isinstance(template, Dcci):
         return _CLEAN
+    if isinstance(template, StoreScalarGm):
+        return _CACHED
     if isinstance(template, Repeated):
         return _REPEATED
-    return _STORE if stores_globally(template) else _OTHER
+    if stores_globally(template):
+        return _STORE
+    reads = (each.access.reads for each in template.operands() if each.mem is Mem.GM)
+    return _LOAD if any(reads) else _OTHER

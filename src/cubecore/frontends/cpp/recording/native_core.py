@@ -12,6 +12,7 @@ from cubecore.frontends.cpp.recording.scalar_reads import ScalarReads
 from cubecore.frontends.cpp.recording.structures import BridgeLaunch
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.sanitizer.findings import SanitizerFinding
@@ -39,6 +40,7 @@ class NativeCore:
         self.modes = RecordedModes(handle.modes, names, patterns)
         self._kinds = self._wheres = self._addresses = b""
         self._answered: list[tuple[int, bytes]] = []
+        self._cleaned: Dcci | None = None
 
     def recorded(self, kinds: bytes, wheres: bytes, addresses: bytes, reads: bytes) -> None:
         """Keep what the runtime has recorded."""
@@ -47,6 +49,14 @@ class NativeCore:
         self._kinds += kinds
         self._wheres += wheres
         self._addresses += addresses
+
+    def flush(self) -> None:
+        """Execute what was recorded; a dcci behind it has cleaned what pointers stored."""
+        self.hand_over()
+        core, cleaned = self.handle.core, self._cleaned
+        core.flush()
+        if cleaned is not None and core.gm.pointers is not None:
+            core.gm.pointers.clean(cleaned.address if cleaned.lines == "single" else None)
 
     def hand_over(self) -> None:
         """Give the recorder what the runtime has recorded; another core may run meanwhile."""
@@ -73,6 +83,8 @@ class NativeCore:
         words = np.frombuffer(kinds, np.uint32), np.frombuffer(wheres, np.uint32)
         findings = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
         core, issues, count = self.handle.core, self.handle.issues, len(words[0])
+        last = self._names.templates[int(words[0][-1])] if count else None
+        self._cleaned = last if isinstance(last, Dcci) else None
         if not isinstance(core, Recorder) or self.handle.debugged:
             self._one_by_one(kinds, wheres, addresses)
             for _, said in findings:
@@ -82,7 +94,7 @@ class NativeCore:
         ahead = [one for at, raw in answered for one in self._reads.answered(raw, begin + at)]
         issues.many(count + len(ahead), lambda: self._names.locations[int(words[1][-1])])
         core.record_block(kinds, wheres, addresses, ahead)
-        if count and isinstance(self._names.templates[int(words[0][-1])], WaitFlagDev):
+        if isinstance(last, WaitFlagDev):
             core.settle()  # C++ may read through a pointer what it waited for
         for index, (kind, message, subject, where) in findings:
             read = (one.behind for one in ahead if one.behind > begin + index)
