@@ -48,7 +48,7 @@ class Modes:
     def __init__(self) -> None:
         self.counts = False
         """True in counter mode."""
-        self._registers = _AT_START
+        self.registers = _AT_START
         self._set: dict[str, Location] = {}
         self._used: tuple[str, Location] | None = None
         self._stored: dict[tuple[int, int], tuple[str, Location]] = {}
@@ -86,11 +86,11 @@ class Modes:
 
     def set(self, template: Instruction, where: Location) -> None:
         """Take what an instruction of `SETTERS` sets."""
-        before, key = self._registers, (id(template), id(self._registers))
+        before, key = self.registers, (id(template), id(self.registers))
         known = _APPLIED.get(key)
         if known is None:
             known = _APPLIED[key] = template, before, _one_of(template.apply(before))
-        self._registers = after = known[2]
+        self.registers = after = known[2]
         if after.atomic != before.atomic or isinstance(template, SetAtomic):
             self._set["atomic"] = where
         if after.mask_counts and not before.mask_counts:
@@ -104,18 +104,18 @@ class Modes:
     def jump(self, steps: Steps) -> None:
         """Take what instructions set that leave the mask and nothing else, in normal mode."""
         last = self._jumped
-        if last is not None and last[1] is steps and last[0] is self._registers:
-            self._registers, self._used = last[2], None
+        if last is not None and last[1] is steps and last[0] is self.registers:
+            self.registers, self._used = last[2], None
             return
-        key = id(self._registers), id(steps)
+        key = id(self.registers), id(steps)
         cached = self._jumps.get(key)
         if cached is None:
-            after = self._registers
+            after = self.registers
             for template in steps:
                 after = template.apply(after)
-            cached = self._jumps[key] = self._registers, steps, _one_of(after)
+            cached = self._jumps[key] = self.registers, steps, _one_of(after)
         self._jumped = cached
-        self._registers, self._used = cached[2], None
+        self.registers, self._used = cached[2], None
 
     def stored(self, low: int, high: int, by: tuple[str, Location]) -> None:
         """Take that an instruction stored bytes of global memory, at a location.
@@ -174,7 +174,7 @@ class Modes:
         """
         if not isinstance(template, Repeated):
             return None
-        used, count = self._used, self._registers.mask_low
+        used, count = self._used, self.registers.mask_low
         self._used = used or (template.name, where)
         needed = -(-count // template.width)
         if used is None or template.repeat <= max(needed, 1):
@@ -190,7 +190,7 @@ class Modes:
 
     def left(self) -> Iterator[Said]:
         """Judge what is still on at the end of the kernel."""
-        at = self._registers
+        at = self.registers
         if at.atomic:
             where = self._set["atomic"]
             message = (

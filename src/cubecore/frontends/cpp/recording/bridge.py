@@ -301,6 +301,8 @@ class Bridge:
             native_core.handle.log(texts[0], f"{texts[1]}: {texts[2]}", texts[1], where)
         elif what == 4:
             native_core.flush()
+        elif what == 5:
+            native_core.judge_buffer(where, *map(int, texts[0].split()))
         elif what >= _NOTE:
             self._note(native_core, self._notes[what - _NOTE], where, (stale, stale_note))
 

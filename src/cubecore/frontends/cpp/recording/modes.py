@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from cubecore.cache import BoundedCache
 from cubecore.frontends.capi.modes import SETTERS, Modes, Said, stores_globally
 from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
@@ -103,6 +104,11 @@ class RecordedModes:
     def __init__(self, modes: Modes, names: Names, patterns: BlockPatterns) -> None:
         self._modes, self._names, self._patterns = modes, names, patterns
         self._stores: list[tuple[_Pattern, _Words, _Words, _Addresses]] = []
+
+    @property
+    def registers(self) -> Registers:
+        """Return the registers that the core's instructions have set."""
+        return self._modes.registers
 
     def follow(
         self, kinds: _Words, lines: _Words, addresses: _Addresses

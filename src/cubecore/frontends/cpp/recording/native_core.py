@@ -107,6 +107,24 @@ class NativeCore:
         if said is not None:
             self.handle.log(*said)
 
+    def judge_buffer(
+        self, where: Location, kind: int, number: int, address: int, low: int, high: int
+    ) -> None:
+        """Log an operand of the last instruction that leaves bytes [low, high), its buffer."""
+        template, spans = self._names.templates[kind], self.handle.issues.calls.spans
+        _, touched, _ = spans.effect(spans.at(self.modes.registers), template)
+        if not touched or not touched[number][2]:
+            return
+        operand, start, end = touched[number]
+        first, last = address + start, address + end
+        if low <= first and last <= high:
+            return
+        message = (
+            f"{template.name}.{operand.name} must stay inside its buffer of {high - low} B, bytes "
+            f"[{low}, {high}) of {operand.mem.label}, got bytes [{first}, {last})"
+        )
+        self.handle.log("out-of-bounds", message, template.name, where)
+
     def _one_by_one(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
         names, at = self._names, 0
         flat = memoryview(addresses).cast("q").tolist()

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "buffers.h"
 #include "cubecore/abi.h"
 #include "order.h"
 #include "stretches.h"
@@ -72,6 +73,7 @@ struct Core {
   Mask mask;
   order::Order* order;  // of automatic synchronisation, else null
   Stretches near;
+  Buffers buffers;
   uintptr_t top;  // the frame that the kernel's own lie below
   bool ahead;     // it went on behind a wait that was not executed yet
   Stack* stack;

@@ -31,6 +31,22 @@ void told(Core* core, uint32_t what, uint32_t where, const char* first = nullptr
   asked(core, question.text(first).text(second).text(third));
 }
 
+// Asks whether an instruction leaves a buffer, where it may under some mask.
+void judge_buffers(Core* core, const Step& step, const int64_t* addresses, uint32_t where) {
+  constexpr int64_t ANYWHERE = 1ll << 32;
+  for (uint32_t n = 0; n < step.operands; ++n) {
+    if (step.access[n] == 0 || step.from[n] < 0 || step.high[n] - step.low[n] >= ANYWHERE) continue;
+    const Reach reach = reach_of(core, step, n, addresses);
+    const int64_t base = addresses[step.from[n]];
+    const Extent* left = core->buffers.left_by(base, {reach.low, reach.high});
+    if (left == nullptr || !core->buffers.is_new(step.kind, n, base)) continue;
+    const int64_t numbers[] = {step.kind, n, base, left->low, left->high};
+    std::string text;
+    for (int64_t each : numbers) text += std::to_string(each) + ' ';
+    told(core, 5, where, text.c_str());
+  }
+}
+
 // A type as it is written, by the name that the compiler has for it.
 std::string written(const char* type) {
   if (type == nullptr) return "unknown";
@@ -66,6 +82,7 @@ void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const
     if (core->order != nullptr) ordered(core, step, addresses, at, where);
     push(core, step, addresses, where);
     if (core->near.holds_any()) drop_written(core, step, addresses);
+    if (core->buffers.any()) judge_buffers(core, step, addresses, where);
   }
   if (entry->flags & WAITS) at_wait(core);
 }
@@ -200,6 +217,12 @@ int64_t cubecore_constant(const void* pointer, int64_t otherwise) {
 const Launch* cubecore_launch() { return &current->launch; }
 
 void** cubecore_slot(uint32_t slot) { return &current->slots[slot]; }
+
+void cubecore_buffer(int64_t address, int64_t bytes) {
+  current->buffers.enter({address, address + bytes});
+}
+
+void cubecore_forget_buffers() { current->buffers.forget(); }
 
 void cubecore_mark(const Where* at) { current->last = *at; }
 

@@ -118,6 +118,10 @@ const cubecore::Launch* cubecore_launch();
 int64_t cubecore_constant(const void* pointer, int64_t otherwise);
 // A word for each core that headers keep their own state in (`slot` 0 to 15).
 void** cubecore_slot(uint32_t slot);
+// Says that bytes of UB are a buffer, which accesses that begin in it must not leave; all are
+// forgotten together.
+void cubecore_buffer(int64_t address, int64_t bytes);
+void cubecore_forget_buffers();
 void cubecore_mark(const cubecore::Where* at);
 // The line of the core's last call: of calls through a pointer, which bring no line.
 const cubecore::Where* cubecore_last();

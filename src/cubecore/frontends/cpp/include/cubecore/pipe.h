@@ -10,6 +10,17 @@
 
 namespace AscendC {
 
+namespace detail {
+
+// Says that a pipe or a pool has given buffers, one behind another.
+inline void give_buffers(TPosition pos, int64_t address, uint32_t each, uint32_t number) {
+  if (memory_of(pos) != static_cast<uint8_t>(cubecore::Mem::UB)) return;
+  for (uint32_t n = 0; n < number; ++n)
+    cubecore_buffer(address + static_cast<int64_t>(n) * each, each);
+}
+
+}  // namespace detail
+
 // Page TBuf: memory without a queue.
 template <TPosition pos = TPosition::LCM>
 class TBuf {
@@ -27,6 +38,9 @@ class TBuf {
     cubecore_mark(&at);
     LocalTensor<T> made;
     made.Place(pos, address_ + bufOffset, size, nullptr);
+    // A tensor that is longer than its buffer is meant to reach into those behind it.
+    if (bufOffset + static_cast<uint64_t>(made.GetLength()) > len_)
+      detail::give_buffers(pos, address_ + bufOffset, made.GetLength(), 1);
     return made;
   }
   // No page has these two for TBuf; public kernels call them as for a queue of one buffer.
@@ -68,13 +82,17 @@ class TBufPool {
   template <typename T>
   bool InitBuffer(T& que, uint8_t num, uint32_t len, CUBECORE_AT) {
     uint32_t each = detail::whole_blocks(len);
-    que.Take(Reserve(num * static_cast<uint64_t>(each), at), each, num, at);
+    const int64_t found = Reserve(num * static_cast<uint64_t>(each), at);
+    detail::give_buffers(T::position, found, each, num);
+    que.Take(found, each, num, at);
     return true;
   }
   template <TPosition bufPos>
   bool InitBuffer(TBuf<bufPos>& buf, uint32_t len, CUBECORE_AT) {
     uint32_t each = detail::whole_blocks(len);
-    buf.Take(Reserve(each, at), each);
+    const int64_t found = Reserve(each, at);
+    detail::give_buffers(bufPos, found, each, 1);
+    buf.Take(found, each);
     return true;
   }
   template <typename T>
@@ -157,14 +175,18 @@ class TPipe {
   template <typename T>
   bool InitBuffer(T& que, uint8_t num, uint32_t len, CUBECORE_AT) {
     uint32_t each = detail::whole_blocks(len);
-    que.Take(detail::core_state().Reserve(T::position, num * static_cast<uint64_t>(each), at), each,
-             num, at);
+    const uint64_t bytes = num * static_cast<uint64_t>(each);
+    const int64_t found = detail::core_state().Reserve(T::position, bytes, at);
+    detail::give_buffers(T::position, found, each, num);
+    que.Take(found, each, num, at);
     return true;
   }
   template <TPosition pos>
   bool InitBuffer(TBuf<pos>& buf, uint32_t len, CUBECORE_AT) {
     uint32_t each = detail::whole_blocks(len);
-    buf.Take(detail::core_state().Reserve(pos, each, at), each);
+    const int64_t found = detail::core_state().Reserve(pos, each, at);
+    detail::give_buffers(pos, found, each, 1);
+    buf.Take(found, each);
     return true;
   }
   template <typename T>

@@ -166,6 +166,7 @@ struct CoreState {
   void Forget() {
     ++epoch;
     for (uint64_t& each : used) each = 0;
+    cubecore_forget_buffers();
   }
 };
 
