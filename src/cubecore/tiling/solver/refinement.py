@@ -5,6 +5,8 @@ The closed form chooses among millions of tilings and is some per cent off; the 
 is walked, the first base blocks in all their likely L1 residencies too.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cubecore.aliases import Column
@@ -46,7 +48,7 @@ MOST_VARIED = 20
 FIRST_CHUNKS, SKETCHED_CHUNKS, ALL_CHUNKS = 28, 8, 96
 """Chunks that are walked of each tiling before its residencies are varied, of all variants, and of
 those that such a short walk leaves near."""
-MOST_FOLLOWED, FOLLOWED_CHUNKS = 20, 512
+MOST_FOLLOWED, FOLLOWED_CHUNKS = 20, 256
 """The best of each base block, so many, are walked further where that ends within two of several
 rows of tiles, and how many chunks at most."""
 VARIANTS = 1
@@ -65,14 +67,21 @@ _FACTORS, _CHUNKS = (0.5, 0.75, 1, 1.33), (1, 2)
 in so many chunks."""
 
 
+class Shortlist(NamedTuple):
+    """The tilings that rank first, best first: `number` of them, and variants of these."""
+
+    tilings: TilingColumns
+    number: int
+
+
 def refined(
     case: RuleCase, result: SearchResult, count: int, wanted: FieldLimits, traces: TraceCache
-) -> tuple[TilingColumns, int]:
-    """Return the best tiling of each base block and number of tiles, best first, and their number.
+) -> Shortlist:
+    """Return the best tiling of each base block and number of tiles: `count` of them at most.
 
-    They are `count` at most. Behind the first, the last of them is the closed form's best, should
-    the walk be wrong. Variants follow, which the number leaves out: other residencies of the same
-    shares and base blocks, the next best, and the closed form's best where it is one.
+    Behind the first, the last of them is the closed form's best, should the walk be wrong. Variants
+    are other residencies of the same shares and base blocks, the next best, and the closed form's
+    best where it is one.
     """
     mix = case.problem.launch == "mix"
     order = np.argsort(result.cycles, kind="stable")
@@ -93,11 +102,11 @@ def refined(
     best, closed = every.take(rows), shortlist.take(np.arange(1))
     variants = every.take(_next_best(every, cycles, rows))
     if _among(closed, best, CHOSEN):
-        return concatenate([best, variants]), len(best)
+        return Shortlist(concatenate([best, variants]), len(best))
     if _among(closed, best, GROUP_FIELDS):
-        return concatenate([best, variants, closed]), len(best)
+        return Shortlist(concatenate([best, variants, closed]), len(best))
     best = every.take(rows[: max(count - 1, 1)])
-    return concatenate([best, closed, variants]), len(best) + 1
+    return Shortlist(concatenate([best, closed, variants]), len(best) + 1)
 
 
 def _variants(
@@ -253,8 +262,8 @@ def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
     """Return the tilings with other steps along K, in one and two buffers.
 
     Beside each step of one operand stands the longest of the other that L1 has room for, too. A
-    chunk in one buffer never begins within one of the other operand, whose next one it would wait
-    for; a walk has them begin together.
+    chunk never begins within one of the other operand: in one buffer it would wait for the next one
+    of that, and a walk, which has them begin together, would be up to 6 % too short.
     """
     t = tilings
     k_steps = ceil_div(t.singleCoreK, t.baseK)
@@ -291,7 +300,7 @@ def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
     row = np.tile(np.arange(count), len(ka) // count)
     uneven = np.maximum(ka, kb) % np.minimum(ka, kb) != 0
     uneven &= np.maximum(ka, kb) < k_steps[row]
-    row, ka, kb, a, b = (x[~uneven | ((a == 2) & (b == 2))] for x in (row, ka, kb, a, b))
+    row, ka, kb, a, b = (x[~uneven] for x in (row, ka, kb, a, b))
     numbers = ((row * 4096 + ka) * 4096 + kb) * 4 + 2 * a + b
     _, first = np.unique(numbers, return_index=True)
     first.sort()

@@ -33,8 +33,8 @@ from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS, SearchResult, TilingSearch
 from cubecore.tiling.solver.candidates import BUFFER_FIELDS, TilingColumns, concatenate
 from cubecore.tiling.solver.l1_residency import keeps_rules
-from cubecore.tiling.solver.refinement import refined
-from cubecore.units import plural
+from cubecore.tiling.solver.refinement import Shortlist, refined
+from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div, plural
 
 BATCH_FIELDS = ("batchM", "batchN", "singleBatchM", "singleBatchN")
 _TIE_FIELDS = (
@@ -139,22 +139,27 @@ def solve_plannable(
     case = RuleCase(None, problem, chip)
     traces = TraceCache.of(case)
     refine = refine and problem.template == "MDL"
-    search = _Request(count + 1, wanted, explained=explained, refine=refine)
-    result, tilings, number = _search(case, search, traces)
-    ranked = _ranked(tilings, case, traces, plain=not wanted.fields and not refine)
+    request = _Request(count + 1, wanted, explained=explained, refine=refine)
+    found = None
+    if refine and not wanted.fields:
+        found = _found_in_whole_fractals(case, request, traces)
+    if found is None:
+        found = _search(case, request, traces)
+    picked = found.picked
+    ranked = _ranked(picked.tilings, case, traces, plain=not wanted.fields and not refine)
     bound = lower_bound(problem, chip)
-    reached = max(math.ceil(result.bound), bound)
+    reached = max(math.ceil(found.bound), bound)
     best = ranked[0].predicted.cycles
     return Solution(
         best=ranked[0],
-        alternatives=tuple(ranked[1:number]),
+        alternatives=tuple(ranked[1 : picked.number]),
         lower_bound=bound,
         lower_bound_us=chip.microseconds(bound),
         search_bound=reached,
-        complete=result.complete,
-        proven=result.complete and reached >= best,
-        judged=result.judged,
-        variants=tuple(ranked[number:]),
+        complete=found.complete,
+        proven=found.complete and reached >= best,
+        judged=found.judged,
+        variants=tuple(ranked[picked.number :]),
     )
 
 
@@ -188,26 +193,79 @@ class _Request:
 
     def picked(
         self, case: RuleCase, result: SearchResult, traces: TraceCache, *, strict: bool = False
-    ) -> tuple[TilingColumns, int]:
-        """Return the best tilings of what the search found, and their number.
+    ) -> Shortlist:
+        """Return the best tilings of what the search found, with variants if it refines.
 
-        Variants of them follow if it refines. Only legal ones, if that is `strict`.
+        Only legal ones, if that is `strict`.
         """
         if self.refine:
-            tilings, number = refined(case, result, self.count, self.wanted, traces)
+            found = refined(case, result, self.count, self.wanted, traces)
             if not strict:
-                return tilings, number
-            legal = np.flatnonzero(column(_LEGAL(traces, case, tilings)[0], len(tilings)))
-            if number := int(np.count_nonzero(legal < number)):
-                return tilings.take(legal), number
+                return found
+            allowed = column(_LEGAL(traces, case, found.tilings)[0], len(found.tilings))
+            legal = np.flatnonzero(allowed)
+            if number := int(np.count_nonzero(legal < found.number)):
+                return Shortlist(found.tilings.take(legal), number)
         best = result.tilings.take(_best_of_each(result, self.count))
-        return best, len(best)
+        return Shortlist(best, len(best))
 
 
-def _search(
-    case: RuleCase, asked: _Request, traces: TraceCache
-) -> tuple[SearchResult, TilingColumns, int]:
-    """Return what the search found, and what is picked of it.
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The tilings that were picked of what a search found, and what it proved (`SearchResult`)."""
+
+    picked: Shortlist
+    bound: float
+    complete: bool
+    judged: int
+
+    @staticmethod
+    def of(result: SearchResult, picked: Shortlist) -> "_Found":
+        """Return what was picked, without the rest of what was found."""
+        return _Found(picked, result.bound, result.complete, result.judged)
+
+
+def _found_in_whole_fractals(case: RuleCase, asked: _Request, traces: TraceCache) -> _Found | None:
+    """Return the tilings found for as many rows as fill M's last fractal, cut to the problem's.
+
+    None where rows of A^T would be longer, or one would not be legal. A buffer and a product take
+    whole fractals, so the rows that fill one cost their loads and stores alone. Problems that
+    differ in these are searched for once.
+    """
+    problem = case.problem
+    rows = align_up(problem.m, FRACTAL_ROWS)
+    if problem.trans_a or rows > INT32_MAX:
+        return None
+    try:
+        found = _kept_search(replace(problem, m=rows, seed=0), case.chip, asked)
+    except NoLegalTilingError:
+        return None
+    if rows == problem.m:
+        return found
+    picked = _cut_to(problem, found.picked)
+    (legal,) = _LEGAL(traces, case, picked.tilings)
+    return replace(found, picked=picked) if np.all(legal) else None
+
+
+@lru_cache(maxsize=256)
+def _kept_search(problem: Problem, chip: Chip, asked: _Request) -> _Found:
+    """Return what is found for a problem; the latest ones are kept."""
+    case = RuleCase(None, problem, chip)
+    return _search(case, asked, TraceCache.of(case))
+
+
+def _cut_to(problem: Problem, picked: Shortlist) -> Shortlist:
+    """Return tilings for more rows with the problem's; shares that were even still are."""
+    t, m = picked.tilings, problem.m
+    blocks = ceil_div(t.M, t.singleCoreM)
+    even = t.singleCoreM == ceil_div(t.M, blocks)
+    share = np.minimum(np.where(even, ceil_div(m, blocks), t.singleCoreM), m)
+    used = t.usedCoreNum // blocks * ceil_div(m, share)
+    return picked._replace(tilings=t.with_fields(M=m, singleCoreM=share, usedCoreNum=used))
+
+
+def _search(case: RuleCase, asked: _Request, traces: TraceCache) -> _Found:
+    """Return what is picked of what the search found.
 
     Base blocks are held to every rule only if what comes out needs it, as where numbers of buffers
     are asked for that may not fit L0, or if nothing does and it is to be explained.
@@ -217,17 +275,17 @@ def _search(
         search = asked.search(case, traces, strict=False)
         result = search.run()
         if result is not None:
-            tilings, number = asked.picked(case, result, traces)
-            (legal,) = _LEGAL(traces, case, tilings)
+            picked = asked.picked(case, result, traces)
+            (legal,) = _LEGAL(traces, case, picked.tilings)
             if np.all(legal):
-                return result, tilings, number
+                return _Found.of(result, picked)
         elif not asked.explained:
             raise _no_tiling(case, search, wanted)
     search = asked.search(case, traces, strict=True)
     result = search.run()
     if result is None:
         raise _no_tiling(case, search, wanted)
-    return result, *asked.picked(case, result, traces, strict=True)
+    return _Found.of(result, asked.picked(case, result, traces, strict=True))
 
 
 def _legal(case: RuleCase, tilings: Tilings) -> tuple[Column]:
