@@ -31,8 +31,9 @@ def test_console_blocks_show_what_the_commands_print(name):
 @pytest.mark.thinned(3)
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    names = {"__name__": "document"}
     for code in PYTHON.findall(page.read_text(encoding="utf-8")):
-        exec(compile(code, str(page), "exec"), {"__name__": "document"})
+        exec(compile(code, str(page), "exec"), names)
 
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda p: str(p.relative_to(ROOT)))

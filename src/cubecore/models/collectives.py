@@ -27,7 +27,7 @@ _PHASES = {"all-reduce": 2, "all-gather": 1, "all-to-all": 1}
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """How up to `cards` cards are connected, and which source says so.
+    """The connections of up to `cards` cards, and the source of these.
 
     `bytes_per_second` is the rate of a link in one direction, `latency_us` that of a step over it,
     `start_us` what a collective takes before and after its steps.

@@ -187,7 +187,7 @@ class ModelStep(Presented):
 
     @property
     def not_counted(self) -> tuple[str, ...]:
-        """What the time of a step has not, or not in full."""
+        """The terms that the time of a step leaves out, or has in part."""
         lacking = [row for row in self.terms if row.us is None]
         missing = dict.fromkeys(f"{row.term}, {row.name}: {row.error}" for row in lacking)
         left_out = (term for term in TERMS if term in self.without)

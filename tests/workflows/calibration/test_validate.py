@@ -345,12 +345,12 @@ def test_ids_notes_and_sources_decide_nothing(tmp_path):
 
 
 def described(point):
-    """Return a point's case without its launch, or why there is none."""
+    """Return a point's case without what is made of it later, or why there is none."""
     try:
         case = case_of(point)
     except Unmapped as reason:
         return str(reason)
-    return case.chip.name, replace(case, launch=None, chip=None)
+    return case.chip.name, replace(case, launch=None, planned_on=None, chip=None)
 
 
 def test_no_module_contains_the_id_of_a_point():

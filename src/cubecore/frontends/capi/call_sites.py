@@ -276,7 +276,7 @@ class KnownCalls:
         self.spans = ArraySpans(chip)
         self.launches = KnownLaunches()
         self.tracks: dict[bool, Track] = {}
-        """What AICs, and what AIVs, have repeated."""
+        """The stretches that AICs, and those that AIVs, have repeated."""
 
     def __len__(self) -> int:
         places = sum(map(len, self.sites.values())) + len(self.loads)

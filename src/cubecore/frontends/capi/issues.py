@@ -23,7 +23,7 @@ class Issues:
         self.most, self.count, self.calls = most, 0, calls
         self.told: set[int] = set()
         self.led: set[bool] = set()
-        """Whether a first AIC, and a first AIV, has begun."""
+        """The kinds of cores, AIC or AIV, of which a first one has begun."""
 
     def untold(self, site: "Site") -> "Said | None":
         """Return the notice of a place, once in a launch."""

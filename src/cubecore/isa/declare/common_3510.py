@@ -6,7 +6,7 @@ CARRIED = (
     "of the register unit they are: values, masks, repeats and strides are taken to be 2201's, and "
     "the cost is that of its repeats at 3510's rate (rough)"
 )
-"""What is inferred of an instruction of 2201 that stands for a function of 3510's class API."""
+"""The inference about an instruction of 2201 that stands for a function of 3510's class API."""
 L2_HINTS = (0, 1, 2, 4)
 FAR = 2**40 - 1
 """Largest distance between pieces in global memory: 40 bits."""

@@ -85,7 +85,7 @@ def _periods(count: int, chunks: tuple[int, ...], tail: bool, frees: bool) -> _P
 
 
 class _Recurrence:
-    """What recurs of a tile's base-K steps: from section to section, and within each."""
+    """The part that recurs of a tile's base-K steps: from section to section, and within each."""
 
     def __init__(
         self, core: CorePipes, rings: Rings, chunks: tuple[ChunkQueue, ChunkQueue], of: _Periods

@@ -1,4 +1,4 @@
-"""What an instruction does on some cores: on one, or on a group of equal ones at once.
+"""Execution of an instruction on some cores: on one, or on a group of equal ones at once.
 
 Where its operands lie is found out, it is followed, and elements are read, computed and written, or
 moved. One core and a group differ in where their bytes are, and in what becomes of an exception:
@@ -74,7 +74,7 @@ class Cores(Protocol):
 
 
 class Way(NamedTuple):
-    """How cores make an instruction: what they compute, who follows it, what they remember.
+    """A way to make an instruction: what cores compute, who follows it, what they remember.
 
     `known` are bound instructions by their local addresses, so that those are not looked at again.
     """
@@ -235,7 +235,7 @@ def within(cores: Cores, used: Use, usable: int, address: int) -> Spot | None:
 
 _NOTHING = np.zeros(1, np.uint8)
 NOWHERE = Spot(_NOTHING, _NOTHING, ((1, 0, 0),), ((1, 0, 0),), alone=True)
-"""Where an operand lies that touches nothing."""
+"""The place of an operand that touches nothing."""
 
 
 # --- elements

@@ -103,7 +103,7 @@ def run(
 
 
 class _Handshake:
-    """How a core signals to others and waits for them: `waits` is for which flag, and where.
+    """Signals of a core to others, and its waits for them: `waits` is for which flag, and where.
 
     It knows no core: who has ended is freed at once.
     """

@@ -6,7 +6,7 @@ from cubecore.machine.sanitizer.findings import FindingAccess
 from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess
 
 HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}
-"""What the earlier and the later access of each hazard do."""
+"""The earlier and the later access of each hazard."""
 
 
 def finding_access(

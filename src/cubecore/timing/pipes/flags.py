@@ -27,7 +27,7 @@ from cubecore.timing.records import Segment
 
 
 class _Flags(dict[tuple[int, int, int], deque[int]]):
-    """When flags were raised and not yet taken; a mutex counts as one that is up at first.
+    """Times at which flags were raised, until they are taken; a mutex is up at first.
 
     Its key has the scalar unit twice, and a number behind those of events.
     """

@@ -58,7 +58,7 @@ _DESCRIBING = (
 """Columns of a tiling with any value: most say what a publication calls its variant."""
 _OF_A_TILING = (*_OF_TILING, *_FLAGS, *_PAIRS, *_TILING_CHOICES, *_TILES, *_DESCRIBING)
 _BLOCKS = ("base", "single", "step", "depth")
-"""How the names of columns begin that only a product's tiling has."""
+"""First words of the columns that only a product's tiling has."""
 _WITHOUT_BLOCKS = ("vector", "dma_read", "vector_ubench", "launch")
 """Kinds of kernels that have no product."""
 FRACTAL = ("NZ", "zN", "nZ", "FRACTAL_NZ")

@@ -18,7 +18,7 @@ from cubecore.models.step import InferenceStep
 from cubecore.workflows.calibration.intervals import Interval, interval
 
 TERMS = (*OPERATOR_TERMS, COLLECTIVES)
-"""What a step has beside its products; each can be left out."""
+"""The terms of a step beside its products; each can be left out."""
 _FEW_KEYS = 8
 """Blocks of keys from which attention is continued in proportion."""
 _MOST_BLOCKS = 64

@@ -55,7 +55,7 @@ class OperatorCall:
 
     @property
     def request(self) -> HostRequest:
-        """What the op_host is asked with."""
+        """The question to the op_host."""
         inputs = tuple(each.told for each in self.inputs)
         outputs = tuple(each.told for each in self.outputs)
         return HostRequest(self.registration, inputs, outputs, self.attributes)

@@ -72,7 +72,7 @@ _MIX = 2
 
 
 class HostQuestion(NamedTuple):
-    """What host code asks: the numbers and the text of cubecore_host."""
+    """A question of host code: the numbers and the text of cubecore_host."""
 
     what: int
     a: int

@@ -15,7 +15,7 @@ from cubecore.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KnownCall:
-    """What a call issues: its instructions, and the runtime's steps, but for their numbers.
+    """A call that is known: its instructions, and the runtime's steps, but for their numbers.
 
     `count` is the number of elements that the call gives, which stands in the mask.
     """

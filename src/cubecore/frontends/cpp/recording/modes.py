@@ -27,7 +27,7 @@ _SHORT, _MOST_SHORT, _MOST_LONG = 512, 4096, 64
 
 
 class BlockPatterns:
-    """What a block's kinds say about modes: learnt once for all cores of a launch.
+    """Modes as a block's kinds of calls set them: learnt once for all cores of a launch.
 
     Cores issue the same short blocks again and again, between the flags of a mix kernel.
     """

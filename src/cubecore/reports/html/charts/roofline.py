@@ -27,7 +27,7 @@ class Ceiling:
 
     @property
     def counted(self) -> str:
-        """What an operation is, a second."""
+        """The unit of operations in a second."""
         return "TFLOPS" if self.unit == CUBE else "tera lanes a second"
 
 
