@@ -261,9 +261,10 @@ def _other_base_k(case: RuleCase, tilings: TilingColumns, wanted: FieldLimits) -
 def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
     """Return the tilings with other steps along K, in one and two buffers.
 
-    Beside each step of one operand stands the longest of the other that L1 has room for, too. A
-    chunk never begins within one of the other operand: in one buffer it would wait for the next one
-    of that, and a walk, which has them begin together, would be up to 6 % too short.
+    Beside each step of one operand stand the same and the longest of the other that L1 has room
+    for, and the longest that both may have. A chunk never begins within one of the other operand:
+    in one buffer it would wait for the next one of that, and a walk, which has them begin together,
+    would be up to 6 % too short.
     """
     t = tilings
     k_steps = ceil_div(t.singleCoreK, t.baseK)
@@ -292,6 +293,9 @@ def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
         np.broadcast_arrays(ka[:, None], kb, a, b),
         np.broadcast_arrays(longest(of_a * a, of_b * kb * b), kb, a, b),
         np.broadcast_arrays(ka, longest(of_b * b, of_a * ka * a), a, b),
+        np.broadcast_arrays(*[longest(of_a * a + of_b * b, np.zeros(len(t)))] * 2, a, b),
+        np.broadcast_arrays(ka, ka, a, b),
+        np.broadcast_arrays(kb, kb, a, b),
     ]
     count = len(t)
     ka, kb, a, b = (
