@@ -254,7 +254,7 @@ def commands_page() -> str:
         " are 0 for success, 1 for findings, 2 for a bad request.",
         "",
     ]
-    with click.Context(main, info_name="cubecore") as context:
+    with main.make_context("cubecore", [], resilient_parsing=True) as context:
         for name in main.list_commands(context):
             command = main.get_command(context, name)
             assert command is not None
