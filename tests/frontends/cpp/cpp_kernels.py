@@ -20,6 +20,23 @@ EXAMPLES = Path(__file__).parents[3] / "examples" / "cpp"
 
 needs_compiler = pytest.mark.skipif(not has_compiler(), reason="no C++ compiler is here")
 
+SQUARED = """\
+    LocalTensor<half> a1(TPosition::A1, 0, COUNT), a2(TPosition::A2, 0, COUNT);
+    LocalTensor<half> b2(TPosition::B2, 0, COUNT);
+    LocalTensor<float> co(TPosition::CO1, 0, COUNT);
+    DataCopy(a1, ag, Nd2NzParams(1, EDGE, EDGE, 0, EDGE, EDGE, 1, 0));
+    SetFlag<HardEvent::MTE2_MTE1>(0);
+    WaitFlag<HardEvent::MTE2_MTE1>(0);
+    for (uint32_t row = 0; row < 2; ++row)
+      LoadData(a2[row * 512], a1[row * 256], LoadData2DParams(0, 2, 2, 0, 0, false, 0));
+    LoadData(b2, a1, LoadData2DParams(0, 4, 1, 0, 0, false, 0));
+    SetFlag<HardEvent::MTE1_M>(0);
+    WaitFlag<HardEvent::MTE1_M>(0);
+    Mmad(co, a2, b2, MmadParams(EDGE, EDGE, EDGE));
+    SetFlag<HardEvent::M_FIX>(0);
+    WaitFlag<HardEvent::M_FIX>(0);
+"""
+"""Lines of an AIC that bring EDGE x EDGE halves at `ag` to L0 and leave their square in `co`."""
 HEAD = """#include "kernel_operator.h"
 using namespace AscendC;
 {before}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from frontends.cpp.cpp_kernels import cli, demo, needs_compiler
+from frontends.cpp.cpp_kernels import SQUARED, cli, demo, needs_compiler
 from frontends.cpp.test_cpp_launch import ADD
 
 pytestmark = needs_compiler
@@ -125,20 +125,7 @@ __global__ __mix__(1, 2) void squared(GM_ADDR a, GM_ADDR w, GM_ADDR c, uint32_t 
   if ASCEND_IS_AIC {
     GlobalTensor<half> ag;
     ag.SetGlobalBuffer((__gm__ half*)a);
-    LocalTensor<half> a1(TPosition::A1, 0, COUNT), a2(TPosition::A2, 0, COUNT);
-    LocalTensor<half> b2(TPosition::B2, 0, COUNT);
-    LocalTensor<float> co(TPosition::CO1, 0, COUNT);
-    DataCopy(a1, ag, Nd2NzParams(1, EDGE, EDGE, 0, EDGE, EDGE, 1, 0));
-    SetFlag<HardEvent::MTE2_MTE1>(0);
-    WaitFlag<HardEvent::MTE2_MTE1>(0);
-    for (uint32_t row = 0; row < 2; ++row)
-      LoadData(a2[row * 512], a1[row * 256], LoadData2DParams(0, 2, 2, 0, 0, false, 0));
-    LoadData(b2, a1, LoadData2DParams(0, 4, 1, 0, 0, false, 0));
-    SetFlag<HardEvent::MTE1_M>(0);
-    WaitFlag<HardEvent::MTE1_M>(0);
-    Mmad(co, a2, b2, MmadParams(EDGE, EDGE, EDGE));
-    SetFlag<HardEvent::M_FIX>(0);
-    WaitFlag<HardEvent::M_FIX>(0);
+    SQUARED
     Fixpipe(wg, co, FixpipeParamsV220(EDGE, EDGE, EDGE, EDGE, false));
     SIGNAL
   }
@@ -178,7 +165,7 @@ int main() {
   printf("wrong: %d\\n", wrong);
   return wrong;
 }
-"""
+""".replace("    SQUARED\n", SQUARED)
 SIGNAL = "CrossCoreSetFlag<2, PIPE_FIX>(0);"
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import cubecore
 from cubecore.workflows.scripts.script import times_of
-from frontends.cpp.cpp_kernels import cli, needs_compiler
+from frontends.cpp.cpp_kernels import SQUARED, cli, needs_compiler
 from frontends.cpp.test_matmul_object import ALL, data, module, planned, run
 
 pytestmark = needs_compiler
@@ -93,20 +93,7 @@ extern "C" __global__ __mix__(1, {aivs}) void k(GM_ADDR a, GM_ADDR w, GM_ADDR c)
   if ASCEND_IS_AIC {{
     GlobalTensor<half> ag;
     ag.SetGlobalBuffer((__gm__ half*)a + GetBlockIdx() * COUNT);
-    LocalTensor<half> a1(TPosition::A1, 0, COUNT), a2(TPosition::A2, 0, COUNT);
-    LocalTensor<half> b2(TPosition::B2, 0, COUNT);
-    LocalTensor<float> co(TPosition::CO1, 0, COUNT);
-    DataCopy(a1, ag, Nd2NzParams(1, EDGE, EDGE, 0, EDGE, EDGE, 1, 0));
-    SetFlag<HardEvent::MTE2_MTE1>(0);
-    WaitFlag<HardEvent::MTE2_MTE1>(0);
-    for (uint32_t row = 0; row < 2; ++row)
-      LoadData(a2[row * 512], a1[row * 256], LoadData2DParams(0, 2, 2, 0, 0, false, 0));
-    LoadData(b2, a1, LoadData2DParams(0, 4, 1, 0, 0, false, 0));
-    SetFlag<HardEvent::MTE1_M>(0);
-    WaitFlag<HardEvent::MTE1_M>(0);
-    Mmad(co, a2, b2, MmadParams(EDGE, EDGE, EDGE));
-    SetFlag<HardEvent::M_FIX>(0);
-    WaitFlag<HardEvent::M_FIX>(0);
+{squared}
     Fixpipe(wg[GetBlockIdx() * COUNT], co, FixpipeParamsV220(EDGE, EDGE, EDGE, EDGE, false));
     CrossCoreSetFlag<2, PIPE_FIX>(0);
     CrossCoreWaitFlag(1);
@@ -140,7 +127,7 @@ def products(aivs: int, share: str, order: str = "program"):
     rng = np.random.default_rng(5)
     a = rng.integers(-4, 5, (BLOCKS, 32, 32)).astype(np.float16)
     w, c = (np.full(BLOCKS * 1024, np.nan, np.float32) for _ in range(2))
-    text = PRODUCT.format(aivs=aivs, share=share)
+    text = PRODUCT.format(aivs=aivs, share=share, squared=SQUARED)
     kernel = cubecore.inline(text, order=order, trace=True).k
     kernel = kernel.changed(outputs=("c",), scratch=("w",))
     square = np.stack([each.astype(np.float64) @ each.T for each in a]).reshape(-1)
