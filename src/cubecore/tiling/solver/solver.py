@@ -237,8 +237,10 @@ def _found_in_whole_fractals(case: RuleCase, asked: _Request, traces: TraceCache
     if problem.trans_a or rows > INT32_MAX:
         return None
     try:
-        found = _kept_search(replace(problem, m=rows, seed=0), case.chip, asked)
+        found = _kept_search(replace(problem, m=rows, seed=0), case.chip, asked, traces)
     except NoLegalTilingError:
+        if rows == problem.m:
+            raise
         return None
     if rows == problem.m:
         return found
@@ -248,10 +250,9 @@ def _found_in_whole_fractals(case: RuleCase, asked: _Request, traces: TraceCache
 
 
 @lru_cache(maxsize=256)
-def _kept_search(problem: Problem, chip: Chip, asked: _Request) -> _Found:
+def _kept_search(problem: Problem, chip: Chip, asked: _Request, traces: TraceCache) -> _Found:
     """Return what is found for a problem; the latest ones are kept."""
-    case = RuleCase(None, problem, chip)
-    return _search(case, asked, TraceCache.of(case))
+    return _search(RuleCase(None, problem, chip), asked, traces)
 
 
 def _cut_to(problem: Problem, picked: Shortlist) -> Shortlist:
