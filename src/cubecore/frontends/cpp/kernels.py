@@ -41,7 +41,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.recorder import RanAheadError
-from cubecore.machine.memory.buffers import POISON_BYTE
+from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 
 _GIVEN = ": tiling data"
@@ -220,20 +220,15 @@ def launch(
             raise RequestError(error.violations) from None
         raise
     write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
-    unwritten = _unwritten(ready) if INITCHECK in checks else ()
+    unwritten = _unwritten(gm, ready) if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
     return ready.done((*findings, *unwritten), outcome.issued, engine, wall_s)
 
 
-def _unwritten(ready: ReadyLaunch) -> Iterator[SanitizerFinding]:
-    """Yield findings at outputs, but for those that the kernel stores to by pointers.
-
-    No instruction tells of such a store.
-    """
+def _unwritten(gm: GlobalMemory, ready: ReadyLaunch) -> Iterator[SanitizerFinding]:
+    """Yield findings at outputs, but for those that the kernel stores to by pointers."""
     for _, tensor in ready.tensors.values():
-        data, valid = tensor.buffer.data, tensor.buffer.valid
-        if (data[valid == 0] != POISON_BYTE).any():
-            valid[:] = 1
+        gm.take_stores(tensor)
     yield from ready.unwritten()
 
 

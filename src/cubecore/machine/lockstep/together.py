@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-import numpy as np
-
 from cubecore.arrays import Array
 from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
@@ -18,6 +16,7 @@ from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, MemoryBu
 from cubecore.machine.memory.elements import Use, elements
 from cubecore.machine.memory.operation import Inputs
 from cubecore.machine.memory.places import MemoryStack, Place
+from cubecore.machine.memory.pointer_stores import spans
 from cubecore.machine.memory.strided import Rows
 from cubecore.machine.reference.issue_cache import CachedIssue
 from cubecore.machine.reference.perform import Bound, Lacking, Way, perform
@@ -73,6 +72,8 @@ class Together:
             if self._watch.notes_each and self._aliasing.meets_itself(tensor, high - low):
                 raise ApartError("bytes that several cores write")
             self._snapshots.keep(tensor)
+            if tensor.issued is not None:
+                tensor.issued.note(far.rows, at + used.low, at + used.high)
         elif not (tensor.placed or _written(buffer, far.rows, at, (used.low, used.high))):
             filled = used.elements.offsets < 0
             for distance in far.values.tolist():
@@ -108,12 +109,7 @@ class Together:
 
 def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, span: tuple[int, int]) -> bool:
     """Return whether all bytes of a span were written on every core, gaps included."""
-    low, high = span
-    parts = (
-        np.ndarray((count, high - low), np.uint8, buffer.valid, at + first + low, (step, 1))
-        for count, step, first in rows
-    )
-    return all(part.all() for part in parts)
+    return all(part.all() for part in spans(buffer.valid, rows, at, span))
 
 
 def making(

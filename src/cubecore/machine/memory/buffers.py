@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.memory.pointer_stores import PointerStores
+from cubecore.machine.memory.pointer_stores import Contents, IssuedBytes, PointerStores
 from cubecore.machine.memory.strided import Rows
 
 Bytes = NDArray[np.uint8]
@@ -105,7 +105,8 @@ class GlobalTensor:
 
     `scratch`: its contents are not needed afterwards. `wide` has the bytes behind it as well, which
     an access that leaves the tensor reaches on a device. `origin` are the host's bytes that it was
-    filled with, if they stay as they are while a launch runs.
+    filled with, if they stay as they are while a launch runs. `issued` are the bytes of `wide` that
+    instructions wrote, where a kernel's pointers may have written others.
     """
 
     name: str
@@ -115,6 +116,7 @@ class GlobalTensor:
     scratch: bool = False
     wide: MemoryBuffer = field(default_factory=lambda: MemoryBuffer(0))
     origin: Bytes | None = None
+    issued: IssuedBytes | None = None
 
     @property
     def end(self) -> int:
@@ -149,18 +151,10 @@ class GlobalMemory:
         self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
     ) -> GlobalTensor:
         """Return a new tensor, 512-byte aligned: uninitialised, or all 0."""
-        buffer, wide = self._buffers(None, size_bytes)
-        tensor = self._enter(GlobalTensor(name, self._next, buffer, scratch=scratch, wide=wide))
+        tensor = self._entered(name, None, size_bytes, scratch=scratch)
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
             tensor.buffer.marks.whole = True
-        return tensor
-
-    def _enter(self, tensor: GlobalTensor) -> GlobalTensor:
-        self._tensors.append(tensor)
-        self._starts.append(tensor.address)
-        behind = tensor.end + GM_GUARD_BYTES
-        self._next = -(-behind // GM_ALIGN_BYTES) * GM_ALIGN_BYTES
         return tensor
 
     def allocate_from(self, name: str, values: Array, *, stays: bool = False) -> GlobalTensor:
@@ -169,19 +163,32 @@ class GlobalMemory:
         `stays`: nobody changes the values while a launch runs.
         """
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-        buffer, wide = self._buffers(raw, raw.size)
-        buffer.valid[:], buffer.marks.whole = 1, True
-        origin = raw if stays else None
-        made = GlobalTensor(name, self._next, buffer, placed=True, wide=wide, origin=origin)
-        return self._enter(made)
+        tensor = self._entered(name, raw, raw.size, placed=True, origin=raw if stays else None)
+        tensor.buffer.valid[:], tensor.buffer.marks.whole = 1, True
+        return tensor
 
-    def _buffers(self, raw: Bytes | None, size: int) -> tuple[MemoryBuffer, MemoryBuffer]:
-        """Return a buffer of these bytes or uninitialised, and with it the bytes behind it."""
-        data = self._filled(self._next, raw, size)
+    def _entered(
+        self,
+        name: str,
+        raw: Bytes | None,
+        size: int,
+        *,
+        placed: bool = False,
+        scratch: bool = False,
+        origin: Bytes | None = None,
+    ) -> GlobalTensor:
+        """Return a new tensor of these bytes, or uninitialised."""
+        address, data, marks = self._next, self._filled(self._next, raw, size), Marks()
         valid = np.zeros(data.size, np.uint8)
-        marks = Marks()
+        issued = None if self.pointers is None else IssuedBytes(data.size)
         buffer = MemoryBuffer.over(data[:size], valid[:size], marks)
-        return buffer, MemoryBuffer.over(data, valid, marks)
+        wide = MemoryBuffer.over(data, valid, marks)
+        tensor = GlobalTensor(name, address, buffer, placed, scratch, wide, origin, issued)
+        self._tensors.append(tensor)
+        self._starts.append(address)
+        behind = tensor.end + GM_GUARD_BYTES
+        self._next = -(-behind // GM_ALIGN_BYTES) * GM_ALIGN_BYTES
+        return tensor
 
     def _filled(self, _address: int, raw: Bytes | None, size: int) -> Bytes:
         """Return memory that holds these bytes, or nobody's, and nobody's behind them."""
@@ -209,10 +216,23 @@ class GlobalMemory:
         """
         if self.pointers is None:
             return False
-        at, buffer = tensor.address, tensor.buffer
-        return self.pointers.settle(
-            at, buffer.data, buffer.valid, (low - at, high - at), every=every
-        )
+        at = tensor.address
+        return self.pointers.settle(at, _contents(tensor), (low - at, high - at), every=every)
+
+    def has_stored(self, address: int) -> bool:
+        """Return whether a pointer stored to the line of an address."""
+        tensor = self.at(address)
+        if self.pointers is None or tensor is None:
+            return False
+        return self.pointers.has_stored(_contents(tensor), address - tensor.address)
+
+    def take_stores(self, tensor: GlobalTensor) -> None:
+        """Take a tensor as written, but for what instructions wrote, if pointers stored to it.
+
+        Stores of what unwritten memory holds are not seen.
+        """
+        if self.pointers is not None:
+            self.pointers.take_whole(_contents(tensor))
 
     def owners(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each address the start of the last tensor at or before it; -1 for none."""
@@ -223,3 +243,9 @@ class GlobalMemory:
         """Return the tensor that holds `address` or ends last before it."""
         index = bisect_right(self._starts, address) - 1
         return self._tensors[index] if index >= 0 else None
+
+
+def _contents(tensor: GlobalTensor) -> Contents:
+    """Return what pointer stores are looked up in."""
+    assert tensor.issued is not None, "a tensor of memory that pointers store to"
+    return Contents(tensor.buffer.data, tensor.buffer.valid, tensor.issued)

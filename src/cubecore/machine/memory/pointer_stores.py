@@ -1,13 +1,75 @@
 """Stores to global memory by a kernel's plain pointers, of which no instruction tells."""
 
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.machine.memory.strided import Rows
 from cubecore.units import distinct
 
 _Bytes = NDArray[np.uint8]
 LINE_BYTES = 64
 """Bytes that the data cache writes back together (pages SetValue, DataCacheCleanAndInvalid)."""
+_MOST_NOTED = 1 << 16
+"""Writes that are noted before they are marked."""
+
+
+class IssuedBytes:
+    """The bytes that instructions wrote to a tensor: noted as they do, and marked when asked for.
+
+    Addresses count from the tensor's start, and go on behind it.
+    """
+
+    __slots__ = ("_marks", "_noted", "_size_bytes")
+
+    def __init__(self, size_bytes: int) -> None:
+        self._size_bytes, self._marks = size_bytes, np.zeros(0, np.uint8)
+        self._noted: list[tuple[Sequence[Rows], int, int]] = []
+
+    def note(self, rows: Sequence[Rows], low: int, high: int) -> None:
+        """Take that bytes [low, high) from each of some rows are written."""
+        self._noted.append((rows, low, high))
+        if len(self._noted) == _MOST_NOTED:
+            self.marked(0, 0)
+
+    def marked(self, low: int, high: int) -> NDArray[np.bool_]:
+        """Return which of the bytes [low, high) were written."""
+        if not self._marks.size:
+            self._marks = np.zeros(self._size_bytes, np.uint8)
+        for rows, first, last in self._noted:
+            for part in spans(self._marks, rows, 0, (first, last)):
+                part[...] = 1
+        self._noted.clear()
+        return self._marks[low:high].view(np.bool_)
+
+
+def spans(marks: _Bytes, rows: Sequence[Rows], at: int, span: tuple[int, int]) -> Iterator[_Bytes]:
+    """Yield the marks of all bytes of a span from each row on, rows of one kind at once."""
+    low, high = span
+    for count, step, first in rows:
+        yield np.ndarray((count, high - low), np.uint8, marks, at + first + low, (step, 1))
+
+
+class Contents(NamedTuple):
+    """Some bytes of a tensor, from the byte `first` on, and marks of those that were written.
+
+    Instructions leave bytes unmarked where they store what was not written.
+    """
+
+    data: _Bytes
+    valid: _Bytes
+    issued: IssuedBytes
+    first: int = 0
+
+    def within(self, low: int, high: int) -> "Contents":
+        """Return the bytes [low, high) of these."""
+        return Contents(self.data[low:high], self.valid[low:high], self.issued, self.first + low)
+
+    def unissued(self) -> NDArray[np.bool_]:
+        """Return which of the bytes no instruction wrote."""
+        return ~self.issued.marked(self.first, self.first + self.data.size)
 
 
 class PointerStores:
@@ -30,29 +92,40 @@ class PointerStores:
             self._cleaned.add(address // LINE_BYTES)
 
     def settle(
-        self, address: int, data: _Bytes, valid: _Bytes, span: tuple[int, int], *, every: bool
+        self, address: int, contents: Contents, span: tuple[int, int], *, every: bool
     ) -> bool:
         """Mark stored bytes of a span as written if they were cleaned, or in `every` case.
 
-        `address` is that of the first byte of `data`, at the start of a line; `valid` are its
-        marks, and the span counts from it. Return whether some are not marked.
+        `address` is that of the first byte, at the start of a line, from which the span counts.
+        Return whether some are not marked.
         """
         low, high = max(span[0], 0) // LINE_BYTES * LINE_BYTES, -(-span[1] // LINE_BYTES)
-        data, valid = data[low : high * LINE_BYTES], valid[low : high * LINE_BYTES]
-        lines = distinct(np.flatnonzero(self._stored(data, valid)) // LINE_BYTES)
+        contents = contents.within(low, high * LINE_BYTES)
+        stored = np.flatnonzero(self._stored(contents))
+        if not stored.size:
+            return False
+        lines = distinct(stored // LINE_BYTES)
         if not (every or self._cleaned_all):
             first = (address + low) // LINE_BYTES
             lines = lines[[first + int(line) in self._cleaned for line in lines]]
-        marked = np.zeros(-(-data.size // LINE_BYTES), np.bool_)
+        size = contents.data.size
+        marked = np.zeros(-(-size // LINE_BYTES), np.bool_)
         marked[lines] = True
-        valid[np.repeat(marked, LINE_BYTES)[: data.size]] = 1
-        return bool(self._stored(data, valid).any())
+        contents.valid[np.repeat(marked, LINE_BYTES)[:size] & contents.unissued()] = 1
+        return bool(self._stored(contents).any())
 
-    def has_stored(self, data: _Bytes, valid: _Bytes, at: int) -> bool:
+    def has_stored(self, contents: Contents, at: int) -> bool:
         """Return whether the line of a byte, counted from the first one, was stored to."""
-        line = slice(at // LINE_BYTES * LINE_BYTES, (at // LINE_BYTES + 1) * LINE_BYTES)
-        return bool(self._stored(data[line], valid[line]).any())
+        line = at // LINE_BYTES * LINE_BYTES
+        return bool(self._stored(contents.within(line, line + LINE_BYTES)).any())
 
-    def _stored(self, data: _Bytes, valid: _Bytes) -> NDArray[np.bool_]:
-        stored: NDArray[np.bool_] = (valid == 0) & (data != self._fill)
+    def take_whole(self, contents: Contents) -> None:
+        """Mark what no instruction wrote as written if some of it was stored."""
+        if self._stored(contents).any():
+            contents.valid[contents.unissued()] = 1
+
+    def _stored(self, contents: Contents) -> NDArray[np.bool_]:
+        stored: NDArray[np.bool_] = (contents.valid == 0) & (contents.data != self._fill)
+        if stored.any():
+            stored &= contents.unissued()
         return stored

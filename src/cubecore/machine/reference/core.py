@@ -200,17 +200,14 @@ class Core:
         size = load.element.size_bytes
         if memory is None or not 0 <= local <= memory.size_bytes - size:
             return None
-        if address % size or not self._is_written(load, memory, local):
+        if address % size or not self._is_written(load, memory, address, local):
             return None
         return None if self._checked(load, address) else _scalar(load, memory, local)
 
-    def _is_written(self, load: LoadScalar, memory: MemoryBuffer, local: int) -> bool:
+    def _is_written(self, load: LoadScalar, memory: MemoryBuffer, address: int, local: int) -> bool:
         """Return whether a value was written, by an instruction or by a pointer."""
-        size = load.element.size_bytes
-        if memory.written(local, (0, size)):
-            return True
-        pointers = self.gm.pointers if load.mem is Mem.GM else None
-        return pointers is not None and pointers.has_stored(memory.data, memory.valid, local)
+        written = memory.written(local, (0, load.element.size_bytes))
+        return written or (load.mem is Mem.GM and self.gm.has_stored(address))
 
     def _checked(self, load: LoadScalar, address: int) -> str | None:
         """Return the end of a sentence about a value of UB whose reads the kernel has checked."""
@@ -237,7 +234,7 @@ class Core:
         if address % size:
             need = f"start at a multiple of {size} B in {load.mem.label}, got {address}"
             self._log_scalar("misaligned", load, need)
-        if not self._is_written(load, memory, local):
+        if not self._is_written(load, memory, address, local):
             self._log_scalar(
                 "uninitialised", load, f"be initialised in {load.mem.label}, got {address}"
             )

@@ -160,12 +160,19 @@ class OneCore:
         low, high = address + used.low, address + used.high
         if high > tensor.end or self._reads_stale(tensor, used, low, high):
             return None
+        self._note(tensor, used, low, high)
         return tensor.buffer.spot(address - tensor.address)
 
     def _reads_stale(self, tensor: GlobalTensor, used: Use, low: int, high: int) -> bool:
         """Return whether an operand reads what pointers have stored in the data cache alone."""
         written = used.writes or tensor.buffer.marks.whole
         return not written and self.gm.settle(tensor, low, high)
+
+    @staticmethod
+    def _note(tensor: GlobalTensor, used: Use, low: int, high: int) -> None:
+        """Note bytes that an instruction is about to write, where pointers may write others."""
+        if used.writes and tensor.issued is not None:
+            tensor.issued.note(((1, 0, 0),), low - tensor.address, high - tensor.address)
 
     def find(self, template: Instruction, used: Use, address: int, where: Location) -> Spot | None:
         """Return where an operand lies, or None after logging that it is outside its memory."""
@@ -215,6 +222,7 @@ class OneCore:
                 got = f"none since a pointer stored to {tensor.name}, which is in the data cache"
                 log("stale-cache", f"be read behind a dcci, got {got}; call asc_dcci_single first")
                 self.gm.settle(tensor, first, last, every=True)
+            self._note(tensor, used, first, last)
             return tensor.buffer.spot(address - tensor.address)
         near = tensor or self.gm.near(first)
         if near is None:
@@ -227,6 +235,7 @@ class OneCore:
             log("out-of-bounds", _inside(near.name, size, first - start, last - start))
         if tensor is None or last - tensor.address > tensor.wide.size_bytes:
             return None
+        self._note(tensor, used, first, last)
         return tensor.wide.spot(address - tensor.address)
 
     def meet(

@@ -282,13 +282,17 @@ class Snapshots:
             self._kept[tensor.address] = tensor, held
 
     def restore(self) -> None:
-        """Put everything back."""
+        """Put back what instructions wrote."""
         for tensor, held in self._kept.values():
             data, valid = (POISON_BYTE, 0) if held is None else held
-            buffer = _whole(tensor)
-            buffer.data[:], buffer.valid[:] = data, valid
+            buffer, issued = _whole(tensor), tensor.issued
+            where = True if issued is None else issued.marked(0, buffer.size_bytes)
+            np.copyto(buffer.data, data, where=where)
+            np.copyto(buffer.valid, valid, where=where)
             if tensor.origin is not None:
-                tensor.buffer.data[:], tensor.buffer.valid[:] = tensor.origin, 1
+                where = where if issued is None else issued.marked(0, tensor.origin.size)
+                np.copyto(tensor.buffer.data, tensor.origin, where=where)
+                tensor.buffer.valid[:] = 1
 
 
 def _copy(held: NDArray[np.uint8]) -> NDArray[np.uint8]:
