@@ -107,7 +107,7 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
     "vmrgsort4_proposals": {f"element_length_{i}": (0, 4095) for i in range(4)}
     | {"if_exhausted_suspension": BIT, "valid_bit": (3, 15)},
     "store_scalar": {"value": (-(2**63), 2**64 - 1)},
-    "store_scalar_gm": {"value": (-(2**63), 2**64 - 1)},
+    "store_scalar_gm": {"value": (-(2**63), 2**64 - 1), "cached": (0, 1)},
     **{key: {"repeat": (0, 255)} for key in ("vrpac", "vaadd", "viou")},
     "rpn_cor": {"repeat": (0, 255), "matrix_stride": (0, 255), "vector_stride": (0, 255)},
     "set_rpn_cor_ir": {"value": (0, 65535)},

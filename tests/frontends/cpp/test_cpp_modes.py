@@ -5,6 +5,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
+from cubecore.frontends.source_locations import KernelError
 from frontends.cpp.cpp_kernels import kernel, kernels, needs_compiler
 
 pytestmark = needs_compiler
@@ -104,6 +105,30 @@ def test_a_scalar_reads_what_was_copied_behind_dcci(element):
         f"copy_ubuf_to_gm at {at(3)} wrote there past the data cache; call asc_dcci_single first"
     )
     assert found == ([stale] if element < 32 else [])
+
+
+@pytest.mark.parametrize("read", ["ReadGmByPassDCache(z + 3)", "ld_dev(z + 3, 0)"])
+def test_a_scalar_read_past_the_data_cache_needs_no_dcci(read):
+    found, x = run(*READ, f"g.SetValue(40, {read} + 1);")
+    assert (found, x[3], x[40]) == ([], 5, 6)
+
+
+@pytest.mark.parametrize("store", ["WriteGmByPassDCache(z + 3, 7.0f)", "st_dev(7.0f, z + 3, 0)"])
+def test_a_scalar_read_of_a_store_past_the_data_cache_needs_dcci(store):
+    steps, read = (READ[0], f"{store};"), "g.SetValue(40, g.GetValue(3) + 1);"
+    found, x = run(*steps, "asc_dcci_single(z);", read)
+    assert (found, x[3], x[40]) == ([], 7, 8)
+    assert run(*steps, read)[0] == [
+        "stale-cache 3: a scalar read of global memory must come behind a dcci, got none since "
+        f"store_scalar_gm at {at(2)} wrote there past the data cache; call asc_dcci_single first"
+    ]
+
+
+def test_an_access_past_the_data_cache_is_at_its_address():
+    for call, subject in (("st_dev(7.0f, z, 4)", "st_dev"), ("ld_dev(z, 4)", "ld_dev")):
+        with pytest.raises(KernelError) as caught:
+            run(f"{call};")
+        assert str(caught.value) == f"inline.cpp:6 (k): {subject}.offset must be 0, got 4"
 
 
 STRIDED = """

@@ -31,6 +31,7 @@ CLEANED = [
     (POINTER, "asc_dcci_entire_out();", ""),
     (POINTER, "for (int n = 0; n < 64; n += 16) asc_dcci_single((__gm__ float*)w + n);", ""),
     (SET, WHOLE, ""),
+    ("st_dev((float)n, (__gm__ float*)w + n, 0);", "", ""),
 ]
 LEFT = [(POINTER, "", ""), (POINTER, "", WHOLE), (POINTER, LINE.format(0), ""), (SET, "", WHOLE)]
 

@@ -247,7 +247,7 @@ def test_a_function_without_a_definition_is_named():
     assert str(caught.value) == f"inline.cpp:{line} {said}"
 
 
-ROUNDINGS = ("CeilDiv", "ConstCeil", "DivCeil", "CeilAlign", "AlignUp", "Ceil")
+ROUNDINGS = ("CeilDiv", "ConstCeil", "DivCeil", "CeilAlign", "AlignUp", "Ceil", "Align")
 
 
 def test_roundings_that_a_file_defines_for_itself_come_first():
@@ -263,7 +263,7 @@ def test_roundings_that_a_file_defines_for_itself_come_first():
     )
     z = np.zeros(8, np.int64)
     module.k[1](z)
-    assert z[:6].tolist() == [10 * n + 1 for n in range(6)]
+    assert z[:7].tolist() == [10 * n + 1 for n in range(7)]
 
 
 def test_roundings_of_the_class_api():
@@ -273,4 +273,50 @@ def test_roundings_of_the_class_api():
     body = "GlobalTensor<int64_t> to; to.SetGlobalBuffer((__gm__ int64_t*)x, 8);\n" + calls
     z = np.zeros(8, np.int64)
     kernels({"k": body}, "GM_ADDR x").k[1](z)
-    assert z[:6].tolist() == [3, 3, 3, 12, 12, 3]
+    assert z[:7].tolist() == [3, 3, 3, 12, 12, 3, 12]
+
+
+STEPS = """
+  OUT(int32_t, 64);
+  int32_t to[4], from[4] = {1, 2, 3, 4};
+  copy_data_align64((uint8_t*)to, (uint8_t*)from, sizeof(to));
+  for (int32_t n = 0; n < 4; ++n) gz.SetValue(n, to[n]);
+  gz.SetValue(4, std::min(MAX_REPEAT_TIMES, to[3] + 300));
+  gz.SetValue(5, DEFAULT_DATA_COPY_NBURST);
+  LocalTensor<int32_t> a(TPosition::VECCALC, 0, 64);
+  SetVectorMask<int32_t>(0, 255);
+  DuplicateIntrinsicsImpl((__ubuf__ int32_t*)a.GetPhyAddr(), 7, 1, 1, 8);
+  order<HardEvent::V_MTE3>();
+  DataCopy(gz[8], a, 8);
+"""
+NOTIFIED = """
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+  OUT(int32_t, 8);
+  if ASCEND_IS_AIC {
+    gz.SetValue(0, 5);
+    DataCacheCleanAndInvalid<int32_t, CacheLine::SINGLE_CACHE_LINE>(gz);
+    NotifyEvent<PIPE_S>(3);
+  } else {
+    WAIT
+    Barrier();
+    if (GetSubBlockIdx() == 0) gz.SetValue(1, gz.GetValue(0) + 1);
+  }
+"""
+
+
+def test_steps_of_the_library_that_no_page_has():
+    z = np.zeros(64, np.int32)
+    found = kernels({"k": STEPS}, PARAMETERS, BEFORE).k[1](np.zeros(8, np.int32), z).findings
+    assert (found, z[:6].tolist(), z[8:16].tolist()) == ((), [1, 2, 3, 4, 255, 1], [7] * 8)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_an_aic_notifies_its_aivs(waits):
+    """Guide "AIV核上的ND2NZ格式转换"; Barrier by itself orders nothing."""
+    body = NOTIFIED.replace("WAIT", "WaitEvent(3);" if waits else "")
+    z = np.zeros(8, np.int32)
+    run = kernels({"k": body}, PARAMETERS, BEFORE).k[1](np.zeros(8, np.int32), z)
+    assert z[1] == 6  # cores run in turns, the AIC first
+    assert {finding.id for finding in run.findings} == (
+        set() if waits else {"race-raw", "flag-leaked"}
+    )

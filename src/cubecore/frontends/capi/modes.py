@@ -70,7 +70,7 @@ class Modes:
                 self._stored.clear()
                 self.dirty.clear()
                 self._last = None
-            elif isinstance(template, StoreScalarGm):
+            elif isinstance(template, StoreScalarGm) and template.cached:
                 self._leave_in_cache(addresses[0], template.dtype.size_bytes, where)
             elif stores_globally(template):
                 self._store(template, addresses, where)
@@ -217,6 +217,8 @@ class Modes:
 
 def stores_globally(template: Instruction) -> bool:
     """Return whether an instruction writes global memory past the data cache."""
+    if isinstance(template, StoreScalarGm):
+        return not template.cached
     past = template.pipe is not Pipe.S
     return past and any(o.mem is Mem.GM and o.access.writes for o in template.declared)
 

@@ -95,15 +95,16 @@ class StoreScalar(ScalarStore):
     "store_scalar_gm",
     Pipe.S,
     since="m100",
-    source="basic API, SetValue of GlobalTensor",
+    source="basic API, SetValue of GlobalTensor, WriteGmByPassDCache; C API, asc_store_dev",
     archs=("2201", "3510"),
     uncertain=(
         "the data cache keeps nothing back: the value is in global memory at once, and a copy that "
-        "reads it there before a dcci is a finding",
+        "reads it there before a dcci is a finding, unless it was stored past the cache",
         "an address is a multiple of the element's size: inferred",
     ),
 )
 class StoreScalarGm(ScalarStore):
-    """Write one element of global memory from the scalar unit."""
+    """Write one element of global memory from the scalar unit, by its data cache or past it."""
 
     dst = write(Mem.GM, "element", align_bytes=1)
+    cached: int = param(0, 1, "1 by the data cache, 0 past it", default=1)

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from cubecore.frontends.cpp.recording.matmul_object.requests import MatmulRequests
 
 MEMORIES = (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
+GM_PAST_CACHE = 0x80
+"""The number of global memory for the scalar unit without its data cache, as abi.h has it."""
 _WAITS, _MASKED, _COUNTED, _SETS_MASK, _DROPPED = 1, 2, 4, 8, 16
 _NOTE = 64
 _MIX = 2
@@ -273,10 +275,11 @@ class Bridge:
         number, address, at, kind, wanted = message.numbers("q", 5)
         core = native_core.handle.core
         assert self._reads is not None
-        load = self._reads.load(MEMORIES[number], kind, at, message.said)
+        past = number == GM_PAST_CACHE
+        load = self._reads.load(Mem.GM if past else MEMORIES[number], kind, at, message.said)
         native_core.hand_over()
         native_core.handle.issues.one(load.location)
-        if load.mem is Mem.GM:
+        if load.mem is Mem.GM and not past:
             native_core.behind(address, address + load.element.size_bytes, load.location)
         value = core.load_scalar(load, address)
         low, near = around(core, load, address, wanted)

@@ -187,7 +187,7 @@ def _class_of(template: Instruction) -> int:
     if isinstance(template, Dcci):
         return _CLEAN
     if isinstance(template, StoreScalarGm):
-        return _CACHED
+        return _CACHED if template.cached else _STORE
     if isinstance(template, Repeated):
         return _REPEATED
     if stores_globally(template):

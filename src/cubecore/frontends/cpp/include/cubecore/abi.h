@@ -38,6 +38,8 @@ struct Here : Where {
 struct Done {};
 
 enum class Mem : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, FB };
+// Global memory for the scalar unit without its data cache.
+constexpr uint8_t GM_PAST_CACHE = 0x80;
 
 // The name of an element type, and its bits; specialised in types.h.
 template <typename T>

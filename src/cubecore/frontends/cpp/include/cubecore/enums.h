@@ -173,8 +173,8 @@ using TTagType = int32_t;
 constexpr uint32_t ONE_BLK_SIZE = 32;
 constexpr uint32_t ONE_REPEAT_BYTE_SIZE = 256;
 constexpr uint32_t ONE_BLK_FLOAT_NUM = 8;  // no page has it
-constexpr uint32_t MAX_REPEAT_TIMES = 255;
-constexpr uint16_t DEFAULT_DATA_COPY_STRIDE = 0;
+constexpr int32_t MAX_REPEAT_TIMES = 255;  // without a page: signed, as public kernels take it
+constexpr uint16_t DEFAULT_DATA_COPY_NBURST = 1, DEFAULT_DATA_COPY_STRIDE = 0;
 constexpr uint32_t DEFAULT_BLK_NUM = 8;
 constexpr uint8_t DEFAULT_BLK_STRIDE = 1;
 constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;

@@ -5,6 +5,7 @@
 
 #include "cubecore/cores.h"
 #include "cubecore/local.h"
+#include "cubecore/notices.h"
 #include "cubecore/sync.h"
 
 inline void ffts_cross_core_sync(pipe_t pipe, uint64_t config, CUBECORE_AT) {
@@ -30,6 +31,14 @@ namespace AscendC {
 inline void SetSyncBaseAddr(uint64_t config, CUBECORE_AT) { set_ffts_base_addr(config, at); }
 inline void SetFftsBaseAddr(uint64_t config, CUBECORE_AT) { set_ffts_base_addr(config, at); }
 inline void WaitEvent(uint16_t flagId, CUBECORE_AT) { wait_flag_dev(flagId, at); }
+// Guide "AIV核上的ND2NZ格式转换": between an AIC and its AIVs.
+template <pipe_t pipe>
+inline void NotifyEvent(uint16_t flagId, CUBECORE_AT) {
+  CrossCoreSetFlag<2, pipe>(flagId, at);
+}
+// Without a page: public kernels call it behind a dcci or SyncAll, before they read what others
+// wrote. Uncertain: it orders nothing that the scalar unit does not do in order, and no pipe waits.
+inline void Barrier() {}
 
 }  // namespace AscendC
 
@@ -46,6 +55,28 @@ enum cache_line_t : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
 enum dcci_dst_t : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
 inline void dcci(const void* address, uint64_t lines, uint64_t = CACHELINE_OUT, CUBECORE_AT) {
   AscendC::detail::clean(lines == SINGLE_CACHE_LINE, cubecore::gm_address(address), at);
+}
+
+// Past the data cache. Pages: asc_store_dev, ReadGmByPassDCache(ISASI). No page has the distance
+// between the address and the element; public kernels give 0.
+namespace cubecore {
+
+inline void require_no_distance(const char* what, int64_t distance, const Where& at) {
+  if (distance != 0)
+    cubecore_refuse(what, "be 0", std::to_string(distance).c_str(), &at);
+}
+
+}  // namespace cubecore
+
+template <typename T>
+inline void st_dev(T value, T* addr, int64_t offset, CUBECORE_AT) {
+  cubecore::require_no_distance("st_dev.offset", offset, at);
+  AscendC::WriteGmByPassDCache(addr, value, at);
+}
+template <typename T>
+inline T ld_dev(const T* addr, int64_t offset, CUBECORE_AT) {
+  cubecore::require_no_distance("ld_dev.offset", offset, at);
+  return AscendC::ReadGmByPassDCache(addr, at);
 }
 
 // The operation and the type of atomic stores are set one by one, in any order.

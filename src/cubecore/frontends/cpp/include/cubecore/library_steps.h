@@ -35,6 +35,12 @@ template <typename T, typename S>
 inline void DuplicateImpl(T* dst, S value, int32_t count, CUBECORE_AT) {
   Duplicate(detail::local_at(dst), static_cast<T>(value), count, at);
 }
+template <typename T>
+inline void DuplicateIntrinsicsImpl(T* dst, T value, uint8_t repeat, uint16_t dstBlkStride,
+                                    uint8_t dstRepStride, CUBECORE_AT) {
+  cubecore::issue_raw("asc_duplicate", at, cubecore::operand(cubecore::Mem::UB, dst),
+                      cubecore::plain(value), repeat, dstBlkStride, dstRepStride);
+}
 #define CUBECORE_BLOCK_STEP(NAME, CALL)                                                       \
   template <typename T>                                                                       \
   inline void NAME##IntrinsicsImpl(T* dst, T* src, int32_t repeat, int32_t dstRepStride,      \

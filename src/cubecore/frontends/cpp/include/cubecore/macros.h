@@ -137,6 +137,7 @@ CUBECORE_ROUNDED(CeilDiv, CeilDivision(value, unit))
 CUBECORE_ROUNDED(ConstCeil, CeilDivision(value, unit))
 CUBECORE_ROUNDED(DivCeil, (value + unit - 1) / unit)
 CUBECORE_ROUNDED(CeilAlign, (value + unit - 1) / unit * unit)
+CUBECORE_ROUNDED(Align, (value + unit - 1) / unit * unit)
 CUBECORE_ROUNDED(AlignUp, (value + unit - 1) / unit * unit)
 #undef CUBECORE_ROUNDED
 // No page has it; public kernels divide numbers so.
@@ -196,6 +197,11 @@ inline float ToFloat(const bfloat16_t& value) { return static_cast<float>(value)
 using AscendC::g_coreType;  // kernels name them both ways
 using AscendC::GetSysWorkSpacePtr;
 using AscendC::GetUserWorkspace;
+
+// No page has it; public kernels copy arrays of tiling data so, which are whole words of 64 bits.
+inline void copy_data_align64(uint8_t* to, const uint8_t* from, size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
 
 // The least and the most of two numbers, as kernels name them without a namespace; std's come
 // first.

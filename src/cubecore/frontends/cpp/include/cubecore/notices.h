@@ -100,11 +100,12 @@ class GroupBarrier {
 template <typename T>
 inline T ReadGmByPassDCache(const T* addr, CUBECORE_AT) {
   return detail::value_of<T>(
-      cubecore_load(0, cubecore::Element<T>::name, cubecore::gm_address(addr), &at));
+      cubecore_load(cubecore::GM_PAST_CACHE, cubecore::Element<T>::name,
+                    cubecore::gm_address(addr), &at));
 }
 template <typename T>
 inline void WriteGmByPassDCache(T* addr, T value, CUBECORE_AT) {
-  detail::store<T>(0, cubecore::gm_address(addr), value, at);
+  detail::store<T>(cubecore::GM_PAST_CACHE, cubecore::gm_address(addr), value, at);
 }
 
 }  // namespace AscendC
