@@ -36,6 +36,8 @@ from cubecore.frontends.source_locations import location_of, shown_path
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.machine.memory.buffers import (
+    GM_GUARD_BYTES,
+    Bytes,
     GlobalMemory,
     GlobalTensor,
     MemoryBuffer,
@@ -133,6 +135,17 @@ def run_libraries(
         memory.release()
 
 
+class _ProgramMemory(GlobalMemory):
+    """Global memory in pages that the program shares, all 0 at first."""
+
+    def __init__(self, pages: Bytes, pointers: PointerStores) -> None:
+        super().__init__(pointers)
+        self._pages = pages
+
+    def _filled(self, address: int, _raw: Bytes | None, size: int) -> Bytes:
+        return self._pages[address : address + size + GM_GUARD_BYTES]
+
+
 class _Program:
     """A program in its process: its device memory and its launches."""
 
@@ -148,12 +161,11 @@ class _Program:
         self._auto_sync, self._tiling_key, self._kind = auto_sync, 0, ""
         self._path, self._options = path, options
         self._pointers = PointerStores(0)
-        self._gm = GlobalMemory(self._pointers)
+        self._gm = _ProgramMemory(np.frombuffer(memory.map, np.uint8), self._pointers)
         from cubecore.frontends.cpp.host_tiling import HostTilings
 
         self._tilings = HostTilings(chip_named(options.chip).what_if(options.settings))
-        self._pages, self._base = np.frombuffer(memory.map, np.uint8), memory.base
-        self._child, self._bridge = child, Bridge(child)
+        self._base, self._child, self._bridge = memory.base, child, Bridge(child)
         self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
         self._kernels: dict[str, RegisteredKernel] = {}
 
@@ -197,10 +209,8 @@ class _Program:
         if not size or last + size + (1 << 16) > _MOST_BYTES:
             return 0
         tensor = self._gm.allocate(name, size, scratch=True)
-        held = self._pages[tensor.address : tensor.end]
-        tensor.buffer.data = held
-        tensor.wide.data = self._pages[tensor.address : tensor.address + tensor.wide.size_bytes]
-        self._tensors[name] = HostTensor(name, held, element_type("uint8"), (size,)), tensor
+        host = HostTensor(name, tensor.buffer.data, element_type("uint8"), (size,))
+        self._tensors[name] = host, tensor
         return self._base + tensor.address
 
     def _written(self, address: int, count: int) -> None:

@@ -260,31 +260,24 @@ def _together(runs: list[Runs]) -> tuple[Bytes, Bytes, Array]:
     return starts[order], ends[order], owners[order]
 
 
-_Held = tuple[NDArray[np.uint8], NDArray[np.uint8]]
-"""A tensor's bytes and map; None stands for an uninitialised one, or the host's bytes."""
+_Held = tuple[NDArray[np.uint8] | int, NDArray[np.uint8] | int]
+"""A tensor's bytes and map, each a number if all are alike."""
 
 
 class Snapshots:
     """The contents of global memory before its first write."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[GlobalTensor, _Held | None]] = {}
+        self._kept: dict[int, tuple[GlobalTensor, _Held]] = {}
 
     def keep(self, tensor: GlobalTensor) -> None:
         """Remember a tensor that is about to be written."""
         if tensor.address not in self._kept:
-            if tensor.origin is not None:
-                self._kept[tensor.address] = tensor, None
-                return
-            buffer = _whole(tensor)
-            fresh = not buffer.valid.any() and buffer.data.min(initial=POISON_BYTE) == POISON_BYTE
-            held = None if fresh else (_copy(buffer.data), _copy(buffer.valid))
-            self._kept[tensor.address] = tensor, held
+            self._kept[tensor.address] = tensor, _held(tensor)
 
     def restore(self) -> None:
         """Put back what instructions wrote."""
-        for tensor, held in self._kept.values():
-            data, valid = (POISON_BYTE, 0) if held is None else held
+        for tensor, (data, valid) in self._kept.values():
             buffer, issued = _whole(tensor), tensor.issued
             where = True if issued is None else issued.marked(0, buffer.size_bytes)
             np.copyto(buffer.data, data, where=where)
@@ -293,6 +286,16 @@ class Snapshots:
                 where = where if issued is None else issued.marked(0, tensor.origin.size)
                 np.copyto(tensor.buffer.data, tensor.origin, where=where)
                 tensor.buffer.valid[:] = 1
+
+
+def _held(tensor: GlobalTensor) -> _Held:
+    """Return what a tensor holds; of one that has an origin, what lies behind it."""
+    if tensor.origin is not None:
+        return POISON_BYTE, 0
+    data, valid = _whole(tensor).data, _whole(tensor).valid
+    if data.size and not valid.any() and data.min() == data.max():
+        return int(data[0]), 0
+    return _copy(data), _copy(valid)
 
 
 def _copy(held: NDArray[np.uint8]) -> NDArray[np.uint8]:
