@@ -60,6 +60,7 @@
 #include "cubecore/topk.h"
 #include "cubecore/trans_data.h"
 #include "cubecore/transpose.h"
+#include "cubecore/transpose_nchw.h"
 #include "cubecore/transpose_tiled.h"
 #include "cubecore/unary.h"
 #if __NPU_ARCH__ == 3510

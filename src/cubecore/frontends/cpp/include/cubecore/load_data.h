@@ -101,9 +101,13 @@ inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[4],
       fmatrixMode == FmatrixMode::FMATRIX_LEFT ? "asc_set_l13d_fmatrix" : "asc_set_l13d_fmatrix_b",
       at, l1H, l1W, padList[0], padList[1], padList[2], padList[3]);
 }
-// No page has it; CATLASS calls it before loads of LoadData3DParamsV2Pro.
+// No page has them; public kernels call them before loads of LoadData3DParamsV2Pro.
 inline void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4], CUBECORE_AT) {
   SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_LEFT, at);
+}
+inline void Load3DSetFMatrixBCal(uint16_t l1H, uint16_t l1W, const uint8_t padList[4],
+                                 CUBECORE_AT) {
+  SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_RIGHT, at);
 }
 
 template <typename T>

@@ -13,6 +13,7 @@ inline int64_t GetBlockIdx() {
 }
 inline int64_t GetBlockNum() { return cubecore_launch()->blocks; }
 inline int64_t GetSubBlockIdx() { return cubecore_launch()->part; }
+inline int64_t GetSubBlockIdxImpl() { return GetSubBlockIdx(); }  // no page has it
 inline int64_t GetSubBlockNum() { return cubecore_launch()->parts; }
 inline int64_t GetTaskRatio() { return cubecore_launch()->parts; }
 inline int64_t GetTaskRation() { return GetTaskRatio(); }  // without a page: an earlier spelling

@@ -135,20 +135,6 @@ inline void TransDataTo5HDImpl(T* const (&dstList)[NCHW_CONV_ADDR_LIST_SIZE],
   TransDataTo5HD<T>(to, from, p, at);
 }
 
-// The form with a workspace: blocks of 16 by 16.
-template <typename T>
-inline void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                      const LocalTensor<uint8_t>& sharedTmpBuffer,
-                      const TransposeParamsExt& transposeParams, CUBECORE_AT) {
-  (void)sharedTmpBuffer;
-  if (transposeParams.transposeType == TransposeType::TRANSPOSE_TYPE_NONE) return;
-  if (transposeParams.transposeType != TransposeType::TRANSPOSE_ND2ND_B16)
-    cubecore_refuse("Transpose.transposeType", "be TRANSPOSE_ND2ND_B16 in cubecore for now",
-                    "another", &at);
-  static_assert(sizeof(PrimT<T>) == 2, "Transpose must take elements of 16 bits, got others");
-  Transpose(dst, src, at);
-}
-
 }  // namespace AscendC
 
 // The built-in functions below these, as public kernels call them. Page: asc_set_va_reg.
