@@ -16,6 +16,7 @@ from cubecore.isa.scalar.system_variables import Init
 from cubecore.isa.scalar.ub_checks import CheckUb
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
+from cubecore.machine.memory.written_spans import WrittenSpans
 
 SETTERS = (SetAtomic, SetCtrl, Init, SetMaskCount, SetMaskNorm, SetVectorMask, CheckUb)
 """Instructions that set a mode, or the mask."""
@@ -51,9 +52,8 @@ class Modes:
         self.registers = _AT_START
         self._set: dict[str, Location] = {}
         self._used: tuple[str, Location] | None = None
-        self._stored: dict[tuple[int, int], tuple[str, Location]] = {}
-        self._last: tuple[int, int] | None = None
-        self.dirty: dict[tuple[int, int], Location] = {}
+        self._stored = WrittenSpans[tuple[str, Location]]()
+        self.dirty = WrittenSpans[Location]()
         """Bytes of global memory that the scalar unit wrote, which are in the data cache alone."""
         self._jumps: dict[tuple[int, int], tuple[Registers, Steps, Registers]] = {}
         self._jumped: tuple[Registers, Steps, Registers] | None = None
@@ -69,20 +69,11 @@ class Modes:
             elif isinstance(template, Dcci):
                 self._stored.clear()
                 self.dirty.clear()
-                self._last = None
             elif isinstance(template, StoreScalarGm) and template.cached:
-                self._leave_in_cache(addresses[0], template.dtype.size_bytes, where)
+                at = addresses[0]
+                self.dirty.add(at, at + template.dtype.size_bytes, where)
             elif stores_globally(template):
                 self._store(template, addresses, where)
-
-    def _leave_in_cache(self, at: int, size: int, where: Location) -> None:
-        """Take that the scalar unit stored bytes; neighbours of one location are held as one."""
-        last = next(reversed(self.dirty), None)
-        low = at
-        if last is not None and last[1] == at and self.dirty[last] == where:
-            del self.dirty[last]
-            low = last[0]
-        self.dirty[low, at + size] = where
 
     def set(self, template: Instruction, where: Location) -> None:
         """Take what an instruction of `SETTERS` sets."""
@@ -118,16 +109,8 @@ class Modes:
         self.registers, self._used = cached[2], None
 
     def stored(self, low: int, high: int, by: tuple[str, Location]) -> None:
-        """Take that an instruction stored bytes of global memory, at a location.
-
-        Stores of one location that follow each other are held as one.
-        """
-        last = self._last
-        if last is not None and last[1] == low and self._stored.get(last) == by:
-            del self._stored[last]
-            low = last[0]
-        self._last = low, high
-        self._stored[self._last] = by
+        """Take that an instruction stored bytes of global memory, at a location."""
+        self._stored.add(low, high, by)
 
     def _store(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         for operand, address in zip(template.operands(), addresses, strict=False):
@@ -138,14 +121,15 @@ class Modes:
 
     def behind(self, low: int, high: int, where: Location) -> Said | None:
         """Judge a scalar read of bytes of global memory: the core's own copies pass the cache."""
-        for (start, end), (name, at) in self._stored.items():
-            if low < end and start < high:
-                message = (
-                    "a scalar read of global memory must come behind a dcci, got none since "
-                    f"{name} at {at} wrote there past the data cache; call asc_dcci_single first"
-                )
-                return "stale-cache", message, "scalar read", where
-        return None
+        found = self._stored.meeting(low, high)
+        if found is None:
+            return None
+        name, at = found
+        message = (
+            "a scalar read of global memory must come behind a dcci, got none since "
+            f"{name} at {at} wrote there past the data cache; call asc_dcci_single first"
+        )
+        return "stale-cache", message, "scalar read", where
 
     def passing(
         self, template: Instruction, addresses: tuple[int, ...], where: Location
@@ -156,15 +140,14 @@ class Modes:
         for operand, address in zip(template.operands(), addresses, strict=False):
             if operand.mem is not Mem.GM or not operand.access.reads:
                 continue
-            low, high = span_bytes(template, operand, address) or (0, 0)
-            for (start, end), at in self.dirty.items():
-                if low < end and start < high:
-                    message = (
-                        f"{template.name} must read global memory behind a dcci, got none since "
-                        f"the scalar unit's store at {at}, which is in the data cache; call "
-                        "asc_dcci_single first"
-                    )
-                    return "stale-cache", message, template.name, where
+            at = self.dirty.meeting(*(span_bytes(template, operand, address) or (0, 0)))
+            if at is not None:
+                message = (
+                    f"{template.name} must read global memory behind a dcci, got none since "
+                    f"the scalar unit's store at {at}, which is in the data cache; call "
+                    "asc_dcci_single first"
+                )
+                return "stale-cache", message, template.name, where
         return None
 
     def cut(self, template: Instruction, where: Location) -> Said | None:
