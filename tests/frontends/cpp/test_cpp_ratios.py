@@ -52,11 +52,42 @@ def test_cores_know_the_ratio_that_their_kernel_says(kind, task, aic, aivs):
     assert facts(x) == wanted(aic, aivs, 3)
 
 
-def test_a_tiling_key_has_the_ratio_of_its_own_type():
-    types = {1: "MIX_AIC_1_1", 2: "MIX_AIC_1_2", 3: "AIV_ONLY"}
-    task = "".join(f"KERNEL_TASK_TYPE({key}, KERNEL_TYPE_{own});" for key, own in types.items())
-    kernel = cubecore.inline(FACTS.format(kind="__aicore__", task=task), checks="racecheck").k
-    for key, (aic, aivs) in {1: (True, 1), 2: (True, 2), 3: (False, 1)}.items():
+NAMES = """
+#define FIRST 1UL
+#define TYPE(KEY, OWN) KERNEL_TASK_TYPE(KEY, OWN)
+namespace keys {
+constexpr uint64_t SECOND = FIRST + 1;
+enum : uint64_t { THIRD = 3 };
+}
+template <uint64_t part> constexpr uint64_t ofPart() { return 10 * part + 4; }
+"""
+
+
+NUMBERED = """
+  KERNEL_TASK_TYPE(1, KERNEL_TYPE_MIX_AIC_1_1);
+  KERNEL_TASK_TYPE(0x2, KERNEL_TYPE_MIX_AIC_1_2);
+  KERNEL_TASK_TYPE(3, KERNEL_TYPE_AIV_ONLY);
+  KERNEL_TASK_TYPE(34UL, KERNEL_TYPE_MIX_AIC_1_1);
+"""
+NAMED = """
+  using namespace keys;
+  if (TILING_KEY_IS(FIRST)) { KERNEL_TASK_TYPE(FIRST, KERNEL_TYPE_MIX_AIC_1_1); }
+  TYPE(keys::SECOND, KERNEL_TYPE_MIX_AIC_1_2);
+  KERNEL_TASK_TYPE(THIRD, KERNEL_TYPE_AIV_ONLY);
+  TYPE(ofPart<3>(), KERNEL_TYPE_MIX_AIC_1_1);
+"""
+
+
+@pytest.mark.parametrize("task", [NUMBERED, NAMED], ids=["numbers", "names"])
+@pytest.mark.parametrize("default", ["", "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);"])
+def test_a_tiling_key_has_the_ratio_of_its_own_type(task, default):
+    """Page "设置Kernel类型"; a kernel of the same keys beside it has types of its own."""
+    other = "__aicore__ void other(GM_ADDR x) { KERNEL_TASK_TYPE(2, KERNEL_TYPE_AIV_ONLY); }"
+    text = FACTS.format(kind="__aicore__", task=default + task)
+    text = text.replace("extern", f'{NAMES}extern "C" __global__ {other}\nextern', 1)
+    kernel = cubecore.inline(text, checks="racecheck").k
+    keys = {1: (True, 1), 2: (True, 2), 3: (False, 1), 34: (True, 1)}
+    for key, (aic, aivs) in (keys | ({7: (True, 0)} if default else {})).items():
         x = np.zeros(128, np.int32)
         kernel.changed(tiling_key=key)[2](x)
         assert facts(x) == wanted(aic, aivs, 2)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.chips import chip as chip_named
-from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError, RequestError
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
@@ -88,14 +87,17 @@ class CppKernel(Kernel):
         A tiling key may have a kind of its own.
         """
         if "tiling_key" in fields and "kind" not in fields:
-            own = kind_of_key(self.source.entry(self.entry), fields["tiling_key"])
+            made = replace(self, tiling_key=fields["tiling_key"])
+            arch = chip_named(self.options.of_session().chip).arch
+            types = made.build("cube" if self.kind == "cube" else "vector", arch).types
+            own = kind_of_key(self.source.entry(self.entry), made.tiling_key, types)
             fields["kind"] = own or self.kind
         return replace(self, **fields)
 
-    def build(self, part: str, chip: Chip) -> Built:
+    def build(self, part: str, arch: str) -> Built:
         """Return the library of one part of the kernel: vector or cube."""
         source = replace(self.source, tiling_key=self.tiling_key)
-        return built(source, self.entry, chip.arch, part, verbose=self.verbose)
+        return built(source, self.entry, arch, part, verbose=self.verbose)
 
 
 def kernel_of(
@@ -185,7 +187,7 @@ def launch(
     for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
     parts = {
-        part: device_kernel.build(part, ready.chip)
+        part: device_kernel.build(part, ready.chip.arch)
         for part in ("cube", "vector")
         if any(core.is_aic == (part == "cube") for core in ready.cores)
     }

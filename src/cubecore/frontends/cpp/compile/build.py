@@ -21,7 +21,7 @@ from cubecore.frontends.cpp.compile.cache import (
 )
 from cubecore.frontends.cpp.compile.compiler import compiler, wrapped
 from cubecore.frontends.cpp.compile.elf import has_variables
-from cubecore.frontends.cpp.compile.kinds import words_of_kinds
+from cubecore.frontends.cpp.compile.kinds import types_of_keys, words_of_kinds
 from cubecore.frontends.cpp.compile.source import (
     Overlay,
     Source,
@@ -90,6 +90,7 @@ class Built:
     """An entry of a library: its parameters as letters, whether the library has variables.
 
     `words` are those of its files that say kinds of kernels; `products` says if it issues some.
+    `types` are the entries, tiling keys and kernel types of the library's KERNEL_TASK_TYPE.
     """
 
     path: Path
@@ -98,6 +99,7 @@ class Built:
     copies: bool
     words: frozenset[str]
     products: bool
+    types: tuple[tuple[str, int, str], ...]
 
 
 def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = False) -> Built:
@@ -190,9 +192,15 @@ def _kept(record_path: Path, entry: str) -> Built | None:
         number = list(record["signatures"]).index(entry)
         signature = record["signatures"][entry]
         used(library)
-        symbol, words = f"cubecore_entry{number}", frozenset(record["words"])
+        types = tuple((name, key, task) for name, key, task in record["types"])
         return Built(
-            library, symbol, signature, record["copies"], words, products=record["products"]
+            library,
+            f"cubecore_entry{number}",
+            signature,
+            record["copies"],
+            frozenset(record["words"]),
+            record["products"],
+            types,
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -247,6 +255,7 @@ def _compile(
             "copies": has_variables(raw),
             "words": sorted(words_of_kinds(code.words)),
             "products": any(call in raw for call in _PRODUCTS),
+            "types": [(name.removeprefix(RENAMED), *rest) for name, *rest in types_of_keys(raw)],
             "files": files,
         }
         out.replace(record_path.with_suffix(".so"))

@@ -1,5 +1,8 @@
 """The kind of a kernel, which says the cores of a block: its file's words, else what it uses."""
 
+import struct
+from collections.abc import Iterable
+
 from cubecore.errors import refuse
 from cubecore.frontends.cpp.compile.scanner import Entry
 
@@ -8,6 +11,8 @@ _CUBE_WORDS = frozenset(
 )
 _VECTOR_WORDS = frozenset({"VECIN", "VECOUT", "VECCALC", "ASCEND_IS_AIV", "asc_copy_gm2ub"})
 _TASK = "KERNEL_TYPE_"
+_MARK, _RECORD = b"cubecore type of key\0\0\0\0", struct.Struct("<24s40s128sQ")
+"""The beginning and the layout of what macros.h leaves in a library for each tiling key."""
 _MIXES = {("1", "0"): "cube", ("0", "1"): "vector", ("1", "1"): "mix_1_1", ("1", "2"): "mix"}
 """The kind of a mix by its AICs and AIVs a block."""
 
@@ -40,12 +45,35 @@ def kind_of(entry: Entry | None, words: frozenset[str]) -> str:
     return "vector"
 
 
-def kind_of_key(entry: Entry | None, key: int) -> str | None:
-    """Return the kind of an entry for a tiling key, None if no type is set for keys in numbers."""
-    types = {_number(text): each for text, each in entry.tasks} if entry else {}
-    numbers = [number for number in types if number is not None]
-    own = types.get(key, types.get(None))
-    return _task_kind(own) if numbers and own is not None and own.startswith(_TASK) else None
+def types_of_keys(library: bytes) -> list[tuple[str, int, str]]:
+    """Return the entry, the tiling key and the type of each KERNEL_TASK_TYPE in a library.
+
+    They are what macros.h leaves in it.
+    """
+    found = []
+    at = library.find(_MARK)
+    while at >= 0:
+        _, task, entry, key = _RECORD.unpack_from(library, at)
+        if task.startswith(_TASK.encode()):
+            found.append((_text(entry), key, _text(task)))
+        at = library.find(_MARK, at + _RECORD.size)
+    return found
+
+
+def _text(raw: bytes) -> str:
+    return raw.partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def kind_of_key(entry: Entry | None, key: int, types: Iterable[tuple[str, int, str]]) -> str | None:
+    """Return the kind of an entry for a tiling key, None if no key of it has a type.
+
+    `types` are those of `types_of_keys`.
+    """
+    if entry is None:
+        return None
+    own = {number: task for name, number, task in types if name == entry.name}
+    task = own.get(key, dict(entry.tasks).get("")) if own else None
+    return _task_kind(task) if task is not None and task.startswith(_TASK) else None
 
 
 def kind_with_headers(entry: Entry | None, own: frozenset[str], words: frozenset[str]) -> str:
@@ -73,14 +101,6 @@ def _task_kind(task: str) -> str:
         return "cube" if task.endswith("AIC_ONLY") else "vector"
     main, first, second = task.split("_")[-3:]
     return _mixed(first, second) if main == "AIC" else _mixed(second, first)
-
-
-def _number(key: str) -> int | None:
-    """Return a tiling key, None for all keys."""
-    try:
-        return int(key.rstrip("uUlL"), 0)
-    except ValueError:
-        return None
 
 
 def _widest(kinds: set[str]) -> str:

@@ -15,7 +15,12 @@
 #include "cubecore/te/integers.h"
 
 #define KERNEL_TASK_TYPE_DEFAULT(TYPE)
-#define KERNEL_TASK_TYPE(KEY, TYPE)
+// The key may be any constant, so that the compiler says its value.
+#define KERNEL_TASK_TYPE(KEY, TYPE)                                    \
+  ({                                                                   \
+    [[gnu::used]] static constexpr ::cubecore::TypeOfKey cubecore_type \
+        = ::cubecore::type_of_key(KEY, #TYPE, __func__);               \
+  })
 
 #define TILING_KEY_IS(KEY) (cubecore_launch()->tiling_key == static_cast<uint64_t>(KEY))
 #define TILING_KEY_VAR (cubecore_launch()->tiling_key)
@@ -52,6 +57,18 @@
 #define ASC_IS_AIV constexpr(CUBECORE_PART == 2)
 
 namespace cubecore {
+
+// What compile/kinds.py reads in a library: the type of an entry's kernel for a tiling key.
+struct TypeOfKey {
+  char mark[24], type[40], entry[128];
+  uint64_t key;
+};
+constexpr TypeOfKey type_of_key(uint64_t key, const char* type, const char* entry) {
+  TypeOfKey made = {"cubecore type of key", {}, {}, key};
+  for (size_t n = 0; n + 1 < sizeof(made.type) && type[n] != 0; ++n) made.type[n] = type[n];
+  for (size_t n = 0; n + 1 < sizeof(made.entry) && entry[n] != 0; ++n) made.entry[n] = entry[n];
+  return made;
+}
 
 template <typename T>
 inline void copied(T* to, const void* from, CUBECORE_AT) {
