@@ -96,6 +96,15 @@ def atomic(core, tiles, tensors, _):
     core.asc_set_atomic_none()
 
 
+def stored_over_sums(core, tiles, tensors, _):
+    """Add up further and further on in a loop, and store plainly to the first bytes alone."""
+    core.asc_set_atomic_add_float()
+    for at in (4, 8, 8):
+        core.asc_copy_ub2gm(tensors[2] + at, tiles[1], 32)
+    core.asc_set_atomic_none()
+    core.asc_copy_ub2gm(tensors[2], tiles[1], 32)
+
+
 def overflowing(core, *_):
     """Signal more often than a counter counts."""
     for _ in range(18):
@@ -149,6 +158,7 @@ FAULTS = {
     taken_from_before: {"race-raw", "race-war"},
     own_race: {"race-raw"},
     atomic: set(),
+    stored_over_sums: {"race-waw"},
     overflowing: {"flag-overflow", "flag-leaked"},
     stuck: {"flag-unmet"},
     late: {"flag-late"},

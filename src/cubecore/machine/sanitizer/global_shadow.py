@@ -209,10 +209,10 @@ def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
     if entry.low > max(other.low, first) or entry.high < min(other.high, last):
         return False
     touch, before = entry.access.touch, other.access
-    if touch.writes:
-        return not touch.atomic
+    if touch.writes and not touch.atomic:
+        return True
     same = (entry.access.core, entry.access.pipe) == (before.core, before.pipe)
-    return same and not before.touch.writes
+    return same and (before.touch is touch if touch.atomic else not before.touch.writes)
 
 
 def _clash(earlier: _Entry, later: _Entry) -> Clash:
