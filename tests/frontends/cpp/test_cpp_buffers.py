@@ -24,6 +24,10 @@ INSIDE = {
     "longer on purpose": "LocalTensor<float> l = a.Get<float>(128); Duplicate(l, 1.0f, 128);",
     "given anew": "pipe.Reset(); pipe.InitBuffer(a, 1024);"
     "LocalTensor<float> l = a.Get<float>(); Duplicate(l, 1.0f, 256);",
+    "of its length": "Duplicate(t[56], 1.0f, 8); t.SetValue(63, 1.0f); t(62) = t.GetValue(63);",
+    "address of its own": "t.address_.bufferAddr = 1280; Duplicate(t, 1.0f, 32);",
+    "part": "LocalTensor<float> l = b.GetWithOffset<float>(8, 32); Duplicate(l[16], 1.0f, 8);",
+    "nothing beyond": "Duplicate(t[64], 1.0f, 0);",
     "no pipe's": "LocalTensor<float> l(TPosition::VECCALC, 4096, 64); Duplicate(l, 1.0f, 128);",
 }
 BEYOND = {
@@ -37,6 +41,8 @@ BEYOND = {
         "LocalTensor<half> h = t.ReinterpretCast<half>(); Duplicate(h, half(1), 129);",
         "vector_dup", (0, 256), (0, 258),
     ),
+    "begins behind": ("Duplicate(t[64], 1.0f, 32);", "vector_dup", (0, 256), (256, 384)),
+    "begins far behind": ("Duplicate(t[320][8], 1.0f, 8);", "vector_dup", (0, 256), (1312, 1344)),
     "stride": ("Duplicate(t, 1.0f, uint64_t(8), 2, 1, 16);", "vector_dup", (0, 256), (0, 544)),
 }  # fmt: skip
 
@@ -63,3 +69,71 @@ def test_an_access_beyond_its_buffer_is_found_with_both_extents(found, case):
         f"out-of-bounds: {name}.dst must stay inside its buffer of {high - low} B, bytes "
         f"[{low}, {high}) of UB, got bytes [{first}, {last})"
     ]
+
+
+SCALARS = {
+    "GetValue": "t.SetValue(0, t.GetValue(64));",
+    "SetValue": "t.SetValue(64, 1.0f);",
+    "operator()": "t(64) = 1.0f;",
+}
+
+
+@pytest.mark.parametrize("call", SCALARS)
+def test_a_scalar_access_behind_its_buffer_is_found(call):
+    """The element is the first one of the next buffer."""
+    body = GIVEN + "Duplicate(t, 1.0f, 64); PipeBarrier<PIPE_ALL>();" + SCALARS[call]
+    run = kernels({"k": body}, checks="memcheck").k[1](np.ones(4096, np.float32))
+    assert [f"{f.id}: {f.message}" for f in run.findings] == [
+        f"out-of-bounds: {call}: an element must lie inside its buffer of 256 B, bytes [0, 256) of "
+        "UB, got bytes [256, 260)"
+    ]
+
+
+CUBE = """
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+  TPipe pipe;
+  TBuf<TPosition::A1> l1, next;
+  TBuf<TPosition::A2> l0a;
+  TBuf<TPosition::B2> l0b;
+  TBuf<TPosition::CO1> l0c, other;
+  pipe.InitBuffer(l1, 1024); pipe.InitBuffer(next, 1024);
+  pipe.InitBuffer(l0a, 512); pipe.InitBuffer(l0b, 512);
+  pipe.InitBuffer(l0c, 1024); pipe.InitBuffer(other, 1024);
+  LocalTensor<half> a = l1.Get<half>(), left = l0a.Get<half>(), right = l0b.Get<half>();
+  LocalTensor<float> c = l0c.Get<float>();
+  GlobalTensor<half> g;
+  g.SetGlobalBuffer((__gm__ half*)x, 4096);
+  DataCopy(a, g, @copied);
+  SetFlag<HardEvent::MTE2_MTE1>(0); WaitFlag<HardEvent::MTE2_MTE1>(0);
+  LoadData2DParams p;
+  p.repeatTimes = 1; p.srcStride = 1;
+  LoadData(left, a[@from], p);
+  p.ifTranspose = true;
+  LoadData(right, a, p);
+  SetFlag<HardEvent::MTE1_M>(0); WaitFlag<HardEvent::MTE1_M>(0);
+  Mmad(c[@to], left, right, {16, @n, 16, false, 0, false, false, false});
+"""
+PRODUCTS = {
+    "inside": ((512, 0, 0, 16), []),
+    "l1 beyond": ((528, 0, 0, 16), [("copy_gm_to_cbuf.dst", 1024, "L1", (0, 1056))]),
+    "l1 behind": ((512, 512, 0, 16), [("load_cbuf_to_ca.src", 1024, "L1", (1024, 1536))]),
+    "l0 beyond": (
+        (512, 0, 0, 32),
+        [("mad.b", 512, "L0B", (0, 1024)), ("mad.c", 1024, "L0C", (0, 2048))],
+    ),
+    "l0c behind": ((512, 0, 256, 16), [("mad.c", 1024, "L0C", (1024, 2048))]),
+}
+
+
+@pytest.mark.parametrize("case", PRODUCTS)
+def test_buffers_of_the_cube_have_ends(case):
+    given, wanted = PRODUCTS[case]
+    body = CUBE
+    for name, value in zip(("copied", "from", "to", "n"), given, strict=True):
+        body = body.replace(f"@{name}", str(value))
+    run = kernels({"k": body}, checks="memcheck").k[1](np.ones(4096, np.float32))
+    assert {f"{f.id}: {f.message}" for f in run.findings} == {
+        f"out-of-bounds: {name} must stay inside its buffer of {size} B, bytes [0, {size}) of "
+        f"{memory}, got bytes [{first}, {last})"
+        for name, size, memory, (first, last) in wanted
+    }

@@ -121,7 +121,9 @@ class CoreHandle:
         self._core.record(template, addresses, where)
         self._core.flush()
 
-    def log(self, kind: str, message: str, subject: str, where: Location) -> None:
+    def log(
+        self, kind: str, message: str, subject: str, where: Location, operand: str = ""
+    ) -> None:
         """Report a finding of this core.
 
         Parameters
@@ -134,8 +136,11 @@ class CoreHandle:
             The instruction or array that it is about.
         where : Location
             The source location.
+        operand : str
+            The operand, which has a finding of its own.
         """
-        self._core.log.add(SanitizerFinding(kind, message, subject, where, str(self._core.id)))
+        finding = SanitizerFinding(kind, message, subject, where, str(self._core.id))
+        self._core.log.add(finding, operand)
 
     def show(self, text: str) -> None:
         """Print a line with the core's name in front.

@@ -123,7 +123,7 @@ class NativeCore:
             f"{template.name}.{operand.name} must stay inside its buffer of {high - low} B, bytes "
             f"[{low}, {high}) of {operand.mem.label}, got bytes [{first}, {last})"
         )
-        self.handle.log("out-of-bounds", message, template.name, where)
+        self.handle.log("out-of-bounds", message, template.name, where, operand.name)
 
     def _one_by_one(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
         names, at = self._names, 0

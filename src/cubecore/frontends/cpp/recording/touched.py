@@ -16,12 +16,14 @@ from cubecore.isa.vector.permute.gather import Gather, Vgatherb
 from cubecore.machine.memory.footprint import footprints
 
 _PIPES = {"S": 0, "V": 1, "M": 2, "MTE1": 3, "MTE2": 4, "MTE3": 5, "FIX": 6, "ALL": 7}
+_LOCAL = {Mem.UB: 1, Mem.L1: 2, Mem.L0A: 3, Mem.L0B: 4, Mem.L0C: 5}
+"""Memories whose buffers accesses are judged by, by abi.h's numbers."""
 _ANYWHERE = 1 << 40
 """Bytes around an unknown address: all of a memory."""
 
 
 def note_order(step: Any, template: Instruction, count: int | None = None) -> None:
-    """Write what a template touches of UB, and what it orders, into the runtime's step.
+    """Write what a template touches of local memories, and orders, into the runtime's step.
 
     `count` is the number of elements of a call that gives one, which stands in the mask.
     """
@@ -42,24 +44,28 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
     step.far = not _is_plain(template) or any(
         operand.mem is Mem.GM and operand.access.writes for operand in operands
     )
-    if not any(operand.mem is Mem.UB for operand in operands):
+    if all(operand.mem not in _LOCAL for operand in operands):
         return
     try:  # of one that no core can execute it is not computed
         runs = footprints(template) if template.size_bytes <= MOST_BYTES else ()
     except (CubecoreError, ValueError):
         runs = ()
     for number, operand in enumerate(operands):
-        if operand.mem is not Mem.UB:
+        if operand.mem not in _LOCAL:
             continue
         step.low[number], step.high[number] = -_ANYWHERE, _ANYWHERE
         if runs:
             touched = runs[number]
             if touched is None:
-                step.far |= operand.access.writes  # in another mode it may touch something
+                step.far |= (
+                    operand.mem is Mem.UB and operand.access.writes
+                )  # in another mode it may touch something
                 continue
             step.low[number] = touched.low
             step.high[number] = _ANYWHERE if _picked(template, operand) else touched.high
-        step.access[number] = operand.access.reads + 2 * operand.access.writes
+        step.memory[number] = _LOCAL[operand.mem]
+        if operand.mem is Mem.UB:
+            step.access[number] = operand.access.reads + 2 * operand.access.writes
     if count is None and isinstance(template, Repeated) and runs:
         _note_repeats(step, template)
         step.far |= step.width == 0

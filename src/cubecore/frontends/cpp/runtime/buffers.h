@@ -1,4 +1,5 @@
-// Buffers of UB that a pipe has given, and the accesses that leave the one they begin in.
+// Buffers of local memories that a pipe has given, and the accesses that leave the one they begin
+// in, or the one that their tensor is of.
 #pragma once
 
 #include <stdint.h>
@@ -12,26 +13,41 @@ struct Extent {
   int64_t low, high;
 };
 
+// An operand of the next instruction that begins outside of its tensor's buffer.
+struct Stray {
+  int64_t base;
+  Extent held;
+};
+
 class Buffers {
  public:
-  bool any() const { return !all_.empty(); }
+  bool any() const { return any_; }
 
-  // Takes bytes that may be used as one.
-  void enter(Extent extent) {
-    for (const Extent& each : all_)
+  // Takes bytes of a memory that may be used as one.
+  void enter(uint32_t memory, Extent extent) {
+    any_ = true;
+    for (const Extent& each : all_[memory])
       if (each.low <= extent.low && extent.high <= each.high) return;
-    all_.push_back(extent);
+    all_[memory].push_back(extent);
   }
 
   void forget() {
-    all_.clear();
+    any_ = false;
+    for (std::vector<Extent>& each : all_) each.clear();
     asked_.clear();
+    strays_.clear();
   }
 
-  // The longest buffer that an address lies in, if none has all bytes of an access; else null.
-  const Extent* left_by(int64_t base, Extent touched) const {
+  void stray(Stray operand) { strays_.push_back(operand); }
+  void behind_instruction() { strays_.clear(); }
+
+  // The buffer of a tensor whose operand begins outside of it; the longest one that an address lies
+  // in, if none has all bytes of an access; else null.
+  const Extent* left_by(uint32_t memory, int64_t base, Extent touched) const {
+    for (const Stray& each : strays_)
+      if (each.base == base) return &each.held;
     const Extent* found = nullptr;
-    for (const Extent& each : all_) {
+    for (const Extent& each : all_[memory]) {
       if (base < each.low || base >= each.high) continue;
       if (each.low <= touched.low && touched.high <= each.high) return nullptr;
       if (found == nullptr || found->high - found->low < each.high - each.low) found = &each;
@@ -46,7 +62,9 @@ class Buffers {
   }
 
  private:
-  std::vector<Extent> all_;
+  bool any_ = false;
+  std::vector<Extent> all_[8];  // by memory
+  std::vector<Stray> strays_;
   std::unordered_set<uint64_t> asked_;
 };
 

@@ -35,10 +35,11 @@ void told(Core* core, uint32_t what, uint32_t where, const char* first = nullptr
 void judge_buffers(Core* core, const Step& step, const int64_t* addresses, uint32_t where) {
   constexpr int64_t ANYWHERE = 1ll << 32;
   for (uint32_t n = 0; n < step.operands; ++n) {
-    if (step.access[n] == 0 || step.from[n] < 0 || step.high[n] - step.low[n] >= ANYWHERE) continue;
+    const uint32_t memory = step.memory[n];
+    if (memory == 0 || step.from[n] < 0 || step.high[n] - step.low[n] >= ANYWHERE) continue;
     const Reach reach = reach_of(core, step, n, addresses);
     const int64_t base = addresses[step.from[n]];
-    const Extent* left = core->buffers.left_by(base, {reach.low, reach.high});
+    const Extent* left = core->buffers.left_by(memory, base, {reach.low, reach.high});
     if (left == nullptr || !core->buffers.is_new(step.kind, n, base)) continue;
     const int64_t numbers[] = {step.kind, n, base, left->low, left->high};
     std::string text;
@@ -84,6 +85,7 @@ void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const
     if (core->near.holds_any()) drop_written(core, step, addresses);
     if (core->buffers.any()) judge_buffers(core, step, addresses, where);
   }
+  if (core->buffers.any()) core->buffers.behind_instruction();
   if (entry->flags & WAITS) at_wait(core);
 }
 
@@ -218,8 +220,12 @@ const Launch* cubecore_launch() { return &current->launch; }
 
 void** cubecore_slot(uint32_t slot) { return &current->slots[slot]; }
 
-void cubecore_buffer(int64_t address, int64_t bytes) {
-  current->buffers.enter({address, address + bytes});
+void cubecore_buffer(uint8_t mem, int64_t address, int64_t bytes) {
+  current->buffers.enter(mem, {address, address + bytes});
+}
+
+void cubecore_stray(int64_t address, int64_t low, int64_t high) {
+  current->buffers.stray({address, {low, high}});
 }
 
 void cubecore_forget_buffers() { current->buffers.forget(); }

@@ -38,6 +38,8 @@ struct Here : Where {
 struct Done {};
 
 enum class Mem : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, FB };
+constexpr const char* MEMORY_LABELS[] = {"GM",  "UB",  "L1",        "L0A",
+                                         "L0B", "L0C", "BiasTable", "Fixpipe"};
 // Global memory for the scalar unit without its data cache.
 constexpr uint8_t GM_PAST_CACHE = 0x80;
 
@@ -122,7 +124,9 @@ int64_t cubecore_constant(const void* pointer, int64_t otherwise);
 void** cubecore_slot(uint32_t slot);
 // Says that bytes of UB are a buffer, which accesses that begin in it must not leave; all are
 // forgotten together.
-void cubecore_buffer(int64_t address, int64_t bytes);
+void cubecore_buffer(uint8_t mem, int64_t address, int64_t bytes);
+// Says that an operand of the next instruction, at `address`, is of a tensor in these bytes.
+void cubecore_stray(int64_t address, int64_t low, int64_t high);
 void cubecore_forget_buffers();
 void cubecore_mark(const cubecore::Where* at);
 // The line of the core's last call: of calls through a pointer, which bring no line.

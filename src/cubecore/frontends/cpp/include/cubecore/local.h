@@ -31,12 +31,11 @@ inline void judge_allocation(uint8_t array_memory, bool physical, const Where& a
   if (array_memory != 0 && state.array_memory == 0) state.array_memory = array_memory;
   state.physical |= physical;
   if (both || state.array_memory == 0 || !state.physical) return;
-  constexpr const char* labels[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BiasTable", "Fixpipe"};
   char message[160];
   snprintf(message, sizeof message,
            "%s must be used by arrays or by asc_get_phy_buf_addr, got both; arrays lie from "
            "address 0 on, so that both may be the same bytes",
-           labels[state.array_memory]);
+           MEMORY_LABELS[state.array_memory]);
   cubecore_finding("mixed-allocation", "array", message, &at);
 }
 

@@ -14,9 +14,8 @@ namespace detail {
 
 // Says that a pipe or a pool has given buffers, one behind another.
 inline void give_buffers(TPosition pos, int64_t address, uint32_t each, uint32_t number) {
-  if (memory_of(pos) != static_cast<uint8_t>(cubecore::Mem::UB)) return;
   for (uint32_t n = 0; n < number; ++n)
-    cubecore_buffer(address + static_cast<int64_t>(n) * each, each);
+    cubecore_buffer(memory_of(pos), address + static_cast<int64_t>(n) * each, each);
 }
 
 }  // namespace detail
@@ -39,8 +38,9 @@ class TBuf {
     LocalTensor<T> made;
     made.Place(pos, address_ + bufOffset, size, nullptr);
     // A tensor that is longer than its buffer is meant to reach into those behind it.
-    if (bufOffset + static_cast<uint64_t>(made.GetLength()) > len_)
-      detail::give_buffers(pos, address_ + bufOffset, made.GetLength(), 1);
+    const uint64_t end = bufOffset + static_cast<uint64_t>(made.GetLength());
+    if (end > len_) detail::give_buffers(pos, address_ + bufOffset, made.GetLength(), 1);
+    made.Hold(address_, address_ + static_cast<int64_t>(end > len_ ? end : len_));
     return made;
   }
   // No page has these two for TBuf; public kernels call them as for a queue of one buffer.

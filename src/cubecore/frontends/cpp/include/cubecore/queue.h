@@ -251,6 +251,7 @@ class Queue {
     slot->state = 1;
     tensor.Place(pos, slot->address,
                  static_cast<uint32_t>(len_ * 8ull / cubecore::Element<PrimT<T>>::bits), slot);
+    tensor.Hold(slot->address, slot->address + len_);
   }
   template <typename T>
   bool EnQue(const LocalTensor<T>& tensor, CUBECORE_AT) {
@@ -291,6 +292,7 @@ class Queue {
     }
     slot->state = 3;
     tensor.Place(pos, slot->address, Size<T>(), slot);
+    tensor.Hold(slot->address, slot->address + len_);
   }
   template <typename T>
   void FreeTensor(LocalTensor<T>& tensor, CUBECORE_AT) {

@@ -3,6 +3,7 @@
 // TensorTrait.
 #pragma once
 
+#include <cstdio>
 #include <initializer_list>
 
 #include "cubecore/enums.h"
@@ -193,6 +194,19 @@ class LocalTensor;
 
 namespace detail {
 
+// Says that a scalar access leaves its tensor's buffer.
+inline void say_outside(const char* call, int64_t first, int64_t size, uint8_t mem, int64_t low,
+                        int64_t high, const cubecore::Where& at) {
+  using number = long long;
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "an element must lie inside its buffer of %lld B, bytes [%lld, %lld) of %s, got "
+                "bytes [%lld, %lld)",
+                number(high - low), number(low), number(high), cubecore::MEMORY_LABELS[mem],
+                number(first), number(first + size));
+  cubecore_finding("out-of-bounds", call, text, &at);
+}
+
 enum class Sign : uint8_t { ADD, SUB, MUL, DIV, AND, OR, LT, GT, LE, GE, EQ, NE };
 
 // Two whole tensors with an operator between them, until it is known where the result goes.
@@ -245,10 +259,14 @@ class LocalTensor {
   }
   explicit LocalTensor(const TBuffAddr& address) { SetAddr(address); }
 
-  void SetAddr(const TBuffAddr& address) { address_ = address; }
+  void SetAddr(const TBuffAddr& address) {
+    address_ = address;
+    Hold(0, 0);
+  }
   // From a byte of its memory on, so many elements.
   void InitBuffer(uint32_t bufferOffset, uint32_t bufferSize) {
     address_.bufferAddr = bufferOffset;
+    Hold(0, 0);
     SetSize(bufferSize);
   }
   uint64_t GetPhyAddr() const { return static_cast<uint64_t>(address_.bufferAddr); }
@@ -256,26 +274,33 @@ class LocalTensor {
     return static_cast<uint64_t>(element(offset));
   }
   PrimType GetValue(const uint32_t index, CUBECORE_AT) const {
+    Judge("GetValue", index, at);
     return detail::value_of<PrimType>(
         cubecore_load(memory(), cubecore::Element<PrimType>::name, element(index), &at));
   }
   template <typename V>
   void SetValue(const uint32_t index, const V value, CUBECORE_AT) const {
+    Judge("SetValue", index, at);
     detail::store<PrimType>(memory(), element(index), static_cast<PrimType>(value), at);
   }
   detail::Cell<PrimType> operator()(const uint32_t offset, CUBECORE_AT) const {
+    Judge("operator()", offset, at);
     return {memory(), element(offset), at};
   }
   template <typename CAST_T>
   LocalTensor<CAST_T> ReinterpretCast() const {
     LocalTensor<CAST_T> made;
     made.address_ = address_;
+    made.held_low_ = held_low_;
+    made.held_high_ = held_high_;
+    made.held_at_ = held_at_;
     return made;
   }
   LocalTensor operator[](const uint32_t offset) const {
     LocalTensor made = *this;
     const int64_t left = GetLength() - cubecore::bytes_of<PrimType>(offset);
     made.address_.bufferAddr = element(offset);
+    made.held_at_ += made.address_.bufferAddr - address_.bufferAddr;
     made.address_.dataLen = left > 0 ? static_cast<uint32_t>(left) : 0;
     return made;
   }
@@ -283,6 +308,7 @@ class LocalTensor {
   void SetAddrWithOffset(LocalTensor<T1>& src, uint32_t offset) {
     address_.bufferAddr = static_cast<int64_t>(src.GetPhyAddr(offset));
     address_.logicPos = src.address_.logicPos;
+    Hold(src.held_low_, src.held_high_);
   }
   int32_t GetPosition() const { return static_cast<int32_t>(address_.logicPos); }
   void SetSize(const uint32_t size) {
@@ -309,6 +335,7 @@ class LocalTensor {
     return address_.bufferAddr + cubecore::bytes_of<PrimType>(index);
   }
   cubecore::Pointer pointer() const {
+    if (Strays(address_.bufferAddr)) cubecore_stray(address_.bufferAddr, held_low_, held_high_);
     return {static_cast<cubecore::Mem>(memory()), cubecore::Element<PrimType>::name,
             address_.bufferAddr};
   }
@@ -317,6 +344,14 @@ class LocalTensor {
     address_.bufferAddr = address;
     address_.bufferHandle = handle;
     SetSize(size);
+    Hold(0, 0);
+  }
+  // The tensor's buffer: an access that begins elsewhere is a finding, unless the kernel itself has
+  // set the address.
+  void Hold(int64_t low, int64_t high) {
+    held_low_ = low;
+    held_high_ = high;
+    held_at_ = address_.bufferAddr;
   }
   void* handle() const { return address_.bufferHandle; }
 
@@ -324,6 +359,19 @@ class LocalTensor {
   TBuffAddr address_;
 
  private:
+  template <typename>
+  friend class LocalTensor;
+  bool Strays(int64_t address) const {
+    return held_high_ != 0 && held_at_ == address_.bufferAddr &&
+           (address < held_low_ || address >= held_high_);
+  }
+  void Judge(const char* call, uint32_t index, const cubecore::Where& at) const {
+    if (Strays(element(index)))
+      detail::say_outside(call, element(index), sizeof(PrimType), memory(), held_low_,
+                             held_high_, at);
+  }
+
+  int64_t held_low_ = 0, held_high_ = 0, held_at_ = 0;
   TTagType tag_ = 0;
   const ShapeInfo* shape_ = nullptr;  // of a process that ends with the launch
 };
