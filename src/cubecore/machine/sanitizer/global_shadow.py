@@ -164,7 +164,10 @@ class GlobalShadow:
                 who = access.core, access.pipe
                 entries = self._read[page][who]
                 self._reads[*who, access.touched].pop(access.address, None)
-            entries[:] = [e for e in entries if id(e) not in gone]
+            if len(over) == 1:  # in a tenth of the time
+                entries.remove(over[0])
+            else:
+                entries[:] = [e for e in entries if id(e) not in gone]
 
 
 def _position(entry: _Entry) -> int:
