@@ -71,6 +71,17 @@ def decoded(source):
     }
 
 
+def shared(source):
+    """Return a product whose AI Cores compute blocks of several AIV clients in turn."""
+    drawing = source.choice([drawn, drawn, decoded, large])
+    return {
+        **drawing(source),
+        "launch": "mix",
+        "chip": source.choice(["Ascend910B1", "Ascend910B3", "Ascend910B4", "Ascend910_9391"]),
+        "split_k": source.random() < 0.3,
+    }
+
+
 def large(source):
     """Return a product of many tiles and long K: rows of tiles recur, and sections of K."""
     kind = source.choice(["float16", "bfloat16", "int8", "float32"])
@@ -132,6 +143,16 @@ def test_many_tiles_and_long_k_take_the_time_of_the_trees():
     assert sum(compared(seed, large) for seed in range(part(2))) >= part(8)
 
 
+def test_clients_that_share_a_core_take_the_time_of_the_trees():
+    assert sum(compared(seed, shared) for seed in range(part(6))) >= part(30)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_clients_that_share_a_core_take_the_time_of_the_trees_for_many(seed):
+    compared(seed, shared)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_many_tiles_and_long_k_take_the_time_of_the_trees_for_many(seed):
@@ -177,7 +198,6 @@ def test_what_recurs_is_skipped_with_the_same_answer():
 @pytest.mark.parametrize(
     "keys",
     [
-        {"launch": "mix"},
         {"bias": "float32", "batch": 3, "cores": 1},
         {"template": "NORM"},
         {"unit_flag": True},

@@ -93,7 +93,7 @@ def launch_time(
 def is_known(problem: Problem, chip: Chip) -> bool:
     """True if the walk knows the kernel's instructions."""
     p = problem
-    plain = p.template == "MDL" and not p.shares_unit_flag and not p.mx and p.launch == "cube"
+    plain = p.template == "MDL" and not p.shares_unit_flag and not p.mx
     return plain and not p.scales_columns and not chip.unknown_costs
 
 
@@ -141,55 +141,71 @@ class _CoreTime:
         mte2 = Mte2(memory, depth, self._scalars.issue, self._scalars.load)
         self._core = CorePipes(self._scalars, depth, mte2, start)
         self._registers = _FRESH
+        t = plan.tiling
+        self._rings = Rings([0] * t.dbL0A, [0] * t.dbL0B, [0] * t.dbL0C)
+        self._free: dict[str, list[int]] = {}
+        self._has_bias = False
         self._tiles: dict[tuple[int, int, int, int], TileWork] = {}
         self._orders: dict[str, tuple[ChunkOrder, list[list[list[Load]]]]] = {}
         self._walked = 0
 
     def of(self, trees: Sequence[AccessTree]) -> CorePipes:
         """Return the core at the end of all its blocks."""
-        core, plan = self._core, self._plan
+        core, plan, rings = self._core, self._plan, self._rings
         for setting in settings_of(plan.problem):
             core.time += self._scalars.issue + cost_of(setting, plan.chip).busy
             self._registers = setting.apply(self._registers)
-        (tree,) = trees
-        t = plan.tiling
-        rings = Rings([0] * t.dbL0A, [0] * t.dbL0B, [0] * t.dbL0C)
-        free = {name: [0] * tree.streams[name].buffers for name in "ab"}
-        for ring in (rings.l0c, rings.l0a, rings.l0b, free["a"], free["b"]):
-            pipe = (
-                core.fix
-                if ring is rings.l0c
-                else core.m
-                if ring in (rings.l0a, rings.l0b)
-                else core.mte1
-            )
-            for i in range(len(ring)):
-                ring[i] = core.raised(pipe)
-        if tree.bias is not None:
-            rings.row, rings.table = core.raised(core.mte1), core.raised(core.m)
-        for _ in range(tree.share.batches):
-            self._matrix(tree, rings, free)
+        before = None
+        for tree in trees:
+            if before is not None and not before.share.lies_as(tree.share):
+                self._settle()
+            self._block(tree)
+            before = tree
         up = [(core.m, rings.l0c), (core.mte1, rings.l0a), (core.mte1, rings.l0b)]
         for pipe, ring in up:
             for at in ring:
                 core.waited(pipe, at)
-        for ring in free.values():
-            for at in ring:
-                self._wait_mte2(at)
-        if tree.bias is not None:
-            self._wait_mte2(rings.row)
+        for at in self._in_l1():
+            core.time = core.mte2.waited_for(core.time, at)
+        if self._has_bias:
             core.waited(core.mte1, rings.table)
         if plan.problem.split_k:
             core.time += self._scalars.issue
         return core
 
-    def _wait_mte2(self, at: int) -> None:
-        core, mte2 = self._core, self._core.mte2
-        time = core.time + self._scalars.issue
-        time = max(time, mte2.queue[0])
-        core.time = time
-        mte2.gate = max(mte2.gate, at)
-        mte2.queue.append(max(time, mte2.gate, mte2.free))
+    def _in_l1(self) -> list[int]:
+        """Return when the buffers of L1 were last let go."""
+        row = [self._rings.row] if self._has_bias else []
+        return [*self._free["a"], *self._free["b"], *row]
+
+    def _settle(self) -> None:
+        """Let MTE2 wait until all of L1 is read: a block's buffers lie elsewhere (`settle`)."""
+        core, rings = self._core, self._rings
+        for at in self._in_l1():
+            core.time = core.mte2.waited_for(core.time, at)
+        core.time, at = core.mte2.raised(core.time)
+        core.waited(core.mte1, at)
+        for free in self._free.values():
+            free[:] = [core.raised(core.mte1) for _ in free]
+        if self._has_bias:
+            rings.row = core.raised(core.mte1)
+
+    def _block(self, tree: AccessTree) -> None:
+        """Walk a block of C, for each matrix of the batch."""
+        core, rings = self._core, self._rings
+        self._tiles, self._orders = {}, {}
+        if not self._free:
+            for pipe, ring in ((core.fix, rings.l0c), (core.m, rings.l0a), (core.m, rings.l0b)):
+                ring[:] = [core.raised(pipe) for _ in ring]
+            for name in "ab":
+                buffers = range(tree.streams[name].buffers)
+                self._free[name] = [core.raised(core.mte1) for _ in buffers]
+        if tree.bias is not None and not self._has_bias:
+            rings.row, rings.table = core.raised(core.mte1), core.raised(core.m)
+            self._has_bias = True
+        rings.at_a = rings.at_b = rings.at_c = 0
+        for _ in range(tree.share.batches):
+            self._matrix(tree, rings, self._free)
 
     # --- one matrix
 

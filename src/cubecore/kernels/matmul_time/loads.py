@@ -53,18 +53,27 @@ class Mte2:
 
         Return the scalar unit's time, and the flag's. `work` are its cycles before the loads.
         """
-        queue, step = self.queue, self.step
-        time += step
-        if queue[0] > time:
-            time = queue[0]
-        if free_at > self.gate:
-            self.gate = free_at
-        at = self.gate if self.gate > time else time
-        queue.append(self.free if self.free > at else at)
-        time += work
+        time = self.waited_for(time, free_at) + work
         for load in loads:
             time = self._one(time, load) if load.times == 1 else self._several(time, load)
-        time += step
+        return self.raised(time)
+
+    def waited_for(self, time: int, at: int) -> int:
+        """Wait for a flag that is up at `at`; return the scalar unit's time."""
+        queue = self.queue
+        time += self.step
+        if queue[0] > time:
+            time = queue[0]
+        if at > self.gate:
+            self.gate = at
+        ready = self.gate if self.gate > time else time
+        queue.append(self.free if self.free > ready else ready)
+        return time
+
+    def raised(self, time: int) -> tuple[int, int]:
+        """Raise a flag behind all that was loaded; return the scalar unit's time, and the flag's."""
+        queue = self.queue
+        time += self.step
         if queue[0] > time:
             time = queue[0]
         at = self.done if self.done > time else time
