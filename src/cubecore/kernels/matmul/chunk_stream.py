@@ -6,7 +6,7 @@ transfer. What stays under template NORM is in `cubecore.kernels.matmul.norm_str
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 from cubecore.errors import refuse
 from cubecore.isa.program.expr import Expr, Var
@@ -23,6 +23,7 @@ from cubecore.units import ceil_div
 EVENTS = 3
 """Event ids of an operand for each of (MTE1, MTE2) and (MTE2, MTE1)."""
 Level = Literal["core", "outer", "inner", "step"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 """The levels for which a chunk stays in L1: the core, a chunk of an outer or inner axis, of K."""
 
 

@@ -11,7 +11,7 @@ from cubecore.isa.program.tree import Issue, Node, Program
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.bias_and_scale_rows import TableRow
 from cubecore.kernels.matmul.block import BlockShape, BlockTree
-from cubecore.kernels.matmul.chunk_stream import Along, ChunkStream
+from cubecore.kernels.matmul.chunk_stream import LEVELS, Along, ChunkStream
 from cubecore.kernels.matmul.launch import blocks_of_cores, core_shares, launch_tensors
 from cubecore.kernels.matmul.plan import MatmulPlan
 from cubecore.lazy_dataclass import dataclass
@@ -53,12 +53,21 @@ class AccessTree(BlockTree):
                 stream = self._stream(name, matrix)
                 assert isinstance(stream, ChunkStream), "template MDL"
                 self.streams[name] = stream
+            for name in sorted("ab", key=self._loaded):
                 before = len(b.body)
-                stream.load_chunk()
+                self.streams[name].load_chunk()
                 self.bodies[name] = b.body[before:]
             self.stream_a = self.stream_b = _Silent()  # type: ignore[assignment]
             for m_chunk, n_chunk in self._chunks():
                 self._tiles(m_chunk, n_chunk)
+
+    def _loaded(self, name: str) -> int:
+        """Return when an operand's first load is issued: at the start, or where its level begins.
+
+        How long ago a client before on this core loaded the same counts from there.
+        """
+        stream = self.streams[name]
+        return 0 if stream.ahead else LEVELS.index(stream.level)
 
     @property
     def _table_rows(self) -> tuple[TableRow, ...]:

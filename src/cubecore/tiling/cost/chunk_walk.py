@@ -19,13 +19,14 @@ from cubecore.chips import costs
 from cubecore.tiling.cost.closed_form import (
     clients_per_core,
     inner_pipes,
+    matrices_per_core,
     start_cycles,
     stored_bytes,
     written_back,
 )
 from cubecore.tiling.cost.pipe_overlap import head_waits, scalar_cycles
 from cubecore.tiling.cost.tile_counts import TileCounts, tile_counts
-from cubecore.tiling.cost.traffic import first_and_later_loads
+from cubecore.tiling.cost.traffic import first_and_later_loads, loads_behind
 from cubecore.tiling.rules.model import RuleCase
 
 Floats = NDArray[np.float64]
@@ -33,6 +34,8 @@ Mask = NDArray[np.bool_]
 
 LEAST = 1e-3
 """The smallest part of a walk whose pace is looked at."""
+TURNS = 2
+"""Blocks of C that are walked where a core computes several in turn."""
 MANY = 8
 """Passes over an operand of which the first one hardly counts."""
 FEW = 8
@@ -42,12 +45,15 @@ IN_MTE1, OF_STEP, OF_TILE = 5, 10, 6
 _OPERAND = (
     *("count", "passes", "single", "transfers", "first_cycles", "first_arrival", "first_served"),
     *("later_cycles", "later_arrival", "later_served"),
+    *("next_cycles", "next_arrival", "next_served", "next_size"),
     *("tiles", "tile", "chunks", "chunk", "k_chunks", "k_chunk"),
 )
-"""Of an operand; `tile`, `chunk` and `k_chunk` are the sizes of all but the last over the mean."""
+"""Of an operand; `tile`, `chunk` and `k_chunk` are the sizes of all but the last over the mean.
+
+`first` is the first pass over it, `next` the first one of a block of C behind another."""
 _SHARED = (
     *("swapped", "inner_tiles", "n_first", "tiles", "k_steps", "parts", "mte1", "m", "fix"),
-    *("written", "double", "waits", "pause", "fetched", "clients", "hbm"),
+    *("written", "double", "waits", "pause", "fetched", "clients", "turns", "evenly", "hbm"),
 )
 COLUMNS = (*(f"{x}_{name}" for x in "ab" for name in _OPERAND), *_SHARED)
 """Values of a tiling that its walk needs."""
@@ -74,6 +80,7 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     rows = np.where(n_first, w.m_tiles, w.m_chunks) * w.n_tiles
     fetched = np.equal(rows, w.tiles) if problem.bias_type is not None else False
     values += (head_waits(case, w), np.logical_not(beside), fetched, clients)
+    values += (np.minimum(clients, TURNS), np.not_equal(w.m_blocks, 2))
     return (*values, problem.batch * hbm + out)
 
 
@@ -98,17 +105,40 @@ def _operand_columns(
             (w.n_tiles, w.n_chunks, w.kb_chunks),
         ),
     )
-    for (passes, first, later), alone, of_operand in zip(
-        first_and_later_loads(case, w), single, sizes, strict=True
+    matrices, tails = matrices_per_core(t, problem, chip), _tails(case, w)
+    of_passes = first_and_later_loads(case, w)
+    (_, first_of_a, _), (_, first_of_b, _) = of_passes
+    behind = loads_behind(case, w, (first_of_a, first_of_b), matrices)
+    for (passes, first, later), (following, new), tail, alone, of_operand in zip(
+        of_passes, behind, tails, single, sizes, strict=True
     ):
         values += (passes * first.count, passes, alone, first.first_transfers)
-        for one, times in ((first, 1), (later, passes - 1)):
+        once = np.where(new, clients, matrices)
+        for one, times, cores in (
+            (first, 1, once),
+            (later, passes - 1, clients),
+            (following, 0, once),
+        ):
             served = costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
             values += (one.mean_cycles, one.arrival_cycles)
-            values.append(problem.batch * served / (one.count * clients))
+            values.append(problem.batch * served / (one.count * cores))
             hbm, read = hbm + times * served, read + times * one.hbm_bytes
-        values += of_operand
+        values += (tail, *of_operand)
     return values, hbm, read
+
+
+def _tails(case: RuleCase, w: TileCounts) -> tuple[Column, Column]:
+    """Return how long the last block along M, and along N, is that a client's core computes second.
+
+    Over the others'; 1 where the second one is as long as the first.
+    """
+    if case.problem.launch == "cube":
+        return 1.0, 1.0
+    t = case.tiling
+    last_m, last_n = (t.M - (w.m_blocks - 1) * t.singleCoreM) / w.m, (t.N - (w.n_blocks - 1) * t.singleCoreN) / w.n
+    alone = np.equal(w.m_blocks, 1)
+    paired = alone & np.equal(w.n_blocks % 2, 0)
+    return np.where(alone, 1.0, last_m), np.where(paired, last_n, 1.0)
 
 
 def _sizes(
@@ -138,23 +168,24 @@ def walked_cycles(case: RuleCase, columns: dict[str, Floats], most: int) -> Floa
     At most so many chunks of each are walked.
     """
     served = (case.chip.hbm_latency_cycles or 0) + columns["hbm"]
-    cycles = columns["clients"] * _Walk(case, columns, most).cycles()
+    cycles = columns["clients"] / columns["turns"] * _Walk(case, columns, most).cycles()
     return np.asarray(start_cycles(case.chip) + np.maximum(cycles, served))
 
 
 def least_cycles(case: RuleCase, columns: dict[str, Floats]) -> Floats:
     """Return cycles that no walk of the tilings falls below: those of their busiest pipe."""
-    v = columns
-    steps = v["tiles"] * v["k_steps"]
+    v, behind = columns, columns["clients"] - 1
+    steps = v["clients"] * v["tiles"] * v["k_steps"]
     mte2: Column = 0.0
     scalar: Column = 0.0
     one = scalar_cycles(case.problem, case.chip)
     for x in "ab":
-        mte2 = mte2 + v[f"{x}_count"] * _mean(v, "cycles", f"{x}_")
-        scalar = scalar + v[f"{x}_count"] * one.load
-    scalar = scalar + steps * one.step + v["tiles"] * one.tile
+        first, other = (_mean(v, "cycles", of=f"{x}_", first=f) for f in ("first", "next"))
+        mte2 = mte2 + v[f"{x}_count"] * (first + behind * other)
+        scalar = scalar + v["clients"] * v[f"{x}_count"] * one.load
+    scalar = scalar + steps * one.step + v["clients"] * v["tiles"] * one.tile
     busiest = np.maximum(np.maximum(mte2, scalar), steps * np.maximum(v["m"], v["mte1"]))
-    return np.asarray(start_cycles(case.chip) + v["clients"] * busiest)
+    return np.asarray(start_cycles(case.chip) + busiest)
 
 
 @dataclass
@@ -162,16 +193,19 @@ class _Operand:
     """An operand's chunks: in which parts of the walk one is asked for, and one is waited for.
 
     `loads` are the cycles of what is asked for in each part, those until it is there, and those of
-    device memory; `first` the same of the first chunk.
+    device memory; `first` the same of the first chunk, `behind` of that of a later block of C, for
+    which there is room at `freed`.
     """
 
     first: Sequence[Floats]
+    behind: Sequence[Floats]
     loads: Sequence[Floats]
     work: Floats
     single: Mask
     asks: Mask
     waits: Mask
     ready: Floats
+    freed: Floats
 
 
 class _Walk:
@@ -187,15 +221,16 @@ class _Walk:
         self.scalar = scalar_cycles(case.problem, chip)
         self.issue = chip.scalar_issue_cycles or 0
         self.slack = chip.hbm_slack_cycles or 0
-        self.whole = v["tiles"] * v["parts"]
+        self.block = v["tiles"] * v["parts"]
+        self.whole = v["turns"] * self.block
         self.walked = int(min(self.whole.max(), most))
         self.s, self.mte2, self.done, self.busy = (np.zeros(self.count) for _ in range(4))
         self.mte1, self.m, self.fix, self.free_c, self.before = np.zeros((5, self.count))
         self.ready, self.turn, self.start, self.move, self.moved = np.empty((5, self.count))
         self.end, self.begin = np.empty((2, self.count))
         self._set_paces(depth=chip.pipe_queue_depth or 32, slowed=chip.l1_to_l0_contention or 0)
-        at = np.arange(float(self.walked))[:, np.newaxis]
-        at = at - v["parts"] * np.floor(at / v["parts"])
+        self._set_turns()
+        at = self.at - v["parts"] * np.floor(self.at / v["parts"])
         first, self.ends = at == 0, at == v["parts"] - 1
         self.begins = list(first.astype(float))
         self._set_sizes()
@@ -220,6 +255,34 @@ class _Walk:
         self.step = self.scalar.step + OF_STEP * self.issue
         self.queued = depth / IN_MTE1 * (self.pace + serial)
 
+    def _set_turns(self) -> None:
+        """Set where each part is in its block of C, and which ones begin a later block."""
+        at = np.arange(float(self.walked))[:, np.newaxis]
+        self.turns: list[Mask | None] = [None] * self.walked
+        self.several = bool(np.any(self.v["turns"] > 1))
+        if self.several:
+            turn = np.minimum(np.floor(at / self.block), self.v["turns"] - 1)
+            at = at - turn * self.block
+            self.later = turn > 0
+            begins = self.later & (at == 0)
+            self.turns = [row if row.any() else None for row in begins]
+            self._set_settling()
+        self.at = at
+
+    def _set_settling(self) -> None:
+        """Set where a core's second block is the shorter one, and the loads for it wait for L1.
+
+        Where other cores' blocks are alike, the slower of both is walked.
+        """
+        v = self.v
+        size = v["a_next_size"] * v["b_next_size"]
+        loads = sum(v[f"{x}_count"] * _mean(v, "cycles", f"{x}_", "next") for x in "ab")
+        gained = (1 - size) * np.maximum(loads, self.block * v["k_steps"] / v["parts"] * self.pace)
+        waits = v["a_next_arrival"] + v["b_next_cycles"]
+        self.settles = (size < 1) & ((v["evenly"] == 0) | (waits > gained))
+        sizes = {n: np.where(self.settles, v[n], 1.0) for n in ("a_next_size", "b_next_size")}
+        self.v = v | sizes
+
     def _set_sizes(self) -> None:
         """Set the sizes of tiles and of parts over the mean ones, and the steps of each part.
 
@@ -227,7 +290,7 @@ class _Walk:
         of what has not been walked; `weights` is that of all parts.
         """
         v = self.v
-        tile = np.floor(np.arange(float(self.walked))[:, np.newaxis] / v["parts"])
+        tile = np.floor(self.at / v["parts"])
         outer = np.floor(tile / v["inner_tiles"])
         inner = tile - outer * v["inner_tiles"]
         n_first = v["n_first"].astype(bool)
@@ -244,6 +307,9 @@ class _Walk:
             shorter = self._tail_weight(x, y, tail / whole)
             self.weights = self.weights * (v[f"{x}_tiles"] - 1 + shorter)
             self.weight = self.weight * np.where(last, shorter, 1.0)
+        self.weights = self.weights * v["turns"]
+        if self.several:
+            self.tile *= np.where(self.later, v["a_next_size"] * v["b_next_size"], 1.0)
         self.part = list(part * self.tile)
         steps = v["k_steps"] / v["parts"] * (part * self.tile)
         self.moves, self.products = list(steps), list(steps * v["m"])
@@ -276,22 +342,29 @@ class _Walk:
         """Return the fields with the mean of all passes for each where a walk sees few of many."""
         period = self.v["inner_tiles"] * self.v["parts"]
         few = (self.whole > self.walked) & (2 * period > self.walked) & (v["passes"] >= MANY)
+        alone = (self.v["turns"] > 1) & (self.block >= self.walked)
         mixed = dict(v)
         for name in ("cycles", "arrival", "served"):
-            first, later, mean = v[f"first_{name}"], v[f"later_{name}"], _mean(v, name)
+            first = v[f"first_{name}"]
+            if alone.any():
+                first = np.where(alone, (first + v[f"next_{name}"]) / 2, first)
+            later = v[f"later_{name}"]
+            mean = later + (first - later) / v["passes"]
             mixed[f"first_{name}"] = np.where(few, mean, first)
             mixed[f"later_{name}"] = np.where(few, mean, later)
         return mixed
 
     def _operand(self, v: dict[str, Floats], by_inner: Mask) -> _Operand:
         """Return the operand of these fields, which the inner tiles read or the outer ones."""
-        at = np.arange(float(self.walked))[:, np.newaxis]
-        number = np.floor((at * v["count"] + 0.5) / self.whole)
+        at = self.at
+        number = np.floor((at * v["count"] + 0.5) / self.block)
         begins = np.ones((self.walked, self.count), dtype=bool)
         begins[1:] = number[1:] > number[:-1]
+        if self.several:
+            begins |= at == 0
         single = v["single"].astype(bool)
         asks = begins & (single | (number + 1 < v["count"]))
-        ahead = np.where(single, 0.0, np.ceil(self.whole / v["count"]))
+        ahead = np.where(single, 0.0, np.ceil(self.block / v["count"]))
         tile = np.floor(np.minimum(at + ahead, self.walked) / self.v["parts"])
         turn = np.floor(tile / self.v["inner_tiles"])
         fresh = np.where(by_inner, turn * self.v["inner_tiles"] == tile, turn == 0)
@@ -303,16 +376,22 @@ class _Walk:
         by_chunk = row - np.floor(row / v["chunks"]) * v["chunks"]
         size *= _size(v, "chunk", np.where(v["k_chunks"] > 1, by_tile, by_chunk))
         names = "cycles", "arrival", "served"
-        loads = _sized([np.where(fresh, v[f"first_{n}"], v[f"later_{n}"]) for n in names], size)
-        first = _sized([v[f"first_{n}"] for n in names], v["k_chunk"] * v["chunk"])
+        firsts, behind, later = ([v[f"{x}_{n}"] for n in names] for x in ("first", "next", "later"))
+        began, first_size = firsts, v["k_chunk"] * v["chunk"]
+        if self.several:
+            began = [np.where(self.later, y, x) for x, y in zip(firsts, behind, strict=True)]
+            size *= np.where(self.later, v["next_size"], 1.0)
+        loads = _sized([np.where(fresh, x, y) for x, y in zip(began, later, strict=True)], size)
+        first, behind = _sized(firsts, first_size), _sized(behind, first_size * v["next_size"])
         work = asks * (self.scalar.load + self.issue * (2 + v["transfers"]))
-        return _Operand(first, loads, work, single, asks, begins, np.zeros(self.count))
+        ready, freed = np.zeros((2, self.count))
+        return _Operand(first, behind, loads, work, single, asks, begins, ready, freed)
 
-    def _load(self, load: Iterable[Floats], asks: Mask) -> Floats:
+    def _load(self, load: Iterable[Floats], asks: Mask, freed: Floats) -> Floats:
         """Load a chunk where it is asked for; return when it is there."""
         cycles, arrival, served = load
         ready, turn, start = self.ready, self.turn, self.begin
-        maximum(self.s, self.mte1, out=ready)
+        maximum(self.s, freed, out=ready)
         maximum(ready, self.mte2, out=ready)
         subtract(ready, self.slack, out=turn)
         maximum(turn, self.busy, out=turn)
@@ -333,14 +412,25 @@ class _Walk:
         for one in operands:
             ahead = np.logical_not(one.single)
             self.s += np.where(ahead, self.scalar.load, 0)
-            one.ready = self._load(one.first, ahead)
+            one.ready = self._load(one.first, ahead, one.freed)
         return operands
+
+    def _ask_behind(self, operands: Iterable[_Operand], begins: Mask) -> None:
+        """Ask for the first chunks of later blocks of C where these begin."""
+        for one in operands:
+            ahead = begins & np.logical_not(one.single)
+            putmask(one.freed, self.settles, self.mte1)
+            self.s += np.where(ahead, self.scalar.load, 0)
+            putmask(one.ready, ahead, self._load(one.behind, ahead, one.freed))
 
     def cycles(self) -> Floats:
         """Return the cycles of a block of C."""
         operands = self._asked_ahead()
         waited = [np.any(one.waits, axis=1).tolist() for one in operands]
         for i in range(self.walked):
+            begins = self.turns[i]
+            if begins is not None:
+                self._ask_behind(operands, begins)
             self.s += self.begun[i]
             subtract(self.m, self.back, out=self.start)
             maximum(self.start, self.mte1, out=self.start)
@@ -356,7 +446,8 @@ class _Walk:
     def _await(self, one: _Operand, i: int) -> None:
         """Ask for an operand's next chunk, and let moves wait for the one that they read."""
         self.s += one.work[i]
-        done = self._load([row[i] for row in one.loads], one.asks[i])
+        done = self._load([row[i] for row in one.loads], one.asks[i], self.mte1)
+        putmask(one.freed, one.waits[i], self.mte1)
         copyto(self.ready, one.ready)
         putmask(self.ready, one.single, done)
         maximum(self.ready, self.start, out=self.ready)
@@ -440,9 +531,9 @@ def _sized(load: Sequence[Floats], size: Floats) -> tuple[Floats, ...]:
     return cycles * size, arrival + (size - 1) * cycles, served * size
 
 
-def _mean(v: dict[str, Floats], name: str, of: str = "") -> Floats:
+def _mean(v: dict[str, Floats], name: str, of: str = "", first: str = "first") -> Floats:
     """Return the mean of an operand's first and later passes."""
-    first, later = v[f"{of}first_{name}"], v[f"{of}later_{name}"]
+    first, later = v[f"{of}{first}_{name}"], v[f"{of}later_{name}"]
     return np.asarray(later + (first - later) / v[f"{of}passes"])
 
 

@@ -198,6 +198,29 @@ def first_and_later_loads(
     return tuple(loads_of_operands)
 
 
+def loads_behind(
+    case: RuleCase, w: TileCounts, first: tuple[OperandLoads, OperandLoads], matrices: Column
+) -> tuple[tuple[OperandLoads, Column], ...]:
+    """Return the first loads of A and of B of a block that a core computes behind another one.
+
+    Behind each stands whether its data are others than those of all blocks before; `first` are the
+    loads of a core's first block. What clients of a core share, or other cores have read for their
+    first clients, is in L2. `matrices` are those of a batch that a core computes.
+    """
+    if case.problem.launch == "cube":
+        return (first[0], True), (first[1], True)
+    t, k = case.tiling, w.k * w.k_blocks
+    distance = (t.M * (case.a.bits / 8) + t.N * (case.b.bits / 8)) * k
+    in_l2 = miss_share(case.chip, distance)
+    alone, several = np.equal(w.m_blocks, 1), np.greater(matrices, 1)
+    new_a = np.where(alone, np.equal(w.n_blocks, 1), np.equal(w.m_blocks % 2, 0)) | several
+    behind = []
+    for operand, new in (("a", new_a), ("b", alone | several)):
+        share = np.where(new, 1.0, in_l2)
+        behind.append((_loads_missing(case, w, operand, (1, share)), new))
+    return tuple(behind)
+
+
 def _passes(case: RuleCase, w: TileCounts) -> tuple[tuple[Column, Column], ...]:
     """Return the passes over A and over B, and the bytes that all cores touch between two."""
     t = case.tiling

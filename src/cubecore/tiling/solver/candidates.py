@@ -139,12 +139,16 @@ def core_splits(case: RuleCase, cores: int, wanted: FieldLimits = NO_LIMITS) -> 
 
     For every number of cores along an axis the smallest share, rounded up to what the rules ask
     of a share, so that the last core may be ragged, and to where rows begin well, or as well as can
-    be, if that takes as many cores; or what is asked for.
+    be, if that takes as many cores; or what is asked for. The two clients of a core that share its
+    rows may take whole fractals as well: the core then pads those of one of them alone.
     """
     p = case.problem
     m_unit, n_unit = _share_unit(case, "M"), _share_unit(case, "N")
     m_line, n_line = _line_unit(case, "a"), _line_unit(case, "b")
-    m = wanted.shares("singleCoreM", p.m, _shares(p.m, cores, m_unit, m_line))
+    rows = _shares(p.m, cores, m_unit, m_line)
+    if p.launch == "mix":
+        rows = np.union1d(rows, _shares(p.m, 2, max(m_unit, FRACTAL_ROWS)))
+    m = wanted.shares("singleCoreM", p.m, rows)
     n = wanted.shares("singleCoreN", p.n, _shares(p.n, cores, n_unit, n_line))
     k_unit = _share_unit(case, "K")
     k = wanted.shares("singleCoreK", p.k, _shares(p.k, cores if p.split_k else 1, k_unit))

@@ -192,11 +192,11 @@ def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int, *, mix: bo
     """Return the rows of the best of each base block and number of tiles of a core, best first.
 
     Shares that differ in their last tile alone are one; of a `mix` launch they give AI Cores other
-    numbers of clients.
+    numbers of clients, or shorter second ones.
     """
     t = tilings
     tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
-    told_apart = (*tiles, t.baseM, t.baseN, t.singleCoreK, *((t.usedCoreNum,) if mix else ()))
+    told_apart = (*tiles, t.baseM, t.baseN, t.singleCoreK, *((t.usedCoreNum, t.singleCoreM) if mix else ()))
     keys = list(zip(*(x.tolist() for x in told_apart), strict=True))
     first: dict[tuple[float, ...], int] = {}
     for row in _best_first(cycles):
