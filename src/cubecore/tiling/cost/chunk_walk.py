@@ -28,6 +28,7 @@ from cubecore.tiling.cost.pipe_overlap import head_waits, scalar_cycles
 from cubecore.tiling.cost.tile_counts import TileCounts, tile_counts
 from cubecore.tiling.cost.traffic import first_and_later_loads, loads_behind
 from cubecore.tiling.rules.model import RuleCase
+from cubecore.units import FRACTAL_ROWS, ceil_div
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -45,14 +46,14 @@ IN_MTE1, OF_STEP, OF_TILE = 5, 10, 6
 _OPERAND = (
     *("count", "passes", "single", "transfers", "first_cycles", "first_arrival", "first_served"),
     *("later_cycles", "later_arrival", "later_served"),
-    *("next_cycles", "next_arrival", "next_served", "next_size"),
+    *("next_cycles", "next_arrival", "next_served", "next_size", "next_tile"),
     *("tiles", "tile", "chunks", "chunk", "k_chunks", "k_chunk"),
 )
 """Of an operand; `tile`, `chunk` and `k_chunk` are the sizes of all but the last over the mean.
 
 `first` is the first pass over it, `next` the first one of a block of C behind another."""
 _SHARED = (
-    *("swapped", "inner_tiles", "n_first", "tiles", "k_steps", "parts", "mte1", "m", "fix"),
+    *("swapped", "inner_tiles", "n_first", "tiles", "k_steps", "parts", "mte1", "to_l0a", "to_l0b", "m", "fix"),
     *("written", "double", "waits", "pause", "fetched", "clients", "turns", "evenly", "hbm"),
 )
 COLUMNS = (*(f"{x}_{name}" for x in "ab" for name in _OPERAND), *_SHARED)
@@ -63,7 +64,7 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     """Return of tilings what a walk needs of them: `COLUMNS`, one after the other."""
     t, problem, chip = case.tiling, case.problem, case.chip
     w = tile_counts(t)
-    pipes, _ = inner_pipes(case, w)
+    pipes, carried = inner_pipes(case, w)
     clients = clients_per_core(t, problem, chip)
     values, hbm, read = _operand_columns(case, w, clients)
     out = written_back(case, problem.batch * read, stored_bytes(problem, w), w.k_blocks)
@@ -75,8 +76,11 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     beside = np.equal(t.dbL0C, 2) | problem.shares_unit_flag
     double = np.equal(t.dbL0A, 2) & np.equal(t.dbL0B, 2)
     values += (swapped, np.where(n_first, w.n_tiles, w.m_tiles), n_first, w.tiles, w.k_steps)
-    values += (np.maximum(w.ka_chunks, w.kb_chunks), pipes["MTE1"] / w.steps, pipes["M"] / w.steps)
-    values += (pipes["FIX"] / w.tiles, out / (w.tiles * clients), double)
+    values += (np.maximum(w.ka_chunks, w.kb_chunks), pipes["MTE1"] / w.steps)
+    values.append(costs.l1_to_l0a_cycles(chip, carried["L1->L0A"]) / w.steps)
+    values.append(costs.l1_to_l0b_cycles(chip, carried["L1->L0B"]) / w.steps)
+    values += (pipes["M"] / w.steps, pipes["FIX"] / w.tiles)
+    values += (out / (w.tiles * clients), double)
     rows = np.where(n_first, w.m_tiles, w.m_chunks) * w.n_tiles
     fetched = np.equal(rows, w.tiles) if problem.bias_type is not None else False
     values += (head_waits(case, w), np.logical_not(beside), fetched, clients)
@@ -109,11 +113,11 @@ def _operand_columns(
     of_passes = first_and_later_loads(case, w)
     (_, first_of_a, _), (_, first_of_b, _) = of_passes
     behind = loads_behind(case, w, (first_of_a, first_of_b), matrices)
-    for (passes, first, later), (following, new), tail, alone, of_operand in zip(
+    for (passes, first, later), (following, parts), tail, alone, of_operand in zip(
         of_passes, behind, tails, single, sizes, strict=True
     ):
         values += (passes * first.count, passes, alone, first.first_transfers)
-        once = np.where(new, clients, matrices)
+        once = np.where(parts, clients, matrices)
         for one, times, cores in (
             (first, 1, once),
             (later, passes - 1, clients),
@@ -123,22 +127,26 @@ def _operand_columns(
             values += (one.mean_cycles, one.arrival_cycles)
             values.append(problem.batch * served / (one.count * cores))
             hbm, read = hbm + times * served, read + times * one.hbm_bytes
-        values += (tail, *of_operand)
+        values += (*tail, *of_operand)
     return values, hbm, read
 
 
-def _tails(case: RuleCase, w: TileCounts) -> tuple[Column, Column]:
+def _tails(case: RuleCase, w: TileCounts) -> tuple[tuple[Column, Column], ...]:
     """Return how long the last block along M, and along N, is that a client's core computes second.
 
-    Over the others'; 1 where the second one is as long as the first.
+    Over the others', in elements and in fractals; 1 where the second one is as long as the first.
     """
     if case.problem.launch == "cube":
-        return 1.0, 1.0
-    t = case.tiling
-    last_m, last_n = (t.M - (w.m_blocks - 1) * t.singleCoreM) / w.m, (t.N - (w.n_blocks - 1) * t.singleCoreN) / w.n
-    alone = np.equal(w.m_blocks, 1)
+        return ((1.0, 1.0),) * 2
+    t, alone = case.tiling, np.equal(w.m_blocks, 1)
     paired = alone & np.equal(w.n_blocks % 2, 0)
-    return np.where(alone, 1.0, last_m), np.where(paired, last_n, 1.0)
+    of_axes = (np.logical_not(alone), t.M, w.m_blocks, t.singleCoreM), (paired, t.N, w.n_blocks, t.singleCoreN)
+    tails = []
+    for differs, whole, blocks, share in of_axes:
+        last = whole - (blocks - 1) * share
+        ratios = last / share, ceil_div(last, FRACTAL_ROWS) / ceil_div(share, FRACTAL_ROWS)
+        tails.append(tuple(np.where(differs, ratio, 1.0) for ratio in ratios))
+    return tuple(tails)
 
 
 def _sizes(
@@ -154,7 +162,8 @@ def _sizes(
     base, chunk, along_k = blocks
     tiles, chunks, k_chunks = counts
     chunk = np.where(chunks == tiles, base, chunk)
-    sized = (extent, base, tiles), (extent, chunk, chunks), (k, along_k, k_chunks)
+    padded = FRACTAL_ROWS * ceil_div(extent, FRACTAL_ROWS)
+    sized = (padded, base, tiles), (extent, chunk, chunks), (k, along_k, k_chunks)
     return tuple(
         value
         for total, each, count in sized
@@ -280,7 +289,8 @@ class _Walk:
         gained = (1 - size) * np.maximum(loads, self.block * v["k_steps"] / v["parts"] * self.pace)
         waits = v["a_next_arrival"] + v["b_next_cycles"]
         self.settles = (size < 1) & ((v["evenly"] == 0) | (waits > gained))
-        sizes = {n: np.where(self.settles, v[n], 1.0) for n in ("a_next_size", "b_next_size")}
+        names = (f"{x}_next_{y}" for x in "ab" for y in ("size", "tile"))
+        sizes = {n: np.where(self.settles, v[n], 1.0) for n in names}
         self.v = v | sizes
 
     def _set_sizes(self) -> None:
@@ -299,21 +309,27 @@ class _Walk:
             np.where(more_of_a, v[f"a_{n}"], v[f"b_{n}"]) for n in ("k_chunk", "k_chunks")
         )
         part = np.where(self.ends, count - (count - 1) * size, size)
-        self.weight, self.weights, self.tile = part, v["parts"], np.ones_like(tile)
+        self.weight, self.weights = part, v["parts"]
+        self.tile, self.moved_again = np.ones_like(tile), v["mte1"] + np.zeros_like(tile)
         for x, y, number in (("a", "b", (outer, inner)), ("b", "a", (inner, outer))):
             last = np.where(n_first, *number) == v[f"{x}_tiles"] - 1
             whole, tail = v[f"{x}_tile"], _last_size(v, f"{x}_tile")
-            self.tile *= np.where(last, tail, whole)
+            size = np.where(last, tail, whole)
+            if self.several:
+                size *= np.where(self.later, v[f"{x}_next_tile"], 1.0)
+            self.tile *= size
+            size -= 1
+            size *= v[f"to_l0{x}"]
+            self.moved_again += size
             shorter = self._tail_weight(x, y, tail / whole)
             self.weights = self.weights * (v[f"{x}_tiles"] - 1 + shorter)
             self.weight = self.weight * np.where(last, shorter, 1.0)
         self.weights = self.weights * v["turns"]
-        if self.several:
-            self.tile *= np.where(self.later, v["a_next_size"] * v["b_next_size"], 1.0)
+        steps = v["k_steps"] / v["parts"] * part
+        self.moves, self.issues, self.mte1s = list(steps), list(steps * self.step), list(self.moved_again)
         self.part = list(part * self.tile)
-        steps = v["k_steps"] / v["parts"] * (part * self.tile)
-        self.moves, self.products = list(steps), list(steps * v["m"])
-        self.issues, self.serials = list(steps * self.step), list(steps * self.serial)
+        steps = steps * self.tile
+        self.products, self.serials = list(steps * v["m"]), list(steps * self.serial)
         self.stores = list(v["fix"] * self.tile)
 
     def _tail_weight(self, x: str, y: str, size: Floats) -> Floats:
@@ -466,7 +482,7 @@ class _Walk:
         multiply(move, self.slower, out=move)
         np.divide(move, self.part[i], out=move)
         minimum(move, self.slowed, out=move)
-        add(move, self.v["mte1"], out=move)
+        add(move, self.mte1s[i], out=move)
         multiply(move, self.moves[i], out=moved)
         add(moved, start, out=moved)
 

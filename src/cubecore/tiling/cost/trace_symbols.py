@@ -331,7 +331,7 @@ def _key(value: Column) -> Column:
 
 def spell(value: Column) -> str:
     """Return a value as it stands in a line."""
-    return f"v{value.index}" if isinstance(value, Symbol) else f"({value!r})"
+    return f"v{value.index}" if isinstance(value, Symbol) else f"({_plain(value)!r})"
 
 
 def _text(name: str, values: tuple[Column, ...], *, of_numbers: bool) -> str:

@@ -203,21 +203,23 @@ def loads_behind(
 ) -> tuple[tuple[OperandLoads, Column], ...]:
     """Return the first loads of A and of B of a block that a core computes behind another one.
 
-    Behind each stands whether its data are others than those of all blocks before; `first` are the
-    loads of a core's first block. What clients of a core share, or other cores have read for their
-    first clients, is in L2. `matrices` are those of a batch that a core computes.
+    Behind each stands whether all cores' blocks in one turn have but a part of the operand. L2
+    holds what two blocks of a core share: an even number of blocks along M the columns, one block
+    the rows, and where it is odd some cores' have neither. `first` are the loads of a core's first
+    block; it computes blocks of so many `matrices` of a batch.
     """
     if case.problem.launch == "cube":
         return (first[0], True), (first[1], True)
     t, k = case.tiling, w.k * w.k_blocks
     distance = (t.M * (case.a.bits / 8) + t.N * (case.b.bits / 8)) * k
     in_l2 = miss_share(case.chip, distance)
-    alone, several = np.equal(w.m_blocks, 1), np.greater(matrices, 1)
-    new_a = np.where(alone, np.equal(w.n_blocks, 1), np.equal(w.m_blocks % 2, 0)) | several
+    alone, odd = np.equal(w.m_blocks, 1), np.equal(w.m_blocks % 2, 1)
+    others = np.greater(matrices, 1) | (odd & np.logical_not(alone))
+    a_parts = np.where(alone, np.equal(w.n_blocks, 1), np.logical_not(odd))
     behind = []
-    for operand, new in (("a", new_a), ("b", alone | several)):
-        share = np.where(new, 1.0, in_l2)
-        behind.append((_loads_missing(case, w, operand, (1, share)), new))
+    for operand, parts in (("a", a_parts), ("b", alone)):
+        share = np.where(parts | others, 1.0, in_l2)
+        behind.append((_loads_missing(case, w, operand, (1, share)), parts))
     return tuple(behind)
 
 

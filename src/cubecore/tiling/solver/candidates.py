@@ -147,7 +147,7 @@ def core_splits(case: RuleCase, cores: int, wanted: FieldLimits = NO_LIMITS) -> 
     m_line, n_line = _line_unit(case, "a"), _line_unit(case, "b")
     rows = _shares(p.m, cores, m_unit, m_line)
     if p.launch == "mix":
-        rows = np.union1d(rows, _shares(p.m, 2, max(m_unit, FRACTAL_ROWS)))
+        rows = np.union1d(rows, _shares(p.m, cores, max(m_unit, FRACTAL_ROWS)))
     m = wanted.shares("singleCoreM", p.m, rows)
     n = wanted.shares("singleCoreN", p.n, _shares(p.n, cores, n_unit, n_line))
     k_unit = _share_unit(case, "K")
