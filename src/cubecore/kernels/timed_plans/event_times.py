@@ -26,6 +26,9 @@ WALKED = 4
 """The same where trees have to be walked, which takes some times as long."""
 UNREFINED = 8
 """The same of a template whose tilings are put first by the closed form alone."""
+NEAR_FASTEST = {"cube": 1.0, "mix": 1.01}
+"""Times the fastest: variants of what is no slower are timed. The planner's walk of two clients in
+turn is less exact; with 1.003 for one plans were 0.01 % faster and took 4 % longer."""
 START_UP, MEMORY = "start-up", "HBM"
 
 
@@ -77,8 +80,9 @@ def retimed(
     shortlist = solution.best, *solution.alternatives
     for ranked in shortlist:
         retime(ranked)
-    fastest = _group(min(first.values(), key=_cycles))
-    variants = [ranked for ranked in solution.variants if _group(ranked) == fastest]
+    near = NEAR_FASTEST[problem.launch] * min(map(_cycles, first.values()))
+    fast = {group for group, ranked in first.items() if ranked.predicted.cycles <= near}
+    variants = [ranked for ranked in solution.variants if _group(ranked) in fast]
     for ranked in variants:
         retime(ranked)
     best, *others = sorted(first.values(), key=_cycles)

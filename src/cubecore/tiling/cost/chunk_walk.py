@@ -215,6 +215,7 @@ class _Operand:
     waits: Mask
     ready: Floats
     freed: Floats
+    odd: Mask
 
 
 class _Walk:
@@ -287,7 +288,8 @@ class _Walk:
         size = v["a_next_size"] * v["b_next_size"]
         loads = sum(v[f"{x}_count"] * _mean(v, "cycles", f"{x}_", "next") for x in "ab")
         gained = (1 - size) * np.maximum(loads, self.block * v["k_steps"] / v["parts"] * self.pace)
-        waits = v["a_next_arrival"] + v["b_next_cycles"]
+        early = {x: np.logical_not(v[f"{x}_single"]) & (v[f"{x}_count"] % 2 == 0) for x in "ab"}
+        waits = sum(v[f"{x}_next_arrival"] * early[x] for x in "ab")
         self.settles = (size < 1) & ((v["evenly"] == 0) | (waits > gained))
         names = (f"{x}_next_{y}" for x in "ab" for y in ("size", "tile"))
         sizes = {n: np.where(self.settles, v[n], 1.0) for n in names}
@@ -401,7 +403,8 @@ class _Walk:
         first, behind = _sized(firsts, first_size), _sized(behind, first_size * v["next_size"])
         work = asks * (self.scalar.load + self.issue * (2 + v["transfers"]))
         ready, freed = np.zeros((2, self.count))
-        return _Operand(first, behind, loads, work, single, asks, begins, ready, freed)
+        odd = v["count"] % 2 == 1
+        return _Operand(first, behind, loads, work, single, asks, begins, ready, freed, odd)
 
     def _load(self, load: Iterable[Floats], asks: Mask, freed: Floats) -> Floats:
         """Load a chunk where it is asked for; return when it is there."""
@@ -432,10 +435,13 @@ class _Walk:
         return operands
 
     def _ask_behind(self, operands: Iterable[_Operand], begins: Mask) -> None:
-        """Ask for the first chunks of later blocks of C where these begin."""
+        """Ask for the first chunks of later blocks of C where these begin.
+
+        They go to the first buffer, in which the last one of an odd number was.
+        """
         for one in operands:
             ahead = begins & np.logical_not(one.single)
-            putmask(one.freed, self.settles, self.mte1)
+            putmask(one.freed, self.settles | one.odd, self.mte1)
             self.s += np.where(ahead, self.scalar.load, 0)
             putmask(one.ready, ahead, self._load(one.behind, ahead, one.freed))
 

@@ -118,7 +118,7 @@ def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:
     pipes["S"] = pipes["S"] + (a.count + b.count) * scalar_cycles(problem, chip).load
     carried["GM->L1"] = a.core_bytes + b.core_bytes
     busy, tail = busy_cycles(Work(case, w, pipes, a, b))
-    clients = blocks_per_core(tiling, problem, chip)
+    clients = clients_per_core(tiling, problem, chip)
     hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
     hbm = problem.batch * (hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes))
     row_bytes = stored_bytes(problem, w)
@@ -153,21 +153,6 @@ def clients_per_core(t: Tilings, problem: Problem, chip: Chip) -> Column:
     if problem.launch != "cube":
         clients = np.minimum(t.usedCoreNum, max(chip.mix_aiv_per_aic, 1))
     return clients * matrices_per_core(t, problem, chip)
-
-
-def blocks_per_core(t: Tilings, problem: Problem, chip: Chip) -> Column:
-    """Return the same in blocks of a whole share: where all second ones are shorter, so are these.
-
-    They are where there are two blocks along M, or two in all.
-    """
-    clients = clients_per_core(t, problem, chip)
-    if problem.launch == "cube":
-        return clients
-    shorter: Column = 1.0
-    for whole, share in ((t.M, t.singleCoreM), (t.N, t.singleCoreN)):
-        of_two = (whole - share) / share
-        shorter = shorter * np.where((share < whole) & (of_two < 1), of_two, 1.0)
-    return clients * (1 + shorter) / 2
 
 
 def matrices_per_core(t: Tilings, problem: Problem, chip: Chip) -> Column:

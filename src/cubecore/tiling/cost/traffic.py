@@ -193,9 +193,21 @@ def first_and_later_loads(
     loads_of_operands = []
     for operand, (passes, distance) in zip("ab", _passes(case, w), strict=True):
         shares = 1.0, miss_share(case.chip, distance)
-        first, later = (_loads_missing(case, w, operand, (1, share)) for share in shares)
+        apart = _blocks_apart(case, w, operand)
+        first, later = (
+            _loads_missing(case, w, operand, (1, share), blocks)
+            for share, blocks in zip(shares, (apart, 1), strict=True)
+        )
         loads_of_operands.append((passes, first, later))
     return tuple(loads_of_operands)
+
+
+def _blocks_apart(case: RuleCase, w: TileCounts, operand: str) -> Column:
+    """Return how many blocks of an operand lie between the first ones of two cores."""
+    clients = case.chip.mix_aiv_per_aic
+    if operand == "a" or case.problem.launch == "cube" or not clients:
+        return 1
+    return np.where(np.equal(w.m_blocks, 1), clients, 1)
 
 
 def loads_behind(
@@ -262,9 +274,12 @@ def _loads(
 
 
 def _loads_missing(
-    case: RuleCase, w: TileCounts, operand: str, again: tuple[Column, Column]
+    case: RuleCase, w: TileCounts, operand: str, again: tuple[Column, Column], apart: Column = 1
 ) -> OperandLoads:
-    """Return the loads of an operand in some passes, of which L2 does not hold a share."""
+    """Return the loads of an operand in some passes, of which L2 does not hold a share.
+
+    So many blocks along its axis lie between those of two cores.
+    """
     chip, problem = case.chip, case.problem
     passes, share = again
     cut = chunks(case, w, operand)
@@ -274,7 +289,7 @@ def _loads_missing(
     count = passes * cut.count
     slower = costs.gm_miss_cycles(chip, passes * cut.size_bytes * share)
     slower = slower + count * (1 - share) * cut.mean.conflict_cycles
-    slower = slower + count * _row_starts(case, w, operand)
+    slower = slower + count * _row_starts(case, w, operand, apart)
     kind, whole = (case.a, problem.m) if operand == "a" else (case.b, problem.n)
     return OperandLoads(
         count=count,
@@ -288,7 +303,7 @@ def _loads_missing(
     )
 
 
-def _row_starts(case: RuleCase, w: TileCounts, operand: str) -> Column:
+def _row_starts(case: RuleCase, w: TileCounts, operand: str, apart: Column) -> Column:
     """Return how much longer a chunk takes for where its rows start, if all of them start alike."""
     t, stored = case.tiling, Stored.of(case.problem, operand)
     axis = _axis(case, w, operand)
@@ -299,6 +314,7 @@ def _row_starts(case: RuleCase, w: TileCounts, operand: str) -> Column:
         rows, length, chunks = w.k / axis.k_chunks, axis.extent, axis.chunks
         step = np.where(axis.k_chunks == 1, axis.step, 1) * axis.base
         share, cores = _own_share(w, operand)
+        share = share * apart
     share = np.where(np.equal(cores, 1), 0, share)
     return row_starts(case.chip, stored, rows, length / chunks, (step, share, chunks))
 

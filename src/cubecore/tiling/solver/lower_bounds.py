@@ -20,7 +20,7 @@ from cubecore.aliases import Column, Columns
 from cubecore.chips import costs
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import (
-    blocks_per_core,
+    clients_per_core,
     inner_pipes,
     start_cycles,
     written_back,
@@ -89,7 +89,7 @@ def launch_bound(case: RuleCase, t: Tilings, busy: Column, memory: Column, tail:
     """
     served = case.problem.batch * memory + _written(case)
     served = served + (case.chip.hbm_latency_cycles or 0) + tail
-    busy = blocks_per_core(t, case.problem, case.chip) * busy
+    busy = clients_per_core(t, case.problem, case.chip) * busy
     return SAFE * (start_cycles(case.chip) + np.maximum(busy, served))
 
 
@@ -106,7 +106,7 @@ def _least(
     many steps there are.
     """
     beside, on_top, tail, steps = rest
-    clients = blocks_per_core(t, case.problem, case.chip)
+    clients = clients_per_core(t, case.problem, case.chip)
     least: Column = np.inf
     loading: Column = np.inf
     likely: Column = np.inf

@@ -260,6 +260,8 @@ def _cut_to(problem: Problem, picked: Shortlist) -> Shortlist:
     t, m = picked.tilings, problem.m
     blocks = ceil_div(t.M, t.singleCoreM)
     even = t.singleCoreM == ceil_div(t.M, blocks)
+    if problem.launch == "mix":  # whole fractals leave a core's second client fewer rows
+        even &= t.singleCoreM % FRACTAL_ROWS != 0
     share = np.minimum(np.where(even, ceil_div(m, blocks), t.singleCoreM), m)
     used = t.usedCoreNum // blocks * ceil_div(m, share)
     return picked._replace(tilings=t.with_fields(M=m, singleCoreM=share, usedCoreNum=used))
