@@ -8,7 +8,8 @@ import numpy as np
 
 from cubecore.kernels.matmul_time.launch import launch_time
 from cubecore.kernels.timed_plans.timed_product import TimedProduct
-from cubecore.tiling.cost.chunk_walk import COLUMNS, chunk_columns, least_cycles, walked_cycles
+from cubecore.tiling.cost.chunk_columns import COLUMNS, chunk_columns, least_cycles
+from cubecore.tiling.cost.chunk_walk import walked_cycles
 from cubecore.tiling.cost.tracing import column
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.planner import plan_tilings

@@ -71,7 +71,7 @@ class Mte2:
         return time
 
     def raised(self, time: int) -> tuple[int, int]:
-        """Raise a flag behind all that was loaded; return the scalar unit's time, and the flag's."""
+        """Raise a flag behind what was loaded; return the scalar unit's time, and the flag's."""
         queue = self.queue
         time += self.step
         if queue[0] > time:

@@ -14,161 +14,21 @@ import numpy as np
 from numpy import add, copyto, maximum, minimum, multiply, putmask, subtract
 from numpy.typing import NDArray
 
-from cubecore.aliases import Column
-from cubecore.chips import costs
-from cubecore.tiling.cost.closed_form import (
-    clients_per_core,
-    inner_pipes,
-    matrices_per_core,
-    start_cycles,
-    stored_bytes,
-    written_back,
-)
-from cubecore.tiling.cost.pipe_overlap import head_waits, scalar_cycles
-from cubecore.tiling.cost.tile_counts import TileCounts, tile_counts
-from cubecore.tiling.cost.traffic import first_and_later_loads, loads_behind
+from cubecore.tiling.cost.chunk_columns import OPERAND, Floats, mean
+from cubecore.tiling.cost.closed_form import start_cycles
+from cubecore.tiling.cost.pipe_overlap import scalar_cycles
 from cubecore.tiling.rules.model import RuleCase
-from cubecore.units import FRACTAL_ROWS, ceil_div
 
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LEAST = 1e-3
 """The smallest part of a walk whose pace is looked at."""
-TURNS = 2
-"""Blocks of C that are walked where a core computes several in turn."""
 MANY = 8
 """Passes over an operand of which the first one hardly counts."""
 FEW = 8
 """Chunks after which a walk goes on evenly."""
 IN_MTE1, OF_STEP, OF_TILE = 5, 10, 6
 """Instructions of a base-K step in MTE1's queue, all of a step's, and a tile's besides."""
-_OPERAND = (
-    *("count", "passes", "single", "transfers", "first_cycles", "first_arrival", "first_served"),
-    *("later_cycles", "later_arrival", "later_served"),
-    *("next_cycles", "next_arrival", "next_served", "next_size", "next_tile"),
-    *("tiles", "tile", "chunks", "chunk", "k_chunks", "k_chunk"),
-)
-"""Of an operand; `tile`, `chunk` and `k_chunk` are the sizes of all but the last over the mean.
-
-`first` is the first pass over it, `next` the first one of a block of C behind another."""
-_SHARED = (
-    *("swapped", "inner_tiles", "n_first", "tiles", "k_steps", "parts", "mte1", "to_l0a", "to_l0b", "m", "fix"),
-    *("written", "double", "waits", "pause", "fetched", "clients", "turns", "evenly", "hbm"),
-)
-COLUMNS = (*(f"{x}_{name}" for x in "ab" for name in _OPERAND), *_SHARED)
-"""Values of a tiling that its walk needs."""
-
-
-def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
-    """Return of tilings what a walk needs of them: `COLUMNS`, one after the other."""
-    t, problem, chip = case.tiling, case.problem, case.chip
-    w = tile_counts(t)
-    pipes, carried = inner_pipes(case, w)
-    clients = clients_per_core(t, problem, chip)
-    values, hbm, read = _operand_columns(case, w, clients)
-    out = written_back(case, problem.batch * read, stored_bytes(problem, w), w.k_blocks)
-    n_first = np.equal(t.iterateOrder, 1)
-    whole_a, whole_b = w.ka_chunks == 1, w.kb_chunks == 1
-    swapped = whole_b & np.logical_not(whole_a & n_first)
-    stays_a, stays_b = (np.equal(values[x], 1) & values[x + 2] for x in (0, len(_OPERAND)))
-    swapped = (swapped | stays_b) & np.logical_not(stays_a)  # what stays is loaded first
-    beside = np.equal(t.dbL0C, 2) | problem.shares_unit_flag
-    double = np.equal(t.dbL0A, 2) & np.equal(t.dbL0B, 2)
-    values += (swapped, np.where(n_first, w.n_tiles, w.m_tiles), n_first, w.tiles, w.k_steps)
-    values += (np.maximum(w.ka_chunks, w.kb_chunks), pipes["MTE1"] / w.steps)
-    values.append(costs.l1_to_l0a_cycles(chip, carried["L1->L0A"]) / w.steps)
-    values.append(costs.l1_to_l0b_cycles(chip, carried["L1->L0B"]) / w.steps)
-    values += (pipes["M"] / w.steps, pipes["FIX"] / w.tiles)
-    values += (out / (w.tiles * clients), double)
-    rows = np.where(n_first, w.m_tiles, w.m_chunks) * w.n_tiles
-    fetched = np.equal(rows, w.tiles) if problem.bias_type is not None else False
-    values += (head_waits(case, w), np.logical_not(beside), fetched, clients)
-    values += (np.minimum(clients, TURNS), np.not_equal(w.m_blocks, 2))
-    return (*values, problem.batch * hbm + out)
-
-
-def _operand_columns(
-    case: RuleCase, w: TileCounts, clients: Column
-) -> tuple[list[Column], Column, Column]:
-    """Return `_OPERAND` of A and of B, the cycles that device memory serves, and the bytes."""
-    t, problem, chip = case.tiling, case.problem, case.chip
-    values: list[Column] = []
-    hbm: Column = 0.0
-    read: Column = 0.0
-    single = t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
-    sizes = (
-        _sizes(
-            (w.m, w.k),
-            (t.baseM, t.stepM * t.baseM, t.stepKa * t.baseK),
-            (w.m_tiles, w.m_chunks, w.ka_chunks),
-        ),
-        _sizes(
-            (w.n, w.k),
-            (t.baseN, t.stepN * t.baseN, t.stepKb * t.baseK),
-            (w.n_tiles, w.n_chunks, w.kb_chunks),
-        ),
-    )
-    matrices, tails = matrices_per_core(t, problem, chip), _tails(case, w)
-    of_passes = first_and_later_loads(case, w)
-    (_, first_of_a, _), (_, first_of_b, _) = of_passes
-    behind = loads_behind(case, w, (first_of_a, first_of_b), matrices)
-    for (passes, first, later), (following, parts), tail, alone, of_operand in zip(
-        of_passes, behind, tails, single, sizes, strict=True
-    ):
-        values += (passes * first.count, passes, alone, first.first_transfers)
-        once = np.where(parts, clients, matrices)
-        for one, times, cores in (
-            (first, 1, once),
-            (later, passes - 1, clients),
-            (following, 0, once),
-        ):
-            served = costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
-            values += (one.mean_cycles, one.arrival_cycles)
-            values.append(problem.batch * served / (one.count * cores))
-            hbm, read = hbm + times * served, read + times * one.hbm_bytes
-        values += (*tail, *of_operand)
-    return values, hbm, read
-
-
-def _tails(case: RuleCase, w: TileCounts) -> tuple[tuple[Column, Column], ...]:
-    """Return how long the last block along M, and along N, is that a client's core computes second.
-
-    Over the others', in elements and in fractals; 1 where the second one is as long as the first.
-    """
-    if case.problem.launch == "cube":
-        return ((1.0, 1.0),) * 2
-    t, alone = case.tiling, np.equal(w.m_blocks, 1)
-    paired = alone & np.equal(w.n_blocks % 2, 0)
-    of_axes = (np.logical_not(alone), t.M, w.m_blocks, t.singleCoreM), (paired, t.N, w.n_blocks, t.singleCoreN)
-    tails = []
-    for differs, whole, blocks, share in of_axes:
-        last = whole - (blocks - 1) * share
-        ratios = last / share, ceil_div(last, FRACTAL_ROWS) / ceil_div(share, FRACTAL_ROWS)
-        tails.append(tuple(np.where(differs, ratio, 1.0) for ratio in ratios))
-    return tuple(tails)
-
-
-def _sizes(
-    extents: tuple[Column, Column], blocks: tuple[Column, ...], counts: tuple[Column, ...]
-) -> tuple[Column, ...]:
-    """Return of an operand's tiles, chunks and chunks along K how many, and how large they are.
-
-    The size is that of all but the last one over the mean. `extents` are those of its own axis and
-    of K, `blocks` the lengths of a base block along its own
-    axis, of the base blocks of a chunk, and of a chunk along K.
-    """
-    extent, k = extents
-    base, chunk, along_k = blocks
-    tiles, chunks, k_chunks = counts
-    chunk = np.where(chunks == tiles, base, chunk)
-    padded = FRACTAL_ROWS * ceil_div(extent, FRACTAL_ROWS)
-    sized = (padded, base, tiles), (extent, chunk, chunks), (k, along_k, k_chunks)
-    return tuple(
-        value
-        for total, each, count in sized
-        for value in (count, np.minimum(each / total * count, count))
-    )
 
 
 def walked_cycles(case: RuleCase, columns: dict[str, Floats], most: int) -> Floats:
@@ -179,22 +39,6 @@ def walked_cycles(case: RuleCase, columns: dict[str, Floats], most: int) -> Floa
     served = (case.chip.hbm_latency_cycles or 0) + columns["hbm"]
     cycles = columns["clients"] / columns["turns"] * _Walk(case, columns, most).cycles()
     return np.asarray(start_cycles(case.chip) + np.maximum(cycles, served))
-
-
-def least_cycles(case: RuleCase, columns: dict[str, Floats]) -> Floats:
-    """Return cycles that no walk of the tilings falls below: those of their busiest pipe."""
-    v, behind = columns, columns["clients"] - 1
-    steps = v["clients"] * v["tiles"] * v["k_steps"]
-    mte2: Column = 0.0
-    scalar: Column = 0.0
-    one = scalar_cycles(case.problem, case.chip)
-    for x in "ab":
-        first, other = (_mean(v, "cycles", of=f"{x}_", first=f) for f in ("first", "next"))
-        mte2 = mte2 + v[f"{x}_count"] * (first + behind * other)
-        scalar = scalar + v["clients"] * v[f"{x}_count"] * one.load
-    scalar = scalar + steps * one.step + v["clients"] * v["tiles"] * one.tile
-    busiest = np.maximum(np.maximum(mte2, scalar), steps * np.maximum(v["m"], v["mte1"]))
-    return np.asarray(start_cycles(case.chip) + busiest)
 
 
 @dataclass
@@ -286,7 +130,7 @@ class _Walk:
         """
         v = self.v
         size = v["a_next_size"] * v["b_next_size"]
-        loads = sum(v[f"{x}_count"] * _mean(v, "cycles", f"{x}_", "next") for x in "ab")
+        loads = sum(v[f"{x}_count"] * mean(v, "cycles", f"{x}_", "next") for x in "ab")
         gained = (1 - size) * np.maximum(loads, self.block * v["k_steps"] / v["parts"] * self.pace)
         early = {x: np.logical_not(v[f"{x}_single"]) & (v[f"{x}_count"] % 2 == 0) for x in "ab"}
         waits = sum(v[f"{x}_next_arrival"] * early[x] for x in "ab")
@@ -312,7 +156,7 @@ class _Walk:
         )
         part = np.where(self.ends, count - (count - 1) * size, size)
         self.weight, self.weights = part, v["parts"]
-        self.tile, self.moved_again = np.ones_like(tile), v["mte1"] + np.zeros_like(tile)
+        self.tile, each_move = np.ones_like(tile), v["mte1"] + np.zeros_like(tile)
         for x, y, number in (("a", "b", (outer, inner)), ("b", "a", (inner, outer))):
             last = np.where(n_first, *number) == v[f"{x}_tiles"] - 1
             whole, tail = v[f"{x}_tile"], _last_size(v, f"{x}_tile")
@@ -320,15 +164,14 @@ class _Walk:
             if self.several:
                 size *= np.where(self.later, v[f"{x}_next_tile"], 1.0)
             self.tile *= size
-            size -= 1
-            size *= v[f"to_l0{x}"]
-            self.moved_again += size
+            each_move += (size - 1) * v[f"to_l0{x}"]
             shorter = self._tail_weight(x, y, tail / whole)
             self.weights = self.weights * (v[f"{x}_tiles"] - 1 + shorter)
             self.weight = self.weight * np.where(last, shorter, 1.0)
         self.weights = self.weights * v["turns"]
         steps = v["k_steps"] / v["parts"] * part
-        self.moves, self.issues, self.mte1s = list(steps), list(steps * self.step), list(self.moved_again)
+        self.moves, self.issues = list(steps), list(steps * self.step)
+        self.each_move = list(each_move)
         self.part = list(part * self.tile)
         steps = steps * self.tile
         self.products, self.serials = list(steps * v["m"]), list(steps * self.serial)
@@ -338,7 +181,7 @@ class _Walk:
         """Return the time of a tile that is the last along an operand's axis over a whole one's."""
         v = self.v
         x_cycles, y_cycles = (
-            v[f"{z}_count"] * _mean(v, "cycles", f"{z}_") / v["tiles"] for z in (x, y)
+            v[f"{z}_count"] * mean(v, "cycles", f"{z}_") / v["tiles"] for z in (x, y)
         )
         computed = v["k_steps"] * self.pace
         whole = np.maximum(x_cycles + y_cycles, computed)
@@ -351,7 +194,7 @@ class _Walk:
         operands = []
         for x, y, by_inner in (("a", "b", inner), ("b", "a", ~inner)):
             fields = {
-                name: np.where(swapped, v[f"{y}_{name}"], v[f"{x}_{name}"]) for name in _OPERAND
+                name: np.where(swapped, v[f"{y}_{name}"], v[f"{x}_{name}"]) for name in OPERAND
             }
             operands.append(self._operand(self._mixed(fields), by_inner))
         return operands
@@ -367,9 +210,9 @@ class _Walk:
             if alone.any():
                 first = np.where(alone, (first + v[f"next_{name}"]) / 2, first)
             later = v[f"later_{name}"]
-            mean = later + (first - later) / v["passes"]
-            mixed[f"first_{name}"] = np.where(few, mean, first)
-            mixed[f"later_{name}"] = np.where(few, mean, later)
+            of_all = later + (first - later) / v["passes"]
+            mixed[f"first_{name}"] = np.where(few, of_all, first)
+            mixed[f"later_{name}"] = np.where(few, of_all, later)
         return mixed
 
     def _operand(self, v: dict[str, Floats], by_inner: Mask) -> _Operand:
@@ -394,13 +237,16 @@ class _Walk:
         by_chunk = row - np.floor(row / v["chunks"]) * v["chunks"]
         size *= _size(v, "chunk", np.where(v["k_chunks"] > 1, by_tile, by_chunk))
         names = "cycles", "arrival", "served"
-        firsts, behind, later = ([v[f"{x}_{n}"] for n in names] for x in ("first", "next", "later"))
+        passes = (tuple(v[f"{x}_{n}"] for n in names) for x in ("first", "next", "later"))
+        firsts, following, later = passes
         began, first_size = firsts, v["k_chunk"] * v["chunk"]
         if self.several:
-            began = [np.where(self.later, y, x) for x, y in zip(firsts, behind, strict=True)]
+            began = tuple(
+                np.where(self.later, y, x) for x, y in zip(firsts, following, strict=True)
+            )
             size *= np.where(self.later, v["next_size"], 1.0)
         loads = _sized([np.where(fresh, x, y) for x, y in zip(began, later, strict=True)], size)
-        first, behind = _sized(firsts, first_size), _sized(behind, first_size * v["next_size"])
+        first, behind = _sized(firsts, first_size), _sized(following, first_size * v["next_size"])
         work = asks * (self.scalar.load + self.issue * (2 + v["transfers"]))
         ready, freed = np.zeros((2, self.count))
         odd = v["count"] % 2 == 1
@@ -469,7 +315,8 @@ class _Walk:
         """Ask for an operand's next chunk, and let moves wait for the one that they read."""
         self.s += one.work[i]
         done = self._load([row[i] for row in one.loads], one.asks[i], self.mte1)
-        putmask(one.freed, one.waits[i], self.mte1)
+        if self.several:
+            putmask(one.freed, one.waits[i], self.mte1)
         copyto(self.ready, one.ready)
         putmask(self.ready, one.single, done)
         maximum(self.ready, self.start, out=self.ready)
@@ -488,7 +335,7 @@ class _Walk:
         multiply(move, self.slower, out=move)
         np.divide(move, self.part[i], out=move)
         minimum(move, self.slowed, out=move)
-        add(move, self.mte1s[i], out=move)
+        add(move, self.each_move[i], out=move)
         multiply(move, self.moves[i], out=moved)
         add(moved, start, out=moved)
 
@@ -551,12 +398,6 @@ def _sized(load: Sequence[Floats], size: Floats) -> tuple[Floats, ...]:
     """Return the cycles, arrival and service of a load that is so many times as large."""
     cycles, arrival, served = load
     return cycles * size, arrival + (size - 1) * cycles, served * size
-
-
-def _mean(v: dict[str, Floats], name: str, of: str = "", first: str = "first") -> Floats:
-    """Return the mean of an operand's first and later passes."""
-    first, later = v[f"{of}{first}_{name}"], v[f"{of}later_{name}"]
-    return np.asarray(later + (first - later) / v[f"{of}passes"])
 
 
 def _last_size(v: dict[str, Floats], name: str) -> Floats:

@@ -10,12 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cubecore.aliases import Column
-from cubecore.tiling.cost.chunk_walk import (
-    COLUMNS,
-    chunk_columns,
-    least_cycles,
-    walked_cycles,
-)
+from cubecore.tiling.cost.chunk_columns import COLUMNS, chunk_columns, least_cycles
+from cubecore.tiling.cost.chunk_walk import walked_cycles
 from cubecore.tiling.cost.tracing import TraceCache, TracedFunction, column
 from cubecore.tiling.model.field_limits import FieldLimits
 from cubecore.tiling.rules.model import RuleCase
@@ -196,7 +192,13 @@ def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int, *, mix: bo
     """
     t = tilings
     tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
-    told_apart = (*tiles, t.baseM, t.baseN, t.singleCoreK, *((t.usedCoreNum, t.singleCoreM) if mix else ()))
+    told_apart = (
+        *tiles,
+        t.baseM,
+        t.baseN,
+        t.singleCoreK,
+        *((t.usedCoreNum, t.singleCoreM) if mix else ()),
+    )
     keys = list(zip(*(x.tolist() for x in told_apart), strict=True))
     first: dict[tuple[float, ...], int] = {}
     for row in _best_first(cycles):
