@@ -166,6 +166,8 @@ SCALED_CASES = {
     ONE + "CastDequant<int8_t, int16_t, true, false>(c, a, 100, 2, {1, 1, 8, 8});": (False, 1, 100),
     ONE + "uint64_t m[2] = {~0ull, 0}; CastDequant<int8_t, int16_t, true, false, false>"
     "(c, a, m, 2, {1, 1, 8, 8});": (False, 0, 64),
+    ONE + "uint64_t m[2] = {~0ull, 0}; CastDeq<int8_t, int16_t, true, false>"
+    "(c, a, m, 2, {1, 1, 8, 8});": (False, 1, 64),
     BY_LANE + "CastDequant<int8_t, int16_t>(c, a, 256);": (True, 1, 128),
     BY_LANE + "SetVectorMask<int16_t>(40); CastDequant<int8_t, int16_t, false, true, false>"
     "(c, a, MASK_PLACEHOLDER, 2, {1, 1, 8, 8});": (True, 0, 40),

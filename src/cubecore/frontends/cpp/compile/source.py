@@ -400,14 +400,17 @@ class _Copies:
 def _of_another_operator(path: Path, name: str) -> Path | None:
     """Return the file that an operator project's build finds beside an operator's.
 
-    The build puts every operator's op_kernel into one folder, by the operator's name.
+    The build puts every operator's op_kernel into one folder, by the operator's name, and what
+    operators share in `common/inc/op_kernel` of their repository there as `inc`.
     """
     base = _op_kernel(path)
-    if base is None or not name.startswith("../"):
+    if base is None or path.parent != base or not name.startswith("../"):
         return None
     operator, _, rest = name.removeprefix("../").partition("/")
-    found = base.parent.parent / operator / "op_kernel" / rest
-    return found.resolve() if path.parent == base and rest and is_file(found) else None
+    found = [base.parent.parent / operator / "op_kernel" / rest]
+    if operator == "inc":
+        found += [above / "common" / "inc" / "op_kernel" / rest for above in base.parents[1:]]
+    return next((each.resolve() for each in found if rest and is_file(each)), None)
 
 
 def quoted(path: Path) -> str:

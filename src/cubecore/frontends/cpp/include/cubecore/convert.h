@@ -139,5 +139,11 @@ inline void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, const 
                     CUBECORE_AT) {
   CastDequant<T, U, isVecDeq, halfBlock>(dst, src, count, at);
 }
+template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,
+          bool halfBlock = true, typename M>
+inline void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, const M mask,
+                    uint8_t repeatTime, const UnaryRepeatParams& repeatParams, CUBECORE_AT) {
+  CastDequant<T, U, isSetMask, isVecDeq, halfBlock>(dst, src, mask, repeatTime, repeatParams, at);
+}
 
 }  // namespace AscendC

@@ -9,6 +9,8 @@
 
 namespace AscendC {
 
+constexpr uint16_t SYNC_AIC_FLAG = 11;  // without a page: public kernels synchronise AIVs by it
+
 namespace detail {
 
 // Mode 2 is between an AIC and its AIVs, which only mix launches have both.
@@ -159,8 +161,8 @@ template <typename T, CacheLine entireType, DcciDst dcciDst = DcciDst::CACHELINE
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, CUBECORE_AT) {
   detail::clean(entireType == CacheLine::SINGLE_CACHE_LINE, dst.address(0), at);
 }
-template <typename T, CacheLine entireType>
-inline void DataCachePreload(const GlobalTensor<T>&, const T&) {}
+template <typename T>
+inline void DataCachePreload(const GlobalTensor<uint64_t>&, const T) {}
 
 // Pages SetNextTaskStart, WaitPreTaskEnd: sub-kernels that overlap; a launch here is one kernel.
 inline void SetNextTaskStart() {}

@@ -37,14 +37,18 @@
   decltype(STRUCT::MEMBER) NAME;                           \
   ::cubecore::copied(&NAME, &reinterpret_cast<const STRUCT*>(FROM)->MEMBER)
 #define GET_TILING_DATA_PTR_WITH_STRUCT(STRUCT, NAME, FROM) \
-  const STRUCT* NAME = reinterpret_cast<const STRUCT*>(FROM)
-#define COPY_TILING_WITH_STRUCT(STRUCT, FROM, NAME) const STRUCT* NAME = FROM
+  STRUCT* NAME = ::cubecore::tiling_struct<STRUCT>(FROM)
+#define COPY_TILING_WITH_STRUCT(STRUCT, FROM, NAME) \
+  STRUCT* NAME = ::cubecore::tiling_struct<STRUCT>(FROM)
 #define COPY_TILING_WITH_ARRAY(TYPE, COUNT, FROM, NAME) \
   const TYPE(*NAME)[COUNT] = reinterpret_cast<const TYPE(*)[COUNT]>(FROM)
 
 #define ASCENDC_TPL_ARGS_DECL(...)
 #define ASCENDC_TPL_SEL(...)
 #define ASCENDC_TPL_SEL_PARAM(...)
+
+// Without a page: printing is always on.
+#define ENABLE_PRINTF()
 
 #define likely(CONDITION) __builtin_expect(!!(CONDITION), 1)
 #define unlikely(CONDITION) __builtin_expect(!!(CONDITION), 0)
@@ -57,6 +61,16 @@
 #define ASC_IS_AIV constexpr(CUBECORE_PART == 2)
 
 namespace cubecore {
+
+// A struct of tiling data by its address, or itself, as the example of COPY_TILING_WITH_STRUCT has it.
+template <typename T, typename From>
+inline T* tiling_struct(From* from) {
+  return reinterpret_cast<T*>(const_cast<std::remove_const_t<From>*>(from));
+}
+template <typename T>
+inline T* tiling_struct(const T& from) {
+  return const_cast<T*>(&from);
+}
 
 // What compile/kinds.py reads in a library: the type of an entry's kernel for a tiling key.
 struct TypeOfKey {

@@ -46,9 +46,9 @@ struct TransposeParamsExt {
 
 struct TransDataTo5HDParams {
   TransDataTo5HDParams() = default;
-  TransDataTo5HDParams(const bool dstHighHalfIn, const bool srcHighHalfIn,
-                       const uint8_t repeatTimesIn, const uint16_t dstRepStrideIn,
-                       const uint16_t srcRepStrideIn)
+  constexpr TransDataTo5HDParams(const bool dstHighHalfIn, const bool srcHighHalfIn,
+                                 const uint8_t repeatTimesIn, const uint16_t dstRepStrideIn,
+                                 const uint16_t srcRepStrideIn)
       : dstHighHalf(dstHighHalfIn),
         srcHighHalf(srcHighHalfIn),
         repeatTimes(repeatTimesIn),
