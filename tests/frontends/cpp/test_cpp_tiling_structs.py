@@ -33,7 +33,7 @@ extern "C" __global__ __aicore__ void k(GM_ADDR z, GM_ADDR tiling) {
 
 
 def test_structs_by_their_pointers_and_by_themselves():
-    """Pages COPY_TILING_WITH_STRUCT, whose example gives a member, GET_TILING_DATA_PTR_WITH_STRUCT."""
+    """Page COPY_TILING_WITH_STRUCT, whose example gives a member."""
     tiling = np.array([70, 0, 1, 2, 3, 4], np.int32)
     z = np.zeros(6, np.int32)
     assert cubecore.inline(STRUCTS).k.changed(outputs=("z",))[1](z, tiling).findings == ()
