@@ -1,4 +1,4 @@
-"""What the chunk walk needs to know of a tiling: its operands' loads, and what its pipes do."""
+"""Columns of tilings that the chunk walk reads: loads of the operands, work of the pipes."""
 
 import numpy as np
 from numpy.typing import NDArray
