@@ -273,11 +273,15 @@ def _header_files(checkout: Path) -> dict[str, list[Path]]:
     return found
 
 
+_STAND_INS = {"DTYPE": "float", "ORIG_DTYPE": "0", "FORMAT": "FORMAT_ND"}
+"""Values for the macros of an operator's build."""
+
+
 def _needed(said: str, path: Path, checkout: Path) -> str | None:
     """Return the argument that a file's own build has, if that is what the compiler lacks."""
-    macro = re.search(r": ((?:ORIG_)?DTYPE_\w+) must be defined", said)
+    macro = re.search(r": (((?:ORIG_)?DTYPE|FORMAT)_\w+) must be defined", said)
     if macro is not None:
-        return f"-D{macro[1]}={0 if macro[1].startswith('ORIG') else 'float'}"
+        return f"-D{macro[1]}={_STAND_INS[macro[2]]}"
     return _include(said, path, checkout)
 
 

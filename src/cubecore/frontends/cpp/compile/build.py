@@ -229,7 +229,7 @@ def _compile(
     verbose: bool,
 ) -> None:
     """Put the library of some entries into the cache."""
-    from cubecore.frontends.cpp.compile.diagnostics import MixedOperandsError, compile_with
+    from cubecore.frontends.cpp.compile.diagnostics import RewritableError, compile_with
 
     with scratch_folder() as scratch:
         work = Path(scratch)
@@ -240,10 +240,10 @@ def _compile(
         command += linked(*TAKEN) if entries == (PROGRAM,) else linked()
         try:
             compile_with([*flags, *command], source.path, work, entries, verbose=verbose)
-        except MixedOperandsError as error:
-            if error.lines <= source.mixed:
+        except RewritableError as error:
+            if error.lines <= source.rewritten:
                 raise
-            again = replace(source, mixed=source.mixed | error.lines)
+            again = replace(source, rewritten=source.rewritten | error.lines)
             _compile(again, entries, flags, macros, record_path, verbose=verbose)
             return
         read = {*dependencies(deps, work, source.path), *code.files} - {source.path}

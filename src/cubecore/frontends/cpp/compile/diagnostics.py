@@ -10,6 +10,7 @@ from pathlib import Path
 from cubecore.errors import CubecoreError, RequestError, Violation, refuse, shortened, unable
 from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.compile.compiler import UNDEFINED, compiler
+from cubecore.frontends.cpp.compile.definitions import defined_alike
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
@@ -38,7 +39,9 @@ _KIT_CONSTANTS = {
     "B32_DATA_NUM_PER_REPEAT": "64",
     "FULL_MASK": "0xffffffffffffffffull",
     "ONE_REPEAT_FLOAT_SIZE": "64",
+    "ONE_BLOCK_SIZE": "32",
     "PI": "3.14159265f",
+    "SYNC_AIC_FLAG": "11",
 }
 """Constants of the vendor's toolkit that no page has; public host code gives them these values.
 
@@ -62,8 +65,16 @@ class MissingHeaderError(RequestError):
         self.header = header
 
 
-class MixedOperandsError(RequestError):
-    """Conditionals of a half and a float; `lines` are their files and lines."""
+_AGAIN = re.compile(r"redefinition of ")
+_BEFORE = re.compile(r"(?P<file>[^\s:][^:]*):(?P<line>\d+):\d+: note: ")
+"""At a function that is defined again, and where it was defined before."""
+
+
+class RewritableError(RequestError):
+    """Errors that a rewritten text does not have; `lines` are the files and lines to rewrite.
+
+    There are conditionals of a half and a float, or functions that are defined twice.
+    """
 
     def __init__(self, error: CubecoreError, lines: frozenset[tuple[str, int]]) -> None:
         super().__init__(error.violations)
@@ -91,14 +102,25 @@ def compile_with(
         code, text = ran(arguments, path, work)
     if code != 0:
         first = _first_error(text, path, code, entries, verbose=verbose)
-        errors = (match for _, match in _errors(text.splitlines()))
-        mixed = [m for m in errors if _MIXED.search(m["text"])]
-        if mixed and isinstance(first, CubecoreError):
-            raise MixedOperandsError(first, frozenset((m["file"], int(m["line"])) for m in mixed))
+        errors = [match for _, match in _errors(text.splitlines())]
+        mixed = {(m["file"], int(m["line"])) for m in errors if _MIXED.search(m["text"])}
+        lines = mixed.union(*(_twice(m["file"], text) for m in errors if _AGAIN.search(m["text"])))
+        if lines and isinstance(first, CubecoreError):
+            raise RewritableError(first, frozenset(lines))
         raise first
     if "-o" in arguments and not Path(arguments[arguments.index("-o") + 1]).is_file():
         shown = " ".join(compiler().command)
         raise unable(str(path), f"{shown} compiled {shown_path(path)} and wrote nothing")
+
+
+def _twice(file: str, said: str) -> set[tuple[str, int]]:
+    """Return the functions that a file and the one named in a note define alike."""
+    before = next((m["file"] for m in _BEFORE.finditer(said)), file)
+    texts = [Path(name) for name in (file, before)]
+    if file == before or not all(path.is_file() for path in texts):
+        return set()
+    alike = defined_alike(*(path.read_text("utf-8", "surrogateescape") for path in texts))
+    return {(n, line) for n, lines in zip((file, before), alike, strict=True) for line in lines}
 
 
 def _accepting(text: str, work: Path, arguments: Sequence[str]) -> list[str] | None:

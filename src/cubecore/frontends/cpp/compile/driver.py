@@ -16,7 +16,7 @@ from cubecore.frontends.cpp.compile.build import (
 )
 from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.compiler import compiler
-from cubecore.frontends.cpp.compile.diagnostics import MixedOperandsError, compile_with
+from cubecore.frontends.cpp.compile.diagnostics import RewritableError, compile_with
 from cubecore.frontends.cpp.compile.executable import (
     joined,
     other_of,
@@ -198,11 +198,13 @@ def _compile(
     name: str,
     out: Path,
     work: Path,
-    mixed: frozenset[tuple[str, int]] = frozenset(),
+    rewritten: frozenset[tuple[str, int]] = frozenset(),
 ) -> None:
-    """Compile a file; `mixed` are lines with conditionals of a half and a float."""
+    """Compile a file; `rewritten` are lines that the compiler refuses as they are."""
     named = source_of(name, call.defines)
-    source = Source(named.path, named.text, named.defines, tuple(call.includes), mixed=mixed)
+    source = Source(
+        named.path, named.text, named.defines, tuple(call.includes), rewritten=rewritten
+    )
     code = overlay(source, work)
     object_file = work / "made.o"
     flags = [*compiler().flags(), *(f"-D{d}" for d in source.defines), *call.passed]
@@ -221,10 +223,10 @@ def _compile(
         whole = [*flags, *command, "-c", "-o", str(object_file)]
         try:
             compile_with(whole, source.path, work, verbose=call.verbose)
-        except MixedOperandsError as error:
-            if error.lines <= mixed:
+        except RewritableError as error:
+            if error.lines <= rewritten:
                 raise
-            _compile(call, name, out, work, mixed | error.lines)
+            _compile(call, name, out, work, rewritten | error.lines)
             return
         made.append(object_file.read_bytes())
     write_at_once(out, joined(made[0], made[1] if len(made) > 1 else None))

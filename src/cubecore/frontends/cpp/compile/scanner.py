@@ -6,7 +6,7 @@ It knows comments, strings, raw strings and balanced brackets. Lines keep their 
 import re
 from collections.abc import Iterator
 
-from cubecore.frontends.cpp.compile.specialisations import specialisations
+from cubecore.frontends.cpp.compile.definitions import specialisations
 from cubecore.frontends.cpp.compile.tokens import (
     Token,
     closing,

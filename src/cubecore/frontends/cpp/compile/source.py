@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
+from cubecore.frontends.cpp.compile.definitions import defined_once
 from cubecore.frontends.cpp.compile.kinds import kind_of
 from cubecore.frontends.cpp.compile.scanner import Entry, Scan, scanned
 from cubecore.frontends.cpp.compile.tokens import defined_macros, with_common_types
@@ -28,8 +29,8 @@ _CONDITION = re.compile(r"^[ \t]*#[ \t]*if", re.MULTILINE)
 class Source:
     """A file of kernels, and what is to be defined for the compiler.
 
-    `tiling_key` is the key that conditions of the preprocessor see. `mixed` are the files and lines
-    at which a conditional has a half and a float.
+    `tiling_key` is the key that conditions of the preprocessor see. `rewritten` are the files
+    and lines at which a conditional has a half and a float, or a function is defined a second time.
     """
 
     path: Path
@@ -37,7 +38,7 @@ class Source:
     defines: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     tiling_key: int = 0
-    mixed: frozenset[tuple[str, int]] = frozenset()
+    rewritten: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def scan(self) -> Scan:
@@ -363,9 +364,9 @@ class _Copies:
         number = len(self.copied)  # no other file's
         scan = self.scans[path] = _scan(path, text, self._source.defines, self._macros)
         new, changed = scan.text, scan.rewritten
-        lines = {line for file, line in self._source.mixed if file == str(path)}
+        lines = {line for file, line in self._source.rewritten if file == str(path)}
         if lines:
-            new, changed = with_common_types(new, lines), True
+            new, changed = defined_once(with_common_types(new, lines), lines), True
         for name in dict.fromkeys(scan.includes):
             inner = self._included(path, name)
             if inner is not None:

@@ -9,8 +9,6 @@
 
 namespace AscendC {
 
-constexpr uint16_t SYNC_AIC_FLAG = 11;  // without a page: public kernels synchronise AIVs by it
-
 namespace detail {
 
 // Mode 2 is between an AIC and its AIVs, which only mix launches have both.

@@ -1,13 +1,19 @@
-"""Explicit specialisations inside a class, which some compilers refuse (CWG issue 727).
+"""Definitions that C++ refuses and the vendor's compiler takes.
 
-A member function's becomes an overload with a condition, and the template that it specialises
-gets the opposite one; a member class's becomes a partial specialisation by one more parameter.
+Explicit specialisations inside a class (CWG issue 727): a member function's becomes an overload
+with a condition, and the template that it specialises gets the opposite one; a member class's
+becomes a partial specialisation by one more parameter.
+
+A host function beside a device function of the same name and parameters: where a header for host
+code and one for kernels define them alike, but for the words that say where they run, the first one
+that the compiler reads stands for both.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from hashlib import sha256
 
-from cubecore.frontends.cpp.compile.tokens import Token, closing, tokens
+from cubecore.frontends.cpp.compile.tokens import Token, closing, closing_angle, tokens
 from cubecore.lazy_dataclass import dataclass
 
 _CLASS_KEYS = frozenset({"class", "struct", "union"})
@@ -280,3 +286,98 @@ def _plain(text: str, code: Sequence[Token], first: int, last: int) -> str:
         return ""
     inside = tokens(text[code[first].start : code[last].end])
     return "".join(" " if t.kind in {"space", "comment"} else t.text for t in inside)
+
+
+# --- functions of the host and of the device
+
+_DEVICE = frozenset({"__aicore__", "__host_aicore__", "__simd_callee__"})
+_HINTS = frozenset({"inline", "static", "constexpr", "__forceinline__"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A function that a namespace defines: its text's place, line and digest."""
+
+    start: int
+    end: int
+    line: int
+    digest: str
+    is_device: bool
+
+
+def defined_alike(text: str, other: str) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the lines of functions that two texts define alike, one of them for the device."""
+    pairs = [
+        (own, its)
+        for own in _definitions(text)
+        for its in _definitions(other)
+        if own.digest == its.digest and own.is_device != its.is_device
+    ]
+    return frozenset(own.line for own, _ in pairs), frozenset(its.line for _, its in pairs)
+
+
+def defined_once(text: str, lines: Container[int]) -> str:
+    """Return a text whose functions that begin on some lines are left out where they stand."""
+    pieces, at = list[str](), 0
+    for one in _definitions(text):
+        if one.line not in lines:
+            continue
+        name = f"CUBECORE_ONCE_{one.digest}"
+        last = one.line + text.count("\n", one.start, one.end)
+        pieces += [text[at : one.start], f"\n#ifndef {name}\n#define {name}\n#line {one.line}\n"]
+        pieces += [text[one.start : one.end], f"\n#endif\n#line {last}\n"]
+        at = one.end
+    return "".join([*pieces, text[at:]])
+
+
+def _definitions(text: str) -> Iterator[_Definition]:
+    code = [t for t in _outside_directives(text) if t.kind not in {"space", "comment"}]
+    yield from _in_namespace(text, code, (0, len(code)), ())
+
+
+def _outside_directives(text: str) -> Iterator[Token]:
+    """Yield the tokens that are in no line of the preprocessor."""
+    at_start, inside = True, False
+    for token in tokens(text):
+        ends = "\n" in token.text and token.text != "\\\n" and token.kind in {"space", "comment"}
+        if ends:
+            at_start, inside = True, False
+        elif token.text == "#" and at_start:
+            inside = True
+        if not inside:
+            yield token
+        if token.kind not in {"space", "comment"}:
+            at_start = False
+
+
+def _in_namespace(
+    text: str, code: Sequence[Token], span: tuple[int, int], names: tuple[str, ...]
+) -> Iterator[_Definition]:
+    """Yield the functions between two tokens, which lie in namespaces of these names."""
+    first, at = span[0], span[0]
+    while at < span[1]:
+        word = code[at].text
+        if word == "<" and code[at - 1].text == "template":
+            at = closing_angle(code, at)
+        elif word in {"(", "["}:
+            at = closing(code, at)
+        elif word == "{":
+            end = closing(code, at)
+            before = [t.text for t in code[first:at]]
+            if before[:1] == ["namespace"] or before[:2] == ["inline", "namespace"]:
+                yield from _in_namespace(text, code, (at + 1, end), (*names, *before))
+            elif ")" in before and not {"class", "struct", "union", "enum", "="} & {*before[-3:]}:
+                yield _definition(text, code[first : end + 1], names)
+            at, first = end, end + 1
+        elif word in {";", "}"}:
+            first = at + 1
+        at += 1
+
+
+def _definition(text: str, code: Sequence[Token], names: tuple[str, ...]) -> _Definition:
+    words = [t.text for t in code]
+    is_device = not _DEVICE.isdisjoint(words) or "aicore" in words
+    plain = (word for word in words if word not in _DEVICE | _HINTS)
+    digest = sha256("\0".join((*names, "", *plain)).encode()).hexdigest()[:16]
+    start, end = code[0].start, code[-1].end
+    return _Definition(start, end, text.count("\n", 0, start) + 1, digest, is_device)
