@@ -54,8 +54,6 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     n_first = np.equal(t.iterateOrder, 1)
     whole_a, whole_b = w.ka_chunks == 1, w.kb_chunks == 1
     swapped = whole_b & np.logical_not(whole_a & n_first)
-    stays_a, stays_b = (np.equal(values[x], 1) & values[x + 2] for x in (0, len(OPERAND)))
-    swapped = (swapped | stays_b) & np.logical_not(stays_a)  # what stays is loaded first
     beside = np.equal(t.dbL0C, 2) | problem.shares_unit_flag
     double = np.equal(t.dbL0A, 2) & np.equal(t.dbL0B, 2)
     values += (swapped, np.where(n_first, w.n_tiles, w.m_tiles), n_first, w.tiles, w.k_steps)

@@ -223,7 +223,7 @@ class _Walk:
         begins[1:] = number[1:] > number[:-1]
         if self.several:
             begins |= at == 0
-        single = v["single"].astype(bool)
+        single = v["single"].astype(bool) & (v["count"] > 1)  # what stays is loaded at the start
         asks = begins & (single | (number + 1 < v["count"]))
         ahead = np.where(single, 0.0, np.ceil(self.block / v["count"]))
         tile = np.floor(np.minimum(at + ahead, self.walked) / self.v["parts"])
@@ -272,24 +272,38 @@ class _Walk:
         return done
 
     def _asked_ahead(self) -> list[_Operand]:
-        """Return the operands, the first chunk asked for where there are two buffers."""
+        """Return the operands, the first chunk asked for where there are two buffers, or it stays."""
         operands = self._operands()
-        for one in operands:
-            ahead = np.logical_not(one.single)
-            self.s += np.where(ahead, self.scalar.load, 0)
-            one.ready = self._load(one.first, ahead, one.freed)
+        self._ask(operands, [one.first for one in operands], np.True_)
         return operands
 
-    def _ask_behind(self, operands: Iterable[_Operand], begins: Mask) -> None:
+    def _ask_behind(self, operands: Sequence[_Operand], begins: Mask) -> None:
         """Ask for the first chunks of later blocks of C where these begin.
 
         They go to the first buffer, in which the last one of an odd number was.
         """
         for one in operands:
-            ahead = begins & np.logical_not(one.single)
             putmask(one.freed, self.settles | one.odd, self.mte1)
-            self.s += np.where(ahead, self.scalar.load, 0)
-            putmask(one.ready, ahead, self._load(one.behind, ahead, one.freed))
+        self._ask(operands, [one.behind for one in operands], begins)
+
+    def _ask(
+        self,
+        operands: Sequence[_Operand],
+        loads: Sequence[Sequence[Floats]],
+        begins: Mask | np.bool_,
+    ) -> None:
+        """Ask for first chunks, A's and then B's."""
+        asked = [begins & np.logical_not(one.single) for one in operands]
+        swapped = self.v["swapped"].astype(bool)
+        first, other = operands
+        for of_first in (np.logical_not(swapped), swapped):
+            load = [np.where(of_first, x, y) for x, y in zip(*loads, strict=True)]
+            asks = np.where(of_first, *asked)
+            freed = np.where(of_first, first.freed, other.freed)
+            self.s += np.where(asks, self.scalar.load, 0)
+            there = self._load(load, asks, freed)
+            putmask(first.ready, asks & of_first, there)
+            putmask(other.ready, asks & ~of_first, there)
 
     def cycles(self) -> Floats:
         """Return the cycles of a block of C."""
