@@ -272,7 +272,7 @@ class _Walk:
         return done
 
     def _asked_ahead(self) -> list[_Operand]:
-        """Return the operands, the first chunk asked for where two buffers are, or where it stays."""
+        """Return the operands; a first chunk is asked for where there are two buffers or it stays."""
         operands = self._operands()
         self._ask(operands, [one.first for one in operands], np.True_)
         return operands
