@@ -272,7 +272,7 @@ class _Walk:
         return done
 
     def _asked_ahead(self) -> list[_Operand]:
-        """Return the operands; a first chunk is asked for where there are two buffers or it stays."""
+        """Return the operands, first chunks asked for where there are two buffers or they stay."""
         operands = self._operands()
         self._ask(operands, [one.first for one in operands], np.True_)
         return operands
