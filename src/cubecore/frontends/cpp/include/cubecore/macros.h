@@ -16,10 +16,10 @@
 
 #define KERNEL_TASK_TYPE_DEFAULT(TYPE)
 // The key may be any constant, so that the compiler says its value.
-#define KERNEL_TASK_TYPE(KEY, TYPE)                                    \
-  ({                                                                   \
-    [[gnu::used]] static constexpr ::cubecore::TypeOfKey cubecore_type \
-        = ::cubecore::type_of_key(KEY, #TYPE, __func__);               \
+#define KERNEL_TASK_TYPE(KEY, TYPE)                                      \
+  ({                                                                     \
+    [[gnu::used]] static constexpr ::cubecore::TypeOfKey cubecore_type = \
+        ::cubecore::type_of_key(KEY, #TYPE, __func__);                   \
   })
 
 #define TILING_KEY_IS(KEY) (cubecore_launch()->tiling_key == static_cast<uint64_t>(KEY))
@@ -62,7 +62,7 @@
 
 namespace cubecore {
 
-// A struct of tiling data by its address, or itself, as the example of COPY_TILING_WITH_STRUCT has it.
+// A struct of tiling data by its address, or itself (the example of COPY_TILING_WITH_STRUCT).
 template <typename T, typename From>
 inline T* tiling_struct(From* from) {
   return reinterpret_cast<T*>(const_cast<std::remove_const_t<From>*>(from));

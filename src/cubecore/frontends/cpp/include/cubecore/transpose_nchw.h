@@ -72,7 +72,9 @@ class Images {
     return tmp_ + (uint64_t(number) * parts + part) * ONE_BLK_SIZE;
   }
   // A block of the workspace for what no run takes.
-  uint64_t Spare(uint32_t number) const { return Row(channels_ * lanes, 0) + number * ONE_BLK_SIZE; }
+  uint64_t Spare(uint32_t number) const {
+    return Row(channels_ * lanes, 0) + uint64_t(number) * ONE_BLK_SIZE;
+  }
 
   void Gather(uint32_t first, uint32_t count) const {
     uint64_t sources[runs], targets[runs];
