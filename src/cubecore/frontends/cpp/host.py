@@ -142,8 +142,11 @@ class _ProgramMemory(GlobalMemory):
         super().__init__(pointers)
         self._pages = pages
 
-    def _filled(self, address: int, _raw: Bytes | None, size: int) -> Bytes:
-        return self._pages[address : address + size + GM_GUARD_BYTES]
+    def _filled(self, address: int, raw: Bytes | None, size: int) -> Bytes:
+        held = self._pages[address : address + size + GM_GUARD_BYTES]
+        if raw is not None:
+            held[:size] = raw
+        return held
 
 
 class _Program:
