@@ -45,7 +45,14 @@ BODIES["none"] = (
     .replace("all = n * c * h * w", "all = 64")
     .replace("DataCopy(a, from, all);", "DataCopy(b, from, all);")
 )
-SHAPES = [(1, 3, 4, 8), (2, 16, 8, 20), (1, 1, 1, 32), (3, 5, 1, 32), (1, 33, 2, 80), (5, 2, 3, 32)]
+SHAPES = [
+    (3, 5, 1, 32),
+    (1, 33, 2, 80),
+    *(
+        pytest.param(shape, marks=pytest.mark.sweep)
+        for shape in ((1, 3, 4, 8), (2, 16, 8, 20), (1, 1, 1, 32), (5, 2, 3, 32))
+    ),
+]
 """Runs of 32 B that do and do not fill a turn of 16 or 32, channels odd, even and whole blocks."""
 
 
