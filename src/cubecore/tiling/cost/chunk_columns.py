@@ -99,14 +99,12 @@ def _operand_columns(
     ):
         values += (passes * first.count, passes, alone, first.first_transfers)
         once = np.where(parts, clients, matrices)
-        for one, times, cores in (
-            (first, 1, once),
-            (later, passes - 1, clients),
-            (following, 0, once),
-        ):
+        for one, cores in ((first, once), (later, clients), (following, once)):
             served = costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
             values += (one.mean_cycles, one.arrival_cycles)
             values.append(problem.batch * served / (one.count * cores))
+        for one, times in ((first, 1), (later, passes - 1)):
+            served = costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
             hbm, read = hbm + times * served, read + times * one.hbm_bytes
         values += (*tail, *of_operand)
     return values, hbm, read

@@ -156,7 +156,8 @@ class _Walk:
         )
         part = np.where(self.ends, count - (count - 1) * size, size)
         self.weight, self.weights = part, v["parts"]
-        self.tile, each_move = np.ones_like(tile), v["mte1"] + np.zeros_like(tile)
+        self.tile = np.ones_like(tile)
+        each_move: Floats = v["mte1"] - v["to_l0a"] - v["to_l0b"]
         for x, y, number in (("a", "b", (outer, inner)), ("b", "a", (inner, outer))):
             last = np.where(n_first, *number) == v[f"{x}_tiles"] - 1
             whole, tail = v[f"{x}_tile"], _last_size(v, f"{x}_tile")
@@ -164,7 +165,8 @@ class _Walk:
             if self.several:
                 size *= np.where(self.later, v[f"{x}_next_tile"], 1.0)
             self.tile *= size
-            each_move += (size - 1) * v[f"to_l0{x}"]
+            size *= v[f"to_l0{x}"]
+            each_move = add(size, each_move, out=size)
             shorter = self._tail_weight(x, y, tail / whole)
             self.weights = self.weights * (v[f"{x}_tiles"] - 1 + shorter)
             self.weight = self.weight * np.where(last, shorter, 1.0)
@@ -194,7 +196,9 @@ class _Walk:
         operands = []
         for x, y, by_inner in (("a", "b", inner), ("b", "a", ~inner)):
             fields = {
-                name: np.where(swapped, v[f"{y}_{name}"], v[f"{x}_{name}"]) for name in OPERAND
+                name: np.where(swapped, v[f"{y}_{name}"], v[f"{x}_{name}"])
+                for name in OPERAND
+                if self.several or not name.startswith("next")
             }
             operands.append(self._operand(self._mixed(fields), by_inner))
         return operands
@@ -237,16 +241,17 @@ class _Walk:
         by_chunk = row - np.floor(row / v["chunks"]) * v["chunks"]
         size *= _size(v, "chunk", np.where(v["k_chunks"] > 1, by_tile, by_chunk))
         names = "cycles", "arrival", "served"
-        passes = (tuple(v[f"{x}_{n}"] for n in names) for x in ("first", "next", "later"))
-        firsts, following, later = passes
+        firsts, later = (tuple(v[f"{x}_{n}"] for n in names) for x in ("first", "later"))
         began, first_size = firsts, v["k_chunk"] * v["chunk"]
+        first = behind = _sized(firsts, first_size)
         if self.several:
+            following = tuple(v[f"next_{n}"] for n in names)
             began = tuple(
                 np.where(self.later, y, x) for x, y in zip(firsts, following, strict=True)
             )
             size *= np.where(self.later, v["next_size"], 1.0)
+            behind = _sized(following, first_size * v["next_size"])
         loads = _sized([np.where(fresh, x, y) for x, y in zip(began, later, strict=True)], size)
-        first, behind = _sized(firsts, first_size), _sized(following, first_size * v["next_size"])
         work = asks * (self.scalar.load + self.issue * (2 + v["transfers"]))
         ready, freed = np.zeros((2, self.count))
         odd = v["count"] % 2 == 1
