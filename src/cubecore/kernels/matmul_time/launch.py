@@ -165,24 +165,23 @@ class _CoreTime:
         for pipe, ring in up:
             for at in ring:
                 core.waited(pipe, at)
-        for at in self._in_l1():
-            core.time = core.mte2.waited_for(core.time, at)
+        self._await_l1()
         if self._has_bias:
             core.waited(core.mte1, rings.table)
         if plan.problem.split_k:
             core.time += self._scalars.issue
         return core
 
-    def _in_l1(self) -> list[int]:
-        """Return when the buffers of L1 were last let go."""
-        row = [self._rings.row] if self._has_bias else []
-        return [*self._free["a"], *self._free["b"], *row]
+    def _await_l1(self) -> None:
+        """Let MTE2 wait until all of L1 is let go."""
+        core, row = self._core, [self._rings.row] if self._has_bias else []
+        for at in (*self._free["a"], *self._free["b"], *row):
+            core.time = core.mte2.waited_for(core.time, at)
 
     def _settle(self) -> None:
         """Let MTE2 wait until all of L1 is read: a block's buffers lie elsewhere (`settle`)."""
         core, rings = self._core, self._rings
-        for at in self._in_l1():
-            core.time = core.mte2.waited_for(core.time, at)
+        self._await_l1()
         core.time, at = core.mte2.raised(core.time)
         core.waited(core.mte1, at)
         for free in self._free.values():

@@ -99,13 +99,17 @@ def _operand_columns(
     ):
         values += (passes * first.count, passes, alone, first.first_transfers)
         once = np.where(parts, clients, matrices)
-        for one, cores in ((first, once), (later, clients), (following, once)):
-            served = costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
+        served = [
+            costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
+            for one in (first, later, following)
+        ]
+        for one, cycles, cores in zip(
+            (first, later, following), served, (once, clients, once), strict=True
+        ):
             values += (one.mean_cycles, one.arrival_cycles)
-            values.append(problem.batch * served / (one.count * cores))
-        for one, times in ((first, 1), (later, passes - 1)):
-            served = costs.hbm_cycles(chip, one.hbm_bytes, one.row_bytes)
-            hbm, read = hbm + times * served, read + times * one.hbm_bytes
+            values.append(problem.batch * cycles / (one.count * cores))
+        hbm = hbm + served[0] + (passes - 1) * served[1]
+        read = read + first.hbm_bytes + (passes - 1) * later.hbm_bytes
         values += (*tail, *of_operand)
     return values, hbm, read
 

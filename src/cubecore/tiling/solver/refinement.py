@@ -192,13 +192,8 @@ def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int, *, mix: bo
     """
     t = tilings
     tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
-    told_apart = (
-        *tiles,
-        t.baseM,
-        t.baseN,
-        t.singleCoreK,
-        *((t.usedCoreNum, t.singleCoreM) if mix else ()),
-    )
+    of_clients = (t.usedCoreNum, t.singleCoreM) if mix else ()
+    told_apart = (*tiles, t.baseM, t.baseN, t.singleCoreK, *of_clients)
     keys = list(zip(*(x.tolist() for x in told_apart), strict=True))
     first: dict[tuple[float, ...], int] = {}
     for row in _best_first(cycles):

@@ -98,6 +98,16 @@ def _template_of(
     return fitting[0] if len(fitting) == 1 else None
 
 
+def _specialised(
+    text: str, code: Sequence[Token], members: Sequence[_Member]
+) -> Iterator[tuple[_Member, tuple[int, int], list[str]]]:
+    """Give each specialisation, where its arguments are, and these."""
+    for member in members:
+        assert member.arguments is not None
+        values = [_plain(text, code, *each) for each in _split(code, *member.arguments)]
+        yield member, member.arguments, values
+
+
 def _of_function(
     text: str,
     code: Sequence[Token],
@@ -106,9 +116,7 @@ def _of_function(
 ) -> Iterator[Edit]:
     primary, own = members
     conditions = []
-    for member in own:
-        assert member.arguments is not None
-        values = [_plain(text, code, *each) for each in _split(code, *member.arguments)]
+    for member, (first, last), values in _specialised(text, code, own):
         pairs = list(zip(parameters, values, strict=True))
         condition = " && ".join(_equals(one, value) for one, value in pairs)
         conditions.append(condition)
@@ -116,7 +124,6 @@ def _of_function(
         start, end, head = _head_edit(code, member.head, [*declared, _enabled(condition)])
         static = " static" if primary.is_static and not member.is_static else ""  # inherited
         yield start, end, f"{head}{static}"
-        first, last = member.arguments
         yield code[first].start, code[last].end, ""
     declared = [each.text for each in parameters]
     others = " && ".join(f"!({condition})" for condition in conditions)
@@ -130,12 +137,9 @@ def _of_class(
     members: tuple[_Member, Sequence[_Member]],
 ) -> Iterator[Edit]:
     primary, own = members
-    for member in own:
-        assert member.arguments is not None
-        values = [_plain(text, code, *each) for each in _split(code, *member.arguments)]
+    for member, (first, last), values in _specialised(text, code, own):
         yield _head_edit(code, member.head, [f"typename {_ADDED}"])
-        start, end = member.arguments
-        yield code[start].start, code[end].end, f"<{', '.join([*values, _ADDED])}>"
+        yield code[first].start, code[last].end, f"<{', '.join([*values, _ADDED])}>"
     declared = [each.text for each in parameters]
     yield _head_edit(code, primary.head, [*declared, f"typename {_ADDED} = void"])
 
