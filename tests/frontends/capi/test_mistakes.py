@@ -458,6 +458,7 @@ def test_a_deadlock_of_pipes_in_another_order(order):
     with pytest.raises(DeadlockError) as error:
         waits[1]()
     (finding,) = error.value.findings
-    assert (finding.id, finding.core) == ("deadlock", "core 0 AIV0")
-    assert str(error.value) == f"deadlock: {finding.message}"
-    assert finding.message == (f"core 0 AIV0: V waits at {finding.location} for flag MTE2 -> V 0")
+    assert (finding.id, finding.core) == ("flag-unmet", "core 0 AIV0")
+    waits_at = f"V waits at {finding.location} for flag MTE2 -> V 0"
+    assert str(error.value) == f"deadlock: core 0 AIV0: {waits_at}"
+    assert finding.message == f"{waits_at}, which no set_flag sets"

@@ -84,8 +84,8 @@ def test_a_launch_in_order_is_known_and_computes_anew():
     [
         ("flag", {"race-raw"}),
         ("signal", {"race-raw", "race-war", "flag-leaked"}),
-        ("store", {"race-raw", "race-war"}),
-        ("address", {"race-raw", "race-war", "uninitialised"}),
+        ("store", {"race-war"}),
+        ("address", {"race-war", "uninitialised"}),
         ("barrier", {"race-raw"}),
     ],
 )

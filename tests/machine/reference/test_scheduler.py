@@ -212,6 +212,21 @@ def test_a_deadlock_says_where_the_cores_stand_that_do_not_signal():
     )
 
 
+def test_a_deadlock_says_that_no_flag_was_sent_before_the_waits():
+    script = Script()
+    script.core(0, 0, wait(2), signal(2, 0))
+    script.core(0, 1, wait(0), signal(2, 2))
+    script.core(0, 2, wait(0), signal(2, 2))
+    with pytest.raises(DeadlockError) as caught:
+        script.run()
+    assert str(caught.value) == (
+        "deadlock, no core sends a signal: core 0 AIC waits for flag 2 at kernel.py:3 (kernel), "
+        "which no core has sent; core 0 AIV0 waits for flag 0 at kernel.py:3 (kernel), which no "
+        "core has sent; core 0 AIV1 waits for flag 0 at kernel.py:3 (kernel), which no core has "
+        "sent; none of these flags was ever sent: send one once before its first wait"
+    )
+
+
 def test_a_signal_reaches_no_other_core_and_no_other_flag():
     for other in ((1, 4), (0, 5)):
         script = Script()

@@ -38,7 +38,7 @@ def test_a_race_comes_before_the_flags_between_its_pipes():
         race("race-raw", 3, ("MTE2", "V")),
         flag("flag-leaked", 4, ("MTE2", "V")),
         race("race-war", 5, ("V", "MTE2")),
-    ) == [1, 3, 5, 0, 2, 4]
+    ) == [3, 5, 0, 2, 4, 1]
 
 
 def test_a_flag_keeps_its_place_before_races_of_other_pipes_and_cores():
@@ -50,6 +50,16 @@ def test_a_flag_keeps_its_place_before_races_of_other_pipes_and_cores():
         race("race-raw", 3, pipes, core=OTHER, earlier_core=OTHER),
         race("race-raw", 4, pipes, earlier_core=OTHER),
     ) == [0, 1, 2, 3, 4]
+
+
+def test_a_wait_that_nothing_meets_comes_before_waits_that_are_late():
+    pipes = "MTE2", "V"
+    assert order(
+        flag("flag-late", 0, pipes),
+        flag("flag-late", 1, ("V", "MTE3"), core=OTHER),
+        flag("flag-late", 2, ("V", "MTE3")),
+        flag("flag-unmet", 3, pipes),
+    ) == [1, 3, 0, 2]
 
 
 def ids(found):

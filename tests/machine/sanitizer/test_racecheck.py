@@ -430,7 +430,8 @@ def test_waits_that_go_round_in_a_circle():
         "MTE2 -> V 0, which MTE2 sets after its own wait, at k.py:6 (kernel), MTE2 waits at "
         "k.py:5 (kernel) for flag MTE3 -> MTE2 0, which MTE3 sets after its own wait, at k.py:4 "
         "(kernel), MTE3 waits at k.py:3 (kernel) for flag V -> MTE3 0, which V sets after its own "
-        "wait, at k.py:2 (kernel)"
+        "wait, at k.py:2 (kernel); flag MTE2 -> V 0 was never set before the wait at k.py:1 "
+        "(kernel): set it once before that wait, or before the loop around it"
     ]
 
 

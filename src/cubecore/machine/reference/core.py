@@ -41,7 +41,8 @@ class Core:
 
     The run's life: 1. issues are recorded (`record`); 2. `flush` hands them to the engine in
     program order, at the latest when the core needs a value, signals or waits for another core,
-    or ends. `watch` is told of every instruction that is made.
+    or ends. `watch` is told of every instruction that is made; where queues change the order, of
+    what is issued.
     """
 
     id: CoreId
@@ -63,6 +64,11 @@ class Core:
     """An engine's plans of templates under the registers `planned_for`, of those it met."""
     observe: Callable[["Core", Instruction, Sequence[int]], None] | None = None
     """Told what an instruction touches, just before it does; its operands' addresses."""
+
+    @property
+    def execution_watch(self) -> CoreWatch | None:
+        """The watch that follows what is executed; None where it follows what is issued."""
+        return self.watch if self.queues is None else None
 
     def memory(self, mem: Mem) -> MemoryBuffer | None:
         """Return a local memory, made on first use; None if this part of the core lacks it."""
@@ -107,8 +113,8 @@ class Core:
         if isinstance(template, WaitFlagDev):
             queues.drain()
             self.wait(self, template, where)
-        else:
-            queues.issue(recorded)
+            return
+        queues.issue(recorded)
 
     def perform(self, recorded: Recorded) -> None:
         """Execute one instruction now."""

@@ -17,7 +17,7 @@ from cubecore.isa.declare.operand_overlap import STEERED, overlaps
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.sync import Sync
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync
 from cubecore.machine.memory.buffers import GlobalTensor, Spot
 from cubecore.machine.memory.elements import Use, steering_uses
 from cubecore.machine.memory.operation import Inputs
@@ -34,6 +34,7 @@ from cubecore.machine.reference.perform import (
     within,
 )
 from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
+from cubecore.machine.sanitizer.racecheck import CoreWatch
 
 
 def execute(core: Core, recorded: Recorded) -> None:
@@ -55,8 +56,8 @@ def execute(core: Core, recorded: Recorded) -> None:
     if issue.applies:
         core.registers = resolved.apply(core.registers)
     if not resolved.operands():
-        if resolved.register and core.watch is not None:
-            core.watch.touch(resolved, (), where, core.registers)
+        if resolved.register and core.execution_watch is not None:
+            core.execution_watch.touch(resolved, (), where, core.registers)
         return
     alone, given = OneCore(core), None
     if issue.unsettled:
@@ -73,6 +74,27 @@ def execute(core: Core, recorded: Recorded) -> None:
     perform(alone, issue, addresses, where, way, given)
 
 
+def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
+    """Let a watch follow what a core issues and will execute in another order.
+
+    Operands that values locate are left out: the values are those of the other order.
+    """
+    template, addresses, where = recorded
+    if isinstance(template, Sync):
+        if not isinstance(template, FftsCrossCoreSync):  # the signal itself carries clocks
+            watch.sync(template, where)
+        return
+    issue = plan(core, template)
+    resolved = issue.template
+    if issue.wrong or not (resolved.operands() or resolved.register):
+        return
+    if issue.unsettled:
+        resolved, addresses = resolved.rebased(addresses)
+        if resolved.steering:
+            return
+    watch.touch(resolved, addresses, where, core.registers)
+
+
 def _run(core: Core, template: Instruction, inputs: Inputs) -> Mapping[str, Array]:
     """Compute, and leave in registers what is left there."""
     before = core.registers
@@ -83,8 +105,9 @@ def _run(core: Core, template: Instruction, inputs: Inputs) -> Mapping[str, Arra
 
 
 def _follow(core: Core, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
-    if core.watch is not None:
-        core.watch.touch(template, addresses, where, core.registers)
+    watch = core.execution_watch
+    if watch is not None:
+        watch.touch(template, addresses, where, core.registers)
     if core.observe is not None:
         core.observe(core, template, addresses)
 

@@ -129,6 +129,8 @@ class _Entry:
     registers: Registers
     unlocks: int = 0
     """Unlocks of its mutex that a lock waits for."""
+    send: Callable[[], None] | None = None
+    """Sends a signal to other cores, with what is known at its issue."""
 
     @property
     def template(self) -> Instruction:
@@ -161,7 +163,10 @@ class Queues:
 
     schedule: Schedule
     core: Machine
-    signal: Callable[[FftsCrossCoreSync, Location], None]
+    signal: Callable[[FftsCrossCoreSync, Location], Callable[[], None]]
+    """Takes the issue of a signal to other cores; returns what sends it."""
+    follow: Callable[[Recorded], None] | None = None
+    """Told what is issued, in program order."""
     up: set[tuple[str, str, int]] = field(default_factory=set)
     stuck_at: Location | None = None
 
@@ -173,6 +178,8 @@ class Queues:
     def issue(self, recorded: Recorded) -> None:
         """Take what the scalar unit issues; it stands still where it waits itself."""
         template = recorded[0]
+        if self.follow is not None:
+            self.follow(recorded)
         if joined := joined_pipes(template):
             self.drain(joined)
             return
@@ -188,7 +195,10 @@ class Queues:
             self._scalar(recorded)  # registers that are set are those of every later issue
         else:
             unlocks = self._unlocks[template.mutex_id] if isinstance(template, Lock) else 0
-            self._queues[pipe].append(_Entry(recorded, self.core.registers, unlocks))
+            send = None
+            if isinstance(template, FftsCrossCoreSync):
+                send = self.signal(template, recorded[2])
+            self._queues[pipe].append(_Entry(recorded, self.core.registers, unlocks, send))
         if isinstance(template, Unlock):
             self._unlocks[template.mutex_id] += 1
 
@@ -206,7 +216,7 @@ class Queues:
         elif isinstance(template, Unlock):
             self._unlocked[template.mutex_id] += 1
         elif isinstance(template, FftsCrossCoreSync):
-            self.signal(template, where)
+            self.signal(template, where)()
         else:
             self.core.perform(recorded)
 
@@ -258,15 +268,15 @@ class Queues:
         self._perform(entry)
 
     def _order(self, entry: _Entry) -> None:
-        template, _, where = entry.recorded
+        template = entry.template
         if isinstance(template, SetFlag):
             self.up.add(_flag(template))
         elif isinstance(template, WaitFlag):
             self.up.discard(_flag(template))
         elif isinstance(template, Unlock):
             self._unlocked[template.mutex_id] += 1
-        elif isinstance(template, FftsCrossCoreSync):
-            self.signal(template, where)
+        elif entry.send is not None:
+            entry.send()
 
     def _perform(self, entry: _Entry) -> None:
         """Run an instruction under the registers of its issue, and keep what it leaves in them."""

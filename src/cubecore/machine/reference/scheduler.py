@@ -21,6 +21,7 @@ from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
+from cubecore.machine.reference.execute import follow_issue
 from cubecore.machine.reference.queue_order import Queues, schedule_of
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, send_judged
 from cubecore.machine.sanitizer.deadlocks import Standing, Wait, deadlock, log_deadlocks
@@ -60,7 +61,8 @@ def run(
 
     None: those that need no order. A piece of a program has no flags, so that racecheck and
     synccheck would find every step of it. `order` is program, late, early or random:SEED
-    (`cubecore.machine.reference.queue_order`); racecheck and synccheck judge program order alone.
+    (`cubecore.machine.reference.queue_order`); racecheck and synccheck judge program order in each
+    of them, where values locate no operands.
     `ended` is called with each core at its end.
 
     Raises
@@ -72,7 +74,7 @@ def run(
     sanitizer = None
     schedule = schedule_of(order)
     ids = [task.id for task in tasks]
-    if schedule is None and checks is not None and checks & WATCHES:
+    if checks is not None and checks & WATCHES:
         sanitizer = Sanitizer(gm, log, ids, joined=chip.joins_vector)
     flags = Signals(ids) if sanitizer is None else sanitizer.signals
     topology, threads = Topology(ids), list[_Thread]()
@@ -83,7 +85,8 @@ def run(
         signal, wait = handshake.signal, handshake.wait
         core = Core(task.id, chip, gm, log, execute, signal, wait, watch, registers)
         if schedule is not None:
-            core.queues = Queues(schedule, core, partial(signal, core))
+            follow = None if watch is None else partial(follow_issue, core, watch)
+            core.queues = Queues(schedule, core, partial(handshake.issued, core), follow)
         threads.append(_Thread(core, handshake, _running(task.body, core, ended)))
     keep_freed_memory()
     with one_thread(ids):
@@ -114,8 +117,12 @@ class _Handshake:
 
     def signal(self, core: Core, sync: FftsCrossCoreSync, where: Location) -> None:
         """Signal to other cores."""
+        self.issued(core, sync, where)()
+
+    def issued(self, core: Core, sync: FftsCrossCoreSync, where: Location) -> Callable[[], None]:
+        """Return what sends a signal that a core issues, with what is known of it now."""
         carried = [NOTHING] if core.watch is None else core.watch.signal(sync, where)
-        send_judged(self.flags, self._log, core.id, (sync, where), carried)
+        return partial(send_judged, self.flags, self._log, core.id, (sync, where), carried)
 
     def wait(self, core: Core, sync: WaitFlagDev, where: Location) -> None:
         """Wait for other cores: hand the turn to the caller's thread."""
@@ -134,6 +141,7 @@ class _Thread:
         self.core, self._handshake = core, handshake
         self._greenlet = greenlet(run_body)
         self.stuck: DeadlockError | None = None
+        self._judged = False
 
     @property
     def ready(self) -> bool:
@@ -149,6 +157,7 @@ class _Thread:
             self._greenlet.switch()
         except DeadlockError as error:
             self.stuck = error
+            self._judged = self.core.watch is not None and self.core.watch.give_up()
         if self._greenlet.dead:
             self.core.memories.clear()
 
@@ -156,9 +165,11 @@ class _Thread:
     def standing(self) -> Standing:
         """The place at which the core stands."""
         core, waits, queues = self.core.id, self._handshake.waits, self.core.queues
-        missing = [] if waits is None else self._handshake.flags.missing(core, waits[0])
+        flags = self._handshake.flags
+        missing = [] if waits is None else flags.missing(core, waits[0])
+        unsent = waits is not None and not (missing or flags.was_raised(core, waits[0]))
         stuck_at = None if queues is None else queues.stuck_at
-        return Standing(core, waits, missing, self.stuck, stuck_at)
+        return Standing(core, waits, missing, self.stuck, stuck_at, self._judged, unsent)
 
 
 def _running(body: Body, core: Core, ended: Callable[[Core], None] | None) -> Callable[[], None]:

@@ -96,6 +96,10 @@ class Signals:
         """Return how high the counter of a core's flag stands."""
         return len(self._raised.get((core, flag), ()))
 
+    def was_raised(self, core: CoreId, flag: int) -> bool:
+        """Return whether a core's flag was signalled at any time."""
+        return (core, flag) in self._raised
+
     def met(self, cores: Iterable[CoreId], flag: int) -> bool:
         """Return whether the wait of every core is met."""
         return all(self._raised.get((core, flag)) for core in cores)

@@ -17,8 +17,9 @@ _SHOWN_CORES = 4
 class Standing(NamedTuple):
     """The standing of a core when none goes on: at a wait, at its end, or held by its own pipes.
 
-    `missing` are the cores whose signal it lacks. `stuck` tells how its pipes wait for each other,
-    and `stuck_at` where.
+    `missing` are the cores whose signal it lacks, `unsent` says that nobody has ever sent one.
+    `stuck` tells how its pipes wait for each other, and `stuck_at` where; `judged`: a finding
+    already says why.
     """
 
     core: CoreId
@@ -26,6 +27,8 @@ class Standing(NamedTuple):
     missing: Sequence[CoreId] = ()
     stuck: DeadlockError | None = None
     stuck_at: Location | None = None
+    judged: bool = False
+    unsent: bool = False
 
 
 def deadlock(standings: Sequence[Standing]) -> DeadlockError | None:
@@ -35,6 +38,10 @@ def deadlock(standings: Sequence[Standing]) -> DeadlockError | None:
     if not sentences:
         return None
     head = "deadlock" if stuck else "deadlock, no core sends a signal"
+    waiting = [one for one in standings if one.waits is not None]
+    flags = {one.waits[0] for one in waiting if one.waits is not None}
+    if len(flags) > 1 and all(one.unsent for one in waiting):
+        sentences.append("none of these flags was ever sent: send one once before its first wait")
     told = "; ".join(sentences)
     return DeadlockError([Violation("every wait", "", told, sentence=f"{head}: {told}")])
 
@@ -50,7 +57,7 @@ def log_deadlocks(log: FindingLog, standings: Sequence[Standing], *, waits: bool
         log.add(SanitizerFinding("deadlock", message, instruction, where, core), core)
 
     for one in standings:
-        if one.stuck is not None:
+        if one.stuck is not None and not one.judged:
             assert one.stuck_at is not None
             tell(one, str(one.stuck), "wait_flag", one.stuck_at)
     for one in standings:

@@ -377,18 +377,24 @@ class FindingLog:
         return counted
 
     def __iter__(self) -> Iterator[SanitizerFinding]:
-        """Yield findings as they were made, but a flag's behind races between its two pipes.
+        """Yield findings as they were made, but causes before what follows from them.
 
-        Such a race names the accesses that the flag should have ordered.
+        A flag's finding comes behind races between its two pipes, which name the accesses that the
+        flag should have ordered. A wait without a set_flag comes before waits that precede theirs
+        on the same core: it shifts every later pair of the flag by one.
         """
         tallies = self._tallies.values()
         raced = {(t.first.core, t.first.race_pipes) for t in tallies}
+        unmet = {t.first.core for t in tallies if t.first.id == "flag-unmet"}
 
-        def is_behind_race(tally: CountedFinding) -> bool:
+        def rank(tally: CountedFinding) -> int:
             finding = tally.first
-            return finding.pipes is not None and (finding.core, frozenset(finding.pipes)) in raced
+            if finding.id == "flag-late" and finding.core in unmet:
+                return 2
+            pair = finding.pipes
+            return int(pair is not None and (finding.core, frozenset(pair)) in raced)
 
-        for tally in sorted(tallies, key=is_behind_race):
+        for tally in sorted(tallies, key=rank):
             yield replace(tally.first, count=tally.count)
 
     def __len__(self) -> int:

@@ -9,15 +9,23 @@ from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Report
 
 _PAGE_BITS = 12
 _PAGE_BYTES = 1 << _PAGE_BITS
+_MOST_REPLACED = 64
+"""Writes to the same bytes that one remembers: a counter between cores holds 15 of them."""
 
 
 class _Access:
     """An access of global memory: whose, what from where on, and its last time.
 
-    There may be many of them, so that one holds few objects of its own.
+    There may be many of them, so that one holds few objects of its own. `replaced` are the numbers
+    of the pipe's writes to the same bytes before this one, or None; `known` is the last write of
+    another core to them that a read was ordered behind, or -1. A write keeps in `consumed` what
+    the reads knew that it took the place of.
     """
 
-    __slots__ = ("core", "high", "low", "number", "pipe", "position", "touch", "touched")
+    __slots__ = (
+        *("consumed", "core", "high", "known", "low", "number", "pipe", "position", "replaced"),
+        *("touch", "touched"),
+    )
 
     def __init__(
         self,
@@ -30,6 +38,9 @@ class _Access:
         self.touched = touched
         self.low = address + touched.low if touched.low else address
         self.high = address + touched.high
+        self.replaced: list[int] | None = None
+        self.consumed: dict[_Reader, int] | None = None
+        self.known = -1
         self.again(*last)
 
     @property
@@ -45,6 +56,35 @@ class _Access:
     def again(self, number: int, touch: MemoryAccess, position: int) -> None:
         """Be instruction `number` of the pipe, `position`-th of all accesses."""
         self.number, self.touch, self.position = number, touch, position
+
+    def replace_all(self, over: Iterable["_Entry"]) -> None:
+        """Take the place of accesses: remember writes of the same pipe, and what reads knew."""
+        for entry in over:
+            before = entry.access
+            whose = before.core, before.pipe
+            if before.touch.writes:
+                if whose == (self.core, self.pipe):
+                    self._replace(before)
+            elif before.known >= 0:
+                self._consume(whose, before.known)
+
+    def _consume(self, reader: "_Reader", known: int) -> None:
+        if self.consumed is None:
+            self.consumed = {}
+        self.consumed[reader] = max(known, self.consumed.get(reader, -1))
+
+    def _replace(self, before: "_Access") -> None:
+        for reader, known in (before.consumed or {}).items():
+            self._consume(reader, known)
+        replaced = [] if before.replaced is None else before.replaced
+        if not replaced or replaced[-1] != before.number:
+            replaced.append(before.number)
+            del replaced[:-_MOST_REPLACED]
+        self.replaced = replaced
+
+    def last_known(self, number: int) -> int:
+        """Return the last replaced write up to a pipe's `number`; -1 where there is none."""
+        return max((one for one in self.replaced or () if one <= number), default=-1)
 
 
 class _Run(NamedTuple):
@@ -99,6 +139,8 @@ class GlobalShadow:
                 earlier.again(*last)
                 return
             access = reads[address] = _Access((core_number, pipe), footprint, address, last)
+            if earlier is not None:
+                access.known = earlier.known
         reported: set[tuple[int, int]] = set()
         if footprint.is_run:
             self._enter(access, order, report, reported)
@@ -126,16 +168,22 @@ class GlobalShadow:
                 if reader is None:
                     near.sort(key=_position)
                 for other in near:
-                    touch = other.access.touch
-                    of_core = other.access.core, id(touch)
-                    if of_core not in reported and _races(other.access, access, order):
+                    of_core = other.access.core, id(other.access.touch)
+                    if of_core in reported:
+                        continue
+                    if _races(other.access, access, order):
                         reported.add(of_core)
-                        if not again(hazard(touch, access.touch), touch, access.touch):
-                            tell(_clash(other, entry))
+                        clash = _clash(other, entry, order)
+                        if not again(clash.kind, clash.earlier, clash.later):
+                            tell(clash)
+                    elif reader is not None and other.access.core != access.core:
+                        access.known = max(access.known, other.access.number)
                 first = page << _PAGE_BITS
                 over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
                 if over:
                     self._drop(page, over)
+                    if reader is None:
+                        access.replace_all(over)
             if reader is None:
                 entries = self._written.get(page)
                 if entries is None:
@@ -218,8 +266,28 @@ def _over(entry: _Entry, other: _Entry, first: int, last: int) -> bool:
     return same and (before.touch is touch if touch.atomic else not before.touch.writes)
 
 
-def _clash(earlier: _Entry, later: _Entry) -> Clash:
+def _clash(earlier: _Entry, later: _Entry, order: CoreOrder) -> Clash:
+    """Return the clash of two entries, the one that should come first before the other one."""
     one, other = earlier.access, later.access
     low, high = max(earlier.low, later.low), min(earlier.high, later.high)
     kind = hazard(one.touch, other.touch)
+    if kind == "raw" and _overtakes(one, other, order):
+        # The writer ran ahead: the write that the read needs was handed over, and a later one to
+        # the same slot waits for nothing. What is missing is the reader's signal back.
+        ends = other.touch, other.pipe, other.core, one.touch, one.pipe
+        return Clash("war", *ends, low, high, one.core)
     return Clash(kind, one.touch, one.pipe, one.core, other.touch, other.pipe, low, high)
+
+
+def _overtakes(write: _Access, read: _Access, order: CoreOrder) -> bool:
+    """Return whether a core's write overtakes another's read of an earlier write to these bytes.
+
+    The read is ordered behind one of the earlier writes, and it is the first read that is: a
+    second read behind the same write needs the next one, and lacks a wait.
+    """
+    if write.core == read.core:
+        return False
+    known = write.last_known(int(order.foreign[0, write.core, write.pipe]))
+    before = max(read.known, (write.consumed or {}).get((read.core, read.pipe), -1))
+    read.known = max(known, before)
+    return known > before

@@ -116,6 +116,8 @@ class CoreOrder:
         self._fault = fault
         self._flags: dict[Flag, _State] = {}
         self._mutexes: dict[int, _Mutex] = {}
+        self._unraised: Flag | None = None
+        """The flag of the first wait that holds a pipe, if it was never set before."""
         self._version = 0
         self._seen = [0] * len(PIPES)
 
@@ -187,10 +189,12 @@ class CoreOrder:
             self._hold(flag, where)
 
     def _hold(self, flag: Flag, where: Location) -> None:
+        if not any(self.held):
+            self._unraised = None if flag in self._flags else flag
         wait = Held(lambda: None, where, list(self.done[SCALAR]), self.foreign, awaits=flag)
         self.held[flag.dst].append(wait)
         if flag.dst == SCALAR:
-            self._give_up()
+            self.give_up()
 
     def _raise(self, flag: Flag, where: Location) -> None:
         state = self._flags.get(flag)
@@ -328,7 +332,7 @@ class CoreOrder:
         if self.stuck:
             return
         if any(self.held[pipe] for pipe in pipes):
-            self._give_up()
+            self.give_up()
             return
         self.counts[SCALAR] += 1
         for pipe in pipes:
@@ -358,10 +362,8 @@ class CoreOrder:
 
     def finish(self) -> None:
         """Judge what is left: pipes that still wait, and flags that are still up."""
+        self.give_up()
         if self.stuck:
-            return
-        if any(self.held):
-            self._give_up()
             return
         for number, mutex in self._mutexes.items():
             if mutex.locked is not None:
@@ -375,20 +377,27 @@ class CoreOrder:
                 where = state.raised
                 self._fault(FlagFault("flag-leaked", "set_flag", message, where, flag.pipes))
 
-    def _give_up(self) -> None:
+    def give_up(self) -> bool:
+        """Report the waits that hold pipes, and follow nothing from here on; False if none do."""
+        if self.stuck or not any(self.held):
+            return False
         self.stuck = True
-        for fault in stalled({pipe: queue for pipe, queue in enumerate(self.held) if queue}):
+        held = {pipe: queue for pipe, queue in enumerate(self.held) if queue}
+        for fault in stalled(held, self._unraised):
             self._fault(fault)
+        return True
 
 
 def _join(clock: Clock, other: Clock) -> None:
     clock[:] = map(max, clock, other)
 
 
-def stalled(held: Mapping[int, Sequence[Held]]) -> list[FlagFault]:
+def stalled(held: Mapping[int, Sequence[Held]], unraised: Flag | None = None) -> list[FlagFault]:
     """Return why pipes stand still: circles of waits, and waits that nothing meets.
 
     `held` gives for each pipe that stands the wait that it stands at and what is behind it.
+    `unraised` is the flag of the first of these waits, if nothing has set it before: a loop that
+    begins with it needs the flag set once before its first round.
     """
     heads = {pipe: queue[0] for pipe, queue in held.items()}
     behind: dict[Flag, Held] = {}
@@ -401,7 +410,7 @@ def stalled(held: Mapping[int, Sequence[Held]]) -> list[FlagFault]:
     for start in heads:
         path = _path(start, heads, behind)
         if reported.isdisjoint(path):
-            faults.append(_cause(path, heads, behind))
+            faults.append(_cause(path, heads, behind, unraised))
         reported.update(path)
     return faults
 
@@ -418,7 +427,12 @@ def _path(start: int, heads: Mapping[int, Held], behind: Mapping[Flag, Held]) ->
     return path
 
 
-def _cause(path: list[int], heads: Mapping[int, Held], behind: Mapping[Flag, Held]) -> FlagFault:
+def _cause(
+    path: list[int],
+    heads: Mapping[int, Held],
+    behind: Mapping[Flag, Held],
+    unraised: Flag | None,
+) -> FlagFault:
     last = heads[path[-1]]
     if path.count(path[-1]) == 1:
         message = (
@@ -430,6 +444,12 @@ def _cause(path: list[int], heads: Mapping[int, Held], behind: Mapping[Flag, Hel
     circle = path[path.index(path[-1]) : -1]
     steps = ", ".join(_step(heads[pipe], behind) for pipe in circle)
     message = f"the waits form a cycle: {steps}"
+    first = next((heads[pipe] for pipe in circle if heads[pipe].awaits == unraised), None)
+    if first is not None:
+        message += (
+            f"; flag {unraised} was never set before the wait at {first.where}: set it once before "
+            "that wait, or before the loop around it"
+        )
     return FlagFault("deadlock", "wait_flag", message, last.where)
 
 

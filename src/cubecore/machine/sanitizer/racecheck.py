@@ -259,6 +259,10 @@ class CoreWatch:
         """True if nothing that comes later can meet anything that came before."""
         return self.order.rests and self._units.rest
 
+    def give_up(self) -> bool:
+        """Judge the waits that hold pipes: the core does not go on. False if none do."""
+        return self.order.give_up()
+
     def finish(self) -> None:
         """Judge what the core leaves behind."""
         if not self.order.stuck:
@@ -359,24 +363,28 @@ class CoreWatch:
         if counted is not None:
             self._tell(clash, counted)
             return
-        other = self._core if clash.earlier_core < 0 else self._launch.cores[clash.earlier_core]
+        first, second = self._core_of(clash.earlier_core), self._core_of(clash.later_core)
         accesses = tuple(
             finding_access(self._launch.gm, clash, touch, how, (PIPES[pipe], str(core)))
             for touch, how, pipe, core in (
-                (clash.earlier, HOW[clash.kind][0], clash.earlier_pipe, other),
-                (clash.later, HOW[clash.kind][1], clash.later_pipe, self._core),
+                (clash.earlier, HOW[clash.kind][0], clash.earlier_pipe, first),
+                (clash.later, HOW[clash.kind][1], clash.later_pipe, second),
             )
         )
         earlier, later = accesses
         finding = SanitizerFinding(
             kind,
-            race_sentence(earlier, later, same_core=other == self._core),
+            race_sentence(earlier, later, same_core=first == second),
             later.instruction,
             later.location,
-            str(self._core),
+            str(second),
             accesses=accesses,
         )
         self.log.add(finding, about)
+
+    def _core_of(self, number: int) -> CoreId:
+        """Return a core by its number in the launch; -1 is the one that is watched."""
+        return self._core if number < 0 else self._launch.cores[number]
 
     def _unread(self, clash: Clash) -> None:
         """Log a result that is overwritten before it is read."""

@@ -54,7 +54,7 @@ class MemoryAccess(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """Two touches of the same bytes [low, high); pipes by number.
+    """Two touches of the same bytes [low, high); pipes and cores by number, -1 for the own core.
 
     Nothing orders them (raw, war, waw), or the later one overwrites unread results (unread).
     """
@@ -67,6 +67,7 @@ class Clash(NamedTuple):
     later_pipe: int
     low: int
     high: int
+    later_core: int = -1
 
 
 Report = tuple[Callable[[Clash], None], Callable[[str, MemoryAccess, MemoryAccess], bool]]

@@ -175,7 +175,9 @@ class Turns:
         if waits is None:
             return Standing(core)
         flag, issue = waits
-        return Standing(core, (flag, where(issue)), self._signals.missing(core, flag))
+        missing = self._signals.missing(core, flag)
+        unsent = not (missing or self._signals.was_raised(core, flag))
+        return Standing(core, (flag, where(issue)), missing, unsent=unsent)
 
     def log(self, log: FindingLog, found: Iterable[Found]) -> bool:
         """Log what cores found as if each went alone.
@@ -189,12 +191,13 @@ class Turns:
                 return False
             ordered.append((place, core, one))
         for _, core, one in sorted(ordered, key=lambda placed: placed[0]):
-            log.merge(one.key, _of(core, one.finding), one.times)
+            finding = one.finding if len(one.cores) == 1 else _of(core, one.finding)
+            log.merge(one.key, finding, one.times)
         return True
 
 
 def _of(core: CoreId, finding: SanitizerFinding) -> SanitizerFinding:
-    """Return a finding as another core has it, which did the same in its own memories."""
+    """Return a finding as another core of a group has it, which did the same in its memories."""
     name = str(core)
     if finding.core == name:
         return finding
