@@ -183,3 +183,39 @@ def test_names_of_matmul_are_global_with_its_headers(
     text = OWN.format(header=header, own=own, value=value)
     write_files(tmp_path, {"own.cpp": text})
     assert cubecore.load(tmp_path / "own.cpp").k.kind == "vector"
+
+
+OF_KIT = (
+    *("kernel_tpipe_impl.h", "kernel_tensor_impl.h", "kernel_operator_vec_binary_impl.h"),
+    *("kernel_operator_data_copy_impl.h", "kernel_operator_vec_reduce_impl.h"),
+    *("kernel_operator_softmax_intf.h", "kernel_operator_mm_impl.h", "kernel_struct_fixpipe.h"),
+)
+OTHERS = (
+    *("kernel_operator_nowhere.h", "kernel_operator_nowhere_intf.h", "kernel_operator_.h"),
+    *("kernel_tensor_typo.h", "kernel_struct_unray.h", "kernel_operator_vec_binray_impl.h"),
+)
+
+
+def run_with(folder: Path, header: str) -> tuple[int, str, str]:
+    text = f'#include "kernel_operator.h"\n#include "{header}"\n'
+    text += 'extern "C" __global__ __aicore__ void nothing(GM_ADDR x) {}\n'
+    (folder / "k.cpp").write_text(text)
+    np.save(folder / "x.npy", np.zeros(8, np.float32))
+    return cli(folder, "run", "k.cpp", "--blocks", "1", "--arg", "x=x.npy")
+
+
+def test_headers_of_the_kit_are_known_by_what_the_api_has(tmp_path: Path) -> None:
+    text = "".join(f'#include "{name}"\n' for name in OF_KIT[1:])
+    (tmp_path / "all.h").write_text(text)
+    for header in (OF_KIT[0], "all.h"):
+        assert run_with(tmp_path, header)[0] == 0
+
+
+@pytest.mark.parametrize("header", OTHERS)
+def test_a_name_that_is_only_like_the_kits_is_no_header(tmp_path: Path, header: str) -> None:
+    code, out, err = run_with(tmp_path, header)
+    assert (code, out) == (2, "")
+    assert err == (
+        f"k.cpp:2 includes {header}, which is neither beside it nor among cubecore's headers; "
+        "put it beside the file\n"
+    )

@@ -428,6 +428,16 @@ BAD_FILES = {
         "inline.cpp:6 includes lib/nothing.h, which is neither beside it nor among cubecore's "
         "headers; put it beside the file",
     ),
+    "header like the kit's": (
+        '}\n#include "kernel_operator_nowhere.h"\nvoid f() {',
+        "inline.cpp:6 includes kernel_operator_nowhere.h, which is neither beside it nor among "
+        "cubecore's headers; put it beside the file",
+    ),
+    "header one letter off": (
+        '}\n#include "kernel_operator_vec_binry_intf.h"\nvoid f() {',
+        "inline.cpp:6 includes kernel_operator_vec_binry_intf.h, which is neither beside it nor "
+        "among cubecore's headers; put it beside the file",
+    ),
     "header that no file can be": (
         '}\n#include "lib/no\0thing.h"\nvoid f() {',
         "inline.cpp:6 includes lib/no, which is neither beside it nor among cubecore's headers; "

@@ -29,11 +29,18 @@ its other arguments has.
 """
 _OF_KIT = re.compile(
     r"(?:ascendc/)?(?:adv_api|basic_api)/[\w/]+\.h"
-    r"|kernel_(?:operator|struct|tensor|tpipe)_\w+\.h"
+    r"|kernel_(?P<words>(?:operator|struct|tensor|tpipe)_\w+)\.h"
     r"|lib/(?:activation|filter|index|math|normalization|pad|quantization|reduce|select|sort"
     r"|transpose|utils)/\w+\.h"
 )
-"""Headers of the vendor's toolkit whose names no page has: `kernel_operator.h` is all of them."""
+"""Headers of the vendor's toolkit whose names no page has: `kernel_operator.h` is all of them.
+
+A name without a folder has `words`, which must be of the API.
+"""
+_PARTS_OF_NAMES = frozenset(
+    ("operator", "struct", "intf", "impl", "utils", "common", "base", "vec")
+)
+"""Words of such names that say nothing of what the header has."""
 _KIT_CONSTANTS = {
     "B32_DATA_NUM_PER_BLOCK": "8",
     "B32_DATA_NUM_PER_REPEAT": "64",
@@ -150,11 +157,41 @@ def _of_kit(text: str, work: Path, arguments: Sequence[str]) -> str | None:
     missing = _NO_FILE.match(first)
     name = (missing["gcc"] or missing["clang"]) if missing else ""
     header, folder = work / "kit" / name, f"-I{work / 'kit'}"
-    if _OF_KIT.fullmatch(name) is None or (folder in arguments and header.exists()):
+    if not _is_of_kit(name) or (folder in arguments and header.exists()):
         return None
     header.parent.mkdir(parents=True, exist_ok=True)
     header.write_text('#pragma once\n#include "kernel_operator.h"\n', "ascii")
     return folder
+
+
+def _is_of_kit(name: str) -> bool:
+    """True of a header's name that the vendor's toolkit may have: of a folder, or of the API."""
+    match = _OF_KIT.fullmatch(name)
+    if match is None or match["words"] is None:
+        return match is not None
+    words = _words_of(match["words"])
+    return bool(words) and ("".join(words) in _api_words() or _api_words().issuperset(words))
+
+
+def _words_of(stem: str) -> list[str]:
+    return [word for word in stem.split("_") if word not in _PARTS_OF_NAMES]
+
+
+@cache
+def _api_words() -> frozenset[str]:
+    """Return names in small letters: what headers have or refuse, and what listed ones are of."""
+    found = set(missing_names())
+    for path in sorted((INCLUDE / "cubecore").rglob("*.h")):
+        code = _COMMENT.sub("", path.read_text("utf-8"))
+        found.update(_API_NAME.findall(code))
+    names = (HERE / "header_names.txt").read_text("ascii").split()
+    listed = filter(None, map(_OF_KIT.fullmatch, names))
+    found.update("".join(_words_of(match["words"])) for match in listed if match["words"])
+    return frozenset(name.lower().replace("_", "") for name in found)
+
+
+_COMMENT = re.compile(r"//[^\n]*|\"[^\"\n]*\"")
+_API_NAME = re.compile(r"\b[A-Z]\w+")
 
 
 def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
