@@ -314,7 +314,11 @@ def test_a_value_outside_of_its_tensor():
     run = kernel(reads)[1](floats())
     assert [(f.id, f.message) for f in run.findings] == [
         ("out-of-bounds", "the scalar value must stay inside x (0 to 256 B), got bytes [256, 260)"),
-        ("out-of-bounds", "the scalar value must stay inside GM, got bytes [-288, -284)"),
+        (
+            "out-of-bounds",
+            "the scalar value must stay inside x (0 to 256 B), got bytes [-800, -796),"
+            " before the first byte of x",
+        ),
     ]
 
 

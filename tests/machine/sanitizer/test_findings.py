@@ -283,16 +283,25 @@ def test_straddling_the_end_of_a_tensor():
         "got bytes [33, 97)"
     ]
     assert lines(issue((copy, 0, b.address - 32), gm=gm)) == [
-        "out-of-bounds (1) core 0 AIC: copy_gm_to_cbuf.src must stay inside a (0 to 96 B), "
-        f"got bytes [{b.address - 32 - a.address}, {b.address + 32 - a.address})"
+        "out-of-bounds (1) core 0 AIC: copy_gm_to_cbuf.src must stay inside b (0 to 512 B), "
+        "got bytes [-32, 32), before the first byte of b"
     ]
 
 
 def test_before_the_first_tensor():
-    gm, _ = tensors(a=96)
+    gm, (a,) = tensors(a=96)
     assert lines(issue((CopyGmToCbuf(n_burst=1, len_burst=1), 0, 0), gm=gm)) == [
+        "out-of-bounds (1) core 0 AIC: copy_gm_to_cbuf.src must stay inside a (0 to 96 B), "
+        f"got bytes [{-a.address}, {32 - a.address}), before the first byte of a"
+    ]
+
+
+def test_null_is_no_address_of_a_tensor():
+    gm, _ = tensors(a=96)
+    far = -(1 << 44)
+    assert lines(issue((CopyGmToCbuf(n_burst=1, len_burst=1), 0, far), gm=gm)) == [
         "out-of-bounds (1) core 0 AIC: copy_gm_to_cbuf.src must lie in a tensor, "
-        "got bytes [0, 32) before the first one"
+        f"got bytes [{far}, {far + 32}) before the first one"
     ]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse, unable, unreadable, unwritable
+from cubecore.frontends.cpp.argument_types import given_type, note_on, typed_bytes
 from cubecore.frontends.cpp.compile.executable import write_at_once
 from cubecore.frontends.cpp.compile.source import source_of, structs_text
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
@@ -82,7 +83,8 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
         from cubecore.frontends.cpp.tiling_data import filled
 
         text = structs_text(source, asked.tiling_key)
-        arguments[_tiling_name(kernel)] = filled(text, asked.tiling_data)
+        tiling = parameters[_tiling_name(kernel)]
+        arguments[tiling.name] = typed_bytes(tiling, filled(text, asked.tiling_data))
     outputs = [_output(text, parameters, kernel, arguments) for text in asked.outputs]
     for output in outputs:
         arguments[output.name] = output.values
@@ -173,7 +175,9 @@ def _require_all(
 def _argument(parameter: EntryParameter, text: str) -> Any:
     if parameter.letter in {"p", "s"}:
         array = loaded(parameter.name, text)
-        return array.tobytes() if parameter.letter == "s" else array
+        if parameter.letter == "s":
+            return array.tobytes()
+        return array if text.endswith(".npy") else typed_bytes(parameter, array)
     if parameter.letter == "b" and text in _TRUTH:
         return _TRUTH[text]
     try:
@@ -210,6 +214,7 @@ def _output(
         raise refuse(f"--out-arg {parameter.name}", "be a pointer of the kernel", parameter.meaning)
     output = output_of(f"{parameter.name}{sign}{rest}")
     if output.name in given:
+        note_on(parameter, given_type(output.name, given[output.name]))
         raw = _same(output.name, given[output.name], output.values)
         output.values.reshape(-1).view(np.uint8)[:] = raw
     return output

@@ -5,6 +5,7 @@ import mmap
 import os
 import sys
 import weakref
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
@@ -14,9 +15,11 @@ import numpy as np
 from cubecore.machine.memory.buffers import (
     GM_ALIGN_BYTES,
     GM_GUARD_BYTES,
+    GM_SPACE_BYTES,
     POISON_BYTE,
     Bytes,
     GlobalMemory,
+    starts_of,
 )
 from cubecore.machine.memory.pointer_stores import PointerStores
 
@@ -26,21 +29,31 @@ _FIXED_NOREPLACE = 0x100000
 _POPULATE_WRITE = 23
 
 
+Spans = tuple[tuple[int, int], ...]
+"""Bytes [start, end) of pages, whole ones."""
+
+
 class SharedPages(NamedTuple):
     """Pages of a file in memory, which a process has at a host address `base`.
 
-    `process` is the one that made them.
+    `process` is the one that made them, `used` are those that were there at once.
     """
 
     file: int
     map: mmap.mmap
     base: int
     process: int
+    used: Spans = ()
 
     @property
     def size(self) -> int:
         """Bytes of all pages."""
         return len(self.map)
+
+    @property
+    def space_bytes(self) -> int:
+        """The addresses that tensors are spread over: 0 where they lie together."""
+        return GM_SPACE_BYTES if self.size >= GM_SPACE_BYTES else 0
 
     def release(self) -> None:
         """Give the file back; the pages go with the last view of them."""
@@ -50,12 +63,13 @@ class SharedPages(NamedTuple):
 class DeviceMemory(GlobalMemory):
     """Global memory in pages that both processes see, at the host address `base` plus its own.
 
-    What is allocated beyond `size` bytes is this process's own.
+    Tensors of `sizes` lie apart in it; the pages between them take no memory. Where a system does
+    not have so many addresses they lie together, and what is allocated beyond is this process's.
     """
 
-    def __init__(self, size: int) -> None:
-        super().__init__(PointerStores(POISON_BYTE))
-        self.shared = _pages_for(-(-size // mmap.PAGESIZE) * mmap.PAGESIZE)
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.shared = _pages_for(sizes)
+        super().__init__(PointerStores(POISON_BYTE), self.shared.space_bytes)
         self.base = self.shared.base
         self._pages = _bytes_of(self.shared)
         self._pages[:GM_ALIGN_BYTES] = 0
@@ -77,17 +91,34 @@ _spare: list[SharedPages] = []
 """At most the pages of one launch before: they are there already, which new ones are not."""
 
 
-def _pages_for(size: int) -> SharedPages:
-    """Return `size` bytes of pages that nobody else sees."""
+def _pages_for(sizes: Sequence[int]) -> SharedPages:
+    """Return pages for tensors of these sizes, which nobody else sees."""
+    used = _spans(sizes, GM_SPACE_BYTES)
     while _spare:
         pages = _spare.pop()
-        if pages.size == size and pages.process == os.getpid():
+        if pages.used == used and pages.process == os.getpid():
             return pages
         pages.release()
-    made = shared_pages(size)
-    with suppress(OSError):  # of an older system
-        made.map.madvise(_POPULATE_WRITE)
-    return made
+    made = spread_pages(_spans(sizes, 0)[-1][1])
+    used = _spans(sizes, made.space_bytes)
+    for start, end in used:
+        with suppress(OSError):  # of an older system
+            made.map.madvise(_POPULATE_WRITE, start, end - start)
+    return made._replace(used=used)
+
+
+def _spans(sizes: Sequence[int], space_bytes: int) -> Spans:
+    """Return the pages that tensors of these sizes lie in, and what is behind each of them."""
+    spans = [(0, mmap.PAGESIZE)]
+    for start, size in zip(starts_of(sizes, space_bytes), sizes, strict=True):
+        first = start - start % mmap.PAGESIZE
+        behind = start + size + GM_GUARD_BYTES + GM_ALIGN_BYTES
+        end = -(-behind // mmap.PAGESIZE) * mmap.PAGESIZE
+        if first <= spans[-1][1]:
+            spans[-1] = spans[-1][0], end
+        else:
+            spans.append((first, end))
+    return tuple(spans)
 
 
 def _bytes_of(pages: SharedPages) -> Bytes:
@@ -99,16 +130,28 @@ def _bytes_of(pages: SharedPages) -> Bytes:
 
 def _keep(pages: SharedPages) -> None:
     """Keep pages for the next launch, unless there are some or they are many."""
-    if _spare or pages.size > _MOST_SPARE_BYTES:
+    if _spare or sum(end - start for start, end in pages.used) > _MOST_SPARE_BYTES:
         pages.release()
     else:
         _spare.append(pages)
 
 
+def spread_pages(size: int) -> SharedPages:
+    """Return pages that tensors may be spread over; `size` bytes, if the system has not so many."""
+    try:
+        return shared_pages(GM_SPACE_BYTES)
+    except (OSError, OverflowError, ValueError):
+        return shared_pages(size)
+
+
 def shared_pages(size: int) -> SharedPages:
     """Return new pages, all 0, which take memory once they are touched."""
     file = file_of_pages(size)
-    return SharedPages(file, mmap.mmap(file, size), device_base(), os.getpid())
+    try:
+        return SharedPages(file, mmap.mmap(file, size), device_base(), os.getpid())
+    except (OSError, OverflowError, ValueError):
+        os.close(file)
+        raise
 
 
 def file_of_pages(size: int) -> int:
@@ -120,7 +163,11 @@ def file_of_pages(size: int) -> int:
 
         with TemporaryFile() as made:
             file = os.dup(made.fileno())
-    os.ftruncate(file, size)
+    try:
+        os.ftruncate(file, size)
+    except OSError:
+        os.close(file)
+        raise
     return file
 
 

@@ -24,7 +24,7 @@ from cubecore.frontends.cpp.compile.build import (
     program_parts,
 )
 from cubecore.frontends.cpp.compile.source import Source
-from cubecore.frontends.cpp.device_memory import SharedPages, shared_pages
+from cubecore.frontends.cpp.device_memory import SharedPages, spread_pages
 from cubecore.frontends.cpp.kernels import launch_facts, turns
 from cubecore.frontends.cpp.launch_options import LIMIT, CppLaunchOptions
 from cubecore.frontends.cpp.recording.bridge import Bridge, HostQuestion
@@ -125,7 +125,7 @@ def run_libraries(
         need = f"be of architecture {arch}, for which {shown_path(path)} was compiled"
         raise refuse("the chip", need, f"{chip.name} of {chip.arch}")
     asked_of = ChildSubject("the program", asked.timeout_s, ends="a program returns from main")
-    memory = shared_pages(_MOST_BYTES)
+    memory = spread_pages(_MOST_BYTES)
     try:
         with Child(asked_of, memory) as child:
             auto_sync = asked.auto_sync == "on"
@@ -138,9 +138,9 @@ def run_libraries(
 class _ProgramMemory(GlobalMemory):
     """Global memory in pages that the program shares, all 0 at first."""
 
-    def __init__(self, pages: Bytes, pointers: PointerStores) -> None:
-        super().__init__(pointers)
-        self._pages = pages
+    def __init__(self, pages: SharedPages, pointers: PointerStores) -> None:
+        super().__init__(pointers, pages.space_bytes)
+        self._pages: Bytes = np.frombuffer(pages.map, np.uint8)
 
     def _filled(self, address: int, raw: Bytes | None, size: int) -> Bytes:
         held = self._pages[address : address + size + GM_GUARD_BYTES]
@@ -164,11 +164,12 @@ class _Program:
         self._auto_sync, self._tiling_key, self._kind = auto_sync, 0, ""
         self._path, self._options = path, options
         self._pointers = PointerStores(0)
-        self._gm = _ProgramMemory(np.frombuffer(memory.map, np.uint8), self._pointers)
+        self._gm = _ProgramMemory(memory, self._pointers)
         from cubecore.frontends.cpp.host_tiling import HostTilings
 
         self._tilings = HostTilings(chip_named(options.chip).what_if(options.settings))
         self._base, self._child, self._bridge = memory.base, child, Bridge(child)
+        self._size = memory.size
         self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
         self._kernels: dict[str, RegisteredKernel] = {}
 
@@ -208,8 +209,10 @@ class _Program:
 
     def _allocate(self, size: int) -> int:
         name = f"gm{len(self._tensors)}"
+        taken = sum(t.buffer.size_bytes for _, t in self._tensors.values())
         last = max((t.end for _, t in self._tensors.values()), default=0)
-        if not size or last + size + (1 << 16) > _MOST_BYTES:
+        room = min(_MOST_BYTES - taken, self._size - last)
+        if not size or size + (1 << 16) > room:
             return 0
         tensor = self._gm.allocate(name, size, scratch=True)
         host = HostTensor(name, tensor.buffer.data, element_type("uint8"), (size,))

@@ -14,6 +14,12 @@ from cubecore.chips import chip as chip_named
 from cubecore.errors import CubecoreError, RequestError
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.cpp.argument_types import (
+    GivenType,
+    by_codes,
+    note_on,
+    spelled_code,
+)
 from cubecore.frontends.cpp.child import Child, ChildSubject
 from cubecore.frontends.cpp.compile.build import Built, built
 from cubecore.frontends.cpp.compile.compiler import UNDEFINED
@@ -183,9 +189,13 @@ def launch(
     DeadlockError
         If cores wait for each other.
     """
-    ready, gm = ready_launch(device_kernel, blocks, arguments, words, DeviceMemory)
+    plain = tuple(by_codes(each) for each in arguments)
+    plain_words = {name: by_codes(each) for name, each in words.items()}
+    ready, gm = ready_launch(device_kernel, blocks, plain, plain_words, DeviceMemory)
     for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
+    names = (parameter.name for parameter in device_kernel.parameters)
+    notes = _notes(device_kernel, ready, {**dict(zip(names, arguments, strict=False)), **words})
     parts = {
         part: device_kernel.build(part, ready.chip.arch)
         for part in ("cube", "vector")
@@ -224,7 +234,27 @@ def launch(
     write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     unwritten = _unwritten(gm, ready) if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
-    return ready.done((*findings, *unwritten), outcome.issued, engine, wall_s)
+    return ready.done((*findings, *unwritten), outcome.issued, engine, wall_s, notes)
+
+
+def _notes(
+    device_kernel: CppKernel, ready: ReadyLaunch, given: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the notes on arrays that typed pointers take; bytes of tiling data have no type.
+
+    Raises
+    ------
+    RequestError
+        If a pointer does not take its array.
+    """
+    untyped = {device_kernel.workspace, tiling_name(device_kernel.parameters)}
+    notes = []
+    for each in device_kernel.parameters:
+        if each.name in ready.tensors and each.name not in untyped:
+            has = ready.tensors[each.name][0].dtype
+            spelled = spelled_code(given.get(each.name)) or has.name
+            notes.append(note_on(each, GivenType(has, spelled)))
+    return tuple(note for note in notes if note is not None)
 
 
 def _unwritten(gm: GlobalMemory, ready: ReadyLaunch) -> Iterator[SanitizerFinding]:

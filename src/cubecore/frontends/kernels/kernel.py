@@ -31,7 +31,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.lockstep.kernels import run_together
 from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, room_for
+from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
@@ -253,7 +253,12 @@ class ReadyLaunch:
         return run(self.chip, gm, tasks, stepping, checks=checks, order=order), "reference"
 
     def done(
-        self, findings: tuple[SanitizerFinding, ...], issued: int, engine: str, wall_s: float
+        self,
+        findings: tuple[SanitizerFinding, ...],
+        issued: int,
+        engine: str,
+        wall_s: float,
+        notes: tuple[str, ...] = (),
     ) -> KernelRun:
         """Return what the launch left, and tell the session that collects launches."""
         run = KernelRun(
@@ -266,6 +271,7 @@ class ReadyLaunch:
             wall_s=wall_s,
             traces=self.traces,
             tensors=tuple(self.tensors.values()),
+            notes=notes,
         )
         session = current_session()
         if session is not None:
@@ -344,7 +350,7 @@ class ReadyLaunch:
 Memory = TypeVar("Memory", bound=GlobalMemory)
 
 
-def private_memory(_: int) -> GlobalMemory:
+def private_memory(_: Sequence[int]) -> GlobalMemory:
     """Return global memory of this process."""
     return GlobalMemory()
 
@@ -354,11 +360,11 @@ def ready_launch(
     blocks: int,
     arguments: tuple[object, ...],
     words: dict[str, Any],
-    memory: Callable[[int], Memory],
+    memory: Callable[[Sequence[int]], Memory],
 ) -> tuple[ReadyLaunch, Memory]:
     """Return a launch that is ready to run, and its global memory.
 
-    `memory` makes it, given how many bytes the tensors take.
+    `memory` makes it, given the bytes of each tensor.
 
     Raises
     ------
@@ -382,7 +388,7 @@ def ready_launch(
             raise refuse(name, "be an array", repr(value))
         elif isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             given[name] = RuntimeInt(int(value), f"the argument {name}")
-    gm = memory(room_for(host.raw.size for host in hosts))
+    gm = memory([host.raw.size for host in hosts])
     tensors = allocated(gm, hosts, device_kernel.outputs, device_kernel.scratch)
     cores = tuple(_cores(device_kernel, blocks, chip))
     issues = Issues(options.limit, known_calls(device_kernel.function, chip))

@@ -1,7 +1,7 @@
 """Byte-faithful memories: bytes, and for each byte whether anything was ever written there."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -19,6 +19,12 @@ POISON_BYTE = 0xFF
 """The contents of uninitialised memory: NaN in every float type, -1 in every integer type."""
 GM_ALIGN_BYTES = 512
 GM_GUARD_BYTES = 4096
+GM_SPACE_BYTES = 1 << 38
+"""The addresses that tensors are spread over, so that what leaves one does not come to another."""
+_GAP_SHARE = 16
+_LEAST_GAP_BYTES = 1 << 20
+"""A gap is a 16th of the addresses that are left, as a power of two: tensors lie as without gaps
+in all that depends on an address's lower bits. One that would be smaller is left out."""
 WORDS: dict[int, tuple[str, int]] = {
     1: ("u1", 0x01),
     2: ("u2", 0x0101),
@@ -124,19 +130,32 @@ class GlobalTensor:
         return self.address + self.buffer.size_bytes
 
 
-def room_for(sizes: Iterable[int]) -> int:
-    """Return how many bytes of global memory tensors of these sizes may take."""
-    return GM_ALIGN_BYTES + sum(size + GM_GUARD_BYTES + GM_ALIGN_BYTES for size in sizes)
+def starts_of(sizes: Iterable[int], space_bytes: int = GM_SPACE_BYTES) -> Iterator[int]:
+    """Yield the addresses of tensors of these sizes, allocated one after another."""
+    start = GM_ALIGN_BYTES
+    for size in sizes:
+        yield start
+        start = _next_start(start + size, space_bytes)
+
+
+def _next_start(end: int, space_bytes: int) -> int:
+    """Return the address of the tensor behind one that ends at `end`, a gap between them."""
+    start = -(-(end + GM_GUARD_BYTES) // GM_ALIGN_BYTES) * GM_ALIGN_BYTES
+    share = max(space_bytes - start, 0) // _GAP_SHARE
+    return start + (1 << share.bit_length() - 1 if share >= _LEAST_GAP_BYTES else 0)
 
 
 class GlobalMemory:
     """The device's memory: named tensors, apart from each other, with nothing between them.
 
     `pointers` are the stores to it that no instruction makes, if the kernel can make such stores.
+    The tensors are spread over `space_bytes` addresses.
     """
 
-    def __init__(self, pointers: PointerStores | None = None) -> None:
-        self.pointers = pointers
+    def __init__(
+        self, pointers: PointerStores | None = None, space_bytes: int = GM_SPACE_BYTES
+    ) -> None:
+        self.pointers, self._space_bytes = pointers, space_bytes
         self._tensors: list[GlobalTensor] = []
         self._starts: list[int] = []
         self._next = GM_ALIGN_BYTES
@@ -186,8 +205,7 @@ class GlobalMemory:
         tensor = GlobalTensor(name, address, buffer, placed, scratch, wide, origin, issued)
         self._tensors.append(tensor)
         self._starts.append(address)
-        behind = tensor.end + GM_GUARD_BYTES
-        self._next = -(-behind // GM_ALIGN_BYTES) * GM_ALIGN_BYTES
+        self._next = _next_start(tensor.end, self._space_bytes)
         return tensor
 
     def _filled(self, _address: int, raw: Bytes | None, size: int) -> Bytes:
@@ -243,6 +261,23 @@ class GlobalMemory:
         """Return the tensor that holds `address` or ends last before it."""
         index = bisect_right(self._starts, address) - 1
         return self._tensors[index] if index >= 0 else None
+
+    def nearest(self, address: int) -> GlobalTensor | None:
+        """Return the tensor that an address was counted from, if it leaves it; None for null.
+
+        It is the last tensor before the address, or the next one, where a quarter of the gap
+        between them or less is left.
+        """
+        behind = bisect_right(self._starts, address)
+        last = self._tensors[behind - 1] if behind else None
+        if behind == len(self._tensors) or (last is not None and address < last.end):
+            return last
+        next_one = self._tensors[behind]
+        left = next_one.address - address
+        if last is None:
+            return next_one if left <= self._space_bytes // _GAP_SHARE else None
+        gap = next_one.address - last.end
+        return next_one if gap >= _LEAST_GAP_BYTES and left <= gap // 4 else last
 
 
 def _contents(tensor: GlobalTensor) -> Contents:

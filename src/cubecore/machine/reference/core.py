@@ -224,8 +224,8 @@ class Core:
         return checked_at(checks, "scalar read", touched)
 
     def _there(self, load: LoadScalar, address: int) -> tuple[str, MemoryBuffer | None, int]:
-        """Return the memory of a value, or the last tensor before it, and its place there."""
-        if load.mem is Mem.GM and (tensor := self.gm.near(address)) is not None:
+        """Return the memory of a value, or the tensor nearest to it, and its place there."""
+        if load.mem is Mem.GM and (tensor := self.gm.nearest(address)) is not None:
             return tensor.name, tensor.buffer, address - tensor.address
         return load.mem.label, self.memory(load.mem), address
 
@@ -235,6 +235,7 @@ class Core:
         if memory is None or not 0 <= local <= memory.size_bytes - size:
             extent = where if memory is None else f"{where} (0 to {memory.size_bytes} B)"
             got = f"bytes [{local}, {local + size})"
+            got += f", before the first byte of {where}" if load.mem is Mem.GM and local < 0 else ""
             self._log_scalar("out-of-bounds", load, f"stay inside {extent}, got {got}")
             return None
         if address % size:

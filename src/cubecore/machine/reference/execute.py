@@ -247,7 +247,7 @@ class OneCore:
                 self.gm.settle(tensor, first, last, every=True)
             self._note(tensor, used, first, last)
             return tensor.buffer.spot(address - tensor.address)
-        near = tensor or self.gm.near(first)
+        near = tensor or self.gm.nearest(first)
         if near is None:
             log(
                 "out-of-bounds",
@@ -255,7 +255,8 @@ class OneCore:
             )
         else:
             size, start = near.buffer.size_bytes, near.address
-            log("out-of-bounds", _inside(near.name, size, first - start, last - start))
+            before = f", before the first byte of {near.name}" if first < start else ""
+            log("out-of-bounds", _inside(near.name, size, first - start, last - start) + before)
         if tensor is None or last - tensor.address > tensor.wide.size_bytes:
             return None
         self._note(tensor, used, first, last)

@@ -25,15 +25,20 @@ inline T argument_of(uint64_t word) {
   }
 }
 
+// False of what no array's type is named after: such pointers take any array.
+template <typename T>
+constexpr bool has_array_type = !std::is_void_v<T> && !std::is_same_v<T, double> &&
+                                !std::is_same_v<T, bool> && !std::is_same_v<T, char>;
+
 // A letter for each parameter, with the bytes or the element type behind it.
 template <typename T>
 constexpr char* described(char* text) {
   const char* type = "";
   if constexpr (std::is_pointer_v<T>) {
     *text++ = 'p';
-    using Element_ = Element<std::remove_cv_t<std::remove_pointer_t<T>>>;
-    if constexpr (!std::is_void_v<std::remove_pointer_t<T>>)
-      if (Element_::name != nullptr) type = Element_::name;
+    using Pointee = std::remove_cv_t<std::remove_pointer_t<T>>;
+    if constexpr (has_array_type<Pointee>)
+      if (Element<Pointee>::name != nullptr) type = Element<Pointee>::name;
   } else if constexpr (std::is_same_v<T, bool>) {
     *text++ = 'b';
   } else if constexpr (is_real<T>) {
