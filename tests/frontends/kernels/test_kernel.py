@@ -322,7 +322,9 @@ def test_arrays_of_every_memory_are_aligned_for_its_instructions():
         ),
         (
             lambda core: core.ubuf("float", core.asc_get_block_num() * 8),
-            "an array's length must be known when the kernel is compiled, got 8 from get_block_num",
+            "an array's length must be known when the kernel is compiled, got 8 from get_block_num"
+            "; make it a constant of the module, or of a function that makes the kernel, at its "
+            "largest value",
         ),
         (
             lambda core: core.ubuf("float", 0),
@@ -367,7 +369,8 @@ def test_an_array_is_not_as_long_as_a_launch_says(arguments, got):
         dynamic[1](*arguments)
     assert str(error.value) == (
         f"{HERE}:{line_of(dynamic, 'if count')} (dynamic): an array's length must be known when "
-        f"the kernel is compiled, got {got}"
+        f"the kernel is compiled, got {got}; make it a constant of the module, or of a function "
+        "that makes the kernel, at its largest value"
     )
 
 

@@ -6,16 +6,18 @@ An array is one-dimensional, of a length known when the kernel is compiled. Arra
 one behind another from address 0 on, each aligned for any instruction; nothing is ever given back.
 """
 
+import sys
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property, lru_cache
 from operator import index
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any
 
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
-from cubecore.errors import refuse, unable
+from cubecore.errors import RequestError, refuse, unable
+from cubecore.frontends.capi.length_origins import learned_length
 from cubecore.frontends.capi.pointer import MemoryReader, Pointer, RuntimeInt, type_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
@@ -40,6 +42,10 @@ _ALIGN_BYTES = {Mem.UB: 32, Mem.L1: 32, Mem.L0A: 512, Mem.L0B: 512, Mem.L0C: 102
 """The alignment that every instruction of the memory takes; BiasTable and Fixpipe buffer: 128 B."""
 
 
+_CONSTANT = (
+    "make it a constant of the module, or of a function that makes the kernel, at its largest value"
+)
+"""The remedy for a length that a kernel learns while it runs."""
 _METHODS = (FunctionType, property, classmethod, staticmethod)
 
 
@@ -121,6 +127,8 @@ class LocalMemory:
         if self.chip.arch not in _ARRAY_ARCHS:
             raise refuse("an array in a local memory", "be on a 910B, 910C or 950", self.chip.name)
         self._used_by("array")
+        if not any(isinstance(each, RuntimeInt) for each in length):
+            _require_constant(sys._getframe(1), length)  # noqa: SLF001 - the call's source
         if what.__class__ is str and len(length) == 1 and length[0].__class__ is int:
             return self._placed(*_extent(what, length[0]))
         if isinstance(what, type) and issubclass(what, Struct):
@@ -221,8 +229,20 @@ def _length(kind: ElementType, length: tuple[object, ...]) -> int:
         raise refuse(f"an array of {kind}", "have one length", spelled)
     (count,) = length
     if isinstance(count, RuntimeInt):
-        got = f"{int(count)} from {count.origin}"
-        raise refuse("an array's length", "be known when the kernel is compiled", got)
+        raise _learned(f"{int(count)} from {count.origin}")
     if isinstance(count, bool) or not hasattr(count, "__index__") or int(count) < 1:
         raise refuse("an array's length", "be a whole number above 0", repr(count))
     return int(count)
+
+
+def _require_constant(frame: FrameType, length: tuple[object, ...]) -> None:
+    """Refuse a declaration whose length a plain integer was made for while the kernel ran."""
+    origin = learned_length(frame)
+    if origin is not None:
+        raise _learned(f"{', '.join(map(str, length)) or 'that of a struct'} from {origin}")
+
+
+def _learned(got: str) -> RequestError:
+    """Return the refusal of a length that a kernel learns while it runs."""
+    need = "be known when the kernel is compiled"
+    return refuse("an array's length", need, got, _CONSTANT)
