@@ -22,6 +22,7 @@ from cubecore.frontends.capi.pointer import MemoryReader, Pointer, RuntimeInt, t
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.local_arrays import LocalArrays
 from cubecore.machine.reference.array_bounds import InArray
 from cubecore.units import align_up
 
@@ -85,13 +86,15 @@ class Struct:
 class LocalMemory:
     """One local memory of a core: call it to declare an array or a struct in it.
 
-    `mixed` is called when arrays and physical addresses are used in one memory.
+    `mixed` is told when arrays and physical addresses are used in one memory. Arrays never share
+    bytes, which `arrays` says: all of the memory is as one; of addresses nothing is known.
     """
 
     mem: Mem
     chip: Chip
     reader: MemoryReader
-    mixed: Callable[["LocalMemory"], None]
+    mixed: Callable[[str], None]
+    arrays: LocalArrays
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_used", 0)
@@ -174,8 +177,15 @@ class LocalMemory:
         used: set[str] = self._used_by_means  # type: ignore[attr-defined]
         if means not in used:
             used.add(means)
+            if means == "array":
+                self.arrays.declare(self.mem, 0, self._usable)
+            else:
+                self.arrays.by_addresses = True
             if len(used) > 1:
-                self.mixed(self)
+                self.mixed(
+                    f"{self.mem.label} must be used by arrays or by asc_get_phy_buf_addr, got both;"
+                    " arrays lie from address 0 on, so that both may be the same bytes"
+                )
 
     def _struct(self, struct: Struct, length: tuple[object, ...]) -> Struct:
         name = type(struct).__name__

@@ -334,7 +334,8 @@ class CoreHandle:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name in SPACES:
-            made: Callable[..., Any] = LocalMemory(SPACES[name], self._core.chip, self, self._mixed)
+            mem, arrays = SPACES[name], self._core.gm.local_arrays
+            made: Callable[..., Any] = LocalMemory(mem, self._core.chip, self, self._mixed, arrays)
         elif name.startswith("asc_"):
             made = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
         else:
@@ -490,10 +491,5 @@ class CoreHandle:
             kind, message, subject, where = said
             self.log(kind, message, subject, where)
 
-    def _mixed(self, space: LocalMemory) -> None:
-        where = location(sys._getframe(1))  # noqa: SLF001
-        message = (
-            f"{space.mem.label} must be used by arrays or by asc_get_phy_buf_addr, got both; "
-            "arrays lie from address 0 on, so that both may be the same bytes"
-        )
-        self.log("mixed-allocation", message, "array", where)
+    def _mixed(self, message: str) -> None:
+        self.log("mixed-allocation", message, "array", location(sys._getframe(1)))  # noqa: SLF001

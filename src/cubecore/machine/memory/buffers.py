@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.local_arrays import LocalArrays
 from cubecore.machine.memory.pointer_stores import Contents, IssuedBytes, PointerStores
 from cubecore.machine.memory.strided import Rows
 
@@ -148,14 +149,16 @@ def _next_start(end: int, space_bytes: int) -> int:
 class GlobalMemory:
     """The device's memory: named tensors, apart from each other, with nothing between them.
 
-    `pointers` are the stores to it that no instruction makes, if the kernel can make such stores.
-    The tensors are spread over `space_bytes` addresses.
+    `pointers` are the stores to it that no instruction makes, if the kernel can make such stores;
+    `local_arrays` what the launch's kernels declare in local memories. The tensors are spread over
+    `space_bytes` addresses.
     """
 
     def __init__(
         self, pointers: PointerStores | None = None, space_bytes: int = GM_SPACE_BYTES
     ) -> None:
         self.pointers, self._space_bytes = pointers, space_bytes
+        self.local_arrays = LocalArrays()
         self._tensors: list[GlobalTensor] = []
         self._starts: list[int] = []
         self._next = GM_ALIGN_BYTES

@@ -90,6 +90,13 @@ KINDS: dict[str, Kind] = {
         "wait that is missing are the usual causes",
         "uninitialized read",
     ),
+    "array-overwritten": Kind(
+        RACECHECK,
+        "a result is overwritten through another array or tensor, which shares bytes with its own,"
+        " before it is read",
+        "move one of the two, or make it shorter: compare the extents that the finding prints with "
+        "the sizes that the kernel reckons with; a barrier only hides it",
+    ),
     "race-raw": Kind(
         RACECHECK,
         "a read may run before the write that it needs",
@@ -209,6 +216,9 @@ KINDS: dict[str, Kind] = {
 }
 """Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""
 
+OVERWRITTEN = "array-overwritten"
+"""A kind that says why accesses of two arrays seem to race."""
+
 FINDING_IDS: dict[str, str] = {name: kind.check for name, kind in KINDS.items()}
 """Stable ids, and the check that each belongs to."""
 
@@ -275,8 +285,9 @@ class SanitizerFinding:
     """One thing that is wrong with a program: the first time it happened, and how often it did.
 
     A race has its two accesses, the earlier in program order first; a read of bytes that nobody has
-    written has one, from the first of these bytes to the last. A finding about a flag has the
-    `pipes` that the flag orders.
+    written has one, from the first of these bytes to the last; a result that another array
+    overwrites has those that wrote it, overwrote it and read it. A finding about a flag has the
+    `pipes` that the flag orders. `arrays`: the bytes of two that share those of the accesses.
     """
 
     id: str
@@ -287,6 +298,7 @@ class SanitizerFinding:
     count: int = 1
     accesses: tuple[FindingAccess, ...] = ()
     pipes: tuple[str, str] | None = None
+    arrays: tuple[tuple[int, int], ...] = ()
 
     @property
     def check(self) -> str:
@@ -296,9 +308,24 @@ class SanitizerFinding:
     @property
     def race_pipes(self) -> frozenset[str] | None:
         """The pipes of a race inside a core; None for everything else."""
-        if self.check != RACECHECK or {access.core for access in self.accesses} != {self.core}:
+        if self.check != RACECHECK or self.id == OVERWRITTEN:
+            return None
+        if {access.core for access in self.accesses} != {self.core}:
             return None
         return frozenset(access.pipe for access in self.accesses)
+
+    @property
+    def sharing(self) -> tuple[str, str, frozenset[tuple[int, int]]] | None:
+        """The core, the memory and the bytes of arrays that share some; else None."""
+        if not self.arrays:
+            return None
+        return self.core, self.accesses[0].memory, frozenset(self.arrays)
+
+    @property
+    def conflicts(self) -> frozenset[frozenset[tuple[str, ...]]]:
+        """The pairs of its accesses that conflict, wherever they touch: those of the second one."""
+        places = [(a.instruction, a.operand, a.core, str(a.location)) for a in self.accesses]
+        return frozenset(frozenset((places[1], other)) for other in places[:1] + places[2:])
 
     @property
     def page(self) -> str | None:
@@ -379,23 +406,40 @@ class FindingLog:
     def __iter__(self) -> Iterator[SanitizerFinding]:
         """Yield findings as they were made, but causes before what follows from them.
 
-        A flag's finding comes behind races between its two pipes, which name the accesses that the
-        flag should have ordered. A wait without a set_flag comes before waits that precede theirs
-        on the same core: it shifts every later pair of the flag by one.
+        Arrays that share bytes come first, without their races. A flag's finding comes behind races
+        between its two pipes, which name the accesses that the flag should have ordered. A wait
+        without a set_flag comes before waits that precede theirs on the same core: it shifts every
+        later pair of the flag by one.
         """
-        tallies = self._tallies.values()
+        tallies = self._explained()
         raced = {(t.first.core, t.first.race_pipes) for t in tallies}
         unmet = {t.first.core for t in tallies if t.first.id == "flag-unmet"}
 
         def rank(tally: CountedFinding) -> int:
             finding = tally.first
+            if finding.id == OVERWRITTEN:
+                return 0
             if finding.id == "flag-late" and finding.core in unmet:
-                return 2
+                return 3
             pair = finding.pipes
-            return int(pair is not None and (finding.core, frozenset(pair)) in raced)
+            return 1 + (pair is not None and (finding.core, frozenset(pair)) in raced)
 
         for tally in sorted(tallies, key=rank):
             yield replace(tally.first, count=tally.count)
 
+    def _explained(self) -> list[CountedFinding]:
+        """Return the findings but races of arrays of which one destroys what the other holds."""
+        destroyed = [t.first for t in self._tallies.values() if t.first.id == OVERWRITTEN]
+        sharing = {finding.sharing for finding in destroyed}
+        conflicts = frozenset[object]().union(*(finding.conflicts for finding in destroyed))
+
+        def is_explained(race: SanitizerFinding) -> bool:
+            return race.race_pipes is not None and (
+                race.sharing in sharing or not conflicts.isdisjoint(race.conflicts)
+            )
+
+        tallies = self._tallies.values()
+        return [t for t in tallies if not destroyed or not is_explained(t.first)]
+
     def __len__(self) -> int:
-        return len(self._tallies)
+        return len(self._explained())

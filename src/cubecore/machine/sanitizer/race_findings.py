@@ -1,8 +1,11 @@
-"""The words of a race: the two accesses, and the sentence about them."""
+"""The words of a race, and of arrays that share bytes: the accesses, and a sentence about them."""
+
+from dataclasses import replace
 
 from cubecore.isa.declare.instruction import Mem
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.findings import FindingAccess
+from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
+from cubecore.machine.sanitizer.happens_before import PIPES
 from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess
 
 HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}
@@ -58,3 +61,28 @@ def race_sentence(earlier: FindingAccess, later: FindingAccess, *, same_core: bo
         f"{later.pipe} ({later.location}); set_flag({pair}) after the {earlier.how} and "
         f"wait_flag({pair}) before the {later.how}"
     )
+
+
+def overwritten_finding(gm: GlobalMemory, clash: Clash, core: str) -> tuple[SanitizerFinding, str]:
+    """Return the finding about an array that another one overwrites, and what tells it apart."""
+    assert clash.reader is not None
+    pipe, reader = clash.reader
+    accesses = lost, over, read = (
+        finding_access(gm, clash, clash.earlier, "write", (PIPES[clash.earlier_pipe], core)),
+        finding_access(gm, clash, clash.later, "write", (PIPES[clash.later_pipe], core)),
+        finding_access(gm, clash, reader, "read", (PIPES[pipe], core)),
+    )
+    told = [f"{one.instruction}.{one.operand} ({one.pipe}, {one.location})" for one in accesses]
+    shared = f"bytes [{over.start}, {over.end}) of {over.memory}"
+    (low, high), (start, end) = clash.arrays
+    got = (
+        f"arrays in bytes [{low}, {high}) and [{start}, {end}) that share "
+        f"[{max(low, start)}, {min(high, end)})"
+    )
+    message = (
+        f"{told[1]} must not overwrite {shared} before {told[2]} has read the result of {told[0]} "
+        f"there, got {got}; move one of them, as no barrier mends it"
+    )
+    about = f"{over.operand} {lost.instruction} {lost.location} {read.instruction} {read.location}"
+    finding = SanitizerFinding("array-overwritten", message, over.instruction, over.location, core)
+    return replace(finding, accesses=accesses, arrays=clash.arrays), about

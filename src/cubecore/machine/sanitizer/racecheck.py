@@ -44,7 +44,13 @@ from cubecore.machine.sanitizer.happens_before import (
     FlagFault,
     Foreign,
 )
-from cubecore.machine.sanitizer.race_findings import HOW, finding_access, race_sentence
+from cubecore.machine.sanitizer.overwritten_arrays import OverwrittenArrays
+from cubecore.machine.sanitizer.race_findings import (
+    HOW,
+    finding_access,
+    overwritten_finding,
+    race_sentence,
+)
 from cubecore.machine.sanitizer.shadow_memory import (
     Clash,
     LocalShadow,
@@ -314,9 +320,11 @@ class CoreWatch:
         """Return the shadow of a local memory, or of the registers."""
         shadow = self._local.get(mem)
         if shadow is None:
-            uses = USECHECK in self.log.checks
+            uses, arrays = USECHECK in self.log.checks, None
+            if isinstance(mem, Mem):
+                arrays = OverwrittenArrays(mem, self._launch.gm, self.report)
             shadow = self._local[mem] = LocalShadow(
-                self.order, (self.report, self.again), uses=uses
+                self.order, (self.report, self.again), uses=uses, arrays=arrays
             )
         return shadow
 
@@ -356,6 +364,10 @@ class CoreWatch:
         if clash.kind == "unread":
             self._unread(clash)
             return
+        if clash.kind == "overwritten":
+            finding, about = overwritten_finding(self._launch.gm, clash, str(self._core))
+            self.log.add(finding, about)
+            return
         earlier_touch, later_touch = clash.earlier, clash.later
         kind, name = f"race-{clash.kind}", later_touch.template.name
         about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
@@ -379,6 +391,7 @@ class CoreWatch:
             later.location,
             str(second),
             accesses=accesses,
+            arrays=clash.arrays,
         )
         self.log.add(finding, about)
 

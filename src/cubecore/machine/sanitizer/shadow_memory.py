@@ -6,7 +6,7 @@ That of global memory is `global_shadow`.
 from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import LEFT
@@ -56,7 +56,8 @@ class MemoryAccess(NamedTuple):
 class Clash(NamedTuple):
     """Two touches of the same bytes [low, high); pipes and cores by number, -1 for the own core.
 
-    Nothing orders them (raw, war, waw), or the later one overwrites unread results (unread).
+    Nothing orders them (raw, war, waw), or the later one overwrites unread results (unread), or
+    those that `reader` takes (overwritten). `arrays` are the bytes of two that share some.
     """
 
     kind: str
@@ -68,6 +69,8 @@ class Clash(NamedTuple):
     low: int
     high: int
     later_core: int = -1
+    reader: tuple[int, MemoryAccess] | None = None
+    arrays: tuple[tuple[int, int], ...] = ()
 
 
 Report = tuple[Callable[[Clash], None], Callable[[str, MemoryAccess, MemoryAccess], bool]]
@@ -98,12 +101,13 @@ class Region:
     `near` holds every region that shares a byte and may race with it, itself included, and whether
     it lies within; of two that are only read neither knows the other. `number` counts the regions,
     `written` those that are written, each from its first write. `fresh` is the result that was left
-    there, and its pipe, as long as nobody has read a byte of it.
+    there, and its pipe, as long as nobody has read a byte of it. `stamp` counts the writes of the
+    memory up to its last one; `rivals` are regions of other arrays that share bytes with it.
     """
 
     __slots__ = (
-        *("address", "fresh", "high", "is_run", "low", "near", "number", "reads", "touched"),
-        *("writes", "written"),
+        *("address", "fresh", "high", "is_run", "low", "near", "number", "reads", "rivals"),
+        *("stamp", "touched", "writes", "written"),
     )
 
     def __init__(self, touched: Footprint, address: int, number: int) -> None:
@@ -115,6 +119,33 @@ class Region:
         self.reads: dict[int, Numbered] = {}
         self.writes: dict[int, Numbered] = {}
         self.fresh: Numbered | None = None
+        self.stamp = 0
+        self.rivals: list[Region] | None = None
+
+
+class Arrays(Protocol):
+    """Judges reads of arrays that share bytes with others."""
+
+    watches: bool
+    judges: bool
+
+    def update(self, regions: Iterable[Region]) -> None:
+        """Look at the arrays that were declared since."""
+
+    def meet(self, one: Region, other: Region, *, nested: bool) -> None:
+        """Take two regions that share bytes, if it watches."""
+
+    def write(self, region: Region, touch: MemoryAccess) -> None:
+        """Take a write that is about to be made, if it judges."""
+
+    def read(self, region: Region, pipe: int, touch: MemoryAccess) -> None:
+        """Judge a read, if it does."""
+
+    def extents(
+        self, one: tuple[Region, MemoryAccess], other: tuple[Region, MemoryAccess]
+    ) -> tuple[tuple[int, int], ...]:
+        """Return the bytes of the arrays of two rivals; none where they may be of one."""
+        ...
 
 
 @lru_cache(maxsize=65536)
@@ -156,17 +187,20 @@ class LocalShadow:
     Kernels touch few distinct sets of bytes, again and again. Each set is a region that knows the
     regions it meets, so that an access looks at those alone and never at bytes. A new one looks
     for those it meets in the pages of memory that it touches: a small one for small ones in their
-    cells, and for others in their pages. `uses` says that unread results are reported.
+    cells, and for others in their pages. `uses` says that unread results are reported; `arrays`
+    judges reads of arrays that share bytes.
     """
 
-    def __init__(self, order: CoreOrder, report: Report, *, uses: bool) -> None:
-        self._order, self._uses = order, uses
+    def __init__(
+        self, order: CoreOrder, report: Report, *, uses: bool, arrays: Arrays | None = None
+    ) -> None:
+        self._order, self._uses, self._arrays = order, uses, arrays
         self._report, self._again = report
         self._regions: dict[Key, Region] = {}
         self._pages: dict[int, list[Region]] = {}
         self._large: dict[int, list[Region]] = {}
         self._cells: dict[int, list[Region]] = {}
-        self._entered = self._written = 0
+        self._entered = self._written = self._stamp = 0
         self._limit = _MOST_REGIONS
         self._memos: list[dict[int, Region]] = []
 
@@ -185,8 +219,12 @@ class LocalShadow:
         if region is None:
             if len(self._regions) >= self._limit:
                 self._forget()
+            if self._arrays is not None:
+                self._arrays.update(self._regions.values())
             region = Region(touched, address, self._entered)
             self._entered += 1
+            if self._arrays is not None and self._arrays.watches:
+                self._arrays.meet(region, region, nested=True)
             around = self._around(region)
             self._meet_all(region, _by_write(around))
             self._regions[key] = region
@@ -227,21 +265,25 @@ class LocalShadow:
             around |= dict.fromkeys(regions)
         return around.keys()
 
-    @staticmethod
-    def _meet_all(region: Region, others: Iterable[Region]) -> None:
+    def _meet_all(self, region: Region, others: Iterable[Region]) -> None:
         """Let a region know those of `others` that it shares a byte with, and be known to them."""
         low, high = region.low, region.high
         for other in others:
             if low >= other.high or other.low >= high:
                 continue
             if region.is_run and other.is_run:
-                region.near.append((other, low <= other.low and other.high <= high))
-                other.near.append((region, other.low <= low and high <= other.high))
-                continue
-            relation = _relation(region.touched, other.touched, other.address - region.address)
-            if relation is not None:
-                region.near.append((other, relation[0]))
-                other.near.append((region, relation[1]))
+                covers = low <= other.low and other.high <= high
+                lies_within = other.low <= low and high <= other.high
+            else:
+                far = other.address - region.address
+                relation = _relation(region.touched, other.touched, far)
+                if relation is None:
+                    continue
+                covers, lies_within = relation
+            region.near.append((other, covers))
+            other.near.append((region, lies_within))
+            if self._arrays is not None and self._arrays.watches:
+                self._arrays.meet(region, other, nested=covers or lies_within)
 
     def _forget(self) -> None:
         """Drop the regions that nothing is remembered of; make room if few of them were."""
@@ -251,6 +293,8 @@ class LocalShadow:
         alive = set(map(id, kept.values()))
         for region in kept.values():
             region.near = [pair for pair in region.near if id(pair[0]) in alive]
+            if region.rivals is not None:
+                region.rivals = [rival for rival in region.rivals if id(rival) in alive]
         self._regions, self._pages, self._large, self._cells = kept, {}, {}, {}
         for region in kept.values():
             self._enter_pages(region)
@@ -265,6 +309,7 @@ class LocalShadow:
         """Forget every region."""
         for region in self._regions.values():
             region.near.clear()
+            region.rivals = None
         for held in (self._regions, self._pages, self._large, self._cells):
             held.clear()
 
@@ -272,6 +317,8 @@ class LocalShadow:
         """Report what an access races with; an instruction's are judged before any enters."""
         clock = self._order.done[pipe]
         reads, writes = touch.reads, touch.writes
+        if reads and self._arrays is not None and self._arrays.judges:
+            self._arrays.read(region, pipe, touch)
         for other, _ in region.near:
             if reads:
                 other.fresh = None
@@ -287,6 +334,8 @@ class LocalShadow:
     def enter(self, region: Region, pipe: int, number: int, touch: MemoryAccess) -> None:
         """Remember an access of instruction `number` of a pipe; a write hides what it covers."""
         if touch.writes:
+            if self._arrays is not None and self._arrays.judges:
+                self._arrays.write(region, touch)
             for other, within in region.near:
                 if within:
                     other.writes.clear()
@@ -294,6 +343,8 @@ class LocalShadow:
                     if other.fresh is not None:
                         self._lose(other, (region, pipe, touch))
             region.writes[pipe] = number, touch
+            self._stamp += 1
+            region.stamp = self._stamp
             if touch.makes and self._uses:
                 region.fresh = pipe, touch
         else:
@@ -324,7 +375,10 @@ class LocalShadow:
             return
         common = region.touched.at(region.address).first_common(other.touched.at(other.address))
         assert common is not None
-        self._report(Clash(kind, who, at, -1, touch, pipe, *common))
+        arrays: tuple[tuple[int, int], ...] = ()
+        if self._arrays is not None and region.rivals and other in region.rivals:
+            arrays = self._arrays.extents((other, who), (region, touch))
+        self._report(Clash(kind, who, at, -1, touch, pipe, *common, arrays=arrays))
 
 
 def hazard(earlier: MemoryAccess, later: MemoryAccess) -> str:

@@ -129,7 +129,8 @@ class GroupWatch(CoreWatch):
         EachError
             If it may be some cores' only.
         """
-        if id(clash.earlier) in self._some or id(clash.later) in self._some:
+        reader = clash.earlier if clash.reader is None else clash.reader[1]
+        if any(id(touch) in self._some for touch in (clash.earlier, clash.later, reader)):
             raise EachError("a race of some cores")
         self.log.own_bytes = Mem.GM in (clash.earlier.mem, clash.later.mem)
         super().report(clash)

@@ -59,6 +59,7 @@ from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.machine.debugger.matrix_view import view
 from cubecore.machine.lockstep.recorder import Recorder
+from cubecore.machine.memory.local_arrays import LocalArrays
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ class Bridge:
         core, child, self._begin = handle.core, self._child, at
         if self._names is None:
             self._names = core.trace.names if isinstance(core, Recorder) else Names()
+            core.gm.local_arrays = LocalArrays(by_addresses=True)
         if self._patterns is None or self._reads is None:
             self._patterns, self._reads = BlockPatterns(self.names), ScalarReads(self.names)
         number = len(self._cores)
@@ -292,6 +294,10 @@ class Bridge:
         where = locations[at] if at < len(locations) else self._begin
         if what == 2:
             native_core.handle.show(texts[0].removesuffix("\n"))
+            return
+        if what == 7:
+            number, low, high = map(int, texts[0].split())
+            native_core.handle.core.gm.local_arrays.declare(MEMORIES[number], low, high)
             return
         if what == 1:
             got, _, remedy = texts[2].partition("\n")

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include <set>
+#include <tuple>
 #include <unordered_set>
 #include <vector>
 
@@ -66,6 +68,26 @@ class Buffers {
   std::vector<Extent> all_[8];  // by memory
   std::vector<Stray> strays_;
   std::unordered_set<uint64_t> asked_;
+};
+
+// Tensors and arrays that the kernels of a launch have made, which cores make alike.
+class Arrays {
+ public:
+  // True the first time for bytes of a memory; a kernel with more than some takes others each time.
+  bool is_new(uint32_t memory, Extent extent) {
+    if (all_.size() >= MOST) return false;
+    if (memory == last_memory_ && extent.low == last_.low && extent.high == last_.high)
+      return false;
+    last_memory_ = memory;
+    last_ = extent;
+    return all_.insert({memory, extent.low, extent.high}).second;
+  }
+
+ private:
+  static constexpr size_t MOST = 512;
+  std::set<std::tuple<uint32_t, int64_t, int64_t>> all_;
+  uint32_t last_memory_ = ~0u;
+  Extent last_ = {};
 };
 
 }  // namespace

@@ -102,6 +102,7 @@ struct {
   uint32_t count, addresses, reads;
 } recorded = {};
 
+Arrays arrays;  // of a launch
 Records* records = nullptr;
 Core* current = nullptr;
 

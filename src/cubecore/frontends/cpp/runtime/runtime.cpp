@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <initializer_list>
 #include <new>
 #include <string>
 
@@ -31,6 +32,13 @@ void told(Core* core, uint32_t what, uint32_t where, const char* first = nullptr
   asked(core, question.text(first).text(second).text(third));
 }
 
+void told_numbers(Core* core, uint32_t what, uint32_t where,
+                  std::initializer_list<int64_t> numbers) {
+  std::string text;
+  for (int64_t each : numbers) text += std::to_string(each) + ' ';
+  told(core, what, where, text.c_str());
+}
+
 // Asks whether an instruction leaves a buffer, where it may under some mask.
 void judge_buffers(Core* core, const Step& step, const int64_t* addresses, uint32_t where) {
   constexpr int64_t ANYWHERE = 1ll << 32;
@@ -41,10 +49,7 @@ void judge_buffers(Core* core, const Step& step, const int64_t* addresses, uint3
     const int64_t base = addresses[step.from[n]];
     const Extent* left = core->buffers.left_by(memory, base, {reach.low, reach.high});
     if (left == nullptr || !core->buffers.is_new(step.kind, n, base)) continue;
-    const int64_t numbers[] = {step.kind, n, base, left->low, left->high};
-    std::string text;
-    for (int64_t each : numbers) text += std::to_string(each) + ' ';
-    told(core, 5, where, text.c_str());
+    told_numbers(core, 5, where, {step.kind, n, base, left->low, left->high});
   }
 }
 
@@ -222,6 +227,12 @@ void** cubecore_slot(uint32_t slot) { return &current->slots[slot]; }
 
 void cubecore_buffer(uint8_t mem, int64_t address, int64_t bytes) {
   current->buffers.enter(mem, {address, address + bytes});
+}
+
+void cubecore_array(uint8_t mem, int64_t address, int64_t bytes) {
+  Core* core = current;
+  if (core == nullptr || !arrays.is_new(mem, {address, address + bytes})) return;
+  told_numbers(core, 7, 0, {mem, address, address + bytes});
 }
 
 void cubecore_stray(int64_t address, int64_t low, int64_t high) {

@@ -109,6 +109,7 @@ void reset() {
   canonical_calls = Table();
   lines.assign(4096, NO_LINE);
   lines_used = 0;
+  arrays = Arrays();
   for (Core* core : cores) delete core;
   cores.clear();
 }

@@ -125,6 +125,8 @@ void** cubecore_slot(uint32_t slot);
 // Says that bytes of UB are a buffer, which accesses that begin in it must not leave; all are
 // forgotten together.
 void cubecore_buffer(uint8_t mem, int64_t address, int64_t bytes);
+// Says that bytes of a local memory are a tensor or an array, whose elements belong together.
+void cubecore_array(uint8_t mem, int64_t address, int64_t bytes);
 // Says that an operand of the next instruction, at `address`, is of a tensor in these bytes.
 void cubecore_stray(int64_t address, int64_t low, int64_t high);
 void cubecore_forget_buffers();

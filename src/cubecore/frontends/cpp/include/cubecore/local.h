@@ -54,7 +54,9 @@ inline int64_t array_address(Mem mem, uint64_t bytes, const Where& at) {
   uint64_t most = AscendC::detail::memory_bytes(number);
   if (start + bytes > most) AscendC::detail::refuse_memory("an array", most, start + bytes, at);
   used = start + bytes;
-  return static_cast<int64_t>(start);
+  const int64_t address = static_cast<int64_t>(start);
+  cubecore_array(number, address, static_cast<int64_t>(bytes));
+  return address;
 }
 
 // An array's pointer that knows its memory, of which the tensor API makes tensors (page

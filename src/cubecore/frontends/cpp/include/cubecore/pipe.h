@@ -26,21 +26,17 @@ class TBuf {
  public:
   template <typename T>
   LocalTensor<T> Get(CUBECORE_AT) {
-    return GetWithOffset<T>(static_cast<uint32_t>(len_ * 8ull / bits<T>()), 0, at);
+    return Get<T>(static_cast<uint32_t>(len_ * 8ull / bits<T>()), at);
   }
   template <typename T>
   LocalTensor<T> Get(uint32_t len, CUBECORE_AT) {
-    return GetWithOffset<T>(len, 0, at);
+    cubecore_array(memory_of(pos), address_, len_);
+    return Given<T>(len, 0, at);
   }
   template <typename T>
   LocalTensor<T> GetWithOffset(uint32_t size, uint32_t bufOffset, CUBECORE_AT) {
-    cubecore_mark(&at);
-    LocalTensor<T> made;
-    made.Place(pos, address_ + bufOffset, size, nullptr);
-    // A tensor that is longer than its buffer is meant to reach into those behind it.
-    const uint64_t end = bufOffset + static_cast<uint64_t>(made.GetLength());
-    if (end > len_) detail::give_buffers(pos, address_ + bufOffset, made.GetLength(), 1);
-    made.Hold(address_, address_ + static_cast<int64_t>(end > len_ ? end : len_));
+    const LocalTensor<T> made = Given<T>(size, bufOffset, at);
+    made.Declare();
     return made;
   }
   // No page has these two for TBuf; public kernels call them as for a queue of one buffer.
@@ -66,6 +62,17 @@ class TBuf {
   }
 
  private:
+  template <typename T>
+  LocalTensor<T> Given(uint32_t size, uint32_t bufOffset, const cubecore::Where& at) {
+    cubecore_mark(&at);
+    LocalTensor<T> made;
+    made.Place(pos, address_ + bufOffset, size, nullptr);
+    // A tensor that is longer than its buffer is meant to reach into those behind it.
+    const uint64_t end = bufOffset + static_cast<uint64_t>(made.GetLength());
+    if (end > len_) detail::give_buffers(pos, address_ + bufOffset, made.GetLength(), 1);
+    made.Hold(address_, address_ + static_cast<int64_t>(end > len_ ? end : len_));
+    return made;
+  }
   template <typename T>
   static constexpr uint32_t bits() {
     return cubecore::Element<PrimT<T>>::bits;
@@ -328,6 +335,7 @@ class LocalMemAllocator {
     if (used_ + bytes > most) detail::refuse_memory("LocalMemAllocator", most, used_ + bytes, at);
     LocalTensor<T> made;
     made.Place(pos, static_cast<int64_t>(used_), count, nullptr);
+    made.Declare();
     used_ += detail::whole_blocks(bytes);
     return made;
   }

@@ -249,6 +249,7 @@ class Queue {
     }
     slot->freed = -1;
     slot->state = 1;
+    cubecore_array(memory_of(pos), slot->address, len_);
     tensor.Place(pos, slot->address,
                  static_cast<uint32_t>(len_ * 8ull / cubecore::Element<PrimT<T>>::bits), slot);
     tensor.Hold(slot->address, slot->address + len_);

@@ -256,6 +256,7 @@ class LocalTensor {
   // Page "LocalTensor构造函数": a position, a byte address and a number of elements.
   LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize) {
     Place(pos, addr, tileSize, nullptr);
+    Declare();
   }
   explicit LocalTensor(const TBuffAddr& address) { SetAddr(address); }
 
@@ -354,6 +355,8 @@ class LocalTensor {
     held_at_ = address_.bufferAddr;
   }
   void* handle() const { return address_.bufferHandle; }
+  // The tensor's bytes are an array of their own.
+  void Declare() const { cubecore_array(memory(), address_.bufferAddr, GetLength()); }
 
   // Without a page: public kernels set the position of a tensor here.
   TBuffAddr address_;

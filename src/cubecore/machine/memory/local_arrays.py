@@ -1,0 +1,61 @@
+"""Arrays that a launch's kernels declare in local memories: which bytes belong together.
+
+Instructions carry addresses alone. Where two arrays share bytes, the array that an access belongs
+to is the one that holds all of its bytes.
+"""
+
+from collections.abc import Iterator
+
+from cubecore.isa.declare.instruction import Mem
+
+Extent = tuple[int, int]
+"""Bytes [low, high) of a local memory."""
+
+_MOST = 64
+"""Arrays of a memory that are told apart; a kernel with more takes pieces of it as it likes."""
+
+
+class LocalArrays:
+    """The arrays of a launch, which every core of one kind declares alike.
+
+    `by_addresses`: the kernels may use addresses in memories without declaring arrays there.
+    """
+
+    def __init__(self, *, by_addresses: bool = False) -> None:
+        self.by_addresses = by_addresses
+        self._extents: dict[Mem, list[Extent]] = {}
+        self._partial: dict[Mem, int] = {}
+
+    def declare(self, mem: Mem, low: int, high: int) -> None:
+        """Take an array in bytes [low, high) of a memory."""
+        known = self._extents.setdefault(mem, [])
+        if low >= high or (low, high) in known or len(known) > _MOST:
+            return
+        if any(overlap_in_part((low, high), other) for other in known):
+            self._partial[mem] = self._partial.get(mem, 0) + 1
+        known.append((low, high))
+        if len(known) > _MOST:
+            self._partial[mem] = 0
+
+    def declares(self, mem: Mem) -> bool:
+        """Return whether some array was declared in a memory."""
+        return bool(self._extents.get(mem))
+
+    def partial(self, mem: Mem) -> int:
+        """Return how many arrays of a memory share some of their bytes with one before."""
+        return self._partial.get(mem, 0)
+
+    def holders(self, mem: Mem, low: int, high: int) -> frozenset[Extent]:
+        """Return the arrays that hold all of the bytes [low, high)."""
+        return frozenset(self._holders(mem, low, high))
+
+    def _holders(self, mem: Mem, low: int, high: int) -> Iterator[Extent]:
+        for extent in self._extents.get(mem, ()):
+            if extent[0] <= low and high <= extent[1]:
+                yield extent
+
+
+def overlap_in_part(one: Extent, other: Extent) -> bool:
+    """Return whether two arrays share bytes, and each has some of its own."""
+    (low, high), (start, end) = sorted((one, other))
+    return low < start < high < end
