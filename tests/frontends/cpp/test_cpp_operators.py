@@ -385,4 +385,10 @@ def test_the_command_line_runs_and_times_an_operator(project: Any, folder: Path)
     code, _, err = cli(folder, "run", ".", "--blocks", 8, *given, "alpha=1")
     said = "--blocks does not apply to an operator; its tiling function says how many\n"
     assert (code, err) == (2, said)
+    for words, why in (
+        (("--scratch", "workspace"), "its workspace is scratch"),
+        (("--outputs", "z"), "its registration says which they are"),
+    ):
+        said = f"{words[0]} does not apply to an operator; {why}\n"
+        assert cli(folder, "run", ".", *words, *given, "alpha=1") == (2, "", said)
     assert dir(project) == ["axpy_custom"]

@@ -793,6 +793,33 @@ def test_scratch_starts_unwritten_and_need_not_be_written_whole(engine):
     )
 
 
+def test_a_kernel_with_other_outputs_and_scratch():
+    def load(core, a, w):
+        x = core.ubuf("float", 64)
+        core.asc_copy_gm2ub_sync(x, a, 128)
+        core.asc_copy_ub2gm_sync(w, x, 256)
+
+    made, a, w = kernel(load), np.ones(64, np.float32), np.ones(64, np.float32)
+    left = "w must hold what was written, got 128 of 256 B copied from uninitialised memory,"
+    first = " the first at byte 128"
+    whole = "w must be written whole, got 128 of 256 B never written or written from uninitialised"
+    for marks, lines in (
+        ({}, [left + first]),
+        ({"scratch": "w"}, []),
+        ({"outputs": ["w"]}, [f"{whole} memory,{first}"]),
+        ({"outputs": (), "scratch": ()}, [left + first]),
+    ):
+        assert [f.message for f in made.using(**marks)[1](a, w).findings] == lines
+    for marks, line in (
+        ({"scratch": "aa"}, "scratch must name a parameter of load (a, w), got aa;"),
+        ({"outputs": "w", "scratch": "w"}, "w must be an output or scratch, got both"),
+        ({"outputs": 1}, "outputs and scratch must name parameters, got 1"),
+    ):
+        with pytest.raises(RequestError) as error:
+            made.using(**marks)
+        assert str(error.value).startswith(line)
+
+
 def _added(core, a):
     x, y = core.ubuf("float", 64), core.ubuf("float", 64)
     core.asc_duplicate_sync(y, 1.0, 64)

@@ -31,6 +31,8 @@ _KERNEL_OPTIONS = {
     "--blocks": ("blocks", "blocks"),
     "--arg": ("kernel_arguments", "arguments"),
     "--out-arg": ("outputs", "outputs"),
+    "--outputs": ("marked_outputs", "marked_outputs"),
+    "--scratch": ("scratch", "scratch"),
     "-D": ("defines", "defines"),
     "--tiling-data": ("tiling_data", "tiling_data"),
     "--tiling-key": ("tiling_key", "tiling_key"),
@@ -102,6 +104,19 @@ def kernel_options(command: Command) -> Command:
         ),
         click.option(
             "-D", "defines", multiple=True, metavar="NAME=VALUE", help="macro for a C++ SCRIPT"
+        ),
+        click.option(
+            "--scratch",
+            multiple=True,
+            metavar="NAME[:BYTES]",
+            help="workspace of the kernel: an --arg, or uninitialised memory of so many bytes",
+        ),
+        click.option(
+            "--outputs",
+            "marked_outputs",
+            multiple=True,
+            metavar="NAME",
+            help="array of --arg that the kernel must write whole",
         ),
         click.option(
             "--out-arg",

@@ -86,11 +86,14 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
         tiling = parameters[_tiling_name(kernel)]
         arguments[tiling.name] = typed_bytes(tiling, filled(text, asked.tiling_data))
     outputs = [_output(text, parameters, kernel, arguments) for text in asked.outputs]
+    fresh = [o.name for o in outputs if o.name not in _names(asked.arguments)]
     for output in outputs:
         arguments[output.name] = output.values
+    scratch = tuple(_scratch(text, kernel, arguments) for text in asked.scratch)
+    written = tuple(_written(text, kernel, arguments) for text in asked.marked_outputs)
     _require_all(kernel, parameters, arguments)
-    names = tuple(o.name for o in outputs if o.name not in _names(asked.arguments))
-    changed = kernel.changed(outputs=names, timeout_s=asked.timeout_s, tiling_key=asked.tiling_key)
+    marked = kernel.using(outputs=tuple(dict.fromkeys([*fresh, *written])), scratch=scratch)
+    changed = marked.changed(timeout_s=asked.timeout_s, tiling_key=asked.tiling_key)
     return CppKernelCall(changed, asked.blocks, arguments, outputs)
 
 
@@ -106,7 +109,8 @@ def program_of(
     RequestError
         If a file cannot be read.
     """
-    if asked.entry is not None or asked.arguments or asked.outputs:
+    of_kernel = (asked.arguments, asked.outputs, asked.marked_outputs, asked.scratch)
+    if asked.entry is not None or any(of_kernel):
         return None
     from cubecore.frontends.cpp.host import (  # a kernel starts without
         has_main,
@@ -203,6 +207,40 @@ def loaded(name: str, path: str) -> Array:
     except (ValueError, EOFError) as error:
         need = "be a whole .npy file"
         raise refuse(f"{name} {path}", need, str(error).splitlines()[0]) from None
+
+
+def _scratch(text: str, kernel: CppKernel, arguments: dict[str, Any]) -> str:
+    """Return the name of a workspace; one with a size becomes an argument."""
+    given, sign, size = text.partition(":")
+    is_size = size.isascii() and size.isdigit() and size.strip("0")
+    if not given or (sign and not is_size):
+        raise refuse("--scratch", "be NAME or NAME:BYTES, as workspace:65536", repr(text))
+    name = python_name(given)
+    kernel.require_array("--scratch", name)
+    if not sign:
+        if name not in arguments:
+            sentence = f"--scratch {name} has no size"
+            raise unable("--scratch", sentence, f"--scratch {name}:BYTES, or --arg {name}=FILE")
+        return name
+    if name in arguments:
+        sentence = f"--scratch {text} allocates {name}, which has an array"
+        raise unable("--scratch", sentence, f"--scratch {name} marks that")
+    try:
+        arguments[name] = np.zeros(int(size), np.uint8)
+    except (MemoryError, OverflowError, ValueError):
+        sentence = f"--scratch {name} has {size} B, more than fit in memory"
+        raise unable("--scratch", sentence) from None
+    return name
+
+
+def _written(text: str, kernel: CppKernel, arguments: Mapping[str, Any]) -> str:
+    """Return the name of an array that the kernel must write whole."""
+    name = python_name(text)
+    kernel.require_array("--outputs", name)
+    if name not in arguments:
+        remedy = f"give --arg {name}=FILE, or --out-arg {name}=TYPE:SHAPE alone"
+        raise unable("--outputs", f"--outputs {name} has no array", remedy)
+    return name
 
 
 def _output(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.chips import chip as chip_named
-from cubecore.errors import CubecoreError, RequestError
+from cubecore.errors import CubecoreError, RequestError, refuse
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.argument_types import (
@@ -36,7 +36,7 @@ from cubecore.frontends.cpp.recording.bridge import Bridge
 from cubecore.frontends.cpp.recording.structures import BridgeLaunch
 from cubecore.frontends.cpp.signature import EntryParameter, parameters_of, tiling_name, word_of
 from cubecore.frontends.kernels.host_tensors import write_back
-from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
+from cubecore.frontends.kernels.kernel import MARKS, Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import KernelError, location_of
@@ -100,6 +100,26 @@ class CppKernel(Kernel):
             fields["kind"] = own or self.kind
         return replace(self, **fields)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    def require_array(self, subject: str, name: str) -> None:
+        """Require a pointer among the parameters.
+
+        Raises
+        ------
+        RequestError
+            If there is no such parameter, or it is no pointer.
+        """
+        super().require_array(subject, name)
+        (parameter,) = (each for each in self.parameters if each.name == name)
+        if parameter.letter != "p":
+            pointers = ", ".join(each.name for each in self.parameters if each.letter == "p")
+            need = f"name a pointer of {self.name} ({pointers or 'none'})"
+            raise refuse(subject, need, f"{name}, which is {parameter.meaning}")
+
     def build(self, part: str, arch: str) -> Built:
         """Return the library of one part of the kernel: vector or cube."""
         source = replace(self.source, tiling_key=self.tiling_key)
@@ -114,7 +134,7 @@ def kernel_of(
     auto_sync: bool = True,
     **options: Any,
 ) -> CppKernel:
-    """Return an entry of a file as a kernel; `options` are those of `LaunchOptions`.
+    """Return an entry of a file as a kernel; `options` are those of `Kernel.using`.
 
     Raises
     ------
@@ -123,6 +143,7 @@ def kernel_of(
     """
     name = require_entry(source, entry)
     kind = source.kind(name)
+    marks = {word: options.pop(word) for word in MARKS if word in options}
     plain = LaunchOptions(limit=LIMIT).changed(options)
     arch = chip_named(plain.of_session().chip).arch
     try:
@@ -145,7 +166,7 @@ def kernel_of(
     ]
     function.__signature__ = inspect.Signature(parameters_of_call)  # type: ignore[attr-defined]
     function.__name__ = name
-    return CppKernel(
+    made = CppKernel(
         function,
         kind,
         (),
@@ -159,6 +180,7 @@ def kernel_of(
         verbose=verbose,
         turns=True,
     )
+    return made.using(**marks)
 
 
 def _kind_by_use(source: Source, name: str, arch: str, vector: Built) -> str:
@@ -445,8 +467,9 @@ def load(path: str | Path, defines: Mapping[str, object] | None = None, **option
     defines : mapping or None
         Macros: ``{"DTYPE_X": "half"}`` is ``-D DTYPE_X=half``.
     **options : object
-        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; and
-        auto_sync, False for kernels that are built with ``--cce-auto-sync=off``.
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; outputs and
+        scratch, names of parameters (`Kernel.using`); and auto_sync, False for kernels that are
+        built with ``--cce-auto-sync=off``.
 
     Returns
     -------
@@ -476,8 +499,9 @@ def inline(text: str, defines: Mapping[str, object] | None = None, **options: An
     defines : mapping or None
         Macros: ``{"DTYPE_X": "half"}`` is ``-D DTYPE_X=half``.
     **options : object
-        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; and
-        auto_sync, False for kernels that are built with ``--cce-auto-sync=off``.
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; outputs and
+        scratch, names of parameters (`Kernel.using`); and auto_sync, False for kernels that are
+        built with ``--cce-auto-sync=off``.
 
     Returns
     -------

@@ -61,6 +61,8 @@ class CppLaunchOptions:
     blocks: int | None = None
     arguments: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    marked_outputs: tuple[str, ...] = ()
+    scratch: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     tiling_data: str | None = None
     tiling_key: int = 0
@@ -78,7 +80,7 @@ class CppLaunchOptions:
         """The options that were given: for a file that has none of them."""
         plain = CppLaunchOptions()
         names = {"arguments": "--arg", "outputs": "--out-arg", "defines": "-D"}
-        names["timeout_s"] = "--timeout"
+        names |= {"timeout_s": "--timeout", "marked_outputs": "--outputs"}
         return tuple(
             names.get(f.name, "--" + f.name.replace("_", "-"))
             for f in fields(self)

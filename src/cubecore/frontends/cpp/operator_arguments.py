@@ -13,6 +13,8 @@ _ELSEWHERE = {
     "blocks": "its tiling function says how many",
     "tiling_data": "its tiling function fills it",
     "tiling_key": "its tiling function sets it",
+    "marked_outputs": "its registration says which they are",
+    "scratch": "its workspace is scratch",
 }
 """Options of kernels that an operator's own op_host answers."""
 
@@ -30,7 +32,7 @@ def run_operator(path: str, asked: CppLaunchOptions, options: Mapping[str, Any])
     plain = CppLaunchOptions()
     for name, why in _ELSEWHERE.items():
         if getattr(asked, name) != getattr(plain, name):
-            option = f"--{name.replace('_', '-')}"
+            option = f"--{name.removeprefix('marked_').replace('_', '-')}"
             raise unable(option, f"{option} does not apply to an operator", why)
     own: dict[str, object] = {"auto_sync": asked.auto_sync == "on", "verbose": asked.verbose}
     own |= {"timeout_s": asked.timeout_s}

@@ -1,10 +1,10 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from inspect import Parameter, Signature, isfunction, signature
 from time import perf_counter
-from typing import Any, NoReturn, TypeVar, overload
+from typing import Any, NoReturn, Self, TypeVar, overload
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from cubecore.aliases import Json
 from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
-from cubecore.errors import CubecoreError, DeadlockError, refuse, shortened, unable
+from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse, shortened, unable
 from cubecore.frontends.capi.call_sites import known_calls
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.issues import Issues
@@ -44,6 +44,10 @@ _MOST_BLOCKS = 65_535
 """Blocks of a launch whose blocks take turns on the cores."""
 
 
+MARKS = ("outputs", "scratch")
+"""What the parameters of a kernel may be marked as."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A function over a core handle, launched as ``kernel[blocks](tensors and numbers)``.
@@ -71,13 +75,14 @@ class Kernel:
         """Return the source location of the function."""
         return place_of(self.function.__code__)
 
-    def using(self, **options: object) -> "Kernel":
+    def using(self, **options: Any) -> Self:
         """Return the kernel with other options.
 
         Parameters
         ----------
         **options : object
-            Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine.
+            Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; and
+            outputs and scratch, which name parameters as in `kernel`.
 
         Returns
         -------
@@ -87,9 +92,42 @@ class Kernel:
         Raises
         ------
         RequestError
-            If an option does not exist, or does not take its value.
+            If an option does not exist, or does not take its value, or an output or scratch is no
+            array of the kernel's, or both.
         """
-        return replace(self, options=self.options.changed(options))
+        plain = dict(options)
+        marks = {word: names_in(plain.pop(word)) for word in MARKS if word in plain}
+        for word, names in marks.items():
+            for name in names:
+                self.require_array(word, name)
+        outputs, scratch = marks.get("outputs", self.outputs), marks.get("scratch", self.scratch)
+        require_one_mark(outputs, scratch)
+        options_after = self.options.changed(plain)
+        return replace(self, options=options_after, outputs=outputs, scratch=scratch)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters behind the core."""
+        return tuple(signature(self.function).parameters)[1:]
+
+    def require_array(self, subject: str, name: str) -> None:
+        """Require a parameter that may be an array.
+
+        Parameters
+        ----------
+        subject : str
+            The words that asked for it, which begin the sentence.
+        name : str
+            The parameter's name.
+
+        Raises
+        ------
+        RequestError
+            If there is no such parameter.
+        """
+        if name not in self.names:
+            need = f"name a parameter of {self.name} ({', '.join(self.names) or 'none'})"
+            raise refuse(subject, need, name, did_you_mean(name, self.names))
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         """Refuse a launch without blocks.
@@ -175,7 +213,7 @@ def kernel(
     >>> copy[1](x, y).clean
     True
     """
-    make = _maker(kind, _names(outputs), _names(scratch), types or {}, options)
+    make = _maker(kind, names_in(outputs), names_in(scratch), types or {}, options)
     return make if function is None else make(function)
 
 
@@ -189,8 +227,7 @@ def _maker(
     """Return the decorator that makes kernels of a kind; what it is asked for is as in `kernel`."""
     if kind not in KINDS:
         raise refuse("kind", f"be {', '.join(KINDS)}", repr(kind))
-    if both := sorted({*outputs} & {*scratch}):
-        raise refuse(both[0], "be an output or scratch", "both")
+    require_one_mark(outputs, scratch)
 
     def make(body: Callable[..., None]) -> Kernel:
         parameters = _parameters(body)
@@ -215,8 +252,31 @@ def _parameters(body: object) -> list[str]:
     return plain[1:]
 
 
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def names_in(given: Any) -> tuple[str, ...]:
+    """Return the names of parameters that are given as one or as several.
+
+    Raises
+    ------
+    RequestError
+        If they are no texts.
+    """
+    names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise refuse("outputs and scratch", "name parameters", repr(name))
+    return names
+
+
+def require_one_mark(outputs: Iterable[str], scratch: Iterable[str]) -> None:
+    """Require that no parameter is an output and scratch.
+
+    Raises
+    ------
+    RequestError
+        If one is both.
+    """
+    if both := sorted({*outputs} & {*scratch}):
+        raise refuse(both[0], "be an output or scratch", "both")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -334,7 +394,7 @@ class ReadyLaunch:
         for name, (_, tensor) in self.tensors.items():
             valid = tensor.buffer.valid
             missing = valid.size - int(np.count_nonzero(valid.view(np.bool_)))
-            if missing and not tensor.scratch:
+            if missing and (name in self.kernel.outputs or not tensor.scratch):
                 need, got = "be written whole", "never written or written from uninitialised memory"
                 if name not in self.kernel.outputs:
                     need, got = "hold what was written", "copied from uninitialised memory"

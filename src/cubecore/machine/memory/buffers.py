@@ -42,12 +42,16 @@ def word_of(size: int) -> np.dtype[Any]:
 
 
 class Marks:
-    """The marks of a tensor's bytes: `whole` while each byte of it is known to have its mark."""
+    """What is known of a tensor's bytes.
 
-    __slots__ = ("whole",)
+    `whole` while each byte of it is known to have its mark; `scratch`: they are not needed
+    afterwards.
+    """
 
-    def __init__(self) -> None:
-        self.whole = False
+    __slots__ = ("scratch", "whole")
+
+    def __init__(self, *, scratch: bool = False) -> None:
+        self.scratch, self.whole = scratch, False
 
 
 class Spot(NamedTuple):
@@ -110,20 +114,24 @@ class MemoryBuffer:
 class GlobalTensor:
     """A tensor in global memory: its start, its bytes, and whether the host placed them all.
 
-    `scratch`: its contents are not needed afterwards. `wide` has the bytes behind it as well, which
-    an access that leaves the tensor reaches on a device. `origin` are the host's bytes that it was
-    filled with, if they stay as they are while a launch runs. `issued` are the bytes of `wide` that
-    instructions wrote, where a kernel's pointers may have written others.
+    `wide` has the bytes behind it as well, which an access that leaves the tensor reaches on a
+    device. `origin` are the host's bytes that it was filled with, if they stay as they are while a
+    launch runs. `issued` are the bytes of `wide` that instructions wrote, where a kernel's pointers
+    may have written others.
     """
 
     name: str
     address: int
     buffer: MemoryBuffer
     placed: bool = False
-    scratch: bool = False
     wide: MemoryBuffer = field(default_factory=lambda: MemoryBuffer(0))
     origin: Bytes | None = None
     issued: IssuedBytes | None = None
+
+    @property
+    def scratch(self) -> bool:
+        """True if its contents are not needed afterwards."""
+        return self.buffer.marks.scratch
 
     @property
     def end(self) -> int:
@@ -200,12 +208,13 @@ class GlobalMemory:
         origin: Bytes | None = None,
     ) -> GlobalTensor:
         """Return a new tensor of these bytes, or uninitialised."""
-        address, data, marks = self._next, self._filled(self._next, raw, size), Marks()
+        address, data = self._next, self._filled(self._next, raw, size)
+        marks = Marks(scratch=scratch)
         valid = np.zeros(data.size, np.uint8)
         issued = None if self.pointers is None else IssuedBytes(data.size)
         buffer = MemoryBuffer.over(data[:size], valid[:size], marks)
         wide = MemoryBuffer.over(data, valid, marks)
-        tensor = GlobalTensor(name, address, buffer, placed, scratch, wide, origin, issued)
+        tensor = GlobalTensor(name, address, buffer, placed, wide, origin, issued)
         self._tensors.append(tensor)
         self._starts.append(address)
         self._next = _next_start(tensor.end, self._space_bytes)

@@ -201,6 +201,7 @@ class Bridge:
             if message.recorded or message.reads:
                 native_core.recorded(*child.recorded(message))
             if message.what == ENDED:
+                self._take_workspaces(handle, message, launch.gm_base)
                 break
             if message.what == HOST:
                 message = self._hosted(message)
@@ -210,6 +211,15 @@ class Bridge:
         if self._requests is not None or launch.task == _MIX:
             self._matmul_requests().ended(native_core, self.names.location_number(at))
         native_core.hand_over()
+
+    @staticmethod
+    def _take_workspaces(handle: CoreHandle, ended: Message, base: int) -> None:
+        """Take the tensors that the kernel has called workspaces as scratch."""
+        gm = handle.core.gm
+        for pointer in _words(ended, ended.word()):
+            tensor = gm.at(pointer - base)
+            if tensor is not None:
+                tensor.buffer.marks.scratch = True
 
     # --- what is met for the first time
 

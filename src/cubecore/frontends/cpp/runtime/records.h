@@ -81,6 +81,7 @@ struct Core {
   void (*entry)(const uint64_t*);
   const uint64_t* arguments;
   std::vector<uint64_t> words;
+  std::vector<uint64_t> workspaces;  // host addresses, each once
 };
 
 namespace {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include <initializer_list>
+#include <algorithm>
 #include <new>
 #include <string>
 
@@ -242,6 +243,12 @@ void cubecore_stray(int64_t address, int64_t low, int64_t high) {
 void cubecore_forget_buffers() { current->buffers.forget(); }
 
 void cubecore_mark(const Where* at) { current->last = *at; }
+
+void cubecore_workspace(const void* pointer) {
+  std::vector<uint64_t>& known = current->workspaces;
+  const uint64_t address = reinterpret_cast<uint64_t>(pointer);
+  if (std::find(known.begin(), known.end(), address) == known.end()) known.push_back(address);
+}
 
 const Where* cubecore_last() { return &current->last; }
 }

@@ -39,7 +39,11 @@ void core_body() {
   delete core->order;
   core->order = nullptr;
   free_stacks.push_back(core->stack);
-  Message(ENDED, core->number).send();
+  Message ended(ENDED, core->number);
+  ended.word(core->workspaces.size());
+  for (uint64_t each : core->workspaces) ended.word(each);
+  ended.send();
+  core->workspaces.clear();
   current = nullptr;
   setcontext(scheduler);
 }

@@ -131,6 +131,8 @@ void cubecore_array(uint8_t mem, int64_t address, int64_t bytes);
 void cubecore_stray(int64_t address, int64_t low, int64_t high);
 void cubecore_forget_buffers();
 void cubecore_mark(const cubecore::Where* at);
+// Says that a pointer to global memory is a workspace's: nobody needs what is left there.
+void cubecore_workspace(const void* pointer);
 // The line of the core's last call: of calls through a pointer, which bring no line.
 const cubecore::Where* cubecore_last();
 }

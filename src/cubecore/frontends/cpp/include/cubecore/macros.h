@@ -143,13 +143,19 @@ struct IsSameType {
   static constexpr bool value = std::is_same_v<A, B>;
 };
 
-inline uint8_t* GetUserWorkspace(uint8_t* workspace) { return workspace; }
+inline uint8_t* GetUserWorkspace(uint8_t* workspace) {
+  cubecore_workspace(workspace);
+  return workspace;
+}
 // Of an operator project the framework's own, else as the kernel has set it.
 inline uint8_t* GetSysWorkSpacePtr() {
   uint8_t* given = detail::core_state().workspace;
   return given != nullptr ? given : reinterpret_cast<uint8_t*>(cubecore_launch()->workspace);
 }
-inline void SetSysWorkspace(uint8_t* workspace) { detail::core_state().workspace = workspace; }
+inline void SetSysWorkspace(uint8_t* workspace) {
+  cubecore_workspace(workspace);
+  detail::core_state().workspace = workspace;
+}
 inline void SetSysWorkSpace(uint8_t* workspace) { SetSysWorkspace(workspace); }
 // Without a page, as public kernels call it.
 inline void SetSysWorkspaceForce(uint8_t* workspace) { SetSysWorkspace(workspace); }
