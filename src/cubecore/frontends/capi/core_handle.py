@@ -385,7 +385,7 @@ class CoreHandle:
             self.log("parameter", bound.dropped, bound.steps[0][0].name, where)
         issued = bound.issued(arguments)
         for template, addresses in issued:
-            if modes.dirty:
+            if modes.lines.changed:
                 self._say(modes.passing(template, addresses, where))
             self.record(template, addresses, where)
         modes.follow(issued, where)
@@ -454,6 +454,7 @@ class CoreHandle:
         """
         where = location(sys._getframe(1))  # noqa: SLF001
         issued = scalar_store(pointer, value, where), (pointer.address,)
+        self._say(self.modes.passing(*issued, where))
         self.record(*issued, where)
         self.modes.follow((issued,), where)
 
@@ -463,7 +464,7 @@ class CoreHandle:
         if load_and_origin is None:
             load_and_origin = self._issues.calls.loads[key] = scalar_load(pointer, where)
         load, at, kind = load_and_origin[0], pointer.address, pointer.dtype
-        if load.mem is Mem.GM:
+        if load.by_cache:
             self._say(self.modes.behind(at, at + kind.size_bytes, where))
         if self._arrays is not None:
             self._arrays.load(load, at)

@@ -1,14 +1,15 @@
 """State that a kernel leaves on a core: modes, a count that cuts repeats off, stale cache lines."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from cubecore.cache import BoundedCache
-from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
+from cubecore.frontends.capi.cache_lines import CacheLines
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand, Pipe
 from cubecore.isa.declare.operand_overlap import span_bytes
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.scale_registers import SetAtomic
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.caches import Dcci
+from cubecore.isa.scalar.caches import LINE_BYTES, Dcci
 from cubecore.isa.scalar.control_registers import SetCtrl
 from cubecore.isa.scalar.store import StoreScalarGm
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
@@ -16,7 +17,7 @@ from cubecore.isa.scalar.system_variables import Init
 from cubecore.isa.scalar.ub_checks import CheckUb
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
-from cubecore.machine.memory.written_spans import WrittenSpans
+from cubecore.machine.memory.footprint import footprints
 
 SETTERS = (SetAtomic, SetCtrl, Init, SetMaskCount, SetMaskNorm, SetVectorMask, CheckUb)
 """Instructions that set a mode, or the mask."""
@@ -52,9 +53,7 @@ class Modes:
         self.registers = _AT_START
         self._set: dict[str, Location] = {}
         self._used: tuple[str, Location] | None = None
-        self._stored = WrittenSpans[tuple[str, Location]]()
-        self.dirty = WrittenSpans[Location]()
-        """Bytes of global memory that the scalar unit wrote, which are in the data cache alone."""
+        self.lines = CacheLines()
         self._jumps: dict[tuple[int, int], tuple[Registers, Steps, Registers]] = {}
         self._jumped: tuple[Registers, Steps, Registers] | None = None
         self.stale: Stale | None = None
@@ -67,11 +66,9 @@ class Modes:
             if isinstance(template, SETTERS):
                 self.set(template, where)
             elif isinstance(template, Dcci):
-                self._stored.clear()
-                self.dirty.clear()
+                self.lines.clean(template)
             elif isinstance(template, StoreScalarGm) and template.cached:
-                at = addresses[0]
-                self.dirty.add(at, at + template.dtype.size_bytes, where)
+                self.lines.store(*_stored_bytes(template, addresses), where)
             elif stores_globally(template):
                 self._store(template, addresses, where)
 
@@ -108,20 +105,16 @@ class Modes:
         self._jumped = cached
         self.registers, self._used = cached[2], None
 
-    def stored(self, low: int, high: int, by: tuple[str, Location]) -> None:
-        """Take that an instruction stored bytes of global memory, at a location."""
-        self._stored.add(low, high, by)
-
     def _store(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         for operand, address in zip(template.operands(), addresses, strict=False):
             if operand.mem is Mem.GM and operand.access.writes:
                 span = span_bytes(template, operand, address)
                 if span is not None:
-                    self.stored(*span, (template.name, where))
+                    self.lines.write(*span, (template.name, where))
 
     def behind(self, low: int, high: int, where: Location) -> Said | None:
-        """Judge a scalar read of bytes of global memory: the core's own copies pass the cache."""
-        found = self._stored.meeting(low, high)
+        """Take and judge a scalar read of bytes of global memory by the data cache."""
+        found = self.lines.load(low, high)
         if found is None:
             return None
         name, at = found
@@ -134,21 +127,46 @@ class Modes:
     def passing(
         self, template: Instruction, addresses: tuple[int, ...], where: Location
     ) -> Said | None:
-        """Judge a copy of bytes of global memory that the scalar unit left in the data cache."""
-        if template.pipe is Pipe.S:
+        """Judge what an instruction does to global memory beside lines of the data cache."""
+        if isinstance(template, StoreScalarGm) and template.cached:
+            return self._storing(template, addresses, where)
+        if not self.lines.changed:
             return None
-        for operand, address in zip(template.operands(), addresses, strict=False):
-            if operand.mem is not Mem.GM or not operand.access.reads:
+        for number, operand in enumerate(template.operands()):
+            if operand.mem is not Mem.GM:
                 continue
-            at = self.dirty.meeting(*(span_bytes(template, operand, address) or (0, 0)))
-            if at is not None:
+            touched = template, operand, number, addresses[number]
+            message = None
+            if operand.access.reads and (at := _first(self.lines.changed_at, *touched)):
                 message = (
                     f"{template.name} must read global memory behind a dcci, got none since "
                     f"the scalar unit's store at {at}, which is in the data cache; call "
                     "asc_dcci_single first"
                 )
+            elif operand.access.writes and (at := _first(self.lines.waiting_at, *touched)):
+                message = (
+                    f"{template.name} must write global memory behind a dcci, got none since the "
+                    f"scalar unit's store at {at} to the same {LINE_BYTES} B, which the data cache "
+                    "writes back over it; call asc_dcci_single first"
+                )
+            if message is not None:
                 return "stale-cache", message, template.name, where
         return None
+
+    def _storing(
+        self, template: StoreScalarGm, addresses: tuple[int, ...], where: Location
+    ) -> Said | None:
+        """Judge a store to a line that is older than what was written beside it."""
+        found = self.lines.overwritten(*_stored_bytes(template, addresses))
+        if found is None:
+            return None
+        name, at = found
+        message = (
+            f"{template.name} must store behind a dcci, got none since {name} at {at} wrote past "
+            f"the data cache into the same {LINE_BYTES} B, which it holds as they were before and "
+            "writes back; call asc_dcci_single first"
+        )
+        return "stale-cache", message, template.name, where
 
     def cut(self, template: Instruction, where: Location) -> Said | None:
         """Judge a vector instruction in counter mode: an earlier one's count may end its repeats.
@@ -196,6 +214,29 @@ class Modes:
                 "isEnable false"
             )
             yield "mode-left", message, CheckUb.name, where
+
+
+def _stored_bytes(template: StoreScalarGm, addresses: tuple[int, ...]) -> tuple[int, int]:
+    """Return the bytes [start, end) that the scalar unit stores."""
+    return addresses[0], addresses[0] + template.dtype.size_bytes
+
+
+def _first(
+    look: Callable[[int, int], Location | None],
+    template: Instruction,
+    operand: Operand,
+    number: int,
+    address: int,
+) -> Location | None:
+    """Return what `look` says of the first run of an operand's bytes of which it says something."""
+    span = span_bytes(template, operand, address)
+    if span is None or (at := look(*span)) is None:
+        return None
+    touched = footprints(template)[number]
+    if touched is None or touched.is_run:
+        return at
+    runs = zip((touched.starts + address).tolist(), (touched.ends + address).tolist(), strict=True)
+    return next((at for run in runs if (at := look(*run)) is not None), None)
 
 
 def stores_globally(template: Instruction) -> bool:

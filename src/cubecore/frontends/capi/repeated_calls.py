@@ -112,7 +112,7 @@ class RepeatedCalls:
         """Return the call that is made, if its place made it before and nothing is to be said."""
         core, modes = self._core, self._modes
         site = sites.near(frame, arguments)
-        if site is None or modes.counts or modes.dirty:
+        if site is None or modes.counts or modes.lines.changed:
             return None
         if len(arguments) < site.pointers:
             return None
@@ -203,7 +203,7 @@ class RepeatedCalls:
         if call.stores:
             for operand, low, high, instruction in call.stores:
                 at = addresses[operand]
-                modes.stored(at + low, at + high, (instruction, step.where))
+                modes.lines.write(at + low, at + high, (instruction, step.where))
         if call.sets_mask and (step.stale is None or modes.stale is not step.stale):
             modes.jump(call.templates)
             if call.count is None:

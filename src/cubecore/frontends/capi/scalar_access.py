@@ -29,7 +29,7 @@ def scalar_load(pointer: Pointer, where: Location) -> Read:
     kind = pointer.dtype
     if kind.bits < 8:
         raise KernelError.at(where, refuse("a value", "be of 8 bits or more", kind.name))
-    load = LoadScalar(Var("value", 0), pointer.mem, kind, Expr(0), where)
+    load = LoadScalar(Var("value", 0), pointer.mem, kind, Expr(0), where, cached=True)
     return load, f"{pointer.mem.label} at {where}"
 
 

@@ -112,7 +112,8 @@ class Assign:
 class LoadScalar:
     """A scalar takes the integer that memory holds at an address.
 
-    The core must have flushed what it issued before; a float element gives its bits.
+    The core must have flushed what it issued before; a float element gives its bits. `cached`: a
+    front end whose programs clean the data cache reads by it.
     """
 
     target: Var
@@ -120,6 +121,12 @@ class LoadScalar:
     element: ElementType
     address: Expr
     location: Location
+    cached: bool = False
+
+    @property
+    def by_cache(self) -> bool:
+        """True if it loads a line of the scalar unit's data cache."""
+        return self.cached and self.mem is Mem.GM
 
 
 Node = Issue | Loop | Branch | Assign | LoadScalar

@@ -1,4 +1,8 @@
-"""Cache control. The model has no caches: scalar loads meet memory itself, so nothing changes."""
+"""Cache control: no instruction here changes memory in program order.
+
+What the scalar unit's data cache holds is followed by front ends (`frontends.capi.cache_lines`), by
+racecheck (`machine.sanitizer.data_caches`) and, in other orders, by `machine.memory.data_cache`.
+"""
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
@@ -6,6 +10,8 @@ from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruct
 from cubecore.isa.declare.registers import Registers
 
 _ADDRESS = 2**64 - 1
+LINE_BYTES = 64
+"""Bytes that the data cache loads, writes back and drops together (pages SetValue, asc_dcci)."""
 _NO_CACHE = "no cache is modelled: a kernel that lacks this runs as if it had it"
 
 
@@ -22,15 +28,30 @@ _NO_CACHE = "no cache is modelled: a kernel that lacks this runs as if it had it
         },
     },
     source="asc-devkit, asc_dcci (2201, 3510)",
-    uncertain=(_NO_CACHE,),
+    uncertain=(
+        "program order has no cache: a kernel that lacks this has findings, and the values of one "
+        "that has it; order late has the values of lines that stay until they are cleaned",
+        "a line whose address is given inside of it is cleaned whole: a page says that only what "
+        "lies behind the address is",
+    ),
     archs=("2201", "3510"),
 )
 class Dcci(Instruction):
-    """Write lines of the data cache back and drop them. Nothing changes."""
+    """Write lines of the data cache back and drop them.
+
+    A line is 64 B. One that the scalar unit has changed goes back to memory as a whole, with the
+    bytes beside the changed ones as they were when it was loaded. The next load takes it from
+    memory. Lines of UB are no lines of global memory.
+    """
 
     lines: str = choice("one line, or all", "single", "entire", default="entire")
     where: str = choice("whose lines", "all", "ub", "out", "atomic", default="all")
     address: int = param(0, _ADDRESS, "address in the line, for a single one", default=0)
+
+    @property
+    def cleans_globally(self) -> bool:
+        """True if it cleans lines of global memory."""
+        return self.where != "ub"
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Architecture 3510 does not drop all lines of the Unified Buffer."""

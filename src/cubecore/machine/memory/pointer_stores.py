@@ -6,12 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.isa.scalar.caches import LINE_BYTES
 from cubecore.machine.memory.strided import Rows
 from cubecore.units import distinct
 
 _Bytes = NDArray[np.uint8]
-LINE_BYTES = 64
-"""Bytes that the data cache writes back together (pages SetValue, DataCacheCleanAndInvalid)."""
 _MOST_NOTED = 1 << 16
 """Writes that are noted before they are marked."""
 

@@ -15,6 +15,7 @@ class _Span(Generic[By]):
     low: int
     high: int
     by: By
+    epoch: int
 
     @property
     def buckets(self) -> range:
@@ -24,7 +25,8 @@ class _Span(Generic[By]):
 class WrittenSpans(Generic[By]):
     """Spans of bytes, each with what wrote it; those of one writer that follow each other are one.
 
-    A span is found in any of the buckets of 1 KiB that it lies in, a long one among few others.
+    Epochs tell earlier spans from later ones: numbers that only grow. A span is found in any of the
+    buckets of 1 KiB that it lies in, a long one among few others, later ones behind earlier ones.
     """
 
     def __init__(self) -> None:
@@ -42,14 +44,14 @@ class WrittenSpans(Generic[By]):
             self._long.clear()
             self._last = None
 
-    def add(self, low: int, high: int, by: By) -> None:
-        """Take that bytes [low, high), at least one, are written."""
+    def add(self, low: int, high: int, by: By, epoch: int = 0) -> None:
+        """Take that bytes [low, high), at least one, are written in an epoch, the last one."""
         last = self._last
-        if last is not None and last.high == low and last.by == by:
+        if last is not None and last.high == low and last.epoch == epoch and last.by == by:
             held, last.high = last.buckets, high
             self._enter(last, held.stop)
         else:
-            self._last = made = _Span(low, high, by)
+            self._last = made = _Span(low, high, by, epoch)
             self._enter(made, made.buckets.start)
 
     def _enter(self, span: _Span[By], first: int) -> None:
@@ -61,19 +63,26 @@ class WrittenSpans(Generic[By]):
         elif first - buckets.start <= _MOST_BUCKETS:
             self._long.append(span)
 
-    def meeting(self, low: int, high: int) -> By | None:
-        """Return what wrote one of the bytes [low, high); None if nothing did."""
-        for span in self._near(low, high):
-            if low < span.high and span.low < high:
-                return span.by
-        return None
+    def meeting(self, low: int, high: int, since: int = 0) -> By | None:
+        """Return what wrote one of the bytes [low, high) first in an epoch from `since` on.
 
-    def _near(self, low: int, high: int) -> Iterator[_Span[By]]:
+        None if nothing did.
+        """
+        first: _Span[By] | None = None
+        for spans in self._near(low, high):
+            for span in reversed(spans):
+                if span.epoch < since:
+                    break
+                if low < span.high and span.low < high:
+                    if first is None or span.epoch <= first.epoch:
+                        first = span
+        return None if first is None else first.by
+
+    def _near(self, low: int, high: int) -> Iterator[list[_Span[By]]]:
+        """Yield lists of spans, the earlier ones first."""
         buckets = range(low // _BUCKET_BYTES, (high - 1) // _BUCKET_BYTES + 1)
         if len(buckets) > len(self._buckets):
-            for held in self._buckets.values():
-                yield from held
+            yield from self._buckets.values()
         else:
-            for bucket in buckets:
-                yield from self._buckets.get(bucket, ())
-        yield from self._long
+            yield from (held for bucket in buckets if (held := self._buckets.get(bucket)))
+        yield self._long

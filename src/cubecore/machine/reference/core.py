@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from cubecore.cache import BoundedCache
@@ -16,6 +17,7 @@ from cubecore.isa.scalar.load import ScalarLoad
 from cubecore.isa.scalar.sync import AIC_PIPES, AIV_PIPES, FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
+from cubecore.machine.memory.data_cache import DataCache
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.reference.checked_ub import checked_at
 from cubecore.machine.reference.queue_order import Queues
@@ -59,6 +61,8 @@ class Core:
     issued: int = 0
     queues: Queues | None = None
     """The schedule of instructions in another order than the program's; None: program order."""
+    data_cache: DataCache | None = None
+    """The values in the scalar unit's data cache, in an order that holds its lines; None: memory's."""
     planned_for: Registers | None = None
     planned: BoundedCache[Instruction, Any] = field(default_factory=BoundedCache)
     """An engine's plans of templates under the registers `planned_for`, of those it met."""
@@ -118,7 +122,10 @@ class Core:
 
     def perform(self, recorded: Recorded) -> None:
         """Execute one instruction now."""
-        self.execute(self, recorded)
+        if self.data_cache is None:
+            self.execute(self, recorded)
+        else:
+            self.data_cache.perform(recorded, partial(self.execute, self))
 
     def allows(self, template: Instruction, where: Location) -> bool:
         """Return whether the template breaks nothing on this core; log what it breaks."""
@@ -191,7 +198,9 @@ class Core:
         Outside every memory it is 0, where nothing was written poison, each with a finding.
         """
         self.flush()
-        value, size = self.value_at(load, address), load.element.size_bytes
+        value, size = self._cached_value(load, address), load.element.size_bytes
+        if value is None:
+            value = self.value_at(load, address)
         if value is None:
             value = self._load_wrongly(load, address)
         if value is None:
@@ -199,6 +208,13 @@ class Core:
         if self.watch is not None:
             self.watch.scalar_read(scalar_touch(load), address, address + size)
         return value
+
+    def _cached_value(self, load: LoadScalar, address: int) -> int | None:
+        """Return what the data cache holds at `address`; None where it is not asked."""
+        if self.data_cache is None or not load.by_cache:
+            return None
+        raw = self.data_cache.load(address, load.element.size_bytes)
+        return None if raw is None else _number(load, raw)
 
     def value_at(self, load: LoadScalar, address: int) -> int | None:
         """Return what memory holds at `address`, unseen; None where reading it is a finding."""
@@ -261,5 +277,8 @@ def scalar_touch(load: LoadScalar) -> MemoryAccess:
 
 
 def _scalar(load: LoadScalar, memory: MemoryBuffer, at: int) -> int:
-    raw = memory.data[at : at + load.element.size_bytes].tobytes()
+    return _number(load, memory.data[at : at + load.element.size_bytes].tobytes())
+
+
+def _number(load: LoadScalar, raw: bytes) -> int:
     return int.from_bytes(raw, "little", signed=load.element.kind == "int")

@@ -42,7 +42,12 @@ _LEFT_BY_VECTORS = ("cmp_mask", "kept", "extreme", "merged")
 
 
 class Schedule(Protocol):
-    """Chooses among what may run next."""
+    """Chooses among what may run next; says if the data cache holds lines until they are cleaned."""
+
+    @property
+    def holds_lines(self) -> bool:
+        """True if it does; else each line is written back and dropped at once."""
+        ...
 
     def pipe(self, ready: Sequence[str]) -> str:
         """Return the pipe whose turn it is."""
@@ -60,6 +65,8 @@ class Schedule(Protocol):
 class Late:
     """Consumers first, producers last; of a pipe the last instruction first; the last core."""
 
+    holds_lines = True
+
     def pipe(self, ready: Sequence[str]) -> str:
         """Return the pipe nearest to the way out."""
         return min(ready, key=_LATE.index)
@@ -76,6 +83,8 @@ class Late:
 class Early(Late):
     """Producers first: they overwrite what consumers have not read yet."""
 
+    holds_lines = False
+
     def pipe(self, ready: Sequence[str]) -> str:
         """Return the pipe furthest from the way out."""
         return max(ready, key=_LATE.index)
@@ -83,6 +92,8 @@ class Early(Late):
 
 class Drawn:
     """Draws; pipes have weights that differ by orders of magnitude, so that some run far ahead."""
+
+    holds_lines = True
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)

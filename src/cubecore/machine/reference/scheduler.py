@@ -19,6 +19,7 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.blas.threads import one_thread
 from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.memory.data_cache import DataCaches
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.execute import follow_issue
@@ -77,7 +78,7 @@ def run(
     if checks is not None and checks & WATCHES:
         sanitizer = Sanitizer(gm, log, ids, joined=chip.joins_vector)
     flags = Signals(ids) if sanitizer is None else sanitizer.signals
-    topology, threads = Topology(ids), list[_Thread]()
+    topology, threads, caches = Topology(ids), list[_Thread](), DataCaches(gm)
     for task in sorted(tasks, key=lambda t: t.id):
         handshake = _Handshake(log, flags)
         watch = None if sanitizer is None else sanitizer.watch(task.id)
@@ -87,6 +88,7 @@ def run(
         if schedule is not None:
             follow = None if watch is None else partial(follow_issue, core, watch)
             core.queues = Queues(schedule, core, partial(handshake.issued, core), follow)
+            core.data_cache = caches.of_core() if schedule.holds_lines else None
         threads.append(_Thread(core, handshake, _running(task.body, core, ended)))
     keep_freed_memory()
     with one_thread(ids):
@@ -100,6 +102,7 @@ def run(
             log_deadlocks(log, [thread.standing for thread in threads], waits=waits)
             error.findings = tuple(log)
             raise
+    caches.end()
     if sanitizer is not None:
         sanitizer.finish()
     return RunOutcome(tuple(log), sum(thread.core.issued for thread in threads))

@@ -44,7 +44,7 @@ inline void asc_sync_mte3(int32_t id, CUBECORE_AT) {
   AscendC::detail::await_flag(AscendC::HardEvent::MTE3_S, id, at);
 }
 inline void asc_dcci_single(const void* dst, CUBECORE_AT) {
-  AscendC::detail::clean(true, cubecore::gm_address(dst), at);
+  AscendC::detail::clean(true, false, cubecore::gm_address(dst), at);
 }
 """
 _BY_HAND += "".join(

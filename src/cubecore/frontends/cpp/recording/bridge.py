@@ -288,10 +288,11 @@ class Bridge:
         core = native_core.handle.core
         assert self._reads is not None
         past = number == GM_PAST_CACHE
-        load = self._reads.load(Mem.GM if past else MEMORIES[number], kind, at, message.said)
+        mem = Mem.GM if past else MEMORIES[number]
+        load = self._reads.load(mem, kind, at, message.said, past=past)
         native_core.hand_over()
         native_core.handle.issues.one(load.location)
-        if load.mem is Mem.GM and not past:
+        if load.by_cache:
             native_core.behind(address, address + load.element.size_bytes, load.location)
         value = core.load_scalar(load, address)
         low, near = around(core, load, address, wanted)

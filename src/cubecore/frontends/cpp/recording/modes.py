@@ -18,8 +18,10 @@ from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import distinct
 
-_OTHER, _STORE, _CACHED, _LOAD, _CLEAN, _REPEATED, _MASK, _NORM, _COUNT, _SETTER = range(10)
-"""Instructions by how they concern the modes; those from `_REPEATED` on set or take them."""
+_OTHER, _STORE, _CLEAN_LINE, _CACHED, _LOAD, _CLEAN = range(6)
+"""Instructions by how they concern the data cache: those before `_CACHED` count once it is read."""
+_REPEATED, _MASK, _NORM, _COUNT, _SETTER = range(6, 11)
+"""Instructions that take the modes, and those that set them."""
 _Words = NDArray[np.uint32]
 _Addresses = NDArray[np.int64]
 _SHORT, _MOST_SHORT, _MOST_LONG = 512, 4096, 64
@@ -57,13 +59,14 @@ class BlockPatterns:
         looked: list[int] = []
         if at.size and (counts or (classes[at] > _REPEATED).any()):
             looked = at[_chosen(classes[at], kinds[at], counts=counts)].tolist()
-        stores = first + np.flatnonzero(classes[first:] == _STORE)
+        lazy = (classes[first:] == _STORE) | (classes[first:] == _CLEAN_LINE)
+        stores = first + np.flatnonzero(lazy)
         widths = self.widths[kinds]
         ends = np.cumsum(widths)
         begins = ends - widths
-        through = np.flatnonzero((classes >= _CACHED) & (classes <= _CLEAN))
-        cached = [(i, int(begins[i]), int(ends[i])) for i in through.tolist()]
+        through = np.flatnonzero((classes >= _STORE) & (classes <= _CLEAN))
         dirties = bool((classes[through] == _CACHED).any())
+        cached = through, begins[through], ends[through]
         return _Pattern(first, stores, begins[stores], ends[stores], looked, cached, dirties)
 
     def _learn(self) -> None:
@@ -78,11 +81,11 @@ class BlockPatterns:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """Of a block: where the last dcci ends, the stores from there on, and what to follow.
+    """Of a block: where the last dcci of all lines ends, and what to follow.
 
-    The addresses of each store lie from `begins` to `ends`. `cached` are, with their addresses'
-    begin and end, what stores to the data cache, cleans it and reads behind it; `dirties` says if
-    something stores to it.
+    `stores` are what stores past the data cache from there on, and what cleans a line; the
+    addresses of each lie from `begins` to `ends`. `cached` are, with begins and ends, all that
+    concerns the cache; `dirties` says if something stores to it.
     """
 
     behind_dcci: int
@@ -90,7 +93,7 @@ class _Pattern:
     begins: NDArray[np.intp]
     ends: NDArray[np.intp]
     looked: list[int]
-    cached: list[tuple[int, int, int]]
+    cached: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
     dirties: bool
 
 
@@ -118,22 +121,17 @@ class RecordedModes:
         A count cuts it, or it reads what is in the data cache. With it comes the finding.
         """
         pattern = self._patterns.of(kinds, counts=self._modes.counts)
-        through = pattern.dirties or bool(self._modes.dirty)
-        for index, begin, end in pattern.cached if through else ():
-            template, where = self._recorded(kinds[index], lines[index])
-            issued = template, tuple(addresses[begin:end].tolist())
-            if said := self._modes.passing(*issued, where):
-                yield index, said
-            self._modes.follow((issued,), where)
-        if pattern.behind_dcci:
-            self._stores.clear()
-            if not through:
+        if pattern.dirties or self._modes.lines.changed:
+            yield from self._follow_cached(pattern, kinds, lines, addresses)
+        else:
+            if pattern.behind_dcci:
+                self._stores.clear()
                 at = pattern.behind_dcci - 1
                 template, where = self._recorded(kinds[at], lines[at])
                 self._modes.follow(((template, ()),), where)
-        if pattern.stores.size:
-            at_stores = pattern.stores
-            self._stores.append((pattern, kinds[at_stores], lines[at_stores], addresses))
+            if pattern.stores.size:
+                at_stores = pattern.stores
+                self._stores.append((pattern, kinds[at_stores], lines[at_stores], addresses))
         for index in pattern.looked:
             template, where = self._recorded(kinds[index], lines[index])
             if isinstance(template, SETTERS):
@@ -141,8 +139,22 @@ class RecordedModes:
             elif self._modes.counts and (said := self._modes.cut(template, where)):
                 yield index, said
 
-    def behind(self, low: int, high: int, where: Location) -> Said | None:
-        """Judge a scalar read of bytes of global memory, behind the stores of this core."""
+    def _follow_cached(
+        self, pattern: _Pattern, kinds: _Words, lines: _Words, addresses: _Addresses
+    ) -> Iterator[tuple[int, Said]]:
+        """Take what concerns the data cache while it has lines that wait to be written back."""
+        self._settle()
+        held, modes = addresses.tolist(), self._modes
+        indices, begins, ends = (numbers.tolist() for numbers in pattern.cached)
+        for index, begin, end in zip(indices, begins, ends, strict=True):
+            template, where = self._recorded(kinds[index], lines[index])
+            issued = template, tuple(held[begin:end])
+            if said := modes.passing(*issued, where):
+                yield index, said
+            modes.follow((issued,), where)
+
+    def _settle(self) -> None:
+        """Take the stores past the data cache that were kept until something is read."""
         for pattern, kinds, lines, addresses in self._stores:
             held = addresses.tolist()
             spans = zip(pattern.begins.tolist(), pattern.ends.tolist(), strict=True)
@@ -150,6 +162,10 @@ class RecordedModes:
                 template, location = self._recorded(kind, line)
                 self._modes.follow(((template, tuple(held[begin:end])),), location)
         self._stores.clear()
+
+    def behind(self, low: int, high: int, where: Location) -> Said | None:
+        """Judge a scalar read of bytes of global memory, behind the stores of this core."""
+        self._settle()
         return self._modes.behind(low, high, where)
 
     def _recorded(self, kind: np.uint32, line: np.uint32) -> tuple[Instruction, Location]:
@@ -185,7 +201,8 @@ def _class_of(template: Instruction) -> int:
     if isinstance(template, SETTERS):
         return _SETTER
     if isinstance(template, Dcci):
-        return _CLEAN
+        of_lines = _CLEAN if template.lines == "entire" else _CLEAN_LINE
+        return of_lines if template.cleans_globally else _OTHER
     if isinstance(template, StoreScalarGm):
         return _CACHED if template.cached else _STORE
     if isinstance(template, Repeated):

@@ -84,7 +84,7 @@ class NativeCore:
         findings = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
         core, issues, count = self.handle.core, self.handle.issues, len(words[0])
         last = self._names.templates[int(words[0][-1])] if count else None
-        self._cleaned = last if isinstance(last, Dcci) else None
+        self._cleaned = last if isinstance(last, Dcci) and last.cleans_globally else None
         if not isinstance(core, Recorder) or self.handle.debugged:
             self._one_by_one(kinds, wheres, addresses)
             for _, said in findings:

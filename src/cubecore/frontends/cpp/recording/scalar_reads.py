@@ -26,13 +26,18 @@ class ScalarReads:
     def __init__(self, names: Names) -> None:
         self._names, self.answered_any = names, False
         self._elements: dict[int, ElementType] = {}
-        self._loads: BoundedCache[tuple[Mem, int, int], LoadScalar] = BoundedCache()
+        self._loads: BoundedCache[tuple[Mem, int, int, bool], LoadScalar] = BoundedCache()
 
-    def load(self, mem: Mem, kind: int, at: int, name: Callable[[], str]) -> LoadScalar:
-        """Return a read at a line, of a type by the address of its text, which has its name."""
+    def load(
+        self, mem: Mem, kind: int, at: int, name: Callable[[], str], *, past: bool = False
+    ) -> LoadScalar:
+        """Return a read at a line, of a type by the address of its text, which has its name.
+
+        `past`: past the data cache.
+        """
         if kind not in self._elements:
             self._elements[kind] = element_type(name())
-        return self._load(mem, kind, at)
+        return self._load(mem, kind, at, past=past)
 
     def answered(self, raw: bytes, begin: int) -> list[Asked]:
         """Return what the runtime has answered from UB, behind issues from `begin` on."""
@@ -45,12 +50,14 @@ class ScalarReads:
             found.append(Asked(begin + behind, load, None, address, value, ahead=True))
         return found
 
-    def _load(self, mem: Mem, kind: int, at: int) -> LoadScalar:
-        key = mem, kind, at
+    def _load(self, mem: Mem, kind: int, at: int, *, past: bool = False) -> LoadScalar:
+        key = mem, kind, at, past
         load = self._loads.get(key)
         if load is None:
             element, where = self._elements[kind], self._names.locations[at]
-            load = self._loads[key] = LoadScalar(Var("value", 0), mem, element, Expr(0), where)
+            load = self._loads[key] = LoadScalar(
+                Var("value", 0), mem, element, Expr(0), where, cached=not past
+            )
         return load
 
 

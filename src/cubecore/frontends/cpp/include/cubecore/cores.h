@@ -147,9 +147,10 @@ inline void DisableDmaAtomic(CUBECORE_AT) { SetAtomicNone(at); }
 
 namespace detail {
 
-inline void clean(bool single, int64_t address, const cubecore::Where& at) {
-  cubecore::issue(single ? "asc_dcci_single" : "asc_dcci_entire_out", at,
-                  cubecore::named("address", address));
+inline void clean(bool single, bool ofUb, int64_t address, const cubecore::Where& at) {
+  const char* const one = ofUb ? "asc_ub_dcci_single" : "asc_dcci_single";
+  const char* const all = ofUb ? "asc_dcci_entire_ub" : "asc_dcci_entire_out";
+  cubecore::issue(single ? one : all, at, cubecore::named("address", address));
   cubecore_flush(&at);
 }
 
@@ -157,7 +158,8 @@ inline void clean(bool single, int64_t address, const cubecore::Where& at) {
 
 template <typename T, CacheLine entireType, DcciDst dcciDst = DcciDst::CACHELINE_OUT>
 inline void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, CUBECORE_AT) {
-  detail::clean(entireType == CacheLine::SINGLE_CACHE_LINE, dst.address(0), at);
+  detail::clean(entireType == CacheLine::SINGLE_CACHE_LINE, dcciDst == DcciDst::CACHELINE_UB,
+                dst.address(0), at);
 }
 template <typename T>
 inline void DataCachePreload(const GlobalTensor<uint64_t>&, const T) {}

@@ -53,8 +53,9 @@ constexpr uint64_t sbitset0(uint64_t word, uint32_t bit) { return word & ~(1ull 
 constexpr uint64_t sbitset1(uint64_t word, uint32_t bit) { return word | 1ull << bit; }
 enum cache_line_t : uint64_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };
 enum dcci_dst_t : uint64_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
-inline void dcci(const void* address, uint64_t lines, uint64_t = CACHELINE_OUT, CUBECORE_AT) {
-  AscendC::detail::clean(lines == SINGLE_CACHE_LINE, cubecore::gm_address(address), at);
+inline void dcci(const void* address, uint64_t lines, uint64_t of = CACHELINE_OUT, CUBECORE_AT) {
+  AscendC::detail::clean(lines == SINGLE_CACHE_LINE, of == CACHELINE_UB,
+                         cubecore::gm_address(address), at);
 }
 
 // Past the data cache. Pages: asc_store_dev, ReadGmByPassDCache(ISASI). No page has the distance
