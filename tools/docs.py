@@ -249,14 +249,16 @@ def findings_page() -> str:
         "# Findings",
         "",
         "Errors that `cubecore run` finds in a kernel, by check. `--checks` switches checks off, "
-        "`--sarif` writes the findings for editors.",
+        "`--sarif` writes the findings for editors. A note is listed by itself, and a run with "
+        "notes alone passes.",
     ]
     for check in CHECKS:
         lines += ["", f"## {check}"]
         for name, kind in KINDS.items():
             if kind.check == check:
                 vendor = f" msSanitizer says: {kind.vendor}." if kind.vendor else ""
-                lines += ["", f"### {name}", "", f"{_sentence(kind.text)}{vendor}"]
+                text = f"a note: {kind.text}" if kind.note else kind.text
+                lines += ["", f"### {name}", "", f"{_sentence(text)}{vendor}"]
                 lines += ["", f"To mend it: {kind.remedy}."]
     return "\n".join(lines) + "\n"
 

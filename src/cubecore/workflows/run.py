@@ -19,7 +19,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.options import require_engine, require_order
-from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
+from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of, faults
 from cubecore.numerics import ACCUMULATION_POLICY
 from cubecore.numerics.quantisation import scale_words
 from cubecore.presented import Presented
@@ -89,8 +89,8 @@ class Run(Presented):
 
     @property
     def verified(self) -> bool:
-        """True if the result is the product and there is no finding."""
-        return self.verification.verified and not self.findings
+        """True if the result is the product and there is no finding but notes."""
+        return self.verification.verified and not faults(self.findings)
 
     @property
     def policy(self) -> str:

@@ -32,7 +32,8 @@ inline void through_pointers(const LocalTensor<T>& z, const LocalTensor<T>& a, T
 """
 CASES = Cases(POINTED)
 Case = CASES.case
-EVEN = "uint64_t mask[2] = {0x5555555555555555ull, 0x5555555555555555ull};\n"
+EVEN = "uint64_t mask[2] = {0x5555555555555555ull, 0};\n"
+EVEN_HALVES = EVEN.replace("0}", "0x5555555555555555ull}")
 FREE = "PipeBarrier<PIPE_V>();\n"
 
 THROUGH_POINTERS = Case("through_pointers<float, Abs, Add, Muls>(z, a, 3.0f, 100);")
@@ -86,7 +87,7 @@ def test_comparing_and_selecting_under_bits():
 
 GATHERED = Case(f"{EVEN}Gather(z, a, b.ReinterpretCast<uint32_t>(), 0, mask, 8, 8);")
 INDEXED = Case(f"{EVEN}CreateVecIndex(z, 5, mask, 2, 1, 8);", np.int32)
-SUMMED = Case(f"{EVEN}ReduceSum(z, a, work, mask, 4, 8);", np.float16)
+SUMMED = Case(f"{EVEN_HALVES}ReduceSum(z, a, work, mask, 4, 8);", np.float16)
 LARGEST = Case(f"{EVEN}ReduceMax(z, a, work, mask, 8, 8, true);")
 ACCUMULATED = Case(
     "ReduceSum(work, a, work[64], 96);\n"

@@ -24,7 +24,7 @@ template <typename D, typename S> __global__ __vector__ void k(GM_ADDR x, GM_ADD
   WaitFlag<HardEvent::MTE2_V>(0);
   constexpr int lanes = 256 / sizeof(S), stride = lanes * sizeof(D) / 32;
   BinaryRepeatParams p(1, 1, 1, stride, 8, 8);
-  uint64_t bits[2] = {~0ull, ~0ull};
+  uint64_t bits[2] = {~0ull, lanes > 64 ? ~0ull : 0};
   NAME(c, a, b, 128);
   NAME<D, S>(c[128], a[128], b[128], uint64_t(lanes), 128 / lanes, p);
   NAME<D, S>(c[256], a[256], b[256], bits, 128 / lanes, p);

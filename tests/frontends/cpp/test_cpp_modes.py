@@ -163,7 +163,7 @@ OUT_OF_RANGE = [
     (
         "Adds(b, a, half(1.0f), uint64_t(300), uint8_t(1), {1, 1, 8, 8});",
         "parameter",
-        "mask: a number of lanes must be in [1, 128], got 300",
+        "Adds: mask must be at most 128 for half, got 300",
     ),
     (
         "uint64_t left; GatherMask(b, a, uint8_t(9), false, 0, {1, 1, 8, 8}, left);",

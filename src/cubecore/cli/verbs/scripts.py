@@ -333,4 +333,4 @@ def time_of_script(
     )
     files.write_launches(answer)
     show(answer, form, script_time_text)
-    return FOUND if answer.findings else DONE
+    return DONE if answer.clean else FOUND

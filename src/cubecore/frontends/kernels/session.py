@@ -15,7 +15,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.options import require_engine, require_order
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
 from cubecore.presented import Presented
 
 MOST_ISSUES = 2_000_000
@@ -131,8 +131,8 @@ class KernelRun(Presented):
 
     @property
     def clean(self) -> bool:
-        """True if there is no finding."""
-        return not self.findings
+        """True if there is no finding but notes."""
+        return not faults(self.findings)
 
     def to_json(self) -> Json:
         """Return the launch as JSON.

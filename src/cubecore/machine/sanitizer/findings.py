@@ -25,12 +25,17 @@ WATCHES = frozenset({RACECHECK, SYNCCHECK, USECHECK})
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of finding: its check, its meaning, how to mend it, and msSanitizer's words."""
+    """A kind of finding: its check, its meaning, how to mend it, and msSanitizer's words.
+
+    A `note` is shown and counted by itself, and fails no run: rules allow what it names, which is
+    seldom meant.
+    """
 
     check: str
     text: str
     remedy: str
     vendor: str = ""
+    note: bool = False
 
 
 KINDS: dict[str, Kind] = {
@@ -178,9 +183,10 @@ KINDS: dict[str, Kind] = {
     ),
     "queue-full": Kind(
         SYNCCHECK,
-        "AllocTensor of a queue whose buffers are all in use",
+        "AllocTensor of a queue whose buffers are all in use, or more EnQue in a row than its "
+        "depth",
         "free a tensor (FreeTensor) before the next AllocTensor, or initialise the queue "
-        "with more buffers",
+        "with more buffers; call DeQue before the next EnQue, or declare the queue deeper",
     ),
     "queue-order": Kind(
         SYNCCHECK,
@@ -206,6 +212,24 @@ KINDS: dict[str, Kind] = {
         USECHECK,
         "an event that the vendor's libraries keep: 6 or 7",
         "use events 0 to 5 where the vendor's libraries are called in the same kernel",
+    ),
+    "no-repeat": Kind(
+        MEMCHECK,
+        "a vector call of 0 repeats, which computes nothing",
+        "pass 1 to 255 repeats; a uint8_t holds 256 as 0",
+        note=True,
+    ),
+    "rows-overlap": Kind(
+        MEMCHECK,
+        "a repeat of a vector call writes into what an earlier repeat of it wrote",
+        "make the repeat stride of the result at least the blocks that a repeat writes",
+        note=True,
+    ),
+    "atomic-type": Kind(
+        MEMCHECK,
+        "an atomic store of another element type than its copy's",
+        "set the atomic mode for the type that the copy stores",
+        note=True,
     ),
     "unread": Kind(
         USECHECK,
@@ -306,6 +330,11 @@ class SanitizerFinding:
         return FINDING_IDS[self.id]
 
     @property
+    def is_note(self) -> bool:
+        """True if it fails no run."""
+        return KINDS[self.id].note
+
+    @property
     def race_pipes(self) -> frozenset[str] | None:
         """The pipes of a race inside a core; None for everything else."""
         if self.check != RACECHECK or self.id == OVERWRITTEN:
@@ -338,6 +367,7 @@ class SanitizerFinding:
         return {
             "id": self.id,
             "check": self.check,
+            "note": self.is_note,
             "vendor_name": KINDS[self.id].vendor or None,
             "message": self.message,
             "instruction": self.instruction,
@@ -349,6 +379,11 @@ class SanitizerFinding:
             "count": self.count,
             "accesses": [access.to_json() for access in self.accesses],
         }
+
+
+def faults(findings: Iterable[SanitizerFinding]) -> tuple[SanitizerFinding, ...]:
+    """Return the findings that fail a run: all but notes."""
+    return tuple(finding for finding in findings if not finding.is_note)
 
 
 Key = tuple[str, str, str, Location]

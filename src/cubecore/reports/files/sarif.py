@@ -53,7 +53,7 @@ def _result(finding: SanitizerFinding) -> Json:
     return {
         "ruleId": finding.id,
         "ruleIndex": list(KINDS).index(finding.id),
-        "level": "error",
+        "level": "note" if finding.is_note else "error",
         "message": {"text": finding.message},
         "locations": [_location(finding.location)] if finding.location.line else [],
         "relatedLocations": related,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cubecore.machine.sanitizer.findings import faults
 from cubecore.manual import address_lines
 from cubecore.reports.text.answers import changes_lines, timeline_lines
 from cubecore.units import plural
@@ -21,8 +22,11 @@ def finding_lines(findings: tuple[SanitizerFinding, ...]) -> list[str]:
     """Return a line for each finding, under their number."""
     if not findings:
         return ["  findings none"]
-    lines = [f"Findings: {len(findings)}"]
-    for f in findings:
+    wrong = faults(findings)
+    lines = [f"Findings: {len(wrong)}"] if wrong else ["  findings none"]
+    for number, f in enumerate((*wrong, *(f for f in findings if f.is_note))):
+        if number == len(wrong):
+            lines.append(f"Notes: {len(findings) - len(wrong)}")
         lines.append(f"  {f.id}: {f.message} ({plural(f.count, 'time')}; {f.core}, {f.location})")
         places = dict.fromkeys((*(each.location for each in f.accesses), f.location))
         lines += [f"    {way}" for way in map(_way, places) if way]

@@ -17,13 +17,13 @@ from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
 from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.operators.results import operator_inputs, worst_error
 
 if TYPE_CHECKING:
     from cubecore.aliases import Json
     from cubecore.chips.model import Chip
-    from cubecore.machine.sanitizer.findings import SanitizerFinding
     from cubecore.timing.records import Timeline
 
 FUSED = (
@@ -70,7 +70,7 @@ class OperatorRun:
 
     problem: NamedOperator
     chip: "Chip"
-    findings: "tuple[SanitizerFinding, ...]"
+    findings: tuple[SanitizerFinding, ...]
     worst: float
     issued: int
     engine: str
@@ -78,8 +78,8 @@ class OperatorRun:
 
     @property
     def verified(self) -> bool:
-        """True if every result is right and nothing was found."""
-        return self.worst <= 1 and not self.findings
+        """True if every result is right and nothing but notes was found."""
+        return self.worst <= 1 and not faults(self.findings)
 
     def to_json(self) -> "Json":
         """Return what was run, and how it ended."""

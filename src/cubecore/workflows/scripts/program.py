@@ -19,8 +19,8 @@ class ProgramRun:
 
     @property
     def findings(self) -> bool:
-        """True if a launch left findings."""
-        return any(launch.findings for launch in self.launches)
+        """True if a launch left findings that are no notes."""
+        return not all(launch.clean for launch in self.launches)
 
 
 def run_linked(

@@ -27,7 +27,7 @@ from cubecore.kernels.runnable import require_timed
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.options import require_engine, require_order
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
 from cubecore.presented import Presented
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
@@ -68,8 +68,8 @@ class ScriptRun:
 
     @property
     def clean(self) -> bool:
-        """True if nothing was found and no check of the script failed."""
-        return self.failure is None and not self.findings
+        """True if nothing but notes was found and no check of the script failed."""
+        return self.failure is None and not faults(self.findings)
 
     @property
     def verified(self) -> bool:
@@ -153,6 +153,11 @@ class ScriptTime:
     def findings(self) -> tuple[SanitizerFinding, ...]:
         """The findings of every launch."""
         return tuple(finding for launch in self.launches for finding in launch.run.findings)
+
+    @property
+    def clean(self) -> bool:
+        """True if no launch left findings but notes."""
+        return not faults(self.findings)
 
     @property
     def longest(self) -> TimedLaunch:

@@ -32,6 +32,7 @@ from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.sanitizer.findings import faults
 
 _LEAST_WORKSPACE = 32
 """Bytes: the pointer is never null."""
@@ -331,7 +332,7 @@ class Operator:
             As `run`; or if the checks find something, and no script's session reports it.
         """
         left = self.run(*arrays, **words)
-        findings = left.launch.findings
+        findings = faults(left.launch.findings)
         if findings and current_session() is None:
             own = self.registration.type
             remedy = "run(...) returns the outputs all the same"

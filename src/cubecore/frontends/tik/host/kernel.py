@@ -24,7 +24,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding
+from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, faults
 from cubecore.units import align_up
 
 _SLACK = 32
@@ -57,8 +57,8 @@ class TikRun:
 
     @property
     def clean(self) -> bool:
-        """True if nothing was found."""
-        return not self.findings
+        """True if nothing but notes was found."""
+        return not faults(self.findings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the launch as JSON."""

@@ -54,4 +54,4 @@ def main(arguments: list[str]) -> int:
         return 2
     if failure is not None:
         sys.stderr.write(f"{failure}\n")
-    return 1 if failure is not None or any(run.findings for run in session.runs) else 0
+    return 1 if failure is not None or not all(run.clean for run in session.runs) else 0

@@ -43,10 +43,11 @@ constexpr const char* MEMORY_LABELS[] = {"GM",  "UB",  "L1",        "L0A",
 // Global memory for the scalar unit without its data cache.
 constexpr uint8_t GM_PAST_CACHE = 0x80;
 
-// The name of an element type, and its bits; specialised in types.h.
+// The name of an element type, its word in C++, and its bits; specialised in types.h.
 template <typename T>
 struct Element {
   static constexpr const char* name = nullptr;
+  static constexpr const char* word = "this type";
   static constexpr uint32_t bits = sizeof(T) * 8;
 };
 

@@ -31,14 +31,18 @@ constexpr const char* product_call() {
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                       \
                    const LocalTensor<U>& src1, uint64_t mask, const uint8_t repeatTime,         \
                    const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                       \
-    if constexpr (isSetMask) detail::set_lanes(mask, at);                                       \
+    if constexpr (isSetMask) detail::set_given<T, U>(mask, #NAME, at);                          \
+    detail::note_repeats<PrimT<T>, PrimT<U>>(#NAME, repeatTime, repeatParams.dstBlkStride,      \
+                                   repeatParams.dstRepStride, at);                              \
     detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);    \
   }                                                                                             \
   template <__VA_ARGS__>                                                                        \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                       \
                    const LocalTensor<U>& src1, uint64_t mask[], const uint8_t repeatTime,       \
                    const BinaryRepeatParams& repeatParams, CUBECORE_AT) {                       \
-    if constexpr (isSetMask) detail::set_bits<PrimT<U>>(mask, at);                              \
+    if constexpr (isSetMask) detail::set_given<T, U>(mask, #NAME, at);                          \
+    detail::note_repeats<PrimT<T>, PrimT<U>>(#NAME, repeatTime, repeatParams.dstBlkStride,      \
+                                   repeatParams.dstRepStride, at);                              \
     detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams, at);    \
   }                                                                                             \
   template <typename T, typename U = T>                                                         \
@@ -56,7 +60,9 @@ constexpr const char* product_call() {
   inline detail::Exactly<uint8_t, Count> NAME(                                                  \
       const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1,        \
       uint64_t mask, const Count repeatTime, const BinaryRepeatParams& repeatParams) {          \
-    if constexpr (isSetMask) detail::set_lanes(mask, *cubecore_last());                         \
+    if constexpr (isSetMask) detail::set_given<T, U>(mask, #NAME, *cubecore_last());            \
+    detail::note_repeats<PrimT<T>, PrimT<U>>(#NAME, repeatTime, repeatParams.dstBlkStride,      \
+                                   repeatParams.dstRepStride, *cubecore_last());                \
     detail::binary(CALL, dst, src0.pointer(), src1.pointer(), repeatTime, repeatParams,         \
                    *cubecore_last());                                                           \
   }

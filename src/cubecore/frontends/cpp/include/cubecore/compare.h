@@ -52,15 +52,29 @@ inline void load_cmp_mask(const char* type, V value, const cubecore::Where& at) 
   barrier(PIPE_V, at);
 }
 
+// How often 256 B fit in so many elements: what is behind them is not compared.
+template <typename T>
+inline uint32_t whole_repeats(const char* call, uint32_t count, const cubecore::Where& at) {
+  constexpr uint32_t lanes = lanes_of<T>();
+  if (count % lanes != 0) {
+    char said[128];
+    std::snprintf(said, sizeof(said),
+                  "count must be a multiple of %u for %s (256 B), got %u; only %u are compared",
+                  lanes, cubecore::Element<PrimT<T>>::word, count, count / lanes * lanes);
+    cubecore_finding("parameter", call, said, &at);
+  }
+  return count / lanes;
+}
+
 }  // namespace detail
 
-// 256 B at a time; the page asks for a whole number of them.
+// 256 B at a time.
 template <typename T, typename U>
 inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                     const LocalTensor<T>& src1, CMPMODE cmpMode, uint32_t count, CUBECORE_AT) {
   constexpr uint32_t lanes = detail::lanes_of<T>();
-  uint32_t repeats = (count + lanes - 1) / lanes;
-  detail::set_mask(~0ull, ~0ull, at);
+  const uint32_t repeats = detail::whole_repeats<T>("Compare", count, at);
+  if (repeats != 0) detail::set_mask(~0ull, ~0ull, at);
   for (uint32_t done = 0; done < repeats; done += detail::MOST_TIMES) {
     uint32_t times = repeats - done < detail::MOST_TIMES ? repeats - done : detail::MOST_TIMES;
     cubecore::issue(detail::compare_call(cmpMode, false), at,
@@ -88,7 +102,8 @@ template <typename T, typename U, bool isSetMask = true, typename M>
 inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
                     const LocalTensor<T>& src1, CMPMODE cmpMode, const M mask, uint8_t repeatTime,
                     const BinaryRepeatParams& p, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_given<T>(mask, at);
+  detail::note_none("Compare", repeatTime, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, "Compare", at);
   cubecore::issue(detail::compare_call(cmpMode, false), at, detail::as_bits(dst.pointer()),
                   src0.pointer(), src1.pointer(), repeatTime, p.dstBlkStride, p.src0BlkStride,
                   p.src1BlkStride, p.dstRepStride, p.src0RepStride, p.src1RepStride);
@@ -97,7 +112,7 @@ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
 template <typename T, bool isSetMask = true, typename M>
 inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode,
                     const M mask, const BinaryRepeatParams& p, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_given<T>(mask, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, "Compare", at);
   cubecore::issue(detail::compare_call(cmpMode, false), at, src0.pointer(), src1.pointer(), 1,
                   p.dstBlkStride, p.src0BlkStride, p.src1BlkStride, p.dstRepStride, p.src0RepStride,
                   p.src1RepStride);
@@ -108,8 +123,8 @@ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPM
   inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const S src1Scalar,      \
                    CMPMODE cmpMode, uint32_t count, CUBECORE_AT) {                                 \
     constexpr uint32_t lanes = detail::lanes_of<T>();                                              \
-    uint32_t repeats = (count + lanes - 1) / lanes;                                                \
-    detail::set_mask(~0ull, ~0ull, at);                                                            \
+    const uint32_t repeats = detail::whole_repeats<T>(#NAME, count, at);                           \
+    if (repeats != 0) detail::set_mask(~0ull, ~0ull, at);                                          \
     for (uint32_t done = 0; done < repeats; done += detail::MOST_TIMES) {                          \
       uint32_t times = repeats - done < detail::MOST_TIMES ? repeats - done : detail::MOST_TIMES;  \
       cubecore::issue(detail::compare_call(cmpMode, true), at,                                     \
@@ -122,7 +137,8 @@ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPM
   inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const S src1Scalar,      \
                    CMPMODE cmpMode, const M mask, uint8_t repeatTime, const UnaryRepeatParams& p,  \
                    CUBECORE_AT) {                                                                  \
-    if constexpr (isSetMask) detail::set_given<T>(mask, at);                                       \
+    detail::note_none(#NAME, repeatTime, at);                                                      \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                                \
     cubecore::issue(detail::compare_call(cmpMode, true), at, detail::as_bits(dst.pointer()),       \
                     src0.pointer(), detail::as_element<T>(src1Scalar), repeatTime, p.dstBlkStride, \
                     p.srcBlkStride, p.dstRepStride, p.srcRepStride);                               \
@@ -197,7 +213,8 @@ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
                    const M mask, uint8_t repeatTime, const BinaryRepeatParams& repeatParams,
                    CUBECORE_AT) {
   detail::load_bits<T>(selMask, selMode, at);
-  if constexpr (isSetMask) detail::set_given<T>(mask, at);
+  detail::note_none("Select", repeatTime, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, "Select", at);
   detail::selected(dst, selMask, src0, src1, selMode, repeatTime, repeatParams, at);
 }
 
@@ -230,7 +247,8 @@ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask,
                    uint8_t repeatTime, const BinaryRepeatParams& p, CUBECORE_AT) {
   (void)selMode;
   detail::load_cmp_mask(cubecore::Element<PrimT<T>>::name, cubecore::scalar(src1), at);
-  if constexpr (isSetMask) detail::set_given<T>(mask, at);
+  detail::note_none("Select", repeatTime, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, "Select", at);
   cubecore::issue("vsel_scalar", at, dst.pointer(), src0.pointer(),
                   detail::as_bits(selMask.pointer()), repeatTime, p.dstBlkStride, p.src0BlkStride,
                   p.dstRepStride, p.src0RepStride);

@@ -75,7 +75,7 @@ inline void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
                        const BinaryRepeatParams& p, CUBECORE_AT) {
   constexpr uint32_t lanes = detail::lanes_of<U>(), most = detail::MOST_SUMS / lanes;
   const LocalTensor<int32_t> sums = detail::memory_of_sums(repeatTime * lanes, at);
-  if constexpr (isSetMask) detail::set_given<U>(mask, at);
+  if constexpr (isSetMask) detail::set_given<U>(mask, "AddDeqRelu", at);
   for (uint32_t done = 0; done < repeatTime; done += most) {
     const uint8_t times = static_cast<uint8_t>(repeatTime - done < most ? repeatTime - done : most);
     const LocalTensor<T> to = dst[done * p.dstRepStride * ONE_BLK_SIZE / sizeof(PrimT<T>)];
@@ -130,7 +130,7 @@ inline void BilinearInterpolation(const LocalTensor<T>& dst, const LocalTensor<T
                    factors[done * (repeatMode ? repeat : 16)].pointer(),
                    static_cast<uint8_t>(all - done < most ? all - done : most), times, at);
   detail::barrier(PIPE_V, at);
-  detail::set_given<T>(mask, at);
+  detail::set_given<T>(mask, "BilinearInterpolation", at);
   for (uint32_t row = 0; row < vRepeat; ++row) {
     const LocalTensor<T> to = dst[row * vROffset], from = gathered[row * hRepeat * repeat];
     if (hRepeat == 1) detail::copy_lanes(to, from, 1, {dstBlkStride, 1, 8, 8}, at);

@@ -76,7 +76,9 @@ template <typename T, typename U, bool isSetMask = true>
 inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
                  const uint64_t mask, const uint8_t repeatTime,
                  const UnaryRepeatParams& repeatParams, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_lanes(mask, at);
+  if constexpr (isSetMask) detail::set_given<T, U>(mask, "Cast", at);
+  detail::note_repeats<PrimT<T>, PrimT<U>>("Cast", repeatTime, repeatParams.dstBlkStride,
+                                 repeatParams.dstRepStride, at);
   detail::unary(detail::cast_call<PrimT<T>, PrimT<U>>(roundMode), dst, src, repeatTime,
                 repeatParams, at);
 }
@@ -84,8 +86,9 @@ template <typename T, typename U, bool isSetMask = true>
 inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
                  const uint64_t mask[], const uint8_t repeatTime,
                  const UnaryRepeatParams& repeatParams, CUBECORE_AT) {
-  using Wider = std::conditional_t<(sizeof(PrimT<T>) > sizeof(PrimT<U>)), PrimT<T>, PrimT<U>>;
-  if constexpr (isSetMask) detail::set_bits<Wider>(mask, at);
+  if constexpr (isSetMask) detail::set_given<T, U>(mask, "Cast", at);
+  detail::note_repeats<PrimT<T>, PrimT<U>>("Cast", repeatTime, repeatParams.dstBlkStride,
+                                 repeatParams.dstRepStride, at);
   detail::unary(detail::cast_call<PrimT<T>, PrimT<U>>(roundMode), dst, src, repeatTime,
                 repeatParams, at);
 }
@@ -129,7 +132,7 @@ template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,
           bool halfBlock = true, typename M>
 inline void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, const M mask,
                         uint8_t repeatTime, const UnaryRepeatParams& repeatParams, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_given<U>(mask, at);
+  if constexpr (isSetMask) detail::set_given<U>(mask, "CastDequant", at);
   detail::unary(detail::dequantising_call<U, isVecDeq, halfBlock>(), dst, src, repeatTime,
                 repeatParams, at);
 }

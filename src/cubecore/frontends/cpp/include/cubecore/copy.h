@@ -120,6 +120,7 @@ constexpr void require_padding() {
 template <typename T, typename P>
 inline void unpadded_store(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const P& p,
                            bool compact, const cubecore::Where& at) {
+  note_atomic<PrimT<T>>("DataCopyPad", at);
   if constexpr (cubecore::is_950) {
     const int64_t length = p.blockLen, whole = (length + 31) / 32 * 32;
     cubecore::issue("asc_copy_ub2gm_align", at, halves(dst), halves(src), p.blockCount, p.blockLen,

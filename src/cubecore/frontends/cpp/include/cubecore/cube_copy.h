@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cubecore/cube_params.h"
+#include "cubecore/notes.h"
 #include "cubecore/params.h"
 #include "cubecore/tensors.h"
 
@@ -73,6 +74,7 @@ inline void between(const D& dst, const S& src, uint32_t count, const cubecore::
 template <typename D, typename S>
 inline void store_count(const D& dst, const S& src, uint32_t count, const cubecore::Where& at) {
   int64_t bytes = cubecore::bytes_of<typename S::PrimType>(count);
+  note_atomic<typename S::PrimType>("DataCopy", at);
   if (src.memory() == memory_of(TPosition::A1))
     cubecore::issue("asc_copy_l12gm", at, dst.pointer(), src.pointer(), 1, bytes / 32, 0, 0);
   else
@@ -81,6 +83,7 @@ inline void store_count(const D& dst, const S& src, uint32_t count, const cubeco
 template <typename D, typename S>
 inline void store_runs(const D& dst, const S& src, const DataCopyParams& p,
                        const cubecore::Where& at) {
+  note_atomic<typename S::PrimType>("DataCopy", at);
   const bool of_l1 = src.memory() == memory_of(TPosition::A1);
   if (cubecore::is_950 && !of_l1) {
     byte_runs("asc_copy_ub2gm", dst, src, p, at);

@@ -234,7 +234,7 @@ inline void mask_bits(const LocalTensor<uint8_t>& bits, const LocalTensor<U>& ma
     Or(flags.template ReinterpretCast<uint16_t>(), words.template ReinterpretCast<uint16_t>(),
        words.template ReinterpretCast<uint16_t>(), elements * 2, at);
     barrier(PIPE_V, at);
-    Compares<int32_t, uint8_t>(bits, flags, 0, CMPMODE::EQ, count, at);
+    Compares<int32_t, uint8_t>(bits, flags, 0, CMPMODE::EQ, (count + 63) / 64 * 64, at);
     if (mode == CMPMODE::NE) {
       barrier(PIPE_V, at);
       auto halves = bits.template ReinterpretCast<uint16_t>();
@@ -248,7 +248,7 @@ inline void mask_bits(const LocalTensor<uint8_t>& bits, const LocalTensor<U>& ma
     else
       Cast(work, mask.template ReinterpretCast<int16_t>(), RoundMode::CAST_RINT, count, at);
     barrier(PIPE_V, at);
-    Compares<half, uint8_t>(bits, work, half(0.0f), mode, count, at);
+    Compares<half, uint8_t>(bits, work, half(0.0f), mode, (count + 127) / 128 * 128, at);
   }
   barrier(PIPE_V, at);
 }

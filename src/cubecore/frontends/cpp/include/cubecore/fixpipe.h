@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cubecore/cube_params.h"
+#include "cubecore/notes.h"
 #include "cubecore/sync.h"
 #include "cubecore/tensors.h"
 
@@ -56,6 +57,7 @@ template <typename D, typename S>
 inline void out_of_l0c(const D& dst, const S& src, const Outlet& o, const cubecore::Where& at) {
   if (o.n == 0 || o.m == 0) return;
   cubecore::Pointer to = dst.pointer();
+  if (to.mem == cubecore::Mem::GM) note_atomic<typename D::PrimType>("Fixpipe", at);
   const char* call = to.mem == cubecore::Mem::GM ? "asc_copy_l0c2gm" : "asc_copy_l0c2l1";
   if constexpr (cubecore::is_950) {
     using cubecore::named;

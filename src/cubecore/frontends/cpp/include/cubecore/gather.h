@@ -65,7 +65,8 @@ template <typename T, typename M>
 inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                    const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr, const M mask,
                    const uint8_t repeatTime, const uint16_t dstRepStride, CUBECORE_AT) {
-  detail::set_given<T>(mask, at);
+  detail::note_none("Gather", repeatTime, at);
+  detail::set_given<T>(mask, "Gather", at);
   cubecore::issue("asc_gather", at, dst.pointer(), detail::moved(src.pointer(), srcBaseAddr),
                   srcOffset.pointer(), dstRepStride, repeatTime);
 }
@@ -141,7 +142,8 @@ template <typename T, typename S, typename M>
 inline void CreateVecIndex(const LocalTensor<T>& dst, const S& firstValue, const M mask,
                            uint8_t repeatTime, uint16_t dstBlkStride, uint8_t dstRepStride,
                            CUBECORE_AT) {
-  detail::set_given<T>(mask, at);
+  detail::note_none("CreateVecIndex", repeatTime, at);
+  detail::set_given<T>(mask, "CreateVecIndex", at);
   cubecore::issue("vci", at, dst.pointer(), cubecore::named("repeat", repeatTime),
                   cubecore::named("first", detail::as_element<T>(firstValue)),
                   cubecore::named("dst_block_stride", dstBlkStride),

@@ -78,6 +78,16 @@ inline void found_full(const char* call, const char* what, uint64_t most, uint64
   cubecore_finding("capacity", call, said, &at);
 }
 
+// Reports one EnQue more in a row than the queue is deep (page "TQue简介").
+inline void found_deeper(int32_t depth, uint32_t held, const cubecore::Where& at) {
+  char said[112];
+  std::snprintf(said, sizeof(said),
+                "depth %d holds %s, got one more before DeQue; declare depth %u, as in TQue<..., %u>",
+                depth, depth > 1 ? Digits(held, " tensors").text : "one tensor", held + 1,
+                held + 1);
+  cubecore_finding("queue-full", "EnQue", said, &at);
+}
+
 // What a core keeps beside its tensors: events that are taken, memory that is given.
 struct CoreState {
   void* pipe = nullptr;
@@ -98,12 +108,15 @@ struct CoreState {
   uint8_t fill_bytes = 0;
   uint64_t rounds = 0;           // of WaitPreBlock
   uint8_t* workspace = nullptr;  // of SetSysWorkspace
-  uint64_t mask_low = 0;
+  uint64_t mask_low = 0, mask_high = 0;
   bool counts = false;  // whether the mask is a count of elements
   int64_t sum = 0;      // where the last ReduceSum of a number of elements left its result
   bool popped = false;  // whether the kernel has asked for the memory that no buffer has
   uint32_t epoch = 0;   // counts resets: buffers of an earlier one hold no flags
   cubecore::Where last = {"", "", 0};
+  static constexpr uint32_t NOTED = 8;
+  cubecore::Where noted[NOTED] = {};  // the lines of the last notes, with their calls
+  uint32_t notes = 0;
 
   int64_t Reserve(TPosition pos, uint64_t bytes, const cubecore::Where& at) {
     uint8_t mem = memory_of(pos);
@@ -327,7 +340,7 @@ class Queue {
       slot.freed = -1;
     }
   }
-  bool VacantInQue() const { return static_cast<int32_t>(count_) < (depth > 0 ? depth : 1); }
+  bool VacantInQue() const { return static_cast<int32_t>(count_) < Depth(); }
   bool HasTensorInQue() const { return count_ != 0; }
   int32_t GetTensorCountInQue() const { return static_cast<int32_t>(count_); }
   bool HasIdleBuffer() const {
@@ -362,6 +375,8 @@ class Queue {
   }
 
  private:
+  // Tensors that EnQue may add in a row; depth 0 is that of tensors in place.
+  static constexpr int32_t Depth() { return depth > 0 ? depth : 1; }
   template <typename T>
   uint32_t Size() const {
     return static_cast<uint32_t>(len_ * 8ull / cubecore::Element<PrimT<T>>::bits);
@@ -401,6 +416,7 @@ class Queue {
       if (slot == nullptr || slot->state == 2) return false;
     }
     if (count_ == number_) return false;
+    if (static_cast<int32_t>(count_) >= Depth()) found_deeper(depth, count_, at);
     if (from != to) {
       slot->ready_event = event_of(from, to);
       slot->ready = state.TakeEvent(slot->ready_event, slot, at);

@@ -83,19 +83,52 @@ inline void sum_through(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   }
 }
 
-// On 2201 sharedTmpBuffer is not used (page ReduceSum): the memory that no buffer has takes the
-// sums of repeats, where a pipe tells of it and it suffices.
+// Of so many elements: the memory that no buffer has, where a pipe tells of it and it suffices, or
+// what was given.
 template <typename T>
-inline LocalTensor<T> sum_room(const LocalTensor<T>& given, int32_t count) {
+inline LocalTensor<T> free_room(const LocalTensor<T>& given, uint64_t elements) {
   constexpr uint8_t ub = static_cast<uint8_t>(cubecore::Mem::UB);
   const CoreState& state = core_state();
   uint64_t start = (state.used[ub] + ONE_BLK_SIZE - 1) / ONE_BLK_SIZE * ONE_BLK_SIZE;
-  uint64_t repeats = (static_cast<uint64_t>(count) + lanes_of<T>() - 1) / lanes_of<T>();
-  uint64_t end = start + repeats * sizeof(PrimT<T>);
+  uint64_t end = start + elements * sizeof(PrimT<T>);
   bool unknown = state.pipe == nullptr || start == 0 || state.popped;
   if (unknown || end > memory_bytes(ub)) return given;
   return LocalTensor<T>(TPosition::VECCALC, static_cast<uint32_t>(start),
-                        static_cast<uint32_t>(repeats));
+                        static_cast<uint32_t>(elements));
+}
+
+constexpr uint64_t repeats_of(uint64_t count, uint64_t lanes) {
+  return (count + lanes - 1) / lanes;
+}
+
+// Whether a workspace has so many bytes; a finding where it has not.
+inline bool judge_tmp(const char* call, const char* name, int64_t bytes, int32_t times,
+                      int64_t room, const cubecore::Where& at) {
+  if (room >= bytes) return true;
+  char said[112];
+  std::snprintf(said, sizeof(said), "%s must hold %lld B for %d repeat%s, got %lld B", name,
+                static_cast<long long>(bytes), times, times == 1 ? "" : "s",
+                static_cast<long long>(room));
+  cubecore_finding("out-of-bounds", call, said, &at);
+  return false;
+}
+
+// The room of a reduction's intermediate results, `each` to a repeat; `turns`: those of later turns
+// lie behind them (pages ReduceSum, ReduceMax). One that is too small is a finding.
+template <typename T>
+inline LocalTensor<T> tmp_room(const char* call, const LocalTensor<T>& given, int32_t times,
+                               uint64_t each, bool turns, const cubecore::Where& at) {
+  constexpr uint64_t lanes = lanes_of<T>();
+  if (cubecore::is_950 || times <= 0) return given;
+  const uint64_t results = static_cast<uint64_t>(times) * each;
+  uint64_t bytes = whole_blocks(results * sizeof(PrimT<T>));
+  for (uint64_t left = results; turns && left > each;) {
+    left = repeats_of(left, lanes) * each;
+    bytes += whole_blocks(left * sizeof(PrimT<T>));
+  }
+  const bool enough = judge_tmp(call, "sharedTmpBuffer", static_cast<int64_t>(bytes), times,
+                                given.Room(), at);
+  return enough ? given : free_room(given, results);
 }
 
 }  // namespace detail
@@ -106,21 +139,26 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                       const LocalTensor<T>& sharedTmpBuffer, const int32_t count, CUBECORE_AT) {
   if (count <= 0) return;
   detail::core_state().sum = dst.element(0);
-  detail::sum_through(dst, src, detail::sum_room(sharedTmpBuffer, count), count, at);
+  // On 2201 sharedTmpBuffer is not used (page ReduceSum).
+  const uint64_t repeats = detail::repeats_of(static_cast<uint64_t>(count), detail::lanes_of<T>());
+  detail::sum_through(dst, src, detail::free_room(sharedTmpBuffer, repeats), count, at);
 }
 template <typename T, typename M>
 inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                       const LocalTensor<T>& sharedTmpBuffer, const M mask, const int32_t repeatTime,
                       const int32_t srcRepStride, CUBECORE_AT) {
-  detail::set_given<T>(mask, at);
+  detail::note_none("ReduceSum", repeatTime, at);
+  detail::set_given<T>(mask, "ReduceSum", at);
+  const LocalTensor<T> work =
+      detail::tmp_room("ReduceSum", sharedTmpBuffer, repeatTime, 1, false, at);
   for (int32_t done = 0; done < repeatTime; done += 255) {
     int32_t times = repeatTime - done < 255 ? repeatTime - done : 255;
-    detail::reduced("asc_repeat_reduce_sum", sharedTmpBuffer[static_cast<uint32_t>(done)],
+    detail::reduced("asc_repeat_reduce_sum", work[static_cast<uint32_t>(done)],
                     src[static_cast<uint32_t>(done * srcRepStride * 32 / sizeof(PrimT<T>))], times,
                     1, 1, srcRepStride, at);
   }
   detail::barrier(PIPE_V, at);
-  detail::sum_through(dst, sharedTmpBuffer, sharedTmpBuffer, repeatTime, at);
+  detail::sum_through(dst, work, work, repeatTime, at);
 }
 
 #define CUBECORE_EXTREME(NAME, LARGEST)                                                           \
@@ -130,18 +168,24 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                    bool calIndex = false, CUBECORE_AT) {                                          \
     if (count <= 0) return;                                                                       \
     const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);             \
-    cubecore::issue(call, at, sharedTmpBuffer.pointer(), src.pointer(), count);                   \
-    detail::extreme(LARGEST, dst, sharedTmpBuffer, call, calIndex, at);                           \
+    const LocalTensor<T> work = detail::tmp_room(                                                 \
+        #NAME, sharedTmpBuffer,                                                                   \
+        static_cast<int32_t>(detail::repeats_of(count, detail::lanes_of<T>())), 2, calIndex, at); \
+    cubecore::issue(call, at, work.pointer(), src.pointer(), count);                              \
+    detail::extreme(LARGEST, dst, work, call, calIndex, at);                                      \
   }                                                                                               \
   template <typename T, typename M>                                                               \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                          \
                    const LocalTensor<T>& sharedTmpBuffer, const M mask, const int32_t repeatTime, \
                    const int32_t srcRepStride, bool calIndex = false, CUBECORE_AT) {              \
+    detail::note_none(#NAME, repeatTime, at);                                                     \
     if (repeatTime <= 0) return;                                                                  \
-    detail::set_given<T>(mask, at);                                                               \
+    detail::set_given<T>(mask, #NAME, at);                                                        \
     const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);             \
-    detail::reduced(call, sharedTmpBuffer, src, repeatTime, 1, 1, srcRepStride, at);              \
-    detail::extreme(LARGEST, dst, sharedTmpBuffer, call, calIndex, at);                           \
+    const LocalTensor<T> work =                                                                   \
+        detail::tmp_room(#NAME, sharedTmpBuffer, repeatTime, 2, calIndex, at);                    \
+    detail::reduced(call, work, src, repeatTime, 1, 1, srcRepStride, at);                         \
+    detail::extreme(LARGEST, dst, work, call, calIndex, at);                                      \
   }
 CUBECORE_EXTREME(ReduceMax, true)
 CUBECORE_EXTREME(ReduceMin, false)
@@ -152,14 +196,16 @@ CUBECORE_EXTREME(ReduceMin, false)
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,    \
                    const int32_t repeatTime, const int32_t dstRepStride,                        \
                    const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {       \
-    if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);                \
+    detail::note_none(#NAME, repeatTime, at);                                                   \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                             \
     detail::reduced(CALL, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);  \
   }                                                                                             \
   template <typename T, bool isSetMask = true>                                                  \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], \
                    const int32_t repeatTime, const int32_t dstRepStride,                        \
                    const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {       \
-    if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);                              \
+    detail::note_none(#NAME, repeatTime, at);                                                   \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                             \
     detail::reduced(CALL, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);  \
   }
 CUBECORE_REDUCED(WholeReduceSum, "asc_repeat_reduce_sum")
@@ -171,7 +217,8 @@ CUBECORE_REDUCED(WholeReduceSum, "asc_repeat_reduce_sum")
                    const int32_t repeatTime, const int32_t dstRepStride,                        \
                    const int32_t srcBlkStride, const int32_t srcRepStride,                      \
                    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, CUBECORE_AT) {           \
-    if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);                \
+    detail::note_none(#NAME, repeatTime, at);                                                   \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                             \
     detail::reduced(detail::extreme_call(LARGEST, order), dst, src, repeatTime, dstRepStride,   \
                     srcBlkStride, srcRepStride, at);                                            \
   }                                                                                             \
@@ -180,7 +227,8 @@ CUBECORE_REDUCED(WholeReduceSum, "asc_repeat_reduce_sum")
                    const int32_t repeatTime, const int32_t dstRepStride,                        \
                    const int32_t srcBlkStride, const int32_t srcRepStride,                      \
                    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, CUBECORE_AT) {           \
-    if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);                              \
+    detail::note_none(#NAME, repeatTime, at);                                                   \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                             \
     detail::reduced(detail::extreme_call(LARGEST, order), dst, src, repeatTime, dstRepStride,   \
                     srcBlkStride, srcRepStride, at);                                            \
   }
@@ -193,14 +241,16 @@ CUBECORE_WHOLE(WholeReduceMin, false)
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,    \
                    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride,    \
                    const int32_t srcRepStride, CUBECORE_AT) {                                     \
-    if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);                  \
+    detail::note_none(#NAME, repeat, at);                                                         \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                               \
     detail::reduced(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);        \
   }                                                                                               \
   template <typename T, bool isSetMask = true>                                                    \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,    \
                    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, \
                    const int32_t srcRepStride, CUBECORE_AT) {                                     \
-    if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);                                \
+    detail::note_none(#NAME, repeat, at);                                                         \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                               \
     detail::reduced(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);        \
   }
 CUBECORE_BLOCKS(BlockReduceSum, "asc_datablock_reduce_sum")
@@ -215,7 +265,8 @@ inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src
                             const int32_t srcBlkStride, const int32_t dstRepStride,
                             const int32_t srcRepStride, CUBECORE_AT) {
   (void)dstBlkStride;
-  if constexpr (isSetMask) detail::set_lanes(static_cast<uint64_t>(mask), at);
+  detail::note_none("RepeatReduceSum", repeat, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, "RepeatReduceSum", at);
   detail::reduced("asc_repeat_reduce_sum", dst, src, repeat, dstRepStride, srcBlkStride,
                   srcRepStride, at);
 }
@@ -228,7 +279,8 @@ inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, c
   static_assert(reduceType == ReduceType::SUM || reduceType == ReduceType::MAX ||
                     reduceType == ReduceType::MIN,
                 "ReduceRepeat must reduce by SUM, MAX or MIN on 2201, got another");
-  if constexpr (isSetMask) detail::set_given<U>(mask, at);
+  detail::note_none("ReduceRepeat", repeatTime, at);
+  if constexpr (isSetMask) detail::set_given<U>(mask, "ReduceRepeat", at);
   const char* call = reduceType == ReduceType::SUM
                          ? "asc_repeat_reduce_sum"
                          : detail::extreme_call(reduceType == ReduceType::MAX, order);
@@ -242,7 +294,8 @@ inline void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src
   static_assert(reduceType == ReduceType::SUM || reduceType == ReduceType::MAX ||
                     reduceType == ReduceType::MIN,
                 "ReduceDataBlock must reduce by SUM, MAX or MIN on 2201, got another");
-  if constexpr (isSetMask) detail::set_given<U>(mask, at);
+  detail::note_none("ReduceDataBlock", repeatTime, at);
+  if constexpr (isSetMask) detail::set_given<U>(mask, "ReduceDataBlock", at);
   const char* call = reduceType == ReduceType::SUM   ? "asc_datablock_reduce_sum"
                      : reduceType == ReduceType::MAX ? "asc_datablock_reduce_max"
                                                      : "asc_datablock_reduce_min";
@@ -255,7 +308,8 @@ inline void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                            const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {
   static_assert(reduceType == ReduceType::SUM,
                 "ReducePairElem must reduce by SUM on 2201, got another");
-  if constexpr (isSetMask) detail::set_given<U>(mask, at);
+  detail::note_none("ReducePairElem", repeatTime, at);
+  if constexpr (isSetMask) detail::set_given<U>(mask, "ReducePairElem", at);
   detail::reduced("asc_pair_reduce_sum", dst, src, repeatTime, dstRepStride, srcBlkStride,
                   srcRepStride, at);
 }

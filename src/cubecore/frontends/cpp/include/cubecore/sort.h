@@ -138,6 +138,7 @@ inline void Sort(const LocalTensor<T>& dst, const LocalTensor<T>& concat,
     Sort32(dst, concat, index, repeatTime, at);
   } else {
     uint32_t records = static_cast<uint32_t>(repeatTime) * detail::RUN, passes = 0;
+    detail::judge_tmp("Sort", "tmp", records * int64_t{8}, repeatTime, tmp.Room(), at);
     for (uint32_t run = detail::RUN; run < records; run *= 4) ++passes;
     LocalTensor<T> to = passes % 2 == 0 ? dst : tmp, other = passes % 2 == 0 ? tmp : dst;
     Sort32(to, concat, index, repeatTime, at);

@@ -357,6 +357,13 @@ class LocalTensor {
   void* handle() const { return address_.bufferHandle; }
   // The tensor's bytes are an array of their own.
   void Declare() const { cubecore_array(memory(), address_.bufferAddr, GetLength()); }
+  // Bytes from the tensor's start to the end of its buffer, or its own where no buffer is known; a
+  // tensor without a size has no end.
+  int64_t Room() const {
+    if (held_high_ != 0 && held_at_ == address_.bufferAddr)
+      return held_high_ - address_.bufferAddr;
+    return address_.dataLen != 0 ? address_.dataLen : INT64_MAX;
+  }
 
   // Without a page: public kernels set the position of a tensor here.
   TBuffAddr address_;

@@ -137,11 +137,12 @@ using bfloat16_t = ::bfloat16_t;
 
 namespace cubecore {
 
-#define CUBECORE_ELEMENT(TYPE, NAME, BITS)    \
-  template <>                                 \
-  struct Element<TYPE> {                      \
-    static constexpr const char* name = NAME; \
-    static constexpr uint32_t bits = BITS;    \
+#define CUBECORE_ELEMENT(TYPE, NAME, BITS)     \
+  template <>                                  \
+  struct Element<TYPE> {                       \
+    static constexpr const char* name = NAME;  \
+    static constexpr const char* word = #TYPE; \
+    static constexpr uint32_t bits = BITS;     \
   };
 CUBECORE_ELEMENT(half, "float16", 16)
 CUBECORE_ELEMENT(bfloat16_t, "bfloat16", 16)

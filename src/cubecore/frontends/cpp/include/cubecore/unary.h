@@ -35,13 +35,17 @@ inline auto as_element(S value) {
   template <typename T, bool isSetMask = true>                                                     \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask,            \
                    const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, CUBECORE_AT) { \
-    if constexpr (isSetMask) detail::set_lanes(mask, at);                                          \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                                \
+    detail::note_repeats<PrimT<T>>(#NAME, repeatTime, repeatParams.dstBlkStride,                   \
+                                   repeatParams.dstRepStride, at);                                 \
     detail::unary(CALL, dst, src, repeatTime, repeatParams, at);                                   \
   }                                                                                                \
   template <typename T, bool isSetMask = true>                                                     \
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask[],          \
                    const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, CUBECORE_AT) { \
-    if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);                                 \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                                \
+    detail::note_repeats<PrimT<T>>(#NAME, repeatTime, repeatParams.dstBlkStride,                   \
+                                   repeatParams.dstRepStride, at);                                 \
     detail::unary(CALL, dst, src, repeatTime, repeatParams, at);                                   \
   }                                                                                                \
   template <typename T>                                                                            \
@@ -70,7 +74,9 @@ CUBECORE_UNARY(Not, "asc_not")
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const S& scalarValue,     \
                    uint64_t mask, const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, \
                    CUBECORE_AT) {                                                                  \
-    if constexpr (isSetMask) detail::set_lanes(mask, at);                                          \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                                \
+    detail::note_repeats<PrimT<T>>(#NAME, repeatTime, repeatParams.dstBlkStride,                   \
+                                   repeatParams.dstRepStride, at);                                 \
     detail::scaled(CALL, dst, src, detail::as_element<T>(scalarValue), repeatTime, repeatParams,   \
                    at);                                                                            \
   }                                                                                                \
@@ -78,7 +84,9 @@ CUBECORE_UNARY(Not, "asc_not")
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const S& scalarValue,     \
                    uint64_t mask[], const uint8_t repeatTime,                                      \
                    const UnaryRepeatParams& repeatParams, CUBECORE_AT) {                           \
-    if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);                                 \
+    if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                                \
+    detail::note_repeats<PrimT<T>>(#NAME, repeatTime, repeatParams.dstBlkStride,                   \
+                                   repeatParams.dstRepStride, at);                                 \
     detail::scaled(CALL, dst, src, detail::as_element<T>(scalarValue), repeatTime, repeatParams,   \
                    at);                                                                            \
   }                                                                                                \
@@ -120,7 +128,9 @@ template <typename T, bool isSetMask = true, typename S = T, typename M>
 inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src, const S& scalarValue,
                        const M mask, const uint8_t repeatTime,
                        const UnaryRepeatParams& repeatParams, bool roundEn = false, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_given<T>(mask, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, "ShiftRight", at);
+  detail::note_repeats<PrimT<T>>("ShiftRight", repeatTime, repeatParams.dstBlkStride,
+                                 repeatParams.dstRepStride, at);
   detail::scaled(roundEn ? "asc_shiftright_round" : "asc_shiftright", dst, src,
                  detail::as_element<T>(scalarValue), repeatTime, repeatParams, at);
 }
@@ -135,14 +145,18 @@ template <typename T, typename U, bool isSetMask = true>
 inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalarValue,
                  uint64_t mask, const uint8_t repeatTime, const UnaryRepeatParams& repeatParams,
                  CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_lanes(mask, at);
+  if constexpr (isSetMask) detail::set_given<T, U>(mask, "Axpy", at);
+  detail::note_repeats<PrimT<T>, PrimT<U>>("Axpy", repeatTime, repeatParams.dstBlkStride,
+                                 repeatParams.dstRepStride, at);
   detail::scaled("asc_axpy", dst, src, scalarValue, repeatTime, repeatParams, at);
 }
 template <typename T, typename U, bool isSetMask = true>
 inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalarValue,
                  uint64_t mask[], const uint8_t repeatTime, const UnaryRepeatParams& repeatParams,
                  CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);
+  if constexpr (isSetMask) detail::set_given<T, U>(mask, "Axpy", at);
+  detail::note_repeats<PrimT<T>, PrimT<U>>("Axpy", repeatTime, repeatParams.dstBlkStride,
+                                 repeatParams.dstRepStride, at);
   detail::scaled("asc_axpy", dst, src, scalarValue, repeatTime, repeatParams, at);
 }
 
@@ -155,7 +169,8 @@ template <typename T, bool isSetMask = true, typename S = T>
 inline void Duplicate(const LocalTensor<T>& dst, const S& scalarValue, uint64_t mask,
                       const uint8_t repeatTime, const uint16_t dstBlockStride,
                       const uint8_t dstRepeatStride, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_lanes(mask, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, "Duplicate", at);
+  detail::note_repeats<PrimT<T>>("Duplicate", repeatTime, dstBlockStride, dstRepeatStride, at);
   cubecore::issue("asc_duplicate", at, dst.pointer(), detail::as_element<T>(scalarValue),
                   repeatTime, dstBlockStride, dstRepeatStride);
 }
@@ -163,7 +178,8 @@ template <typename T, bool isSetMask = true, typename S = T>
 inline void Duplicate(const LocalTensor<T>& dst, const S& scalarValue, uint64_t mask[],
                       const uint8_t repeatTime, const uint16_t dstBlockStride,
                       const uint8_t dstRepeatStride, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);
+  if constexpr (isSetMask) detail::set_given<T>(mask, "Duplicate", at);
+  detail::note_repeats<PrimT<T>>("Duplicate", repeatTime, dstBlockStride, dstRepeatStride, at);
   cubecore::issue("asc_duplicate", at, dst.pointer(), detail::as_element<T>(scalarValue),
                   repeatTime, dstBlockStride, dstRepeatStride);
 }
@@ -171,9 +187,11 @@ inline void Duplicate(const LocalTensor<T>& dst, const S& scalarValue, uint64_t 
 namespace detail {
 // Elements as bits, which the instruction copies whatever their type.
 template <typename T>
+using CopiedBits = std::conditional_t<sizeof(PrimT<T>) == 2, uint16_t, uint32_t>;
+template <typename T>
 inline void copy_lanes(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint8_t repeatTime,
                        const CopyRepeatParams& p, const cubecore::Where& at) {
-  using Bits = std::conditional_t<sizeof(PrimT<T>) == 2, uint16_t, uint32_t>;
+  using Bits = CopiedBits<T>;
   cubecore::issue("asc_copy", at, dst.template ReinterpretCast<Bits>().pointer(),
                   src.template ReinterpretCast<Bits>().pointer(), repeatTime, p.dstStride,
                   p.srcStride, p.dstRepeatSize, p.srcRepeatSize);
@@ -183,13 +201,15 @@ inline void copy_lanes(const LocalTensor<T>& dst, const LocalTensor<T>& src, uin
 template <typename T, bool isSetMask = true>
 inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask,
                  const uint8_t repeatTime, const CopyRepeatParams& p, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_lanes(mask, at);
+  if constexpr (isSetMask) detail::set_given<detail::CopiedBits<T>>(mask, "Copy", at);
+  detail::note_repeats<PrimT<T>>("Copy", repeatTime, p.dstStride, p.dstRepeatSize, at);
   detail::copy_lanes(dst, src, repeatTime, p, at);
 }
 template <typename T, bool isSetMask = true>
 inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
                  const uint8_t repeatTime, const CopyRepeatParams& p, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_bits<PrimT<T>>(mask, at);
+  if constexpr (isSetMask) detail::set_given<detail::CopiedBits<T>>(mask, "Copy", at);
+  detail::note_repeats<PrimT<T>>("Copy", repeatTime, p.dstStride, p.dstRepeatSize, at);
   detail::copy_lanes(dst, src, repeatTime, p, at);
 }
 
