@@ -123,7 +123,9 @@ class CacheLines:
 
     def changed_at(self, low: int, high: int) -> Location | None:
         """Return the first store by the cache to one of the bytes [low, high) of global memory."""
-        return next((c.at(bits) for c, bits in self._changed_lines(low, high) if c.all & bits), None)
+        return next(
+            (c.at(bits) for c, bits in self._changed_lines(low, high) if c.all & bits), None
+        )
 
     def waiting_at(self, low: int, high: int) -> Location | None:
         """Return the first store by the cache to a line with one of the bytes [low, high)."""

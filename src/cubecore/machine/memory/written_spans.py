@@ -73,9 +73,9 @@ class WrittenSpans(Generic[By]):
             for span in reversed(spans):
                 if span.epoch < since:
                     break
-                if low < span.high and span.low < high:
-                    if first is None or span.epoch <= first.epoch:
-                        first = span
+                meets = low < span.high and span.low < high
+                if meets and (first is None or span.epoch <= first.epoch):
+                    first = span
         return None if first is None else first.by
 
     def _near(self, low: int, high: int) -> Iterator[list[_Span[By]]]:

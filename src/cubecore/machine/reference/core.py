@@ -62,7 +62,7 @@ class Core:
     queues: Queues | None = None
     """The schedule of instructions in another order than the program's; None: program order."""
     data_cache: DataCache | None = None
-    """The values in the scalar unit's data cache, in an order that holds its lines; None: memory's."""
+    """The scalar unit's data cache, in an order that holds its lines; None: memory's values."""
     planned_for: Registers | None = None
     planned: BoundedCache[Instruction, Any] = field(default_factory=BoundedCache)
     """An engine's plans of templates under the registers `planned_for`, of those it met."""

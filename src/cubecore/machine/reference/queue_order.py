@@ -42,7 +42,7 @@ _LEFT_BY_VECTORS = ("cmp_mask", "kept", "extreme", "merged")
 
 
 class Schedule(Protocol):
-    """Chooses among what may run next; says if the data cache holds lines until they are cleaned."""
+    """Chooses among what may run next; says if the data cache holds lines until a dcci."""
 
     @property
     def holds_lines(self) -> bool:

@@ -185,7 +185,7 @@ class OverwrittenArrays:
         first = lost.region, lost.touch
         arrays = self.extents(first, (over.region, over.touch), reader[1])
         writes = lost.touch, lost.pipe, -1, over.touch, over.pipe
-        self._report(Clash("overwritten", *writes, *common, reader, arrays))
+        self._report(Clash("overwritten", *writes, *common, reader=reader, arrays=arrays))
 
     def extents(
         self,
