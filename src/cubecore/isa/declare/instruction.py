@@ -294,8 +294,11 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
     def keeps_behind(self, earlier: "Instruction", mem: Mem) -> bool:
         """True if the hardware keeps its accesses to `mem` behind those of an earlier instruction.
 
-        Flags and barriers are not meant; what they order is known without asking.
+        Flags and barriers are not meant; what they order is known without asking. The scalar unit's
+        own accesses are in order.
         """
+        if self.pipe is Pipe.S and earlier.pipe is Pipe.S:
+            return True
         return mem is Mem.L0C and self.shares_units and earlier.shares_units
 
     @property

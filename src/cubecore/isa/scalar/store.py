@@ -57,6 +57,13 @@ class ScalarStore(Instruction):
         return {"dst": value_of(self.value, self.dtype).reshape(1)}
 
 
+def stores_locally(template: Instruction) -> bool:
+    """Return whether the scalar unit stores to local memory, where pipes may see it late."""
+    return template.pipe is Pipe.S and any(
+        operand.access.writes and operand.mem is not Mem.GM for operand in template.operands()
+    )
+
+
 def valueless(template: Instruction) -> Instruction:
     """Return a template that touches, and breaks, what `template` does whatever value it stores.
 
@@ -81,7 +88,8 @@ def _of_zero(kind: Any, dtype: ElementType) -> Instruction:
     source="spec/tik.md 2.3, set_as of a tensor's element; basic API, SetValue of LocalTensor",
     archs=("2201", "3510"),
     uncertain=(
-        "the scalar unit has written before the next instruction is issued",
+        "pipes see the value behind a flag of S or a barrier of all pipes, and may see the old one "
+        "before; the scalar unit itself sees it at once: inferred",
         "an address is a multiple of the element's size: inferred",
     ),
 )

@@ -243,7 +243,10 @@ class Core:
         """Return the memory of a value, or the tensor nearest to it, and its place there."""
         if load.mem is Mem.GM and (tensor := self.gm.nearest(address)) is not None:
             return tensor.name, tensor.buffer, address - tensor.address
-        return load.mem.label, self.memory(load.mem), address
+        memory = self.memory(load.mem)
+        if memory is not None and self.queues is not None:
+            memory = self.queues.forwarded(load.mem, memory)
+        return load.mem.label, memory, address
 
     def _load_wrongly(self, load: LoadScalar, address: int) -> int | None:
         """Log what is wrong with a value's place; return what is there, None if nothing is."""

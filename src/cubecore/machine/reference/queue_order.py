@@ -5,7 +5,10 @@ queue, the scalar unit fills them, and a schedule says whose turn it is. Flags h
 unit flags of L0C hold products and fixpipe. `Late` lets consumers run
 before the producers that flags do not hold them behind, `Early` lets producers overtake consumers,
 so that a missing flag changes the answer of one of them; `Drawn` draws. Two instructions of a pipe
-without a barrier between them may change places, unless the hardware keeps them in order.
+without a barrier between them may change places, unless the hardware keeps them in order. Stores of
+the scalar unit to local memory have a queue, too, in which they are in order, and land last in
+`Late` and `Early`; in `Early` before an instruction that nothing keeps ahead of them, if they meet
+its bytes. The scalar unit itself sees them at once.
 """
 
 from collections import Counter, deque
@@ -15,11 +18,12 @@ from typing import Protocol
 
 import numpy as np
 
-from cubecore.errors import DeadlockError, Violation
-from cubecore.isa.declare.instruction import Instruction
+from cubecore.errors import CubecoreError, DeadlockError, Violation
+from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.store import stores_locally
 from cubecore.isa.scalar.sync import (
     FftsCrossCoreSync,
     Lock,
@@ -31,6 +35,8 @@ from cubecore.isa.scalar.sync import (
     joined_pipes,
 )
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.buffers import MemoryBuffer
+from cubecore.machine.memory.footprint import footprints
 from cubecore.machine.options import require_order
 from cubecore.machine.reference.unit_flag_gate import UnitGate
 
@@ -57,6 +63,11 @@ class Schedule(Protocol):
         """Return which of `count` instructions of a pipe that may change places runs."""
         ...
 
+    @property
+    def overtakes(self) -> bool:
+        """True if a store of the scalar unit lands at once where queues hold what it meets."""
+        ...
+
     def core(self, count: int) -> int:
         """Return which of `count` ready cores runs."""
         ...
@@ -66,10 +77,11 @@ class Late:
     """Consumers first, producers last; of a pipe the last instruction first; the last core."""
 
     holds_lines = True
+    overtakes = False
 
     def pipe(self, ready: Sequence[str]) -> str:
-        """Return the pipe nearest to the way out."""
-        return min(ready, key=_LATE.index)
+        """Return the pipe nearest to the way out; stores of the scalar unit are the last."""
+        return min(_stores_last(ready), key=_LATE.index)
 
     def place(self, count: int) -> int:
         """Return the last."""
@@ -84,16 +96,22 @@ class Early(Late):
     """Producers first: they overwrite what consumers have not read yet."""
 
     holds_lines = False
+    overtakes = True
 
     def pipe(self, ready: Sequence[str]) -> str:
-        """Return the pipe furthest from the way out."""
-        return max(ready, key=_LATE.index)
+        """Return the pipe furthest from the way out; stores of the scalar unit are the last."""
+        return max(_stores_last(ready), key=_LATE.index)
+
+
+def _stores_last(ready: Sequence[str]) -> Sequence[str]:
+    return [pipe for pipe in ready if pipe != "S"] or ready
 
 
 class Drawn:
     """Draws; pipes have weights that differ by orders of magnitude, so that some run far ahead."""
 
     holds_lines = True
+    overtakes = False
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng(seed)
@@ -202,16 +220,57 @@ class Queues:
             pipe = template.on
         else:
             pipe = template.pipe.value
-        if pipe == "S" or type(template).apply is not Instruction.apply:
+        if pipe == "S" and self._is_queued(template):
+            self._queue(pipe, recorded)
+            if self.schedule.overtakes and self._meets(recorded):
+                while self._queues["S"]:
+                    self._run(self._queues["S"])
+        elif pipe == "S" or type(template).apply is not Instruction.apply:
             self._scalar(recorded)  # registers that are set are those of every later issue
         else:
-            unlocks = self._unlocks[template.mutex_id] if isinstance(template, Lock) else 0
-            send = None
-            if isinstance(template, FftsCrossCoreSync):
-                send = self.signal(template, recorded[2])
-            self._queues[pipe].append(_Entry(recorded, self.core.registers, unlocks, send))
+            self._queue(pipe, recorded)
         if isinstance(template, Unlock):
             self._unlocks[template.mutex_id] += 1
+
+    def _queue(self, pipe: str, recorded: Recorded) -> None:
+        """Append what is issued to a pipe's queue, with what is known of it now."""
+        template, send = recorded[0], None
+        unlocks = self._unlocks[template.mutex_id] if isinstance(template, Lock) else 0
+        if isinstance(template, FftsCrossCoreSync):
+            send = self.signal(template, recorded[2])
+        self._queues[pipe].append(_Entry(recorded, self.core.registers, unlocks, send))
+
+    def _is_queued(self, template: Instruction) -> bool:
+        """Return whether it is a store of the scalar unit that may land late, or is behind one."""
+        behind = isinstance(template, (SetFlag, Unlock, FftsCrossCoreSync))
+        return stores_locally(template) or (behind and bool(self._queues["S"]))
+
+    def _meets(self, recorded: Recorded) -> bool:
+        """Return whether a store of the scalar unit meets bytes of an instruction in a queue."""
+        runs = _runs_of(*recorded[:2], self.core.registers)
+        queued = [entry for pipe, queue in self._queues.items() if pipe != "S" for entry in queue]
+        return any(
+            mem is other and low < end and start < high
+            for entry in queued
+            for other, start, end in _runs_of(*entry.recorded[:2], entry.registers)
+            for mem, low, high in runs
+        )
+
+    def forwarded(self, mem: Mem, memory: MemoryBuffer) -> MemoryBuffer:
+        """Return a local memory as the scalar unit sees it: its own stores have landed."""
+        stores = [entry for entry in self._queues["S"] if not entry.orders]
+        if not stores:
+            return memory
+        seen = MemoryBuffer.over(memory.data.copy(), memory.valid.copy())
+        for store in stores:
+            template, addresses, _ = store.recorded
+            values = template.compute({}, store.registers)
+            for operand, at in zip(template.operands(), addresses, strict=True):
+                raw = np.frombuffer(values[operand.name].tobytes(), np.uint8)
+                if operand.mem is mem and 0 <= at <= memory.size_bytes - raw.size:
+                    seen.data[at : at + raw.size] = raw
+                    seen.valid[at : at + raw.size] = 1
+        return seen
 
     def _scalar(self, recorded: Recorded) -> None:
         template, _, where = recorded
@@ -292,12 +351,35 @@ class Queues:
     def _perform(self, entry: _Entry) -> None:
         """Run an instruction under the registers of its issue, and keep what it leaves in them."""
         issued = self.core.registers
+        if entry.template.pipe is Pipe.S:  # a store has the values of its issue
+            self.core.registers = entry.registers
+            self.core.perform(entry.recorded)
+            self.core.registers = issued
+            return
         left = {name: getattr(issued, name) for name in _LEFT_BY_VECTORS}
         self.core.registers = replace(entry.registers, **left)
         self.core.perform(entry.recorded)
         self._units.turn(*entry.recorded[:2], entry.registers)
         left = {name: getattr(self.core.registers, name) for name in _LEFT_BY_VECTORS}
         self.core.registers = replace(issued, **left)
+
+
+def _runs_of(
+    template: Instruction, addresses: tuple[int, ...], registers: Registers
+) -> list[tuple[Mem, int, int]]:
+    """Return the local bytes that an instruction touches, as runs; none where it is not legal."""
+    try:
+        resolved, at_operands = template.resolved(registers).rebased(addresses)
+        touched_by = footprints(resolved)
+    except (CubecoreError, ValueError):
+        return []
+    starts = resolved.operand_addresses(at_operands)
+    operands = zip(resolved.operands(), starts, touched_by, strict=True)
+    return [
+        (operand.mem, at + touched.low, at + touched.high)
+        for operand, at, touched in operands
+        if touched is not None and operand.mem is not Mem.GM
+    ]
 
 
 def _waits(template: Instruction, _: tuple[int, ...], where: Location) -> str:

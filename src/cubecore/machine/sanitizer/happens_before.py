@@ -4,7 +4,8 @@ Every pipe numbers what it is given. The clock of pipe p says, for each pipe q, 
 everything on q is complete before p's next instruction starts. A pipe's own clock does not advance
 with its instructions: they start in order, and may still overlap, until a barrier or a round of
 flags says otherwise. The scalar unit issues everything, so what it knows every later instruction
-knows.
+knows, but for its own stores to local memory: they may land late, and are known to a pipe behind a
+flag of S or a barrier of all pipes alone. In clocks they count as a pipe of their own.
 """
 
 from collections import deque
@@ -20,9 +21,12 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import EVENT_IDS
 from cubecore.lazy_dataclass import dataclass
 
-PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
-INDEX: Mapping[str, int] = {name: number for number, name in enumerate(PIPES)}
+_NAMES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
+INDEX: Mapping[str, int] = {name: number for number, name in enumerate(_NAMES)}
 SCALAR = INDEX["S"]
+PIPES = (*_NAMES, "S")
+"""Pipes by number, the last one for the scalar unit's stores to local memory."""
+STORES = len(PIPES) - 1
 
 Clock = list[int]
 Foreign = NDArray[np.int64]
@@ -107,7 +111,7 @@ class CoreOrder:
         self, fault: Callable[[FlagFault], None], numbers: Sequence[int] = (0,), cores: int = 1
     ) -> None:
         self.counts: Clock = [0] * len(PIPES)
-        self.done: list[Clock] = [[0] * len(PIPES) for _ in PIPES]
+        self.done = _rows_of([0] * len(PIPES))
         self.cores = np.array(numbers, np.int64)
         self._rows = np.arange(len(numbers))
         self.foreign: Foreign = np.zeros((len(numbers), cores, len(PIPES)), np.int64)
@@ -118,13 +122,13 @@ class CoreOrder:
         self._mutexes: dict[int, _Mutex] = {}
         self._unraised: Flag | None = None
         """The flag of the first wait that holds a pipe, if it was never set before."""
-        self._version = 0
+        self._version = self._landed = 0
         self._seen = [0] * len(PIPES)
 
     @property
     def rests(self) -> bool:
         """True if all that comes later starts behind all that came before, with no flag up."""
-        known, counts = self.done[SCALAR], self.counts
+        known, counts = self._at_hand(), self.counts
         return not (
             self.stuck
             or any(self.held)
@@ -137,7 +141,7 @@ class CoreOrder:
         """Start behind all that orders counted which rest; each core has a row in one of them."""
         counts = {id(order): order.counts for order, _ in places}.values()
         self.counts = [max(of_pipe) for of_pipe in zip(*counts, strict=True)]
-        self.done = [list(self.counts) for _ in PIPES]
+        self.done, self._landed = _rows_of(self.counts), self.counts[STORES]
         self.foreign = np.stack([order.foreign[row] for order, row in places])
 
     # --- instructions
@@ -146,13 +150,19 @@ class CoreOrder:
         """Return the number of a pipe's next instruction; its clock knows what the scalar does."""
         if self._seen[pipe] != self._version:
             self._seen[pipe] = self._version
-            _join(self.done[pipe], self.done[SCALAR])
+            _join(self.done[pipe], self._at_hand())
         number = self.counts[pipe] + 1
         self.counts[pipe] = number
         if pipe == SCALAR:
             self.done[SCALAR][SCALAR] = number
             self._version += 1
+        elif pipe == STORES:
+            self.done[SCALAR][STORES] = number
         return number
+
+    def _at_hand(self) -> Clock:
+        """Return what the next instruction knows when it is issued."""
+        return [*self.done[SCALAR][:STORES], self._landed]
 
     def submit(
         self,
@@ -167,7 +177,7 @@ class CoreOrder:
         if self.stuck:
             return
         if self.held[pipe]:
-            scalar = list(self.done[SCALAR])
+            scalar = self._at_hand()
             self.held[pipe].append(Held(act, where, scalar, self.foreign, awaits, raises))
         else:
             act()
@@ -191,7 +201,7 @@ class CoreOrder:
     def _hold(self, flag: Flag, where: Location) -> None:
         if not any(self.held):
             self._unraised = None if flag in self._flags else flag
-        wait = Held(lambda: None, where, list(self.done[SCALAR]), self.foreign, awaits=flag)
+        wait = Held(lambda: None, where, self._at_hand(), self.foreign, awaits=flag)
         self.held[flag.dst].append(wait)
         if flag.dst == SCALAR:
             self.give_up()
@@ -231,6 +241,7 @@ class CoreOrder:
         number = self.enter(pipe)
         _join(self.done[pipe], clock)
         if pipe == SCALAR:
+            self._landed = max(self._landed, clock[STORES])
             self._version += 1
         return number
 
@@ -337,6 +348,7 @@ class CoreOrder:
         self.counts[SCALAR] += 1
         for pipe in pipes:
             self.done[SCALAR][pipe] = self.counts[pipe]
+        self._landed = self.counts[STORES]
         self._version += 1
 
     def signal(self, pipe: int) -> Foreign:
@@ -355,7 +367,7 @@ class CoreOrder:
         """
         heard = np.stack(carried)
         self.foreign = np.maximum(self.foreign, heard)
-        of_cores = np.maximum(heard[self._rows, self.cores], self.done[SCALAR])
+        of_cores = np.maximum(heard[self._rows, self.cores], self._at_hand())
         of_core: Clock = of_cores.min(axis=0).tolist()
         self._learn(SCALAR, of_core)
         return bool((of_cores == of_core).all())
@@ -386,6 +398,12 @@ class CoreOrder:
         for fault in stalled(held, self._unraised):
             self._fault(fault)
         return True
+
+
+def _rows_of(counts: Sequence[int]) -> list[Clock]:
+    """Return the pipes' clocks, all alike; the scalar unit's stores go by its own."""
+    rows = [list(counts) for _ in _NAMES]
+    return [*rows, rows[SCALAR]]
 
 
 def _join(clock: Clock, other: Clock) -> None:

@@ -12,6 +12,7 @@ from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.store import stores_locally
 from cubecore.isa.scalar.sync import (
     JOINED_PAIRS,
     FftsCrossCoreSync,
@@ -39,6 +40,7 @@ from cubecore.machine.sanitizer.happens_before import (
     INDEX,
     PIPES,
     SCALAR,
+    STORES,
     CoreOrder,
     Flag,
     FlagFault,
@@ -175,7 +177,7 @@ class CoreWatch:
         """Follow an instruction that touches memory: `addresses` are those of its operands."""
         if template.steering:  # what values have steered is seldom the same again
             accesses = touches(template, addresses, where, registers)
-            self.submit(INDEX[template.pipe.value], accesses, where)
+            self.submit(clocked_as(template), accesses, where)
             return
         key = template, registers.atomic, registers.atomic_type, registers.resets_units
         follow = self._followers.get(key)
@@ -203,7 +205,7 @@ class CoreWatch:
 
         Not `globally`: what it touches in global memory is left out.
         """
-        order, pipe = self.order, INDEX[template.pipe.value]
+        order, pipe = self.order, clocked_as(template)
         held, plan = order.held[pipe], list[_Planned]()
         index_of = {operand.name: index for index, operand in enumerate(template.operands())}
         for touched, _, touch in _known_touches(template, where, registers):
@@ -307,6 +309,8 @@ class CoreWatch:
                 region = memo[at] = shadow.region(touched, at, writes=touch.writes)
             shadow.judge(region, pipe, touch)
             entered.append((shadow, region, touch))
+        if pipe == STORES:  # what the scalar unit reads it has read before it goes on
+            entered = [each for each in entered if each[2].writes]
         for shadow, region, touch in entered:
             shadow.enter(region, pipe, number, touch)
 
@@ -447,6 +451,11 @@ def touches(
         accesses.append(used)
     accesses.sort(key=lambda entry: entry[2].writes)
     return accesses
+
+
+def clocked_as(template: Instruction) -> int:
+    """Return the number of the pipe that an instruction counts on in clocks."""
+    return STORES if stores_locally(template) else INDEX[template.pipe.value]
 
 
 _Touching = tuple[Sequence[Touched], Location]

@@ -25,8 +25,14 @@ from cubecore.machine.sanitizer.findings import (
     SanitizerFinding,
     key_of,
 )
-from cubecore.machine.sanitizer.happens_before import INDEX, FlagFault, Foreign
-from cubecore.machine.sanitizer.racecheck import CoreWatch, FollowAt, Sanitizer, touches
+from cubecore.machine.sanitizer.happens_before import FlagFault, Foreign
+from cubecore.machine.sanitizer.racecheck import (
+    CoreWatch,
+    FollowAt,
+    Sanitizer,
+    clocked_as,
+    touches,
+)
 from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region, Touched
 from cubecore.machine.sanitizer.turns import Found
 from cubecore.machine.watches.aliasing import GroupAliasing
@@ -337,7 +343,7 @@ class Collecting:
         """Follow what all cores touched."""
         if self._touched and self._together is not None:
             assert template is not None
-            self._together(INDEX[template.pipe.value], self._touched, where)
+            self._together(clocked_as(template), self._touched, where)
 
 
 class Sharing:

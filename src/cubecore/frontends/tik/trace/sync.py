@@ -51,12 +51,15 @@ class Synchroniser:
         if pipe == Pipe.S.value and not touches:
             return
         sources = dict.fromkeys(self._hazards(pipe, touches))
+        if pipe == Pipe.S.value:
+            sources.pop(pipe, None)  # its own accesses are in order
         for source in sources:
             self._order(source, pipe)
         state = self.state
         state.count += 1
-        if pipe != Pipe.S.value:  # what the scalar unit did, everything issued later knows
-            state.touches |= {(pipe, *touch): state.count for touch in touches}
+        if pipe == Pipe.S.value:  # what the scalar unit read, everything issued later knows
+            touches = [(resource, writes) for resource, writes in touches if writes]
+        state.touches |= {(pipe, *touch): state.count for touch in touches}
 
     def _hazards(self, pipe: str, touches: Sequence[Touch]) -> Iterator[str]:
         waited = self.state.waited
