@@ -9,7 +9,8 @@ import pytest
 import cubecore
 from machine.lockstep.test_kernels import both
 
-LANES = 8
+LANES = 16
+"""Values of a core: 64 B, a line of the data cache."""
 BLOCKS = 6
 
 

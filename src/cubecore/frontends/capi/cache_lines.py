@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.caches import LINE_BYTES, Dcci
+from cubecore.isa.scalar.caches import LINE_BYTES, Dcci, line_bits, lines_between
 from cubecore.machine.memory.written_spans import WrittenSpans
 
 Writer = tuple[str, Location]
@@ -57,7 +57,7 @@ class CacheLines:
 
     def store(self, low: int, high: int, where: Location) -> None:
         """Take that the scalar unit stores bytes [low, high) by the cache."""
-        for line, bits in lines_of(low, high):
+        for line, bits in lines_between(low, high):
             self._hold(line)
             changed = self.changed.get(line)
             if changed is None:
@@ -92,7 +92,7 @@ class CacheLines:
         Bytes that the scalar unit itself has changed are its own.
         """
         found = None
-        for line, bits in lines_of(low, high):
+        for line, bits in lines_between(low, high):
             changed = self.changed.get(line)
             if changed is None or bits & ~changed.all:
                 since = self._cleaned.get(line, self._cleaned_all)
@@ -108,7 +108,7 @@ class CacheLines:
         The line's write-back takes the old bytes there with it. It is said once.
         """
         found = None
-        for line, _ in lines_of(low, high):
+        for line, _ in lines_between(low, high):
             since = self._held.get(line)
             if since is None:
                 continue
@@ -139,17 +139,4 @@ class CacheLines:
         for line in lines:
             changed = self.changed.get(line)
             if changed is not None and first <= line <= last:
-                yield changed, _bits(line, low, high)
-
-
-def lines_of(low: int, high: int) -> Iterator[tuple[int, int]]:
-    """Yield the lines that hold bytes [low, high), and which bytes of each, as bits."""
-    for line in range(low // LINE_BYTES, (high - 1) // LINE_BYTES + 1):
-        yield line, _bits(line, low, high)
-
-
-def _bits(line: int, low: int, high: int) -> int:
-    """Return which bytes of a line lie in [low, high), as bits."""
-    start = line * LINE_BYTES
-    first, last = max(low - start, 0), min(high - start, LINE_BYTES)
-    return (1 << last) - (1 << first)
+                yield changed, line_bits(line, low, high)

@@ -489,8 +489,7 @@ class CoreHandle:
 
     def _say(self, said: Said | None) -> None:
         if said is not None:
-            kind, message, subject, where = said
-            self.log(kind, message, subject, where)
+            self.log(*said)
 
     def _mixed(self, message: str) -> None:
         self.log("mixed-allocation", message, "array", location(sys._getframe(1)))  # noqa: SLF001

@@ -43,6 +43,7 @@ from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.recorder import RanAheadError
@@ -291,12 +292,15 @@ def turns(
 ) -> None:
     """Run the blocks that a core takes in turns: `run` takes a block, and how many run at once.
 
-    A block begins when the one before it on the core has completed.
+    A block begins when the one before it on the core has completed, and its data cache is clean.
     """
     position = handle.core.registers.position
     for block in range(position.block, position.blocks, at_once):
         if block != position.block:
             handle.record(PipeBarrier(), (), place)
+            handle.modes.lines.clean(Dcci())
+            if handle.core.data_cache is not None:
+                handle.core.data_cache.clean(None)
         run(block, at_once)
 
 

@@ -4,6 +4,8 @@ What the scalar unit's data cache holds is followed by front ends (`frontends.ca
 racecheck (`machine.sanitizer.data_caches`) and, in other orders, by `machine.memory.data_cache`.
 """
 
+from collections.abc import Iterator
+
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
@@ -12,6 +14,21 @@ from cubecore.isa.declare.registers import Registers
 _ADDRESS = 2**64 - 1
 LINE_BYTES = 64
 """Bytes that the data cache loads, writes back and drops together (pages SetValue, asc_dcci)."""
+
+
+def line_bits(line: int, low: int, high: int) -> int:
+    """Return which bytes of a line lie in [low, high), as bits from its first byte on."""
+    start = line * LINE_BYTES
+    first, last = max(low - start, 0), min(high - start, LINE_BYTES)
+    return (1 << last) - (1 << first)
+
+
+def lines_between(low: int, high: int) -> Iterator[tuple[int, int]]:
+    """Yield the numbers of the lines with bytes of [low, high), and which bytes these are."""
+    for line in range(low // LINE_BYTES, -(-high // LINE_BYTES)):
+        yield line, line_bits(line, low, high)
+
+
 _NO_CACHE = "no cache is modelled: a kernel that lacks this runs as if it had it"
 
 

@@ -8,3 +8,7 @@ class ScalarLoad(Instruction):
 
     name = "scalar load"
     pipe = Pipe.S
+
+
+class CachedLoad(ScalarLoad):
+    """The scalar unit's read of one value by its data cache."""

@@ -72,12 +72,13 @@ def valueless(template: Instruction) -> Instruction:
     if not isinstance(template, ScalarStore) or not template.value:
         return template
     kind: Any = type(template)  # which mypy takes to have no hash
-    return _of_zero(kind, template.dtype)
+    others = {"cached": template.cached} if isinstance(template, StoreScalarGm) else {}
+    return _of_zero(kind, dtype=template.dtype, **others)
 
 
 @lru_cache
-def _of_zero(kind: Any, dtype: ElementType) -> Instruction:
-    made: Instruction = kind(dtype=dtype, value=0)
+def _of_zero(kind: Any, **parameters: Any) -> Instruction:
+    made: Instruction = kind(value=0, **parameters)
     return made
 
 

@@ -20,6 +20,7 @@ from cubecore.isa.declare.registers import LEFT, CorePosition, Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import LoadScalar, Location
+from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.store import ScalarStore, valueless
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, stacks
@@ -174,6 +175,8 @@ class LockstepGroup:
             if template.addressed_by_left:
                 return self._addressed_by_left(template)
             return self._with_left(template, touching)
+        if isinstance(touching, Dcci):
+            return lambda _, where: self.watch.touch(touching, (), where, self.registers)
         after = touching.apply(self.registers)
         if touching.register and not touching.operands():
             return self._setting(touching, getattr(after, touching.register))

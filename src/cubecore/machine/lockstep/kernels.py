@@ -40,7 +40,7 @@ from cubecore.machine.lockstep.running import Running
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task
-from cubecore.machine.sanitizer.findings import FindingLog, key_of
+from cubecore.machine.sanitizer.findings import RACECHECK, FindingLog, key_of
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.turns import Found, IssuedSyncs, Turns
 from cubecore.machine.watches.aliasing import Addresses, Snapshots, require_apart
@@ -217,6 +217,8 @@ class _Launch:
             sanitizer = self._judged(self._order)
         elif self._shared is None:
             require_apart(group.aliasing for group in self._groups)
+        if self._order is None and self._watching is GroupWatch:
+            self._require_own_lines()
         self._tell_in_turn()
         if self._halt is None:
             sanitizer.finish()
@@ -278,6 +280,17 @@ class _Launch:
         if not order.kept:
             raise UnorderedError("bytes that lockstep touches in another order")
         return sanitizer
+
+    def _require_own_lines(self) -> None:
+        """Require that no line of the data cache is that of several cores.
+
+        Raises
+        ------
+        EachError
+            If one may be.
+        """
+        if RACECHECK in self._checks and self._known.lines.any_among(self._recorders):
+            raise EachError("a line of the data cache that cores share")
 
     def _issued(self) -> list[IssuedSyncs]:
         """Return the signals, waits and reads of each core."""

@@ -14,6 +14,7 @@ from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.lockstep.recorder import Recorder
+from cubecore.machine.lockstep.shared_lines import SharedLines
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.racecheck import FollowAt
 from cubecore.machine.watches.group_watch import ClocklessWatch
@@ -26,6 +27,7 @@ class KnownLaunches:
 
     def __init__(self) -> None:
         self.names = Names()
+        self.lines = SharedLines(self.names)
         self.ordered: BoundedCache[Hashable, None] = BoundedCache(_MOST_LAUNCHES)
         self._signals: list[bool] = []
         self._steered: list[bool] = []

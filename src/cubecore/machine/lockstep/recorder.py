@@ -437,7 +437,7 @@ class Recorder(Core):
 
 def _kind(load: LoadScalar | None, template: Instruction | None) -> object:
     """Return what is asked for, wherever it lies."""
-    return template if load is None else (load.mem, load.element)
+    return template if load is None else (load.mem, load.element, load.cached)
 
 
 class _Handing(FindingLog):

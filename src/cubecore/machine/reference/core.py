@@ -13,7 +13,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar, Location
-from cubecore.isa.scalar.load import ScalarLoad
+from cubecore.isa.scalar.load import CachedLoad, ScalarLoad
 from cubecore.isa.scalar.sync import AIC_PIPES, AIV_PIPES, FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
@@ -34,6 +34,8 @@ FLUSH_AFTER = 8192
 
 SCALAR_LOAD = ScalarLoad()
 """Stands for the scalar unit's own reads where an instruction is named."""
+CACHED_LOAD = CachedLoad()
+"""Stands for those by the data cache."""
 Recorded = tuple[Instruction, tuple[int, ...], Location]
 
 
@@ -62,7 +64,7 @@ class Core:
     queues: Queues | None = None
     """The schedule of instructions in another order than the program's; None: program order."""
     data_cache: DataCache | None = None
-    """The scalar unit's data cache, in an order that holds its lines; None: memory's values."""
+    """The values in the data cache, in an order that holds its lines; None: those of memory."""
     planned_for: Registers | None = None
     planned: BoundedCache[Instruction, Any] = field(default_factory=BoundedCache)
     """An engine's plans of templates under the registers `planned_for`, of those it met."""
@@ -276,7 +278,8 @@ class Core:
 def scalar_touch(load: LoadScalar) -> MemoryAccess:
     """Return the access of a value that the scalar unit reads."""
     name, where = load.target.name, load.location
-    return MemoryAccess(SCALAR_LOAD, name, load.mem, reads=True, writes=False, where=where)
+    template = CACHED_LOAD if load.by_cache else SCALAR_LOAD
+    return MemoryAccess(template, name, load.mem, reads=True, writes=False, where=where)
 
 
 def _scalar(load: LoadScalar, memory: MemoryBuffer, at: int) -> int:

@@ -17,6 +17,7 @@ from cubecore.isa.declare.operand_overlap import STEERED, overlaps
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync
 from cubecore.machine.memory.buffers import GlobalTensor, Spot
 from cubecore.machine.memory.elements import Use, steering_uses
@@ -56,7 +57,7 @@ def execute(core: Core, recorded: Recorded) -> None:
     if issue.applies:
         core.registers = resolved.apply(core.registers)
     if not resolved.operands():
-        if resolved.register and core.execution_watch is not None:
+        if _is_followed(resolved) and core.execution_watch is not None:
             core.execution_watch.touch(resolved, (), where, core.registers)
         return
     alone, given = OneCore(core), None
@@ -74,6 +75,11 @@ def execute(core: Core, recorded: Recorded) -> None:
     perform(alone, issue, addresses, where, way, given)
 
 
+def _is_followed(template: Instruction) -> bool:
+    """Return whether a template without operands is followed: a register, or lines of the cache."""
+    return bool(template.register) or isinstance(template, Dcci)
+
+
 def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
     """Let a watch follow what a core issues and will execute in another order.
 
@@ -86,7 +92,7 @@ def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
         return
     issue = plan(core, template)
     resolved = issue.template
-    if issue.wrong or not (resolved.operands() or resolved.register):
+    if issue.wrong or not (resolved.operands() or _is_followed(resolved)):
         return
     if issue.unsettled:
         resolved, addresses = resolved.rebased(addresses)

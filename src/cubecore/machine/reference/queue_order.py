@@ -48,11 +48,11 @@ _LEFT_BY_VECTORS = ("cmp_mask", "kept", "extreme", "merged")
 
 
 class Schedule(Protocol):
-    """Chooses among what may run next; says if the data cache holds lines until a dcci."""
+    """Chooses among what may run next, and how long lines stay in the data cache."""
 
     @property
     def holds_lines(self) -> bool:
-        """True if it does; else each line is written back and dropped at once."""
+        """True if lines stay until they are cleaned; else each is written back at once."""
         ...
 
     def pipe(self, ready: Sequence[str]) -> str:

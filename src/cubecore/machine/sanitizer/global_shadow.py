@@ -148,6 +148,11 @@ class GlobalShadow:
         for low, high in _runs(footprint, address):
             self._enter(_Run(low, high, access), order, report, reported)
 
+    def written(self, low: int, high: int) -> list[tuple[int, int, _Access]]:
+        """Return the last writes of bytes among [low, high), in one page, each with its run."""
+        entries = self._written.get(low >> _PAGE_BITS, ())
+        return [(e.low, e.high, e.access) for e in entries if e.low < high and low < e.high]
+
     def _is_unwritten(self, pages: Collection[int]) -> bool:
         return self._written.keys().isdisjoint(pages)
 

@@ -12,6 +12,8 @@ from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.caches import Dcci
+from cubecore.isa.scalar.load import CachedLoad
 from cubecore.isa.scalar.store import stores_locally
 from cubecore.isa.scalar.sync import (
     JOINED_PAIRS,
@@ -29,7 +31,9 @@ from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.memory.operation import combines
 from cubecore.machine.sanitizer.cross_core import Signals
+from cubecore.machine.sanitizer.data_caches import CoreCache, DataCaches
 from cubecore.machine.sanitizer.findings import (
+    RACECHECK,
     USECHECK,
     CountedFinding,
     FindingLog,
@@ -82,6 +86,7 @@ class Sanitizer:
         self.cores = tuple(cores)
         self.signals = Signals(self.cores)
         self.memory = GlobalShadow()
+        self.caches = DataCaches(self.cores, self.memory)
         self._topology = Topology(self.cores)
         self._receivers: dict[tuple[CoreId, int], list[CoreId]] = {}
         self._last: dict[tuple[CoreId, int], tuple[str, Location]] = {}
@@ -115,8 +120,11 @@ class Sanitizer:
 class CoreWatch:
     """Watches what a core issues, or cores that issue alike: the first stands for all.
 
-    `log` counts each finding for as many cores as it stands for.
+    `log` counts each finding for as many cores as it stands for. `follows_lines`: lines of the data
+    cache that it shares with other cores are followed.
     """
+
+    follows_lines = True
 
     def __init__(self, sanitizer: Sanitizer, cores: Sequence[CoreId], log: FindingLog) -> None:
         self._launch, self._core, self.log = sanitizer, cores[0], log
@@ -129,6 +137,9 @@ class CoreWatch:
             tuple[str, int, int], tuple[MemoryAccess, MemoryAccess, CountedFinding]
         ]()
         self._units = UnitFlags(self._fault)
+        self._cache: CoreCache | None = None
+        if self.follows_lines and len(sanitizer.cores) > 1 and RACECHECK in self.log.checks:
+            self._cache = sanitizer.caches.of_core(self._number, self.order, self._say_of_line)
         self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=self._core.is_aic)
 
     # --- what the core issues
@@ -188,6 +199,8 @@ class CoreWatch:
     def followers(self, template: Instruction, registers: Registers) -> FollowAt:
         """Return what follows a resolved template at addresses, from wherever it is issued."""
         followers_at: dict[int, tuple[Follow, Location]] = {}
+        if isinstance(template, Dcci):
+            return partial(self._clean, template)
 
         def follow(addresses: Sequence[int], where: Location) -> None:
             follower = followers_at.get(id(where))
@@ -197,6 +210,11 @@ class CoreWatch:
             follower[0](addresses)
 
         return follow
+
+    def _clean(self, template: Dcci, _: Sequence[int], where: Location) -> None:
+        """Follow a dcci."""
+        if self._cache is not None:
+            self.order.submit(SCALAR, partial(self._cache.clean, template), where)
 
     def follower(
         self, template: Instruction, where: Location, registers: Registers, *, globally: bool = True
@@ -317,6 +335,8 @@ class CoreWatch:
     def _global(
         self, touched: Footprint, address: int, touch: MemoryAccess, pipe: int, number: int
     ) -> None:
+        if self._cache is not None:
+            self._cache.touch(touched, address, touch, number)
         core = self._number, self.order, (self.report, self.again)
         self._launch.memory.touch(core, (touched, address), pipe, number, touch)
 
@@ -402,6 +422,13 @@ class CoreWatch:
     def _core_of(self, number: int) -> CoreId:
         """Return a core by its number in the launch; -1 is the one that is watched."""
         return self._core if number < 0 else self._launch.cores[number]
+
+    def _say_of_line(self, message: str, touch: MemoryAccess) -> None:
+        """Log a finding about a line of the data cache."""
+        core, name = str(self._core), touch.template.name
+        name = "scalar read" if isinstance(touch.template, CachedLoad) else name
+        finding = SanitizerFinding("stale-cache", message, name, touch.where, core)
+        self.log.add(finding, touch.operand)
 
     def _unread(self, clash: Clash) -> None:
         """Log a result that is overwritten before it is read."""

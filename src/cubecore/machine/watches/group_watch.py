@@ -102,6 +102,7 @@ class GroupWatch(CoreWatch):
     """
 
     log: GroupLog
+    follows_lines = False  # where cores share some, each is judged (`lockstep.shared_lines`)
     notes_each = False
     """True if nothing is judged, and what each core does is noted."""
 
