@@ -165,3 +165,113 @@ def test_a_scalar_reads_what_nobody_of_the_core_wrote():
         core.printf("%d", x[3])
 
     assert plain[1](np.arange(64, dtype=np.int32)).clean
+
+
+@kernel
+def of_a_line(core, x, z, lines):
+    """Read four lines, copy over them, clean the first ones, and read them again."""
+    t = core.ubuf("int32", 64)
+    total = sum(core.load(x + 16 * n) for n in range(4))
+    core.asc_duplicate(t, 100, 64)
+    core.asc_sync()
+    core.asc_copy_ub2gm(x, t, 256)
+    core.asc_sync()
+    for n in range(lines):
+        core.asc_dcci_single(x + 16 * n + 3)
+    for n in range(4):
+        core.store(z + n, core.load(x + 16 * n))
+    core.store(z + 4, total)
+
+
+@pytest.mark.parametrize("order", ["program", "late", "early"])
+@pytest.mark.parametrize("lines", [0, 1, 4])
+def test_dcci_of_a_line_cleans_that_line_alone(lines, order):
+    """DataCacheCleanAndInvalid, SINGLE_CACHE_LINE; the values of a device in late order."""
+    x, z = np.arange(64, dtype=np.int32), np.zeros(16, np.int32)
+    found = said(of_a_line.using(order=order)[1](x, z, lines).findings)
+    place = f"{HERE}:{line_of(of_a_line, 'ub2gm')} (of_a_line)"
+    assert found == [
+        "stale-cache: a scalar read of global memory must come behind a dcci, got none since "
+        f"copy_ubuf_to_gm at {place} wrote there past the data cache; call asc_dcci_single first"
+    ] * (lines < 4)
+    stale = [0, 16, 32, 48] if order == "late" else [100] * 4
+    assert z[:5].tolist() == [100] * lines + stale[lines:] + [96]
+    assert np.array_equal(x, np.full(64, 100))
+
+
+@kernel
+def into_an_old_line(core, x, clean):
+    t = core.ubuf("int32", 64)
+    core.load(x + 3)
+    core.asc_duplicate(t, 100, 64)
+    core.asc_sync()
+    core.asc_copy_ub2gm(x, t, 256)
+    core.asc_sync()
+    if clean == 1:
+        core.asc_dcci_single(x)
+    elif clean == 2:
+        core.asc_dcci_entire_out()
+    elif clean == 3:
+        core.asc_ub_dcci_single(core.ubuf("int32", 16))
+    core.store(x + 4, 0)
+
+
+@pytest.mark.parametrize("order", ["program", "late"])
+@pytest.mark.parametrize("clean", [0, 1, 2, 3])
+def test_a_store_into_an_old_line_takes_old_bytes_back(clean, order):
+    x = np.arange(64, dtype=np.int32)
+    found = said(into_an_old_line.using(order=order)[1](x, clean).findings)
+    place = f"{HERE}:{line_of(into_an_old_line, 'ub2gm')} (into_an_old_line)"
+    right = clean in {1, 2}
+    assert found == [
+        f"stale-cache: store_scalar_gm must store behind a dcci, got none since copy_ubuf_to_gm at "
+        f"{place} wrote past the data cache into the same 64 B, which it holds as they were before "
+        "and writes back; call asc_dcci_single first"
+    ] * (not right)
+    line = [*range(16)] if order == "late" and not right else [100] * 16
+    assert x.tolist() == [*line[:4], 0, *line[5:], *[100] * 48]
+
+
+@kernel
+def over_a_changed_line(core, z, far, clean):
+    t = core.ubuf("int32", 64)
+    core.asc_duplicate(t, 100, 64)
+    core.asc_sync()
+    core.store(z + 4, 7)
+    if clean:
+        core.asc_dcci_single(z)
+    core.asc_copy_ub2gm(z + 8 + 8 * far, t, 32)
+
+
+def test_a_copy_over_a_changed_line_is_overwritten():
+    place = f"{HERE}:{line_of(over_a_changed_line, 'store(')} (over_a_changed_line)"
+    for far, clean in ((0, 0), (1, 0), (0, 1)):
+        ran = over_a_changed_line[1](np.zeros(64, np.int32), far, clean)
+        assert said(ran.findings) == [
+            "stale-cache: copy_ubuf_to_gm must write global memory behind a dcci, got none since "
+            f"the scalar unit's store at {place} to the same 64 B, which the data cache writes "
+            "back over it; call asc_dcci_single first"
+        ] * (not far and not clean)
+
+
+@kernel
+def shared(core, z, apart, clean):
+    core.store(z + core.block_idx * apart, core.block_idx + 1)
+    if clean:
+        core.asc_dcci_entire_out()
+
+
+@pytest.mark.parametrize("clean", [0, 1])
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_cores_keep_their_stores_a_line_apart(engine, clean):
+    place = f"{HERE}:{line_of(shared, 'store(')} (shared)"
+    for apart in (1, 8, 16):
+        z = np.zeros(64, np.int32)
+        ran = shared.using(engine=engine)[3](z, apart, clean)
+        assert z[[0, apart, 2 * apart]].tolist() == [1, 2, 3]
+        sentence = (
+            "stale-cache: store_scalar_gm must have its 64 B of the data cache alone, got "
+            "store_scalar_gm of core 0 AIV0 at {} in the same ones and no order between the "
+            "cores: lines are written back whole; keep what cores write 64 B apart"
+        )
+        assert said(ran.findings) == [sentence.format(place)] * (apart < 16)

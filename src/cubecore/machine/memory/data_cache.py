@@ -29,14 +29,15 @@ _Recorded = tuple[Instruction, tuple[int, ...], Location]
 class _Line:
     """A held line, as far as its tensor goes: its bytes, which of them were written or changed.
 
-    `below` is memory as instructions have left it since; what differs there a pointer has stored.
+    `below` is memory as instructions have left it since, where pointers may store: what differs
+    there they have.
     """
 
-    def __init__(self, tensor: GlobalTensor, number: int) -> None:
+    def __init__(self, tensor: GlobalTensor, number: int, *, pointers: bool) -> None:
         self._tensor, self._at = tensor, number * LINE_BYTES - tensor.address
         self.data, self.valid = self._memory.copy(), self._map.copy()
         self.changed = np.zeros(self.data.size, np.bool_)
-        self.below = self.data.copy()
+        self.below = self.data.copy() if pointers else None
 
     @property
     def _memory(self) -> NDArray[np.uint8]:
@@ -48,12 +49,15 @@ class _Line:
 
     def take_pointer_stores(self) -> None:
         """Take what pointers have stored to memory since."""
+        if self.below is None:
+            return
         stored = self._memory != self.below
         self.data[stored] = self.below[stored] = self._memory[stored]
 
     def refresh(self) -> None:
         """Take memory as it is now for what instructions have left."""
-        self.below[:] = self._memory
+        if self.below is not None:
+            self.below[:] = self._memory
 
     def store(self, low: int, high: int, execute: Callable[[], None]) -> None:
         """Keep from memory what is stored to bytes [low, high) of the tensor."""
@@ -164,5 +168,6 @@ class DataCache:
         number = address // LINE_BYTES
         line = self._lines.get(number)
         if line is None:
-            line = self._lines[number] = _Line(tensor, number)
+            pointers = self._caches.gm.pointers is not None
+            line = self._lines[number] = _Line(tensor, number, pointers=pointers)
         return line

@@ -225,8 +225,8 @@ def _old_store(name: str, writer: str) -> str:
 
 def _shared(name: str, other: str) -> str:
     return (
-        f"{name} must have its {LINE_BYTES} B of the data cache alone, got {other} in the same ones "
-        "and no order between the cores: lines are written back whole; keep what cores write "
+        f"{name} must have its {LINE_BYTES} B of the data cache alone, got {other} in the same "
+        "ones and no order between the cores: lines are written back whole; keep what cores write "
         f"{LINE_BYTES} B apart"
     )
 
