@@ -88,15 +88,15 @@ TWIN = """
 extern "C" __global__ __aicore__ void k(GM_ADDR x) {
   AscendC::GlobalTensor<float> to;
   to.SetGlobalBuffer((__gm__ float*)x);
-  to.SetValue(8 * AscendC::GetBlockIdx(), to.GetValue(1) + (TILING_KEY_IS(3) ? 3 : 1));
+  to.SetValue(16 * AscendC::GetBlockIdx(), to.GetValue(1) + (TILING_KEY_IS(3) ? 3 : 1));
 }
 int main() {
-  float* x = (float*)AscendC::GmAlloc(64);
+  float* x = (float*)AscendC::GmAlloc(128);
   x[1] = 0.5f;
   AscendC::SetKernelMode(KernelMode::AIV_MODE);
   ICPU_SET_TILING_KEY(3);
   ICPU_RUN_KF(k, 2, (uint8_t*)x);
-  printf("%g %g\\n", x[0], x[8]);
+  printf("%g %g\\n", x[0], x[16]);
   AscendC::GmFree(x);
 }
 """

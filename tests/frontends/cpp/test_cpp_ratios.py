@@ -14,9 +14,9 @@ using namespace AscendC;
 extern "C" __global__ {kind} void k(GM_ADDR x) {{
   {task}
   GlobalTensor<int32_t> to;
-  to.SetGlobalBuffer((__gm__ int32_t*)x + (g_coreType == AIC ? 0 : 64));
+  to.SetGlobalBuffer((__gm__ int32_t*)x + (g_coreType == AIC ? 0 : 128));
   int64_t facts[] = {{1, GetBlockNum(), GetSubBlockIdx(), GetSubBlockNum(), GetTaskRation()}};
-  for (int n = 0; n < 5; ++n) to.SetValue(8 * GetBlockIdx() + n, facts[n]);
+  for (int n = 0; n < 5; ++n) to.SetValue(16 * GetBlockIdx() + n, facts[n]);
 }}
 """
 RATIOS = [  # pages GetBlockIdx, GetBlockNum, GetSubBlockNum(ISASI), GetTaskRatio
@@ -35,7 +35,7 @@ RATIOS = [  # pages GetBlockIdx, GetBlockNum, GetSubBlockNum(ISASI), GetTaskRati
 
 def facts(left: np.ndarray) -> list[list[tuple[int, ...]]]:
     """Return what AICs, and what AIVs, have written of themselves: a row for each index."""
-    parts = left.reshape(2, -1, 8)[:, :, :5]
+    parts = left.reshape(2, -1, 16)[:, :, :5]
     return [[tuple(row) for row in part if row[0]] for part in parts.tolist()]
 
 
@@ -46,7 +46,7 @@ def wanted(aic: bool, aivs: int, blocks: int) -> list[list[tuple[int, ...]]]:
 
 @pytest.mark.parametrize(("kind", "task", "aic", "aivs"), RATIOS)
 def test_cores_know_the_ratio_that_their_kernel_says(kind, task, aic, aivs):
-    x = np.zeros(128, np.int32)
+    x = np.zeros(256, np.int32)
     kernel = cubecore.inline(FACTS.format(kind=kind, task=task), checks="racecheck").k
     kernel[3](x)
     assert facts(x) == wanted(aic, aivs, 3)
@@ -88,7 +88,7 @@ def test_a_tiling_key_has_the_ratio_of_its_own_type(task, default):
     kernel = cubecore.inline(text, checks="racecheck").k
     keys = {1: (True, 1), 2: (True, 2), 3: (False, 1), 34: (True, 1)}
     for key, (aic, aivs) in (keys | ({7: (True, 0)} if default else {})).items():
-        x = np.zeros(128, np.int32)
+        x = np.zeros(256, np.int32)
         kernel.changed(tiling_key=key)[2](x)
         assert facts(x) == wanted(aic, aivs, 2)
 
@@ -96,7 +96,7 @@ def test_a_tiling_key_has_the_ratio_of_its_own_type(task, default):
 MAIN = """#include <cstdio>
 #include "acl/acl.h"
 int main() {
-  int32_t left[128] = {}, *x = nullptr;
+  int32_t left[256] = {}, *x = nullptr;
   aclrtMalloc((void**)&x, sizeof(left), ACL_MEM_MALLOC_HUGE_FIRST);
   aclrtMemcpy(x, sizeof(left), left, sizeof(left), ACL_MEMCPY_HOST_TO_DEVICE);
   k<<<3, nullptr, nullptr>>>((uint8_t*)x);
@@ -110,7 +110,7 @@ def test_a_program_launches_a_block_of_the_ratio(tmp_path):
     (tmp_path / "main.cpp").write_text(FACTS.format(kind="__mix__(1, 1)", task="") + MAIN)
     code, out, err = cli(tmp_path, "run", "main.cpp", "--checks", "racecheck")
     assert (code, err) == (0, "")
-    left = np.array(out.splitlines()[0].split()[:128], np.int32)
+    left = np.array(out.splitlines()[0].split()[:256], np.int32)
     assert facts(left) == wanted(aic=True, aivs=1, blocks=3)
 
 

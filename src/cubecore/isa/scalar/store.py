@@ -107,8 +107,9 @@ class StoreScalar(ScalarStore):
     source="basic API, SetValue of GlobalTensor, WriteGmByPassDCache; C API, asc_store_dev",
     archs=("2201", "3510"),
     uncertain=(
-        "the data cache keeps nothing back: the value is in global memory at once, and a copy that "
-        "reads it there before a dcci is a finding, unless it was stored past the cache",
+        "in program order the value is in global memory at once, and what meets its line of the "
+        "data cache before a dcci is a finding; in order late the whole line goes back at a dcci, "
+        "or when all cores have ended",
         "an address is a multiple of the element's size: inferred",
     ),
 )

@@ -28,7 +28,7 @@ class SharedLines:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._cached = np.zeros(0, np.bool_)
+        self._cached: list[bool] = []
         self._widths = np.zeros(0, np.int64)
         self._operands = np.zeros((0, 0, 3), np.int64)
         """Of each template's operands in global memory the bytes [low, high), and 1 if written."""
@@ -37,11 +37,12 @@ class SharedLines:
         """Return whether a core touches a line that another one holds, and one of them writes."""
         if len(recorders) < 2:
             return False
-        self._learn()
+        self._cached += map(_stores, self._names.templates[len(self._cached) :])
         loaded = [_loaded(core) for core in recorders]
-        stored = [self._stored(core.trace) for core in recorders]
-        if not any(lines.size for lines in (*loaded, *stored)):
+        if not (any(self._cached) or any(lines.size for lines in loaded)):
             return False
+        self._learn()
+        stored = [self._stored(core.trace) for core in recorders]
         for number, core in enumerate(recorders):
             others = [n for n in range(len(recorders)) if n != number]
             changed = distinct(np.concatenate([stored[n] for n in others]))
@@ -61,8 +62,6 @@ class SharedLines:
         new = [_rows(template) for template in templates[known:]]
         if not new:
             return
-        cached = [isinstance(t, StoreScalarGm) and bool(t.cached) for t in templates[known:]]
-        self._cached = np.append(self._cached, np.array(cached, np.bool_))
         self._widths = np.append(self._widths, np.array([len(rows) for rows in new], np.int64))
         most = max(self._operands.shape[1], *map(len, new))
         operands = np.zeros((len(templates), most, 3), np.int64)
@@ -73,10 +72,10 @@ class SharedLines:
 
     def _stored(self, trace: InstructionTrace) -> _Numbers:
         """Return the lines that a core's scalar unit stores to by the cache."""
-        if not self._cached.any():
+        if not any(self._cached):
             return np.zeros(0, np.int64)
         kinds, addresses, begins = self._read(trace)
-        return distinct(addresses[begins[self._cached[kinds]]] // LINE_BYTES)
+        return distinct(addresses[begins[np.array(self._cached)[kinds]]] // LINE_BYTES)
 
     def _spans(
         self, trace: InstructionTrace
@@ -97,6 +96,11 @@ class SharedLines:
         kinds = np.array(trace.kinds, np.uint32)
         ends = np.cumsum(self._widths[kinds])
         return kinds, np.array(trace.addresses, np.int64), ends - self._widths[kinds]
+
+
+def _stores(template: Instruction) -> bool:
+    """Return whether an instruction stores to global memory by the data cache."""
+    return isinstance(template, StoreScalarGm) and bool(template.cached)
 
 
 def _rows(template: Instruction) -> list[_Row]:

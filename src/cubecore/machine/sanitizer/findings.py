@@ -124,9 +124,11 @@ KINDS: dict[str, Kind] = {
     ),
     "stale-cache": Kind(
         RACECHECK,
-        "a scalar read of what the core's own copies wrote, or a copy of what the scalar unit "
-        "stored, without dcci between them",
-        "issue dcci for the cache line before the read",
+        "a line of 64 B of the scalar unit's data cache that differs from global memory: it is "
+        "read although a copy or another core wrote there, a copy passes what the scalar unit "
+        "stored, or a line that is written back takes bytes that others wrote with it",
+        "issue dcci for the line between the two, behind a store and before a read, and keep "
+        "what cores store by the scalar unit 64 B apart",
     ),
     "flag-unmet": Kind(
         SYNCCHECK,
