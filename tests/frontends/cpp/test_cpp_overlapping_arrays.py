@@ -95,6 +95,12 @@ BY_ROWS = {
     "the first": (ROW.format("a", "gx"), "DataCopy(b, gy, 256);"),
     "the second": ("DataCopy(a, gx, 256);", ROW.format("b", "gy")),
 }
+BY_ONE_LINE = {
+    "a loop": ("LocalTensor<float> all[] = {a, b}; GlobalTensor<float> of[] = {gx, gy};",
+               "for (int n = 0; n < 2; ++n) DataCopy(all[n], of[n], 256);"),
+    "a function": ("auto load = [](auto to, auto from) { DataCopy(to, from, 256); };",
+                   "load(a, gx); load(b, gy);"),
+}  # fmt: skip
 LINES_OF_SUM = SUM.replace("DataCopy(a, gx, 256);", "{a}").replace("DataCopy(b, gy, 256);", "{b}")
 
 
@@ -116,6 +122,20 @@ def test_rows_of_which_some_lie_in_both_tensors(engine):
             assert f"(MTE2, inline.cpp:{line + 7} {name}) must not overwrite bytes [" in text
             assert f"the result of copy_gm_to_ubuf.dst (MTE2, inline.cpp:{line + 5} " in text
             assert f"[0, 1024) and [{1024 - overlap}, {2048 - overlap})" in text
+
+
+@pytest.mark.parametrize("engine", ["lockstep", "reference"])
+def test_both_tensors_are_written_by_one_line(engine):
+    bodies = {
+        (case, overlap): LINES_OF_SUM.format(
+            given=GIVEN["addresses"].format(at=1024 - overlap), between="", a=one, b=other
+        )
+        for case, (one, other) in BY_ONE_LINE.items()
+        for overlap in (32, 512, APART)
+    }
+    for (case, overlap), messages in launched(bodies, engine=engine).items():
+        kinds = [text.partition(":")[0] for text in messages]
+        assert kinds == (["array-overwritten"] if overlap else []), (case, overlap, messages)
 
 
 CUBE = """GlobalTensor<half> ga, gb; GlobalTensor<float> gc; ga.SetGlobalBuffer((__gm__ half*)x);

@@ -4,8 +4,6 @@ Instructions carry addresses alone. Where two arrays share bytes, the array that
 to is the one that holds all of its bytes.
 """
 
-from collections.abc import Iterator
-
 from cubecore.isa.declare.instruction import Mem
 
 Extent = tuple[int, int]
@@ -25,6 +23,7 @@ class LocalArrays:
         self.by_addresses = by_addresses
         self._extents: dict[Mem, list[Extent]] = {}
         self._partial: dict[Mem, int] = {}
+        self._holders: dict[tuple[Mem, int, int], frozenset[Extent]] = {}
 
     def declare(self, mem: Mem, low: int, high: int) -> None:
         """Take an array in bytes [low, high) of a memory."""
@@ -34,6 +33,7 @@ class LocalArrays:
         if any(overlap_in_part((low, high), other) for other in known):
             self._partial[mem] = self._partial.get(mem, 0) + 1
         known.append((low, high))
+        self._holders.clear()
         if len(known) > _MOST:
             self._partial[mem] = 0
 
@@ -47,12 +47,12 @@ class LocalArrays:
 
     def holders(self, mem: Mem, low: int, high: int) -> frozenset[Extent]:
         """Return the arrays that hold all of the bytes [low, high)."""
-        return frozenset(self._holders(mem, low, high))
-
-    def _holders(self, mem: Mem, low: int, high: int) -> Iterator[Extent]:
-        for extent in self._extents.get(mem, ()):
-            if extent[0] <= low and high <= extent[1]:
-                yield extent
+        held = self._holders.get((mem, low, high))
+        if held is None:
+            arrays = self._extents.get(mem, ())
+            held = frozenset(one for one in arrays if one[0] <= low and high <= one[1])
+            self._holders[mem, low, high] = held
+        return held
 
 
 def overlap_in_part(one: Extent, other: Extent) -> bool:

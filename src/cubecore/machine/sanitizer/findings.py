@@ -99,8 +99,8 @@ KINDS: dict[str, Kind] = {
         RACECHECK,
         "a result is overwritten through another array or tensor, which shares bytes with its own,"
         " before it is read",
-        "move one of the two, or make it shorter: compare the extents that the finding prints with "
-        "the sizes that the kernel reckons with; a barrier only hides it",
+        "move one of the two, or make it shorter; compare the bytes that the finding prints with "
+        "the sizes that the kernel plans with. A barrier between the writes only hides the loss",
     ),
     "race-raw": Kind(
         RACECHECK,

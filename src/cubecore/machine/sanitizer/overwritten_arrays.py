@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cubecore.isa.declare.instruction import Mem
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.local_arrays import Extent, overlap_in_part
-from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Numbered, Region
+from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region
 
 _MOST_LOOKS = 32
 """Looks at the last writes of one set of bytes, which are slow."""
@@ -91,17 +91,22 @@ class OverwrittenArrays:
     def _holders(self, region: Region) -> frozenset[Extent]:
         return self._gm.local_arrays.holders(self._mem, region.low, region.high)
 
-    def _belong(self, region: Region, touch: MemoryAccess) -> frozenset[Extent]:
-        """Return the arrays that an access may be of: those that hold all that its line touches."""
+    def _belong(self, region: Region, touch: MemoryAccess) -> None:
+        """Note which arrays the bytes of an access are of: one of them may be its line's."""
         key, holders = (id(touch.where), touch.operand), self._holders(region)
         if (known := self._owners.get(key)) is not None:
             holders &= known[0]
         self._owners[key] = holders, touch
-        return holders
 
-    def _arrays_of(self, touch: MemoryAccess) -> frozenset[Extent]:
+    def _arrays_of(self, region: Region, touch: MemoryAccess) -> frozenset[Extent]:
+        """Return the arrays that an access may be of.
+
+        Of several that hold its bytes it is of those that hold all that its line touches, if any
+        does.
+        """
+        holders = self._holders(region)
         known = self._owners.get((id(touch.where), touch.operand))
-        return frozenset() if known is None else known[0]
+        return (holders if known is None else holders & known[0]) or holders
 
     def write(self, region: Region, touch: MemoryAccess) -> None:
         """Take a write; of what it covers the last writes are remembered."""
@@ -124,7 +129,7 @@ class OverwrittenArrays:
                 last = _LastWrites(region)
                 for lost, over in pairs:
                     if last.are_of(over, lost, survive=self._sharing == _BY_ADDRESSES):
-                        self._tell(lost, over, (pipe, touch))
+                        self._tell(lost, over, (region, pipe, touch))
         for other in contested:
             self._read[other] = other.stamp
 
@@ -145,14 +150,14 @@ class OverwrittenArrays:
     def _reads_first(self, region: Region, touch: MemoryAccess, lost: _Write, over: _Write) -> bool:
         """Return whether a region is read as the array of `lost`, not of `over`."""
         if self._sharing != _BY_ADDRESSES:
-            read, second = self._arrays_of(touch), self._arrays_of(over.touch)
-            first = read & self._arrays_of(lost.touch)
+            read, second = self._arrays_of(region, touch), self._arrays_of(over.region, over.touch)
+            first = read & self._arrays_of(lost.region, lost.touch)
             return (
                 bool(first and second)
                 and not read & second
                 and not self._renewed(region, first, lost, over)
             )
-        if lost.touch.where == over.touch.where or _rewritten(lost, over):
+        if lost.touch.where is over.touch.where or _rewritten(lost, over):
             return False
         one, other = lost.region, over.region
         inside = one.low <= region.low and region.high <= one.high
@@ -172,40 +177,43 @@ class OverwrittenArrays:
         return any(
             other.stamp > over.stamp
             and (was_read or other in near)
-            and self._arrays_of(_last_write(other).touch) & first
+            and self._arrays_of(other, _last_write(other).touch) & first
             for other, _ in region.near
             if other.writes
         )
 
-    def _tell(self, lost: _Write, over: _Write, reader: Numbered) -> None:
+    def _tell(self, lost: _Write, over: _Write, read: tuple[Region, int, MemoryAccess]) -> None:
+        region, pipe, touch = read
         common = over.region.touched.at(over.region.address).first_common(
             lost.region.touched.at(lost.region.address)
         )
         assert common is not None
-        first = lost.region, lost.touch
-        arrays = self.extents(first, (over.region, over.touch), reader[1])
+        arrays: tuple[Extent, ...] = _span(lost.region), _span(over.region)
+        if self._sharing != _BY_ADDRESSES:
+            second = self._arrays_of(over.region, over.touch)
+            first = self._arrays_of(region, touch) & self._arrays_of(lost.region, lost.touch)
+            arrays = _shortest(first), _shortest(second)
         writes = lost.touch, lost.pipe, -1, over.touch, over.pipe
-        self._report(Clash("overwritten", *writes, *common, reader=reader, arrays=arrays))
+        self._report(Clash("overwritten", *writes, *common, reader=(pipe, touch), arrays=arrays))
 
     def extents(
-        self,
-        one: tuple[Region, MemoryAccess],
-        other: tuple[Region, MemoryAccess],
-        reader: MemoryAccess | None = None,
+        self, one: tuple[Region, MemoryAccess], other: tuple[Region, MemoryAccess]
     ) -> tuple[Extent, ...]:
         """Return the bytes of two arrays; without arrays what the accesses span."""
         if self._sharing == _BY_ADDRESSES:
-            return tuple((region.low, region.high) for region, _ in (one, other))
-        first, second = self._belong(*one), self._belong(*other)
-        if reader is not None:
-            first &= self._arrays_of(reader)
+            return _span(one[0]), _span(other[0])
+        first, second = self._arrays_of(*one), self._arrays_of(*other)
         if not first or not second or first & second:
             return ()
-        return min(first, key=_size), min(second, key=_size)
+        return _shortest(first), _shortest(second)
 
 
-def _size(extent: Extent) -> tuple[int, int]:
-    return extent[1] - extent[0], extent[0]
+def _span(region: Region) -> Extent:
+    return region.low, region.high
+
+
+def _shortest(arrays: Iterable[Extent]) -> Extent:
+    return min(arrays, key=lambda extent: (extent[1] - extent[0], extent[0]))
 
 
 def _last_write(region: Region) -> _Write:
