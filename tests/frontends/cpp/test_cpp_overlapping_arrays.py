@@ -138,6 +138,47 @@ def test_both_tensors_are_written_by_one_line(engine):
         assert kinds == (["array-overwritten"] if overlap else []), (case, overlap, messages)
 
 
+NEAR = """GlobalTensor<float> g, gz; g.SetGlobalBuffer((__gm__ float*)x);
+gz.SetGlobalBuffer((__gm__ float*)z + 256 * GetBlockIdx());
+LocalTensor<float> a(TPosition::VECIN, 0, 256), b(TPosition::VECIN, {at}, 256);
+LocalTensor<float> c(TPosition::VECOUT, 8192, 256);
+"""
+FILLED = "Duplicate(a, 1.0f, 256); Duplicate(b, 2.0f, 256);"
+MANY = {
+    "the first after the second": "DataCopy(b, g, 256); DataCopy(a, g, 256); {ready}"
+    "Add(c, a, b, 256);",
+    "rows that are read one by one": f"{ROW.format('b', 'g')} DataCopy(a, g, 256); {{ready}}"
+    "for (int n = 0; n < 16; ++n) Adds(c[16 * n], b[16 * n], 1.0f, 16);",
+    "results": f"{FILLED} PipeBarrier<PIPE_V>(); Add(c, a, b, 256);",
+    "results without a barrier": f"{FILLED} Add(c, a, b, 256);",
+    "elements": f"{FILLED} SetFlag<HardEvent::V_S>(1); WaitFlag<HardEvent::V_S>(1); float sum = 0;"
+    "for (int n = 0; n < 256; ++n) sum += a.GetValue(n); PipeBarrier<PIPE_ALL>();"
+    "Adds(c, b, sum, 256);",
+    "fewer in some blocks": "DataCopy(a, g, 256); DataCopy(b, g, GetBlockIdx() == 0 ? 256 : 192);"
+    "{ready} Adds(c, a, 1.0f, 256);",
+    "in turn": "LocalTensor<float> t[2] = {{a, b}}; DataCopy(a, g, 256);"
+    "SetFlag<HardEvent::MTE2_V>(0); for (int n = 0; n < 4; ++n) {{ const int m = (n + 1) % 2;"
+    "if (n > 0 && n < 3) WaitFlag<HardEvent::V_MTE2>(m);"
+    "if (n < 3) {{ DataCopy(t[m], g[256], 256); SetFlag<HardEvent::MTE2_V>(m); }}"
+    "WaitFlag<HardEvent::MTE2_V>(n % 2); PipeBarrier<PIPE_V>(); Adds(c, t[n % 2], 1.0f, 256);"
+    "if (n < 2) SetFlag<HardEvent::V_MTE2>(n % 2); }}",
+}
+
+
+@pytest.mark.parametrize("engine", ["lockstep", "reference"])
+def test_what_is_destroyed_in_other_ways(engine):
+    ready = "SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);"
+    store = "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); DataCopy(gz, c, 256);"
+    bodies = {
+        (case, overlap): NEAR.format(at=1024 - overlap) + body.format(ready=ready) + store
+        for case, body in MANY.items()
+        for overlap in (32, 256, APART)
+    }
+    for (case, overlap), messages in launched(bodies, engine=engine).items():
+        kinds = {text.partition(":")[0] for text in messages}
+        assert kinds == ({"array-overwritten"} if overlap else set()), (case, overlap, messages)
+
+
 CUBE = """GlobalTensor<half> ga, gb; GlobalTensor<float> gc; ga.SetGlobalBuffer((__gm__ half*)x);
 gb.SetGlobalBuffer((__gm__ half*)y); gc.SetGlobalBuffer((__gm__ float*)z + 256 * GetBlockIdx());
 LocalTensor<half> a(TPosition::A1, 0, 256), b(TPosition::B1, {at}, 256);

@@ -22,6 +22,8 @@ from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region
 
 _MOST_LOOKS = 32
 """Looks at the last writes of one set of bytes, which are slow."""
+_MOST_UNDECIDED = 256
+"""Reads that wait for the end, where the lines of a kernel have said whose array they touch."""
 _BY_ADDRESSES = -1
 """Stands for the number of arrays that share bytes, where none are declared."""
 
@@ -33,6 +35,16 @@ class _Write(NamedTuple):
     pipe: int
     touch: MemoryAccess
     stamp: int
+
+
+class _Read(NamedTuple):
+    """A read that took what `over` wrote over `lost`."""
+
+    region: Region
+    pipe: int
+    touch: MemoryAccess
+    lost: _Write
+    over: _Write
 
 
 class OverwrittenArrays:
@@ -49,6 +61,7 @@ class OverwrittenArrays:
         self._covered: dict[Region, _Write] = {}
         self._read: dict[Region, int] = {}
         self._owners: dict[tuple[int, str], tuple[frozenset[Extent], MemoryAccess]] = {}
+        self._undecided: list[_Read] = []
 
     def update(self, regions: Iterable[Region]) -> None:
         """Look at the arrays that were declared since, of which regions may become rivals."""
@@ -123,20 +136,27 @@ class OverwrittenArrays:
             self._belong(region, touch)
         contested = [other for other, _ in region.near if other.rivals]
         if contested and self._looks[region] < _MOST_LOOKS:
-            pairs = list(self._pairs(region, contested, touch))
+            pairs = list(self._pairs(region, contested))
             if pairs:
                 self._looks[region] += 1
                 last = _LastWrites(region)
                 for lost, over in pairs:
                     if last.are_of(over, lost, survive=self._sharing == _BY_ADDRESSES):
-                        self._tell(lost, over, (region, pipe, touch))
+                        self._judge(_Read(region, pipe, touch, lost, over))
         for other in contested:
             self._read[other] = other.stamp
 
+    def finish(self) -> None:
+        """Judge the reads of bytes that may have been of several arrays, by what is known now."""
+        undecided, self._undecided = self._undecided, []
+        for read in undecided:
+            if self._is_decided(read):
+                self._tell(read)
+
     def _pairs(
-        self, region: Region, contested: Sequence[Region], touch: MemoryAccess
+        self, region: Region, contested: Sequence[Region]
     ) -> Iterator[tuple[_Write, _Write]]:
-        """Yield writes of the array that is read, and those of its rivals that lie over them."""
+        """Yield writes, and those of their rivals that may lie over them."""
         for over in (_last_write(other) for other in contested if other.writes):
             for rival in over.region.rivals or ():
                 if rival not in contested:
@@ -144,19 +164,13 @@ class OverwrittenArrays:
                 writes = [self._covered[rival]] if rival in self._covered else []
                 writes += [_last_write(rival)] if rival.writes else []
                 for lost in writes:
-                    if lost.stamp < over.stamp and self._reads_first(region, touch, lost, over):
+                    if lost.stamp < over.stamp and self._may_be_read(region, lost, over):
                         yield lost, over
 
-    def _reads_first(self, region: Region, touch: MemoryAccess, lost: _Write, over: _Write) -> bool:
-        """Return whether a region is read as the array of `lost`, not of `over`."""
+    def _may_be_read(self, region: Region, lost: _Write, over: _Write) -> bool:
+        """Return whether a region may be read as the array of `lost`, not of `over`."""
         if self._sharing != _BY_ADDRESSES:
-            read, second = self._arrays_of(region, touch), self._arrays_of(over.region, over.touch)
-            first = read & self._arrays_of(lost.region, lost.touch)
-            return (
-                bool(first and second)
-                and not read & second
-                and not self._renewed(region, first, lost, over)
-            )
+            return not self._renewed(region, lost, over)
         if lost.touch.where is over.touch.where or _rewritten(lost, over):
             return False
         one, other = lost.region, over.region
@@ -165,14 +179,12 @@ class OverwrittenArrays:
         low, high = max(region.low, other.low), min(region.high, other.high)
         return inside or (around and one.low <= low and high <= one.high)
 
-    def _renewed(
-        self, region: Region, first: frozenset[Extent], lost: _Write, over: _Write
-    ) -> bool:
-        """Return whether the array that is read was written anew since `over`.
+    def _renewed(self, region: Region, lost: _Write, over: _Write) -> bool:
+        """Return whether the array of `lost` was written anew since `over`.
 
-        Where `lost` was read before, any part of it counts.
+        Where `lost` was read before, any part of it that is read counts.
         """
-        near = {other for other, _ in lost.region.near}
+        near, first = dict(lost.region.near), self._arrays_of(lost.region, lost.touch)
         was_read = self._read.get(lost.region) == lost.stamp
         return any(
             other.stamp > over.stamp
@@ -182,16 +194,33 @@ class OverwrittenArrays:
             if other.writes
         )
 
-    def _tell(self, lost: _Write, over: _Write, read: tuple[Region, int, MemoryAccess]) -> None:
-        region, pipe, touch = read
+    def _judge(self, read: _Read) -> None:
+        if self._sharing == _BY_ADDRESSES or self._is_decided(read):
+            self._tell(read)
+        elif len(self._undecided) < _MOST_UNDECIDED:
+            self._undecided.append(read)
+
+    def _is_decided(self, read: _Read) -> bool:
+        """Return whether a read is one of the array of `lost`, and `over` is of another."""
+        first, second = self._arrays(read)
+        return bool(first and second) and not second & self._arrays_of(read.region, read.touch)
+
+    def _arrays(self, read: _Read) -> tuple[frozenset[Extent], frozenset[Extent]]:
+        """Return the arrays that are read and that `lost` may be of, and those of `over`."""
+        lost, over = read.lost, read.over
+        first = self._arrays_of(read.region, read.touch)
+        first &= self._arrays_of(lost.region, lost.touch)
+        return first, self._arrays_of(over.region, over.touch)
+
+    def _tell(self, read: _Read) -> None:
+        _, pipe, touch, lost, over = read
         common = over.region.touched.at(over.region.address).first_common(
             lost.region.touched.at(lost.region.address)
         )
         assert common is not None
         arrays: tuple[Extent, ...] = _span(lost.region), _span(over.region)
         if self._sharing != _BY_ADDRESSES:
-            second = self._arrays_of(over.region, over.touch)
-            first = self._arrays_of(region, touch) & self._arrays_of(lost.region, lost.touch)
+            first, second = self._arrays(read)
             arrays = _shortest(first), _shortest(second)
         writes = lost.touch, lost.pipe, -1, over.touch, over.pipe
         self._report(Clash("overwritten", *writes, *common, reader=(pipe, touch), arrays=arrays))

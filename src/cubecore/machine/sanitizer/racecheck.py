@@ -291,6 +291,8 @@ class CoreWatch:
 
     def finish(self) -> None:
         """Judge what the core leaves behind."""
+        for shadow in self._local.values():
+            shadow.finish()
         if not self.order.stuck:
             self._units.finish()
         self.order.finish()

@@ -141,6 +141,9 @@ class Arrays(Protocol):
     def read(self, region: Region, pipe: int, touch: MemoryAccess) -> None:
         """Judge a read, if it does."""
 
+    def finish(self) -> None:
+        """Judge what was left for the end."""
+
     def extents(
         self, one: tuple[Region, MemoryAccess], other: tuple[Region, MemoryAccess]
     ) -> tuple[tuple[int, int], ...]:
@@ -304,6 +307,11 @@ class LocalShadow:
         """Return where results lie that nobody has read, and what left them, by first write."""
         regions = _by_write(self._regions.values())
         return [(r.touched, r.address, r.fresh) for r in regions if r.fresh is not None]
+
+    def finish(self) -> None:
+        """Judge what was left for the end."""
+        if self._arrays is not None:
+            self._arrays.finish()
 
     def release(self) -> None:
         """Forget every region."""
