@@ -393,7 +393,7 @@ class ReadyLaunch:
         """
         for name, (_, tensor) in self.tensors.items():
             valid = tensor.buffer.valid
-            missing = valid.size - int(np.count_nonzero(valid.view(np.bool_)))
+            missing = valid.size - int(np.count_nonzero(valid))
             if missing and (name in self.kernel.outputs or not tensor.scratch):
                 need, got = "be written whole", "never written or written from uninitialised memory"
                 if name not in self.kernel.outputs:

@@ -248,6 +248,14 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         """
         return b""
 
+    def filling(self) -> tuple[NDArray[np.bool_], str] | None:
+        """Return which elements of dst a copy writes beyond the data that it was asked for.
+
+        They are shaped as dst's offsets, with the words for what they lie behind. Padding of which
+        the caller gives the value is data. None: there is none.
+        """
+        return None
+
     def offsets(self, operand: str) -> Offsets:
         """Return element offsets from the operand's address; negative ones are filled."""
         method: Callable[[], Offsets] = getattr(self, f"offsets_{operand}")

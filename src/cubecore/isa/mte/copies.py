@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
@@ -182,6 +183,11 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
         c0 = self.dtype.c0
         piece = (column // c0) * self.dst_nz_c0_stride + row * self.dst_nz_n_stride
         return matrix * self.dst_nz_matrix_stride + piece * c0 + column % c0
+
+    def filling(self) -> tuple[NDArray[np.bool_], str] | None:
+        """Columns beyond a row's end."""
+        chosen = self.offsets_src() < 0
+        return (chosen, f"rows of {self.dtype.bytes_of(self.d_value)} B") if chosen.any() else None
 
     @property
     def size_bytes(self) -> int:

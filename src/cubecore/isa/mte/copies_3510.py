@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
@@ -165,6 +166,11 @@ class _ToNz(Instruction):
             return matrix * (nz.matrix_stride * c0) + row * _SMALL_C0 + column
         piece = column // c0 * nz.column_stride + row * nz.row_stride + matrix * nz.matrix_stride
         return piece * c0 + column % c0
+
+    def filling(self) -> tuple[NDArray[np.bool_], str] | None:
+        """Columns beyond a row's end, and rows beyond the last."""
+        chosen = self.offsets("src") < 0
+        return (chosen, f"rows of {self.dtype.bytes_of(self.d_value)} B") if chosen.any() else None
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Distances at the source are whole elements."""

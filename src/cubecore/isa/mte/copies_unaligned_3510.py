@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
@@ -213,6 +214,17 @@ class CopyGmToUbufAlignV2(_Aligned):
         constant = self._pads and self.enable_constant_pad
         filled = -1 - pattern if constant else taken[..., pattern]
         return np.where(inside, taken[..., np.clip(element, 0, count - 1)], filled)
+
+    def filling(self) -> tuple[NDArray[np.bool_], str] | None:
+        """The rest of a run's blocks, around it, unless the register gives its value."""
+        if self.packed or (self._pads and self.enable_constant_pad):
+            return None
+        element = self._elements(self._whole) * self.unit.size_bytes - self._front
+        outside = (element < 0) | (element >= self.len_burst)
+        if not outside.any():
+            return None
+        runs = "runs" if self.size_bytes > self.len_burst else "a run"
+        return np.broadcast_to(outside, self.offsets_dst().shape), f"{runs} of {self.len_burst} B"
 
     def fill(self, registers: Registers) -> bytes | None:
         """Give the padding's element."""

@@ -40,7 +40,7 @@ from cubecore.machine.lockstep.running import Running
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task
-from cubecore.machine.sanitizer.findings import RACECHECK, FindingLog, key_of
+from cubecore.machine.sanitizer.findings import RACECHECK, USECHECK, FindingLog, key_of
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.turns import Found, IssuedSyncs, Turns
 from cubecore.machine.watches.aliasing import Addresses, Snapshots, require_apart
@@ -99,6 +99,8 @@ class _Launch:
     ) -> None:
         self._chip, self._gm, self._snapshots = chip, gm, Snapshots()
         self._checks, self._log, self._known = checks, FindingLog(checks), known
+        if USECHECK in checks:
+            gm.follow_fillings()
         self._signalled = self._uneven = False
         self._watching: Watching = GroupWatch
         self._shared: SharedMemory | None = None

@@ -14,10 +14,12 @@ from cubecore.isa.scalar.store import ScalarStore
 from cubecore.machine.lockstep.batching import REPLACING, computing_left, stacks
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, MemoryBuffer, Spot
 from cubecore.machine.memory.elements import Use, elements
+from cubecore.machine.memory.filling_table import FIRST_FILLING
 from cubecore.machine.memory.operation import Inputs
 from cubecore.machine.memory.places import MemoryStack, Place
 from cubecore.machine.memory.pointer_stores import spans
 from cubecore.machine.memory.strided import Rows
+from cubecore.machine.reference.filled_reads import FilledRead
 from cubecore.machine.reference.issue_cache import CachedIssue
 from cubecore.machine.reference.perform import Bound, Lacking, Way, perform
 from cubecore.machine.watches.aliasing import GroupAliasing, Snapshots
@@ -81,6 +83,10 @@ class Together:
                 of_core = Place(buffer.spot(at + distance), used.elements, used.element)
                 if not (of_core.written() or (of_core.ready() | filled).all()):
                     raise ApartError("uninitialised global memory")
+        if used.reads and self.gm.fillings is not None:
+            within = spans(buffer.valid, far.rows, at, (used.low, used.high))
+            if any(part.max(initial=0) >= FIRST_FILLING for part in within):
+                raise ApartError("filling in global memory, of some cores perhaps")
         rows = tuple([(count, step, at + first) for count, step, first in far.rows])
         return Spot(buffer.data, buffer.valid, rows, rows, marks=buffer.marks)
 
@@ -105,6 +111,10 @@ class Together:
     def lack(self, template: Instruction, _lacking: Lacking, _where: Location) -> None:
         """Let each core find what nobody wrote."""
         raise ApartError(f"{template.name} reads uninitialised bytes", followed=True)
+
+    def read_filling(self, found: FilledRead, _reader: tuple[str, str], _where: Location) -> None:
+        """Let each core report filling."""
+        raise ApartError(f"{found.subject} reads filling", followed=True)
 
 
 def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, span: tuple[int, int]) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.filling_table import FillingTable
 from cubecore.machine.memory.local_arrays import LocalArrays
 from cubecore.machine.memory.pointer_stores import Contents, IssuedBytes, PointerStores
 from cubecore.machine.memory.strided import Rows
@@ -158,8 +159,8 @@ class GlobalMemory:
     """The device's memory: named tensors, apart from each other, with nothing between them.
 
     `pointers` are the stores to it that no instruction makes, if the kernel can make such stores;
-    `local_arrays` what the launch's kernels declare in local memories. The tensors are spread over
-    `space_bytes` addresses.
+    `local_arrays` what the launch's kernels declare in local memories; `fillings` are those of its
+    launches, if they are followed. The tensors are spread over `space_bytes` addresses.
     """
 
     def __init__(
@@ -167,6 +168,7 @@ class GlobalMemory:
     ) -> None:
         self.pointers, self._space_bytes = pointers, space_bytes
         self.local_arrays = LocalArrays()
+        self.fillings: FillingTable | None = None
         self._tensors: list[GlobalTensor] = []
         self._starts: list[int] = []
         self._next = GM_ALIGN_BYTES
@@ -177,6 +179,13 @@ class GlobalMemory:
         """The tensors, by their addresses."""
         return tuple(self._tensors)
 
+    def follow_fillings(self) -> None:
+        """Mark filling from here on, in these tensors and in local memories."""
+        if self.fillings is None:
+            self.fillings = FillingTable()
+        for tensor in self._tensors:
+            tensor.buffer.marks.whole = False
+
     def allocate(
         self, name: str, size_bytes: int, *, zeroed: bool = False, scratch: bool = False
     ) -> GlobalTensor:
@@ -184,7 +193,7 @@ class GlobalMemory:
         tensor = self._entered(name, None, size_bytes, scratch=scratch)
         if zeroed:
             tensor.buffer.data[:], tensor.buffer.valid[:] = 0, 1
-            tensor.buffer.marks.whole = True
+            tensor.buffer.marks.whole = self.fillings is None
         return tensor
 
     def allocate_from(self, name: str, values: Array, *, stays: bool = False) -> GlobalTensor:
@@ -194,7 +203,7 @@ class GlobalMemory:
         """
         raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         tensor = self._entered(name, raw, raw.size, placed=True, origin=raw if stays else None)
-        tensor.buffer.valid[:], tensor.buffer.marks.whole = 1, True
+        tensor.buffer.valid[:], tensor.buffer.marks.whole = 1, self.fillings is None
         return tensor
 
     def _entered(

@@ -185,7 +185,7 @@ class _Nibbles:
             codes[self._filled] = self._with[0]
             int4.put(to[start:], self._to, codes)
         else:
-            defined = data[at:].take(self._from >> 1, mode="clip") == 1
+            defined = data[at:].take(self._from >> 1, mode="clip") != 0
             int4.mark(to[start:], self._to, np.where(self._filled, self._with[1], defined))
 
 

@@ -147,13 +147,18 @@ class Place:
         offsets, bits = self.here.offsets, self._element.bits
         valid = self._spot.valid
         if bits == int4.BITS:
-            return np.asarray(valid[at:].take(offsets >> 1, mode="clip") == 1)
+            return np.asarray(valid[at:].take(offsets >> 1, mode="clip") != 0)
         size = bits // 8
         window = valid[at : at + (valid.size - at) // size * size]
         if size not in WORDS:  # a block
             return np.asarray(window.reshape(-1, size).all(axis=1).take(offsets, mode="clip"))
         word, full = WORDS[size]
-        return np.asarray(window.view(word).take(offsets, mode="clip") == full)
+        marks = window.view(word).take(offsets, mode="clip")
+        ready = np.asarray(marks == full)
+        if not ready.all():  # of filling, which has marks of its own, or unwritten
+            each = marks[~ready].view(np.uint8).reshape(-1, size)
+            ready[~ready] = each.all(axis=1)
+        return ready
 
     # --- writing
 

@@ -25,6 +25,7 @@ from cubecore.machine.memory.operation import Inputs
 from cubecore.machine.memory.places import Place
 from cubecore.machine.reference.checked_ub import checked_accesses
 from cubecore.machine.reference.core import Core, Recorded
+from cubecore.machine.reference.filled_reads import FilledRead
 from cubecore.machine.reference.issue_cache import CachedIssue, plan
 from cubecore.machine.reference.perform import (
     NOWHERE,
@@ -301,6 +302,12 @@ class OneCore:
             "uninitialised", message, template.name, where, core, accesses=tuple(accesses)
         )
         self.core.log.add(finding, operand.name)
+
+    def read_filling(self, found: FilledRead, reader: tuple[str, str], where: Location) -> None:
+        """Log filling that was read for a result that is needed."""
+        core, (name, operand) = self.core, reader
+        finding = SanitizerFinding("filling-read", found.message, name, where, str(core.id))
+        core.log.add(finding, f"{operand} {found.filling.where}")
 
 
 def _inside(what: str, size: int, first: int, last: int) -> str:

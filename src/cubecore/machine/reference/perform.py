@@ -6,7 +6,7 @@ one core logs it, a group lets each of its cores meet it alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
-from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
@@ -22,6 +22,12 @@ from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, Spot
 from cubecore.machine.memory.elements import Elements, Use, part, uses
 from cubecore.machine.memory.operation import Inputs, Read, Write, combines, operate
 from cubecore.machine.memory.places import Known, Place
+from cubecore.machine.reference.filled_reads import (
+    FilledRead,
+    computed,
+    mark_filled,
+    require_unfilled,
+)
 from cubecore.machine.reference.issue_cache import CachedIssue
 from cubecore.numerics.quantisation import atomic
 
@@ -70,6 +76,10 @@ class Cores(Protocol):
 
     def lack(self, template: Instruction, lacking: "Lacking", where: Location) -> None:
         """Take elements that are read and were never written."""
+        ...
+
+    def read_filling(self, found: FilledRead, reader: tuple[str, str], where: Location) -> None:
+        """Take filling that `reader`, an instruction and its operand, reads at a location."""
         ...
 
 
@@ -143,17 +153,28 @@ def perform(
         number = next(n for n, used in enumerate(issue.uses) if used.name == name)
         require_written(cores, template, issue.uses[number], (place, at[number]), where)
 
+    follows = cores.gm.fillings is not None and template.pipe is Pipe.V
     if bound.feeds:
         for repeat in range(issue.uses[0].elements.offsets.shape[0]):
             parts = [part(template, used.name, repeat) for used in issue.uses]
-            touched = zip(issue.uses, spots, parts, strict=True)
-            operate(*_sides(cores, template, touched, where), way.compute, lack)
+            touched = list(zip(issue.uses, spots, parts, strict=True))
+            sides = _sides(cores, template, touched, where)
+            if follows:
+                computed(
+                    cores, template, touched, where, partial(operate, *sides, way.compute, lack)
+                )
+            else:
+                operate(*sides, way.compute, lack)
         return None
     reads, writes = bound.reads, bound.writes
     if issue.outside:
         outside = ((issue.uses[n], spots[n], issue.uses[n].elements) for n in issue.outside)
         also_reads, also_writes = _sides(cores, template, outside, where)
         reads, writes = [*reads, *also_reads], [*writes, *also_writes]
+    if follows:
+        touched = [(u, s, u.elements) for u, s in zip(issue.uses, spots, strict=True)]
+        work = partial(operate, reads, writes, way.compute, lack)
+        return computed(cores, template, touched, where, work)
     return operate(reads, writes, way.compute, lack)
 
 
@@ -246,6 +267,10 @@ def _move(cores: Cores, issue: CachedIssue, spots: Sequence[Spot], where: Locati
     for move, source, target in issue.moves:
         here, there = spots[source], spots[target]
         to = issue.uses[target]
+        followed = cores.gm.fillings is not None
+        if followed:
+            taken = issue.uses[source], here, issue.uses[source].elements
+            require_unfilled(cores, issue.template, (taken, (to, there, to.elements)), where)
         if to.operand.mem is Mem.GM and cores.registers.atomic:
             element = element_type(cores.registers.atomic_type)
             cut = [
@@ -257,6 +282,8 @@ def _move(cores: Cores, issue: CachedIssue, spots: Sequence[Spot], where: Locati
             write(values.read(), values.ready())
         else:
             move(here, there)
+            if followed:
+                mark_filled(cores, issue.template, (to, there, to.elements), where)
 
 
 @lru_cache(maxsize=64)

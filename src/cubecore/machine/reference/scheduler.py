@@ -26,7 +26,13 @@ from cubecore.machine.reference.execute import follow_issue
 from cubecore.machine.reference.queue_order import Queues, schedule_of
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, send_judged
 from cubecore.machine.sanitizer.deadlocks import Standing, Wait, deadlock, log_deadlocks
-from cubecore.machine.sanitizer.findings import USUAL, WATCHES, FindingLog, SanitizerFinding
+from cubecore.machine.sanitizer.findings import (
+    USECHECK,
+    USUAL,
+    WATCHES,
+    FindingLog,
+    SanitizerFinding,
+)
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.turns import take_turns
 
@@ -72,6 +78,8 @@ def run(
         If every core that has not ended waits for another; it carries the findings.
     """
     log = FindingLog(USUAL if checks is None else checks)
+    if checks is not None and USECHECK in checks:
+        gm.follow_fillings()
     sanitizer = None
     schedule = schedule_of(order)
     ids = [task.id for task in tasks]

@@ -233,6 +233,13 @@ KINDS: dict[str, Kind] = {
         "set the atomic mode for the type that the copy stores",
         note=True,
     ),
+    "filling-read": Kind(
+        USECHECK,
+        "bytes that a copy filled in beyond its data are read for a result that is kept: lanes are"
+        " taken together with them, or what was computed of them is stored",
+        "leave the filling out by the count or the mask, load rows side by side, or give the "
+        "padding a value of your own",
+    ),
     "unread": Kind(
         USECHECK,
         "a result is overwritten before any byte of it is read",

@@ -27,7 +27,8 @@ class SharedMaps:
                 self._maps[mem] = self._stacks[mem].valid
                 self._before[mem] = np.zeros_like(self._maps[mem])
             now, then = self._maps[mem][low:high], self._before[mem][low:high]
-            if not (now.all() and then.all()):
+            alike = now.all() and then.all() and (now == then).all()
+            if not alike:
                 left.append((mem, low, now.tobytes()))
                 now[:] = then
         self._left.append(left)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
@@ -200,6 +201,14 @@ class CopyGmToUbufAlign(Aligned):
         pads = self.left_padding_num or self.right_padding_num
         filled = -1 - pattern if pads else taken[:, pattern]
         return np.where(inside, offsets, filled)
+
+    def filling(self) -> tuple[NDArray[np.bool_], str] | None:
+        """The rest of a run's last block, unless it is padding."""
+        shape, count = self.offsets_dst().shape, self.len_burst // self.unit.size_bytes
+        if self.left_padding_num or self.right_padding_num or count == shape[1]:
+            return None
+        chosen = np.broadcast_to(np.arange(shape[1]) >= count, shape)
+        return chosen, f"{'runs' if self.n_burst > 1 else 'a run'} of {self.len_burst} B"
 
     def fill(self, registers: Registers) -> bytes | None:
         """Give the padding's element."""

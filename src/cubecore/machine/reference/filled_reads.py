@@ -1,0 +1,142 @@
+"""Filling in what an instruction reads and stores, of one core or of a group (usecheck).
+
+An elementwise vector instruction may compute of filling: its results are filling in their turn,
+and are no finding until they are stored where somebody needs them. One that takes several lanes
+together makes a value of filling and data at once, which is a finding where it reads.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.program.tree import Location
+from cubecore.machine.memory.buffers import GlobalMemory, Spot
+from cubecore.machine.memory.elements import Elements, Use
+from cubecore.machine.memory.filling_marks import filled_bytes, marks_of, put_marks
+from cubecore.machine.memory.filling_table import Filling, Marks
+from cubecore.machine.memory.operation import Inputs
+
+Touched = tuple[Use, Spot, Elements]
+_BITS = "repeat byte"
+"""The axes of bits, one for each lane: of lanes that hold filling nobody can tell them apart."""
+
+
+class FilledRead(NamedTuple):
+    """Filling that an operand reads: its bytes, and what stores results that depend on it."""
+
+    subject: str
+    size_bytes: int
+    filling: Filling
+    stored_by: tuple[str, Location] | None = None
+
+    @property
+    def message(self) -> str:
+        """The finding's sentence."""
+        got = f"{self.subject} must read data, got {self.size_bytes} B of {self.filling.sentence}"
+        if self.stored_by is None:
+            return f"{got}; {_REMEDY}"
+        name, where = self.stored_by
+        return f"{got}, of which results are stored by {name} ({where}); {_REMEDY}"
+
+
+_REMEDY = "leave them out by the count or mask, load rows side by side, or pad with a value"
+
+
+class Reader(Protocol):
+    """The cores that an instruction runs on, and what becomes of filling that it reads."""
+
+    gm: GlobalMemory
+
+    def read_filling(self, found: FilledRead, reader: tuple[str, str], where: Location) -> None:
+        """Take filling that `reader`, an instruction and its operand, reads at a location."""
+        ...
+
+
+def computed(
+    cores: Reader,
+    template: Instruction,
+    touched: Sequence[Touched],
+    where: Location,
+    work: Callable[[], Inputs],
+) -> Inputs:
+    """Do the work of a vector instruction, and mark results of filling; return what was read."""
+    target = next((part for part in touched if part[0].writes), None)
+    if target is None or target[0].operand.axes == _BITS:
+        return work()
+    made: Marks | None = None
+    for part in touched:
+        marks = _made_of(cores, template, part, target, where) if part[0].reads else None
+        if marks is not None:
+            made = marks if made is None else np.maximum(made, marks)
+    inputs = work()
+    if made is not None:
+        used, spot, elements = target
+        put_marks(spot, elements, used.element, made)
+    return inputs
+
+
+def _made_of(
+    cores: Reader, template: Instruction, source: Touched, target: Touched, where: Location
+) -> Marks | None:
+    """Return the marks of results by one operand; report filling that lanes are taken with."""
+    (used, spot, elements), (to, _, results) = source, target
+    marks, table = marks_of(spot, elements, used.element), cores.gm.fillings
+    if marks is None or table is None or used.operand.axes == _BITS:
+        return None
+    axes, names = to.operand.axes.split(), used.operand.axes.split()
+    passes = template.propagates and not used.operand.used
+    if passes and marks.shape == results.offsets.shape:
+        return marks
+    if set(names) <= set(axes):
+        shape = [marks.shape[names.index(axis)] if axis in names else 1 for axis in axes]
+        computed_of = table.read_by(marks, (template.name, used.name, where))
+        return np.broadcast_to(computed_of.reshape(shape), results.offsets.shape)
+    number = int(marks[marks > 0][0])
+    size = filled_bytes(spot, elements, used.element)
+    found = FilledRead(f"{template.name}.{used.name}", size, table[number])
+    cores.read_filling(found, (template.name, used.name), where)
+    return None
+
+
+def require_unfilled(
+    cores: Reader,
+    template: Instruction,
+    pair: tuple[Touched, Touched],
+    where: Location,
+) -> None:
+    """Report a copy to global memory, but to scratch, of what was computed of filling."""
+    table, ((source, here, elements), (target, there, _)) = cores.gm.fillings, pair
+    if table is None or target.operand.mem is not Mem.GM or source.operand.mem is Mem.GM:
+        return
+    if there.marks is not None and there.marks.scratch:
+        return
+    marks = marks_of(here, elements, source.element)
+    for number in () if marks is None else np.unique(marks[marks > 0]).tolist():
+        filling = table[number]
+        if filling.reader is None:
+            continue
+        name, operand, read_at = filling.reader
+        size = filled_bytes(here, elements, source.element, number)
+        found = FilledRead(f"{name}.{operand}", size, filling, (template.name, where))
+        cores.read_filling(found, (name, operand), read_at)
+
+
+def mark_filled(cores: Reader, template: Instruction, target: Touched, where: Location) -> None:
+    """Mark what a copy has filled in."""
+    table, (used, there, elements) = cores.gm.fillings, target
+    filled = _filling(template)
+    if table is None or filled is None or used.name != "dst":
+        return
+    chosen, behind = filled
+    number = table.number(Filling(template.name, behind, where))
+    put_marks(there, elements, used.element, np.where(chosen, number, 0).astype(np.uint8))
+
+
+@lru_cache(maxsize=256)
+def _filling(template: Instruction) -> tuple[NDArray[np.bool_], str] | None:
+    """Return what a template fills in, computed once."""
+    return template.filling()
