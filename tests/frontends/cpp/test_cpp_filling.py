@@ -1,11 +1,13 @@
 """usecheck: what a copy filled in beyond its data, and results that depend on it."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from frontends.cpp.cpp_kernels import kernel, needs_compiler
+from frontends.cpp.cpp_kernels import cli, kernel, needs_compiler
 
 pytestmark = needs_compiler
 ENGINES = pytest.mark.parametrize("engine", ["fast", "reference"])
@@ -210,3 +212,67 @@ def test_uninitialised_bytes_beside_filling_are_still_found(engine: str) -> None
     (one,) = launched(TAIL, "    Adds(b, a, 1.0f, 12);", FIRST, engine=engine)
     said = "vadds.src must be initialised in UB, got 4 of 64 elements never written, first"
     assert one == ("uninitialised", f"{said} repeat 0, lane 8", 1)
+
+
+@ENGINES
+def test_the_copies_of_another_architecture_fill_alike(engine: str) -> None:
+    on = {"engine": engine, "chip": "Ascend950PR_9589"}
+    by = "copy_ubuf_to_gm_v2"
+    said = filled("vadds.src", 56, "runs of 4 B", 18, by).replace("_align (", "_align_v2 (")
+    assert launched(ROWS, ADD, STORE, **on) == [("filling-read", said, 1)]
+    assert launched(PACKED, ADD, STORE, **on) == []
+    assert launched(VALUE, ADD, STORE, **on) == []
+
+
+PROGRAM = """\
+#include "acl/acl.h"
+#include "kernel_operator.h"
+using namespace AscendC;
+__global__ __aicore__ void load(GM_ADDR x, GM_ADDR w) {
+  GlobalTensor<float> xg, wg;
+  xg.SetGlobalBuffer((__gm__ float*)x, 64);
+  wg.SetGlobalBuffer((__gm__ float*)w, 64);
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64);
+  DataCopyPad(a, xg, DataCopyExtParams(1, 20, 0, 0, 0), {false, 0, 0, 0.0f});
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(wg, a, 8);
+}
+__global__ __aicore__ void add(GM_ADDR w, GM_ADDR y) {
+  GlobalTensor<float> yg, wg;
+  yg.SetGlobalBuffer((__gm__ float*)y, 64);
+  wg.SetGlobalBuffer((__gm__ float*)w, 64);
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64), b(TPosition::VECCALC, 256, 64);
+  DataCopy(a, wg, 8);
+  PipeBarrier<PIPE_ALL>();
+  Adds(b, a, 1.0f, 8);
+  PipeBarrier<PIPE_ALL>();
+  DataCopyPad(yg, b, DataCopyExtParams(1, COUNT * 4, 0, 0, 0));
+}
+int main() {
+  aclInit(nullptr);
+  aclrtSetDevice(0);
+  aclrtStream stream;
+  aclrtCreateStream(&stream);
+  float host[64] = {};
+  void *x, *w, *y;
+  for (void** each : {&x, &w, &y}) aclrtMalloc(each, 256, ACL_MEM_MALLOC_HUGE_FIRST);
+  aclrtMemcpy(x, 256, host, 256, ACL_MEMCPY_HOST_TO_DEVICE);
+  load<<<1, nullptr, stream>>>((GM_ADDR)x, (GM_ADDR)w);
+  add<<<1, nullptr, stream>>>((GM_ADDR)w, (GM_ADDR)y);
+  aclrtSynchronizeStream(stream);
+  return 0;
+}
+"""
+
+
+def test_filling_goes_from_a_programs_launch_to_the_next(tmp_path: Path) -> None:
+    (tmp_path / "p.asc").write_text(PROGRAM.replace("COUNT", "8"))
+    code, out, _ = cli(tmp_path, "run", "p.asc", "--checks", "all", "--json")
+    (found,) = json.loads(out)["findings"]
+    said = "vadds.src must read data, got 12 B of filling that copy_gm_to_ubuf_align"
+    said += " (p.asc:9 (load)) put behind a run of 20 B, of which results are stored by"
+    assert (code, found["id"]) == (1, "filling-read")
+    assert found["message"] == f"{said} copy_ubuf_to_gm_align (p.asc:22 (add)); {REMEDY}"
+    assert cli(tmp_path, "run", "p.asc")[0] == 0
+    (tmp_path / "p.asc").write_text(PROGRAM.replace("COUNT", "5"))
+    assert cli(tmp_path, "run", "p.asc", "--checks", "all")[0] == 0

@@ -214,7 +214,7 @@ class _Program:
         room = min(_MOST_BYTES - taken, self._size - last)
         if not size or size + (1 << 16) > room:
             return 0
-        tensor = self._gm.allocate(name, size, scratch=True)
+        tensor = self._gm.allocate(name, size)
         host = HostTensor(name, tensor.buffer.data, element_type("uint8"), (size,))
         self._tensors[name] = host, tensor
         return self._base + tensor.address
