@@ -247,6 +247,7 @@ def launch(
                     raise RanAheadError from None  # which core passes the limit depends on it
                 raise
             findings = loaded.bridge.told(outcome.findings)
+            notes += loaded.bridge.type_notes
     except RanAheadError:
         _PAUSING.update(paths)
         return launch(device_kernel, blocks, arguments, words)

@@ -348,6 +348,11 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
             or self.preconditions(chip)
         )
 
+    @property
+    def unlisted_types(self) -> tuple[str, ...]:
+        """Element types that it takes as it stands, though its page does not list them."""
+        return ()
+
     def is_idle(self, name: str) -> bool:
         """Return whether a parameter is a stride that lies between no two repetitions."""
         count = self.steps.get(name)

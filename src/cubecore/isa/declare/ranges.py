@@ -15,6 +15,11 @@ class NamedTemplate(Protocol):
         """The instruction's name."""
         ...
 
+    @property
+    def unlisted_types(self) -> tuple[str, ...]:
+        """Element types that it takes besides those of its page."""
+        ...
+
 
 def field_violations(template: NamedTemplate, f: "Field[Any]") -> list[Violation]:
     """Return what a parameter's value breaks: its types, its words, or its range."""
@@ -22,7 +27,7 @@ def field_violations(template: NamedTemplate, f: "Field[Any]") -> list[Violation
     if isinstance(value, bool):
         value = int(value)  # equal templates are judged once, so both must read the same
     subject = f"{template.name}.{f.name}"
-    if "types" in meta and value.name not in meta["types"]:
+    if "types" in meta and value.name not in (*meta["types"], *template.unlisted_types):
         return [Violation(subject, f"be one of {', '.join(meta['types'])}", value.name)]
     if "options" in meta and value not in meta["options"]:
         options = ", ".join(str(option) for option in meta["options"])

@@ -14,6 +14,9 @@ from cubecore.lazy_dataclass import dataclass
 
 ARITHMETIC = ("int16", "float16", "int32", "float32")
 
+BYTES_BY_COUNT = {"counted_types": ("int8", "uint8")}
+"""What public kernels do, and a 910B3 computes: the bits of each element, by a count alone."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Member:

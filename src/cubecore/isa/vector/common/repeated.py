@@ -41,10 +41,30 @@ class Repeated(Instruction):
     dense: ClassVar[Mapping[str, int]] = MappingProxyType({})
     """Repeat strides without gaps, of operands whose stride is not in blocks of their lanes."""
     count_form: ClassVar[Mapping[str, Any] | None] = MappingProxyType({})
+    counted_types: ClassVar[tuple[str, ...]] = ()
+    """Element types that chips take by a count of elements, though no page lists them."""
     repeat: int = param(0, 255, "repeats", default=1)
     lanes: MaskState | None = taken(
         "the mask, taken from its registers when the instruction starts",
     )
+
+    @property
+    def unlisted_types(self) -> tuple[str, ...]:
+        """Those that it takes by a count, in counter mode."""
+        return () if self.lanes is None or not self.lanes.counts else self.counted_types
+
+    @property
+    def type_note(self) -> str | None:
+        """A sentence about an element type that its page does not list; None of others."""
+        for field in fields(self) if self.counted_types else ():
+            kind = getattr(self, field.name)
+            if isinstance(kind, ElementType) and kind.name in self.counted_types:
+                listed = " and ".join(field.metadata["types"])
+                return (
+                    f"{self.name} of {kind} by a count gives the chip's bits; the documentation "
+                    f"lists {listed}"
+                )
+        return None
 
     def resolved(self, registers: Registers) -> Self:
         """Take the mask."""

@@ -12,7 +12,7 @@ from cubecore.isa.declare.instruction import Mem, param, read, types, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common import lane_functions
-from cubecore.isa.vector.common.family import ARITHMETIC, Member, declare
+from cubecore.isa.vector.common.family import ARITHMETIC, BYTES_BY_COUNT, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
 from cubecore.layouts import Offsets
 
@@ -141,6 +141,7 @@ _TABLE = (
         doc="And the bits of src0 and src1",
         does=np.bitwise_and,
         types=("int16", "uint16"),
+        fixed=BYTES_BY_COUNT,
     ),
     Member(
         name="vor",
@@ -151,6 +152,7 @@ _TABLE = (
         doc="Or the bits of src0 and src1",
         does=np.bitwise_or,
         types=("int16", "uint16"),
+        fixed=BYTES_BY_COUNT,
     ),
 )
 for _member in _TABLE:

@@ -14,7 +14,7 @@ from cubecore.isa.declare.instruction import Mem, param, read, types, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common import lane_functions
-from cubecore.isa.vector.common.family import ARITHMETIC, Member, declare
+from cubecore.isa.vector.common.family import ARITHMETIC, BYTES_BY_COUNT, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
 from cubecore.layouts import Offsets
 from cubecore.numerics import wrap
@@ -207,7 +207,7 @@ _UNARY = (
         doc="Invert every bit",
         does=np.invert,
         types=("int16", "uint16"),
-        fixed={"bitwise": True},
+        fixed={"bitwise": True, **BYTES_BY_COUNT},
     ),
 )
 _SCALAR = (
