@@ -138,6 +138,27 @@ extern "C" __global__ __aicore__ void many({parameters}) {{
     ]
 
 
+@pytest.mark.parametrize("at", [1_000_000, 2**28, -1_000_000])
+@pytest.mark.parametrize(
+    "line", ["y[0] = x[at];", "x[at] = y[0];", "*reinterpret_cast<__gm__ int8_t*>(x + at) = 1;"]
+)
+def test_a_pointer_that_leaves_its_array_ends_the_kernel(line, at):
+    text = f"""#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void f(__gm__ float* x, __gm__ float* y, int64_t at) {{
+  if (AscendC::GetBlockIdx() == 1) {line}
+}}
+"""
+    entry = cubecore.inline(text).f
+    x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
+    assert entry[2](x, y, 5).findings == ()
+    with pytest.raises(cubecore.KernelError) as caught:
+        entry[2](x, y, at)
+    assert str(caught.value) == (
+        f"inline.cpp:2 (f): the kernel ended with an access to byte {4 * at} of x (0 to 256 B) "
+        "on core 0 AIV1"
+    )
+
+
 def test_the_command_line_names_the_arrays(tmp_path):
     (tmp_path / "add.cpp").write_text(TEXT)
     for name in "xy":

@@ -15,6 +15,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, Self
 
@@ -82,11 +83,16 @@ class Box(ctypes.Structure):
     )
 
 
+def _unnamed(_: int) -> None:
+    """Say nothing of an address."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChildSubject:
     """The work of a child process, as the sentence about its end names it.
 
-    `place` is its location where no line of it is known; `ends` how it should have ended.
+    `place` is its location where no line of it is known; `ends` how it should have ended; `named`
+    says what an address is of, if that is known.
     """
 
     subject: str
@@ -94,6 +100,7 @@ class ChildSubject:
     cores: tuple[str, ...] = ()
     place: Location | None = None
     ends: str = "a kernel returns"
+    named: Callable[[int], str | None] = _unnamed
 
 
 class Child:
@@ -329,7 +336,7 @@ def _end(
 
 def _crash(box: Box, number: int, asked: ChildSubject, said: str) -> str:
     if number in {signal.SIGSEGV, signal.SIGBUS}:
-        got = _access(box)
+        got = _access(box, asked)
     elif number == _TERMINATED:
         got, said = "std::terminate", one_line(box.said) or said
     else:
@@ -339,12 +346,13 @@ def _crash(box: Box, number: int, asked: ChildSubject, said: str) -> str:
     return f"{end}: {shortened(said)}" if said else end
 
 
-def _access(box: Box) -> str:
+def _access(box: Box, asked: ChildSubject) -> str:
     """Return what a violation of memory was; without the runtime's words no address is known."""
     if not box.signal or box.address == _NO_ADDRESS:
         return "an access to an unmapped address"
-    near = abs(box.address - box.stack) < _NEAR_STACK
-    return "a stack overflow" if near else f"an access to address {box.address:#x}"
+    if abs(box.address - box.stack) < _NEAR_STACK:
+        return "a stack overflow"
+    return f"an access to {asked.named(box.address) or f'address {box.address:#x}'}"
 
 
 def _at(box: Box, asked: ChildSubject, end: str, remedy: str) -> CubecoreError:

@@ -5,7 +5,7 @@ import mmap
 import os
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
@@ -74,6 +74,21 @@ class DeviceMemory(GlobalMemory):
         self._pages = _bytes_of(self.shared)
         self._pages[:GM_ALIGN_BYTES] = 0
 
+    @property
+    def array_pages(self) -> Spans:
+        """The pages of its tensors, with what lies behind each of them."""
+        mine = [t for t in self.tensors if t.end + GM_GUARD_BYTES <= self._pages.size]
+        return _pages_of((t.address, t.buffer.size_bytes) for t in mine)
+
+    def named(self, host_address: int) -> str | None:
+        """Return which byte of which tensor a host's address was counted to, if it is one's."""
+        address = host_address - self.base
+        tensor = self.nearest(address) if address < self._pages.size else None
+        if tensor is None:
+            return None
+        byte = address - tensor.address
+        return f"byte {byte} of {tensor.name} (0 to {tensor.buffer.size_bytes} B)"
+
     def _filled(self, address: int, raw: Bytes | None, size: int) -> Bytes:
         end, whole = address + size + GM_GUARD_BYTES, self._pages.size
         if end > whole:
@@ -109,8 +124,13 @@ def _pages_for(sizes: Sequence[int]) -> SharedPages:
 
 def _spans(sizes: Sequence[int], space_bytes: int) -> Spans:
     """Return the pages that tensors of these sizes lie in, and what is behind each of them."""
+    return _pages_of(zip(starts_of(sizes, space_bytes), sizes, strict=True))
+
+
+def _pages_of(tensors: Iterable[tuple[int, int]]) -> Spans:
+    """Return the pages of tensors, each at an address and of a size; the first page is one."""
     spans = [(0, mmap.PAGESIZE)]
-    for start, size in zip(starts_of(sizes, space_bytes), sizes, strict=True):
+    for start, size in tensors:
         first = start - start % mmap.PAGESIZE
         behind = start + size + GM_GUARD_BYTES + GM_ALIGN_BYTES
         end = -(-behind // mmap.PAGESIZE) * mmap.PAGESIZE

@@ -234,12 +234,13 @@ def launch(
     session = current_session()
     alone = session is None or session.debugger is None
     cores = tuple(str(core) for core in ready.cores)
-    asked = ChildSubject("the kernel", device_kernel.timeout_s, cores, device_kernel.place)
+    subject = ChildSubject("the kernel", device_kernel.timeout_s, cores, device_kernel.place)
+    asked = replace(subject, named=gm.named)
     begin = perf_counter()
     try:
         with Child(asked, gm.shared) as child:
             loaded = _Loaded(child, parts, gm.base, device_kernel, ready)
-            loaded.bridge.go_ahead(gm.base, gm.shared.size if alone and not paths & _PAUSING else 0)
+            loaded.bridge.go_ahead(gm, ahead=alone and not paths & _PAUSING)
             try:
                 outcome, engine = replace(ready, kernel=loaded.kernel).run(gm, checks)
             except CubecoreError:

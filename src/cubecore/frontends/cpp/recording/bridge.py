@@ -20,6 +20,7 @@ from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.child import Child
 from cubecore.frontends.cpp.compile.elf import object_at
+from cubecore.frontends.cpp.device_memory import DeviceMemory
 from cubecore.frontends.cpp.messages import (
     AHEAD,
     ANSWER,
@@ -107,13 +108,16 @@ class Bridge:
         self._constants: dict[tuple[Path, int], int] = {}
         self._host: HostAnswer = _no_host
 
-    def go_ahead(self, base: int, size: int) -> None:
-        """Let cores go on behind waits until they touch one of so many bytes from a host address.
+    def go_ahead(self, gm: DeviceMemory, *, ahead: bool) -> None:
+        """Open the pages of a launch's arrays to pointers, and no others.
 
-        They read UB ahead, too. Where they must not, `Child.ask`, or the executor, raises that the
-        launch must run again without.
+        With `ahead` cores go on behind waits until they touch one of these pages, and read UB
+        ahead, too. Where they must not, `Child.ask`, or the executor, raises that the launch must
+        run again without.
         """
-        self._child.tell(AHEAD, words(base, size))
+        arrays = [(gm.base + start, end - start) for start, end in gm.array_pages]
+        told = words(gm.base, gm.shared.size, ahead, len(arrays))
+        self._child.tell(AHEAD, told, *(words(*each) for each in arrays))
 
     @property
     def read_ahead(self) -> bool:

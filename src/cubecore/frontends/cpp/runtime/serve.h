@@ -127,6 +127,19 @@ void tell_kernels() {
   answer.send();
 }
 
+// Takes where global memory is, whether cores may go on ahead, and the pages of its arrays.
+void take_arrays() {
+  ahead.base = command.word();
+  const size_t bytes = command.word();
+  ahead.bytes = command.word() != 0 ? bytes : 0;
+  ahead.arrays.clear();
+  for (size_t left = command.word(); left != 0; --left) {
+    const uintptr_t start = command.word();
+    ahead.arrays.emplace_back(start, command.word());
+  }
+  close_gaps(ahead.base, bytes);
+}
+
 // Does what is told, until the host code's question is answered.
 void serve() {
   while (true) {
@@ -154,8 +167,7 @@ void serve() {
         start();
         break;
       case AHEAD:
-        ahead.base = command.word();
-        ahead.bytes = command.word();
+        take_arrays();
         done().send();
         break;
       case RESET:
