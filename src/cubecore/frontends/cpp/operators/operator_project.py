@@ -10,6 +10,7 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.chips import chip as chip_named
 from cubecore.errors import did_you_mean, refuse, unable
+from cubecore.frontends.cpp.argument_types import typed_bytes
 from cubecore.frontends.cpp.compile.source import Source, defined_words, source_of
 from cubecore.frontends.cpp.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch_options import LIMIT, TIMEOUT_S
@@ -186,7 +187,8 @@ class OperatorProject:
         if computed:
             values.append(np.zeros(_SHAPE_WORDS * len(computed), np.uint64))
         workspace = _workspace(own, sum(tiling.workspaces))
-        data = np.frombuffer(tiling.data or bytes(8), np.uint8).copy()
+        raw = np.frombuffer(tiling.data or bytes(8), np.uint8).copy()
+        data = typed_bytes(kernel.parameters[-1], raw)
         fresh: list[str] = []
         for name, one, value in zip(names, _in_order(own), values, strict=False):
             if one.name in call.fresh and one in own.outputs and not one.initial:
