@@ -58,9 +58,12 @@ class CubecoreError(Exception):
         Every reason, in the order found.
     findings : tuple
         The findings of a run that failed (`cubecore.machine.sanitizer.findings`).
+    detail : str
+        Lines that belong under the sentence: the line of a C++ file, and a caret; often empty.
     """
 
     findings: "tuple[Any, ...]" = ()
+    detail: str = ""
 
     def __init__(self, violations: "Iterable[Violation]") -> None:
         self.violations = tuple(violations)
@@ -80,7 +83,14 @@ class CubecoreError(Exception):
             "message": str(self),
             "violations": [violation.to_json() for violation in self.violations],
             **({"findings": findings} if findings else {}),
+            **({"detail": self.detail} if self.detail else {}),
         }
+
+    def add_detail(self, detail: str) -> None:
+        """Set the lines under the sentence; a traceback has them too."""
+        if detail:
+            self.detail = detail
+            self.add_note(detail)
 
 
 class RequestError(CubecoreError):
@@ -104,6 +114,14 @@ def shortened(text: str) -> str:
     if len(text) <= _MOST_SHOWN:
         return text
     return f"{text[:_MOST_SHOWN]}... ({len(text)} characters)"
+
+
+def both_ends(text: str) -> str:
+    """Return what a program says as a sentence can hold it: of a long text both ends."""
+    if len(text) <= _MOST_SHOWN:
+        return text
+    half = _MOST_SHOWN // 2
+    return f"{text[:half]}... ({len(text)} characters) ...{text[-half:]}"
 
 
 def shown(value: object, spell: "Callable[[object], str]" = repr) -> str:

@@ -382,6 +382,8 @@ def fail_known(error: Exception, as_json: bool, keys: Collection[str] = ()) -> N
         from cubecore.reports.text.script import finding_lines
 
         shown["message"] = "\n".join([shown["message"], *finding_lines(others)])
+    if error.detail and not as_json:
+        shown["message"] += f"\n{error.detail}"
     _fail(shown, as_json, code)
 
 

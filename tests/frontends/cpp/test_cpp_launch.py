@@ -636,11 +636,18 @@ def test_a_file_with_no_kernel_to_run_is_one_sentence(tmp_path, text, sentence):
     assert cli(tmp_path, "run", "k.cpp", *words, *entry) == (2, "", f"{sentence}\n")
 
 
+NO_WHEEL = (
+    "import runpy, sys; sys.modules['ziglang'] = None; "
+    "runpy.run_module('cubecore', run_name='__main__', alter_sys=True)"
+)
+"""The command line, as if there were no ziglang package."""
+
+
 def test_without_a_compiler_the_sentence_names_all_four(tmp_path):
     file = tmp_path / "add.cpp"
     file.write_text(ADD.read_text())
     done = subprocess.run(
-        [sys.executable, "-m", "cubecore", "run", "add.cpp", "--entry", "add_static"],
+        [sys.executable, "-c", NO_WHEEL, "run", "add.cpp", "--entry", "add_static"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

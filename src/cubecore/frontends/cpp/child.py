@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, Self
 
-from cubecore.errors import CubecoreError, shortened, unable
+from cubecore.errors import CubecoreError, both_ends, unable
 from cubecore.frontends.cpp.compile.build import runtime
 from cubecore.frontends.cpp.device_memory import SharedPages, file_of_pages
 from cubecore.frontends.cpp.launch_options import TIMEOUT_S
@@ -211,7 +211,7 @@ class Child:
         address = answer.word()
         if not address:
             subject = self.subject
-            raise unable(subject, f"{subject} does not load: {shortened(answer.said())}")
+            raise unable(subject, f"{subject} does not load: {both_ends(answer.said())}")
         return address
 
     def placed(self, raw: bytes) -> int:
@@ -270,7 +270,7 @@ class Child:
             self._failure = RanAheadError()
         elif not self._is_ready and said:
             remedy = "another compiler, or its flags, may be named in CUBECORE_CXX"
-            sentence = f"{self.subject} does not start: {shortened(said)}"
+            sentence = f"{self.subject} does not start: {both_ends(said)}"
             self._failure = unable(self.subject, sentence, remedy)
         else:
             end, remedy = _end(box, status, self._asked, said, late=late, silent=silent, raw=raw)
@@ -343,7 +343,7 @@ def _crash(box: Box, number: int, asked: ChildSubject, said: str) -> str:
         got = _SIGNALS.get(number, f"signal {number} ({signal.strsignal(number)})")
     known = box.signal and box.core < len(asked.cores)
     end = f"ended with {got}" + (f" on {asked.cores[box.core]}" if known else "")
-    return f"{end}: {shortened(said)}" if said else end
+    return f"{end}: {both_ends(said)}" if said else end
 
 
 def _access(box: Box, asked: ChildSubject) -> str:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -29,7 +29,9 @@ from cubecore.frontends.cpp.compile.source import (
     host_structs,
     overlay,
     quoted,
+    text_of,
 )
+from cubecore.frontends.cpp.compile.user_macros import split_macros
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.cpp.signature import RENAMED
 from cubecore.frontends.source_locations import shown_path
@@ -115,9 +117,10 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     """
     macros = macros_of(arch, part)
     tool = compiler()
-    flags = (*tool.flags(), *(f"-D{m}" for m in macros), *(f"-D{d}" for d in source.defines))
+    flags = (*tool.flags(), *(f"-D{m}" for m in macros))
     texts = (source.text, source.scan.text, headers(), host_structs(source), source.keyed)
-    content = (tool.identity, str(HERE), str(source.path), *texts, *flags, *source.includes)
+    given = (*(f"-D{d}" for d in source.defines), *source.includes)
+    content = (tool.identity, str(HERE), str(source.path), *texts, *flags, *given)
     plain = tuple(one.name for one in source.scan.entries if not one.templated)
     together = plain if entry in plain and len(set(plain)) == len(plain) else (entry,)
     for entries in dict.fromkeys((together, (entry,))):
@@ -283,7 +286,8 @@ def unit_command(
         "surrogateescape",
     )
     search = [f"-iquote{q}" for q in code.folders] + [f"-I{i}" for i in source.includes]
-    search += [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
+    before, after = user_macros(source, code, work, header_names())
+    search += [*before, f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
     if any(word.startswith("ORIG_DTYPE_") for word in code.words):
         named = code.words | {word.partition("=")[2] for word in source.defines}
         search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in named]
@@ -294,7 +298,24 @@ def unit_command(
         search += ["-include", str(INCLUDE / "cubecore" / ("te/older.h" if is_te else "layouts.h"))]
     if code.words & _TWIN:
         search += ["-include", str(INCLUDE / "tikicpulib.h")]
-    return [*search, "-x", "c++", str(unit)]
+    return [*search, *after, "-x", "c++", str(unit)]
+
+
+def user_macros(
+    source: Source, code: Overlay, work: Path, known: Container[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Return the compiler's words for a source's macros: before our headers, and after them.
+
+    `known` are names that our headers go by beside their own.
+
+    Raises
+    ------
+    RequestError
+        If a macro has no name, or one of the API's.
+    """
+    if not source.defines:
+        return [], []
+    return split_macros(source.defines, work, map(text_of, code.files), known)
 
 
 def linked(*wrapped_calls: str) -> list[str]:
@@ -302,7 +323,8 @@ def linked(*wrapped_calls: str) -> list[str]:
     if sys.platform != "linux":
         return ["-undefined", "dynamic_lookup"]
     libraries = ["-x", "none", str(runtime().library), "-ldl", "-lm", "-lpthread"]
-    own = "-Wl,-Bsymbolic-functions"  # a kernel may be called like a function of C's library
+    # A kernel may be called like a function of C's library.
+    own = "-Wl,-Bsymbolic" if compiler().is_zig else "-Wl,-Bsymbolic-functions"
     return ["-Wl,-z,defs", own, *wrapped(*wrapped_calls), *libraries]
 
 
@@ -327,10 +349,10 @@ def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
         _NO_LAUNCH
         + include
         + "".join(
-            f'extern "C" void cubecore_entry{number}(const uint64_t* words) '
-            f"{{ cubecore::enter(&{entry}, words); }}\n"
-            f"__attribute__((used)) inline constexpr auto cubecore_signature{number} = "
-            f'cubecore::signature("{_SIGNATURE}{number}:", &{entry});\n'
+            f'extern "C" void cubecore_entry{number}(const uint64_t* cubecore_words) '
+            f"{{ cubecore::cubecore_enter(&{entry}, cubecore_words); }}\n"
+            f"__attribute__((__used__)) inline constexpr auto cubecore_signature{number} = "
+            f'cubecore::cubecore_signature_of("{_SIGNATURE}{number}:", &{entry});\n'
             for number, entry in enumerate(entries)
         )
     )

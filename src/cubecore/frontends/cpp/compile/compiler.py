@@ -40,6 +40,20 @@ class Compiler:
     identity: str
     is_clang: bool
 
+    @property
+    def is_zig(self) -> bool:
+        """True of the compiler in Zig, a clang whose linker takes other words."""
+        return self.command[-1] == "c++" and any("zig" in word for word in self.command[:-1])
+
+    def version(self) -> str:
+        """Return the compiler's name and version, as it says them."""
+        import subprocess  # only a refusal asks
+
+        words = [*self.command[:-1], "version"] if self.is_zig else [*self.command, "--version"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+        first = (done.stdout.strip() or " ".join(self.command)).splitlines()[0]
+        return f"zig {first}" if self.is_zig else first
+
     def flags(self) -> tuple[str, ...]:
         """Return the flags that every compilation has."""
         if not self.is_clang:

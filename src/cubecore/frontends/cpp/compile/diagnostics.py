@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from cubecore.errors import CubecoreError, RequestError, Violation, refuse, shortened, unable
+from cubecore.errors import CubecoreError, RequestError, Violation, both_ends, refuse, unable
 from cubecore.frontends.cpp.compile.cache import folder
 from cubecore.frontends.cpp.compile.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.compile.definitions import defined_alike
+from cubecore.frontends.cpp.compile.excerpts import excerpt
+from cubecore.frontends.cpp.compile.spelling import as_written, with_known_types
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
@@ -85,6 +87,7 @@ class RewritableError(RequestError):
 
     def __init__(self, error: CubecoreError, lines: frozenset[tuple[str, int]]) -> None:
         super().__init__(error.violations)
+        self.add_detail(error.detail)
         self.lines = lines
 
 
@@ -109,6 +112,8 @@ def compile_with(
         code, text = ran(arguments, path, work)
     if code != 0:
         first = _first_error(text, path, code, entries, verbose=verbose)
+        if isinstance(first, CubecoreError) and not verbose:
+            first.add_detail(_excerpt(text, work, first))
         errors = [match for _, match in _errors(text.splitlines())]
         mixed = {(m["file"], int(m["line"])) for m in errors if _MIXED.search(m["text"])}
         lines = mixed.union(*(_twice(m["file"], text) for m in errors if _AGAIN.search(m["text"])))
@@ -229,7 +234,9 @@ def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
     return process.returncode, said.decode("utf-8", "replace")
 
 
-_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
+_ERROR = re.compile(
+    r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.*)$"
+)
 _LACKING = re.compile(
     r"'(?:AscendC::)?(?P<name>\w+)'(?: was not declared| is not a member of 'AscendC"
     r"|(?: in namespace '[\w:]+')? does not name a| has not been declared| is not a template)"
@@ -248,13 +255,21 @@ _UNDEFINED = re.compile(
     r"|undefined symbol: (?P<symbol>[^\n]*)\n>>> referenced by (?P<at>[^\n:]+):(?P<number>\d+)",
     re.MULTILINE,
 )
-_FROM = re.compile(r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)")
+_FROM = re.compile(
+    r"^(?:.*from |.*required from .*?)?(?P<file>/[^\n:]+):(?P<line>\d+)(?::(?P<column>\d+))?"
+)
+_FLAG = re.compile(
+    r"(?:unsupported|unknown|unrecognized|invalid)\b.*?\b(?:arg|arguments?|options?|flag|value)\b"
+    r"[^-\n]*?(?P<flag>-[^\s'\";,]+)"
+)
+"""In a line that is no error at a file's: an argument that the compiler or its linker refuses."""
 _HOST = r"(?:gert|ge|fe|ops|platform_ascendc|matmul_tiling)::\w+"
 _NO_MEMBER = re.compile(
     rf"'(?:const )?(?:class |struct )?(?P<gcc>{_HOST})' has no member named '(?P<member>\w+)'$"
     rf"|no member named '(?P<other>\w+)' in '(?P<clang>{_HOST})'$"
 )
 """Calls of host code that the headers do not have, and no name is like."""
+_IN_ITS_WORDS = " does not compile: "
 _NAMES = "docs/cpp_names.md lists the names that are"
 _OURS = ("static assertion failed: ", "static_assert failed: ", "static assertion failed due to")
 
@@ -299,6 +314,9 @@ def _first_error(
     text: str, path: Path, code: int, entries: Sequence[str], *, verbose: bool
 ) -> Exception:
     lines = text.splitlines()
+    flag = _refused_flag(lines)
+    if flag:
+        return _unfit_flag(flag)
     if any(map(path.is_relative_to, (HERE, folder()))):
         return _unfit_compiler(lines, code)
     for number, match in _errors(lines):
@@ -320,18 +338,40 @@ def _without_error(text: str, path: Path, code: int) -> Exception:
     return unable(shown, f"{shown} does not compile: {_end(code, text.splitlines())}")
 
 
+def _refused_flag(lines: Sequence[str]) -> str:
+    """Return the argument that the compiler or its linker does not take; none if it takes all."""
+    for line in lines:
+        if _ERROR.match(line):
+            return ""
+        match = None if "warning: " in line or "note: " in line else _FLAG.search(line)
+        if match is not None:
+            return match["flag"]
+    return ""
+
+
+def _unfit_flag(flag: str) -> Exception:
+    """Return the refusal of a compiler that does not take a flag of ours or of CUBECORE_CXX."""
+    tool = compiler()
+    remedy = "set CUBECORE_CXX to g++ 11 or later, or clang++"
+    if any(flag in word for word in tool.command[1:]):
+        remedy = "leave it out of CUBECORE_CXX"
+    shown = tool.version()
+    return unable(shown, f"the compiler {shown} refuses the flag {flag}", remedy)
+
+
 def _unfit_compiler(lines: Sequence[str], code: int) -> Exception:
     """Return the refusal of a compiler that fails on texts of cubecore's own."""
     shown = " ".join(compiler().command)
     got = next((line for line in lines if "error: " in line), _end(code, lines))
     remedy = "another compiler, or its flags, may be named in CUBECORE_CXX"
-    return unable(shown, f"{shown} does not compile cubecore's headers: {got}", remedy)
+    said = f"{shown} does not compile cubecore's headers: {both_ends(with_known_types(got))}"
+    return unable(shown, said, remedy)
 
 
 def _end(code: int, lines: Sequence[str]) -> str:
     """Return how the compiler ended, and its last line."""
     got = f"exit {code} of the compiler" if code >= 0 else f"signal {-code} of the compiler"
-    return got + (f": {lines[-1]}" if lines else "")
+    return got + (f": {both_ends(with_known_types(lines[-1]))}" if lines else "")
 
 
 def _told(
@@ -382,9 +422,9 @@ def _told(
     if member is not None:
         full = f"{member['gcc'] or member['clang']}::{member['member'] or member['other']}"
         return unable(full, f"{where}: {full} is not provided", "leave the call out")
-    more = "\n" + "\n".join(lines) if verbose else ""
+    more = "\n" + "\n".join(map(with_known_types, lines)) if verbose else ""
     remedy = "" if verbose else "--verbose shows everything the compiler says"
-    return unable(where, f"{where} does not compile: {shortened(said)}{more}", remedy)
+    return unable(where, f"{where}{_IN_ITS_WORDS}{both_ends(as_written(said))}{more}", remedy)
 
 
 def _unfit(entry: str, said: str, shown: str) -> Exception | None:
@@ -394,7 +434,7 @@ def _unfit(entry: str, said: str, shown: str) -> Exception | None:
         return refuse(entry, f"have template arguments that {name} takes", f"<{arguments}")
     if said.startswith((f"'{entry}' was not declared", f"use of undeclared identifier '{entry}'")):
         return refuse("--entry", f"name a kernel of {shown}", entry)
-    if said.startswith("no matching function for call to 'enter"):
+    if said.startswith("no matching function for call to 'cubecore_enter"):
         return refuse(entry, "return void", "another type")
     if said.startswith("expected "):
         return unable(shown, f"{shown} does not compile: it ends within a block or a declaration")
@@ -420,12 +460,35 @@ def _refused(where: str, sentence: str) -> Exception:
 
 def _outside(lines: Sequence[str], number: int) -> tuple[Path, str] | None:
     """Return the user's line that led to an error in a header."""
+    match = _led_to(lines, number)
+    return (Path(match["file"]), match["line"]) if match is not None else None
+
+
+def _led_to(lines: Sequence[str], number: int) -> re.Match[str] | None:
+    """Return the mention of the user's line that led to an error in a header."""
     for line in [*lines[number + 1 :], *reversed(lines[:number])]:
         match = _FROM.match(line)
-        ours = match is None or Path(match["file"]).is_relative_to(INCLUDE)
-        if match is not None and not ours and not Path(match["file"]).is_relative_to(folder()):
-            return Path(match["file"]), match["line"]
+        if match is not None and not _is_ours(Path(match["file"])):
+            return match
     return None
+
+
+def _excerpt(text: str, work: Path, error: CubecoreError) -> str:
+    """Return the user's line at an error that is in the compiler's words, and a caret."""
+    lines = text.splitlines()
+    first = next(_errors(lines), None)
+    if first is None or _IN_ITS_WORDS not in error.violations[0].sentence:
+        return ""
+    number, match = first
+    behind, at = lines[number + 1 : number + 3], match
+    if _is_ours(Path(match["file"])) or match["file"] == "entry":
+        led = _led_to(lines, number)
+        if led is None:
+            return ""
+        behind, at = [], led
+    column, file = int(at["column"] or 0), Path(at["file"])
+    is_clang = compiler().is_clang
+    return excerpt(behind, file, int(at["line"]), column, work, counts_bytes=is_clang)
 
 
 def _shown(file: Path, path: Path) -> str:

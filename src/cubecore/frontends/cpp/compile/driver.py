@@ -13,6 +13,7 @@ from cubecore.frontends.cpp.compile.build import (
     linked,
     macros_of,
     unit_command,
+    user_macros,
 )
 from cubecore.frontends.cpp.compile.cache import scratch_folder
 from cubecore.frontends.cpp.compile.compiler import compiler
@@ -145,6 +146,8 @@ def _take_value(call: CompilerCall, option: str, value: str) -> None:
     elif option == "-L":
         call.linked.append(f"-L{value}")
     else:
+        if option == "-U":
+            call.defines.pop(value, None)
         call.passed += [option, value]
 
 
@@ -207,7 +210,7 @@ def _compile(
     )
     code = overlay(source, work)
     object_file = work / "made.o"
-    flags = [*compiler().flags(), *(f"-D{d}" for d in source.defines), *call.passed]
+    flags = compiler().flags()
     commands = []
     if code.has_device_code or name.endswith((".asc", ".cce")):
         for part in code.parts:
@@ -217,10 +220,11 @@ def _compile(
     else:
         write_host_headers(work / "host")
         folders = (f"-I{folder}" for folder in (*source.includes, INCLUDE, work / "host"))
-        commands.append([*folders, "-x", "c++", str(source.path)])
+        before, after = user_macros(source, code, work)
+        commands.append([*before, *folders, *after, "-x", "c++", str(source.path)])
     made = []
     for command in commands:
-        whole = [*flags, *command, "-c", "-o", str(object_file)]
+        whole = [*flags, *command, *call.passed, "-c", "-o", str(object_file)]
         try:
             compile_with(whole, source.path, work, verbose=call.verbose)
         except RewritableError as error:

@@ -80,7 +80,7 @@ _scanned = lru_cache(maxsize=64)(scanned)
 @cache
 def _own_macros() -> frozenset[str]:
     """Return the macros of cubecore's headers."""
-    texts = (_text_of(path) for path in sorted(INCLUDE.rglob("*.h")))
+    texts = (text_of(path) for path in sorted(INCLUDE.rglob("*.h")))
     return frozenset().union(*map(defined_macros, texts))
 
 
@@ -116,7 +116,7 @@ def _op_kernel(path: Path) -> Path | None:
 @cache
 def _takes_key(folder: Path) -> bool:
     """True if a header of an operator's kernels takes the tiling key when it is compiled."""
-    return any(_KEYED.search(_text_of(path)) for path in sorted(folder.rglob("*.h*")))
+    return any(_KEYED.search(text_of(path)) for path in sorted(folder.rglob("*.h*")))
 
 
 def source_of(path: str | Path, defines: Mapping[str, object] | None = None) -> Source:
@@ -205,7 +205,7 @@ def host_structs(source: Source) -> str:
     if not uses or (given is None and "REGISTER_TILING_DEFAULT" in words):
         return ""
     headers = [path for path in _host_headers(source) if not _hidden(path, source)]
-    texts = [_PASSIVE.sub("", _text_of(path)) for path in headers]
+    texts = [_PASSIVE.sub("", text_of(path)) for path in headers]
     structs = dict[str, str]()  # a folder for another chip may have a struct of the same name
     for block in (match[0] for text in texts for match in _STRUCT.finditer(text)):
         structs.setdefault(_STRUCT_NAME.findall(block)[0], block)
@@ -245,7 +245,7 @@ def _read_by(source: Source) -> tuple[dict[Path, str], set[str]]:
             if header is None:
                 missing.add(name)
             elif header not in texts:
-                texts[header] = _text_of(header)
+                texts[header] = text_of(header)
                 waiting.append(header)
     return texts, missing
 
@@ -256,7 +256,7 @@ def _is_hosts(name: str, structs: Container[str], source: Source, headers: Conta
         rf"\b(?:struct|class)\s+{name}\b|BEGIN_TILING_DATA_DEF\s*\(\s*{name}\b|op_host/"
     )
     near = (path for path in sorted(source.path.parent.rglob("*.*")) if path not in headers)
-    return name in structs and not any(has.search(_text_of(path)) for path in near)
+    return name in structs and not any(has.search(text_of(path)) for path in near)
 
 
 def _hidden(path: Path, source: Source) -> bool:
@@ -297,19 +297,20 @@ def _host_headers(source: Source) -> list[Path]:
         shared += [each / "op_host" for each in sorted(own.parent.iterdir())]
     found = [path for folder in shared if folder.is_dir() for path in sorted(folder.rglob("*.h"))]
     registers = re.compile(rf"REGISTER_TILING_DATA_CLASS\s*\(\s*{_stem(source)}\s*,", re.IGNORECASE)
-    return headers + [path for path in found if registers.search(_text_of(path))]
+    return headers + [path for path in found if registers.search(text_of(path))]
 
 
 def _stem(source: Source) -> str:
     return source.path.stem.replace("_", "")
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the text of a file, none of one that is not there."""
     return path.read_text("utf-8", "replace") if path.is_file() else ""
 
 
 def _included_in(path: Path) -> list[str]:
-    return _INCLUDED.findall(_text_of(path))
+    return _INCLUDED.findall(text_of(path))
 
 
 def _in_order(constants: Sequence[re.Match[str]]) -> list[str]:

@@ -21,12 +21,12 @@ inline void GmFree(void* pointer) {
   cubecore_host(cubecore::FREE, reinterpret_cast<uint64_t>(pointer), 0, nullptr, nullptr, nullptr);
 }
 inline void SetKernelMode(KernelMode mode) {
-  cubecore_host(cubecore::MODE, static_cast<uint64_t>(mode), 0, nullptr, nullptr, nullptr);
+  cubecore_host(cubecore::KERNEL_MODE, static_cast<uint64_t>(mode), 0, nullptr, nullptr, nullptr);
 }
 
 }  // namespace AscendC
 
 #define ICPU_SET_TILING_KEY(tilingKey) \
-  cubecore_host(cubecore::TILING_KEY, (uint64_t)(tilingKey), 0, nullptr, nullptr, nullptr)
+  cubecore_host(cubecore::KEY_OF_TILING, (uint64_t)(tilingKey), 0, nullptr, nullptr, nullptr)
 #define ICPU_RUN_KF(func, numBlocks, ...) \
   CUBECORE_LAUNCH((func), (static_cast<int64_t>(numBlocks)), (__VA_ARGS__))

@@ -22,6 +22,7 @@ from cubecore.frontends.cpp.compile.compiler import compiler
 from cubecore.frontends.cpp.compile.diagnostics import MissingHeaderError, compile_with, ran
 from cubecore.frontends.cpp.compile.generated_headers import TCUBETILING_NAME, tcubetiling_header
 from cubecore.frontends.cpp.compile.source import header_names
+from cubecore.frontends.cpp.compile.user_macros import split_macros
 from cubecore.frontends.cpp.launch_options import HERE, INCLUDE
 from cubecore.frontends.cpp.operators.project_files import (
     ProjectFiles,
@@ -135,7 +136,7 @@ class _Objects:
         return [*self.whole, *self.refusing]
 
     def _arguments(self, files: ProjectFiles) -> list[str]:
-        return _command(files, self.defines)
+        return _command(files, self.work, self.defines)
 
     def compile(self, path: Path) -> None:
         """Compile a file, with the headers of its repository where it needs them."""
@@ -144,9 +145,7 @@ class _Objects:
         own = ("-x", "c++", "-MD", "-MF", str(deps), "-c", str(path), "-o", str(out))
 
         def compiled(files: ProjectFiles) -> None:
-            compile_with(
-                [*_command(files, self.defines), *own], path, self.work, verbose=self.verbose
-            )
+            compile_with([*self._arguments(files), *own], path, self.work, verbose=self.verbose)
 
         try:
             self.files, _ = with_headers(self.files, path, compiled)
@@ -164,12 +163,12 @@ class _Objects:
         self.read |= {*dependencies(deps, self.work, path)}
 
 
-def _command(files: ProjectFiles, defines: Sequence[str] = ()) -> list[str]:
+def _command(files: ProjectFiles, work: Path, defines: Sequence[str] = ()) -> list[str]:
     """Return the compiler's arguments for a file of an op_host, but the file."""
     prefix = _prefix()
     search = [f"-I{path}" for path in (*files.includes, INCLUDE, prefix.parent)]
-    macros = [f"-D{one}" for one in defines]
-    return [*_flags(), *macros, *search, "-include", str(prefix)]
+    before, after = split_macros(defines, work)
+    return [*_flags(), *before, *search, "-include", str(prefix), *after]
 
 
 def _flags() -> tuple[str, ...]:

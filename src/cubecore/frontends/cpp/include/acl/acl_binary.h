@@ -16,8 +16,8 @@ struct aclrtBinaryLoadOptions;
 struct aclrtLaunchKernelCfg;
 
 #define CUBECORE_OF_BINARIES(NAME)                                                              \
-  template <typename... A>                                                                      \
-  inline int NAME(A&&...) {                                                                     \
+  template <typename... Any>                                                                    \
+  inline int NAME(Any&&...) {                                                                   \
     ::cubecore::refused(                                                                        \
         #NAME " needs a kernel's binary for the NPU, which cubecore cannot run; compile the "   \
               "kernel's file with the program (cubecore c++ main.cpp kernel.cpp), and launch "  \

@@ -82,7 +82,7 @@ inline void guarded(const F& work) {
 }
 
 template <typename... P>
-inline void enter(void (*kernel)(P...), const uint64_t* words) {
+inline void cubecore_enter(void (*kernel)(P...), const uint64_t* words) {
   guarded([&] { invoke(kernel, words, std::index_sequence_for<P...>{}); });
 }
 
@@ -93,7 +93,7 @@ struct Text {
 
 // The text from which Python takes an entry's parameters: a mark to find it by, and the letters.
 template <size_t size, typename... P>
-constexpr auto signature(const char (&mark)[size], void (*)(P...)) {
+constexpr auto cubecore_signature_of(const char (&mark)[size], void (*)(P...)) {
   Text<size + 64 * sizeof...(P)> text{};
   char* end = text.letters;
   for (const char* letter = mark; *letter != 0; ++letter) *end++ = *letter;

@@ -77,7 +77,7 @@ enum : uint8_t {
 
 namespace cubecore::op_host {
 
-enum class TemplateValue { TYPE, NUMBER, COUNTED, KERNEL, DETERMINISTIC, STRUCT };
+enum class TemplateValue { Type, Number, Counted, Kernel, Deterministic, Struct };
 constexpr uint64_t OF_TENSOR = 1ull << 32;  // the type or format of an input or output
 
 // Values of ASCENDC_TPL_UI_*: ranges, then single ones.
@@ -101,7 +101,7 @@ struct ParamStruct {
       : name(name),
         kind(kind),
         bits(bits),
-        vals(kind == cubecore::op_host::TemplateValue::COUNTED ? cubecore::op_host::Listed(given)
+        vals(kind == cubecore::op_host::TemplateValue::Counted ? cubecore::op_host::Listed(given)
                                                                : std::move(given)) {}
   bool Has(uint64_t value) const {
     bool free = !vals.empty() && vals[0] >= cubecore::op_host::OF_TENSOR;
@@ -127,13 +127,13 @@ inline std::string TemplateText(const ParamStruct& one, uint64_t value) {
       {C_DT_UINT64, "uint64_t"}, {C_DT_DOUBLE, "double"},   {C_DT_BOOL, "bool"},
       {C_DT_BF16, "bfloat16_t"}, {C_DT_INT4, "int4b_t"}};
   auto found = types.find(value);
-  if (one.kind == TemplateValue::TYPE && found != types.end()) return found->second;
+  if (one.kind == TemplateValue::Type && found != types.end()) return found->second;
   return std::to_string(value);
 }
 
 inline const char* KindOf(const std::vector<ParamStruct>& combination) {
   for (const ParamStruct& one : combination) {
-    if (one.kind != TemplateValue::KERNEL || one.vals.empty()) continue;
+    if (one.kind != TemplateValue::Kernel || one.vals.empty()) continue;
     uint64_t kind = one.vals[0];
     if (kind == ASCENDC_TPL_AIV_ONLY || kind == ASCENDC_TPL_MIX_AIV_1_0) return "vector";
     if (kind == ASCENDC_TPL_AIC_ONLY || kind == ASCENDC_TPL_MIX_AIC_1_0) return "cube";
@@ -183,7 +183,7 @@ inline uint64_t EncodeTilingKey(const TilingDeclareParams& declared,
       refuse("take a declared value of " + std::string(one.name) + ", got " +
              TemplateText(one, values[n]));
     auto place = std::find(one.vals.begin(), one.vals.end(), values[n]) - one.vals.begin();
-    bool counted = one.kind == TemplateValue::COUNTED;
+    bool counted = one.kind == TemplateValue::Counted;
     if (at < 64) key |= (counted ? static_cast<uint64_t>(place) : values[n]) << at;
     at += one.bits;
     text += (n == 0 ? "" : ",") + TemplateText(one, values[n]);
@@ -212,21 +212,21 @@ inline uint64_t EncodeTilingKey(const TilingDeclareParams& declared,
   }
 #define ASCENDC_TPL_INPUT(INDEX) (::cubecore::op_host::OF_TENSOR + (INDEX))
 #define ASCENDC_TPL_OUTPUT(INDEX) (::cubecore::op_host::OF_TENSOR + (INDEX))
-#define ASCENDC_TPL_DTYPE_DECL(NAME, ...) CUBECORE_TPL(#NAME, NUMBER, 8, __VA_ARGS__)
-#define ASCENDC_TPL_DATATYPE_DECL(NAME, ...) CUBECORE_TPL(#NAME, TYPE, 8, __VA_ARGS__)
-#define ASCENDC_TPL_FORMAT_DECL(NAME, ...) CUBECORE_TPL(#NAME, NUMBER, 8, __VA_ARGS__)
-#define ASCENDC_TPL_UINT_DECL(NAME, BITS, ...) CUBECORE_TPL(#NAME, COUNTED, BITS, __VA_ARGS__)
-#define ASCENDC_TPL_BOOL_DECL(NAME, ...) CUBECORE_TPL(#NAME, NUMBER, 1, __VA_ARGS__)
-#define ASCENDC_TPL_KERNEL_TYPE_DECL(NAME, ...) CUBECORE_TPL(#NAME, NUMBER, 8, __VA_ARGS__)
-#define ASCENDC_TPL_DTYPE_SEL(NAME, ...) CUBECORE_TPL(#NAME, NUMBER, 8, __VA_ARGS__)
-#define ASCENDC_TPL_DATATYPE_SEL(NAME, ...) CUBECORE_TPL(#NAME, TYPE, 8, __VA_ARGS__)
-#define ASCENDC_TPL_FORMAT_SEL(NAME, ...) CUBECORE_TPL(#NAME, NUMBER, 8, __VA_ARGS__)
-#define ASCENDC_TPL_UINT_SEL(NAME, ...) CUBECORE_TPL(#NAME, COUNTED, 0, __VA_ARGS__)
-#define ASCENDC_TPL_BOOL_SEL(NAME, ...) CUBECORE_TPL(#NAME, NUMBER, 1, __VA_ARGS__)
-#define ASCENDC_TPL_KERNEL_TYPE_SEL(...) CUBECORE_TPL("kernel_type", KERNEL, 8, __VA_ARGS__)
-#define ASCENDC_TPL_DETERMINISTIC_SEL(...) CUBECORE_TPL("", DETERMINISTIC, 1, __VA_ARGS__)
-#define ASCENDC_TPL_TILING_STRUCT_SEL(...) CUBECORE_TPL("", STRUCT, 0, 0)
-#define ASCENDC_TPL_SHARED_KERNEL_TYPE_SEL(NAME, ...) CUBECORE_TPL(#NAME, KERNEL, 8, __VA_ARGS__)
+#define ASCENDC_TPL_DTYPE_DECL(NAME, ...) CUBECORE_TPL(#NAME, Number, 8, __VA_ARGS__)
+#define ASCENDC_TPL_DATATYPE_DECL(NAME, ...) CUBECORE_TPL(#NAME, Type, 8, __VA_ARGS__)
+#define ASCENDC_TPL_FORMAT_DECL(NAME, ...) CUBECORE_TPL(#NAME, Number, 8, __VA_ARGS__)
+#define ASCENDC_TPL_UINT_DECL(NAME, BITS, ...) CUBECORE_TPL(#NAME, Counted, BITS, __VA_ARGS__)
+#define ASCENDC_TPL_BOOL_DECL(NAME, ...) CUBECORE_TPL(#NAME, Number, 1, __VA_ARGS__)
+#define ASCENDC_TPL_KERNEL_TYPE_DECL(NAME, ...) CUBECORE_TPL(#NAME, Number, 8, __VA_ARGS__)
+#define ASCENDC_TPL_DTYPE_SEL(NAME, ...) CUBECORE_TPL(#NAME, Number, 8, __VA_ARGS__)
+#define ASCENDC_TPL_DATATYPE_SEL(NAME, ...) CUBECORE_TPL(#NAME, Type, 8, __VA_ARGS__)
+#define ASCENDC_TPL_FORMAT_SEL(NAME, ...) CUBECORE_TPL(#NAME, Number, 8, __VA_ARGS__)
+#define ASCENDC_TPL_UINT_SEL(NAME, ...) CUBECORE_TPL(#NAME, Counted, 0, __VA_ARGS__)
+#define ASCENDC_TPL_BOOL_SEL(NAME, ...) CUBECORE_TPL(#NAME, Number, 1, __VA_ARGS__)
+#define ASCENDC_TPL_KERNEL_TYPE_SEL(...) CUBECORE_TPL("kernel_type", Kernel, 8, __VA_ARGS__)
+#define ASCENDC_TPL_DETERMINISTIC_SEL(...) CUBECORE_TPL("", Deterministic, 1, __VA_ARGS__)
+#define ASCENDC_TPL_TILING_STRUCT_SEL(...) CUBECORE_TPL("", Struct, 0, 0)
+#define ASCENDC_TPL_SHARED_KERNEL_TYPE_SEL(NAME, ...) CUBECORE_TPL(#NAME, Kernel, 8, __VA_ARGS__)
 #define ASCENDC_TPL_ARGS_DECL(NAME, ...) \
   [[maybe_unused]] static const TilingDeclareParams g_tilingDeclareParams { __VA_ARGS__ }
 #define ASCENDC_TPL_ARGS_SEL(...) {__VA_ARGS__}

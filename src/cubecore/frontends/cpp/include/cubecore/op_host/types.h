@@ -221,8 +221,8 @@ class Operator {
   TensorDesc GetInputDescByName(const char* name) const;
   TensorDesc GetOutputDesc(uint32_t index) const;
   TensorDesc GetOutputDescByName(const char* name) const;
-  template <typename T>
-  graphStatus GetAttr(const char* name, T& value) const;
+  template <typename Value>
+  graphStatus GetAttr(const char* name, Value& value) const;
 };
 
 class TypeUtils {
