@@ -54,3 +54,12 @@ def test_a_decisions_number_is_its_own():
     numbers = re.findall(r"^### (\d+)\.", text, re.MULTILINE)
     assert len(numbers) > 100
     assert sorted(numbers, key=int) == [str(n) for n in range(1, len(numbers) + 1)]
+
+
+@pytest.mark.parametrize("part", ["src/cubecore", "docs"])
+def test_no_text_cites_a_file_that_users_do_not_have(part):
+    """The specification's pages are cited by their titles."""
+    digests = re.compile(r"\b(?:spec|facts)/\w|isa_semantics|c_api_inventory|\btik\.md")
+    texts = [*(ROOT / part).rglob("*.py"), *(ROOT / part).rglob("*.h"), *(ROOT / part).glob("*.md")]
+    assert texts
+    assert [str(p) for p in texts if digests.search(p.read_text(encoding="utf-8"))] == []

@@ -30,7 +30,7 @@ def mad_cycles(
     """Return the Cube's cycles for an m x k by k x n product without its head.
 
     The axes are rounded up to the fractal (16, 16, C0), as the hardware computes whole fractals
-    (facts/hardware.md 2.1). `hf32` says that float32 inputs are rounded to HF32.
+    (asc-devkit, cycles of Mmad). `hf32` says that float32 inputs are rounded to HF32.
     """
     per_cycle = (chip.cube_k or {}).get(a.name)
     if per_cycle is None or chip.cube_m is None or chip.cube_n is None:
@@ -42,7 +42,7 @@ def mad_cycles(
 
 
 DEPENDENT_MAD_FRACTALS = 10
-"""Products onto one tile of fewer 16 x 16 fractals need a barrier (spec/isa_semantics.md 3.4)."""
+"""Products onto one tile of fewer 16 x 16 fractals need a barrier (C API, asc_mmad)."""
 
 
 def are_dependent(m: Column, n: Column) -> Column:
@@ -94,7 +94,7 @@ def gm_to_l1_cycles(chip: Chip, rows: Column, row_bytes: Column, pitch_bytes: Co
 
     `rows` rows of `row_bytes` whose starts are `pitch_bytes` apart: a cost for the transfer, for
     each row, for the bytes, and for rows that start off a 256-byte boundary since they are no
-    multiple of it apart (facts/timing_notes.md). What rows take more that all start alike, off one,
+    multiple of it apart. What rows take more that all start alike, off one,
     is `row_start_cycles`; rows that meet in one bank of L2, `pitch_conflict_cycles`.
     """
     blocks = ceil_div(row_bytes, DATA_BLOCK_BYTES)

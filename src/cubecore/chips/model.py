@@ -15,7 +15,7 @@ from cubecore.errors import did_you_mean, refuse, unable
 from cubecore.lazy_dataclass import dataclass
 
 JOINED_ARCHS = ("m100", "1001", "2002")
-"""Architectures whose AI Core has Cube and Vector together (spec/tik.md: L1 and UB of one core)."""
+"""Architectures whose AI Core has Cube and Vector together (TIK: L1 and UB of one core)."""
 
 
 def _shown(entries: dict[object, object]) -> MappingProxyType[object, object]:

@@ -46,13 +46,15 @@ _FOUR_BIT = ("float4_e2m1fn", "float4_e1m2")
 _950 = (
     *(row for row in _A2 if row.a != "int4"),
     *(
-        Combination(a, b, "float32", "float32", "facts/hardware.md 2.1")
+        Combination(a, b, "float32", "float32", "asc-devkit, cycles of Mmad")
         for a in _EIGHT_BIT
         for b in _EIGHT_BIT
     ),
-    Combination("hifloat8", "hifloat8", "float32", "float32", "facts/hardware.md 2.1"),
+    Combination("hifloat8", "hifloat8", "float32", "float32", "asc-devkit, cycles of Mmad"),
     *(
-        Combination(a, b, "float32", "float32", "facts/hardware.md 2.1; asc-devkit, asc_mmad_mx")
+        Combination(
+            a, b, "float32", "float32", "asc-devkit, cycles of Mmad; asc-devkit, asc_mmad_mx"
+        )
         for a in _FOUR_BIT
         for b in _FOUR_BIT
     ),

@@ -22,7 +22,7 @@ from cubecore.machine.memory.footprint import footprints
 SETTERS = (SetAtomic, SetCtrl, Init, SetMaskCount, SetMaskNorm, SetVectorMask, CheckUb)
 """Instructions that set a mode, or the mask."""
 _RESERVED_FROM = 6
-"""Events from this one on are kept by the vendor's libraries (spec/isa_semantics.md 5)."""
+"""Events from this one on are kept by the vendor's libraries (C API, synchronisation)."""
 
 _AT_START = Registers()
 Steps = tuple[Instruction, ...]

@@ -372,8 +372,7 @@ class Rows(Fixpipe):
     "copy_matrix_cc_to_gm",
     Pipe.FIX,
     names={"c_api": "asc_copy_l0c2gm", "cpp": "Fixpipe", "tik": "fixpipe"},
-    source="asc-devkit, asc_copy_l0c2gm (2201), Fixpipe (L0C to GM) and its features; TIK matmul; "
-    "spec/isa_semantics.md 3.5",
+    source="asc-devkit, asc_copy_l0c2gm (2201), Fixpipe (L0C to GM) and its features; TIK matmul",
     uncertain=(
         "without NZ2ND dst_stride counts 32 B, as the basic API and TIK matmul have it; the C API "
         "page counts elements, in words that belong to arch 3510",

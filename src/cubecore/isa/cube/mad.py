@@ -60,7 +60,7 @@ _INPUTS = (
     "copy_cbuf_to_bt",
     Pipe.MTE1,
     names={"c_api": "asc_copy_l12bt", "cpp": "DataCopy(C2)"},
-    source="asc-devkit, asc_copy_l12bt (2201, 3510); spec/isa_semantics.md 3.5",
+    source="asc-devkit, asc_copy_l12bt (2201, 3510)",
     archs=("2201", "3510"),
     uncertain=(
         "with conv_control the run's length and gap at the source count float16 blocks: inferred",

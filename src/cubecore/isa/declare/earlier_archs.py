@@ -1,9 +1,9 @@
 """The AI Cores before arch 2201, with the meaning that TIK gives its instructions.
 
 Their kits are programmed in TIK, whose public pages name the chips that each call exists on
-(spec/tik.md, sections 4 and 6; "where a chip is not named, the call exists from 310 on"). A
-declaration says since which of them its instruction exists. What a call means there is taken to be
-what its instruction means on 2201, where the pages say no other.
+("where a chip is not named, the call exists from 310 on"). A declaration says since which of them
+its instruction exists. What a call means there is taken to be what its instruction means on 2201,
+where the pages say no other.
 """
 
 EARLIER_ARCHS = ("m100", "1001", "2002")

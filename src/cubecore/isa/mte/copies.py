@@ -73,7 +73,7 @@ class Bursts(Instruction):
     Pipe.MTE2,
     since="m100",
     names={"c_api": "asc_copy_gm2l1", "cpp": "DataCopy", "tik": "data_move"},
-    source="asc-devkit, asc_copy_gm2l1 (2201, 3510); spec/isa_semantics.md 3.2",
+    source="asc-devkit, asc_copy_gm2l1 (2201, 3510)",
     uncertain=(
         "3510's page gives its strides no unit where nothing is padded: they are taken as 2201's "
         "gaps; its 2D form is not there, since the page gives it no distance of source rows",
@@ -132,7 +132,7 @@ ND2NZ_PITCH_LIMIT = 65535
     "copy_gm_to_cbuf_multi_nd2nz",
     Pipe.MTE2,
     names={"c_api": "asc_copy_gm2l1_nd2nz", "cpp": "DataCopy(Nd2NzParams)"},
-    source="asc-devkit, asc_copy_gm2l1_nd2nz (2201); spec/isa_semantics.md 3.2",
+    source="asc-devkit, asc_copy_gm2l1_nd2nz (2201)",
     archs=("2201", "3510"),
     copies=True,
     kirin=Kirin(BYTES, BYTES),
@@ -266,7 +266,7 @@ def l0_cost(chip: Chip, cycles: float) -> InstructionCost:
     Pipe.MTE1,
     since="m100",
     names={"c_api": "asc_copy_l12l0a", "cpp": "LoadData(LoadData2DParams)"},
-    source="asc-devkit, asc_copy_l12l0a (2201), 2D form; spec/isa_semantics.md 3.3",
+    source="asc-devkit, asc_copy_l12l0a (2201), 2D form",
     archs=("2201", "3510"),
     copies=True,
     kirin=Kirin(),
@@ -288,7 +288,7 @@ class LoadCbufToCa(Load2d):
     Pipe.MTE1,
     since="m100",
     names={"c_api": "asc_copy_l12l0b", "cpp": "LoadData(LoadData2DParams, B2)"},
-    source="asc-devkit, asc_copy_l12l0b (2201), 2D form; spec/isa_semantics.md 3.3",
+    source="asc-devkit, asc_copy_l12l0b (2201), 2D form",
     archs=("2201", "3510"),
     copies=True,
     kirin=Kirin(),
@@ -383,7 +383,7 @@ class _LoadTranspose(Instruction):
     Pipe.MTE1,
     since="m100",
     names={"c_api": "asc_copy_l12l0a_trans", "cpp": "LoadDataWithTranspose"},
-    source="asc-devkit, asc_copy_l12l0a_trans (2201); spec/isa_semantics.md 3.3",
+    source="asc-devkit, asc_copy_l12l0a_trans (2201)",
     copies=True,
     kirin=Kirin(HALF_OR_BYTE, HALF, NO_TRANSPOSE),
 )
@@ -403,7 +403,7 @@ class LoadCbufToCaTranspose(_LoadTranspose):
     Pipe.MTE1,
     since="m100",
     names={"c_api": "asc_copy_l12l0b_trans", "cpp": "LoadDataWithTranspose(B2)"},
-    source="asc-devkit, asc_copy_l12l0b_trans (2201, 3510); spec/isa_semantics.md 3.3",
+    source="asc-devkit, asc_copy_l12l0b_trans (2201, 3510)",
     uncertain=(
         "a square of int4 is 64 x 64: what the page draws and computes with; the table of its "
         "parameters says 16 x 64",
@@ -436,7 +436,7 @@ class LoadCbufToCbTranspose(_LoadTranspose):
     Pipe.MTE2,
     since="m100",
     names={"c_api": "asc_copy_gm2ub", "cpp": "DataCopy(VECIN)", "tik": "data_move"},
-    source="asc-devkit, asc_copy_gm2ub (2201); spec/isa_semantics.md 2.6",
+    source="asc-devkit, asc_copy_gm2ub (2201)",
     copies=True,
 )
 class CopyGmToUbuf(Bursts):
@@ -462,7 +462,7 @@ class CopyGmToUbuf(Bursts):
     Pipe.MTE3,
     since="m100",
     names={"c_api": "asc_copy_ub2gm", "cpp": "DataCopy(VECOUT)", "tik": "data_move"},
-    source="asc-devkit, asc_copy_ub2gm (2201); spec/isa_semantics.md 2.6",
+    source="asc-devkit, asc_copy_ub2gm (2201)",
     copies=True,
 )
 class CopyUbufToGm(Bursts):

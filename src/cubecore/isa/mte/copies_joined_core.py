@@ -71,7 +71,7 @@ class _FractalRuns(Instruction):
 @instruction(
     "copy_matrix_cc_to_ubuf",
     Pipe.V,
-    source="spec/tik.md 4.1, data_move and tensor_mov from L1OUT, as public TIK programs use them",
+    source="TIK, data_move and tensor_mov from L1OUT, as public TIK programs use them",
     archs=JOINED_ARCHS,
     uncertain=(
         "the queue is V's: TIK's matmul excludes Vector instructions (TIK matmul)",
@@ -127,7 +127,7 @@ class CopyMatrixCcToUbuf(_FractalRuns):
 @instruction(
     "copy_ubuf_to_matrix_cc",
     Pipe.V,
-    source="spec/tik.md 4.1, data_move and tensor_mov: the way back from UB to L0C",
+    source="TIK, data_move and tensor_mov: the way back from UB to L0C",
     archs=JOINED_ARCHS,
     uncertain=(
         "the queue is V's, and lengths count fractals, as for the way from L0C to UB",
@@ -175,7 +175,7 @@ _SHARED = (
 @instruction(
     "copy_cbuf_to_ubuf",
     Pipe.MTE1,
-    source="spec/tik.md 4.1, data_move from L1 to UB, as public TIK programs use it",
+    source="TIK, data_move from L1 to UB, as public TIK programs use it",
     archs=JOINED_ARCHS,
     copies=True,
     uncertain=_SHARED,
@@ -194,7 +194,7 @@ class CopyCbufToUbuf(Bursts):
 @instruction(
     "copy_ubuf_to_cbuf",
     Pipe.MTE3,
-    source="spec/tik.md 4.1, data_move from UB to L1, as public TIK programs use it",
+    source="TIK, data_move from UB to L1, as public TIK programs use it",
     archs=JOINED_ARCHS,
     copies=True,
     uncertain=_SHARED,
@@ -214,7 +214,7 @@ class CopyUbufToCbuf(Bursts):
     "broadcast_ub_to_cc",
     Pipe.V,
     names={"tik": "broadcast_ub_to_l0c"},
-    source="spec/tik.md 4.1, broadcast_ub_to_l0c, as public TIK programs use it",
+    source="TIK, broadcast_ub_to_l0c, as public TIK programs use it",
     archs=JOINED_ARCHS,
     uncertain=(
         "the queue is V's, as for the way back",
@@ -274,7 +274,7 @@ class StoreRegister(Instruction):
     "store_kept",
     Pipe.S,
     since="m100",
-    source="spec/tik.md 4.4, rsvd_scalar of vreduce",
+    source="TIK, rsvd_scalar of vreduce",
     uncertain=("the scalar unit takes the register by way of UB here",),
 )
 class StoreKept(StoreRegister):
@@ -291,7 +291,7 @@ class StoreKept(StoreRegister):
     "store_merged",
     Pipe.S,
     since="m100",
-    source="spec/tik.md 4.6, counts of vmrgsort4 and mov_vmrgsort4_sr_to_scalar",
+    source="TIK, counts of vmrgsort4 and mov_vmrgsort4_sr_to_scalar",
     uncertain=("the scalar unit takes the register by way of UB here",),
 )
 class StoreMerged(StoreRegister):

@@ -31,7 +31,7 @@ from cubecore.layouts import Offsets
 from cubecore.numerics import round_float
 from cubecore.units import FRACTAL_ROWS
 
-_SOURCE = "spec/tik.md 4.1, from the pages of TIK and how public TIK programs use the call"
+_SOURCE = "the pages of TIK, and how public TIK programs use the call"
 
 
 @parameters

@@ -2,7 +2,7 @@
 
 Every function takes integers and gives one, so that an expression stays a value and a program stays
 Python over integers. A float stands for itself as the bits of a float32, rounded after every step
-(the scalar unit's float arithmetic is float32: spec/tik.md, section 6).
+(the scalar unit's float arithmetic is float32: TIK, Scalar).
 """
 
 import math

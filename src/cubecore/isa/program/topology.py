@@ -25,7 +25,7 @@ class CoreId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The cores of a launch; modes are those of ffts_cross_core_sync (spec/isa_semantics.md 5)."""
+    """The cores of a launch; modes are those of ffts_cross_core_sync (C API, synchronisation)."""
 
     cores: Sequence[CoreId]
 

@@ -33,7 +33,7 @@ _CTRL_BITS = {
     "set_ctrl",
     Pipe.S,
     names={"c_api": "asc_set_ctrl", "cpp": "SetCtrlSpr"},
-    source="asc-devkit, asc_set_ctrl; spec/isa_semantics.md 2.5",
+    source="asc-devkit, asc_set_ctrl",
     uncertain=(
         "the initial value of every bit is 0; that of CTRL[60] is documented for 3510 alone",
         "half results are clamped while CTRL[48] is clear, as this page has it; two pages on "
@@ -136,7 +136,7 @@ class SetMmadDirection(Instruction):
 @instruction(
     "scalar_work",
     Pipe.S,
-    source="facts/hardware.md section 5, scalar cost per iteration",
+    source="published times of matmul kernels, scalar cost per iteration",
     archs=("2201", "3510"),
     kirin=Kirin(inferred=False),
 )

@@ -86,7 +86,7 @@ def _of_zero(kind: Any, **parameters: Any) -> Instruction:
     "store_scalar",
     Pipe.S,
     since="m100",
-    source="spec/tik.md 2.3, set_as of a tensor's element; basic API, SetValue of LocalTensor",
+    source="TIK, set_as of a tensor's element; basic API, SetValue of LocalTensor",
     archs=("2201", "3510"),
     uncertain=(
         "pipes see the value behind a flag of S or a barrier of all pipes, and may see the old one "

@@ -11,7 +11,7 @@ from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER
 
 _PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 EVENT_IDS = 8
-"""Event ids of each pair of pipes (spec/isa_semantics.md 5)."""
+"""Event ids of each pair of pipes (C API, synchronisation)."""
 CROSS_CORE_FLAGS = 16
 """Flag ids between cores."""
 CROSS_CORE_LIMIT = 15
@@ -48,7 +48,7 @@ class Sync(Instruction):
     Pipe.S,
     since="m100",
     names={"c_api": "asc_sync_notify", "cpp": "SetFlag"},
-    source="asc-devkit, asc_sync_notify; spec/isa_semantics.md 5",
+    source="asc-devkit, asc_sync_notify",
     archs=("2201", "3510"),
     kirin=Kirin(),
 )
@@ -69,7 +69,7 @@ class SetFlag(Sync):
     Pipe.S,
     since="m100",
     names={"c_api": "asc_sync_wait", "cpp": "WaitFlag"},
-    source="asc-devkit, asc_sync_wait; spec/isa_semantics.md 5",
+    source="asc-devkit, asc_sync_wait",
     archs=("2201", "3510"),
     kirin=Kirin(),
 )
@@ -96,7 +96,7 @@ def _distinct(name: str, src: str, dst: str) -> list[Violation]:
     since="m100",
     names={"c_api": "asc_sync_pipe", "cpp": "PipeBarrier"},
     variants={"asc_sync": {"on": "ALL"}, "asc_sync_vec": {"on": "ALL"}},
-    source="asc-devkit, asc_sync_pipe; spec/isa_semantics.md 5",
+    source="asc-devkit, asc_sync_pipe",
     archs=("2201", "3510"),
     kirin=Kirin(),
 )
@@ -194,8 +194,7 @@ def joined_pipes(sync: Instruction) -> tuple[str, ...]:
         "asc_sync_subblock_arrive": {"mode": 1},
         "asc_sync_block_arrive": {"mode": 2},
     },
-    source="asc-devkit, asc_sync_{inter,subblock,block}_arrive (2201, 3510); "
-    "spec/isa_semantics.md 5",
+    source="asc-devkit, asc_sync_{inter,subblock,block}_arrive (2201, 3510)",
     archs=("2201", "3510"),
     uncertain=("the pipe's earlier instructions complete before the signal: inferred",),
 )
@@ -218,7 +217,7 @@ class FftsCrossCoreSync(Sync):
     since="m100",
     names={"cpp": "CrossCoreWaitFlag"},
     variants={f"asc_sync_{who}_wait": {} for who in ("inter", "subblock", "block")},
-    source="asc-devkit, asc_sync_{inter,subblock,block}_wait (2201, 3510); spec/isa_semantics.md 5",
+    source="asc-devkit, asc_sync_{inter,subblock,block}_wait (2201, 3510)",
     uncertain=(
         "on 3510 it holds the pipe that it names and no other (CrossCoreWaitFlag's page); here the "
         "whole core waits, as on 2201: what another pipe does too early there is not found",

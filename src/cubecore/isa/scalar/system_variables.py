@@ -175,7 +175,7 @@ class GetPhyBufAddr(Instruction):
     "init",
     Pipe.S,
     names={"c_api": "asc_init"},
-    source="asc-devkit, asc_init (2201, 3510); spec/isa_semantics.md 1",
+    source="asc-devkit, asc_init (2201, 3510)",
     archs=("2201", "3510"),
 )
 class Init(Instruction):

@@ -32,7 +32,7 @@ _ROUNDINGS = {
     "odd": "odd",
 }
 _ANY_FRACTION_AWAY = "1001"
-"""The architecture where away-zero takes any fraction away from zero (spec/tik.md 4.2)."""
+"""The architecture where away-zero takes any fraction away from zero (TIK, conversions)."""
 
 
 class ConvertCalls(VectorCalls):

@@ -29,7 +29,7 @@ _PATHS: dict[tuple[Mem, Mem], type[Bursts]] = {
     (Mem.UB, Mem.L1): CopyUbufToCbuf,
 }
 _CONVERTING = {1: False, 2: True}
-"""data_move's eighth argument from L0C: to half, without and with ReLU (spec/tik.md 4.1)."""
+"""data_move's eighth argument from L0C: to half, without and with ReLU (TIK, data_move)."""
 
 
 class DataMoveCalls(Language):

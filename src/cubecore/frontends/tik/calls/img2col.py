@@ -22,7 +22,7 @@ _POSITIONS = (
     *("filter_w", "filter_h", "dilation_filter_w", "dilation_filter_h"),
 )
 _MOST_CHANNELS, _MOST_SIDE, _MOST_FILTER, _MOST_STRIDE = 256, 4096, 255, 63
-"""spec/tik.md 4.7: C1, H and W (and Cout), Kh and Kw, and the strides."""
+"""C1, H and W (and Cout), Kh and Kw, and the strides."""
 
 
 class Img2ColCalls(MatmulCalls):

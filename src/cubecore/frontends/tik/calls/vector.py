@@ -26,7 +26,7 @@ _REPEAT_BYTES = 256
 class VectorCall:
     """One TIK call: the instruction, its sources, whether a scalar follows, block strides or not.
 
-    `absent_on_310` are element types that Ascend310 does not have (spec/tik.md 6).
+    `absent_on_310` are element types that Ascend310 does not have (TIK, chips).
     """
 
     instruction: str
@@ -67,9 +67,9 @@ CALLS: dict[str, VectorCall] = {
     for name in _PLAIN
     for call in (name, instruction_named(name).names["tik"])
 }
-"""Every call of the plain template (spec/tik.md 3)."""
+"""Every call of the plain template (TIK, vector calls)."""
 _NEVER_COUNTS = ("m100", "1001")
-"""Architectures that ignore mask_mode (spec/tik.md 3)."""
+"""Architectures that ignore mask_mode (TIK, vector calls)."""
 _COMMUTE = ("vadd", "vmul", "vmax", "vmin")
 _MIXED = ("vaxpy", "vmla")
 

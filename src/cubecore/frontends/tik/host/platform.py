@@ -76,7 +76,7 @@ _ATOMIC = {
     "2002": _FLOATS,
     "2201": _FLOATS | {"int32", "int8", "bfloat16"},
 }
-"""The types that global memory adds, by architecture (spec/tik.md 6); Ascend310 adds none."""
+"""The types that global memory adds, by architecture (TIK, chips); Ascend310 adds none."""
 _ALIKE = {
     "load2dv1": "load_cbuf_to_ca",
     "cast_to": "vconv",

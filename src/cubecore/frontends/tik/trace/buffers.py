@@ -20,9 +20,9 @@ MEMORIES: dict[str, Mem] = {
     SCOPE_L0B: Mem.L0B,
     SCOPE_L0C: Mem.L0C,
 }
-"""The memory that each TIK scope is (spec/tik.md 2.4)."""
+"""The memory that each TIK scope is (TIK, Tensor)."""
 _ALIGN = {Mem.UB: 32, Mem.L1: 512, Mem.L0A: 512, Mem.L0B: 512, Mem.L0C: 1024}
-"""The alignment of tensors, bytes (spec/tik.md 2.4); L0C of float16 at 512."""
+"""The alignment of tensors, bytes (TIK, Tensor); L0C of float16 at 512."""
 _SIZE_UNIT = 32
 _SHOWN = 3
 

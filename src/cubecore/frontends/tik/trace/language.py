@@ -31,11 +31,11 @@ _MOST_DIMENSIONS = 8
 _STORED_AS = {"bool": "int8"}
 """Types that programs declare and whose elements are bytes."""
 _SCALAR_FROM_GM = ("2002", "2201")
-"""Architectures whose Scalars read elements of global memory (spec/tik.md 6)."""
+"""Architectures whose Scalars read elements of global memory (TIK, chips)."""
 
 
 _VERSIONS = {"m100": "mini", "1001": "cloud", "2002": "aic"}
-"""The version's name by architecture (spec/tik.md 2.1)."""
+"""The version's name by architecture (page Tik)."""
 
 
 _NEEDED = {
@@ -50,7 +50,7 @@ _NEEDED = {
     "get_overflow_status": "an overflow status of every instruction",
     "StartProfiling": "the vendor's simulator; `cubecore time PROGRAM.py` times a program",
 }
-"""Calls of programs that are not supported, and the ability that each needs (spec/tik.md 4)."""
+"""Calls of programs that are not supported, and the ability that each needs (TIK, calls)."""
 
 
 class Dprofile:

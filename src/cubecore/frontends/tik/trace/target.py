@@ -7,7 +7,7 @@ from cubecore.frontends.tik.trace.errors import located, refuse
 from cubecore.frontends.tik.trace.run_options import run_options
 
 DEFAULT_SOC = "Ascend310"
-"""The default target of TIK (spec/tik.md 2.1)."""
+"""The default target of TIK (page Tik)."""
 _SHORT = {
     "Ascend910": "Ascend910A",
     "Ascend310P": "Ascend310P3",

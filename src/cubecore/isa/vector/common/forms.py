@@ -10,7 +10,7 @@ def counted(template: Repeated, count: int) -> tuple[Instruction, ...]:
 
     The mask becomes the count, the strides leave no gaps, and afterwards the mask is in normal mode
     again: but it still holds the count, which the next call with strides takes for lanes
-    (spec/isa_semantics.md 2.2).
+    (C API general notes, mask).
     """
     return (
         SetMaskCount(),

@@ -65,7 +65,7 @@ def lanes_of(registers: Registers) -> MaskState:
     Pipe.S,
     since="m100",
     names={"c_api": "asc_set_vector_mask", "cpp": "SetVectorMask"},
-    source="C API general notes, mask; spec/isa_semantics.md 2.2",
+    source="C API general notes, mask",
     carried=True,
 )
 class SetVectorMask(Instruction):
@@ -84,7 +84,7 @@ class SetVectorMask(Instruction):
     Pipe.S,
     since="m100",
     names={"c_api": "asc_set_mask_norm", "cpp": "SetMaskNorm"},
-    source="spec/isa_semantics.md 2.2",
+    source="C API general notes, mask",
     carried=True,
 )
 class SetMaskNorm(Instruction):
@@ -100,7 +100,7 @@ class SetMaskNorm(Instruction):
     Pipe.S,
     since="2002",
     names={"c_api": "asc_set_mask_count", "cpp": "SetMaskCount"},
-    source="spec/isa_semantics.md 2.2",
+    source="C API general notes, mask",
     carried=True,
 )
 class SetMaskCount(Instruction):

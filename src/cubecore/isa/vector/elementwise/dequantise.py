@@ -57,7 +57,7 @@ def deq_word(scale: float, offset: int, *, signed: bool) -> int:
     Pipe.V,
     since="m100",
     names={"c_api": "asc_set_deq_scale", "cpp": "SetDeqScale"},
-    source="asc-devkit, asc_set_deq_scale (2201); spec/isa_semantics.md 2.5",
+    source="asc-devkit, asc_set_deq_scale (2201)",
     carried=True,
 )
 class SetDeqscale(Instruction):
@@ -262,5 +262,5 @@ for _base, _name, _c_api, _doc in (
             variants={f"{_c_api}_h": {"half": "high"}, f"{_c_api}_l": {"half": "low"}},
         ),
         __name__,
-        source="spec/isa_semantics.md 2.5",
+        source=f"asc-devkit, {_c_api}_h and {_c_api}_l",
     )

@@ -35,7 +35,7 @@ from cubecore.layouts import Offsets
 _ELEMENTS, _SCORE, _GROUP = 8, 4, 16
 _QUEUES = {3: 2, 7: 3, 15: 4}
 """valid_bit, and how many queues it means."""
-_SOURCE = "spec/tik.md 4.6, from the public pages of TIK and how public programs use the call"
+_SOURCE = "the public pages of TIK, and how public programs use the call"
 _TIES = "of equal scores the earlier one comes first: the pages leave it open"
 
 

@@ -30,7 +30,7 @@ from cubecore.numerics import round_float
 from cubecore.numerics.conversion import value_of
 
 _ELEMENTS, _CORNERS, _GROUP = 8, 4, 16
-_SOURCE = "spec/tik.md 4.6, inferred from how public TIK programs use the call"
+_SOURCE = "inferred from how public TIK programs use the call"
 _WORD = element_type("uint16")
 _ROUNDED = "computed in float32 and rounded once"
 _OFFSET = "the offset that is added to both edges is 1 until set_rpn_offset: inferred"

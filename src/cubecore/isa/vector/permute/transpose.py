@@ -252,7 +252,7 @@ class ScatterVnchwconvB8(To5hd):
     "v4dtrans",
     Pipe.V,
     names={"tik": "v4dtrans"},
-    source="spec/tik.md 4.5, from how public TIK programs use the call",
+    source="inferred from how public TIK programs use the call",
     archs=("2002",),
     copies=True,
     uncertain=("matrices lie without gaps: no known program has any",),
