@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOWEST := .venv-lowest
 WHEEL := .venv-wheel
+ZIG := .venv-zig
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 # Areas whose tests tell most per second; the rest are sweeps over shapes, types and orders.
 # The generated pages are left out: each is made anew, one of them from every published time.
@@ -17,7 +18,7 @@ QUICK := tests/chips tests/docs tests/frontends/capi tests/isa/program tests/isa
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo quick test test-all ledger fuzz lowest lint types layers format bench docs site changelog dist clean
+.PHONY: demo quick test test-all ledger fuzz lowest zig lint types layers format bench docs site changelog dist clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -52,6 +53,11 @@ lowest: pyproject.toml  ## quick's tests and README with the lowest versions all
 	  pytest pytest-xdist hypothesis grimp towncrier --editable .
 	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal $(QUICK) tests/test_cli.py \
 	  --ignore tests/seeds/test_docs.py
+
+zig: pyproject.toml  ## a C++ example with the compiler of a wheel, where there is no other
+	$(PYTHON) -m venv --clear $(ZIG)
+	$(ZIG)/bin/python -m pip install --quiet --editable ".[compiler]"
+	PATH=/nowhere CUBECORE_CXX= CUBECORE_CACHE=$(CURDIR)/$(ZIG)/cache $(ZIG)/bin/python tools/wheel_compiler.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -102,4 +108,4 @@ dist: $(STAMP)  ## wheel and sdist, checked; README's blocks from the wheel in a
 	$(WHEEL)/bin/python -m tools.wheel
 
 clean:
-	rm -rf dist site $(WHEEL) $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf dist site $(WHEEL) $(ZIG) $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache

@@ -103,8 +103,8 @@ _VECTOR_CORES = 2
 class VectorStores:
     """C by way of the Unified Buffers: fixpipe leaves a tile there, vector cores write it out.
 
-    To be timed alone: the way into the Unified Buffers is that into L1, of the same documented rate,
-    and the core's MTE3 writes what one vector core of the two does.
+    To be timed alone: the way into the Unified Buffers is that into L1, of the same documented
+    rate, and the core's MTE3 writes what one vector core of the two does.
     """
 
     def __init__(self, builder: Builder, plan: ResultPlan) -> None:
