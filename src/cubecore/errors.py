@@ -86,12 +86,6 @@ class CubecoreError(Exception):
             **({"detail": self.detail} if self.detail else {}),
         }
 
-    def add_detail(self, detail: str) -> None:
-        """Set the lines under the sentence; a traceback has them too."""
-        if detail:
-            self.detail = detail
-            self.add_note(detail)
-
 
 class RequestError(CubecoreError):
     """A request that cannot be carried out as it stands (exit code 2)."""

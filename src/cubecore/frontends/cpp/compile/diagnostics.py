@@ -87,8 +87,15 @@ class RewritableError(RequestError):
 
     def __init__(self, error: CubecoreError, lines: frozenset[tuple[str, int]]) -> None:
         super().__init__(error.violations)
-        self.add_detail(error.detail)
+        _add_detail(self, error.detail)
         self.lines = lines
+
+
+def _add_detail(error: CubecoreError, detail: str) -> None:
+    """Set the lines under an error's sentence; a traceback has them too."""
+    if detail:
+        error.detail = detail
+        error.add_note(detail)
 
 
 def compile_with(
@@ -113,7 +120,7 @@ def compile_with(
     if code != 0:
         first = _first_error(text, path, code, entries, verbose=verbose)
         if isinstance(first, CubecoreError) and not verbose:
-            first.add_detail(_excerpt(text, work, first))
+            _add_detail(first, _excerpt(text, work, first))
         errors = [match for _, match in _errors(text.splitlines())]
         mixed = {(m["file"], int(m["line"])) for m in errors if _MIXED.search(m["text"])}
         lines = mixed.union(*(_twice(m["file"], text) for m in errors if _AGAIN.search(m["text"])))
