@@ -155,6 +155,10 @@ NOTHING = [
 """Calls between the loads and the product that do nothing, as their pages say."""
 
 
+FIXED = (
+    "PASS(M, FIX);GlobalTensor<{kind}> to;to.SetGlobalBuffer((__gm__ {kind}*)c);"
+    "Fixpipe(to, t.co, FixpipeParamsV220(N, M, M, N, false, QuantMode_t::{mode}, 0, 1, 0, 0, 0));"
+)
 WRONG = {
     "another_walk": (
         HALF + ROWS.format("addrMode", 2, "t.a2, t.a1"),
@@ -174,8 +178,19 @@ WRONG = {
     ),
     "another_conversion": (
         HALF + PLAIN + "t.Out({N, M, M, N, false, static_cast<QuantMode_t>(77), 0, 1, 0, 0, 0});",
-        "copy_matrix_cc_to_gm.quant_pre must be one of NoQuant, F322F16, F322BF16, DEQF16, "
-        "VDEQF16, QF322B8_PRE, VQF322B8_PRE, REQ8, VREQ8, got 'another'",
+        "Fixpipe: quantPre must be NoQuant for float to float, got another",
+    ),
+    "no_conversion": (
+        HALF + PLAIN + FIXED.format(kind="half", mode="NoQuant"),
+        "Fixpipe: quantPre must be F322F16 for float to half, got NoQuant",
+    ),
+    "conversion_to_another": (
+        HALF + PLAIN + FIXED.format(kind="bfloat16_t", mode="F322F16"),
+        "Fixpipe: quantPre must be F322BF16 for float to bfloat16_t, got F322F16",
+    ),
+    "conversion_to_none": (
+        HALF + PLAIN + FIXED.format(kind="int16_t", mode="NoQuant"),
+        "Fixpipe: dst must be of a type that fixpipe makes of float, got int16_t",
     ),
     "older_bursts": (
         HALF + PLAIN + OLDER.format("cburstNum", 5000),
@@ -228,6 +243,7 @@ def module():
     bodies = BODIES | {name: body for name, (body, _) in WRONG.items()}
     for number, call in enumerate(NOTHING):
         bodies[f"nothing{number}"] = HALF + call + PLAIN + OUT
+    bodies["halves"] = HALF + PLAIN + FIXED.format(kind="half", mode="F322F16")
     return kernels(bodies, PARAMETERS, BEFORE, auto_sync=False)
 
 
@@ -316,6 +332,18 @@ def test_what_is_wrong_is_one_finding(name):
     run = getattr(module(), name)[1](a, b, bias, np.zeros((M, N), typed))
     (finding,) = run.findings
     assert finding.message.partition(", got no order")[0] == WRONG[name][1]
+
+
+def test_a_move_in_another_mode_is_made_in_its_own():
+    a, b, bias, typed = numbers("half")
+    runs = []
+    for name in ("no_conversion", "halves"):
+        c = np.zeros((M, N), typed)
+        runs.append((getattr(module(), name)[1](a, b, bias, c), c.view(np.float16).copy()))
+    (wrong, left), (right, wanted) = runs
+    assert [f.id for f in wrong.findings] == ["parameter"]
+    assert right.findings == ()
+    assert np.array_equal(left, wanted)
 
 
 def test_arrays_intrinsics_and_the_c_api():

@@ -67,9 +67,9 @@ def tiling(name: str) -> TCubeTiling:
     return replace(found, **axes)
 
 
-def kernel(body: str, name: str = "NORMAL") -> Any:
+def kernel(body: str, name: str = "NORMAL", macro: str = "") -> Any:
     """Return a kernel of A and B in a layout."""
-    words = {"a": "GM", "c": "GM", "trans_a": "false", "trans_b": "true", "macro": ""}
+    words = {"a": "GM", "c": "GM", "trans_a": "false", "trans_b": "true", "macro": macro}
     words |= {"config": "MANY", "kind": "__aicore__", "format_c": "ND", "body": body}
     text = TEXT.format(**words)
     for operand, trans in (("AT", "false"), ("BT", "true")):
@@ -108,23 +108,26 @@ def test_several_batches_one_after_another(name: str, sync: str, each: str) -> N
     np.testing.assert_array_equal(space.reshape(c.shape), exact)
 
 
-INTO_ROOM = "{call}\n" + SAVE.format(count=BATCH * M * N)
+INTO_ROOM = "mm.IterateBatch(room, 2, 2, false);\n" + SAVE.format(count=BATCH * M * N)
+ON_CUBE = """
+if ASCEND_IS_AIC {
+  if (GetBlockIdx() != 0) return;
+  mm.SetTensorA(p.a);
+  mm.SetTensorB(p.b, true);
+  mm.SetBatchNum(2, 2);
+  mm.IterateBatch(p.c, false, 0, false);
+}
+"""
 
 
 @pytest.mark.parametrize(
-    "calls",
-    [
-        INTO_ROOM.format(call="mm.IterateBatch(room, 2, 2, false);"),
-        INTO_ROOM.format(call="mm.SetBatchNum(2, 2);\nmm.IterateBatch(room, false, 0, false);"),
-        "mm.SetBatchNum(2, 2);\nmm.IterateBatch(p.c, false, 0, false);",
-    ],
+    ("body", "macro"), [(ROOM + INTO_ROOM, ""), (ON_CUBE, "#define ASCENDC_CUBE_ONLY")]
 )
-def test_a_batch_comes_to_the_unified_buffer_or_to_global_memory(calls: str) -> None:
-    body = ROOM + calls
+def test_a_batch_comes_to_the_unified_buffer_or_to_global_memory(body: str, macro: str) -> None:
     a, b = (each[:BATCH].copy() for each in operands())
     c = np.zeros((BATCH, M, N), "f4")
     raw = np.frombuffer(tiling("NORMAL").to_bytes(), np.uint8).copy()
-    left = kernel(body)[1](a, b, np.zeros(N, "f4"), c, np.zeros(1, "f4"), raw)
+    left = kernel(body, macro=macro)[1](a, b, np.zeros(N, "f4"), c, np.zeros(1, "f4"), raw)
     assert left.findings == ()
     np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8").transpose(0, 2, 1))
 

@@ -15,6 +15,7 @@ EVENT_IDS = 8
 CROSS_CORE_FLAGS = 16
 """Flag ids between cores."""
 CROSS_CORE_LIMIT = 15
+NOTICE_BYTES = 32
 """Largest value of a flag's counter between cores."""
 AIC_PIPES = ("M", "MTE1", "MTE2", "MTE3", "FIX")
 """Pipes of an AIC that flags connect; its scalar unit takes no part in flags."""
@@ -231,6 +232,11 @@ class WaitFlagDev(Sync):
     signature = ("_pipe", "flag_id")
     flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")
 
+    @property
+    def signal(self) -> str:
+        """The signal that it waits for, as a stall names it."""
+        return f"flag {self.flag_id}"
+
 
 _NOTICES = (
     "the copies and the polling by which the library sends a notice are one signal here",
@@ -269,6 +275,11 @@ class AwaitBlock(WaitFlagDev):
     """Hold the whole core until a notice of `notify_blocks` is in global memory."""
 
     flag_id: int = param(0, 2**48, "address of the notice, 32 B")
+
+    @property
+    def signal(self) -> str:
+        """The notice, by its address in global memory."""
+        return f"notice at GM {self.flag_id * NOTICE_BYTES:#x}"
 
 
 _MESSAGES = (
@@ -309,3 +320,8 @@ class AwaitMessage(WaitFlagDev):
     """Hold the whole core until a message of `send_message` has come."""
 
     flag_id: int = param(0, 2**48, "number of the message's place")
+
+    @property
+    def signal(self) -> str:
+        """A message, whose number means nothing to a reader."""
+        return "message of the Matmul object"

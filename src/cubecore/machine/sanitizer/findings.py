@@ -376,7 +376,7 @@ class SanitizerFinding:
         return {
             "id": self.id,
             "check": self.check,
-            "note": self.is_note,
+            **({"note": True} if self.is_note else {}),
             "vendor_name": KINDS[self.id].vendor or None,
             "message": self.message,
             "instruction": self.instruction,

@@ -261,7 +261,7 @@ class PipeOrder:
         return True
 
     def _hearing(self, template: WaitFlagDev) -> Callable[..., None]:
-        name = f"{CROSS_CORE} {template.flag_id}"
+        name = f"{CROSS_CORE} {template.signal}"
 
         def hear(*_: int) -> None:
             self.issued += 1

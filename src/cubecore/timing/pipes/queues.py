@@ -20,7 +20,7 @@ INDEX = {name: i for i, name in enumerate(NAMES)}
 SCALAR = INDEX["S"]
 ISSUE = "scalar issue"
 UNIT_FLAG = "unit flag"
-CROSS_CORE = "cross-core flag"
+CROSS_CORE = "cross-core"
 """The beginning of the reason for which a core waits for another."""
 DEVICE_MEMORY = "device memory"
 """The name of the limit of a core whose loads mostly wait to be served."""

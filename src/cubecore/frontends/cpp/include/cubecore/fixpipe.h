@@ -53,11 +53,54 @@ struct Outlet {
   bool split, rows, columns = false;
 };
 
+// The modes that make a type of another, named as in QuantMode_t, and the first; none: "".
+struct Modes {
+  const char* words;
+  QuantMode_t first;
+};
 template <typename D, typename S>
-inline void out_of_l0c(const D& dst, const S& src, const Outlet& o, const cubecore::Where& at) {
+constexpr Modes modes_of() {
+  if (sizeof(D) == 1)
+    return std::is_same_v<S, float> ? Modes{"QF322B8_PRE or VQF322B8_PRE", QF322B8_PRE}
+                                    : Modes{"REQ8 or VREQ8", REQ8};
+  if (std::is_same_v<S, D>) return {"NoQuant", NoQuant};
+  if (std::is_same_v<S, float> && std::is_same_v<D, half>) return {"F322F16", F322F16};
+  if (std::is_same_v<S, float> && std::is_same_v<D, bfloat16_t>) return {"F322BF16", F322BF16};
+  if (std::is_same_v<S, int32_t> && std::is_same_v<D, half>) return {"DEQF16 or VDEQF16", DEQF16};
+  return {"", NoQuant};
+}
+
+// The mode of a move of 2201 where it fits the types. Another is a finding; the move is then
+// made in the mode without a scale that the types have, or not at all.
+template <typename D, typename S>
+inline bool judge_mode(const char* call, QuantMode_t& mode, const cubecore::Where& at) {
+  if (!(std::is_same_v<S, float> || std::is_same_v<S, int32_t>) || std::is_same_v<D, int4b_t>)
+    return true;
+  constexpr Modes modes = modes_of<D, S>();
+  const bool scales = modes.first > F322BF16;  // the second mode has a scale for each column
+  if (modes.words[0] != 0 && (mode == modes.first || (scales && mode == modes.first + 1)))
+    return true;
+  char said[160];
+  const char *from = cubecore::Element<S>::word, *to = cubecore::Element<D>::word;
+  if (modes.words[0] == 0)
+    std::snprintf(said, sizeof(said), "dst must be of a type that fixpipe makes of %s, got %s",
+                  from, to);
+  else
+    std::snprintf(said, sizeof(said), "quantPre must be %s for %s to %s, got %s", modes.words, from,
+                  to, cubecore::quant_word(mode));
+  cubecore_finding("parameter", call, said, &at);
+  mode = modes.first;
+  return modes.words[0] != 0 && !scales;
+}
+
+template <typename D, typename S>
+inline void out_of_l0c(const char* api, const D& dst, const S& src, Outlet o,
+                       const cubecore::Where& at) {
   if (o.n == 0 || o.m == 0) return;
+  if constexpr (!cubecore::is_950)
+    if (!judge_mode<typename D::PrimType, typename S::PrimType>(api, o.quant, at)) return;
   cubecore::Pointer to = dst.pointer();
-  if (to.mem == cubecore::Mem::GM) note_atomic<typename D::PrimType>("Fixpipe", at);
+  if (to.mem == cubecore::Mem::GM) note_atomic<typename D::PrimType>(api, at);
   const char* call = to.mem == cubecore::Mem::GM ? "asc_copy_l0c2gm" : "asc_copy_l0c2l1";
   if constexpr (cubecore::is_950) {
     using cubecore::named;
@@ -95,7 +138,7 @@ inline void fixpipe(const D& dst, const S& src, const FixpipeParamsV220& p, bool
   if (cubecore::one_scale(p.quantPre)) SetFixpipePreQuantFlag(p.deqScalar, at);
   constexpr uint32_t unit = cubecore::is_950 ? 16 : 1;  // of src_nd_stride: fractals here
   if (rows) SetFixpipeNz2ndFlag(p.ndNum, p.srcNdStride * unit, p.dstNdStride, at);
-  out_of_l0c(dst, src,
+  out_of_l0c("Fixpipe", dst, src,
              {p.nSize, p.mSize, stride_of<D>(p.dstStride, rows), p.srcStride, p.unitFlag,
               p.quantPre, static_cast<uint8_t>(p.reluEn), p.isChannelSplit, rows},
              at);
@@ -195,15 +238,15 @@ inline void fixpipe_3510(const D& dst, const S& src, const FixpipeParamsArch3510
   if constexpr (columns) {
     cubecore::issue("asc_set_l0c2gm_channel_para", at, uint64_t{p.params.srcNzC0Stride} << 48);
     for (uint32_t n = 0; n < p.params.dnNum; ++n)
-      out_of_l0c(dst[n * p.params.dstDnMatrixStride], src[n * p.params.srcNzMatrixStride * 16], o,
-                 at);
+      out_of_l0c("Fixpipe", dst[n * p.params.dstDnMatrixStride],
+                 src[n * p.params.srcNzMatrixStride * 16], o, at);
     return;
   }
   if constexpr (rows) {
     if (p.params.ndNum == 0) return;
     SetFixpipeNz2ndFlag(p.params.ndNum, p.params.srcNdStride, p.params.dstNdStride, at);
   }
-  out_of_l0c(dst, src, o, at);
+  out_of_l0c("Fixpipe", dst, src, o, at);
 }
 
 }  // namespace detail
@@ -271,12 +314,12 @@ inline Outlet outlet(const DataCopyCO12DstParams& p, const cubecore::Where& at) 
 template <typename T, typename U>
 inline void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src,
                      const DataCopyCO12DstParams& intriParams, CUBECORE_AT) {
-  detail::out_of_l0c(dst, src, detail::outlet<GlobalTensor<T>>(intriParams, at), at);
+  detail::out_of_l0c("DataCopy", dst, src, detail::outlet<GlobalTensor<T>>(intriParams, at), at);
 }
 template <typename T, typename U>
 inline void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                      const DataCopyCO12DstParams& intriParams, CUBECORE_AT) {
-  detail::out_of_l0c(dst, src, detail::outlet<LocalTensor<T>>(intriParams, at), at);
+  detail::out_of_l0c("DataCopy", dst, src, detail::outlet<LocalTensor<T>>(intriParams, at), at);
 }
 
 }  // namespace AscendC

@@ -130,7 +130,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
       Await(at);
       Fetch(co2Local, call_.at[cubecore::MM_C], Last(), enSequentialWrite, at);
       Arrived(at);
-    } else {
+    } else if (Promised(at)) {
       Await(at);
       Fetch(co2Local, ahead_ + got_ * TileBytes(), got_, enSequentialWrite, at);
       ++got_;
@@ -150,6 +150,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
     static_assert(!sync, "Matmul::GetTensorC without a tensor is GetTensorC<false>");
     (void)enAtomic;
     (void)enSequentialWrite;
+    if (!Promised(at)) return detail::gm_at<DstT>(ahead_);
     Await(at);
     return detail::gm_at<DstT>(ahead_ + got_++ * TileBytes());
   }
@@ -193,6 +194,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
                     const uint32_t matrixStrideC = 0, const bool enPartialSum = false,
                     const uint8_t enAtomic = 0, CUBECORE_AT) {
     RequireVector("IterateBatch's ubCmatrix", ubCmatrix.memory(), at);
+    RequireSync(sync, at);
     (void)matrixStrideC;
     (void)enPartialSum;
     uint8_t atomic = SetBatches(first, second, enAtomic);
@@ -213,7 +215,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
     (void)matrixStrideC;
     if (workspace_ < 0)
       cubecore_refuse("IterateNBatch", "have the memory of SetWorkspace", "none", &at);
-    SetBatchNum(static_cast<int32_t>(batchA), static_cast<int32_t>(batchB));
+    Counts(static_cast<int32_t>(batchA), static_cast<int32_t>(batchB));
     const cubecore::MatmulCall first = call_;
     const tiling::TCubeTiling& t = call_.tiling;
     for (uint32_t n = 0; n < batchLoop; ++n) {
@@ -240,7 +242,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
                                      bool enSequentialWrite = false, CUBECORE_AT) {
     static_assert(!sync, "Matmul::GetBatchTensorC must be GetBatchTensorC<false>");
     (void)enSequentialWrite;
-    SetBatchNum(static_cast<int32_t>(batchA), static_cast<int32_t>(batchB));
+    Counts(static_cast<int32_t>(batchA), static_cast<int32_t>(batchB));
     Await(at);
     return detail::gm_at<DstT>(workspace_ + static_cast<int64_t>(got_++ * BatchBytes()));
   }
@@ -277,23 +279,32 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   using Operands::Blocks;
   using Operands::Brought;
   using Operands::call_;
+  using Operands::Counts;
   using Operands::got_;
   using Operands::idle;
   using Operands::index_;
   using Operands::next_;
   using Operands::Parts;
   using Operands::PerBlock;
+  using Operands::Promised;
+  using Operands::promised_;
+  using Operands::Ready;
+  using Operands::ReadyBatch;
+  using Operands::RequireSync;
   using Operands::RequireVector;
   using Operands::Scratch;
   using Operands::Sequence;
+  using Operands::TileAt;
   using Operands::TileBytes;
+  using typename Operands::Tile;
   using Operands::Tiles;
+  using Operands::unanswered_;
   using Operands::workspace_;
 
   // Asks for tiles of the product: here, or by a message to the AIC.
   void Ask(int32_t bits, int32_t first, int32_t tiles, uint8_t atomic, bool answers,
            const cubecore::Where& at) {
-    if (idle()) return;
+    if (!Ready(bits, first, tiles, atomic, at)) return;
     if constexpr (MM_CB::stores)
       cubecore_refuse("a Matmul object", "store C by itself", "a function of MatmulCallBackFunc",
                       &at);
@@ -333,6 +344,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
     }
   }
   void Await(const cubecore::Where& at) {
+    if (std::exchange(unanswered_, false)) return;  // nothing was asked
     if (CUBECORE_PART != 1 && !idle()) cubecore::matmul(cubecore::MM_AWAIT, nullptr, 0, at);
   }
 
@@ -346,7 +358,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
     return config.isPartialOutput ? Parts(call_.single[2], call_.tiling.baseK) : 1;
   }
   // The tile that Iterate computed last.
-  int32_t Last() const { return (next_ - 1) / KParts(); }
+  int32_t Last() const { return next_ == 0 ? -1 : (next_ - 1) / KParts(); }
   static void RequireWhole() {
     static_assert(!config.isPartialOutput,
                   "a Matmul object with isPartialOutput must be called by Iterate and GetTensorC");
@@ -381,6 +393,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
                   "Matmul::Iterate<false> with a policy of a triangle is not supported");
     if (got_ > 0) Arrived(at);
     got_ = 0;
+    promised_ = Tiles();
     uint64_t bytes = static_cast<uint64_t>(Tiles()) * TileBytes();
     ahead_ = workspace_ >= 0 ? workspace_ : Scratch(bytes, cubecore::MM_C, at);
     call_.at[cubecore::MM_C] = ahead_;
@@ -395,7 +408,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   template <typename X, typename Y>
   uint8_t SetBatches(X first, Y second, uint8_t atomic) {
     if constexpr (std::is_same_v<X, bool>) return static_cast<uint8_t>(second);
-    SetBatchNum(static_cast<int32_t>(first), static_cast<int32_t>(second));
+    Counts(static_cast<int32_t>(first), static_cast<int32_t>(second));
     return atomic;
   }
   int32_t Batches() const { return std::max(batch_a_, batch_b_); }
@@ -408,6 +421,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   void Batch(int64_t place, bool behind, const uint32_t (&strides)[3], int32_t bits, uint8_t atomic,
              bool answers, const cubecore::Where& at) {
     RequireWhole();
+    if (!ReadyBatch(behind, bits, at)) return;
     cubecore::MatmulCall plain = call_;
     call_.at[cubecore::MM_C] = place;
     set_batch<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE>(call_, batch_a_, batch_b_, strides,
@@ -428,23 +442,9 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
 
   // --- tiles on their way to UB
 
-  using Tile = detail::Tile;
-  Tile TileAt(int32_t number) const {
-    const tiling::TCubeTiling& t = call_.tiling;
-    int32_t along_m = Parts(call_.single[0], t.baseM), along_n = Parts(call_.single[1], t.baseN);
-    int32_t mi = number % along_m, ni = number / along_m;
-    if (t.iterateOrder == 1) {
-      ni = number % along_n;
-      mi = number / along_n;
-    }
-    int32_t row = mi * t.baseM, column = ni * t.baseN;
-    return {static_cast<uint32_t>(std::min(t.baseM, call_.single[0] - row)),
-            static_cast<uint32_t>(std::min(t.baseN, call_.single[1] - column)),
-            static_cast<uint32_t>(row), static_cast<uint32_t>(column)};
-  }
   void Fetch(const LocalTensor<DstT>& to, int64_t from, int32_t number, bool sequence,
              const cubecore::Where& at) {
-    if (idle()) return;
+    if (idle() || number < 0) return;
     Tile tile = TileAt(number);
     uint32_t pitch = static_cast<uint32_t>(call_.tiling.baseN);
     if (C_TYPE::format == CubeFormat::NZ || sequence ||
@@ -463,6 +463,7 @@ class MatmulImpl : public MatmulOperands<A_TYPE, B_TYPE, C_TYPE, BIAS_TYPE, MM_C
   }
   void StoreTile(const GlobalTensor<DstT>& gm, const LocalTensor<DstT>& from, int32_t number,
                  bool sequence, const cubecore::Where& at) {
+    if (number < 0) return;
     Tile tile = TileAt(number);
     uint32_t pitch = static_cast<uint32_t>(call_.tiling.baseN);
     Arrived(at);
