@@ -206,7 +206,7 @@ BEFORE = (
 @cache
 def tiling(types: str) -> TCubeTiling:
     """Return a tiling of one core for the types of a kernel."""
-    a = {"half": "float16", "float": "float32", "int8_t": "int8"}[types.split(",")[0]]
+    a = {"half": "float16", "float": "float32", "int8_t": "int8"}[types.split(",", maxsplit=1)[0]]
     c = "int32" if a == "int8" else "float32"
     made = cubecore.plan(m=M, n=N, k=K, a=a, b=a, c=c, cores=1, chip=CHIP, template="NORM")
     edge = 32 if "small" in types else M
