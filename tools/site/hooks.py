@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 _FOR_AUDITORS = {
     *("agreement.md", "architecture.md", "auditors.md", "cpp_names.md", "cpp_programs.md"),
+    "class_api_rules.md",
     *(
         "decisions.md",
         "mechanisms.md",

@@ -80,6 +80,27 @@ RULES = {
         "SetMaskNorm(); Add(c, a, a, 128, 1, {1, 1, 1, 8, 8, 8});",
         ("parameter", "Add: mask must be at most 64 for float, got 128"),
     ),
+    "blocks of a result": (
+        "Add(c, a, a, 8, 1, {0, 1, 1, 8, 8, 8});",
+        "Add(c, a, a, 64, 1, {0, 1, 1, 8, 8, 8});",
+        (
+            "parameter",
+            "Add: dstBlkStride must be at least 1 for repeats of several blocks, got 0",
+        ),
+    ),
+    "blocks of a broadcast": (
+        "Brcb(c, a, 1, {1, 8});",
+        "Brcb(c, a, 1, {0, 8});",
+        (
+            "parameter",
+            "Brcb: dstBlkStride must be at least 1 for repeats of several blocks, got 0",
+        ),
+    ),
+    "buffers": (
+        "TBuf<TPosition::VECCALC> more[62]; for (auto& each : more) pipe.InitBuffer(each, 32);",
+        "TBuf<TPosition::VECCALC> more[64]; for (auto& each : more) pipe.InitBuffer(each, 32);",
+        ("capacity", "InitBuffer: a kernel must have at most 64 buffers, got 65"),
+    ),
     "workspace of a sum": (
         "ReduceSum(c, a, w, 64, 8, 8);",
         "ReduceSum(c, a, w, 64, 16, 8);",

@@ -20,13 +20,14 @@ TEXT = """
 #include "kernel_operator.h"
 #include "lib/matmul_intf.h"
 using namespace AscendC;
-template <typename T, typename R, const auto& CONFIG>
-inline void share(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR tiling, int transA, int transB) {
-  using AT = MatmulType<TPosition::GM, CubeFormat::ND, T, true>;
+template <typename T, typename R, const auto& CONFIG, bool transA, bool transB>
+inline void share(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR tiling) {
+  using AT = MatmulType<TPosition::GM, CubeFormat::ND, T, transA>;
+  using BT = MatmulType<TPosition::GM, CubeFormat::ND, T, transB>;
   using CT = MatmulType<TPosition::GM, CubeFormat::ND, R>;
   TPipe pipe;
   TCubeTiling t = *reinterpret_cast<TCubeTiling*>(tiling);
-  Matmul<AT, AT, CT, CT, CONFIG> mm;
+  Matmul<AT, BT, CT, CT, CONFIG> mm;
   REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, &t);
   int along = (t.M + t.singleCoreM - 1) / t.singleCoreM;
   int m0 = GetBlockIdx() % along * t.singleCoreM, n0 = GetBlockIdx() / along * t.singleCoreN;
@@ -44,7 +45,14 @@ inline void share(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR tiling, int transA, i
 #define KERNEL(NAME, T, R, CONFIG)                                                         \\
   extern "C" __global__ __cube__ void NAME(GM_ADDR a, GM_ADDR b, GM_ADDR c, GM_ADDR tiling, \\
                                            int transA, int transB) {                        \\
-    share<T, R, CONFIG>(a, b, c, tiling, transA, transB);                                   \\
+    if (transA && transB)                                                                   \\
+      share<T, R, CONFIG, true, true>(a, b, c, tiling);                                     \\
+    else if (transA)                                                                        \\
+      share<T, R, CONFIG, true, false>(a, b, c, tiling);                                    \\
+    else if (transB)                                                                        \\
+      share<T, R, CONFIG, false, true>(a, b, c, tiling);                                    \\
+    else                                                                                    \\
+      share<T, R, CONFIG, false, false>(a, b, c, tiling);                                   \\
   }
 KERNEL(float16_NORM, half, float, CFG_NORM)
 KERNEL(float16_MDL, half, float, CFG_MDL)

@@ -121,6 +121,7 @@ inline void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
 template <typename T>
 inline void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint8_t repeatTime,
                  const BrcbRepeatParams& p, CUBECORE_AT) {
+  if (p.dstBlkStride == 0) detail::judge_block_stride("Brcb", ONE_REPEAT_BYTE_SIZE, at);
   cubecore::issue("asc_brcb", at, detail::plain(dst), detail::plain(src), p.dstBlkStride,
                   p.dstRepStride, repeatTime);
 }

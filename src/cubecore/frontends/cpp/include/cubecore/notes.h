@@ -46,16 +46,29 @@ inline void note_none(const char* call, int64_t times, const cubecore::Where& at
   note("no-repeat", call, said, at);
 }
 
+// The bytes of `T` that a repeat writes, gaps left out, of lanes of the wider of two types.
+template <typename T, typename U>
+inline uint32_t masked_bytes() {
+  constexpr uint32_t wide = sizeof(T) > sizeof(U) ? sizeof(T) : sizeof(U);
+  return masked_lanes(256 / (wide < 2 ? 2 : wide)) * static_cast<uint32_t>(sizeof(T));
+}
+
+// Blocks of the result in one place: a finding where a repeat writes several (page "高维切分").
+inline void judge_block_stride(const char* call, uint32_t bytes, const cubecore::Where& at) {
+  if (bytes > ONE_BLK_SIZE && !core_state().counts)
+    cubecore_finding("parameter", call,
+                     "dstBlkStride must be at least 1 for repeats of several blocks, got 0", &at);
+}
+
 // Notes of the repeats of a vector call to `T` from `U` under a mask that is set: none, or such
 // that meet.
 template <typename T, typename U = T>
 inline void note_repeats(const char* call, uint32_t times, uint32_t block, uint32_t repeat,
                          const cubecore::Where& at) {
   note_none(call, times, at);
+  if (block == 0) judge_block_stride(call, masked_bytes<T, U>(), at);
   if (times < 2 || repeat == 0 || repeat >= 8 * block || core_state().counts) return;
-  constexpr uint32_t wide = sizeof(T) > sizeof(U) ? sizeof(T) : sizeof(U);
-  const uint32_t bytes = masked_lanes(256 / (wide < 2 ? 2 : wide)) * sizeof(T);
-  const uint32_t blocks = (bytes + 31) / 32;
+  const uint32_t blocks = (masked_bytes<T, U>() + 31) / 32;
   if (blocks == 0 || !rows_meet(times, blocks, block, repeat)) return;
   char said[128];
   std::snprintf(said, sizeof(said),

@@ -183,7 +183,7 @@ class TPipe {
   bool InitBuffer(T& que, uint8_t num, uint32_t len, CUBECORE_AT) {
     uint32_t each = detail::whole_blocks(len);
     const uint64_t bytes = num * static_cast<uint64_t>(each);
-    const int64_t found = detail::core_state().Reserve(T::position, bytes, at);
+    const int64_t found = detail::core_state().Reserve(T::position, bytes, num, at);
     detail::give_buffers(T::position, found, each, num);
     que.Take(found, each, num, at);
     return true;
@@ -191,14 +191,14 @@ class TPipe {
   template <TPosition pos>
   bool InitBuffer(TBuf<pos>& buf, uint32_t len, CUBECORE_AT) {
     uint32_t each = detail::whole_blocks(len);
-    const int64_t found = detail::core_state().Reserve(pos, each, at);
+    const int64_t found = detail::core_state().Reserve(pos, each, 1, at);
     detail::give_buffers(pos, found, each, 1);
     buf.Take(found, each);
     return true;
   }
   template <typename T>
   bool InitBufPool(T& bufPool, uint32_t len, CUBECORE_AT) {
-    bufPool.Take(detail::core_state().Reserve(T::position, detail::whole_blocks(len), at), len);
+    bufPool.Take(detail::core_state().Reserve(T::position, detail::whole_blocks(len), 0, at), len);
     return true;
   }
   template <typename T, typename U>

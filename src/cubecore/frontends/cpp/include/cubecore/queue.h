@@ -26,6 +26,7 @@ struct TQueConfig {
 namespace detail {
 
 constexpr int32_t EVENTS = 8;
+constexpr uint32_t MOST_BUFFERS = 64;
 
 inline uint64_t memory_bytes(uint8_t mem) {
   const cubecore::Launch* launch = cubecore_launch();
@@ -92,6 +93,7 @@ inline void found_deeper(int32_t depth, uint32_t held, const cubecore::Where& at
 struct CoreState {
   void* pipe = nullptr;
   uint64_t used[8] = {};
+  uint32_t buffers = 0;  // of InitBuffer
   uint8_t array_memory = 0;  // of the first array, and whether a physical address was asked for
   bool physical = false;
   uint32_t mutexes = 0;  // that AllocMutexID has given
@@ -118,8 +120,14 @@ struct CoreState {
   cubecore::Where noted[NOTED] = {};  // the lines of the last notes, with their calls
   uint32_t notes = 0;
 
-  int64_t Reserve(TPosition pos, uint64_t bytes, const cubecore::Where& at) {
+  int64_t Reserve(TPosition pos, uint64_t bytes, uint32_t count, const cubecore::Where& at) {
     uint8_t mem = memory_of(pos);
+    const bool fitted = buffers <= MOST_BUFFERS;
+    buffers += count;
+    if (fitted && buffers > MOST_BUFFERS) {
+      char said[64] = "a kernel must have at most 64 buffers, got ";
+      cubecore_finding("capacity", "InitBuffer", std::strcat(said, Digits(buffers).text), &at);
+    }
     uint64_t most = memory_bytes(mem);
     if (mem == static_cast<uint8_t>(cubecore::Mem::UB)) most += cubecore_launch()->ub_kept;
     if (used[mem] + bytes > most)
@@ -179,6 +187,7 @@ struct CoreState {
   void Forget() {
     ++epoch;
     for (uint64_t& each : used) each = 0;
+    buffers = 0;
     cubecore_forget_buffers();
   }
 };
@@ -234,8 +243,6 @@ struct Slot {
   HardEvent freed_event = HardEvent::MAX;
   uint8_t state = 0;  // 0 free, 1 allocated, 2 in the queue, 3 taken out of it
 };
-
-constexpr uint32_t MOST_BUFFERS = 64;
 
 // What TQue and TQueBind do; `src` and `dst` are the positions that the buffers go between.
 template <TPosition src, TPosition dst, TPosition pos, int32_t depth>
