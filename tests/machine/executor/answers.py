@@ -52,7 +52,8 @@ def said(findings: Sequence[SanitizerFinding]) -> bytes:
     found = [finding.to_json() for finding in findings]
     for one in found:
         one["message"] = ""
-        del one["manual"], one["note"]
+        del one["manual"]
+        one.pop("note", None)
     texts = [json.dumps(one, sort_keys=True) for one in found]
     return "\n".join(sorted(_PLACE.sub(r"\1", text) for text in texts)).encode()
 

@@ -449,7 +449,6 @@ def test_a_finding_as_json():
         "location": "kernel.py:7 (kernel)",
         "core": "core 0 AIC",
         "count": 1,
-        "note": False,
         "accesses": [],
     }
 

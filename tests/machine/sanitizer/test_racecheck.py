@@ -139,7 +139,6 @@ def test_a_finding_carries_both_accesses():
         "location": "k.py:6 (kernel)",
         "core": "core 0 AIV0",
         "count": 1,
-        "note": False,
         "accesses": [
             {
                 "how": "write",
