@@ -70,6 +70,44 @@ BODIES = {
         for pipe in CONSUMERS
     },
 }
+CLEAN = "DataCacheCleanAndInvalid<float, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>({});"
+LOADS = "if (to.GetValue(5) != 5.0f) {\n  a.SetValue(40, 1.0f); }"
+GLOBAL = {
+    "MTE3 writes, S reads": (f"DataCopy(to, a, 64); {CLEAN.format('to')}\n#line 300\n{LOADS}", 2),
+    "MTE2 reads, S writes": ("DataCopy(a, from, 64);\n#line 300\nfrom.SetValue(3, 3.0f);", 2),
+    "S writes, MTE2 reads": (
+        f"from.SetValue(3, 3.0f); {CLEAN.format('from')}\n#line 300\nDataCopy(a, from, 64);",
+        2,
+    ),
+    "S writes, MTE3 writes": (
+        f"to.SetValue(3, 3.0f); {CLEAN.format('to')}\n#line 300\nDataCopy(to, a, 64);",
+        2,
+    ),
+    "S reads, MTE2 reads": (
+        "DataCopy(a, from, 64);\n#line 300\nif (from.GetValue(3) != 3.0f) DataCopy(a, from, 64);",
+        0,
+    ),
+    "S reads elsewhere": (
+        f"DataCopy(to, a, 64);\n#line 300\nif (from.GetValue(3) != 3.0f) {CLEAN.format('to')}",
+        0,
+    ),
+    "S writes past the data cache": (
+        "WriteGmByPassDCache((__gm__ float*)x + 3, 3.0f);\n#line 300\nDataCopy(a, from, 64);",
+        0,
+    ),
+}
+GLOBAL_FRAME = """
+  GlobalTensor<float> from, to;
+  from.SetGlobalBuffer((__gm__ float*)x);
+  to.SetGlobalBuffer((__gm__ float*)z);
+  LocalTensor<float> a(TPosition::VECCALC, 0, 64);
+  DataCopy(a, from, 64);
+  PipeBarrier<PIPE_ALL>();
+  {body}
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(to, a, 64);
+"""
+BODIES |= {label: GLOBAL_FRAME.format(body=body) for label, (body, _) in GLOBAL.items()}
 NAMES = {label: f"k{number}" for number, label in enumerate(BODIES)}
 
 
@@ -153,6 +191,20 @@ def test_other_orders_show_a_store_that_nothing_orders(order, pipe):
             assert np.array_equal(z, old)
         else:
             assert np.array_equal(z, new) or (np.array_equal(z, old) and order != "program")
+
+
+@pytest.mark.parametrize("label", GLOBAL)
+def test_accesses_of_global_tensors_are_ordered_as_well(label):
+    z, found, issued = run(label)
+    assert found == []
+    assert np.array_equal(z, X)
+    z, found, plain = run(label, auto_sync=False)
+    assert np.array_equal(z, X)
+    assert issued - plain == GLOBAL[label][1]
+    assert [one[:8] for one in found] == {
+        "MTE3 writes, S reads": ["race-raw"],
+        "MTE2 reads, S writes": ["race-war"],
+    }.get(label, [])
 
 
 def test_architecture_3510_orders_it_as_well():

@@ -8,6 +8,7 @@ import pytest
 from cubecore import kernel
 from cubecore.frontends.tik.host.instance import Tik
 from cubecore.frontends.tik.trace.language import Dprofile
+from cubecore.frontends.tik.trace.run_options import TikOptions, run_with
 
 HERE = "tests/machine/sanitizer/test_scalar_stores.py"
 X = np.arange(64, dtype=np.float32)
@@ -222,14 +223,17 @@ def test_signals_between_cores_carry_stores_that_their_pipe_knows(engine, how, w
 
 
 @pytest.mark.parametrize("consumer", ["V", "MTE3", "MTE2"])
-def test_tik_orders_a_store_itself(consumer):
+@pytest.mark.parametrize("order", ["program", *LATE, *RANDOM[:3]])
+def test_tik_orders_a_store_itself(consumer, order):
     t = Tik(Dprofile("v100", "mini"))
     x, z = (t.Tensor("float32", (64,), "global", name) for name in "xz")
     held, out = (t.Tensor("float32", (64,), "local.UB", name) for name in ("held", "out"))
     t.data_move(held, x, 0, 1, 8, 0, 0)
     with t.for_range(0, 2) as turn:
-        held[3 + turn].set_as(100.0)
-    held[3].set_as(100.0)
+        held[3 + turn].set_as(99.0)
+    value = t.Scalar("float32")
+    value.set_as(held[3])
+    held[3].set_as(value + 1.0)
     held[4].set_as(4.0)
     if consumer == "V":
         t.vec_adds(64, out, held, 0.0, 1, 8, 8)
@@ -237,6 +241,7 @@ def test_tik_orders_a_store_itself(consumer):
         t.data_move(held, x, 0, 1, 8, 0, 0)
     t.data_move(z, out if consumer == "V" else held, 0, 1, 8, 0, 0)
     t.BuildCCE("k", [x], [z])
-    ran_ = t.launch({"x": X})
-    assert ran_.findings == ()
-    assert np.array_equal(ran_.outputs["z"], NEW[consumer])
+    with run_with(TikOptions(order=order)):
+        done = t.launch({"x": X})
+    assert done.findings == ()
+    assert np.array_equal(done.outputs["z"], NEW[consumer])

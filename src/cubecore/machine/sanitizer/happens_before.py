@@ -122,13 +122,15 @@ class CoreOrder:
         self._mutexes: dict[int, _Mutex] = {}
         self._unraised: Flag | None = None
         """The flag of the first wait that holds a pipe, if it was never set before."""
-        self._version = self._landed = 0
+        self._at_hand: Clock = [0] * len(PIPES)
+        """What the next instruction knows when it is issued."""
+        self._version = 0
         self._seen = [0] * len(PIPES)
 
     @property
     def rests(self) -> bool:
         """True if all that comes later starts behind all that came before, with no flag up."""
-        known, counts = self._at_hand(), self.counts
+        known, counts = self._at_hand, self.counts
         return not (
             self.stuck
             or any(self.held)
@@ -141,7 +143,7 @@ class CoreOrder:
         """Start behind all that orders counted which rest; each core has a row in one of them."""
         counts = {id(order): order.counts for order, _ in places}.values()
         self.counts = [max(of_pipe) for of_pipe in zip(*counts, strict=True)]
-        self.done, self._landed = _rows_of(self.counts), self.counts[STORES]
+        self.done, self._at_hand = _rows_of(self.counts), list(self.counts)
         self.foreign = np.stack([order.foreign[row] for order, row in places])
 
     # --- instructions
@@ -150,19 +152,16 @@ class CoreOrder:
         """Return the number of a pipe's next instruction; its clock knows what the scalar does."""
         if self._seen[pipe] != self._version:
             self._seen[pipe] = self._version
-            _join(self.done[pipe], self._at_hand())
+            _join(self.done[pipe], self._at_hand)
         number = self.counts[pipe] + 1
         self.counts[pipe] = number
         if pipe == SCALAR:
-            self.done[SCALAR][SCALAR] = number
+            self.done[SCALAR][SCALAR] = self._at_hand[SCALAR] = number
             self._version += 1
+            self._seen[SCALAR] = self._version  # it has it already
         elif pipe == STORES:
             self.done[SCALAR][STORES] = number
         return number
-
-    def _at_hand(self) -> Clock:
-        """Return what the next instruction knows when it is issued."""
-        return [*self.done[SCALAR][:STORES], self._landed]
 
     def submit(
         self,
@@ -177,7 +176,7 @@ class CoreOrder:
         if self.stuck:
             return
         if self.held[pipe]:
-            scalar = self._at_hand()
+            scalar = list(self._at_hand)
             self.held[pipe].append(Held(act, where, scalar, self.foreign, awaits, raises))
         else:
             act()
@@ -201,7 +200,7 @@ class CoreOrder:
     def _hold(self, flag: Flag, where: Location) -> None:
         if not any(self.held):
             self._unraised = None if flag in self._flags else flag
-        wait = Held(lambda: None, where, self._at_hand(), self.foreign, awaits=flag)
+        wait = Held(lambda: None, where, list(self._at_hand), self.foreign, awaits=flag)
         self.held[flag.dst].append(wait)
         if flag.dst == SCALAR:
             self.give_up()
@@ -241,7 +240,7 @@ class CoreOrder:
         number = self.enter(pipe)
         _join(self.done[pipe], clock)
         if pipe == SCALAR:
-            self._landed = max(self._landed, clock[STORES])
+            _join(self._at_hand, clock)
             self._version += 1
         return number
 
@@ -346,9 +345,8 @@ class CoreOrder:
             self.give_up()
             return
         self.counts[SCALAR] += 1
-        for pipe in pipes:
-            self.done[SCALAR][pipe] = self.counts[pipe]
-        self._landed = self.counts[STORES]
+        for pipe in (*pipes, STORES):
+            self.done[SCALAR][pipe] = self._at_hand[pipe] = self.counts[pipe]
         self._version += 1
 
     def signal(self, pipe: int) -> Foreign:
@@ -367,7 +365,7 @@ class CoreOrder:
         """
         heard = np.stack(carried)
         self.foreign = np.maximum(self.foreign, heard)
-        of_cores = np.maximum(heard[self._rows, self.cores], self._at_hand())
+        of_cores = np.maximum(heard[self._rows, self.cores], self._at_hand)
         of_core: Clock = of_cores.min(axis=0).tolist()
         self._learn(SCALAR, of_core)
         return bool((of_cores == of_core).all())

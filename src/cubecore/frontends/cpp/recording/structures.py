@@ -51,6 +51,7 @@ class CallStep(ctypes.Structure):
         ("from_", c_int32 * _OPERANDS),
         *((name, c_uint32) for name in ("pipe", "sync", "far", "source", "target", "event")),
         ("access", c_uint32 * _OPERANDS),
+        ("global_access", c_uint32 * _OPERANDS),
         ("memory", c_uint32 * _OPERANDS),
         ("low", c_int64 * _OPERANDS),
         ("high", c_int64 * _OPERANDS),

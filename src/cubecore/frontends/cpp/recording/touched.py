@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from cubecore.errors import CubecoreError
-from cubecore.isa.declare.instruction import Instruction, Mem, Operand
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand, Pipe
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import MOST_BYTES
 from cubecore.isa.scalar.control_registers import SetCtrl
+from cubecore.isa.scalar.store import StoreScalarGm
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.scalar.system_variables import Init
 from cubecore.isa.vector.common.mask import MaskState, SetMaskCount, SetMaskNorm, SetVectorMask
@@ -23,7 +24,7 @@ _ANYWHERE = 1 << 40
 
 
 def note_order(step: Any, template: Instruction, count: int | None = None) -> None:
-    """Write what a template touches of local memories, and orders, into the runtime's step.
+    """Write what a template touches, and orders, into the runtime's step.
 
     `count` is the number of elements of a call that gives one, which stands in the mask.
     """
@@ -41,17 +42,18 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
     elif isinstance(template, (SetMaskCount, SetMaskNorm, SetCtrl, Init)):
         step.sync = 5 if template.apply(Registers()).mask_counts else 6
     operands = template.operands()
+    weighed = {*_LOCAL, Mem.GM} if _is_ordered_globally(template) else {*_LOCAL}
     step.far = not _is_plain(template) or any(
         operand.mem is Mem.GM and operand.access.writes for operand in operands
     )
-    if all(operand.mem not in _LOCAL for operand in operands):
+    if all(operand.mem not in weighed for operand in operands):
         return
     try:  # of one that no core can execute it is not computed
         runs = footprints(template) if template.size_bytes <= MOST_BYTES else ()
     except (CubecoreError, ValueError):
         runs = ()
     for number, operand in enumerate(operands):
-        if operand.mem not in _LOCAL:
+        if operand.mem not in weighed:
             continue
         step.low[number], step.high[number] = -_ANYWHERE, _ANYWHERE
         if runs:
@@ -63,12 +65,21 @@ def note_order(step: Any, template: Instruction, count: int | None = None) -> No
                 continue
             step.low[number] = touched.low
             step.high[number] = _ANYWHERE if _picked(template, operand) else touched.high
-        step.memory[number] = _LOCAL[operand.mem]
+        access = operand.access.reads + 2 * operand.access.writes
+        step.memory[number] = _LOCAL.get(operand.mem, 0)
         if operand.mem is Mem.UB:
-            step.access[number] = operand.access.reads + 2 * operand.access.writes
+            step.access[number] = access
+        elif operand.mem is Mem.GM:
+            step.global_access[number] = access
     if count is None and isinstance(template, Repeated) and runs:
         _note_repeats(step, template)
         step.far |= step.width == 0
+
+
+def _is_ordered_globally(template: Instruction) -> bool:
+    """Return whether its accesses of global memory are ordered: not those past the data cache."""
+    past = isinstance(template, StoreScalarGm) and not template.cached
+    return template.pipe in {Pipe.S, Pipe.MTE2, Pipe.MTE3} and not past
 
 
 def _note_repeats(step: Any, template: Repeated) -> None:

@@ -1,8 +1,10 @@
-// Automatic synchronisation of a vector core: which accesses of UB are ordered, and what must be
-// put between two that are not. Page: "关键特性说明" of 核内同步 (--cce-auto-sync on 2201): between
-// vector instructions, and between the scalar unit and V, MTE2 and MTE3, both ways.
+// Automatic synchronisation of a vector core: which accesses of UB, and of global memory, are
+// ordered, and what must be put between two that are not. Page: "关键特性说明" of 核内同步
+// (--cce-auto-sync on 2201): between vector instructions, and between the scalar unit and V, MTE2
+// and MTE3, both ways.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +14,8 @@ constexpr uint32_t S = 0, V = 1, M = 2, MTE1 = 3, MTE2 = 4, MTE3 = 5, FIX = 6, P
 constexpr uint32_t EVENTS = 8, NONE = EVENTS;
 constexpr uint32_t READ = 1, WRITE = 2;
 constexpr size_t MOST_ACCESSES = 4096;
+constexpr size_t FEW_ACCESSES = 64;
+constexpr uint32_t UB = 0, GM = 1, SPACES = 2;  // whose addresses are compared
 
 struct Access {
   uint64_t time;
@@ -51,17 +55,18 @@ class Order {
     return NONE;
   }
   // True if an access on `to` must wait for one on `from`: one of the last, which are not known.
-  bool conflicts(uint32_t from, uint32_t to, int64_t low, int64_t high, bool writes) const {
-    const std::vector<Access>& made = accesses_[from];
+  bool conflicts(uint32_t space, uint32_t from, uint32_t to, int64_t low, int64_t high,
+                 bool writes) const {
+    const std::vector<Access>& made = accesses_[space][from];
     for (size_t n = made.size(); n-- > 0 && made[n].time > known_[to][from];)
       if (made[n].low < high && low < made[n].high && (writes || made[n].writes)) return true;
     return false;
   }
   void begin(uint32_t pipe) { ++count_[pipe]; }
-  void enter(uint32_t pipe, int64_t low, int64_t high, bool writes) {
-    std::vector<Access>& own = accesses_[pipe];
+  void enter(uint32_t space, uint32_t pipe, int64_t low, int64_t high, bool writes) {
+    std::vector<Access>& own = accesses_[space][pipe];
     own.push_back(Access{count_[pipe], low, high, writes});
-    if (own.size() < trim_[pipe]) return;
+    if (own.size() < std::max(trim_[space][pipe], FEW_ACCESSES)) return;
     uint64_t least = count_[pipe];
     for (uint32_t q : {S, V, MTE2, MTE3})
       if ((q != pipe || pipe == V) && known_[q][pipe] < least && pairs(pipe, q))
@@ -81,7 +86,7 @@ class Order {
       own.assign(1, all);
       kept = 1;
     }
-    trim_[pipe] = 2 * kept + 64;
+    trim_[space][pipe] = 2 * kept + FEW_ACCESSES;
   }
   // True if the compiler orders `to` after `from`.
   static bool pairs(uint32_t from, uint32_t to) {
@@ -99,8 +104,8 @@ class Order {
   uint64_t count_[PIPES] = {};
   uint64_t known_[PIPES][PIPES] = {};
   Event events_[PIPES][PIPES][EVENTS];
-  std::vector<Access> accesses_[PIPES];
-  size_t trim_[PIPES] = {64, 64, 64, 64, 64, 64, 64};
+  std::vector<Access> accesses_[SPACES][PIPES];
+  size_t trim_[SPACES][PIPES] = {};
 };
 
 }  // namespace order

@@ -33,6 +33,7 @@ struct Step {
   uint32_t far;  // writes global memory, or bytes of UB that are not known
   uint32_t source, target, event;
   uint32_t access[MOST_OPERANDS];                      // of UB: 1 reads, 2 writes, 0 neither
+  uint32_t global_access[MOST_OPERANDS];               // of global memory, likewise
   uint32_t memory[MOST_OPERANDS];                      // abi.h's number, 0 if it is not known
   int64_t low[MOST_OPERANDS], high[MOST_OPERANDS];     // bytes, from the address on
   int64_t stride[MOST_OPERANDS], span[MOST_OPERANDS];  // from repeat to repeat; of a repeat

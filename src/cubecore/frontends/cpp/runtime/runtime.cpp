@@ -116,8 +116,8 @@ uint64_t cubecore_load(uint8_t mem, const char* type, int64_t address, const Whe
   core->last = *at;
   uint32_t where = number_of(at);
   const bool in_ub = mem == static_cast<uint8_t>(cubecore::Mem::UB);
-  if (core->order != nullptr && in_ub)
-    before(core, order::S, address, address + 8, false, at, where);
+  if (core->order != nullptr && (in_ub || mem == static_cast<uint8_t>(cubecore::Mem::GM)))
+    before(core, in_ub ? order::UB : order::GM, order::S, {address, address + 8}, false, at, where);
   uint64_t bits = 0;
   if (in_ub && ahead.bytes != 0 && core->near.read(type, address, &bits)) {
     push_read(core, type, address, bits, where);

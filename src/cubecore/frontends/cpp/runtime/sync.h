@@ -29,7 +29,7 @@ void push_read(Core* core, const char* type, int64_t address, uint64_t bits, uin
                                       address, bits};
 }
 
-// The bytes of UB that a step's operand may touch.
+// The bytes that a step's operand may touch.
 struct Reach {
   int64_t low, high;
 };
@@ -93,11 +93,12 @@ void synchronise(Core* core, uint32_t from, uint32_t to, const Where* at, uint32
   core->order->wait(from, to, id);
 }
 
-// What an access of UB on pipe `to` must wait for.
-void before(Core* core, uint32_t to, int64_t low, int64_t high, bool writes, const Where* at,
+// What an access on pipe `to` must wait for.
+void before(Core* core, uint32_t space, uint32_t to, Reach reach, bool writes, const Where* at,
             uint32_t where) {
   for (uint32_t from : {order::S, order::V, order::MTE2, order::MTE3})
-    if (order::Order::pairs(from, to) && core->order->conflicts(from, to, low, high, writes))
+    if (order::Order::pairs(from, to) &&
+        core->order->conflicts(space, from, to, reach.low, reach.high, writes))
       synchronise(core, from, to, at, where);
 }
 
@@ -110,17 +111,20 @@ void ordered(Core* core, const Step& step, const int64_t* addresses, const Where
   if (step.sync != 0 || step.pipe >= order::PIPES) return;
   auto each = [&](auto work) {
     for (uint32_t n = 0; n < step.weighed; ++n) {
-      if (step.access[n] == 0 || step.from[n] < 0) continue;
-      const Reach reach = reach_of(core, step, n, addresses);
-      work(reach.low, reach.high, (step.access[n] & order::WRITE) != 0);
+      const uint32_t space = step.access[n] != 0 ? order::UB : order::GM;
+      const uint32_t access = step.access[n] | step.global_access[n];
+      if (access == 0 || step.from[n] < 0) continue;
+      work(space, reach_of(core, step, n, addresses), (access & order::WRITE) != 0);
     }
   };
   if (!raw)
-    each([&](int64_t low, int64_t high, bool writes) {
-      before(core, step.pipe, low, high, writes, at, where);
+    each([&](uint32_t space, Reach reach, bool writes) {
+      before(core, space, step.pipe, reach, writes, at, where);
     });
   order.begin(step.pipe);
-  each([&](int64_t low, int64_t high, bool writes) { order.enter(step.pipe, low, high, writes); });
+  each([&](uint32_t space, Reach reach, bool writes) {
+    order.enter(space, step.pipe, reach.low, reach.high, writes);
+  });
 }
 
 }  // namespace
