@@ -222,6 +222,33 @@ def test_signals_between_cores_carry_stores_that_their_pipe_knows(engine, how, w
     assert [finding.count for finding in run.findings] == [2] * len(wanted)
 
 
+@kernel(outputs="z", kind="vector")
+def locked(core, x, z, with_mutex):
+    a = core.ubuf("float", 64)
+    core.asc_copy_gm2ub(a, x, 256)
+    core.asc_sync()
+    if with_mutex:
+        core.asc_lock("PIPE_S", 0)
+    core.store(a + 3, 100.0)
+    if with_mutex:
+        core.asc_unlock("PIPE_S", 0)
+        core.asc_lock("PIPE_MTE3", 0)
+    core.asc_copy_ub2gm(z, a, 256)
+    if with_mutex:
+        core.asc_unlock("PIPE_MTE3", 0)
+
+
+@pytest.mark.parametrize("order", ["program", *LATE, *RANDOM[:3]])
+def test_a_mutex_hands_a_store_over(order):
+    options = {"chip": "Ascend950PR_9599", "order": order}
+    z, found = ran(locked, 1, **options)
+    assert found == []
+    assert np.array_equal(z, STORED)
+    z, found = ran(locked, 0, **options)
+    assert [said[:8] for said in found] == (["race-raw"] if order == "program" else [])
+    assert order not in LATE or np.array_equal(z, X)
+
+
 @pytest.mark.parametrize("consumer", ["V", "MTE3", "MTE2"])
 @pytest.mark.parametrize("order", ["program", *LATE, *RANDOM[:3]])
 def test_tik_orders_a_store_itself(consumer, order):
