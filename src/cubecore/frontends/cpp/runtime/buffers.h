@@ -75,19 +75,18 @@ class Arrays {
  public:
   // True the first time for bytes of a memory; a kernel with more than some takes others each time.
   bool is_new(uint32_t memory, Extent extent) {
-    if (all_.size() >= MOST) return false;
-    if (memory == last_memory_ && extent.low == last_.low && extent.high == last_.high)
-      return false;
-    last_memory_ = memory;
-    last_ = extent;
-    return all_.insert({memory, extent.low, extent.high}).second;
+    const Entry entry = {memory, extent.low, extent.high};
+    Entry& recent = recent_[(extent.low >> 5 ^ memory) % RECENT];
+    if (recent == entry) return false;
+    recent = entry;
+    return all_.size() < MOST && all_.insert(entry).second;
   }
 
  private:
-  static constexpr size_t MOST = 512;
-  std::set<std::tuple<uint32_t, int64_t, int64_t>> all_;
-  uint32_t last_memory_ = ~0u;
-  Extent last_ = {};
+  using Entry = std::tuple<uint32_t, int64_t, int64_t>;
+  static constexpr size_t MOST = 512, RECENT = 64;
+  std::set<Entry> all_;
+  Entry recent_[RECENT] = {};
 };
 
 }  // namespace
