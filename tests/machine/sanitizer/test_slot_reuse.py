@@ -103,6 +103,35 @@ def test_orders_keep_the_findings_of_a_race(order):
 
 
 @cubecore.kernel
+def runs_ahead(core, x, z):
+    """Read a value without a flag, so that the scalar unit sets its own flag again too early."""
+    tile, most = core.ubuf("float", 64), core.ubuf("float", 64)
+    for _ in range(2):
+        core.asc_copy_gm2ub(tile, x, 256)
+        core.asc_sync_notify("PIPE_MTE2", "PIPE_V", 0)
+        core.asc_sync_wait("PIPE_MTE2", "PIPE_V", 0)
+        core.asc_add(most, tile, tile, 64)
+        core.load(most)
+        core.asc_sync_notify("PIPE_S", "PIPE_V", 0)
+        core.asc_sync_wait("PIPE_S", "PIPE_V", 0)
+        core.asc_add(tile, most, most, 64)
+        core.asc_sync_notify("PIPE_V", "PIPE_MTE2", 0)
+        core.asc_sync_wait("PIPE_V", "PIPE_MTE2", 0)
+    core.asc_sync()
+    core.asc_copy_ub2gm(z, tile, 256)
+
+
+@pytest.mark.parametrize("order", ["late", "early"])
+def test_a_deadlock_of_pipes_ends_with_the_race_that_led_to_it(order):
+    with pytest.raises(CubecoreError) as caught:
+        runs_ahead.using(order=order)[1](np.ones(64, np.float32), np.zeros(64, np.float32))
+    race = next(found for found in caught.value.findings if found.id == "race-raw")
+    assert str(caught.value).startswith("deadlock: core 0 AIV0: ")
+    assert str(caught.value).endswith(f"; race-raw: {race.message}")
+    assert race.message.startswith("scalar load.value must read bytes [256, 260) of UB after ")
+
+
+@cubecore.kernel
 def loop(core, x, given):
     """Load a tile in each round once the round before has read it."""
     tile = core.ubuf("float", 64)

@@ -102,7 +102,7 @@ def run(
     with one_thread(ids):
         try:
             take_turns(threads) if schedule is None else take_turns(threads, schedule.core)
-            never = deadlock([thread.standing for thread in threads])
+            never = deadlock([thread.standing for thread in threads], log)
             if never is not None:
                 raise never
         except CubecoreError as error:

@@ -1,13 +1,14 @@
 """Deadlocks: each core that waits, for which flag, from whom, and where those stand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import WaitFlagDev
-from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
+from cubecore.machine.sanitizer.findings import RACECHECK, FindingLog, SanitizerFinding
 
 Wait = tuple[int, Location]
 """The flag that a core waits for, and where."""
@@ -31,8 +32,14 @@ class Standing(NamedTuple):
     unsent: bool = False
 
 
-def deadlock(standings: Sequence[Standing]) -> DeadlockError | None:
-    """Return the deadlock of cores of which some have not ended; None if all have."""
+def deadlock(
+    standings: Sequence[Standing], log: Iterable[SanitizerFinding] = ()
+) -> DeadlockError | None:
+    """Return the deadlock of cores of which some have not ended; None if all have.
+
+    Where pipes of a core hold each other, in another order than the program's, the sentence ends
+    with the first race that is found: it may be why.
+    """
     stuck = [str(one.stuck) for one in standings if one.stuck is not None]
     sentences = stuck + [_sentence(one, standings) for one in standings if one.waits is not None]
     if not sentences:
@@ -42,6 +49,9 @@ def deadlock(standings: Sequence[Standing]) -> DeadlockError | None:
     flags = {one.waits[0] for one in waiting if one.waits is not None}
     if len(flags) > 1 and all(one.unsent for one in waiting):
         sentences.append("none of these flags was ever sent: send one once before its first wait")
+    if stuck:
+        races = (one for one in log if one.check == RACECHECK)
+        sentences += [f"{race.id}: {race.message}" for race in islice(races, 1)]
     told = "; ".join(sentences)
     return DeadlockError([Violation("every wait", "", told, sentence=f"{head}: {told}")])
 
