@@ -48,11 +48,11 @@ def short(*parts: bytes) -> str:
 
 
 def said(findings: Sequence[SanitizerFinding]) -> bytes:
-    """Return findings as text: their order, sentences and manual, and notes, are not kept."""
+    """Return findings as text, without order, sentences, pages and notes."""
     found = [finding.to_json() for finding in findings]
     for one in found:
         one["message"] = ""
-        del one["manual"]
+        del one["manual"], one["page"]
         one.pop("note", None)
     texts = [json.dumps(one, sort_keys=True) for one in found]
     return "\n".join(sorted(_PLACE.sub(r"\1", text) for text in texts)).encode()

@@ -134,7 +134,7 @@ def test_a_finding_carries_both_accesses():
         "vendor_name": "Potential RAW hazard detected",
         "message": "",
         "instruction": "copy_ubuf_to_gm",
-        "page": "asc-devkit, asc_copy_ub2gm (2201); spec/isa_semantics.md 2.6",
+        "page": "asc-devkit, asc_copy_ub2gm (2201)",
         "manual": "findings.html#race-raw",
         "location": "k.py:6 (kernel)",
         "core": "core 0 AIV0",

@@ -99,7 +99,7 @@ def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
         resolved, addresses = resolved.rebased(addresses)
         if resolved.steering:
             return
-    watch.touch(resolved, addresses, where, core.registers)
+    watch.touch(resolved, resolved.operand_addresses(addresses), where, core.registers)
 
 
 def _run(core: Core, template: Instruction, inputs: Inputs) -> Mapping[str, Array]:
