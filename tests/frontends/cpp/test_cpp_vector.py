@@ -323,6 +323,7 @@ SCALARS = Case("""
     z.SetValue(0, total);
     z(1) = a(3);
     gz.SetValue(511, 2.5f);
+    DataCacheCleanAndInvalid<float, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(gz[511]);
 """)
 
 

@@ -12,7 +12,10 @@ from cubecore.lazy_dataclass import dataclass
 FLAGS = (
     *("-std=c++17", "-O1", "-fPIC", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=1"),
     *("-Wno-narrowing", "-fno-gnu-unique", "-fno-omit-frame-pointer", "-g1"),
+    *("-gdwarf-4", "-fno-optimize-sibling-calls"),
 )
+"""Call stacks need frame pointers, calls that stay calls, and lines whose files addr2line names: of
+DWARF 5 binutils 2.40 takes the unit for the first file, where a function's section begins."""
 UNDEFINED = "undefined symbol"
 """The subject of the refusal of a library that calls a function without a definition."""
 _PRINTS = ("printf", "__printf_chk", "puts", "putchar")
