@@ -243,4 +243,4 @@ def test_a_rule_of_a_call_is_held(runs: dict[Any, Any], rule: str) -> None:
 
 
 def test_objects_are_registered_before_buffers(runs: dict[Any, Any]) -> None:
-    assert runs["early"] == [("parameter", BEFORE[1])]
+    assert runs["early"] == [("call-order", BEFORE[1])]

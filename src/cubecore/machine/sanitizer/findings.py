@@ -233,6 +233,12 @@ KINDS: dict[str, Kind] = {
         "set the atomic mode for the type that the copy stores",
         note=True,
     ),
+    "call-order": Kind(
+        MEMCHECK,
+        "a call behind one that its page puts after it, which chips are seen to bear",
+        "make the calls in the order of the page",
+        note=True,
+    ),
     "filling-read": Kind(
         USECHECK,
         "bytes that a copy filled in beyond its data are read for a result that is kept: lanes are"

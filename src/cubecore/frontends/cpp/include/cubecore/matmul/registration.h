@@ -54,7 +54,7 @@ inline void register_objects(bool cube_only, const Where& at, A&&... objects) {
   uint64_t buffers = 0;
   for (uint64_t used : AscendC::detail::core_state().used) buffers += used;
   if (buffers != 0 && CUBECORE_PART != 0)
-    cubecore_finding("parameter", "REGIST_MATMUL_OBJ",
+    cubecore_finding("call-order", "REGIST_MATMUL_OBJ",
                      "it must be called before InitBuffer, got a call behind one", &at);
   const Launch* launch = cubecore_launch();
   int32_t number = 0;
