@@ -54,6 +54,7 @@ def execute(core: Core, recorded: Recorded) -> None:
     resolved = issue.template
     if issue.wrong:
         core.report(issue.wrong, resolved, where)
+        _log_starts(core, resolved, addresses, where)
         return
     if issue.applies:
         core.registers = resolved.apply(core.registers)
@@ -117,6 +118,23 @@ def _follow(core: Core, template: Instruction, addresses: tuple[int, ...], where
         watch.touch(template, addresses, where, core.registers)
     if core.observe is not None:
         core.observe(core, template, addresses)
+
+
+def _log_starts(
+    core: Core, template: Instruction, addresses: tuple[int, ...], where: Location
+) -> None:
+    """Log the operands of an instruction that is not made that begin outside of a local memory."""
+    for operand, address in zip(template.operands(), addresses, strict=False):
+        if operand.mem is Mem.GM:
+            continue
+        size = memory_bytes(core.chip, operand.mem)[0]
+        if not 0 <= address < size:
+            message = (
+                f"{template.name}.{operand.name} must start inside {operand.mem.label} "
+                f"(0 to {size} B), got address {address}"
+            )
+            finding = SanitizerFinding("out-of-bounds", message, template.name, where, str(core.id))
+            core.log.add(finding, operand.name)
 
 
 def _log_checked(
