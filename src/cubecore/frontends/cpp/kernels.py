@@ -1,7 +1,7 @@
 """C++ kernels as Python sees them: a file's kernels, and their launches in another process."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from time import perf_counter
@@ -217,8 +217,7 @@ def launch(
     ready, gm = ready_launch(device_kernel, blocks, plain, plain_words, DeviceMemory)
     for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
-    names = (parameter.name for parameter in device_kernel.parameters)
-    notes = _notes(device_kernel, ready, {**dict(zip(names, arguments, strict=False)), **words})
+    notes = _notes(device_kernel, ready, arguments, words)
     parts = {
         part: device_kernel.build(part, ready.chip.arch)
         for part in ("cube", "vector")
@@ -263,7 +262,10 @@ def launch(
 
 
 def _notes(
-    device_kernel: CppKernel, ready: ReadyLaunch, given: Mapping[str, Any]
+    device_kernel: CppKernel,
+    ready: ReadyLaunch,
+    arguments: Sequence[Any],
+    words: Mapping[str, Any],
 ) -> tuple[str, ...]:
     """Return the notes on arrays that typed pointers take; bytes of tiling data have no type.
 
@@ -272,6 +274,7 @@ def _notes(
     RequestError
         If a pointer does not take its array.
     """
+    given = {**dict(zip(device_kernel.names, arguments, strict=False)), **words}
     untyped = {device_kernel.workspace, tiling_name(device_kernel.parameters)}
     notes = []
     for each in device_kernel.parameters:

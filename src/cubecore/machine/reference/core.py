@@ -119,8 +119,8 @@ class Core:
         if isinstance(template, WaitFlagDev):
             queues.drain()
             self.wait(self, template, where)
-            return
-        queues.issue(recorded)
+        else:
+            queues.issue(recorded)
 
     def perform(self, recorded: Recorded) -> None:
         """Execute one instruction now."""

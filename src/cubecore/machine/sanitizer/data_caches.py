@@ -48,7 +48,7 @@ class _Other(NamedTuple):
     held: bool
 
 
-class DataCaches:
+class DataCacheOrder:
     """The data caches of a launch: the stores to each line, and who cleaned it when."""
 
     def __init__(self, cores: Sequence[CoreId], memory: GlobalShadow) -> None:
@@ -78,7 +78,7 @@ class DataCaches:
 class CoreCache:
     """The lines that one core holds: what it knew of other cores when it loaded each."""
 
-    def __init__(self, caches: DataCaches, number: int, order: CoreOrder, say: Say) -> None:
+    def __init__(self, caches: DataCacheOrder, number: int, order: CoreOrder, say: Say) -> None:
         self._caches, self._number, self._order, self._say = caches, number, order, say
         self._held: dict[int, Foreign] = {}
 

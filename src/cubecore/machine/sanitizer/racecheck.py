@@ -31,7 +31,7 @@ from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.memory.operation import combines
 from cubecore.machine.sanitizer.cross_core import Signals
-from cubecore.machine.sanitizer.data_caches import CoreCache, DataCaches
+from cubecore.machine.sanitizer.data_caches import CoreCache, DataCacheOrder
 from cubecore.machine.sanitizer.findings import (
     RACECHECK,
     USECHECK,
@@ -86,7 +86,7 @@ class Sanitizer:
         self.cores = tuple(cores)
         self.signals = Signals(self.cores)
         self.memory = GlobalShadow()
-        self.caches = DataCaches(self.cores, self.memory)
+        self.caches = DataCacheOrder(self.cores, self.memory)
         self._topology = Topology(self.cores)
         self._receivers: dict[tuple[CoreId, int], list[CoreId]] = {}
         self._last: dict[tuple[CoreId, int], tuple[str, Location]] = {}
