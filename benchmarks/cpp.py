@@ -25,10 +25,10 @@ import numpy as np
 from figures import against, arguments
 
 import cubecore
-from cubecore.frontends.cpp.compile.build import macros_of, precompiled, unit_command
-from cubecore.frontends.cpp.compile.cache import folder
-from cubecore.frontends.cpp.compile.compiler import compiler
-from cubecore.frontends.cpp.compile.source import overlay, source_of
+from cubecore.frontends.cpp.rewriting.source import overlay, source_of
+from cubecore.frontends.cpp.toolchain.build import macros_of, precompiled, unit_command
+from cubecore.frontends.cpp.toolchain.cache import folder
+from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.machine.lockstep import kernels
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -25,8 +25,8 @@ from time import monotonic
 from typing import Any
 
 from cubecore.errors import CubecoreError
-from cubecore.frontends.cpp.compile.build import headers
-from cubecore.frontends.cpp.compile.driver import compile_and_link
+from cubecore.frontends.cpp.host_programs.driver import compile_and_link
+from cubecore.frontends.cpp.toolchain.build import headers
 from cubecore.workflows.scripts.project_sample import begins_project
 
 DATA = Path(__file__).with_name("cpp_programs.jsonl")

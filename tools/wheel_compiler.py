@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import cubecore
-from cubecore.frontends.cpp.compile.compiler import compiler
+from cubecore.frontends.cpp.toolchain.compiler import compiler
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "cpp" / "vector_add.cpp"
 SHARE = 4096

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from cubecore.frontends.capi.allocation import Struct
     from cubecore.frontends.capi.core_handle import CoreHandle
     from cubecore.frontends.capi.pointer import Pointer
-    from cubecore.frontends.cpp.kernels import inline, load
-    from cubecore.frontends.cpp.operators.operator_project import load_op
+    from cubecore.frontends.cpp.launch.kernels import inline, load
+    from cubecore.frontends.cpp.operator_projects.operator_project import load_op
     from cubecore.frontends.kernels.debugging import Debugging, debug
     from cubecore.frontends.kernels.kernel import Kernel, kernel
     from cubecore.frontends.kernels.session import KernelRun
@@ -60,10 +60,10 @@ _HOMES = {
     "KernelRun": "cubecore.frontends.kernels.session",
     "Pointer": "cubecore.frontends.capi.pointer",
     "Struct": "cubecore.frontends.capi.allocation",
-    "inline": "cubecore.frontends.cpp.kernels",
+    "inline": "cubecore.frontends.cpp.launch.kernels",
     "kernel": "cubecore.frontends.kernels.kernel",
-    "load": "cubecore.frontends.cpp.kernels",
-    "load_op": "cubecore.frontends.cpp.operators.operator_project",
+    "load": "cubecore.frontends.cpp.launch.kernels",
+    "load_op": "cubecore.frontends.cpp.operator_projects.operator_project",
     "load_tiling": "cubecore.tiling.model.export",
     "BatchMatmulTiling": "cubecore.frontends.matmul_tiling.setters",
     "MatmulApiTiling": "cubecore.frontends.matmul_tiling.setters",

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 import cubecore
 from cubecore.errors import CubecoreError
-from cubecore.frontends.cpp.compile.scanner import scanned
+from cubecore.frontends.cpp.rewriting.scanner import scanned
 from cubecore.tiling.model.export import tiling_data
 from cubecore.workflows.calibration.measured_points import PUBLISHED
 from fuzz.judge import commanded, guard, judge, processed

@@ -23,7 +23,7 @@ from tools.suites.bindings import compile_bindings
 from tools.suites.isolated import run_alone
 from tools.suites.results import kept, rows, stands
 
-from cubecore.frontends.cpp.compile.build import headers
+from cubecore.frontends.cpp.toolchain.build import headers
 
 _WALL_S = 900.0
 _NOT_RUN = {"too large", "no time", "not comparable"}

@@ -23,7 +23,7 @@ from typing import Any
 from tools import cpp_programs
 from tools.suites.results import kept, rows
 
-from cubecore.frontends.cpp.compile.build import headers
+from cubecore.frontends.cpp.toolchain.build import headers
 from cubecore.workflows.scripts.sample import SampleRun, run_sample
 
 SUITE = "mutants of samples"

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from cubecore.frontends.cpp.operators.element_types import BY_ARRAY, BY_NUMBER, numpy_type
-from cubecore.frontends.cpp.operators.operator_project import Operator
-from cubecore.frontends.cpp.operators.registration import OperatorParameter, Registration
+from cubecore.frontends.cpp.operator_projects.element_types import BY_ARRAY, BY_NUMBER, numpy_type
+from cubecore.frontends.cpp.operator_projects.operator_project import Operator
+from cubecore.frontends.cpp.operator_projects.registration import OperatorParameter, Registration
 
 
 class MisfitError(Exception):

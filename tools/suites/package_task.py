@@ -15,9 +15,9 @@ import numpy as np
 
 import cubecore
 from cubecore.errors import CubecoreError
-from cubecore.frontends.cpp.operators.element_types import BY_NUMBER, numpy_type
-from cubecore.frontends.cpp.operators.operator_project import Operator
-from cubecore.frontends.cpp.operators.registration import (
+from cubecore.frontends.cpp.operator_projects.element_types import BY_NUMBER, numpy_type
+from cubecore.frontends.cpp.operator_projects.operator_project import Operator
+from cubecore.frontends.cpp.operator_projects.registration import (
     DYNAMIC,
     OPTIONAL,
     OperatorParameter,

@@ -21,7 +21,7 @@ from tools.cpp_programs import obstacle
 from tools.suites.isolated import run_alone
 from tools.suites.results import kept, rows, stands
 
-from cubecore.frontends.cpp.compile.build import headers
+from cubecore.frontends.cpp.toolchain.build import headers
 
 _ROOT = Path(__file__).parents[2]
 _WALL_S = 150.0

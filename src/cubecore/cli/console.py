@@ -354,7 +354,7 @@ def _near_options(name: str, command: click.Command) -> str:
 
 def is_script(name: str) -> bool:
     """True if an argument names a script, C++ kernels, a program or a project of operators."""
-    from cubecore.frontends.cpp.launch_options import SUFFIXES, is_program, is_project
+    from cubecore.frontends.cpp.files import SUFFIXES, is_program, is_project
 
     return name.endswith((".py", *SUFFIXES)) or is_program(name) or is_project(name)
 

@@ -27,7 +27,7 @@ def main() -> int:
 
 def _run(path: str, words: tuple[str, ...]) -> int:
     from cubecore.errors import refuse
-    from cubecore.frontends.cpp.launch_options import TIMEOUT_S, CppLaunchOptions
+    from cubecore.frontends.cpp.launch.launch_options import TIMEOUT_S, CppLaunchOptions
     from cubecore.reports.files.output_files import TimeFiles
     from cubecore.reports.text.script import finding_lines
     from cubecore.workflows.scripts.program import run_linked

@@ -14,7 +14,7 @@ import pytest
 import cubecore
 from cubecore.cli import program as entry
 from cubecore.cli.commands import main
-from cubecore.frontends.cpp.compile.compiler import has_compiler
+from cubecore.frontends.cpp.toolchain.compiler import has_compiler
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "cpp"
 

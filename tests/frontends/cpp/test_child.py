@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cubecore.errors import CubecoreError
-from cubecore.frontends.cpp import child
-from cubecore.frontends.cpp.child import Child, ChildSubject
-from cubecore.frontends.cpp.compile.build import Runtime
+from cubecore.frontends.cpp.launch import child_process as child
+from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
+from cubecore.frontends.cpp.toolchain.build import Runtime
 
 NAMED = "another compiler, or its flags, may be named in CUBECORE_CXX"
 

@@ -6,8 +6,8 @@ import pytest
 import cubecore
 from cubecore.chips import chip as chip_named
 from cubecore.frontends.capi.call_sites import known_calls as calls_of
-from cubecore.frontends.cpp import kernels as launches
-from cubecore.frontends.cpp.recording import known_calls
+from cubecore.frontends.cpp.launch import kernels as launches
+from cubecore.frontends.cpp.launch.recording import known_calls
 from frontends.cpp.cpp_kernels import EXAMPLES, kernels, needs_compiler
 from frontends.cpp.example_cases import CASES
 

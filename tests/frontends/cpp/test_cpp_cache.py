@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from cubecore.frontends.cpp.compile import cache
+from cubecore.frontends.cpp.toolchain import cache
 
 SIZE = 100
 HOURS = 3600

@@ -8,9 +8,9 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError, both_ends
-from cubecore.frontends.cpp.compile.compiler import compiler
-from cubecore.frontends.cpp.compile.excerpts import excerpt
-from cubecore.frontends.cpp.compile.spelling import as_written
+from cubecore.frontends.cpp.toolchain.compiler import compiler
+from cubecore.frontends.cpp.toolchain.excerpts import excerpt
+from cubecore.frontends.cpp.toolchain.spelling import as_written
 from frontends.cpp.cpp_kernels import cli, kernel, needs_compiler
 
 VERBOSE = "--verbose shows everything the compiler says"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore.errors import CubecoreError
-from cubecore.frontends.cpp.compile.tokens import with_common_types
+from cubecore.frontends.cpp.rewriting.tokens import with_common_types
 from frontends.cpp.cpp_kernels import cli, kernel, needs_compiler, write_files
 
 BEFORE = """

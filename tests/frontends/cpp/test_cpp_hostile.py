@@ -12,8 +12,8 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from cubecore.frontends.cpp.compile import diagnostics
-from cubecore.frontends.cpp.compile.compiler import compiler
+from cubecore.frontends.cpp.toolchain import diagnostics
+from cubecore.frontends.cpp.toolchain.compiler import compiler
 from frontends.cpp.cpp_kernels import cli, demo, has_ended, needs_compiler
 
 pytestmark = needs_compiler

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.frontends.cpp.tiling_data import packed, struct_named
+from cubecore.frontends.cpp.launch.tiling_data import packed, struct_named
 from frontends.cpp.cpp_kernels import needs_compiler, write_files
 
 pytestmark = needs_compiler

@@ -7,9 +7,9 @@ import pytest
 
 import cubecore
 from cubecore.errors import CubecoreError
-from cubecore.frontends.cpp import kernels as launches
-from cubecore.frontends.cpp.messages import LOAD
-from cubecore.frontends.cpp.recording.bridge import Bridge
+from cubecore.frontends.cpp.launch import kernels as launches
+from cubecore.frontends.cpp.launch.messages import LOAD
+from cubecore.frontends.cpp.launch.recording.bridge import Bridge
 from cubecore.workflows.scripts.script import times_of
 from frontends.cpp.cpp_kernels import EXAMPLES, kernels, needs_compiler
 from frontends.cpp.example_cases import BLOCKS, CASES, small

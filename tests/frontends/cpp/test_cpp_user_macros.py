@@ -7,7 +7,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from cubecore.frontends.cpp.compile.api_names import of_api
+from cubecore.frontends.cpp.toolchain.api_names import of_api
 from frontends.cpp.cpp_kernels import EXAMPLES, cli, needs_compiler
 
 pytestmark = needs_compiler

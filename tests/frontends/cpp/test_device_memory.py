@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from cubecore.frontends.cpp.device_memory import DeviceMemory
+from cubecore.frontends.cpp.launch.device_memory import DeviceMemory
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are shared on Linux alone")
 

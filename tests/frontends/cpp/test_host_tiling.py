@@ -6,7 +6,7 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.errors import CubecoreError
-from cubecore.frontends.cpp.host_tiling import tiling_bytes
+from cubecore.frontends.cpp.host_programs.tiling_calls import tiling_bytes
 from cubecore.frontends.matmul_tiling.setters import MultiCoreMatmulTiling
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 

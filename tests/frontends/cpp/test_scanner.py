@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cubecore.frontends.cpp.compile.compiler import compiler
-from cubecore.frontends.cpp.compile.scanner import scanned
-from cubecore.frontends.cpp.compile.source import Source, source_of
+from cubecore.frontends.cpp.rewriting.scanner import scanned
+from cubecore.frontends.cpp.rewriting.source import Source, source_of
+from cubecore.frontends.cpp.toolchain.compiler import compiler
 
 
 def _array(memory, name, length):

@@ -26,7 +26,7 @@ def cpp(context: click.Context, words: tuple[str, ...]) -> int:
     if set(words) & {"--help", "-h"}:
         say(context.get_help())
         return DONE
-    from cubecore.frontends.cpp.compile.driver import compile_and_link
+    from cubecore.frontends.cpp.host_programs.driver import compile_and_link
 
     compile_and_link(words)
     return DONE

@@ -13,7 +13,10 @@ def env(libraries: bool) -> int:
 
     find_package(ASC) then finds the language ASC, which cubecore c++ compiles.
     """
-    from cubecore.frontends.cpp.project import environment_text, vendor_libraries
+    from cubecore.frontends.cpp.host_programs.cmake_project import (
+        environment_text,
+        vendor_libraries,
+    )
 
     say(" ".join(vendor_libraries()) if libraries else environment_text())
     return DONE

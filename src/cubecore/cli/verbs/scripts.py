@@ -21,7 +21,7 @@ from cubecore.cli.console import (
 from cubecore.cli.streams import DONE, FOUND
 
 if TYPE_CHECKING:
-    from cubecore.frontends.cpp.launch_options import CppLaunchOptions
+    from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
     from cubecore.reports.files.output_files import TimeFiles
     from cubecore.workflows.scripts.debug_session import Dialogue
 
@@ -145,7 +145,7 @@ def taken_kernel_options(options: Json) -> Json:
 
 
 def _launch_options(kernel: JsonMapping) -> "CppLaunchOptions":
-    from cubecore.frontends.cpp.launch_options import CppLaunchOptions
+    from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 
     values = {field: kernel[option] for option, (_, field) in _KERNEL_OPTIONS.items()}
     return CppLaunchOptions(**{name: v for name, v in values.items() if v is not None})

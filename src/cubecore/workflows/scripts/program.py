@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from cubecore.aliases import Json
-from cubecore.frontends.cpp.host import run_built
-from cubecore.frontends.cpp.launch_options import CppLaunchOptions
+from cubecore.frontends.cpp.host_programs.programs import run_built
+from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.lazy_dataclass import dataclass
 

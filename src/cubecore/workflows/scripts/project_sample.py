@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from cubecore.errors import unable
-from cubecore.frontends.cpp.launch_options import SUFFIXES, is_file
+from cubecore.frontends.cpp.files import SUFFIXES, is_file
 from cubecore.lazy_dataclass import dataclass
 
 _BLOCK = re.compile(

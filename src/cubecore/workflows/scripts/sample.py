@@ -10,8 +10,8 @@ from pathlib import Path
 from time import perf_counter
 
 from cubecore.chips import DEFAULT_CHIP
-from cubecore.frontends.cpp.launch_options import is_program
-from cubecore.frontends.cpp.project import settings
+from cubecore.frontends.cpp.files import is_program
+from cubecore.frontends.cpp.host_programs.cmake_project import settings
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import plural
 from cubecore.workflows.scripts.project_sample import (

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import RequestError, Violation, refuse, unable, unreadable
-from cubecore.frontends.cpp.launch_options import (
-    SUFFIXES,
-    CppLaunchOptions,
-    is_program,
-    is_project,
-)
+from cubecore.frontends.cpp.files import SUFFIXES, is_program, is_project
+from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.source_locations import KernelError
@@ -353,7 +349,8 @@ def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None)
     if _is_cpp(path):
 
         def launch(options: JsonMapping, checked: Callable[[], None]) -> str | None:
-            from cubecore.frontends.cpp.arguments import call_of, program_of
+            from cubecore.frontends.cpp.host_programs.mains import program_of
+            from cubecore.frontends.cpp.launch.arguments import call_of
 
             program = program_of(path, asked or CppLaunchOptions())
             if program is not None:
@@ -369,7 +366,7 @@ def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None)
     if is_project(path):
 
         def run(options: JsonMapping, _: Callable[[], None]) -> str | None:
-            from cubecore.frontends.cpp.operator_arguments import run_operator
+            from cubecore.frontends.cpp.operator_projects.operator_arguments import run_operator
 
             if arguments:
                 raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "cubecore/host.h"
+#include "cubecore/host/program.h"
 #include "kernel_operator.h"
 
 enum class KernelMode { MIX_MODE = 0, AIC_MODE, AIV_MODE };

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "cubecore/device.h"
+#include "cubecore/host/device.h"
 #include "records.h"
 
 // A kernel of a host program, as its file says.

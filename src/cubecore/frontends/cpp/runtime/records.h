@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "buffers.h"
-#include "cubecore/abi.h"
+#include "cubecore/seam/abi.h"
 #include "order.h"
 #include "stretches.h"
 

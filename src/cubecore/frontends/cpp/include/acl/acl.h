@@ -9,7 +9,7 @@
 #include <ctime>
 
 #include "acl/acl_binary.h"
-#include "cubecore/device.h"
+#include "cubecore/host/device.h"
 
 typedef int aclError;
 typedef void* aclrtStream;

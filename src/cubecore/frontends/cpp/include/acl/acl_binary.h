@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cubecore/device.h"
+#include "cubecore/host/device.h"
 
 typedef void* aclrtBinary;
 typedef void* aclrtBinHandle;

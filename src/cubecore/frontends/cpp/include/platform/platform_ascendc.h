@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "cubecore/device.h"
+#include "cubecore/host/device.h"
 
 namespace platform_ascendc {
 

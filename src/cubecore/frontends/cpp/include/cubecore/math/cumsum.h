@@ -1,7 +1,7 @@
 // Sums of all elements up to each. Page CumSum.
 #pragma once
 
-#include "cubecore/gather.h"
+#include "cubecore/basic/gather.h"
 #include "cubecore/math/steps.h"
 
 namespace AscendC {

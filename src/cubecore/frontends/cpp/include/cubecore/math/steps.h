@@ -3,9 +3,9 @@
 // Page: each function's own ("sharedTmpBuffer", and the form without it, which takes free memory).
 #pragma once
 
-#include "cubecore/compare.h"
-#include "cubecore/convert.h"
-#include "cubecore/macros.h"
+#include "cubecore/basic/compare.h"
+#include "cubecore/basic/convert.h"
+#include "cubecore/seam/macros.h"
 
 namespace AscendC {
 

@@ -3,7 +3,7 @@
 
 #include "cubecore/matmul/call.h"
 #include "cubecore/matmul/types.h"
-#include "cubecore/types.h"
+#include "cubecore/seam/types.h"
 
 namespace AscendC {
 

@@ -1,7 +1,7 @@
 // A call of a Matmul object, as the recorder takes it (matmul_object/call.py has the same fields).
 #pragma once
 
-#include "cubecore/abi.h"
+#include "cubecore/seam/abi.h"
 #include "cubecore_tcubetiling.h"
 
 namespace cubecore {

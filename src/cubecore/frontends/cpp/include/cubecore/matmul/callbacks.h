@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cubecore/matmul/call.h"
-#include "cubecore/tensors.h"
+#include "cubecore/basic/tensors.h"
 
 namespace cubecore {
 

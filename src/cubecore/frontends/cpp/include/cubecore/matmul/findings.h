@@ -2,7 +2,7 @@
 // members.
 #pragma once
 
-#include "cubecore/abi.h"
+#include "cubecore/seam/abi.h"
 
 namespace AscendC {
 

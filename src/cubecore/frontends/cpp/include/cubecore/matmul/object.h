@@ -9,7 +9,7 @@
 #include "cubecore/matmul/operands.h"
 #include "cubecore/matmul/policy.h"
 #include "cubecore/matmul/sparse.h"
-#include "cubecore/sync.h"
+#include "cubecore/sync/flags.h"
 
 namespace AscendC {
 

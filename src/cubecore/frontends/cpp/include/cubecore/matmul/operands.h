@@ -1,13 +1,13 @@
 // What a Matmul object computes: its operands and their setters. Pages: those of the setters.
 #pragma once
 
-#include "cubecore/copy.h"
+#include "cubecore/basic/copy.h"
 #include "cubecore/matmul/batches.h"
 #include "cubecore/matmul/call.h"
 #include "cubecore/matmul/config.h"
 #include "cubecore/matmul/findings.h"
-#include "cubecore/sync.h"
-#include "cubecore/unary.h"
+#include "cubecore/sync/flags.h"
+#include "cubecore/basic/unary.h"
 
 namespace AscendC {
 

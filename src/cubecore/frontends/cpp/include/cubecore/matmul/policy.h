@@ -1,7 +1,7 @@
 // Policies of a Matmul object. Page MatmulPolicy.
 #pragma once
 
-#include "cubecore/types.h"
+#include "cubecore/seam/types.h"
 
 namespace AscendC {
 

@@ -5,12 +5,12 @@
 // over parts of K that are loaded into two buffers by turns.
 #pragma once
 
-#include "cubecore/cube_copy.h"
-#include "cubecore/fixpipe.h"
-#include "cubecore/load_data.h"
+#include "cubecore/cube/copy.h"
+#include "cubecore/cube/fixpipe.h"
+#include "cubecore/cube/load_data.h"
 #include "cubecore/matmul/operands.h"
-#include "cubecore/mmad.h"
-#include "cubecore/sync.h"
+#include "cubecore/cube/mmad.h"
+#include "cubecore/sync/flags.h"
 
 namespace AscendC {
 

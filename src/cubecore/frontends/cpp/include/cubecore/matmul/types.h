@@ -2,8 +2,8 @@
 // (layouts), MatmulPolicy.
 #pragma once
 
-#include "cubecore/enums.h"
-#include "cubecore/types.h"
+#include "cubecore/seam/enums.h"
+#include "cubecore/seam/types.h"
 
 namespace AscendC {
 

@@ -11,22 +11,22 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cubecore/hccl_tiling.h"
-#include "cubecore/op_host/log.h"
-#include "cubecore/op_host/matmul_tiling.h"
+#include "cubecore/host/hccl_tiling.h"
+#include "cubecore/op_host/services/log.h"
+#include "cubecore/op_host/services/matmul_tiling.h"
 #include "cubecore/op_host/registry.h"
 #define CUBECORE_PART 0
-#include "cubecore/batch_norm.h"
-#include "cubecore/dropout.h"
-#include "cubecore/layer_norm.h"
-#include "cubecore/norms.h"
-#include "cubecore/reductions.h"
-#include "cubecore/softmax.h"
-#include "cubecore/softmax_flash.h"
-#include "cubecore/softmax_gradient.h"
-#include "cubecore/topk.h"
-#include "cubecore/trans_data.h"
-#include "cubecore/transpose_tiled.h"
+#include "cubecore/library/norms/batch_norm.h"
+#include "cubecore/library/dropout.h"
+#include "cubecore/library/norms/layer_norm.h"
+#include "cubecore/library/norms/rms_norm.h"
+#include "cubecore/library/reduce_axis.h"
+#include "cubecore/library/softmax/softmax.h"
+#include "cubecore/library/softmax/flash.h"
+#include "cubecore/library/softmax/gradient.h"
+#include "cubecore/library/topk.h"
+#include "cubecore/library/trans_data.h"
+#include "cubecore/library/transpose_tiled.h"
 #undef CUBECORE_PART
 #include "cubecore/op_host/template_arguments.h"  // in the place of the kernels' empty macros
 #include "platform/platform_ascendc.h"

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <type_traits>
 
-#include "cubecore/device.h"
+#include "cubecore/host/device.h"
 #include "cubecore/op_host/types.h"
 
 namespace gert {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cubecore/device.h"
+#include "cubecore/host/device.h"
 #include "cubecore/op_host/attributes.h"
 #include "cubecore/op_host/shapes.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cubecore/device.h"
+#include "cubecore/host/device.h"
 
 namespace cubecore::op_host {
 

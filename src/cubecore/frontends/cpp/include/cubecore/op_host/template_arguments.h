@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cubecore/device.h"
+#include "cubecore/host/device.h"
 #include "cubecore/op_host/types.h"
 
 enum : uint64_t {

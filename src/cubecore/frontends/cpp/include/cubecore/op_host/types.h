@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "cubecore/workspaces.h"
+#include "cubecore/host/workspaces.h"
 
 namespace ge {
 

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "cubecore/types.h"
+#include "cubecore/seam/types.h"
 
 namespace AscendC::Std {
 

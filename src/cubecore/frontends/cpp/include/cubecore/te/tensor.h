@@ -2,9 +2,9 @@
 // ViewEngine, Slice, Squeeze.
 #pragma once
 
-#include "cubecore/local.h"
+#include "cubecore/seam/local.h"
 #include "cubecore/te/frame.h"
-#include "cubecore/tensors.h"
+#include "cubecore/basic/tensors.h"
 
 namespace AscendC::Te {
 

@@ -1,0 +1,65 @@
+"""Headers aclrtlaunch_NAME.h, by which host code launches the kernels of other files."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cubecore.frontends.cpp.rewriting.scanner import Entry
+from cubecore.frontends.cpp.rewriting.source import Source
+from cubecore.frontends.cpp.toolchain.generated_headers import TCUBETILING_NAME, tcubetiling_header
+
+_PARAMETER = re.compile(r"(?P<type>.*[\s*&])(?P<name>\w+)\s*$", re.DOTALL)
+_HEAD = """// Written by cubecore c++. Page: "基于样例工程完成Kernel直调" (ACLRT_LAUNCH_KERNEL).
+#pragma once
+
+#include "acl/acl.h"
+#include "cubecore/host/program.h"
+#include "cubecore/seam/types.h"
+
+#define ACLRT_LAUNCH_KERNEL(kernel_func) aclrtlaunch_##kernel_func
+"""
+
+
+def write_host_headers(folder: Path) -> None:
+    """Write the headers of host code that are generated: the struct of a product's tiling."""
+    alias = folder / "kernel_tiling" / "kernel_tiling.h"
+    alias.parent.mkdir(parents=True, exist_ok=True)
+    (folder / TCUBETILING_NAME).write_text(tcubetiling_header())
+    alias.write_text(f'#pragma once\n#include "{TCUBETILING_NAME}"\n')
+
+
+def write_launch_headers(sources: Sequence[Source], folder: Path, *, included: bool = True) -> bool:
+    """Write a header for each kernel, with `included` that a source includes; True if one is."""
+    wanted = {name for source in sources for name in source.scan.includes}
+    made = False
+    for entry in (entry for source in sources for entry in source.scan.entries):
+        header = f"aclrtlaunch_{entry.name}.h"
+        if (header in wanted or not included) and not entry.templated:
+            (folder / header).write_text(_HEAD + _launch(entry), "utf-8", "surrogateescape")
+            made = True
+    return made
+
+
+def _launch(entry: Entry) -> str:
+    """Return the declaration of a kernel, and the function that launches it.
+
+    It is static: what is known of a launch must not be shared by the libraries of its two parts.
+    """
+    parameters = list(_parameters(entry.declaration))
+    linkage = 'extern "C" ' if '"C"' in entry.words else ""
+    given = "".join(f", ::cubecore::FromHost<{kind}>::type {name}" for kind, name in parameters)
+    passed = ", ".join(f"({kind}){name}" for kind, name in parameters)
+    head = f"static inline uint32_t aclrtlaunch_{entry.name}"
+    return (
+        f"{linkage}void {entry.name}({entry.declaration});\n"
+        f"{head}(uint32_t numBlocks, aclrtStream{given}) {{\n"
+        f"  CUBECORE_LAUNCH(({entry.name}), (numBlocks), ({passed}));\n"
+        "  return 0;\n}\n"
+    )
+
+
+def _parameters(declaration: str) -> Iterator[tuple[str, str]]:
+    for text in filter(str.strip, declaration.split(",")):
+        match = _PARAMETER.match(text.strip())
+        if match is not None:
+            yield match["type"].strip(), match["name"]

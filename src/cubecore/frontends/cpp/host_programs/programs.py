@@ -1,0 +1,293 @@
+"""Host programs: a file's own main, whose `<<<>>>` launches kernels on memory of aclrtMalloc."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from cubecore.chips import chip as chip_named
+from cubecore.chips.catalog import default_chip_of
+from cubecore.chips.model import Chip
+from cubecore.dtypes import element_type
+from cubecore.errors import refuse, unable
+from cubecore.frontends.capi.core_handle import CoreHandle
+from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
+from cubecore.frontends.cpp.launch.device_memory import SharedPages, spread_pages
+from cubecore.frontends.cpp.launch.kernels import launch_facts, turns
+from cubecore.frontends.cpp.launch.launch_options import LIMIT, CppLaunchOptions
+from cubecore.frontends.cpp.launch.recording.bridge import Bridge, HostQuestion
+from cubecore.frontends.cpp.launch.recording.structures import RegisteredKernel
+from cubecore.frontends.cpp.rewriting.source import Source
+from cubecore.frontends.cpp.toolchain.build import (
+    PROGRAM,
+    built,
+    macros_of,
+    program_parts,
+)
+from cubecore.frontends.kernels.host_tensors import HostTensor
+from cubecore.frontends.kernels.kernel import Kernel, private_memory, ready_launch
+from cubecore.frontends.kernels.session import LaunchOptions
+from cubecore.frontends.source_locations import location_of, shown_path
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import memory_bytes
+from cubecore.machine.memory.buffers import (
+    GM_GUARD_BYTES,
+    Bytes,
+    GlobalMemory,
+    GlobalTensor,
+    MemoryBuffer,
+)
+from cubecore.machine.memory.pointer_stores import PointerStores
+from cubecore.machine.sanitizer.findings import checks_of
+from cubecore.units import plural
+
+_MOST_BYTES = 2 << 30
+"""Device memory of a program, all its allocations together."""
+_LAUNCH, _ALLOCATE, _WRITTEN, _FREE, CHIP, _TILING_KEY, _MODE, _REFUSED = range(8)
+_MATMUL_TILING, _READ = 9, 10
+_KINDS = ("", "cube", "vector")
+"""The kinds of launches by the number of a mode; none: as the kernel's file says."""
+_FACTS = ("L0A", "L0B", "L0C", "L1", "L2", "UB", "HBM", "FB", "BT")
+"""Memories of a chip, in the order of the platform's CoreMemType."""
+
+
+def run_source(source: Source, words: tuple[str, ...], asked: CppLaunchOptions) -> int:
+    """Run the main of a file, compiled if need be; return its code.
+
+    Raises
+    ------
+    RequestError
+        If the file does not compile.
+    KernelError
+        If a kernel fails, or the program ends early.
+    """
+    chip = chip_named(_options().chip).what_if(_options().settings)
+    libraries = [built(source, PROGRAM, chip.arch, part).path for part in program_parts(source)]
+    return run_libraries(libraries, source.path, words, asked)
+
+
+def run_built(path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> int:
+    """Run a program that `cubecore c++` linked; return its code.
+
+    Raises
+    ------
+    RequestError
+        If the program cannot be read, or was built by another version.
+    KernelError
+        If a kernel fails, or the program ends early.
+    """
+    from cubecore.frontends.cpp.host_programs.executable import libraries_of
+
+    with libraries_of(path) as (libraries, arch):
+        return run_libraries(libraries, path, words, asked, arch)
+
+
+def _options(arch: str = "") -> LaunchOptions:
+    """Return the session's options; for a chip of `arch`, if none was asked for."""
+    chip = {"chip": default_chip_of(arch)} if arch else {}
+    return LaunchOptions(limit=LIMIT).changed(chip).of_session()
+
+
+def run_libraries(
+    libraries: Sequence[Path],
+    path: Path,
+    words: tuple[str, ...],
+    asked: CppLaunchOptions,
+    arch: str = "",
+) -> int:
+    """Run the first library's main in another process; its launches go to the session.
+
+    The second, if there is one, has the AIC's part of kernels. `arch` is what they were compiled
+    for, if that was told. Return main's code.
+
+    Raises
+    ------
+    RequestError
+        If the chip that is asked for is of another architecture.
+    KernelError
+        If a kernel fails, or the program ends early.
+    """
+    options = _options(arch)
+    chip = chip_named(options.chip).what_if(options.settings)
+    macros_of(chip.arch, "vector")  # which other architectures lack
+    if arch not in {"", chip.arch}:
+        need = f"be of architecture {arch}, for which {shown_path(path)} was compiled"
+        raise refuse("the chip", need, f"{chip.name} of {chip.arch}")
+    asked_of = ChildSubject("the program", asked.timeout_s, ends="a program returns from main")
+    memory = spread_pages(_MOST_BYTES)
+    try:
+        with Child(asked_of, memory) as child:
+            auto_sync = asked.auto_sync == "on"
+            program = _Program(path, child, memory, options, auto_sync=auto_sync)
+            return program.run(libraries, words)
+    finally:
+        memory.release()
+
+
+class _ProgramMemory(GlobalMemory):
+    """Global memory in pages that the program shares, all 0 at first."""
+
+    def __init__(self, pages: SharedPages, pointers: PointerStores) -> None:
+        super().__init__(pointers, pages.space_bytes)
+        self._pages: Bytes = np.frombuffer(pages.map, np.uint8)
+
+    def _filled(self, address: int, raw: Bytes | None, size: int) -> Bytes:
+        held = self._pages[address : address + size + GM_GUARD_BYTES]
+        if raw is not None:
+            held[:size] = raw
+        return held
+
+
+class _Program:
+    """A program in its process: its device memory and its launches."""
+
+    def __init__(
+        self,
+        path: Path,
+        child: Child,
+        memory: SharedPages,
+        options: LaunchOptions,
+        *,
+        auto_sync: bool,
+    ) -> None:
+        self._auto_sync, self._tiling_key, self._kind = auto_sync, 0, ""
+        self._path, self._options = path, options
+        self._pointers = PointerStores(0)
+        self._gm = _ProgramMemory(memory, self._pointers)
+        from cubecore.frontends.cpp.host_programs.tiling_calls import HostTilings
+
+        self._tilings = HostTilings(chip_named(options.chip).what_if(options.settings))
+        self._base, self._child, self._bridge = memory.base, child, Bridge(child)
+        self._size = memory.size
+        self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
+        self._kernels: dict[str, RegisteredKernel] = {}
+
+    def run(self, libraries: Sequence[Path], words: tuple[str, ...]) -> int:
+        """Run the first library's main; return its code."""
+        texts = [os.fsencode(self._path), *(os.fsencode(word) for word in words)]
+        entry = self._child.symbol(libraries[0], "main")
+        self._kernels = {facts.name: facts for facts in self._bridge.registered()}
+        for library in libraries[1:]:
+            self._child.symbol(library, "main")
+        return self._bridge.start(entry, texts, self._asked)
+
+    def _asked(self, asked: HostQuestion) -> int | bytes:
+        what, a, b, text, entry, context = asked
+        if what == _ALLOCATE:
+            return self._allocate(a)
+        if what == CHIP:
+            return chip_fact(chip_named(self._options.chip).what_if(self._options.settings), a)
+        if what == _MATMUL_TILING:
+            tiling = self._tilings.answer(text, b)
+            if self._tilings.reason:
+                sys.stderr.write(f"{self._tilings.reason}\n")
+            return tiling
+        if what == _WRITTEN:
+            self._written(a, b)
+        elif what == _READ:
+            self._read(a, b)
+        elif what == _TILING_KEY:
+            self._tiling_key = a
+        elif what == _MODE:
+            self._kind = _KINDS[a] if a < len(_KINDS) else ""
+        elif what == _REFUSED:
+            raise unable("the program", f"the program: {text}")
+        elif what == _LAUNCH:
+            self._launch(text, a, entry, context)
+        return 0
+
+    def _allocate(self, size: int) -> int:
+        name = f"gm{len(self._tensors)}"
+        taken = sum(t.buffer.size_bytes for _, t in self._tensors.values())
+        last = max((t.end for _, t in self._tensors.values()), default=0)
+        room = min(_MOST_BYTES - taken, self._size - last)
+        if not size or size + (1 << 16) > room:
+            return 0
+        tensor = self._gm.allocate(name, size)
+        host = HostTensor(name, tensor.buffer.data, element_type("uint8"), (size,))
+        self._tensors[name] = host, tensor
+        return self._base + tensor.address
+
+    def _written(self, address: int, count: int) -> None:
+        tensor = self._gm.at(address - self._base)
+        if tensor is not None:
+            start = address - self._base - tensor.address
+            tensor.buffer.valid[start : start + count] = 1
+
+    def _read(self, address: int, count: int) -> None:
+        """Say which of the bytes that go to the host nobody has written: 0 here, as at first."""
+        tensor = self._gm.at(address - self._base)
+        if tensor is None:
+            return
+        start = address - self._base - tensor.address
+        self._gm.settle(tensor, address - self._base, address - self._base + count)
+        unwritten = np.flatnonzero(tensor.buffer.valid[start : start + count] == 0)
+        if unwritten.size:
+            sys.stderr.write(
+                f"note: aclrtMemcpy copies {plural(unwritten.size, 'byte')} of {tensor.name} to "
+                f"the host that nothing has written, the first at {start + unwritten[0]}\n"
+            )
+
+    def _launch(self, text: str, blocks: int, entry: int, context: int) -> None:
+        name = text.strip("() ")
+        plain = name.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1].strip()
+        facts = self._kernels.get(plain, RegisteredKernel(name, "vector", str(self._path), 1))
+        kind, where = self._kind or facts.kind, location_of(facts.file, facts.line, name)
+        auto_sync = self._auto_sync and facts.auto_sync
+        self._bridge.restart()
+        of_aic = self._bridge.in_other_part(entry) or entry
+
+        def function(core: CoreHandle) -> None:
+            own = of_aic if core.core.id.is_aic else entry
+
+            def run(*turn: int) -> None:
+                facts = (kind, self._base, (turn[0], turn[1]), self._tiling_key)
+                told = launch_facts(core, *facts, auto_sync=auto_sync)
+                self._bridge.run(core, own, context, told, where)
+
+            turns(core, run, at_once, where)
+
+        function.__name__ = name
+        made = Kernel(function, kind, (), (), {}, self._options, turns=True)
+        ready, _ = ready_launch(made, blocks, (), {}, private_memory)
+        ready, at_once = replace(ready, tensors=self._tensors), ready.at_once
+        begin = perf_counter()
+        checks = checks_of(ready.options.checks.split(","))
+        outcome, engine = ready.run(self._gm, checks)
+        wall = perf_counter() - begin
+        self._pointers.clean()  # at a kernel's end
+        findings = self._bridge.told(outcome.findings)
+        places = {name: _place(tensor) for name, (_, tensor) in self._tensors.items()}
+        replace(ready, tensors=places).done(
+            findings, outcome.issued, engine, wall, self._bridge.type_notes
+        )
+
+
+def _place(tensor: GlobalTensor) -> tuple[HostTensor, GlobalTensor]:
+    """Return a tensor of which only the place and the size matter any more."""
+    size = tensor.buffer.size_bytes
+    nothing = np.broadcast_to(np.uint8(0), (size,))
+    buffer = MemoryBuffer.over(nothing, nothing)
+    held = HostTensor(tensor.name, nothing, element_type("uint8"), (size,))
+    return held, GlobalTensor(tensor.name, tensor.address, buffer)
+
+
+def chip_fact(chip: Chip, number: int) -> int:
+    """Return what a program asks of its chip: AICs, AIVs, or the bytes of a memory."""
+    if number < 2:
+        return chip.aic_count if number == 0 else chip.aiv_count or chip.aic_count
+    name = _FACTS[number - 2] if number - 2 < len(_FACTS) else ""
+    if name in {"L2", "HBM"}:
+        return (chip.l2_bytes or 0) if name == "L2" else 0
+    return memory_bytes(chip, Mem[name])[1] or 0 if name else 0
+
+
+def require_clean_end(path: Path, code: int) -> str | None:
+    """Return what is to be said of a program that ended with a code; None for 0."""
+    if code == 0:
+        return None
+    return f"{shown_path(path)} exited with code {code}"

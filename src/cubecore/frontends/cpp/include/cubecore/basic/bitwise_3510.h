@@ -1,0 +1,141 @@
+// Functions on whole tensors of architecture 3510 alone. Pages: BitwiseAnd, BitwiseOr, BitwiseXor,
+// BitwiseNot, LogicalAnd, LogicalOr, LogicalXor, LogicalNot, LogicalAnds, LogicalOrs, Clamp, Where,
+// Fma, IsFinite, IsInf, IsNan, Duplicate (of a tensor), and the pages of their workspaces,
+// of which none is needed here.
+#pragma once
+
+#include "cubecore/basic/unary.h"
+#include "cubecore/host/workspaces.h"
+
+namespace AscendC {
+
+namespace detail {
+
+template <typename T>
+struct IsLocal : std::false_type {};
+template <typename T>
+struct IsLocal<LocalTensor<T>> : std::true_type {};
+template <typename T>
+inline constexpr bool is_local = IsLocal<T>::value;
+
+template <typename... T>
+inline void whole(const char* call, const cubecore::Where& at, uint32_t count, const T&... given) {
+  cubecore::issue(call, at, given..., cubecore::named("count", count));
+}
+
+// A number in the place of a tensor of T is given by its name.
+template <typename T, typename V>
+constexpr auto given(const char* name, const V& value) {
+  if constexpr (is_local<V>)
+    return value.pointer();
+  else
+    return cubecore::named(name, cubecore::scalar(static_cast<PrimT<T>>(value)));
+}
+
+}  // namespace detail
+
+#define CUBECORE_CONFIG(NAME, DEFAULT) \
+  struct NAME##Config {                \
+    bool isReuseSource;                \
+  };                                   \
+  inline constexpr NAME##Config DEFAULT_##DEFAULT##_CONFIG = {false};
+
+#define CUBECORE_WHOLE2(NAME, DEFAULT, CALL)                                                 \
+  CUBECORE_CONFIG(NAME, DEFAULT)                                                             \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U> \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,                    \
+                   const LocalTensor<U>& src1, const uint32_t count, CUBECORE_AT) {          \
+    detail::whole(CALL, at, count, dst.pointer(), src0.pointer(), src1.pointer());           \
+  }
+CUBECORE_WHOLE2(BitwiseAnd, BITWISE_AND, "bitwise_and")
+CUBECORE_WHOLE2(BitwiseOr, BITWISE_OR, "bitwise_or")
+CUBECORE_WHOLE2(BitwiseXor, BITWISE_XOR, "bitwise_xor")
+CUBECORE_WHOLE2(LogicalAnd, LOGICAL_AND, "logical_and")
+CUBECORE_WHOLE2(LogicalOr, LOGICAL_OR, "logical_or")
+CUBECORE_WHOLE2(LogicalXor, LOGICAL_XOR, "logical_xor")
+#undef CUBECORE_WHOLE2
+
+#define CUBECORE_WHOLE1(NAME, DEFAULT, CALL)                                                   \
+  CUBECORE_CONFIG(NAME, DEFAULT)                                                               \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U>   \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint32_t count, \
+                   CUBECORE_AT) {                                                              \
+    detail::whole(CALL, at, count, dst.pointer(), src.pointer());                              \
+  }
+CUBECORE_WHOLE1(BitwiseNot, BITWISE_NOT, "bitwise_not")
+CUBECORE_WHOLE1(LogicalNot, LOGICAL_NOT, "logical_not")
+
+#define CUBECORE_WITH_NUMBER(NAME, DEFAULT, CALL)                                            \
+  CUBECORE_CONFIG(NAME, DEFAULT)                                                             \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U, \
+            typename S>                                                                      \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const S& src1,     \
+                   const uint32_t count, CUBECORE_AT) {                                      \
+    detail::whole(CALL, at, count, dst.pointer(), src0.pointer(),                            \
+                  cubecore::named("src1", cubecore::scalar(static_cast<PrimT<U>>(src1))));   \
+  }
+CUBECORE_WITH_NUMBER(LogicalAnds, LOGICAL_ANDS, "logical_ands")
+CUBECORE_WITH_NUMBER(LogicalOrs, LOGICAL_ORS, "logical_ors")
+#undef CUBECORE_WITH_NUMBER
+
+CUBECORE_CONFIG(Clamp, CLAMP)
+template <const ClampConfig& config = DEFAULT_CLAMP_CONFIG, typename T, typename U, typename S>
+inline void Clamp(const LocalTensor<T>& dst, const LocalTensor<T>& src, const U& min, const S& max,
+                  const uint32_t count, CUBECORE_AT) {
+  constexpr bool low = detail::is_local<U>, high = detail::is_local<S>;
+  constexpr const char* calls[] = {"clamp_both", "clamp_low", "clamp_high", "clamp"};
+  detail::whole(calls[2 * low + high], at, count, dst.pointer(), src.pointer(),
+                detail::given<T>("low", min), detail::given<T>("high", max));
+}
+
+template <typename T, typename U, typename S, typename V>
+inline void Where(const LocalTensor<T>& dst, const U& src0, const S& src1,
+                  const LocalTensor<V>& condition, const uint32_t count, CUBECORE_AT) {
+  constexpr bool first = detail::is_local<U>, second = detail::is_local<S>;
+  constexpr const char* calls[] = {"where_both", "where_first", "where_second", "where"};
+  detail::whole(calls[2 * first + second], at, count, dst.pointer(), detail::given<T>("src0", src0),
+                detail::given<T>("src1", src1), condition.pointer());
+}
+
+CUBECORE_CONFIG(Fma, FMA)
+template <const FmaConfig& config = DEFAULT_FMA_CONFIG, typename T>
+inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const LocalTensor<T>& src2, const uint32_t count, CUBECORE_AT) {
+  detail::whole("fma", at, count, dst.pointer(), src0.pointer(), src1.pointer(), src2.pointer());
+}
+template <const FmaConfig& config = DEFAULT_FMA_CONFIG, typename T>
+inline void Fma(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<T>& src1,
+                const LocalTensor<T>& src2, const LocalTensor<uint8_t>&, const uint32_t count,
+                CUBECORE_AT) {
+  Fma<config>(dst, src0, src1, src2, count, at);
+}
+
+// Results are numbers of dst's type, or truths of a byte each.
+#define CUBECORE_TEST(CALL) (sizeof(PrimT<T>) == 1 ? CALL "_truth" : CALL)
+template <typename U, typename T>
+inline void IsFinite(const LocalTensor<T>& dst, const LocalTensor<U>& src, uint32_t calCount,
+                     CUBECORE_AT) {
+  detail::whole(CUBECORE_TEST("is_finite"), at, calCount, dst.pointer(), src.pointer());
+}
+CUBECORE_WHOLE1(IsInf, IS_INF, CUBECORE_TEST("is_inf"))
+CUBECORE_WHOLE1(IsNan, IS_NAN, CUBECORE_TEST("is_nan"))
+#define CUBECORE_WITH_WORKSPACE(NAME, DEFAULT)                                               \
+  template <const NAME##Config& config = DEFAULT_##DEFAULT##_CONFIG, typename T, typename U> \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,                     \
+                   const LocalTensor<uint8_t>&, const uint32_t count, CUBECORE_AT) {         \
+    NAME<config>(dst, src, count, at);                                                       \
+  }
+CUBECORE_WITH_WORKSPACE(IsInf, IS_INF)
+CUBECORE_WITH_WORKSPACE(IsNan, IS_NAN)
+#undef CUBECORE_WITH_WORKSPACE
+#undef CUBECORE_TEST
+#undef CUBECORE_WHOLE1
+#undef CUBECORE_CONFIG
+
+template <typename T>
+inline void Duplicate(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count,
+                      CUBECORE_AT) {
+  detail::whole("duplicate_first", at, static_cast<uint32_t>(count), dst.pointer(), src.pointer());
+}
+
+}  // namespace AscendC

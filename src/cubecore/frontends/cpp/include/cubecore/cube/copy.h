@@ -1,0 +1,107 @@
+// Moves that end or begin in the Cube's memories. Pages:
+// "DataCopy（L1ToBiasTable-Buffer数据搬运）", "DataCopy（L1ToFixpipe-Buffer数据搬运）",
+// "DataCopy（L1ToGM连续数据搬运）" and its kin, "DataCopy（GMToL1随路转换-ND2NZ搬运）".
+#pragma once
+
+#include "cubecore/cube/params.h"
+#include "cubecore/seam/notes.h"
+#include "cubecore/basic/params.h"
+#include "cubecore/basic/tensors.h"
+
+namespace AscendC {
+namespace detail {
+
+// Runs whose struct counts 32 B, on architecture 3510, which counts bytes from head to head.
+template <typename D, typename S>
+inline void byte_runs(const char* call, const D& dst, const S& src, const DataCopyParams& p,
+                      const cubecore::Where& at) {
+  constexpr int64_t block = 32;
+  cubecore::issue(call, at, dst.pointer(), src.pointer(), cubecore::named("n_burst", p.blockCount),
+                  cubecore::named("len_burst", p.blockLen * block),
+                  cubecore::named("src_stride", (p.blockLen + p.srcStride) * block),
+                  cubecore::named("dst_stride", (p.blockLen + p.dstStride) * block));
+}
+
+constexpr uint32_t ceil_of(uint64_t value, uint32_t unit) {
+  return static_cast<uint32_t>((value + unit - 1) / unit);
+}
+
+// Runs count 32 B of the source; half becomes float on the way to a tensor of float.
+template <typename D, typename S>
+inline void into_bias_table(const D& dst, const S& src, uint32_t runs, uint32_t blocks,
+                            uint32_t src_gap, uint32_t dst_gap, const cubecore::Where& at) {
+  constexpr bool widens = sizeof(typename S::PrimType) < sizeof(typename D::PrimType);
+  if (runs == 0 || blocks == 0) return;
+  cubecore::issue("asc_copy_l12bt", at, dst.pointer(), src.pointer(), widens, runs, blocks, src_gap,
+                  dst_gap);
+}
+
+template <typename D, typename S>
+inline void between_runs(const D& dst, const S& src, const DataCopyParams& p,
+                         const cubecore::Where& at) {
+  uint8_t to = dst.memory();
+  if (to == memory_of(TPosition::C2)) {
+    constexpr uint32_t wide = 2;  // the struct counts 64 B, but for the gap at the source
+    into_bias_table(dst, src, p.blockCount, p.blockLen * wide, p.srcStride, p.dstStride * wide, at);
+    return;
+  }
+  if (p.blockCount == 0 || p.blockLen == 0) return;
+  cubecore::issue(to == memory_of(TPosition::C2PIPE2GM) ? "asc_copy_l12fb"
+                  : to == memory_of(TPosition::CO1)     ? "asc_copy_l12l0c"
+                                                        : "asc_copy_ub2ub",
+                  at, dst.pointer(), src.pointer(), p.blockCount, p.blockLen, p.srcStride,
+                  p.dstStride);
+}
+
+template <typename D, typename S>
+inline void between(const D& dst, const S& src, uint32_t count, const cubecore::Where& at) {
+  uint8_t to = dst.memory();
+  uint64_t bytes = static_cast<uint64_t>(cubecore::bytes_of<typename S::PrimType>(count));
+  uint32_t blocks = static_cast<uint32_t>(bytes / 32);
+  if (to == memory_of(TPosition::C2)) {
+    into_bias_table(dst, src, 1, blocks, 0, 0, at);
+  } else if (to == memory_of(TPosition::C2PIPE2GM)) {
+    cubecore::issue("asc_copy_l12fb", at, dst.pointer(), src.pointer(), 1, ceil_of(bytes, 128), 0,
+                    0);
+  } else if (to == memory_of(TPosition::CO1)) {
+    cubecore::issue("asc_copy_l12l0c", at, dst.pointer(), src.pointer(), 1, blocks, 0, 0);
+  } else {
+    cubecore::issue("asc_copy_ub2ub", at, dst.pointer(), src.pointer(), bytes);
+  }
+}
+
+// To global memory: whole blocks from UB, or from L1.
+template <typename D, typename S>
+inline void store_count(const D& dst, const S& src, uint32_t count, const cubecore::Where& at) {
+  int64_t bytes = cubecore::bytes_of<typename S::PrimType>(count);
+  note_atomic<typename S::PrimType>("DataCopy", at);
+  if (src.memory() == memory_of(TPosition::A1))
+    cubecore::issue("asc_copy_l12gm", at, dst.pointer(), src.pointer(), 1, bytes / 32, 0, 0);
+  else
+    cubecore::issue("asc_copy_ub2gm", at, dst.pointer(), src.pointer(), bytes);
+}
+template <typename D, typename S>
+inline void store_runs(const D& dst, const S& src, const DataCopyParams& p,
+                       const cubecore::Where& at) {
+  note_atomic<typename S::PrimType>("DataCopy", at);
+  const bool of_l1 = src.memory() == memory_of(TPosition::A1);
+  if (cubecore::is_950 && !of_l1) {
+    byte_runs("asc_copy_ub2gm", dst, src, p, at);
+    return;
+  }
+  const char* call = of_l1 ? "asc_copy_l12gm" : "asc_copy_ub2gm";
+  cubecore::issue(call, at, dst.pointer(), src.pointer(), p.blockCount, p.blockLen, p.srcStride,
+                  p.dstStride);
+}
+
+// Two of 4 bits travel as a byte: the caller counts bytes.
+template <typename T>
+inline cubecore::Pointer bytes_of_nibbles(const T& tensor) {
+  cubecore::Pointer pointer = tensor.pointer();
+  if constexpr (cubecore::Element<typename T::PrimType>::bits == 4)
+    pointer.type = cubecore::Element<int8_t>::name;
+  return pointer;
+}
+
+}  // namespace detail
+}  // namespace AscendC

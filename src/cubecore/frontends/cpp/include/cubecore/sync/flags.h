@@ -1,0 +1,112 @@
+// Flags between pipes and barriers within one. Pages: SetFlag-WaitFlag(ISASI), PipeBarrier(ISASI),
+// AllocEventID, ReleaseEventID, FetchEventID, TQueSync.
+#pragma once
+
+#include "cubecore/seam/enums.h"
+#include "cubecore/sync/queue.h"
+#include "cubecore/basic/tensors.h"
+
+namespace AscendC {
+
+namespace detail {
+
+constexpr const char* pipe_word(pipe_t pipe) {
+  switch (pipe) {
+    case PIPE_S:
+      return "PIPE_S";
+    case PIPE_V:
+      return "PIPE_V";
+    case PIPE_M:
+      return "PIPE_M";
+    case PIPE_MTE1:
+      return "PIPE_MTE1";
+    case PIPE_MTE2:
+      return "PIPE_MTE2";
+    case PIPE_MTE3:
+      return "PIPE_MTE3";
+    case PIPE_FIX:
+      return "PIPE_FIX";
+    default:
+      return "PIPE_ALL";
+  }
+}
+
+struct Pair {
+  pipe_t from, to;
+};
+
+constexpr Pair PAIRS[] = {
+    {PIPE_MTE2, PIPE_MTE1}, {PIPE_MTE1, PIPE_MTE2}, {PIPE_MTE1, PIPE_M},  {PIPE_M, PIPE_MTE1},
+    {PIPE_MTE2, PIPE_V},    {PIPE_V, PIPE_MTE2},    {PIPE_MTE3, PIPE_V},  {PIPE_V, PIPE_MTE3},
+    {PIPE_M, PIPE_V},       {PIPE_V, PIPE_M},       {PIPE_V, PIPE_V},     {PIPE_MTE3, PIPE_MTE1},
+    {PIPE_MTE1, PIPE_MTE3}, {PIPE_MTE1, PIPE_V},    {PIPE_MTE2, PIPE_M},  {PIPE_M, PIPE_MTE2},
+    {PIPE_V, PIPE_MTE1},    {PIPE_M, PIPE_FIX},     {PIPE_FIX, PIPE_M},   {PIPE_MTE3, PIPE_MTE2},
+    {PIPE_MTE2, PIPE_MTE3}, {PIPE_S, PIPE_V},       {PIPE_V, PIPE_S},     {PIPE_S, PIPE_MTE2},
+    {PIPE_MTE2, PIPE_S},    {PIPE_S, PIPE_MTE3},    {PIPE_MTE3, PIPE_S},  {PIPE_MTE2, PIPE_FIX},
+    {PIPE_FIX, PIPE_MTE2},  {PIPE_FIX, PIPE_S},     {PIPE_M, PIPE_S},     {PIPE_FIX, PIPE_MTE3},
+    {PIPE_MTE1, PIPE_FIX},  {PIPE_FIX, PIPE_MTE1},  {PIPE_FIX, PIPE_FIX}, {PIPE_MTE1, PIPE_S},
+    {PIPE_S, PIPE_M},       {PIPE_S, PIPE_MTE1},    {PIPE_S, PIPE_FIX},
+};
+static_assert(sizeof(PAIRS) / sizeof(PAIRS[0]) == static_cast<size_t>(HardEvent::MAX));
+
+constexpr Pair pair_of(HardEvent event) { return PAIRS[static_cast<uint8_t>(event)]; }
+
+constexpr HardEvent event_of(pipe_t from, pipe_t to) {
+  for (uint8_t n = 0; n < static_cast<uint8_t>(HardEvent::MAX); ++n)
+    if (PAIRS[n].from == from && PAIRS[n].to == to) return static_cast<HardEvent>(n);
+  return HardEvent::MAX;
+}
+
+inline void raise_flag(HardEvent event, int32_t id, const cubecore::Where& at) {
+  Pair pair = pair_of(event);
+  cubecore::issue("asc_sync_notify", at, pipe_word(pair.from), pipe_word(pair.to), id);
+}
+
+inline void await_flag(HardEvent event, int32_t id, const cubecore::Where& at) {
+  Pair pair = pair_of(event);
+  cubecore::issue("asc_sync_wait", at, pipe_word(pair.from), pipe_word(pair.to), id);
+}
+
+inline void barrier(pipe_t pipe, const cubecore::Where& at) {
+  cubecore::issue("asc_sync_pipe", at, pipe_word(pipe));
+}
+
+}  // namespace detail
+
+template <HardEvent event>
+inline void SetFlag(int32_t eventID, CUBECORE_AT) {
+  detail::raise_flag(event, eventID, at);
+}
+
+template <HardEvent event>
+inline void WaitFlag(int32_t eventID, CUBECORE_AT) {
+  detail::await_flag(event, eventID, at);
+}
+
+template <pipe_t pipe>
+inline void PipeBarrier(CUBECORE_AT) {
+  detail::barrier(pipe, at);
+}
+
+// Page "TQueSync模板参数".
+template <pipe_t src, pipe_t dst>
+class TQueSync {
+ public:
+  void SetFlag(TEventID id, CUBECORE_AT) { detail::raise_flag(detail::event_of(src, dst), id, at); }
+  void WaitFlag(TEventID id, CUBECORE_AT) {
+    detail::await_flag(detail::event_of(src, dst), id, at);
+  }
+};
+
+}  // namespace AscendC
+
+// The built-in forms, whose pipes are arguments.
+inline void set_flag(pipe_t from, pipe_t to, int32_t id, CUBECORE_AT) {
+  cubecore::issue("asc_sync_notify", at, AscendC::detail::pipe_word(from),
+                  AscendC::detail::pipe_word(to), id);
+}
+inline void wait_flag(pipe_t from, pipe_t to, int32_t id, CUBECORE_AT) {
+  cubecore::issue("asc_sync_wait", at, AscendC::detail::pipe_word(from),
+                  AscendC::detail::pipe_word(to), id);
+}
+inline void pipe_barrier(pipe_t pipe, CUBECORE_AT) { AscendC::detail::barrier(pipe, at); }

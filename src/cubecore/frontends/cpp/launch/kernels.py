@@ -1,0 +1,532 @@
+"""C++ kernels as Python sees them: a file's kernels, and their launches in another process."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.chips import chip as chip_named
+from cubecore.errors import CubecoreError, RequestError, refuse
+from cubecore.frontends.capi.core_handle import CoreHandle
+from cubecore.frontends.capi.pointer import Pointer
+from cubecore.frontends.cpp.launch.argument_types import (
+    GivenType,
+    by_codes,
+    note_on,
+    spelled_code,
+)
+from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
+from cubecore.frontends.cpp.launch.device_memory import DeviceMemory
+from cubecore.frontends.cpp.launch.launch_options import LIMIT, TIMEOUT_S
+from cubecore.frontends.cpp.launch.recording.bridge import Bridge
+from cubecore.frontends.cpp.launch.recording.structures import BridgeLaunch
+from cubecore.frontends.cpp.launch.signature import (
+    EntryParameter,
+    parameters_of,
+    tiling_name,
+    word_of,
+)
+from cubecore.frontends.cpp.rewriting.kinds import kind_of_key, kind_with_headers
+from cubecore.frontends.cpp.rewriting.source import (
+    Source,
+    require_entry,
+    source_of,
+    structs_text,
+)
+from cubecore.frontends.cpp.toolchain.build import Built, built
+from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED
+from cubecore.frontends.kernels.host_tensors import write_back
+from cubecore.frontends.kernels.kernel import MARKS, Kernel, ReadyLaunch, ready_launch
+from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
+from cubecore.frontends.kernels.tensor_lists import TensorList
+from cubecore.frontends.source_locations import KernelError, location_of
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import memory_bytes
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.caches import Dcci
+from cubecore.isa.scalar.sync import PipeBarrier
+from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.lockstep.recorder import RanAheadError
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
+
+_GIVEN = ": tiling data"
+"""The end of the subject of a refusal by a kernel of what its launch was given."""
+_PAUSING: set[Path] = set()
+"""Libraries whose cores wait at each wait for others, and for each value: they needed to."""
+
+
+@dataclass(frozen=True)
+class CppKernel(Kernel):
+    """An entry of a C++ file, launched as ``kernel[blocks](tensors and numbers)``.
+
+    The launch runs in a process of its own, which a crash of the kernel's code ends; arrays are
+    written when it has ended, or not at all.
+    """
+
+    source: Source = field(repr=False, kw_only=True)
+    entry: str = field(kw_only=True)
+    parameters: tuple[EntryParameter, ...] = field(kw_only=True)
+    timeout_s: float = field(default=TIMEOUT_S, kw_only=True)
+    tiling_key: int = field(default=0, kw_only=True)
+    workspace: str = field(default="", kw_only=True)
+    auto_sync: bool = field(default=True, kw_only=True)
+    verbose: bool = field(default=False, kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        return self.entry
+
+    @property
+    def place(self) -> Location:
+        """Return the source location of the entry."""
+        entry = self.source.entry(self.entry)
+        return location_of(str(self.source.path), entry.line if entry else 1, self.entry)
+
+    def __getitem__(self, blocks: int) -> Callable[..., KernelRun]:
+        """Return the launch on `blocks` blocks."""
+        return lambda *arguments, **words: launch(self, blocks, arguments, words)
+
+    def changed(self, **fields: Any) -> "CppKernel":
+        """Return the kernel with other fields, such as outputs, timeout_s or tiling_key.
+
+        A tiling key may have a kind of its own.
+        """
+        if "tiling_key" in fields and "kind" not in fields:
+            made = replace(self, tiling_key=fields["tiling_key"])
+            arch = chip_named(self.options.of_session().chip).arch
+            types = made.build("cube" if self.kind == "cube" else "vector", arch).types
+            own = kind_of_key(self.source.entry(self.entry), made.tiling_key, types)
+            fields["kind"] = own or self.kind
+        return replace(self, **fields)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters."""
+        return tuple(parameter.name for parameter in self.parameters)
+
+    def require_array(self, subject: str, name: str) -> None:
+        """Require a pointer among the parameters.
+
+        Raises
+        ------
+        RequestError
+            If there is no such parameter, or it is no pointer.
+        """
+        super().require_array(subject, name)
+        (parameter,) = (each for each in self.parameters if each.name == name)
+        if parameter.letter != "p":
+            pointers = ", ".join(each.name for each in self.parameters if each.letter == "p")
+            need = f"name a pointer of {self.name} ({pointers or 'none'})"
+            raise refuse(subject, need, f"{name}, which is {parameter.meaning}")
+
+    def build(self, part: str, arch: str) -> Built:
+        """Return the library of one part of the kernel: vector or cube."""
+        source = replace(self.source, tiling_key=self.tiling_key)
+        return built(source, self.entry, arch, part, verbose=self.verbose)
+
+
+def kernel_of(
+    source: Source,
+    entry: str | None = None,
+    *,
+    verbose: bool = False,
+    auto_sync: bool = True,
+    **options: Any,
+) -> CppKernel:
+    """Return an entry of a file as a kernel; `options` are those of `Kernel.using`.
+
+    Raises
+    ------
+    RequestError
+        If there is no such entry, the file does not compile, or no compiler is found.
+    """
+    name = require_entry(source, entry)
+    kind = source.kind(name)
+    marks = {word: options.pop(word) for word in MARKS if word in options}
+    plain = LaunchOptions(limit=LIMIT).changed(options)
+    arch = chip_named(plain.of_session().chip).arch
+    try:
+        first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
+    except CubecoreError as error:
+        if not kind.startswith("mix") or error.violations[0].subject != UNDEFINED:
+            raise
+        kind, first = "cube", built(source, name, arch, "cube", verbose=verbose)
+    if kind == "vector":
+        kind = _kind_by_use(source, name, arch, first)
+    source_entry = source.entry(name)
+    parameters = parameters_of(first.signature, source_entry.parameters if source_entry else ())
+    names = ["core", *(p.name for p in parameters)]
+
+    def function(core: CoreHandle, **_: Any) -> None:
+        raise AssertionError(f"{name} runs on {core} through `launch` alone")
+
+    parameters_of_call = [
+        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names
+    ]
+    function.__signature__ = inspect.Signature(parameters_of_call)  # type: ignore[attr-defined]
+    function.__name__ = name
+    made = CppKernel(
+        function,
+        kind,
+        (),
+        (),
+        {},
+        plain,
+        source=source,
+        entry=name,
+        parameters=parameters,
+        auto_sync=auto_sync,
+        verbose=verbose,
+        turns=True,
+    )
+    return made.using(**marks)
+
+
+def _kind_by_use(source: Source, name: str, arch: str, vector: Built) -> str:
+    """Return the kind of an entry whose file says none, by what its part for AICs issues.
+
+    Headers that it includes may hold more than it uses.
+    """
+    wider = kind_with_headers(source.entry(name), source.scan.words, vector.words)
+    if wider == "vector":
+        return wider
+    try:
+        return wider if built(source, name, arch, "cube").products else "vector"
+    except CubecoreError:
+        return "vector"  # it is not for AICs
+
+
+def launch(
+    device_kernel: CppKernel, blocks: int, arguments: tuple[Any, ...], words: dict[str, Any]
+) -> KernelRun:
+    """Run a C++ kernel in another process; the arrays are written when it has ended, or not at all.
+
+    Raises
+    ------
+    RequestError
+        If the kernel does not accept the blocks or the arguments, or reads tiling data of more.
+    KernelError
+        If the kernel fails; the message begins with the location in its source.
+    DeadlockError
+        If cores wait for each other.
+    """
+    plain = tuple(by_codes(each) for each in arguments)
+    plain_words = {name: by_codes(each) for name, each in words.items()}
+    ready, gm = ready_launch(device_kernel, blocks, plain, plain_words, DeviceMemory)
+    for parameter in device_kernel.parameters:
+        word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
+    notes = _notes(device_kernel, ready, arguments, words)
+    parts = {
+        part: device_kernel.build(part, ready.chip.arch)
+        for part in ("cube", "vector")
+        if any(core.is_aic == (part == "cube") for core in ready.cores)
+    }
+    addresses = {name: gm.base + own.address for name, (_, own) in ready.tensors.items()}
+    for name, value in ready.arguments.items():
+        if isinstance(value, TensorList):
+            host, tensor = ready.tensors[name]
+            value.complete(name, tensor.buffer.data, addresses)
+            host.raw[:] = tensor.buffer.data
+    checks, paths = checks_of(ready.options.checks.split(",")), {p.path for p in parts.values()}
+    session = current_session()
+    alone = session is None or session.debugger is None
+    cores = tuple(str(core) for core in ready.cores)
+    subject = ChildSubject("the kernel", device_kernel.timeout_s, cores, device_kernel.place)
+    asked = replace(subject, named=gm.named)
+    begin = perf_counter()
+    try:
+        with Child(asked, gm.shared) as child:
+            loaded = _Loaded(child, parts, gm.base, device_kernel, ready)
+            loaded.bridge.go_ahead(gm, ahead=alone and not paths & _PAUSING)
+            try:
+                outcome, engine = replace(ready, kernel=loaded.kernel).run(gm, checks)
+            except CubecoreError:
+                if loaded.bridge.read_ahead and ready.issues.count > ready.issues.most:
+                    raise RanAheadError from None  # which core passes the limit depends on it
+                raise
+            findings = loaded.bridge.told(outcome.findings)
+            notes += loaded.bridge.type_notes
+    except RanAheadError:
+        _PAUSING.update(paths)
+        return launch(device_kernel, blocks, arguments, words)
+    except KernelError as error:
+        if all(each.subject.endswith(_GIVEN) for each in error.violations):
+            raise RequestError(error.violations) from None
+        raise
+    write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
+    unwritten = _unwritten(gm, ready) if INITCHECK in checks else ()
+    wall_s = perf_counter() - begin
+    return ready.done((*findings, *unwritten), outcome.issued, engine, wall_s, notes)
+
+
+def _notes(
+    device_kernel: CppKernel,
+    ready: ReadyLaunch,
+    arguments: Sequence[Any],
+    words: Mapping[str, Any],
+) -> tuple[str, ...]:
+    """Return the notes on arrays that typed pointers take; bytes of tiling data have no type.
+
+    Raises
+    ------
+    RequestError
+        If a pointer does not take its array.
+    """
+    given = {**dict(zip(device_kernel.names, arguments, strict=False)), **words}
+    untyped = {device_kernel.workspace, tiling_name(device_kernel.parameters)}
+    notes = []
+    for each in device_kernel.parameters:
+        if each.name in ready.tensors and each.name not in untyped:
+            has = ready.tensors[each.name][0].dtype
+            spelled = spelled_code(given.get(each.name)) or has.name
+            notes.append(note_on(each, GivenType(has, spelled)))
+    return tuple(note for note in notes if note is not None)
+
+
+def _unwritten(gm: GlobalMemory, ready: ReadyLaunch) -> Iterator[SanitizerFinding]:
+    """Yield findings at outputs, but for those that the kernel stores to by pointers."""
+    for _, tensor in ready.tensors.values():
+        gm.take_stores(tensor)
+    yield from ready.unwritten()
+
+
+def turns(
+    handle: CoreHandle, run: Callable[[int, int], None], at_once: int, place: Location
+) -> None:
+    """Run the blocks that a core takes in turns: `run` takes a block, and how many run at once.
+
+    A block begins when the one before it on the core has completed, and its data cache is clean.
+    """
+    position = handle.core.registers.position
+    for block in range(position.block, position.blocks, at_once):
+        if block != position.block:
+            handle.record(PipeBarrier(), (), place)
+            handle.modes.lines.clean(Dcci())
+            if handle.core.data_cache is not None:
+                handle.core.data_cache.clean(None)
+        run(block, at_once)
+
+
+def launch_facts(
+    handle: CoreHandle,
+    kind: str,
+    base: int,
+    turn: tuple[int, int],
+    tiling_key: int = 0,
+    *,
+    auto_sync: bool = True,
+) -> BridgeLaunch:
+    """Return the facts of its launch that a core reads; `turn` is its block, and how many run."""
+    core, chip = handle.core, handle.core.chip
+    position = core.registers.position
+    facts = BridgeLaunch(
+        gm_base=base,
+        block=turn[0],
+        at_once=turn[1],
+        blocks=position.blocks,
+        part=position.part,
+        parts=position.parts,
+        is_cube=core.id.is_aic,
+        tiling_key=tiling_key,
+        task=("vector", "cube", "mix").index(kind.partition("_")[0]),
+        auto_sync=auto_sync and not core.id.is_aic,
+    )
+    for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
+        setattr(facts, name.lower(), memory_bytes(chip, Mem[name])[1] or 0)
+    if kind == "vector":
+        facts.ub_kept = chip.ub_bytes - facts.ub  # page "NPU架构版本2201": for mix launches
+    return facts
+
+
+class _Loaded:
+    """The libraries of a launch in its process, and the kernel that runs them."""
+
+    def __init__(
+        self,
+        child: Child,
+        parts: Mapping[str, Built],
+        base: int,
+        device_kernel: CppKernel,
+        ready: ReadyLaunch,
+    ) -> None:
+        self.bridge, self._child, self._place = Bridge(child), child, device_kernel.place
+        self._parts, self._base, self._kernel = parts, base, device_kernel
+        self._entries: dict[str, int] = {}
+        self._at_once = ready.at_once
+        named = tiling_name(device_kernel.parameters)
+        self._tiled = named if named in ready.tensors else None
+        self._tiling_bytes = ready.tensors[named][0].raw.size if named in ready.tensors else 0
+
+    @property
+    def kernel(self) -> CppKernel:
+        """The kernel as the cores of the launch run it."""
+
+        def function(handle: CoreHandle, **arguments: Any) -> None:
+            self._run(handle, arguments)
+
+        return self._kernel.changed(function=function)
+
+    def _run(self, handle: CoreHandle, arguments: Mapping[str, Any]) -> None:
+        """Run the kernel on one core: its blocks, one after another."""
+        entry = self._entry("cube" if handle.core.id.is_aic else "vector")
+        given = [self._word(each, arguments[each.name]) for each in self._kernel.parameters]
+        device_kernel = self._kernel
+
+        def run(block: int, at_once: int) -> None:
+            facts = launch_facts(
+                handle,
+                device_kernel.kind,
+                self._base,
+                (block, at_once),
+                device_kernel.tiling_key,
+                auto_sync=device_kernel.auto_sync,
+            )
+            if device_kernel.workspace:
+                facts.workspace = self._base + arguments[device_kernel.workspace].address
+            if self._tiled is not None:
+                facts.tiling = self._base + arguments[self._tiled].address
+                facts.tiling_bytes = self._tiling_bytes
+            self.bridge.run(handle, entry, given, facts, self._place)
+
+        turns(handle, run, self._at_once, self._place)
+
+    def _word(self, parameter: EntryParameter, value: Any) -> int:
+        if isinstance(value, Pointer):
+            return self._base + value.address
+        if isinstance(value, bytes):
+            return self._child.placed(value)
+        return word_of(parameter, value, tensor=False)
+
+    def _entry(self, part: str) -> int:
+        """Return the entry of a part; a library with variables is loaded once for each core."""
+        made = self._parts[part]
+        if made.copies:
+            return self._child.symbol(made.path, made.symbol, copied=True)
+        found = self._entries.get(part)
+        if found is None:
+            found = self._entries[part] = self._child.symbol(made.path, made.symbol)
+        return found
+
+
+class Module:
+    """The kernels of a C++ file: ``module.add_custom[8](x, y, z, 16384)``.
+
+    Each kernel is compiled when it is first asked for, and kept.
+    """
+
+    def __init__(self, source: Source, options: Mapping[str, Any]) -> None:
+        self._source, self._options = source, dict(options)
+        self._kernels: dict[str, CppKernel] = {}
+
+    def __getattr__(self, name: str) -> CppKernel:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> CppKernel:
+        """Return a kernel by its name, with template arguments: ``module["mmad<256,64>"]``.
+
+        Raises
+        ------
+        RequestError
+            If there is no such kernel, or it does not compile.
+        """
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            kernel = self._kernels[name] = kernel_of(self._source, name, **self._options)
+        return kernel
+
+    def tiling(self, name: str, **fields: Any) -> NDArray[np.uint8]:
+        """Return tiling data: the bytes of one of the file's structs.
+
+        Parameters
+        ----------
+        name : str
+            The struct's name.
+        **fields : int or float or sequence
+            A value for each of its fields.
+
+        Returns
+        -------
+        array of uint8
+            The struct's bytes, padding included, ready to be a kernel's argument.
+
+        Raises
+        ------
+        RequestError
+            If there is no such struct or field, or a value does not have the field's type.
+        """
+        from cubecore.frontends.cpp.launch.tiling_data import packed, struct_named
+
+        return packed(*struct_named(structs_text(self._source), name), fields)
+
+    def __dir__(self) -> list[str]:
+        return [entry.name for entry in self._source.scan.entries]
+
+
+def load(path: str | Path, defines: Mapping[str, object] | None = None, **options: Any) -> Module:
+    """Return the kernels of a C++ file, each compiled when it is first asked for.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file: .cpp, .cc, .c, .asc or .cce.
+    defines : mapping or None
+        Macros: ``{"DTYPE_X": "half"}`` is ``-D DTYPE_X=half``.
+    **options : object
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; outputs and
+        scratch, names of parameters (`Kernel.using`); and auto_sync, False for kernels that are
+        built with ``--cce-auto-sync=off``.
+
+    Returns
+    -------
+    Module
+        The kernels by their names.
+
+    Raises
+    ------
+    RequestError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> module = cubecore.load("kernel.cpp")  # doctest: +SKIP
+    >>> module.add_custom[8](x, y, z, 16384)  # doctest: +SKIP
+    """
+    return Module(source_of(path, defines), options)
+
+
+def inline(text: str, defines: Mapping[str, object] | None = None, **options: Any) -> Module:
+    """Return the kernels of a C++ text, as `load` does those of a file.
+
+    Parameters
+    ----------
+    text : str
+        The C++ source. Reports call it ``inline.cpp`` and count its lines.
+    defines : mapping or None
+        Macros: ``{"DTYPE_X": "half"}`` is ``-D DTYPE_X=half``.
+    **options : object
+        Fields of `LaunchOptions`: chip, settings, checks, limit, order, trace, engine; outputs and
+        scratch, names of parameters (`Kernel.using`); and auto_sync, False for kernels that are
+        built with ``--cce-auto-sync=off``.
+
+    Returns
+    -------
+    Module
+        The kernels by their names.
+
+    Examples
+    --------
+    >>> module = cubecore.inline('extern "C" __global__ __aicore__ void f(GM_ADDR x) {}')
+    >>> dir(module)
+    ['f']
+    """
+    named = tuple(k if v is None else f"{k}={v}" for k, v in (defines or {}).items())
+    return Module(Source(Path("inline.cpp").absolute(), text, named), options)

@@ -1,0 +1,1 @@
+"""What is rewritten before the compiler sees a file, and why."""

@@ -1,0 +1,292 @@
+"""Words that C++ does not know: a scanner that rewrites them, and finds the entries of a file.
+
+It knows comments, strings, raw strings and balanced brackets. Lines keep their numbers.
+"""
+
+import re
+from collections.abc import Iterator
+
+from cubecore.frontends.cpp.rewriting.definitions import specialisations
+from cubecore.frontends.cpp.rewriting.tokens import (
+    Token,
+    closing,
+    closing_angle,
+    conditions,
+    outside,
+    tokens,
+)
+from cubecore.lazy_dataclass import dataclass
+
+_LOCAL = {
+    "__ubuf__": "UB",
+    "__cbuf__": "L1",
+    "__ca__": "L0A",
+    "__cb__": "L0B",
+    "__cc__": "L0C",
+    "__biasbuf__": "BT",
+    "__fbuf__": "FB",
+}
+"""Address spaces of local memories, and the memory of each."""
+_ATTRIBUTES = frozenset({"aicore", "host", "aicpu"})
+_COMMA = Token("sign", ",", 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A kernel's entry: its name, its parameters' names, the words before it, its declaration.
+
+    `tasks` are the types that its body sets, and the tiling key of each, "" for all keys.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    words: tuple[str, ...]
+    templated: bool
+    line: int
+    declaration: str = ""
+    tasks: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A file: its text as C++, whether that differs, its entries, what it includes in quotes."""
+
+    text: str
+    rewritten: bool
+    entries: tuple[Entry, ...]
+    includes: tuple[str, ...]
+    words: frozenset[str]
+
+
+def scanned(
+    text: str,
+    defines: tuple[str, ...] = (),
+    defined: frozenset[str] | None = None,
+    *,
+    launches: bool = True,
+) -> Scan:
+    """Return what a file holds; without `launches` the functions that launch kernels are empty.
+
+    Its entries and words are those that these definitions of macros leave in. `defined` are the
+    macros that any file of the program defines, where they are known.
+    """
+    code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
+    arrays = [*_arrays(text, code)]
+    edits = [*_attributes(code), *_launches(text, code), *arrays, *_addresses(text, code, arrays)]
+    if not launches:
+        edits += _launchers(code)
+    edits += specialisations(text, code)
+    includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
+    edited = _edited(text, edits)
+    named = (each.partition("=") for each in defines)
+    macros = {name: value if sign else "1" for name, sign, value in named}
+    lines, left_out = conditions(code, text, macros, defined)
+    words = frozenset(t.text for t in outside(code, left_out) if t.kind == "word")
+    code = [*outside(code, [*lines, *left_out])]
+    return Scan(edited, bool(edits), tuple(_entries(text, code)), tuple(includes), words)
+
+
+def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
+    """Return the text with pieces replaced; a piece keeps its newlines."""
+    pieces, at = [], 0
+    for start, end, new in sorted(edits):
+        if start < at:
+            continue
+        lost = text.count("\n", start, end) - new.count("\n")
+        pieces += [text[at:start], new, "\n" * max(lost, 0)]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _opening(code: list[Token], at: int, sign: str, other: str) -> int:
+    """Return the index of the `other` that opens the `sign` at `at`, going back; -1 if none."""
+    depth = 0
+    for number in range(at, -1, -1):
+        text = code[number].text
+        depth += (text == sign) - (text == other)
+        if depth == 0:
+            return number
+        if text in {";", "{", "}"}:
+            return -1
+    return -1
+
+
+def _attributes(code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that take ``[aicore]``, ``[host, aicore]`` and their like away."""
+    for number, first in enumerate(code):
+        if first.text != "[" or number + 1 >= len(code) or code[number + 1].text not in _ATTRIBUTES:
+            continue
+        last = closing(code, number)
+        if {t.text for t in code[number + 1 : last]} <= _ATTRIBUTES | {","}:
+            yield first.start, code[last].end, ""
+
+
+def _launches(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that make calls of launches: ``name<args><<<b, l, s>>>(...)``."""
+    for number, token in enumerate(code):
+        if token.text != "<<<" or number == 0:
+            continue
+        close = next((n for n in range(number, len(code)) if code[n].text == ">>>"), -1)
+        if close < 0 or close + 1 >= len(code) or code[close + 1].text != "(":
+            continue
+        begin = number - 1
+        if code[begin].text == ">":
+            begin = _opening(code, begin, ">", "<") - 1
+        if begin < 0:
+            continue
+        while begin >= 2 and code[begin - 1].text == "::" and code[begin - 2].kind == "word":
+            begin -= 2
+        end = closing(code, close + 1)
+        name = text[code[begin].start : code[number - 1].end]
+        config = text[token.end : code[close].start]
+        arguments = text[code[close + 1].end : code[end].start]
+        macro = f"CUBECORE_LAUNCH(({name}), ({config}), ({arguments}))"
+        yield code[begin].start, code[end].end, macro
+
+
+def _launchers(code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that empty the bodies of functions in which ``<<<`` stands."""
+    open_: list[int] = []
+    for number, token in enumerate(code):
+        if token.text == "{":
+            open_.append(number)
+        elif token.text == "}" and open_:
+            open_.pop()
+        elif token.text == "<<<":
+            body = next((n for n in open_ if n and code[n - 1].text == ")"), None)
+            if body is not None:
+                yield code[body].end, code[closing(code, body)].start, ""
+
+
+_ENDS = frozenset({";", "[", "{", "(", ")", ",", "*", "&", "="})
+
+
+def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits of what is declared in a local memory: ``__ubuf__ T x[n], y[m];``."""
+    for number, token in enumerate(code):
+        if token.text not in _LOCAL:
+            continue
+        end = number + 1
+        while end < len(code) and code[end].text not in _ENDS:
+            end = closing_angle(code, end) + 1 if code[end].text == "<" else end + 1
+        if end >= len(code) or code[end].text not in {"[", "{", ";"} or end - number < 3:
+            continue
+        if code[end - 1].kind != "word":
+            continue
+        kind = text[code[number + 1].start : code[end - 1].start].strip()
+        memory = f"::cubecore::Mem::{_LOCAL[token.text]}"
+        if code[end].text == ";":
+            declaration, last = (
+                f"::cubecore::Unconstructed<{kind}>::type {code[end - 1].text}",
+                end - 1,
+            )
+        elif code[end].text == "{":
+            declaration, last = _struct(kind, code[end - 1].text, memory), closing(code, end)
+        else:
+            declaration, last = _array_list(text, code, end, (kind, memory))
+        yield token.start, code[last].end, declaration
+
+
+_ARRAY_NAME = re.compile(r"ArrayOf<[^;]*?> (\w+) = ")
+
+
+def _addresses(
+    text: str, code: list[Token], arrays: list[tuple[int, int, str]]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that take an array's plain pointer where it is cast to a number."""
+    names = {name for _, _, made in arrays for name in _ARRAY_NAME.findall(made)}
+    for number, token in enumerate(code):
+        if token.text != "reinterpret_cast" or number + 1 >= len(code):
+            continue
+        close = closing_angle(code, number + 1)
+        if [t.text for t in code[close + 1 : close + 4 : 2]] != ["(", ")"]:
+            continue
+        kind, name = text[code[number + 1].end : code[close].start], code[close + 2]
+        if name.text in names and kind.strip().endswith(("int64_t", "intptr_t")):
+            yield name.start, name.end, f"::cubecore::plain_pointer({name.text})"
+
+
+def _struct(kind: str, name: str, memory: str) -> str:
+    return f"{kind}& {name} = ::cubecore::local_struct<{kind}>({memory})"
+
+
+def _array_list(
+    text: str, code: list[Token], open_: int, declared: tuple[str, str]
+) -> tuple[str, int]:
+    """Return the declarations of arrays with commas between them, and the last one's bracket."""
+    (kind, memory), declarations = declared, []
+    while True:
+        name, last = code[open_ - 1].text, closing(code, open_)
+        lengths = [text[code[open_].end : code[last].start]]
+        while last + 1 < len(code) and code[last + 1].text == "[":
+            open_, last = last + 1, closing(code, last + 1)
+            lengths.append(text[code[open_].end : code[last].start])
+        if len(lengths) > 1:
+            got = "".join(f"[{length}]" for length in lengths).replace('"', "'")
+            declarations.append(f'static_assert(false, "an array must have one length, got {got}")')
+        else:
+            array = f"::cubecore::local_array<{memory}, {kind}, ({lengths[0]})>()"
+            declarations.append(f"::cubecore::ArrayOf<{memory}, {kind}> {name} = {array}")
+        following = [token.text for token in code[last + 1 : last + 4]]
+        if len(following) < 3 or following[0] != "," or following[2] != "[":
+            return "; ".join(declarations), last
+        open_ = last + 3
+
+
+def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
+    for number, token in enumerate(code):
+        if token.text != "__global__":
+            continue
+        open_ = next((n for n in range(number, len(code)) if code[n].text in {"(", ";", "{"}), -1)
+        while (
+            0 < open_ < len(code)
+            and code[open_].text == "("
+            and code[open_ - 1].text.startswith("__")
+        ):
+            open_ = closing(code, open_) + 1  # an attribute with arguments
+            while open_ < len(code) and code[open_].text not in {"(", ";", "{"}:
+                open_ += 1
+        if open_ < 1 or open_ >= len(code) or code[open_].text != "(":
+            continue
+        name = code[open_ - 1]
+        end = closing(code, open_)
+        if name.kind != "word" or end + 1 >= len(code) or code[end + 1].text != "{":
+            continue
+        start = number
+        while start > 0 and code[start - 1].text not in {";", "}", "{"}:
+            start -= 1
+        kinds = {"word", "string", "number"}
+        words = tuple(t.text for t in code[start : open_ - 1] if t.kind in kinds)
+        parameters = tuple(_parameters(code[open_ + 1 : end]))
+        line = text.count("\n", 0, name.start) + 1
+        declaration = text[code[open_].end : code[end].start]
+        tasks = tuple(_tasks(code[end + 1 : closing(code, end + 1)]))
+        templated = "template" in words
+        yield Entry(name.text, parameters, words, templated, line, declaration, tasks)
+
+
+def _tasks(body: list[Token]) -> Iterator[tuple[str, str]]:
+    """Yield the tiling key, "" for all, and the type of each call that sets a kernel's type."""
+    for number, token in enumerate(body):
+        given = [t.text for t in body[number + 2 : number + 5]]
+        if token.text == "KERNEL_TASK_TYPE_DEFAULT" and given:
+            yield "", given[0]
+        elif token.text == "KERNEL_TASK_TYPE" and given[1:2] == [","]:
+            yield given[0], given[-1]
+
+
+def _parameters(code: list[Token]) -> Iterator[str]:
+    """Yield the names of a parameter list; one without a name is called by its place."""
+    depth, place, own = 0, 0, list[str]()
+    for token in [*code, _COMMA]:
+        if token.text in {"(", "[", "{", "<"}:
+            depth += 1
+        elif token.text in {")", "]", "}", ">"}:
+            depth -= 1
+        elif token.text == "," and depth == 0:
+            named = len(own) > 1 and own[-1] not in {"*", "&"}
+            if code:
+                yield own[-1] if named else f"unnamed{place}"
+            place, own = place + 1, []
+        elif depth == 0 and (token.kind == "word" or token.text in {"*", "&"}):
+            own.append(token.text)

@@ -1,0 +1,70 @@
+"""Names of the AscendC API that the headers declare, by header."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from cubecore.frontends.cpp.files import INCLUDE
+
+_DECLARED = re.compile(
+    r"^\s*(?:inline|constexpr)\s[\w:<>&*,\s]*?\b(?P<function>[A-Z]\w+)\("
+    r"|^(?:struct|class|enum class)\s+(?P<type>[A-Z]\w+)"
+    r"|^CUBECORE_\w+\((?P<family>[A-Z]\w+)[,)]"
+    r"|^#define\s+(?P<macro>[A-Z_]\w+)"
+    r"|^(?P<own>[A-Z]\w+)\s*\(.*\)\s*\{",
+    re.MULTILINE,
+)
+_OURS = re.compile(r"^CUBECORE_|^MOST_|^LANES$|^Unless$")
+_DETAIL = re.compile(
+    r"namespace (?:[\w:]+::)?(?:detail|cubecore|order) \{.*?\n\}  // namespace \w+", re.DOTALL
+)
+_USED_ALONE = re.compile(
+    r"^(?:using|struct)\s+(?P<type>[a-z]\w*_t|half|bfloat16|[A-Z]\w*[a-z]\w*)\b"
+    r"|^#define\s+(?P<call>[A-Z]+(?:_[A-Z]+)+)\("
+    r"|^#define\s+(?P<address>GM_ADDR)\b",
+    re.MULTILINE,
+)
+"""Types by their other names, and macros that are called."""
+_MEMBER = re.compile(r"^  (?:[\w:<>&*, ]+ )?[&*]?(?P<name>[A-Z]\w*[a-z]\w*)\(", re.MULTILINE)
+"""Functions of a class, which a base in `detail` may have."""
+_CLASSES = ("basic/tensors.h", "sync/queue.h", "sync/pipe.h", "matmul/object.h", "matmul/operands.h")
+"""Headers of the classes that kernels make objects of."""
+
+
+def provided() -> dict[str, list[str]]:
+    """Return the names of the class API by header."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((INCLUDE / "cubecore").rglob("*.h")):
+        text = _DETAIL.sub("", path.read_text("utf-8"))
+        names = {name for match in _DECLARED.finditer(text) for name in _named(match)}
+        names = {name for name in names if not _OURS.search(name)}
+        if names:
+            found[path.relative_to(INCLUDE).as_posix()] = sorted(names)
+    return found
+
+
+def _named(match: re.Match[str]) -> Iterator[str]:
+    """Yield the names that a declaration makes."""
+    name = next(filter(None, match.groups()))
+    if match[0].startswith("CUBECORE_WORKSPACE"):
+        yield from (f"Get{name}MaxMinTmpSize", f"Get{name}TmpBufferFactorSize")
+    elif name != "NAME":
+        yield name
+
+
+@cache
+def of_api() -> frozenset[str]:
+    """Return the names that no macro of a user's may have: types, functions, members, calls.
+
+    Constants and enumerators are left out: kernels have macros of such short names.
+    """
+    declared = {name for names in provided().values() for name in names}
+    found = {name for name in declared if re.search("[a-z]", name)}
+    for path in (INCLUDE / "cubecore").rglob("*.h"):
+        if "op_host" not in path.parts:
+            text = _DETAIL.sub("", path.read_text("utf-8"))
+            found.update(next(filter(None, m.groups())) for m in _USED_ALONE.finditer(text))
+    for name in _CLASSES:
+        text = (INCLUDE / "cubecore" / name).read_text("utf-8")
+        found.update(match["name"] for match in _MEMBER.finditer(text))
+    return frozenset(name for name in found if not _OURS.search(name))

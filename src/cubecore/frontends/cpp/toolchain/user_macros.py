@@ -1,0 +1,63 @@
+"""Macros of -D: a user's files see them, and cubecore's headers, read before, do not.
+
+Headers have parameters and fields called T, N or MODE, as the vendor's have. So a macro is defined
+behind the headers, in a file that the compiler includes next.
+"""
+
+import re
+from collections.abc import Container, Iterable, Sequence
+from pathlib import Path
+
+from cubecore.errors import refuse
+from cubecore.frontends.cpp.files import INCLUDE, is_file
+from cubecore.frontends.cpp.toolchain.api_names import of_api
+
+_DEFINED = re.compile(
+    r"(?P<name>[A-Za-z_]\w*)(?P<parameters>\([^()=]*\))?(?:=(?P<value>.*))?", re.DOTALL
+)
+_READ = frozenset({"EOK", "OPS_UTILS_LOG_SUB_MOD_NAME", "OPS_UTILS_LOG_PACKAGE_TYPE"})
+"""Macros that headers ask for, apart from those whose names the language reserves."""
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<](?P<name>[^">\n]+)[">]', re.MULTILINE)
+_TWIN = "tikicpulib.h"
+"""A header that changes what the others mean: it is not read before its own line."""
+
+
+def split_macros(
+    defines: Sequence[str], work: Path, texts: Iterable[str] = (), known: Container[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Return the compiler's words for macros: before cubecore's headers are read, and after.
+
+    `texts` are the user's: headers of cubecore's that they include, some by the names `known`, are
+    read before the macros are defined.
+
+    Raises
+    ------
+    RequestError
+        If a macro has no name, or one of the API's.
+    """
+    before, lines = [], []
+    for word in defines:
+        match = _DEFINED.fullmatch(word)
+        if match is None:
+            raise refuse("-D", "be NAME or NAME=VALUE", repr(word))
+        name = match["name"]
+        if name.startswith("_") or name in _READ:
+            before.append(f"-D{word}")
+            continue
+        if name in of_api() or name.startswith("asc_"):
+            need = "be named unlike the AscendC API's own names"
+            raise refuse(f"the macro of -D {word}", need, name, "rename the macro")
+        value = "1" if match["value"] is None else match["value"].partition("\n")[0]
+        lines.append(f"#undef {name}\n#define {name}{match['parameters'] or ''} {value}\n\n")
+    if not lines:
+        return before, []
+    file = work / "macros.h"
+    file.write_text("".join((*_included(texts, known), *lines)), "utf-8", "surrogateescape")
+    return before, ["-include", str(file)]
+
+
+def _included(texts: Iterable[str], known: Container[str]) -> list[str]:
+    """Return includes of the headers of cubecore's that texts include, in their order."""
+    names = dict.fromkeys(m["name"] for text in texts for m in _INCLUDED.finditer(text))
+    ours = [n for n in names if n in known or is_file(INCLUDE / n)]
+    return [f"#include <{name}>\n" for name in ours if name != _TWIN]
