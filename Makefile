@@ -12,13 +12,14 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 QUICK := tests/chips tests/docs tests/frontends/capi tests/isa/program tests/isa/scalar \
   tests/isa/test_catalogue.py tests/isa/test_inventory.py tests/isa/mte/test_copies.py \
   tests/isa/cube/test_mad.py tests/machine/memory tests/machine/sanitizer tests/seeds \
-  tests/test_api.py tests/test_codes.py tests/test_dtypes.py tests/test_layouts.py \
+  tests/test_api.py tests/test_codes.py tests/test_dtypes.py tests/test_layers.py \
+  tests/test_layouts.py \
   tests/tiling/model tests/tiling/rules tests/timing/pipes tests/workflows/test_check.py
 # Tests start many processes: modules are compiled once, and not into the source folders.
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/bytecode
 
-.PHONY: demo quick test test-all ledger fuzz lowest zig lint types layers format bench docs site changelog dist clean
+.PHONY: demo quick test test-all ledger fuzz lowest zig lint types format bench docs site changelog dist clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -32,10 +33,10 @@ demo: $(STAMP)  ## a real layer's product: planned, run, verified, timed
 quick: $(STAMP) lint  ## for every edit: style, and the tests that tell most per second
 	$(PYTEST) $(QUICK) --ignore tests/seeds/test_docs.py
 
-test: $(STAMP) lint types layers  ## every check but the exhaustive sweeps
+test: $(STAMP) lint types  ## every check but the exhaustive sweeps
 	$(PYTEST)
 
-test-all: $(STAMP) lint types layers ledger  ## the sweeps too
+test-all: $(STAMP) lint types ledger  ## the sweeps too
 	$(PYTEST) -m "sweep or not sweep"
 
 ROWS ?=
@@ -65,9 +66,6 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
-
-layers: $(STAMP)
-	$(BIN)/lint-imports --no-cache
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
