@@ -34,6 +34,13 @@ FLOORS = {
         "capi": "calls of the C API bound to instructions",
         "matmul_tiling": "setters of the vendor's host tiling, which no kernel needs",
     },
+    "cubecore.frontends.cpp": {
+        "operator_projects": "registrations and tiling functions of an op_host, and their launches",
+        "host_programs": "a main that launches kernels, and the compiler driver",
+        "launch": "a kernel's arguments, its child process, and recording",
+        "toolchain": "compiler, cache, generated headers, errors in the user's words",
+        "rewriting": "what is rewritten before the compiler sees a file",
+    },
     "cubecore.frontends.tik": {
         "host": "the Tik object and the vendor's modules that a program imports",
         "calls": "calls by family",

@@ -14,14 +14,14 @@
 #include <new>
 #include <string>
 
-#include "calls.h"
-#include "constants.h"
-#include "crash.h"
-#include "lines.h"
-#include "prints.h"
-#include "records.h"
-#include "serve.h"
-#include "sync.h"
+#include "child/constants.h"
+#include "child/crash.h"
+#include "child/prints.h"
+#include "child/serve.h"
+#include "recording/calls.h"
+#include "recording/lines.h"
+#include "recording/records.h"
+#include "recording/sync.h"
 
 namespace {
 

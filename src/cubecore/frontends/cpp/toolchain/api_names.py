@@ -27,7 +27,10 @@ _USED_ALONE = re.compile(
 """Types by their other names, and macros that are called."""
 _MEMBER = re.compile(r"^  (?:[\w:<>&*, ]+ )?[&*]?(?P<name>[A-Z]\w*[a-z]\w*)\(", re.MULTILINE)
 """Functions of a class, which a base in `detail` may have."""
-_CLASSES = ("basic/tensors.h", "sync/queue.h", "sync/pipe.h", "matmul/object.h", "matmul/operands.h")
+_CLASSES = (
+    *("basic/tensors.h", "sync/queue.h", "sync/pipe.h"),
+    *("matmul/object.h", "matmul/operands.h"),
+)
 """Headers of the classes that kernels make objects of."""
 
 

@@ -440,7 +440,8 @@ def runtime() -> Runtime:
     RequestError
         If no compiler is found.
     """
-    shared = ["-std=c++17", "-O2", "-fno-omit-frame-pointer", "-fPIC", "-shared", f"-I{INCLUDE}"]
+    shared = ["-std=c++17", "-O2", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
+    shared += [f"-I{INCLUDE}", f"-I{HERE / 'runtime'}"]
     if sys.platform == "linux":
         shared.append(f"-Wl,-soname,{_SONAME}")
     library = _made_once("runtime.cpp", ".so", shared)

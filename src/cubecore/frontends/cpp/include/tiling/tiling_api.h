@@ -3,9 +3,9 @@
 
 #include <iostream>  // programs that include it print, without including this
 
+#include "cubecore/host/workspaces.h"
 #include "cubecore/op_host/services/matmul_tiling.h"
 #include "cubecore/op_host/types.h"
-#include "cubecore/host/workspaces.h"
 #include "platform/platform_ascendc.h"
 #include "securec.h"  // programs that include it copy by its names
 

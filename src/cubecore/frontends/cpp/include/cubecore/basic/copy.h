@@ -2,10 +2,10 @@
 // DataCopyPad, SetPadValue(ISASI).
 #pragma once
 
-#include "cubecore/cube/copy.h"
 #include "cubecore/basic/params.h"
-#include "cubecore/sync/queue.h"
 #include "cubecore/basic/tensors.h"
+#include "cubecore/cube/copy.h"
+#include "cubecore/sync/queue.h"
 
 namespace AscendC {
 

@@ -3,8 +3,8 @@
 // RepeatReduceSum, GetReduceRepeatMaxMinSpr(ISASI), GetReduceRepeatSumSpr(ISASI).
 #pragma once
 
-#include "cubecore/sync/queue.h"
 #include "cubecore/basic/unary.h"
+#include "cubecore/sync/queue.h"
 
 namespace AscendC {
 

@@ -3,10 +3,10 @@
 // "DataCopy（L1ToGM连续数据搬运）" and its kin, "DataCopy（GMToL1随路转换-ND2NZ搬运）".
 #pragma once
 
-#include "cubecore/cube/params.h"
-#include "cubecore/seam/notes.h"
 #include "cubecore/basic/params.h"
 #include "cubecore/basic/tensors.h"
+#include "cubecore/cube/params.h"
+#include "cubecore/seam/notes.h"
 
 namespace AscendC {
 namespace detail {

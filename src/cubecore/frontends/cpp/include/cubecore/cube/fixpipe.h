@@ -3,10 +3,10 @@
 // SetFixpipeNz2ndFlag, SetFixpipePreQuantFlag; the order of FixpipeParams' burst: public kernels.
 #pragma once
 
+#include "cubecore/basic/tensors.h"
 #include "cubecore/cube/params.h"
 #include "cubecore/seam/notes.h"
 #include "cubecore/sync/flags.h"
-#include "cubecore/basic/tensors.h"
 
 namespace AscendC {
 

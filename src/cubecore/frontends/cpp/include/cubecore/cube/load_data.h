@@ -3,8 +3,8 @@
 // SetLoadDataPaddingValue, SetLoadDataRepeat, SetLoadDataBoundary.
 #pragma once
 
-#include "cubecore/cube/params.h"
 #include "cubecore/basic/tensors.h"
+#include "cubecore/cube/params.h"
 
 namespace AscendC {
 

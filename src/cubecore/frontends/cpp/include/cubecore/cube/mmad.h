@@ -2,8 +2,8 @@
 // SetMMColumnMajor-SetMMRowMajor; "接口变更说明" (SetMMLayoutTransform).
 #pragma once
 
-#include "cubecore/cube/params.h"
 #include "cubecore/basic/tensors.h"
+#include "cubecore/cube/params.h"
 
 namespace AscendC {
 

@@ -3,10 +3,10 @@
 // public kernels write it.
 #pragma once
 
-#include "cubecore/sync/cores.h"
 #include "cubecore/seam/local.h"
-#include "cubecore/sync/notices.h"
+#include "cubecore/sync/cores.h"
 #include "cubecore/sync/flags.h"
+#include "cubecore/sync/notices.h"
 
 inline void ffts_cross_core_sync(pipe_t pipe, uint64_t config, CUBECORE_AT) {
   constexpr const char* calls[] = {"asc_sync_inter_arrive", "asc_sync_subblock_arrive",

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "cubecore/cube/fixpipe.h"
-#include "cubecore/intrinsics/common.h"
 #include "cubecore/cube/load_data.h"
+#include "cubecore/intrinsics/common.h"
 
 enum addr_cal_mode_t : uint8_t { inc = 0, dec = 1 };
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "cubecore/basic/convert.h"
-#include "cubecore/intrinsics/common.h"
 #include "cubecore/basic/reduce.h"
+#include "cubecore/intrinsics/common.h"
 
 #define CUBECORE_UNARY(name, call)                                                               \
   template <typename D, typename S>                                                              \

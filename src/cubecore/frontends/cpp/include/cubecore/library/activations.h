@@ -2,8 +2,8 @@
 // GeGLU, ReGlu, with those of their temporary space.
 #pragma once
 
-#include "cubecore/math/compensated.h"
 #include "cubecore/host/workspaces.h"
+#include "cubecore/math/compensated.h"
 
 namespace AscendC {
 

@@ -2,10 +2,10 @@
 // API: DropOut, GetDropOutMaxMinTmpSize, Pad, UnPad, "Pad Tiling", "UnPad Tiling".
 #pragma once
 
-#include "cubecore/library/fill.h"
 #include "cubecore/basic/gather.h"
-#include "cubecore/math/steps.h"
 #include "cubecore/host/workspaces.h"
+#include "cubecore/library/fill.h"
+#include "cubecore/math/steps.h"
 
 // Host code fills them, kernels hand them on; only height and widths matter here.
 struct PadTiling {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cubecore/basic/copy.h"
-#include "cubecore/seam/local.h"
 #include "cubecore/basic/reduce.h"
+#include "cubecore/seam/local.h"
 
 namespace AscendC {
 namespace detail {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cubecore/basic/gather.h"
-#include "cubecore/math/steps.h"
 #include "cubecore/host/workspaces.h"
+#include "cubecore/math/steps.h"
 
 namespace AscendC {
 

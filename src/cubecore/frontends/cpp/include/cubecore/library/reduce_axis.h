@@ -4,9 +4,9 @@
 #pragma once
 
 #include "cubecore/basic/gather.h"
-#include "cubecore/math/rounding.h"
-#include "cubecore/library/sum_rows.h"
 #include "cubecore/host/workspaces.h"
+#include "cubecore/library/sum_rows.h"
+#include "cubecore/math/rounding.h"
 
 namespace AscendC {
 

@@ -1,9 +1,9 @@
 // The largest or smallest elements of rows. Pages of the high-level API: TopK, "TopK Tiling".
 #pragma once
 
+#include "cubecore/basic/sort.h"
 #include "cubecore/library/fill.h"
 #include "cubecore/math/steps.h"
-#include "cubecore/basic/sort.h"
 
 // Host code fills it, kernels hand it on; what a kernel needs is in TopKInfo.
 struct TopkTiling {

@@ -2,9 +2,9 @@
 // the high-level API: TransData, GetTransDataMaxMinTmpSize.
 #pragma once
 
-#include "cubecore/math/steps.h"
 #include "cubecore/basic/transpose.h"
 #include "cubecore/host/workspaces.h"
+#include "cubecore/math/steps.h"
 
 namespace AscendC {
 

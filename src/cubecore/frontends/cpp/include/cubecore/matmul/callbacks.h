@@ -1,8 +1,8 @@
 // Functions of the user's own in the place of a Matmul object's moves. Page MatmulCallBackFunc.
 #pragma once
 
-#include "cubecore/matmul/call.h"
 #include "cubecore/basic/tensors.h"
+#include "cubecore/matmul/call.h"
 
 namespace cubecore {
 

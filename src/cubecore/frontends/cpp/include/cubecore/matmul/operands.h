@@ -2,12 +2,12 @@
 #pragma once
 
 #include "cubecore/basic/copy.h"
+#include "cubecore/basic/unary.h"
 #include "cubecore/matmul/batches.h"
 #include "cubecore/matmul/call.h"
 #include "cubecore/matmul/config.h"
 #include "cubecore/matmul/findings.h"
 #include "cubecore/sync/flags.h"
-#include "cubecore/basic/unary.h"
 
 namespace AscendC {
 

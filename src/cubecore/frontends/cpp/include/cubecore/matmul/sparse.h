@@ -8,8 +8,8 @@
 #include "cubecore/cube/copy.h"
 #include "cubecore/cube/fixpipe.h"
 #include "cubecore/cube/load_data.h"
-#include "cubecore/matmul/operands.h"
 #include "cubecore/cube/mmad.h"
+#include "cubecore/matmul/operands.h"
 #include "cubecore/sync/flags.h"
 
 namespace AscendC {

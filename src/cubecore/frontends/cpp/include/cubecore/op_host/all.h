@@ -12,18 +12,18 @@
 #include <unordered_set>
 
 #include "cubecore/host/hccl_tiling.h"
+#include "cubecore/op_host/registry.h"
 #include "cubecore/op_host/services/log.h"
 #include "cubecore/op_host/services/matmul_tiling.h"
-#include "cubecore/op_host/registry.h"
 #define CUBECORE_PART 0
-#include "cubecore/library/norms/batch_norm.h"
 #include "cubecore/library/dropout.h"
+#include "cubecore/library/norms/batch_norm.h"
 #include "cubecore/library/norms/layer_norm.h"
 #include "cubecore/library/norms/rms_norm.h"
 #include "cubecore/library/reduce_axis.h"
-#include "cubecore/library/softmax/softmax.h"
 #include "cubecore/library/softmax/flash.h"
 #include "cubecore/library/softmax/gradient.h"
+#include "cubecore/library/softmax/softmax.h"
 #include "cubecore/library/topk.h"
 #include "cubecore/library/trans_data.h"
 #include "cubecore/library/transpose_tiled.h"

@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "cubecore/cube/params.h"
-#include "cubecore/sync/queue.h"
 #include "cubecore/sync/flags.h"
+#include "cubecore/sync/queue.h"
 
 // Structs of strides, by the names of the instruction's parameters.
 struct asc_unary_config {

@@ -2,9 +2,9 @@
 // AllocEventID, ReleaseEventID, FetchEventID, TQueSync.
 #pragma once
 
+#include "cubecore/basic/tensors.h"
 #include "cubecore/seam/enums.h"
 #include "cubecore/sync/queue.h"
-#include "cubecore/basic/tensors.h"
 
 namespace AscendC {
 

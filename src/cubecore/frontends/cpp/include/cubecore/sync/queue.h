@@ -4,8 +4,8 @@
 // AllocTensor that takes the buffer again waits for that.
 #pragma once
 
-#include "cubecore/sync/flags.h"
 #include "cubecore/basic/tensors.h"
+#include "cubecore/sync/flags.h"
 
 namespace AscendC {
 

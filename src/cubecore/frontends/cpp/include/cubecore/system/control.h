@@ -5,9 +5,9 @@
 // MetricsProfStart, MetricsProfStop, GetProgramCounter(ISASI), GetICachePreloadStatus(ISASI).
 #pragma once
 
+#include "cubecore/seam/macros.h"
 #include "cubecore/sync/cores.h"
 #include "cubecore/system/prints.h"
-#include "cubecore/seam/macros.h"
 
 namespace AscendC {
 

@@ -2,9 +2,9 @@
 // ViewEngine, Slice, Squeeze.
 #pragma once
 
+#include "cubecore/basic/tensors.h"
 #include "cubecore/seam/local.h"
 #include "cubecore/te/frame.h"
-#include "cubecore/basic/tensors.h"
 
 namespace AscendC::Te {
 

@@ -2,9 +2,9 @@
 // LayerNormGrad, LayerNormGradBeta, DeepNorm, Normalize, with their tiling pages.
 #pragma once
 
+#include "cubecore/host/workspaces.h"
 #include "cubecore/library/norms/rows.h"
 #include "cubecore/library/norms/tilings.h"
-#include "cubecore/host/workspaces.h"
 
 namespace AscendC {
 

@@ -1,9 +1,9 @@
 // Normalisation of rows. Pages of the high-level API: RmsNorm, "RmsNorm Tiling".
 #pragma once
 
+#include "cubecore/host/workspaces.h"
 #include "cubecore/library/norms/rows.h"
 #include "cubecore/library/norms/tilings.h"
-#include "cubecore/host/workspaces.h"
 
 namespace AscendC {
 

@@ -2,8 +2,8 @@
 // functions.
 #pragma once
 
-#include "cubecore/math/compensated.h"
 #include "cubecore/library/rows.h"
+#include "cubecore/math/compensated.h"
 
 namespace AscendC {
 

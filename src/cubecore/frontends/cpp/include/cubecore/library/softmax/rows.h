@@ -3,8 +3,8 @@
 // SoftmaxConfig), IsBasicBlockInSoftMax.
 #pragma once
 
-#include "cubecore/library/rows.h"
 #include "cubecore/host/workspaces.h"
+#include "cubecore/library/rows.h"
 
 // Host code fills it, kernels hand it on. Rows are taken one by one here, so that of the fields
 // only the shape matters.

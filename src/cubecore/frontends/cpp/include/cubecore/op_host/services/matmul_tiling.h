@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cubecore/host/device.h"
-#include "cubecore/seam/enums.h"
 #include "cubecore/op_host/types.h"
+#include "cubecore/seam/enums.h"
 #include "cubecore_tcubetiling.h"
 #include "platform/platform_ascendc.h"
 

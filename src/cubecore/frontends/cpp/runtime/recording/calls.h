@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "exchange.h"
+#include "child/exchange.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 
 #include <exception>
 
-#include "ahead.h"
-#include "division.h"
+#include "child/division.h"
+#include "recording/speculative_reads.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // What automatic synchronisation puts before an instruction, and how an instruction is recorded.
 #pragma once
 
-#include "calls.h"
-#include "lines.h"
+#include "recording/calls.h"
+#include "recording/lines.h"
 
 namespace {
 

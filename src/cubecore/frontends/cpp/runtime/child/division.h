@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "records.h"
+#include "recording/records.h"
 
 namespace {
 

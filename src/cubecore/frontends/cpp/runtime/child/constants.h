@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include "exchange.h"
-#include "libraries.h"
-#include "lines.h"
+#include "child/exchange.h"
+#include "child/libraries.h"
+#include "recording/lines.h"
 
 namespace {
 

@@ -5,10 +5,10 @@
 
 #include <vector>
 
-#include "buffers.h"
 #include "cubecore/seam/abi.h"
-#include "order.h"
-#include "stretches.h"
+#include "recording/buffers.h"
+#include "recording/order.h"
+#include "recording/stretches.h"
 
 using cubecore::Launch;
 using cubecore::Where;

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "records.h"
+#include "recording/records.h"
 
 extern "C" {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ahead.h"
+#include "recording/speculative_reads.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "calls.h"
-#include "libraries.h"
+#include "child/libraries.h"
+#include "recording/calls.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "records.h"
+#include "recording/records.h"
 
 namespace {
 

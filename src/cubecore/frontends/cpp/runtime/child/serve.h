@@ -13,11 +13,11 @@
 
 #include <mutex>
 
-#include "crash.h"
-#include "launches.h"
-#include "lines.h"
-#include "program.h"
-#include "sync.h"
+#include "child/crash.h"
+#include "child/launches.h"
+#include "child/program.h"
+#include "recording/lines.h"
+#include "recording/sync.h"
 
 namespace {
 

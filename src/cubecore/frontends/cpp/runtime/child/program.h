@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cubecore/host/device.h"
-#include "records.h"
+#include "recording/records.h"
 
 // A kernel of a host program, as its file says.
 struct Registration {
