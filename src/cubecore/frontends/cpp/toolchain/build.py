@@ -62,7 +62,7 @@ Uncertain: those of Kirin, of which the pages name the Cube's functions alone.
 ARCHITECTURES = tuple(_ARCH)
 DEFAULT_ARCH = "2201"
 _ARCH_MARK = "cubecore's architecture "
-_WRITTEN_BY = ("compile/generated_headers.py", "header_names.txt")
+_WRITTEN_BY = ("toolchain/generated_headers.py", "header_names.txt")
 """Files that say which headers are written beside a precompiled one, and what is in them."""
 _C_NAMES = frozenset(
     (
