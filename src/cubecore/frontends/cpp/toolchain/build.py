@@ -295,7 +295,8 @@ def unit_command(
         search += [f"-D{name}={n}" for n, name in enumerate(_FORMATS) if name in code.words]
     if code.words & _LAYOUTS:
         is_te = "Te" in code.words and _arch_of(macros) == "3510"
-        search += ["-include", str(INCLUDE / "cubecore" / ("te/older.h" if is_te else "layouts.h"))]
+        name = "te/older.h" if is_te else "system/layouts.h"
+        search += ["-include", str(INCLUDE / "cubecore" / name)]
     if code.words & _TWIN:
         search += ["-include", str(INCLUDE / "tikicpulib.h")]
     return [*search, *after, "-x", "c++", str(unit)]
