@@ -36,7 +36,7 @@ Step = tuple[Instruction, tuple[int | None, ...]]
 """An instruction, and for each of its addresses which argument gives it; None: address 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class BoundCall:
     """The instruction that a call issues.
 
@@ -245,11 +245,6 @@ def forms(call: str, arch: str = "") -> tuple[Form, ...]:
             orders = (kind.signature, *kind.signatures)
             candidates += [Form(call, kind, fixed, signature) for signature in orders]
     return tuple(form for form in candidates if arch in form.kind.archs) or tuple(candidates)
-
-
-def is_call(call: str) -> bool:
-    """True if the C API's `call` is an instruction, or one with a wait for all pipes behind it."""
-    return bool(forms(call) or forms(call.removesuffix(_SYNC)))
 
 
 def bind(

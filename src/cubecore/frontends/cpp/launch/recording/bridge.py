@@ -16,6 +16,7 @@ import numpy as np
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse, shortened, unable
 from cubecore.frontends.capi.binding import BoundCall
+from cubecore.frontends.capi.bound_calls import bound_call
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.launch.child_process import Child
@@ -44,7 +45,7 @@ from cubecore.frontends.cpp.launch.messages import (
     text,
     words,
 )
-from cubecore.frontends.cpp.launch.recording.known_calls import known_call
+from cubecore.frontends.cpp.launch.recording.call_steps import runtime_steps
 from cubecore.frontends.cpp.launch.recording.modes import BlockPatterns
 from cubecore.frontends.cpp.launch.recording.native_core import NativeCore
 from cubecore.frontends.cpp.launch.recording.scalar_reads import ScalarReads, around
@@ -258,17 +259,17 @@ class Bridge:
         where, name = self._location(message), message.said()
         arguments, keywords = _decoded(message)
         try:
-            call = known_call(name, arguments, keywords, native_core.handle.core.chip.arch)
+            bound = bound_call(name, arguments, keywords, native_core.handle.core.chip.arch)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-        bound, note = call.bound, 0
+        runtime, note = runtime_steps(bound), 0
         if bound.dropped:
             note = self._noted(bound.dropped, bound.steps[0][0].name)
         elif bound.counted:
-            note = self._noted(name, str(call.count))
+            note = self._noted(name, str(runtime.count))
         elif bound.masked:
             note = self._noted(bound.steps[0][0].name)
-        steps = bytearray(call.steps)
+        steps = bytearray(runtime.raw)
         for number, (template, _) in enumerate(bound.steps):
             if isinstance(template, Repeated) and template.type_note is not None:
                 self._type_notes.setdefault(template.type_note, where)
