@@ -5,9 +5,9 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip as chip_named
+from cubecore.frontends.capi import bound_calls
 from cubecore.frontends.capi.call_sites import known_calls as calls_of
 from cubecore.frontends.cpp.launch import kernels as launches
-from cubecore.frontends.cpp.launch.recording import known_calls
 from frontends.cpp.cpp_kernels import EXAMPLES, kernels, needs_compiler
 from frontends.cpp.example_cases import CASES
 
@@ -88,7 +88,7 @@ def test_only_a_reader_through_pointers_pauses(module, monkeypatch):
 
 def test_later_launches_bind_no_call_again(module, monkeypatch):
     before = launch(module, "by_value")[0]
-    monkeypatch.setattr(known_calls, "bind", None)
+    monkeypatch.setattr(bound_calls, "bind", None)
     assert (launch(module, "by_value")[0] == before).all()
 
 
