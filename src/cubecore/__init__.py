@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cubecore.frontends.capi.allocation import Struct
     from cubecore.frontends.capi.core_handle import CoreHandle
     from cubecore.frontends.capi.pointer import Pointer
-    from cubecore.frontends.cpp.launch.kernels import inline, load
+    from cubecore.frontends.cpp.launch.modules import inline, load
     from cubecore.frontends.cpp.operator_projects.operator_project import load_op
     from cubecore.frontends.kernels.debugging import Debugging, debug
     from cubecore.frontends.kernels.kernel import Kernel, kernel
@@ -60,9 +60,9 @@ _HOMES = {
     "KernelRun": "cubecore.frontends.kernels.session",
     "Pointer": "cubecore.frontends.capi.pointer",
     "Struct": "cubecore.frontends.capi.allocation",
-    "inline": "cubecore.frontends.cpp.launch.kernels",
+    "inline": "cubecore.frontends.cpp.launch.modules",
     "kernel": "cubecore.frontends.kernels.kernel",
-    "load": "cubecore.frontends.cpp.launch.kernels",
+    "load": "cubecore.frontends.cpp.launch.modules",
     "load_op": "cubecore.frontends.cpp.operator_projects.operator_project",
     "load_tiling": "cubecore.tiling.model.export",
     "BatchMatmulTiling": "cubecore.frontends.matmul_tiling.setters",
