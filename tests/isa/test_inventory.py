@@ -4,7 +4,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import RequestError
-from cubecore.frontends.capi.binding import bind, forms
+from cubecore.frontends.capi.calls.binding import bind, forms
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.isa.catalogue import spelled, spellings
 from cubecore.isa.declare.not_modelled import NOT_MODELLED, NOT_MODELLED_3510

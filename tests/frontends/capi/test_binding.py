@@ -10,7 +10,7 @@ import pytest
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
-from cubecore.frontends.capi.binding import bind, forms
+from cubecore.frontends.capi.calls.binding import bind, forms
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.isa.catalogue import instruction_named, spellings
 from cubecore.isa.declare.instruction import Mem

@@ -11,7 +11,7 @@ from cubecore import capi
 from cubecore.chips.products import FIXPIPE_ROWS
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
-from cubecore.frontends.capi.binding import bind
+from cubecore.frontends.capi.calls.binding import bind
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.isa.declare.instruction import Mem
 

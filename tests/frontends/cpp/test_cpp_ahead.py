@@ -5,8 +5,8 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip as chip_named
-from cubecore.frontends.capi import bound_calls
-from cubecore.frontends.capi.call_sites import known_calls as calls_of
+from cubecore.frontends.capi.calls import bound_calls
+from cubecore.frontends.capi.calls.call_sites import known_calls as calls_of
 from cubecore.frontends.cpp.launch import kernels as launches
 from frontends.cpp.cpp_kernels import EXAMPLES, kernels, needs_compiler
 from frontends.cpp.example_cases import CASES

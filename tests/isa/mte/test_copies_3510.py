@@ -265,7 +265,7 @@ def test_scales_in_units_of_64_bytes(runs):
 
 def test_one_call_has_gaps_on_2201_and_strides_on_3510():
     """asc_copy_gm2ub(dst, src, 2, 64, 64, 96), and back: one call, two meanings (the trap)."""
-    from cubecore.frontends.capi.binding import bind
+    from cubecore.frontends.capi.calls.binding import bind
     from cubecore.frontends.capi.pointer import Pointer
 
     half = element_type("float16")

@@ -5,7 +5,7 @@ import pytest
 
 import cubecore
 from cubecore.chips.catalog import chip
-from cubecore.frontends.capi.call_sites import known_calls
+from cubecore.frontends.capi.calls.call_sites import known_calls
 
 FULL = 2**64 - 1
 LANES = 64

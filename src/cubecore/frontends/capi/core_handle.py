@@ -8,15 +8,15 @@ from typing import Any
 
 from cubecore.errors import CubecoreError, did_you_mean, refuse
 from cubecore.frontends.capi.allocation import SPACES, LocalMemory
-from cubecore.frontends.capi.binding import BoundCall
-from cubecore.frontends.capi.bound_calls import bound_call
-from cubecore.frontends.capi.call_sites import Sites
-from cubecore.frontends.capi.issues import Issues
-from cubecore.frontends.capi.mmad import bind_mmad
+from cubecore.frontends.capi.calls.binding import BoundCall
+from cubecore.frontends.capi.calls.bound_calls import bound_call
+from cubecore.frontends.capi.calls.call_sites import Sites
+from cubecore.frontends.capi.calls.issues import Issues
+from cubecore.frontends.capi.calls.mmad import bind_mmad
+from cubecore.frontends.capi.calls.repeated_calls import RepeatedCalls
 from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
-from cubecore.frontends.capi.repeated_calls import RepeatedCalls
 from cubecore.frontends.capi.scalar_access import decoded, scalar_load, scalar_store
 from cubecore.frontends.source_locations import KernelError, location
 from cubecore.isa.catalogue import spellings

@@ -13,9 +13,9 @@ from cubecore.chips import chip as chip_named
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import CubecoreError, DeadlockError, did_you_mean, refuse, shortened, unable
-from cubecore.frontends.capi.call_sites import known_calls
+from cubecore.frontends.capi.calls.call_sites import known_calls
+from cubecore.frontends.capi.calls.issues import Issues
 from cubecore.frontends.capi.core_handle import CoreHandle
-from cubecore.frontends.capi.issues import Issues
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.kernels.allocation import allocated
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back

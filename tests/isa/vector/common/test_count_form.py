@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.frontends.capi.binding import bind, forms
+from cubecore.frontends.capi.calls.binding import bind, forms
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem

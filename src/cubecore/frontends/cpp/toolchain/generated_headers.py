@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields
 
-from cubecore.frontends.capi.binding import Form, forms
+from cubecore.frontends.capi.calls.binding import Form, forms
 from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.isa.catalogue import instructions, spellings
 from cubecore.isa.declare import common_3510

@@ -15,8 +15,8 @@ import numpy as np
 
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, refuse, shortened, unable
-from cubecore.frontends.capi.binding import BoundCall
-from cubecore.frontends.capi.bound_calls import bound_call
+from cubecore.frontends.capi.calls.binding import BoundCall
+from cubecore.frontends.capi.calls.bound_calls import bound_call
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.launch.child_process import Child

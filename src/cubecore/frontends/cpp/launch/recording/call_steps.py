@@ -3,7 +3,7 @@
 import ctypes
 from functools import lru_cache
 
-from cubecore.frontends.capi.binding import BoundCall
+from cubecore.frontends.capi.calls.binding import BoundCall
 from cubecore.frontends.cpp.launch.recording.structures import CallStep
 from cubecore.frontends.cpp.launch.recording.sync_operands import note_order
 from cubecore.isa.vector.common.mask import SetVectorMask

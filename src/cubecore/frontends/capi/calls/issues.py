@@ -8,7 +8,7 @@ from cubecore.frontends.source_locations import KernelError
 from cubecore.isa.program.tree import Location
 
 if TYPE_CHECKING:
-    from cubecore.frontends.capi.call_sites import KnownCalls, Site
+    from cubecore.frontends.capi.calls.call_sites import KnownCalls, Site
     from cubecore.frontends.capi.modes import Said
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.cache import BoundedCache
-from cubecore.frontends.capi.binding import BoundCall, bind
+from cubecore.frontends.capi.calls.binding import BoundCall, bind
 from cubecore.frontends.capi.pointer import Pointer
 
 _BOUND = BoundedCache[tuple[object, ...], BoundCall]()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from cubecore.chips.model import Chip
 from cubecore.errors import refuse, unable
-from cubecore.frontends.capi.binding import BoundCall
+from cubecore.frontends.capi.calls.binding import BoundCall
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.isa.cube.mmad_params import MmadParams
 from cubecore.isa.declare.instruction import Mem

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from cubecore.chips.model import Chip
-from cubecore.frontends.capi.binding import BoundCall
+from cubecore.frontends.capi.calls.binding import BoundCall
 from cubecore.frontends.capi.modes import SETTERS, Said, Stale
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import is_outside

@@ -17,7 +17,7 @@ import numpy as np
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import did_you_mean, refuse, unable
 from cubecore.frontends.capi.allocation import SPACES
-from cubecore.frontends.capi.overloads import is_float, packed
+from cubecore.frontends.capi.calls.overloads import is_float, packed
 from cubecore.frontends.capi.pointer import Pointer, pointers_among
 from cubecore.isa.catalogue import spelled, spellings
 from cubecore.isa.declare.instruction import Instruction, Mem

@@ -11,8 +11,8 @@ from operator import is_
 from types import FrameType
 from typing import Any
 
-from cubecore.frontends.capi.call_sites import ExpectedCall, Sites, Track
-from cubecore.frontends.capi.issues import Issues
+from cubecore.frontends.capi.calls.call_sites import ExpectedCall, Sites, Track
+from cubecore.frontends.capi.calls.issues import Issues
 from cubecore.frontends.capi.modes import Modes
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.machine.lockstep.recorder import Recorder

@@ -1,0 +1,1 @@
+"""Calls of the C API: bound to instructions, found again, and recorded at once where they recur."""
