@@ -52,7 +52,7 @@ FLOORS = {
         "declare": "parts of a declaration",
     },
     "cubecore.isa.vector": {
-        "elementwise | permute": "instructions by family",
+        "elementwise | permute | registers": "instructions by family; programs of registers",
         "common": "masks, repeats, forms",
     },
     "cubecore.kernels": {

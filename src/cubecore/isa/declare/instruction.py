@@ -283,6 +283,14 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         """Return the written operands' new values; a copy moves its source instead."""
         raise NotImplementedError(f"{self.name} declares no computation")
 
+    def known(self, ready: Mapping[str, NDArray[np.bool_]]) -> Mapping[str, NDArray[np.bool_]]:
+        """Return which elements are known of written operands, where it propagates.
+
+        `ready` are those of operands some of whose elements were never written.
+        """
+        defined = np.logical_and.reduce(list(ready.values()))
+        return {o.name: defined for o in self.operands() if o.access.writes}
+
     def run(
         self, inputs: Mapping[str, Array], registers: Registers
     ) -> tuple[Mapping[str, Array], Registers]:

@@ -48,6 +48,7 @@ from cubecore.isa.vector.permute.reduce import Reduction, RepeatExtreme
 from cubecore.isa.vector.permute.region_proposals import Component
 from cubecore.isa.vector.permute.sort import Vbitsort, Vmrgsort4
 from cubecore.isa.vector.permute.transpose import To5hd, Vtranspose
+from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES
 
@@ -65,6 +66,7 @@ STACKED: tuple[Kind, ...] = (
     *(CopyMatrixCcToUbuf, CopyUbufToMatrixCc, BroadcastUbToCc),
     *(UnaryStrides, BinaryStrides, Duplicate, Vci, Vbrcb, Vtranspose, To5hd),
     *(Reduction, Vbitsort, Vmrgsort4, Component, Gather, Vgatherb, GatherMask, SetCmpmask),
+    VectorFunction,
 )
 """Those whose `compute` takes and gives a further axis as it stands."""
 REPLACING: tuple[Kind, ...] = (RepeatExtreme, Vmrgsort4, GatherMask, SetCmpmask)

@@ -24,6 +24,7 @@ def operate(
     writes: Sequence[Write],
     compute: Callable[[Inputs], Mapping[str, Array]],
     unwritten: Callable[[str, Place], object],
+    template: Instruction,
 ) -> Inputs:
     """Compute of what is read, store the results, and return what was read, perhaps as views.
 
@@ -31,16 +32,16 @@ def operate(
     `unwritten` is called for an operand some of whose bytes were not, before anything is computed.
     """
     inputs: Inputs = {}
-    defined: Known = None
+    partly = {}
     for name, operand, propagates in reads:
         inputs[name] = operand.read()
         if not operand.written():
             if propagates:
-                ready = operand.ready()
-                defined = ready if defined is None else defined & ready
+                partly[name] = operand.ready()
             else:
                 unwritten(name, operand)
     results = compute(inputs)
+    known: Mapping[str, Known] = template.known(partly) if partly else {}
     for name, write in writes:
-        write(results[name], defined)
+        write(results[name], known.get(name))
     return inputs

@@ -161,10 +161,14 @@ def perform(
             sides = _sides(cores, template, touched, where)
             if follows:
                 computed(
-                    cores, template, touched, where, partial(operate, *sides, way.compute, lack)
+                    cores,
+                    template,
+                    touched,
+                    where,
+                    partial(operate, *sides, way.compute, lack, template),
                 )
             else:
-                operate(*sides, way.compute, lack)
+                operate(*sides, way.compute, lack, template)
         return None
     reads, writes = bound.reads, bound.writes
     if issue.outside:
@@ -173,9 +177,9 @@ def perform(
         reads, writes = [*reads, *also_reads], [*writes, *also_writes]
     if follows:
         touched = [(u, s, u.elements) for u, s in zip(issue.uses, spots, strict=True)]
-        work = partial(operate, reads, writes, way.compute, lack)
+        work = partial(operate, reads, writes, way.compute, lack, template)
         return computed(cores, template, touched, where, work)
-    return operate(reads, writes, way.compute, lack)
+    return operate(reads, writes, way.compute, lack, template)
 
 
 # --- where operands lie

@@ -3,7 +3,9 @@
 import struct
 from collections.abc import Iterator, Sequence
 
-ENDED, MISS, WHERE, PAUSE, ASK, LOAD, TEXT, DUMP, MATMUL, CONSTANT, HOST, DONE = range(12)
+ENDED, MISS, WHERE, PAUSE, ASK, LOAD, TEXT, DUMP, MATMUL, CONSTANT, HOST, DONE, VECTOR_FUNCTION = (
+    range(13)
+)
 """The kinds of messages from the process: questions of a core, or of host code, and ends."""
 ANSWER, ENTER, SYMBOL, PLACE, START, AHEAD, RESET, PAIRED, KERNELS = range(9)
 """The commands to the process."""

@@ -27,6 +27,11 @@ _LOCAL = {
     "__fbuf__": "FB",
 }
 """Address spaces of local memories, and the memory of each."""
+_BEGIN_VECTOR_FUNCTION = (
+    " ::cubecore::VectorFunction cubecore_vector_function{::cubecore::Where{__builtin_FILE(),"
+    " __builtin_FUNCTION(), __builtin_LINE()}};"
+)
+"""Stands first in a function with `__simd_vf__`, which kernels may call like any other."""
 _ATTRIBUTES = frozenset({"aicore", "host", "aicpu"})
 _COMMA = Token("sign", ",", 0, 0)
 
@@ -75,7 +80,7 @@ def scanned(
     edits = [*_attributes(code), *_launches(text, code), *arrays, *_addresses(text, code, arrays)]
     if not launches:
         edits += _launchers(code)
-    edits += specialisations(text, code)
+    edits += [*specialisations(text, code), *_vector_functions(code)]
     includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
     edited = _edited(text, edits)
     named = (each.partition("=") for each in defines)
@@ -159,6 +164,17 @@ def _launchers(code: list[Token]) -> Iterator[tuple[int, int, str]]:
 
 
 _ENDS = frozenset({";", "[", "{", "(", ")", ",", "*", "&", "="})
+
+
+def _vector_functions(code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that begin a vector function in the body of each with `__simd_vf__`."""
+    for number, token in enumerate(code):
+        if token.text != "__simd_vf__":
+            continue
+        opening = next((n for n in range(number, len(code)) if code[n].text in "{;"), None)
+        if opening is not None and code[opening].text == "{":
+            end = code[opening].end
+            yield end, end, _BEGIN_VECTOR_FUNCTION
 
 
 def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:

@@ -22,6 +22,7 @@
 #include "recording/lines.h"
 #include "recording/records.h"
 #include "recording/sync.h"
+#include "recording/vector_functions.h"
 
 namespace {
 
@@ -216,6 +217,56 @@ int64_t cubecore_matmul(uint32_t what, const void* call, uint32_t bytes, uint32_
   for (uint32_t n = 0; n < types; ++n) question.text(static_cast<const char* const*>(call)[n]);
   core->near.drop_all();
   return static_cast<int64_t>(asked(core, question).word());
+}
+
+cubecore::RegisterBlock* cubecore_registers() {
+  Core* core = current;
+  if (core->function == nullptr) core->function = new OpenFunction{};
+  return &core->function->block;
+}
+
+void cubecore_begin_vector_function(const Where* at) {
+  cubecore::RegisterBlock& block = *cubecore_registers();
+  if (block.depth++ != 0) return;
+  OpenFunction& open = *current->function;
+  open.begin = *at;
+  block.values = block.variables = 0;
+  block.next = open.first();
+  block.end = open.first() + open.entries.size();
+}
+
+void cubecore_more_registers(const Where* at) {
+  OpenFunction& open = *current->function;
+  if (open.block.depth == 0)
+    cubecore_refuse("a call on registers", "stand in a vector function",
+                    "one outside of any\ncall a function with __simd_vf__, or put it in __VEC_SCOPE__",
+                    at);
+  const size_t used = open.entries.size();
+  open.entries.resize(2 * used);
+  open.block.next = open.first() + used;
+  open.block.end = open.first() + open.entries.size();
+}
+
+void cubecore_end_vector_function() {
+  Core* core = current;
+  OpenFunction& open = *core->function;
+  if (--open.block.depth != 0) return;
+  RegisterEntry *first = open.first(), *last = open.block.next;
+  open.block.next = open.block.end = nullptr;  // a call behind it is outside
+  if (first == last) return;
+  const int64_t base = rebased(first, last);
+  const KnownFunction* known = known_function(core, first, last, &open.begin);
+  std::vector<int64_t> addresses;
+  for (int64_t start : known->starts) addresses.push_back(base + start);
+  const Step& step = known->entry.step[0];
+  const uint32_t where = number_of(&open.begin);
+  if (core->order != nullptr) ordered(core, step, addresses.data(), &open.begin, where);
+  push(core, step, addresses.data(), where);
+  if (core->near.holds_any()) drop_written(core, step, addresses.data());
+  if (core->buffers.any()) {
+    judge_buffers(core, step, addresses.data(), where);
+    core->buffers.behind_instruction();
+  }
 }
 
 int64_t cubecore_constant(const void* pointer, int64_t otherwise) {

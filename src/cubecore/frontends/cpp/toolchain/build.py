@@ -62,7 +62,10 @@ Uncertain: those of Kirin, of which the pages name the Cube's functions alone.
 ARCHITECTURES = tuple(_ARCH)
 DEFAULT_ARCH = "2201"
 _ARCH_MARK = "cubecore's architecture "
-_WRITTEN_BY = ("toolchain/generated_headers.py", "header_names.txt")
+_WRITTEN_BY = (
+    *("toolchain/generated_headers.py", "header_names.txt"),
+    *("toolchain/register_headers.py",),
+)
 """Files that say which headers are written beside a precompiled one, and what is in them."""
 _C_NAMES = frozenset(
     (
@@ -395,6 +398,7 @@ def precompiled(macros: Sequence[str]) -> Path:
         capi_header,
         tcubetiling_header,
     )
+    from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME, registers_header
 
     base.mkdir(exist_ok=True)
     if not prefix.is_file():
@@ -405,8 +409,11 @@ def precompiled(macros: Sequence[str]) -> Path:
             alias.parent.mkdir(parents=True, exist_ok=True)
             _write(alias, "#pragma once\n" + "".join(f'#include "{one}"\n' for one in included))
         _write(base / TCUBETILING_NAME, tcubetiling_header())
-        included = ("kernel_operator.h", "c_api/asc_simd.h", TCUBETILING_NAME)
-        _write(prefix, "".join(f'#include "{name}"\n' for name in included))
+        parts = ["kernel_operator.h", "c_api/asc_simd.h", TCUBETILING_NAME]
+        if _arch_of(macros) == "3510":
+            _write(base / REGISTERS_NAME, registers_header())
+            parts.append(REGISTERS_NAME)
+        _write(prefix, "".join(f'#include "{name}"\n' for name in parts))
     if tool.is_clang:
         return prefix
     with scratch_folder() as scratch:

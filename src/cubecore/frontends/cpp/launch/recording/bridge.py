@@ -8,6 +8,7 @@ and when a kernel needs a value. A core that something is raised for does not go
 import ctypes
 import struct
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -40,6 +41,7 @@ from cubecore.frontends.cpp.launch.messages import (
     RESET,
     START,
     TEXT,
+    VECTOR_FUNCTION,
     WHERE,
     Message,
     text,
@@ -64,6 +66,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
+from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.machine.debugger.matrix_view import view
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.memory.local_arrays import LocalArrays
@@ -277,6 +280,26 @@ class Bridge:
             struct.pack_into("<I", steps, number * ctypes.sizeof(CallStep), kind)
         return words(self._flags(bound), note, len(bound.steps)) + steps
 
+    def _vector_function(self, _: NativeCore, message: Message) -> bytes:
+        from cubecore.frontends.cpp.launch.recording.vector_functions import (  # few have one
+            ENTRY_BYTES,
+            vector_function,
+        )
+
+        where = self._location(message)
+        texts = {message.word(): message.said() for _ in range(message.word())}
+        raw = message.raw(message.word() * ENTRY_BYTES)
+        bound = vector_function(raw, texts, where, lambda file, line: self._at(file, line, where))
+        template = bound.steps[0][0]
+        assert isinstance(template, VectorFunction)
+        steps = bytearray(runtime_steps(bound).raw)
+        struct.pack_into("<I", steps, 0, self.names.kind(template))
+        starts = [runs[0][0] for _, runs in template.spans]
+        return words(len(starts), *starts) + steps
+
+    def _at(self, file: str, line: int, within: Location) -> Location:
+        return replace(within, file=shown_path(file), line=line)
+
     def _flags(self, bound: BoundCall) -> int:
         first = bound.steps[0][0]
         flags = _MASKED if bound.masked else 0
@@ -414,6 +437,7 @@ class Bridge:
 
     _answers: ClassVar[dict[int, Callable[["Bridge", NativeCore, Message], bytes | None]]] = {
         MISS: _miss,
+        VECTOR_FUNCTION: _vector_function,
         WHERE: _where,
         PAUSE: _pause,
         ASK: _ask,

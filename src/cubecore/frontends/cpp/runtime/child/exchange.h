@@ -32,7 +32,8 @@ enum Asks : uint32_t {
   MATMUL,
   CONSTANT,
   HOST,
-  DONE
+  DONE,
+  VECTOR_FUNCTION
 };
 
 constexpr uint32_t MAGIC = 0x43424543;

@@ -64,6 +64,9 @@ struct Mask {
 }  // namespace
 
 struct Stack;
+namespace {
+struct OpenFunction;
+}
 
 struct Core {
   uint32_t number;
@@ -72,6 +75,7 @@ struct Core {
   Launch launch;
   Where last;
   void* slots[16];
+  OpenFunction* function = nullptr;  // of registers, once there was one
   Mask mask;
   order::Order* order;  // of automatic synchronisation, else null
   Stretches near;

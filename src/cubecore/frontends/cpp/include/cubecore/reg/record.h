@@ -1,0 +1,82 @@
+// Register instructions as the runtime takes them: one entry each, in the block of their core.
+//
+// A register is a value's number, so that a copy of it costs nothing; an instruction makes new
+// values. The entries of a vector function are handed over when it ends, as one instruction.
+#pragma once
+
+#include "cubecore/seam/abi.h"
+
+namespace cubecore {
+
+// Python reads these bytes as they are (launch/recording/vector_functions.py).
+struct RegisterEntry {
+  const char* operation;
+  const char* type;    // of the lanes
+  const char* source;  // of the lanes that a conversion reads
+  const char* mode;    // a distribution, a pattern, a comparison, the words of a conversion
+  const char* file;
+  int64_t address;  // in UB
+  uint64_t scalar;  // its bits
+  uint32_t results[2], sources[3], mask;
+  uint32_t variable;  // of the register that is loaded or stored
+  uint32_t line;
+};
+static_assert(sizeof(RegisterEntry) == 88, "hashed in whole words");
+
+// The open vector function of a core, if `depth` is above 0.
+struct RegisterBlock {
+  RegisterEntry* next = nullptr;
+  RegisterEntry* end = nullptr;
+  uint32_t values = 0, variables = 0, depth = 0;
+};
+
+}  // namespace cubecore
+
+extern "C" {
+cubecore::RegisterBlock* cubecore_registers();
+void cubecore_more_registers(const cubecore::Where* at);
+void cubecore_begin_vector_function(const cubecore::Where* at);
+void cubecore_end_vector_function();
+}
+
+namespace cubecore {
+
+// A vector function while it runs: the outermost one is issued when it ends.
+class VectorFunction {
+ public:
+  explicit VectorFunction(Where at) { cubecore_begin_vector_function(&at); }
+  ~VectorFunction() { cubecore_end_vector_function(); }
+  VectorFunction(const VectorFunction&) = delete;
+};
+
+inline RegisterEntry& register_entry(const char* operation, const char* type, const Where& at) {
+  RegisterBlock& block = *cubecore_registers();
+  if (block.next == block.end) cubecore_more_registers(&at);
+  RegisterEntry& entry = *block.next++;
+  entry = RegisterEntry{operation, type, type, "", at.file, 0, 0, {}, {}, 0, 0, at.line};
+  return entry;
+}
+
+inline uint32_t new_register() { return ++cubecore_registers()->values; }
+
+}  // namespace cubecore
+
+#define __VEC_SCOPE__                                                                            \
+  if (::cubecore::VectorFunction cubecore_vector_function{                                       \
+          ::cubecore::Where{__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}};          \
+      true)
+
+// Calls a vector function by its name. Page: asc_vf_call.
+template <auto function, typename... A>
+inline void asc_vf_call(A&&... arguments) {
+  ::cubecore::VectorFunction cubecore_vector_function{*cubecore_last()};
+  function(static_cast<A&&>(arguments)...);
+}
+
+namespace AscendC {
+// Older, without a page: as asc_vf_call.
+template <auto function, typename... A>
+inline void VF_CALL(A&&... arguments) {
+  asc_vf_call<function>(static_cast<A&&>(arguments)...);
+}
+}  // namespace AscendC

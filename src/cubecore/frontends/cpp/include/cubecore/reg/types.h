@@ -1,0 +1,74 @@
+// Registers as values. Pages: RegTensor, MaskReg, AddrReg, UnalignRegForLoad, UnalignRegForStore, and
+// "数据类型定义" of the C API's registers.
+#pragma once
+
+#include <type_traits>
+
+#include "cubecore/reg/record.h"
+#include "cubecore/seam/types.h"
+
+namespace AscendC {
+namespace Reg {
+
+struct RegTrait {
+  int REG_NUM;
+};
+inline constexpr RegTrait RegTraitNumOne = {1};
+inline constexpr RegTrait RegTraitNumTwo = {2};
+struct DefaultType {};
+
+enum class MaskMergeMode { ZEROING, MERGING, UNKNOWN };
+enum class PostLiteral { POST_MODE_NORMAL, POST_MODE_UPDATE };
+
+// Kernels read a register as another type by a cast of its reference: all have one layout.
+template <typename T, const RegTrait& trait = RegTraitNumOne>
+struct RegTensor {
+  using ActualT = T;
+  uint32_t value = 0, variable;
+
+  RegTensor() : variable(++cubecore_registers()->variables) {}
+  RegTensor(const RegTensor& other)
+      : value(other.value), variable(++cubecore_registers()->variables) {}
+  RegTensor& operator=(const RegTensor& other) {
+    value = other.value;
+    return *this;
+  }
+};
+
+struct MaskReg {
+  uint32_t value = 0, variable;
+
+  MaskReg() : variable(++cubecore_registers()->variables) {}
+  MaskReg(const MaskReg& other)
+      : value(other.value), variable(++cubecore_registers()->variables) {}
+  MaskReg& operator=(const MaskReg& other) {
+    value = other.value;
+    return *this;
+  }
+};
+
+// An offset in elements of the type that it was made for.
+struct AddrReg {
+  int64_t offset = 0;
+};
+
+}  // namespace Reg
+namespace MicroAPI = Reg;
+
+constexpr uint32_t VECTOR_REG_WIDTH = 256;
+constexpr uint32_t GetVecLen() { return VECTOR_REG_WIDTH; }
+}  // namespace AscendC
+
+using vector_bool = AscendC::Reg::MaskReg;
+using vector_half = AscendC::Reg::RegTensor<half>;
+using vector_bfloat16_t = AscendC::Reg::RegTensor<bfloat16_t>;
+using vector_float = AscendC::Reg::RegTensor<float>;
+using vector_int8_t = AscendC::Reg::RegTensor<int8_t>;
+using vector_uint8_t = AscendC::Reg::RegTensor<uint8_t>;
+using vector_int16_t = AscendC::Reg::RegTensor<int16_t>;
+using vector_uint16_t = AscendC::Reg::RegTensor<uint16_t>;
+using vector_int32_t = AscendC::Reg::RegTensor<int32_t>;
+using vector_uint32_t = AscendC::Reg::RegTensor<uint32_t>;
+using vector_int64_t = AscendC::Reg::RegTensor<int64_t>;
+using vector_uint64_t = AscendC::Reg::RegTensor<uint64_t>;
+constexpr uint32_t asc_get_vf_len() { return AscendC::VECTOR_REG_WIDTH; }

@@ -1,0 +1,118 @@
+// Vector functions: the entries of a body become one instruction when it ends.
+//
+// A body that was met before, at whatever base, is found by its entries: kinds, values, scalars and
+// the addresses from the lowest one on, rounded down to 32 B. Only a new one is sent to Python.
+#pragma once
+
+#include "cubecore/reg/record.h"
+#include "recording/sync.h"
+
+namespace {
+
+using cubecore::RegisterBlock;
+using cubecore::RegisterEntry;
+
+constexpr size_t ENTRY_WORDS = sizeof(RegisterEntry) / sizeof(uint64_t);
+constexpr int64_t BASE_UNIT = 32;
+
+// What a core keeps of its open vector function.
+struct OpenFunction {
+  RegisterBlock block;
+  std::vector<RegisterEntry> entries = std::vector<RegisterEntry>(1024);
+  Where begin = {};
+
+  RegisterEntry* first() { return entries.data(); }
+};
+
+// A known body, and where its operands begin from the base on.
+struct KnownFunction {
+  std::vector<uint64_t> words;
+  Entry entry;
+  std::vector<int64_t> starts;
+};
+
+std::unordered_multimap<uint64_t, KnownFunction*> functions, canonical_functions;
+
+bool touches(const RegisterEntry& entry) { return entry.variable != 0; }
+
+// Takes the addresses off their base, which is returned.
+int64_t rebased(RegisterEntry* first, RegisterEntry* last) {
+  int64_t base = INT64_MAX;
+  for (RegisterEntry* each = first; each < last; ++each)
+    if (touches(*each) && each->address < base) base = each->address;
+  if (base == INT64_MAX) return 0;
+  base -= base % BASE_UNIT;
+  for (RegisterEntry* each = first; each < last; ++each)
+    if (touches(*each)) each->address -= base;
+  return base;
+}
+
+KnownFunction* found_in(const std::unordered_multimap<uint64_t, KnownFunction*>& among,
+                        uint64_t hash, const uint64_t* words, size_t count) {
+  auto [at, end] = among.equal_range(hash);
+  for (; at != end; ++at)
+    if (at->second->words.size() == count &&
+        memcmp(at->second->words.data(), words, count * sizeof(uint64_t)) == 0)
+      return at->second;
+  return nullptr;
+}
+
+uint64_t hash_of(const uint64_t* words, size_t count) {
+  uint64_t hash = count;
+  for (size_t n = 0; n < count; ++n) hash = mixed(hash, words[n]);
+  return hash;
+}
+
+// Texts by one pointer each: libraries that are loaded for each core have literals of their own.
+void make_canonical(std::vector<RegisterEntry>& entries) {
+  auto same = [](const char*& text) {
+    text = reinterpret_cast<const char*>(canonical(reinterpret_cast<uint64_t>(text)));
+  };
+  for (RegisterEntry& each : entries) {
+    same(each.operation), same(each.type), same(each.source), same(each.mode), same(each.file);
+  }
+}
+
+void ask_for(Core* core, const std::vector<RegisterEntry>& entries, const Where* at,
+             KnownFunction* known) {
+  Message question(VECTOR_FUNCTION, core->number);
+  std::unordered_map<const char*, uint32_t> numbers;
+  for (const RegisterEntry& each : entries)
+    for (const char* text : {each.operation, each.type, each.source, each.mode, each.file})
+      numbers.emplace(text, 0);
+  question.where(at).word(numbers.size());
+  for (auto& [text, number] : numbers) question.word(reinterpret_cast<uint64_t>(text)).text(text);
+  question.word(entries.size()).raw(entries.data(), entries.size() * sizeof(RegisterEntry));
+  Command& answer = asked(core, question);
+  known->entry.steps = 1;
+  const size_t operands = answer.word();
+  for (size_t n = 0; n < operands; ++n)
+    known->starts.push_back(static_cast<int64_t>(answer.word()));
+  memcpy(known->entry.step, answer.raw(sizeof(Step)), sizeof(Step));
+}
+
+KnownFunction* known_function(Core* core, RegisterEntry* first, RegisterEntry* last,
+                              const Where* at) {
+  const uint64_t* words = reinterpret_cast<const uint64_t*>(first);
+  const size_t count = static_cast<size_t>(last - first) * ENTRY_WORDS;
+  const uint64_t hash = hash_of(words, count);
+  if (KnownFunction* known = found_in(functions, hash, words, count)) return known;
+  std::vector<RegisterEntry> own(first, last);
+  std::vector<uint64_t> raw(words, words + count);
+  make_canonical(own);
+  const uint64_t* texts_made = reinterpret_cast<const uint64_t*>(own.data());
+  const uint64_t other = hash_of(texts_made, count);
+  KnownFunction* known = found_in(canonical_functions, other, texts_made, count);
+  if (known == nullptr) {
+    known = new KnownFunction{};
+    known->words.assign(texts_made, texts_made + count);
+    ask_for(core, own, at, known);
+    canonical_functions.emplace(other, known);
+  }
+  KnownFunction* alias = new KnownFunction(*known);
+  alias->words = std::move(raw);
+  functions.emplace(hash, alias);
+  return alias;
+}
+
+}  // namespace

@@ -1,0 +1,18 @@
+"""Every register instruction, by name."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+
+from cubecore.isa.vector.registers.operation import OPERATIONS, RegisterOperation
+
+_MODULES = ("arithmetic", "masks", "moves")
+
+
+@cache
+def operations() -> Mapping[str, RegisterOperation]:
+    """Return the declared register instructions."""
+    for name in _MODULES:
+        import_module(f"cubecore.isa.vector.registers.{name}")
+    return MappingProxyType(OPERATIONS)

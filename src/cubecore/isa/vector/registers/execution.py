@@ -1,0 +1,154 @@
+"""Execution of a vector function: its loops over arrays, on all cores of a group at once.
+
+UB is an image of bytes, shaped [cores, bytes], from the program's base on. Loops whose trips are
+independent run at once: each adds an axis to the values that are made in them. The trips of others
+follow each other, with the axes of the loops around them kept. A value is [cores, trips ..., 256].
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.arrays import Array
+from cubecore.isa.vector.registers.folding import Leaf, Node
+from cubecore.isa.vector.registers.moves import LOADS, STORES
+from cubecore.isa.vector.registers.operation import REGISTER_BYTES, Bits, Call, Form
+from cubecore.isa.vector.registers.program import NONE, RegisterProgram, Source, Step
+from cubecore.lazy_dataclass import dataclass
+
+
+def execute(program: RegisterProgram, image: Array) -> None:
+    """Run a program on an image of UB, in place."""
+    Execution(program, image).run(program.nodes)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Value:
+    """A register or a mask, and the loops that its axes between cores and bytes are of."""
+
+    array: Array
+    axes: tuple[int, ...]
+
+
+class Execution:
+    """One run: the latest values of each leaf, and where the loops are."""
+
+    unwritten = 0
+    """What the bytes of a register hold that was never written."""
+
+    def __init__(self, program: RegisterProgram, image: Array) -> None:
+        self._program, self._image = program, image
+        self._values: dict[tuple[int, int], _Value] = {}
+        self._trips: dict[int, int | slice] = {}
+
+    def run(self, nodes: Sequence[Node]) -> None:
+        """Run nodes in their order."""
+        for node in nodes:
+            if isinstance(node, Leaf):
+                self._step(self._program.steps[node.number])
+            elif node.number in self._program.together:
+                self._trips[node.number] = slice(None)
+                self.run(node.body)
+                del self._trips[node.number]
+            else:
+                for trip in range(node.trips):
+                    self._trips[node.number] = trip
+                    self.run(node.body)
+                del self._trips[node.number]
+
+    def _step(self, step: Step) -> None:
+        """Run a call, for all trips of the loops that run at once."""
+        axes = tuple(n for n in step.levels if isinstance(self._trips[n], slice))
+        at = tuple(self._trips[n] for n in step.levels)
+        addresses, scalars = step.addresses[at], step.scalars[at]
+        mask: Bits | None = None
+        if step.mask is not None:
+            mask = self._value(step.mask, axes).astype(bool, copy=False)
+            mask = None if mask.all() else mask
+        call, form = step.call, step.call.operation.form
+        inputs = [self._value(source, axes) for source in step.sources]
+        if step.loads:
+            window = self._window(addresses, LOADS[call.mode].span)
+            inputs.append(window.copy() if self._program.rewrites else window)
+        results = self.results(call, inputs, mask, scalars[None])
+        if form is Form.STORE:
+            self._store(step, addresses, results[0], mask)
+            return
+        for number, array in enumerate(results):
+            self._values[step.number, number] = _Value(array, axes)
+
+    def results(
+        self, call: Call, inputs: Sequence[Array], mask: Bits | None, scalars: Array
+    ) -> Sequence[Array]:
+        """Return what a call makes."""
+        return call.operation.compute(call, inputs, mask, scalars)
+
+    def _value(self, source: Source, axes: tuple[int, ...]) -> Array:
+        """Return a value with the axes of some loops, of length 1 where it has none of its own."""
+        while source.initial is not None and self._trips[source.level] == 0:
+            source = source.initial
+        if source.leaf == NONE:
+            return np.full((1, *(1 for _ in axes), REGISTER_BYTES), self.unwritten, np.uint8)
+        value = self._values[source.leaf, source.result]
+        array = value.array
+        for axis in reversed(range(len(value.axes))):
+            if value.axes[axis] not in axes:  # of a loop that has ended: its last trip
+                array = array[(slice(None),) * (axis + 1) + (-1,)]
+        kept = [axis for axis in value.axes if axis in axes]
+        if len(kept) < len(axes):
+            shape = iter(array.shape[1:-1])
+            inner = (next(shape) if axis in kept else 1 for axis in axes)
+            array = array.reshape(array.shape[0], *inner, array.shape[-1])
+        return array
+
+    def _window(self, addresses: NDArray[np.int64], span: int) -> Array:
+        """Return the bytes of UB at addresses, as a view where they lie at even distances."""
+        strides = _strides(addresses)
+        if strides is not None:
+            start = int(addresses.reshape(-1)[0])
+            part = self._image[:, start:]
+            return np.lib.stride_tricks.as_strided(
+                part,
+                (part.shape[0], *addresses.shape, span),
+                (part.strides[0], *strides, 1),
+                writeable=True,
+            )
+        return self._image[:, addresses[..., None] + np.arange(span)]
+
+    def _store(
+        self, step: Step, addresses: NDArray[np.int64], values: Array, mask: Bits | None
+    ) -> None:
+        """Write to UB at addresses what the mask lets through."""
+        distribution = STORES[step.call.mode]
+        span = distribution.span
+        let = None
+        if mask is not None and distribution.masked is not None:
+            let = distribution.masked(mask, step.call.width)
+        if _strides(addresses) is None:
+            cores = np.arange(self._image.shape[0]).reshape(-1, *(1 for _ in addresses.shape), 1)
+            places = np.broadcast_arrays(cores, addresses[None, ..., None] + np.arange(span))
+            values = np.broadcast_to(values, places[0].shape)
+            if let is None:
+                self._image[tuple(places)] = values
+            else:
+                let = np.broadcast_to(let, values.shape)
+                self._image[tuple(place[let] for place in places)] = values[let]
+            return
+        window = self._window(addresses, span)
+        if let is None:
+            window[...] = values
+        else:
+            np.copyto(window, values, where=let)
+
+
+def _strides(addresses: NDArray[np.int64]) -> tuple[int, ...] | None:
+    """Return how far addresses are apart along each axis; None where they are so unevenly."""
+    strides = []
+    for axis in range(addresses.ndim):
+        steps = np.diff(addresses, axis=axis)
+        first = int(steps.reshape(-1)[0]) if steps.size else 0
+        if steps.size and (steps != first).any():
+            return None
+        strides.append(first)
+    return tuple(strides)

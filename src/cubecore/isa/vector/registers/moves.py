@@ -1,0 +1,202 @@
+"""Loads and stores of registers, by their distributions (*Reg*, LoadAlign and StoreAlign).
+
+A distribution says how many bytes of UB an access touches, and how they become lanes. `window` is
+what the executor reads or writes; `compute` spreads it over a register, or packs it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from cubecore.arrays import Array
+from cubecore.isa.vector.registers.operation import (
+    REGISTER_BYTES,
+    Bits,
+    Call,
+    Form,
+    RegisterOperation,
+    declare,
+    governed,
+)
+from cubecore.lazy_dataclass import dataclass
+
+_ANY = (
+    *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
+    *("float16", "bfloat16", "float32", "hifloat8", "float8_e4m3fn", "float8_e5m2"),
+    *("float8_e8m0fnu", "float4_e2m1fn", "float4_e1m2", "int4"),
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Distribution:
+    """A way between UB and a register: bytes of UB, alignment, and what becomes of them.
+
+    `lane` is the width in bytes that it works on, 0 for that of the type; `alone` as an
+    instruction's.
+    """
+
+    span: int
+    align: int
+    spread: Callable[[Array], Array]
+    alone: bool = False
+
+
+def _same(window: Array) -> Array:
+    return window
+
+
+def _elements(window: Array, width: int) -> Array:
+    """Return [..., elements, width] bytes."""
+    return window.reshape(*window.shape[:-1], -1, width)
+
+
+def _flat(elements: Array) -> Array:
+    return np.ascontiguousarray(elements).reshape(*elements.shape[:-2], -1)
+
+
+def _broadcast(width: int) -> Distribution:
+    def spread(window: Array) -> Array:
+        return _flat(np.broadcast_to(_elements(window, width), _filled(window, width)))
+
+    return Distribution(width, width, spread)
+
+
+def _filled(window: Array, width: int) -> tuple[int, ...]:
+    return (*window.shape[:-1], REGISTER_BYTES // width, width)
+
+
+def _block(window: Array) -> Array:
+    return np.concatenate([window] * (REGISTER_BYTES // window.shape[-1]), axis=-1)
+
+
+def _to_blocks(width: int) -> Distribution:
+    """Eight elements, each of which fills a block of 32 bytes."""
+
+    def spread(window: Array) -> Array:
+        return _flat(np.repeat(_elements(window, width), 32 // width, axis=-2))
+
+    return Distribution(8 * width, 8 * width, spread)
+
+
+def _upsampled(width: int) -> Distribution:
+    def spread(window: Array) -> Array:
+        return _flat(np.repeat(_elements(window, width), 2, axis=-2))
+
+    return Distribution(REGISTER_BYTES // 2, 32, spread)
+
+
+def _downsampled(width: int) -> Distribution:
+    def spread(window: Array) -> Array:
+        return _flat(_elements(window, width)[..., ::2, :])
+
+    return Distribution(2 * REGISTER_BYTES, 32, spread, alone=True)
+
+
+def _unpacked(width: int, ratio: int) -> Distribution:
+    """Each element with zeros behind it, `ratio` times as wide."""
+
+    def spread(window: Array) -> Array:
+        narrow = _elements(window, width)
+        wide = np.zeros((*narrow.shape[:-1], ratio * width), np.uint8)
+        wide[..., :width] = narrow
+        return _flat(wide)
+
+    return Distribution(REGISTER_BYTES // ratio, 32, spread)
+
+
+LOADS: dict[str, Distribution] = {
+    "NORM": Distribution(REGISTER_BYTES, 32, _same),
+    **{f"BRC_B{8 * w}": _broadcast(w) for w in (1, 2, 4)},
+    "BLK": Distribution(32, 32, _block),
+    **{f"E2B_B{8 * w}": _to_blocks(w) for w in (2, 4)},
+    **{f"US_B{8 * w}": _upsampled(w) for w in (1, 2)},
+    **{f"DS_B{8 * w}": _downsampled(w) for w in (1, 2)},
+    **{f"UNPACK_B{8 * w}": _unpacked(w, 2) for w in (1, 2, 4)},
+    "UNPACK4_B8": _unpacked(1, 4),
+}
+"""Distributions of loads by their names."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StoreDistribution:
+    """A way from a register to UB: bytes and alignment, the packing, and which bytes are written.
+
+    `masked` takes a mask of a register's bytes to one of the bytes in UB; None: the mask is not
+    looked at.
+    """
+
+    span: int
+    align: int
+    pack: Callable[[Array], Array]
+    masked: Callable[[Bits, int], Bits] | None
+
+
+def _by_lane(mask: Bits, width: int) -> Bits:
+    return np.repeat(governed(mask, width), width, axis=-1)
+
+
+def _by_width(width: int, mask: Bits, _: int) -> Bits:
+    return _by_lane(mask, width)
+
+
+def _stored_packed(width: int, ratio: int) -> StoreDistribution:
+    """The low bytes of each lane of `width`, one behind another."""
+    narrow = width // ratio
+
+    def pack(register: Array) -> Array:
+        return _flat(_elements(register, width)[..., :narrow])
+
+    def masked(mask: Bits, _: int) -> Bits:
+        return np.repeat(governed(mask, width), narrow, axis=-1)
+
+    return StoreDistribution(REGISTER_BYTES // ratio, 32, pack, masked)
+
+
+def _first(width: int) -> StoreDistribution:
+    return StoreDistribution(width, width, lambda register: register[..., :width], None)
+
+
+STORES: dict[str, StoreDistribution] = {
+    "NORM": StoreDistribution(REGISTER_BYTES, 32, _same, _by_lane),
+    **{
+        f"NORM_B{8 * w}": StoreDistribution(REGISTER_BYTES, 32, _same, partial(_by_width, w))
+        for w in (1, 2, 4)
+    },
+    **{f"FIRST_ELEMENT_B{8 * w}": _first(w) for w in (1, 2, 4)},
+    **{f"PACK_B{8 * w}": _stored_packed(w, 2) for w in (2, 4, 8)},
+    "PACK4_B32": _stored_packed(4, 4),
+}
+"""Distributions of stores by their names."""
+
+
+def _load(call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array) -> Sequence[Array]:
+    return (LOADS[call.mode].spread(inputs[0]),)
+
+
+def _store(call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array) -> Sequence[Array]:
+    return (STORES[call.mode].pack(inputs[0]),)
+
+
+declare(
+    RegisterOperation(
+        name="LoadAlign",
+        form=Form.LOAD,
+        doc="Load a register from UB, as its distribution says",
+        compute=_load,
+        types=_ANY,
+        c_api="asc_loadalign",
+        older=("DataCopy",),
+    ),
+    RegisterOperation(
+        name="StoreAlign",
+        form=Form.STORE,
+        doc="Store the active lanes of a register to UB, as its distribution says",
+        compute=_store,
+        types=_ANY,
+        c_api="asc_storealign",
+        older=("DataCopy",),
+        alone=True,
+        uncertain=("a packed lane keeps its place where others are inactive",),
+    ),
+)
