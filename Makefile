@@ -49,7 +49,7 @@ fuzz: $(STAMP)  ## hostile files, stores, disks and random requests: what was tr
 
 lowest: pyproject.toml  ## quick's tests and README with the lowest versions allowed
 	$(PYTHON) -m venv --clear $(LOWEST)
-	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python tools/packaging/lowest.py > $(LOWEST)/constraints.txt
 	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt \
 	  pytest pytest-xdist hypothesis grimp towncrier --editable .
 	$(LOWEST)/bin/python -m pytest -n auto --dist worksteal $(QUICK) tests/test_cli.py \
@@ -58,7 +58,7 @@ lowest: pyproject.toml  ## quick's tests and README with the lowest versions all
 zig: pyproject.toml  ## a C++ example with the compiler of a wheel, where there is no other
 	$(PYTHON) -m venv --clear $(ZIG)
 	$(ZIG)/bin/python -m pip install --quiet --editable ".[compiler]"
-	PATH=/nowhere CUBECORE_CXX= CUBECORE_CACHE=$(CURDIR)/$(ZIG)/cache $(ZIG)/bin/python tools/wheel_compiler.py
+	PATH=/nowhere CUBECORE_CXX= CUBECORE_CACHE=$(CURDIR)/$(ZIG)/cache $(ZIG)/bin/python tools/packaging/wheel_compiler.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -85,12 +85,12 @@ bench: $(STAMP)  ## figures as JSON on standard output
 	$(BIN)/python benchmarks/cpp.py
 
 docs: $(STAMP)  ## refresh what is generated under docs/
-	$(BIN)/python -m tools.docs
-	$(BIN)/python -m tools.console
+	$(BIN)/python -m tools.pages.docs
+	$(BIN)/python -m tools.pages.console
 
 site: $(STAMP)  ## the documentation site, English and Chinese, in site/; a warning is an error
 	$(BIN)/python -m pip install --quiet --group docs
-	$(BIN)/python -m tools.site
+	$(BIN)/python -m tools.pages.site
 
 changelog: $(STAMP)  ## what the next release's section says; VERSION=x.y.z writes it
 	$(BIN)/towncrier build $(if $(VERSION),--yes --version $(VERSION),--draft --version next)
@@ -103,7 +103,7 @@ dist: $(STAMP)  ## wheel and sdist, checked; README's blocks from the wheel in a
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(PYTHON) -m venv --clear $(WHEEL)
 	$(WHEEL)/bin/python -m pip install --quiet dist/*.whl
-	$(WHEEL)/bin/python -m tools.wheel
+	$(WHEEL)/bin/python -m tools.packaging.wheel
 
 clean:
 	rm -rf dist site $(WHEEL) $(ZIG) $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from cubecore.workflows.calibration.validation import HeldOut, Validation
+    from cubecore.workflows.calibration.validation import Validation
 
 REFRESH = "--refresh-goldens"
 WHOLE = "--every-case"
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("chosen")
 
 
-MADE_ONCE = {"published", "without_publications"}
+MADE_ONCE = {"published"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before the marker expression chooses
@@ -113,11 +113,3 @@ def published(made_once) -> "Validation":
     from cubecore.workflows.calibration.validate import published_validation
 
     return made_once("published", published_validation)
-
-
-@pytest.fixture(scope="session")
-def without_publications(made_once, published) -> "tuple[HeldOut, ...]":
-    """Return the errors on each publication that a fit was made without."""
-    from cubecore.workflows.calibration.held_out import held_out
-
-    return made_once("without_publications", lambda: held_out(published))

@@ -1,4 +1,4 @@
-"""Extracts of documents that are no part of the repository; python -m tools.extracts makes them."""
+"""Extracts of outside documents, as `python -m tools.evidence.extracts` makes them."""
 
 import json
 from functools import cache

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "cubecore"
 sys.path.insert(0, str(ROOT))
 
-from tools import architecture  # noqa: E402 - tools is a folder of the repository
+from tools.pages import architecture  # noqa: E402 - tools is a folder of the repository
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 PATH = re.compile(r"`([\w./-]+/[\w.-]*)`")

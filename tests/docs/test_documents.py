@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools import console  # noqa: E402 - tools is a folder of the repository, not of the package
+from tools.pages import console  # noqa: E402 - tools is a folder of the repository, not of the package
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 LINKING = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

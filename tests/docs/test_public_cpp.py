@@ -8,7 +8,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.cpp_programs import OUTCOMES, obstacle, page, rows
+from tools.evidence.cpp_programs import OUTCOMES, obstacle, rows
+from tools.evidence.cpp_programs_page import page
 
 OBSTACLES = {
     "/a/b.cpp:7: AscendC::Gelu is not supported": "Gelu",

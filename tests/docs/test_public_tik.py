@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.public_tik import OUTCOMES, page, rows
+from tools.evidence.public_tik import OUTCOMES, page, rows
 
 
 def test_every_operator_has_an_outcome_and_a_refused_one_a_reason():

@@ -17,9 +17,9 @@ from cubecore.workflows.glossary import glossary
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.pictures import CHINESE, PICTURES, picture  # noqa: E402 - tools is the repository's
-from tools.site import figures, pages  # noqa: E402
-from tools.site.cells import cells  # noqa: E402
+from tools.pages.pictures import CHINESE, PICTURES, picture  # noqa: E402 - tools is the repository's
+from tools.pages.site import figures, pages  # noqa: E402
+from tools.pages.site.cells import cells  # noqa: E402
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted(p.stem for p in (DOCS / "tutorials").glob("*.md") if p.stem != "index")

@@ -7,8 +7,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.suites import isolated, judged, mutants, packages, results
-from tools.suites.pages import sections
+from tools.evidence.suites import isolated, judged, mutants, packages, results
+from tools.evidence.suites.pages import sections
 
 CALLS = {
     "SetFlag<HardEvent::MTE2_V>(id);": True,

@@ -1,7 +1,7 @@
 """The units of the seeds as tests/data has them: places and hashes, no text.
 
-A unit is one clause, short table row or paragraph of code. `tools.extracts.seed_text` cuts the
-documents into units and notes which of the ledgers' fragments each one holds.
+A unit is one clause, short table row or paragraph of code. `tools.evidence.extracts.seed_text` cuts
+the documents into units and notes which of the ledgers' fragments each one holds.
 """
 
 from dataclasses import dataclass

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from cubecore.workflows.calibration import held_out, validate
+from cubecore.workflows.calibration import validate
 from seeds.ledger import ROOT
 
 
 def load_docs():
-    spec = importlib.util.spec_from_file_location("tools_docs", ROOT / "tools/docs.py")
+    spec = importlib.util.spec_from_file_location("tools_docs", ROOT / "tools/pages/docs.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -21,10 +21,9 @@ docs = load_docs()
 
 
 @pytest.fixture
-def made_before(monkeypatch, published, without_publications):
-    """Give the page of the validation what other tests of the run need too."""
+def made_before(monkeypatch, published):
+    """Give the page what other tests of the run need too."""
     monkeypatch.setattr(validate, "published_validation", lambda: published)
-    monkeypatch.setattr(held_out, "held_out", lambda _: without_publications)
 
 
 @pytest.mark.parametrize("name", docs.DOCUMENTS)
@@ -41,7 +40,7 @@ def test_check_names_a_stale_page_and_writes_nothing(tmp_path, monkeypatch, caps
     assert docs.main(["--check", "seeds.md"]) == 1
     assert page.read_text(encoding="utf-8") == "old\n"
     assert capsys.readouterr().err == (
-        "docs/seeds.md is stale; python -m tools.docs seeds.md writes it\n"
+        "docs/seeds.md is stale; python -m tools.pages.docs seeds.md writes it\n"
     )
 
 

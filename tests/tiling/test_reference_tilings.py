@@ -1,7 +1,7 @@
 """Our rules against the vendor's own answers, and our plans for the problems it was asked."""
 
 import pytest
-from tools.vendor_agreement import AGREEMENTS, GAINS, UNNAMED
+from tools.evidence.vendor_agreement import AGREEMENTS, GAINS, UNNAMED
 
 from cubecore.tiling.rules.checker import check_tiling, rule_named, rules
 from cubecore.tiling.rules.model import EDITIONS, READINGS, RuleCase, satisfied

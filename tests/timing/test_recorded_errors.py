@@ -10,14 +10,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.recorded_errors import RECORD, worst  # noqa: E402 - tools is a folder of the repository
+from tools.calibration.recorded_errors import RECORD, worst  # noqa: E402 - tools is a folder of the repository
 
 RECORDED = tomllib.loads(RECORD.read_text(encoding="utf-8"))
 
 
 def test_every_timed_case_is_recorded_and_no_record_is_left_over(published):
     timed = {case.point.id for case in published.timed}
-    assert timed == set(RECORDED), "python -m tools.recorded_errors writes the file"
+    assert timed == set(RECORDED), "python -m tools.calibration.recorded_errors writes the file"
 
 
 def test_no_case_gets_worse(published):

@@ -9,26 +9,32 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.reports.text.validation import validation_page, validation_text
-from cubecore.workflows.calibration.held_out import (
-    HALVES,
-    IDENTIFYING,
-    OF_OTHER_HALF,
-    fit_cases,
-    refitted,
-    with_values,
-)
-from parts import stride
+from cubecore.workflows.calibration.held_out import OF_OTHER_HALF, held_out, held_out_cases
 from workflows.command import assert_refused, cli
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from tools.fitting import Cases, Fit  # noqa: E402 - tools is a folder of the repository
-from tools.refit import STARTS, shipped  # noqa: E402
+from tools.calibration.fit_cases import (  # noqa: E402 - tools is a folder of the repository
+    HALVES,
+    IDENTIFYING,
+    fit_cases,
+    refitted,
+    unseen_cases,
+    with_values,
+)
+from tools.calibration.fitting import Cases, Fit  # noqa: E402
+from tools.calibration.held_out import record, written  # noqa: E402
+from tools.calibration.refit import STARTS, shipped  # noqa: E402
 
 B1 = chip("Ascend910B1")
 same_process = pytest.mark.usefixtures("published")
 """For tests of the cases: the process that makes the validation has them."""
+
+
+@pytest.fixture
+def without_publications(published):
+    return held_out(published)
 
 
 def test_values_replace_fields_and_parts_of_tables():
@@ -69,21 +75,42 @@ def test_every_publication_of_the_fits_is_left_out_once():
             assert all(math.isfinite(value) and value > 0 for value in values.values())
 
 
-def test_errors_of_the_chip_files_are_those_of_the_cases(without_publications):
-    rows = [one for one in without_publications if one.arch]
-    for one in rows[:: stride(12)]:
-        cases = [
-            each
-            for each in fit_cases()
-            if each.case.chip.arch == one.arch
-            and each.point.repository == one.source
-            and each.case.group not in IDENTIFYING
+ONE_OF = 40
+"""An ordinary run makes this share of the record anew."""
+
+
+@same_process
+@pytest.mark.parametrize(
+    "share", [ONE_OF, pytest.param(1, marks=pytest.mark.sweep)], ids=["a few", "all"]
+)
+def test_the_record_is_what_the_cases_take_with_the_values_of_the_fits(share):
+    cases = [one for one in (*fit_cases(), *unseen_cases()) if one.case.group not in IDENTIFYING]
+    known = {one.id: written(one) for one in held_out_cases()}
+    made = {one.id: written(one) for one in record(refitted(), cases[::share])}
+    assert len(made) >= len(known) // share
+    for name, line in made.items():
+        same = [e if e is None else pytest.approx(e, abs=2e-6, rel=0) for e in known[name][1:]]
+        assert line[1:] == same, f"{name}: python -m tools.calibration.held_out writes the record"
+    if share == 1:
+        assert set(made) == set(known)
+
+
+def test_errors_of_the_chip_files_are_those_of_the_cases(published, without_publications):
+    ids = {one.id for one in held_out_cases()}
+    for one in without_publications:
+        if not one.arch:
+            continue
+        walls = [
+            abs(case.wall.error)
+            for case in published.timed
+            if case.wall is not None
+            and case.point.id in ids
+            and chip(case.chip).arch == one.arch
+            and case.point.repository == one.source
         ]
-        walls = [wall for wall, _ in (each.errors({}) for each in cases) if wall is not None]
-        if one.source != "cann-bench":  # whose operators are beside them
-            assert list(one.shipped.values) == pytest.approx(sorted(abs(w.error) for w in walls))
-        assert len(one.held.values) == len(one.fitted.values) >= len(walls) > 0
-        assert 0 <= one.inside <= len(one.held.values)
+        assert list(one.shipped.values) == sorted(walls)
+        assert len(one.held.values) == len(one.fitted.values) == len(walls) > 0
+        assert 0 <= one.inside <= len(walls)
 
 
 def test_kinds_of_all_chips_count_every_case_once(without_publications):

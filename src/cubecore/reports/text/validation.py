@@ -144,14 +144,14 @@ def validation_page(answer: Validation) -> str:
 _HELD = """\
 ## Error left out, beside the one in sample
 
-The constants of A2 and 950 were found by `python -m tools.refit` from documented or round figures
-(the timing model's page says in which calls), on all publications ("fitted on all"; "chip files"
-are the same, rounded). The same fit without a publication, a repository, says how far it carries:
-"left out" has the median and the 90th percentile of the absolute error on cases whose publication
-the fit has not seen. Loads, micro-benchmarks and launches, which are made to identify constants,
-stay in every fit; operators are in none. "Fitted on the other half": constants of vector cores
-fitted on half of the operators beside all else, and judged on those of the other half. "In the
-interval" is the share of cases that the interval of their prediction holds, both made without
+The constants of A2 and 950 were found by `python -m tools.calibration.refit` from documented or
+round figures (the timing model's page says in which calls), on all publications ("fitted on all";
+"chip files" are the same, rounded). The same fit without a publication, a repository, says how far
+it carries: "left out" has the median and the 90th percentile of the absolute error on cases whose
+publication the fit has not seen. Loads, micro-benchmarks and launches, which are made to identify
+constants, stay in every fit; operators are in none. "Fitted on the other half": constants of vector
+cores fitted on half of the operators beside all else, and judged on those of the other half. "In
+the interval" is the share of cases that the interval of their prediction holds, both made without
 their publication; 80 % is what intervals are made for.
 """
 

@@ -1,10 +1,10 @@
 """Intervals of predictions: how far the model was off on publications that it was not fitted to.
 
-`python -m tools.refit` keeps what each measured case took over what the fit without its publication
-predicted. A prediction's interval comes from those of them that are nearest: of the same kind of
-kernel, of nearly its time, on the same architecture, of elements of the same size. It reaches as
-far as 80 % of them were off, up and down alike, since the sign of one publication's errors says
-nothing of another's; and it grows with how far they are away.
+`python -m tools.calibration.refit` keeps what each measured case took over what the fit without its
+publication predicted. A prediction's interval comes from those of them that are nearest: of the
+same kind of kernel, of nearly its time, on the same architecture, of elements of the same size. It
+reaches as far as 80 % of them were off, up and down alike, since the sign of one publication's
+errors says nothing of another's; and it grows with how far they are away.
 """
 
 import json

@@ -1,10 +1,10 @@
 """A benchmark of operators, task by task: which reference answers verify, and the obstacles.
 
-`python -m tools.suites.benchmark CHECKOUT --work DIR [--match REGEX] [--seconds N] [--again HOW]`
-runs the tasks of a checkout (folders with `answer/0` and `validation`, see `benchmark_task.py`),
-each in a process of its own, and writes their outcomes to `suites.jsonl` beside the surveys of
-programs. N are CPU seconds for a task's cases. What was run with these headers before is kept;
-HOW is all, or failed for those that did not verify.
+`python -m tools.evidence.suites.benchmark CHECKOUT --work DIR [--match REGEX] [--seconds N]
+[--again HOW]` runs the tasks of a checkout (folders with `answer/0` and `validation`, see
+`benchmark_task.py`), each in a process of its own, and writes their outcomes to `suites.jsonl`
+beside the surveys of programs. N are CPU seconds for a task's cases. What was run with these
+headers before is kept; HOW is all, or failed for those that did not verify.
 """
 
 import argparse
@@ -17,18 +17,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tools.cpp_programs import obstacle
-from tools.suites.benchmark_task import MODULE, binding_text
-from tools.suites.bindings import compile_bindings
-from tools.suites.isolated import run_alone
-from tools.suites.results import kept, rows, stands
+from tools.evidence.cpp_programs import obstacle
+from tools.evidence.suites.benchmark_task import MODULE, binding_text
+from tools.evidence.suites.bindings import compile_bindings
+from tools.evidence.suites.isolated import run_alone
+from tools.evidence.suites.results import kept, rows, stands
 
 from cubecore.frontends.cpp.toolchain.build import headers
 
 _WALL_S = 900.0
 _NOT_RUN = {"too large", "no time", "not comparable"}
 """Outcomes of cases that say nothing about an answer."""
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 
 
 def tasks(checkout: Path) -> list[Path]:
@@ -39,8 +39,8 @@ def tasks(checkout: Path) -> list[Path]:
 
 def task_outcome(checkout: Path, task: Path, work: Path, seconds: float) -> dict[str, Any]:
     """Return the outcome of a task, with its counts of cases."""
-    command = [sys.executable, "-m", "tools.suites.benchmark_task", str(checkout), str(task)]
-    command += ["--work", str(work), "--seconds", str(seconds)]
+    command = [sys.executable, "-m", "tools.evidence.suites.benchmark_task"]
+    command += [str(checkout), str(task), "--work", str(work), "--seconds", str(seconds)]
     left = run_alone(command, _ROOT, _WALL_S)
     cases = [json.loads(line) for line in left.out.splitlines() if line.startswith('{"')]
     counts = Counter(case["outcome"] for case in cases)

@@ -1,10 +1,10 @@
 """Samples without one of their synchronisations: of those that change a result, what is reported.
 
-`python -m tools.suites.mutants CHECKOUTS [--count N] [--seed S] [--seconds N] [--again]` takes
-samples that verify (`cpp_programs.jsonl`) from CHECKOUTS/OWNER/NAME, in the order of a hash with
-the seed, removes one flag, barrier or call of a queue from a copy of each, drawn by the seed, and
-runs it as `cubecore sample` does: first as it is, then in other orders of the pipes until a result
-changes.
+`python -m tools.evidence.suites.mutants CHECKOUTS [--count N] [--seed S] [--seconds N] [--again]`
+takes samples that verify (`cpp_programs.jsonl`) from CHECKOUTS/OWNER/NAME, in the order of a hash
+with the seed, removes one flag, barrier or call of a queue from a copy of each, drawn by the seed,
+and runs it as `cubecore sample` does: first as it is, then in other orders of the pipes until a
+result changes.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from tools import cpp_programs
-from tools.suites.results import kept, rows
+from tools.evidence import cpp_programs
+from tools.evidence.suites.results import kept, rows
 
 from cubecore.frontends.cpp.toolchain.build import headers
 from cubecore.workflows.scripts.sample import SampleRun, run_sample

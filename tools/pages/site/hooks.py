@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File
-from tools.site import figures, pages
-from tools.site.notebooks import executed, notebook, page
+from tools.pages.site import figures, pages
+from tools.pages.site.notebooks import executed, notebook, page
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 _FOR_AUDITORS = {
     *("agreement.md", "architecture.md", "auditors.md", "cpp_names.md", "cpp_programs.md"),
     "class_api_rules.md",

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from cubecore.cli.commands import main
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
     *("README.md", "docs/debugging.md", "docs/kernels.md", "docs/models.md", "docs/planning.md"),
 )

@@ -4,7 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
+PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 _ALLOWED = re.compile(r"([\w.-]+)>=([\w.]+)")
 
 

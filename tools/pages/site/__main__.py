@@ -1,4 +1,4 @@
-"""Builds the site, English and Chinese, into site/: `python -m tools.site`."""
+"""Builds the site, English and Chinese, into site/: `python -m tools.pages.site`."""
 
 import logging
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SITE = ROOT / "site"
 _LINK = re.compile(r'href="(?![a-z]+:|#|data:)([^"#?]+)(?:#([^"]+))?"')
 

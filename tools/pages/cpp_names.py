@@ -6,7 +6,7 @@ from cubecore.frontends.cpp.toolchain.diagnostics import missing_names
 
 _HEAD = """# Names of the class API in C++
 
-Generated from the headers in `src/cubecore/frontends/cpp/include` (`python -m tools.docs
+Generated from the headers in `src/cubecore/frontends/cpp/include` (`python -m tools.pages.docs
 cpp_names.md`): which names of the documentation kernels may use, by header, and which are refused
 when the file is compiled. A name that is here may still refuse an argument that architecture 2201
 or cubecore does not take, in a sentence. Functions of the C API (`asc_...`) come from the

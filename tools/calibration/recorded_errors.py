@@ -1,6 +1,6 @@
 """Write tests/timing/recorded_errors.toml: a record, so that no published case gets worse.
 
-`python -m tools.recorded_errors` takes the errors as they are now, rounded up to whole
+`python -m tools.calibration.recorded_errors` takes the errors as they are now, rounded up to whole
 percents with some room: more for kernels in our planner's tiling, which a better planner changes.
 """
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from cubecore.workflows.calibration.validate import published_validation
 from cubecore.workflows.calibration.validation import Validated
 
-RECORD = Path(__file__).resolve().parents[1] / "tests/timing/recorded_errors.toml"
+RECORD = Path(__file__).resolve().parents[2] / "tests/timing/recorded_errors.toml"
 ROOM, ROOM_OF_PLANS = 1, 20
 """Percents above the present error."""
 _HEAD = """\
 # A record, so that no published case gets worse: the error of its time, or of its worst pipe where
 # no time is stated, in percents with room. It says nothing of how good the model is elsewhere.
-# `python -m tools.recorded_errors` writes the file; a figure that grows wants a reason.
+# `python -m tools.calibration.recorded_errors` writes the file; a figure that grows wants a reason.
 
 """
 

@@ -1,4 +1,4 @@
-"""Make the extracts anew: ``python -m tools.extracts [FOLDER]``.
+"""Make the extracts anew: ``python -m tools.evidence.extracts [FOLDER]``.
 
 FOLDER holds the documents that the repository does not, ../shared unless given. Tests read the
 extracts alone; run this when a document, or an anchor of a ledger in tests/seeds, has changed.
@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from tools.extracts import c_api_names, chip_rows, reference_tilings, seed_text  # noqa: E402
+from tools.evidence.extracts import c_api_names, chip_rows, reference_tilings, seed_text  # noqa: E402
 
 DATA = ROOT / "tests" / "data"
 EXTRACTS = {

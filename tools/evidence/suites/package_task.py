@@ -1,7 +1,7 @@
 """A machine-written operator, run on small inputs of the types that it registers.
 
-`python -m tools.suites.package_task FOLDER` prints one line of JSON: what the operator project of
-the folder came to.
+`python -m tools.evidence.suites.package_task FOLDER` prints one line of JSON: what the operator
+project of the folder came to.
 """
 
 import argparse

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 _ROW = re.compile(r"^\| ([a-z ]+): [^|]*\| (\S+) \| (\S+) \| (\S+) \|$", re.MULTILINE)
 _FIT = re.compile(r"^\| ([a-z, -]+) \| \d+ \| .*? \| (\S+), (\S+) \| (\S+) \|$", re.MULTILINE)
 _FIT_NAMES = {

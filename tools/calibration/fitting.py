@@ -18,9 +18,9 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from tools.calibration.fit_cases import IDENTIFYING, WHOLE_TABLE, FitCase
 
 from cubecore.chips import Chip
-from cubecore.workflows.calibration.held_out import IDENTIFYING, WHOLE_TABLE, FitCase
 
 WEIGHTS: Mapping[str, float] = {
     "known": 1.0,

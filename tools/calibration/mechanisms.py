@@ -1,9 +1,9 @@
 """The timing model's mechanisms: what each adds, and what leaving it out does to publications.
 
-`python -m tools.mechanisms [ARCH...]` times every case of the fits without each mechanism in turn,
-constants left as they are. Where a publication would be better for it, the other constants are
-fitted again without the mechanism, and with it in the same way. It writes mechanisms.json beside
-this file; docs/mechanisms.md shows it.
+`python -m tools.calibration.mechanisms [ARCH...]` times every case of the fits without each
+mechanism in turn, constants left as they are. Where a publication would be better for it, the other
+constants are fitted again without the mechanism, and with it in the same way. It writes
+mechanisms.json beside this file; docs/mechanisms.md shows it.
 """
 
 import gc
@@ -15,11 +15,11 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from tools.fitting import Cases, Fit, Vector, shipped_value
-from tools.refit import DOCUMENTED, GARBAGE, STARTS
+from tools.calibration.fit_cases import FitCase, fit_cases
+from tools.calibration.fitting import Cases, Fit, Vector, shipped_value
+from tools.calibration.refit import DOCUMENTED, GARBAGE, STARTS
 
 from cubecore.chips import Chip
-from cubecore.workflows.calibration.held_out import FitCase, fit_cases
 
 FILE = Path(__file__).with_suffix(".json")
 CHANGES = 0.01
@@ -346,10 +346,11 @@ def page() -> str:
     lines = [
         "# The timing model's mechanisms",
         "",
-        "Made from what `python -m tools.mechanisms` finds: every case of the fits is timed",
-        "without each mechanism in turn, its constants set to nothing and all others as they are.",
-        "A case identifies a mechanism if its time changes by more than 1 % without it. Errors are",
-        "medians of absolute errors of a publication; those where no case changes are not listed.",
+        "Made from what `python -m tools.calibration.mechanisms` finds: every case of the fits is",
+        "timed without each mechanism in turn, its constants set to nothing, all others as",
+        "they are. A case identifies a mechanism if its time changes by more than 1 % without it.",
+        "Errors are medians of absolute errors of a publication; those where no case changes are",
+        "not listed.",
         "Where a publication would be better by more than 1 % without a mechanism, the other",
         "constants may only have followed it: they are fitted again without it, and once more with",
         "it in the same way, and these two errors stand beside.",
@@ -421,7 +422,7 @@ def _source(chip: Chip, name: str) -> str:
     fact = chip.sources.get(name)
     if fact is None:
         return ""
-    text = "fitted" if fact.source.startswith("python -m tools.refit") else fact.source
+    text = "fitted" if fact.source.startswith("python -m tools.calibration.refit") else fact.source
     return f"{fact.reliability}: {text}" + (f" ({fact.note})" if fact.note else "")
 
 

@@ -1,10 +1,10 @@
 """One task of a benchmark of operators: its answer run on its own cases, judged by its own check.
 
-`python -m tools.suites.benchmark_task CHECKOUT TASK --work DIR [--mb N] [--seconds N] [--chip SOC]`
-prints a line of JSON for each case; the chip is by default the one that the benchmark names, whose
-count of cores some answers are written for. A task is a folder with `answer/0`, an operator
-project, and `validation`: a binding (`pybind.cpp`), the reference and the call (`module.py`),
-inputs (`prepare_inputs.py`) and cases (`test_cases.csv`). It needs torch and pandas.
+`python -m tools.evidence.suites.benchmark_task CHECKOUT TASK --work DIR [--mb N] [--seconds N]
+[--chip SOC]` prints a line of JSON for each case; the chip is by default the one that the benchmark
+names, whose count of cores some answers are written for. A task is a folder with `answer/0`, an
+operator project, and `validation`: a binding (`pybind.cpp`), the reference and the call
+(`module.py`), inputs (`prepare_inputs.py`) and cases (`test_cases.csv`). It needs torch and pandas.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from tools.suites.bindings import binding, stand_ins
-from tools.suites.operator_words import MisfitError, run_in_place
+from tools.evidence.suites.bindings import binding, stand_ins
+from tools.evidence.suites.operator_words import MisfitError, run_in_place
 
 import cubecore
 from cubecore.errors import CubecoreError

@@ -2,7 +2,7 @@
 
 Everything shown is read from the source: rows and arrows from the imports, the line under a
 package's name from the docstring of its `__init__`, the names below from its folder. An arrow that
-follows from others is left out. `python -m tools.docs architecture.svg` writes the file.
+follows from others is left out. `python -m tools.pages.docs architecture.svg` writes the file.
 """
 
 import textwrap
@@ -13,7 +13,7 @@ from statistics import fmean
 
 import grimp
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "cubecore"
 
 Graph = dict[str, set[str]]

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tools.markdown import escaped
+from tools.pages.markdown import escaped
 
 if TYPE_CHECKING:
     from seeds.ledger import Entry, Ledger, Section
@@ -16,7 +16,7 @@ Each row is one clause of the five seed documents, with its carriers (a tiling r
 advice, an instruction, a test) and its mutant: a small change of the source that breaks the clause.
 `make ledger` makes each mutant and holds that a test of the row fails. A row without one says why
 nothing can break it, or which issue brings it. Generated from `tests/seeds/*.toml` by
-`python -m tools.docs`; tests hold it against the seeds and the code.
+`python -m tools.pages.docs`; tests hold it against the seeds and the code.
 """
 _STATES = ("mutant", "untestable", "pending")
 

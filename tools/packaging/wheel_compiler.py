@@ -12,7 +12,7 @@ import numpy as np
 import cubecore
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "cpp" / "vector_add.cpp"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cpp" / "vector_add.cpp"
 SHARE = 4096
 
 

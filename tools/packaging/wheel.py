@@ -9,11 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools import console
+from tools.pages import console
 
 import cubecore
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 _PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -1,9 +1,9 @@
 """Machine-written operators: a sample of them run, each with a verdict and a limit.
 
-`python -m tools.suites.packages CHECKOUT [--count N] [--again all|failed]` takes the files of a
-checkout that hold an operator project as Python strings (`host_operator_src`, `host_tiling_src`,
-`kernel_src`), N of them in the order of a hash of their names, and writes what each came to to
-`suites.jsonl`.
+`python -m tools.evidence.suites.packages CHECKOUT [--count N] [--again all|failed]` takes the files
+of a checkout that hold an operator project as Python strings (`host_operator_src`,
+`host_tiling_src`, `kernel_src`), N of them in the order of a hash of their names, and writes what
+each came to to `suites.jsonl`.
 """
 
 import argparse
@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tools.cpp_programs import obstacle
-from tools.suites.isolated import run_alone
-from tools.suites.results import kept, rows, stands
+from tools.evidence.cpp_programs import obstacle
+from tools.evidence.suites.isolated import run_alone
+from tools.evidence.suites.results import kept, rows, stands
 
 from cubecore.frontends.cpp.toolchain.build import headers
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 _WALL_S = 150.0
 CPU_S = 60.0
 _PARTS = ("host_operator_src", "host_tiling_src", "kernel_src")
@@ -99,7 +99,7 @@ def package_outcome(path: Path) -> dict[str, Any]:
             written(strings(_text(path)), folder)
         except ValueError as error:
             return {"outcome": "no package", "why": str(error), "cpu_s": 0.0}
-        command = [sys.executable, "-m", "tools.suites.package_task", str(folder)]
+        command = [sys.executable, "-m", "tools.evidence.suites.package_task", str(folder)]
         left = run_alone(command, _ROOT, _WALL_S)
     told: dict[str, Any] = {"cpu_s": round(left.cpu_s, 1), "left_over": left.left_over}
     lines = [line for line in left.out.splitlines() if line.startswith('{"outcome"')]

@@ -16,7 +16,7 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from tools.site.cells import CELL, cells
+from tools.pages.site.cells import CELL, cells
 from traitlets.config import Config
 
 _TIMEOUT_S = 300

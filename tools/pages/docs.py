@@ -1,9 +1,9 @@
 """Writes the pages under docs/ that are generated from declarations.
 
-`python -m tools.docs` writes every page, `python -m tools.docs NAME` some; with `--check` nothing
-is written and the exit code is 1 if a page is stale. A page is a function that returns its text,
-registered with `@document("name.md")`; it reads declarations and nothing else, so that two runs
-give the same bytes.
+`python -m tools.pages.docs` writes every page, `python -m tools.pages.docs NAME` some; with
+`--check` nothing is written and the exit code is 1 if a page is stale. A page is a function that
+returns its text, registered with `@document("name.md")`; it reads declarations and nothing else, so
+that two runs give the same bytes.
 """
 
 import argparse
@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools.markdown import escaped
+from tools.pages.markdown import escaped
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def write(names: Iterable[str]) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Write or check pages; return the exit code."""
-    parser = argparse.ArgumentParser(prog="tools.docs", description="Generate pages under docs/.")
+    parser = argparse.ArgumentParser(
+        prog="tools.pages.docs", description="Generate pages under docs/."
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if a page is stale")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(DOCUMENTS))
     options = parser.parse_args(arguments)
@@ -69,21 +71,21 @@ def main(arguments: list[str] | None = None) -> int:
         write(names)
         return 0
     for name in (old := stale(names)):
-        print(f"docs/{name} is stale; python -m tools.docs {name} writes it", file=sys.stderr)
+        print(f"docs/{name} is stale; python -m tools.pages.docs {name} writes it", file=sys.stderr)
     return 1 if old else 0
 
 
 @document("architecture.svg")
 def architecture_picture() -> str:
     """Return the picture of the packages and their imports."""
-    from tools.architecture import picture
+    from tools.pages.architecture import picture
 
     return picture()
 
 
 def _pictures() -> None:
     """Register the pictures of the concepts pages, English and Chinese."""
-    from tools.pictures import PICTURES, picture
+    from tools.pages.pictures import PICTURES, picture
 
     for name in PICTURES:
         document(f"{name}.svg")(partial(picture, name))
@@ -126,7 +128,7 @@ from `cubecore.tiling.agreement`; `tests/tiling/test_reference_tilings.py` holds
 @document("agreement.md")
 def agreement_page() -> str:
     """Return the table of names of broken constraints, and every difference with its reason."""
-    from tools.vendor_agreement import AGREEMENTS, GAINS, UNNAMED
+    from tools.evidence.vendor_agreement import AGREEMENTS, GAINS, UNNAMED
 
     lines = [
         _AGREEMENT_INTRODUCTION,
@@ -219,7 +221,7 @@ def _called_by_cpp_names() -> str:
 @document("tik_programs.md")
 def public_tik_page() -> str:
     """Return the page of public TIK operators: which were built and run, and what came of it."""
-    from tools.public_tik import page
+    from tools.evidence.public_tik import page
 
     return page()
 
@@ -227,7 +229,7 @@ def public_tik_page() -> str:
 @document("cpp_programs.md")
 def public_cpp_page() -> str:
     """Return the page of public C++ kernels: which compile, run and verify, and the obstacles."""
-    from tools.cpp_programs import page
+    from tools.evidence.cpp_programs_page import page
 
     return page()
 
@@ -235,7 +237,7 @@ def public_cpp_page() -> str:
 @document("cpp_names.md")
 def cpp_names_page() -> str:
     """Return the page of names of the class API in C++: provided, and refused."""
-    from tools.cpp_names import page
+    from tools.pages.cpp_names import page
 
     return page()
 
@@ -379,7 +381,7 @@ def _mutants(title: str, texts: list[str]) -> list[str]:
 @document("mechanisms.md")
 def mechanisms_page() -> str:
     """Return what each mechanism of the timing model is, and what leaving it out does."""
-    from tools.mechanisms import page
+    from tools.calibration.mechanisms import page
 
     return page()
 
@@ -444,7 +446,7 @@ def _buffers(chips: "list[Chip]") -> list[str]:
 def seeds() -> str:
     """Return the coverage ledger: which clauses of the seeds are carried, and by what."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from tools.seeds_page import page
+    from tools.pages.seeds_page import page
 
     from seeds import ledger
 

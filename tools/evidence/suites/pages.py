@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tools import cpp_programs
-from tools.suites.judged import judged_section
-from tools.suites.mutants import SUITE as MUTANTS
-from tools.suites.packages import CPU_S
-from tools.suites.results import rows
+from tools.evidence import cpp_programs
+from tools.evidence.suites.judged import judged_section
+from tools.evidence.suites.mutants import SUITE as MUTANTS
+from tools.evidence.suites.packages import CPU_S
+from tools.evidence.suites.results import rows
 
 BENCHMARKS = ("weich97/NPUKernelBench",)
 PACKAGES = ("CenZhihan/LLM4AscendC",)

@@ -1,14 +1,14 @@
 """Fits the timing model's constants automatically, on all publications and without each of them.
 
-`python -m tools.refit [ARCH...]` writes refitted.json and left_out.json beside the measured points;
-with `--ship` it then writes what it found on all points into the files of the architectures. It
-starts from documented or round figures, not from the shipped ones, plans products of unpublished
-tilings with them, and takes no random step: the same points give the same files. Loads,
-micro-benchmarks and launches stay where their publication is left out: they are made to identify
-constants.
+`python -m tools.calibration.refit [ARCH...]` writes refitted.json here, left_out.json and
+held_out.json beside the measured points; with `--ship` it then writes what it found on all points
+into the files of the architectures. It starts from documented or round figures, not from the
+shipped ones, plans products of unpublished tilings with them, and takes no random step: the same
+points give the same files. Loads, micro-benchmarks and launches stay where their publication is
+left out: they are made to identify constants.
 
-The fit is that of tools/fitting.py; it ends where no step helps. `--go-on` begins where the last
-fit on all ended, stays there, and leaves the fits without a publication as they are.
+The fit is that of tools/calibration/fitting.py; it ends where no step helps. `--go-on` begins where
+the last fit on all ended, stays there, and leaves the fits without a publication as they are.
 """
 
 import dataclasses
@@ -19,17 +19,20 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.fitting import OF_VECTOR_CORES, Cases, Fit, case_rows, depends
-
-from cubecore.workflows.calibration.held_out import (
+from tools.calibration.fit_cases import (
     HALVES,
+    REFITTED,
     UNSEEN,
     fit_cases,
     operator_half,
     refitted,
-    residuals_of,
     unseen_cases,
 )
+from tools.calibration.fitting import OF_VECTOR_CORES, Cases, Fit, case_rows, depends
+from tools.calibration.held_out import main as record_held_out
+from tools.calibration.held_out import residuals_of
+
+from cubecore.workflows.calibration.intervals import LEFT_OUT
 
 STARTS: Mapping[str, Mapping[str, float]] = {
     "2201": {
@@ -131,9 +134,7 @@ DOCUMENTED = (
 
 # --- what was found, in the chips' files
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "cubecore"
-FILES = PACKAGE / "chips" / "data"
-MEASURED = PACKAGE / "workflows" / "calibration" / "measured"
+FILES = Path(__file__).resolve().parents[2] / "src" / "cubecore" / "chips" / "data"
 SOURCE = "refit"
 GARBAGE = 300_000
 """Objects that are made before garbage is looked for: a launch leaves many that know each other."""
@@ -233,13 +234,14 @@ def main(arguments: list[str]) -> None:
                 found[arch][source] = fit.without(source)
         found[arch] |= half_fits(arch, found[arch][""])
         text = json.dumps(dict(sorted(found.items())), indent=1)
-        (MEASURED / "refitted.json").write_text(text + "\n", encoding="utf-8")
+        REFITTED.write_text(text + "\n", encoding="utf-8")
         if ship:
             file = FILES / f"arch_{arch}.toml"
             file.write_text(shipped(file.read_text("utf-8"), found[arch][""]), encoding="utf-8")
     rows = [json.dumps(dataclasses.astuple(one)) for one in residuals_of(found)]
     text = ",\n".join(rows)
-    (MEASURED / "left_out.json").write_text(f"[\n{text}\n]\n", encoding="utf-8")
+    LEFT_OUT.write_text(f"[\n{text}\n]\n", encoding="utf-8")
+    record_held_out()
 
 
 if __name__ == "__main__":
