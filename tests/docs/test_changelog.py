@@ -9,12 +9,17 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["towncrier"]
 TYPES = [kind["directory"] for kind in SETTINGS["type"]]
-FRAGMENTS = sorted((ROOT / SETTINGS["directory"]).glob("*"))
+FRAGMENTS = sorted((ROOT / SETTINGS["directory"]).glob("+*"))
 TEXT = (ROOT / SETTINGS["filename"]).read_text(encoding="utf-8")
 
 
 def test_the_kinds_of_change_are_those_that_users_know():
     assert TYPES == ["added", "changed", "fixed"]
+
+
+def test_beside_fragments_there_is_a_page_on_them_alone():
+    names = {path.name for path in (ROOT / SETTINGS["directory"]).iterdir()}
+    assert names - {path.name for path in FRAGMENTS} == {"README.md"}
 
 
 @pytest.mark.parametrize("path", FRAGMENTS, ids=lambda path: path.name)
