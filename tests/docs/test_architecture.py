@@ -12,7 +12,9 @@ sys.path.insert(0, str(ROOT))
 
 from tools.pages import architecture  # noqa: E402 - tools is a folder of the repository
 
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(
+    [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/decisions").glob("*.md")]
+)
 PATH = re.compile(r"`([\w./-]+/[\w.-]*)`")
 FILE = re.compile(r"`([\w/-]+\.(?:py|toml))`")
 

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.pages import console  # noqa: E402 - tools is a folder of the repository, not of the package
+from tools.pages import console, decisions  # noqa: E402 - tools is a folder of the repository
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 LINKING = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -50,10 +50,24 @@ def test_every_page_is_reachable_from_the_readme():
 
 
 def test_a_decisions_number_is_its_own():
-    text = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
-    numbers = re.findall(r"^### (\d+)\.", text, re.MULTILINE)
+    numbers = [one.number for one in decisions.decisions()]
     assert len(numbers) > 100
-    assert sorted(numbers, key=int) == [str(n) for n in range(1, len(numbers) + 1)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_every_heading_of_an_area_has_a_number_a_context_and_a_decision():
+    for path in decisions.FOLDER.glob("*.md"):
+        _, *entries = re.split(r"^##+ ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for entry in entries:
+            title = entry.partition("\n")[0]
+            assert re.match(r"\d+\. \S", title), f"{path.name}: {title}"
+            parts = re.findall(r"\*(Context|Decision|Consequence)\.\*", entry)
+            assert parts[:2] == ["Context", "Decision"], f"{path.name}: {title}"
+
+
+def test_an_anchor_is_the_heading_without_its_punctuation():
+    one = decisions.Decision(49, "`mad.k` isn't free: 0.1 % of it", "plans.md", "plans")
+    assert one.anchor == "49-madk-isnt-free-01-of-it"
 
 
 @pytest.mark.parametrize("part", ["src/cubecore", "docs"])

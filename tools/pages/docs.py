@@ -442,6 +442,14 @@ def _buffers(chips: "list[Chip]") -> list[str]:
     ]
 
 
+@document("decisions.md")
+def decisions_page() -> str:
+    """Return the index of design decisions, which docs/decisions has by area."""
+    from tools.pages.decisions import page
+
+    return page()
+
+
 @document("seeds.md")
 def seeds() -> str:
     """Return the coverage ledger: which clauses of the seeds are carried, and by what."""

@@ -348,7 +348,7 @@ def test_a_transfer_of_nothing_at_the_end_of_a_tensor_is_no_access():
 
 
 def test_all_of_l1_may_be_used():
-    """The tiling rules hold 256 B back; an instruction may reach them (docs/decisions.md)."""
+    """The tiling rules hold 256 B back; an instruction may reach them (docs/decisions/plans.md)."""
     gm, (a,) = tensors(a=512)
     copy = CopyGmToCbuf(n_burst=1, len_burst=8)
     assert issue((copy, 524288 - 256, a.address), gm=gm).findings == ()

@@ -61,7 +61,7 @@ def _is_tutorial(path: str) -> bool:
 
 def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files: "Files") -> str:
     """Put stated figures and pictures into a page."""
-    if page.file.src_uri in _FOR_AUDITORS:
+    if page.file.src_uri in _FOR_AUDITORS or page.file.src_uri.startswith("decisions/"):
         page.meta["search"] = {"boost": 0.2}  # behind every page for users
     elif page.file.src_uri.startswith("instructions/"):
         page.meta["search"] = {"boost": 0.6}

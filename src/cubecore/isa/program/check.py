@@ -38,7 +38,7 @@ def program_violations(program: Program, chip: Chip) -> list[Violation]:
 def memory_bytes(chip: Chip, mem: Mem) -> tuple[int, int]:
     """Return (physical, usable) bytes of a core's local memory on `chip`.
 
-    All of L1 is usable: the vendor's published matmul kernel fills it (docs/decisions.md).
+    All of L1 is usable: the vendor's published matmul kernel fills it (docs/decisions/plans.md).
     """
     sizes = {
         Mem.UB: (chip.ub_bytes, chip.ub_user_bytes),
