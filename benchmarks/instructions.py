@@ -26,12 +26,12 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.sanitizer.aliasing import Snapshots
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import USUAL, FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.watches.aliasing import Snapshots
 
 TARGET_US = 20.0
 MANY = 64

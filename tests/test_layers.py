@@ -64,7 +64,7 @@ FLOORS = {
     },
     "cubecore.machine": {
         "debugger | lockstep": "steps of one core; groups of equal cores at once",
-        "reference | watches": "one core, one instruction; what is noted of a group",
+        "reference": "one instruction, on one core or on many",
         "blas | sanitizer": "products proven and computed by BLAS; checks of a run",
         "memory": "bytes and what was written to them",
     },

@@ -12,12 +12,12 @@ from cubecore.isa.mte.copies_3510 import NzPara, SetMte2NzPara
 from cubecore.isa.mte.load3d import SetFmatrix, SetL3dPadding
 from cubecore.isa.program.topology import CoreId
 from cubecore.machine.lockstep.group import LockstepGroup
+from cubecore.machine.lockstep.sanitizer.aliasing import Snapshots
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.watches.aliasing import Snapshots
 from isa.bench import HERE
 
 A2, A5, OLD = "Ascend910B3", "Ascend950PR_9599", "Ascend310P3"

@@ -15,15 +15,15 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.scalar.sync import Sync
 from cubecore.machine.lockstep.batching import picks
 from cubecore.machine.lockstep.group import LockstepGroup
-from cubecore.machine.lockstep.together import prepares
+from cubecore.machine.lockstep.group_operations import prepares
+from cubecore.machine.lockstep.sanitizer.aliasing import Snapshots
+from cubecore.machine.lockstep.sanitizer.divergence import AgainError, UnlikeError
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
+from cubecore.machine.sanitizer.core_schedule import CoreSchedule, IssuedSyncs
 from cubecore.machine.sanitizer.findings import CHECKS, FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.turns import IssuedSyncs, Turns
-from cubecore.machine.watches.aliasing import Snapshots
-from cubecore.machine.watches.partings import AgainError, UnlikeError
 from harness import A2
 from isa import vector_rows
 from isa.bench import HERE
@@ -192,7 +192,7 @@ class Pair:
             assert np.array_equal(buffer.valid, stack.valid), about
             assert core.registers == row.registers, about
         found = FindingLog()
-        assert Turns(list(map(IssuedSyncs, CORES))).log(found, self.group.found())
+        assert CoreSchedule(list(map(IssuedSyncs, CORES))).log(found, self.group.found())
         told = [f for f in found if f.check in {"memcheck", "initcheck"}]
         assert told == list(self.log), about
         here, there = (gm.at(self.tensor.address).buffer for gm in (self.gm, self.other))

@@ -8,7 +8,11 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import LoadScalar
 from cubecore.machine.lockstep.recorder import Asked, Issued, RanAheadError
 from cubecore.machine.lockstep.running import Running
-from cubecore.machine.watches.partings import PartedError, UnlikeError, UnorderedError
+from cubecore.machine.lockstep.sanitizer.divergence import (
+    DivergedGroupError,
+    UnlikeError,
+    UnorderedError,
+)
 
 
 def answers(running: Running) -> Sequence[object]:
@@ -19,7 +23,7 @@ def answers(running: Running) -> Sequence[object]:
     loads = [ask[0] for ask in asks if ask is not None]
     templates = {ask[1] for ask in asks if ask is not None}
     if len(loads) < len(asks) or len(templates) > 1:
-        raise PartedError("cores of a group that ask differently")
+        raise DivergedGroupError("cores of a group that ask differently")
     (template,) = templates
     if template is not None:
         return running.group.scalars(template)
@@ -31,7 +35,7 @@ def follow_reads(running: Running) -> None:
     """Follow what the cores of a group read at once, before all else that they recorded."""
     first, *others = [core.read for core in running.cores]
     if any(len(read) != len(first) for read in others):
-        raise PartedError("cores of a group that ask differently")
+        raise DivergedGroupError("cores of a group that ask differently")
     for number in range(len(first)):
         asked = [core.read[number] for core in running.cores]
         _move(running, [load for load, _ in asked], [at for _, at in asked])
@@ -46,7 +50,7 @@ def values_ahead(running: Running) -> Sequence[Sequence[Asked]]:
     if any(ahead):
         first, *others = ([one.at_kind for one in of_core] for of_core in ahead)
         if any(kinds != first for kinds in others):
-            raise PartedError("cores of a group that ask differently")
+            raise DivergedGroupError("cores of a group that ask differently")
     return ahead
 
 

@@ -16,14 +16,14 @@ from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.batching import PICKED, picks
-from cubecore.machine.lockstep.together import Act, Group, read_inside
+from cubecore.machine.lockstep.group_operations import Group, Operation, read_inside
+from cubecore.machine.lockstep.sanitizer.divergence import DivergenceError
 from cubecore.machine.memory.elements import Use, use
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.memory.places import Place
 from cubecore.machine.sanitizer.happens_before import INDEX
 from cubecore.machine.sanitizer.racecheck import touches
 from cubecore.machine.sanitizer.shadow_memory import Touched
-from cubecore.machine.watches.partings import ApartError
 
 _MOST_PICKED = 64
 """Sets of values that are remembered."""
@@ -37,7 +37,7 @@ class _Picked:
     touched: Footprint
 
 
-def picking(group: Group, template: Instruction) -> Act:
+def picking(group: Group, template: Instruction) -> Operation:
     """Return the act of a resolved template that picks by values, each core's own.
 
     At exceptions (a wrong value, uninitialised bytes, operands that may overlap, a check of
@@ -74,7 +74,7 @@ def picking(group: Group, template: Instruction) -> Act:
             None if group.watch.tells_cores_apart or not indices.written() else pick(indices.read())
         )
         if picked is None:
-            raise ApartError(f"{template.name} picks out of the ordinary")
+            raise DivergenceError(f"{template.name} picks out of the ordinary")
         _require_well(group, (steering, source, target), picked.touched, at)
         plan = plans.get(id(where))
         if plan is None:
@@ -95,7 +95,7 @@ def _placed(group: Group, used: Use, address: int) -> Place:
     """Return an operand that lies where it may, and is some elements."""
     usable = memory_bytes(group.chip, used.operand.mem)[1]
     if used.elements.span is None or address % used.unit or address + used.high > usable:
-        raise ApartError(f"{used.name} is not where it may be")
+        raise DivergenceError(f"{used.name} is not where it may be")
     return read_inside(group, used, address)
 
 
@@ -118,7 +118,7 @@ def _require_well(
         or (start < last and first < end)
         or not stack.valid[low:high].all()
     ):
-        raise ApartError("what is picked is not where it may be")
+        raise DivergenceError("what is picked is not where it may be")
 
 
 def _gathered(group: Group, source: Use, at: int, offsets: Offsets) -> Array:

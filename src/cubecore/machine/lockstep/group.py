@@ -25,28 +25,39 @@ from cubecore.isa.scalar.store import ScalarStore, valueless
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.lockstep.batching import REACHING, computing_left, picks, stacks
 from cubecore.machine.lockstep.gather import picking
-from cubecore.machine.lockstep.left_registers import NONE_LEFT, LeftRegisters
-from cubecore.machine.lockstep.row import GroupRow
-from cubecore.machine.lockstep.together import (
-    Act,
+from cubecore.machine.lockstep.group_operations import (
+    Operation,
     ValueStores,
-    making,
+    group_operation,
     prepares,
     read_inside,
 )
+from cubecore.machine.lockstep.left_registers import NONE_LEFT, LeftRegisters
+from cubecore.machine.lockstep.row import GroupRow
+from cubecore.machine.lockstep.sanitizer.aliasing import GroupAliasing, Snapshots
+from cubecore.machine.lockstep.sanitizer.divergence import DivergenceError, UnlikeError
+from cubecore.machine.lockstep.sanitizer.group_watch import (
+    Clock,
+    GroupLog,
+    GroupWatch,
+    RowByRow,
+    Watching,
+)
+from cubecore.machine.lockstep.sanitizer.shared_maps import SharedMaps
+from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
 from cubecore.machine.memory.elements import steering_uses
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference.core import Core, scalar_touch
-from cubecore.machine.reference.issue_cache import CachedIssue, planned, planned_among, plans
+from cubecore.machine.reference.issue_cache import (
+    CachedIssue,
+    checked_among,
+    checked_issue,
+    issue_cache_of,
+)
+from cubecore.machine.sanitizer.core_schedule import Found
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.turns import Found
-from cubecore.machine.watches.aliasing import GroupAliasing, Snapshots
-from cubecore.machine.watches.group_watch import Clock, GroupLog, GroupWatch, RowByRow, Watching
-from cubecore.machine.watches.partings import ApartError, UnlikeError
-from cubecore.machine.watches.shared_maps import SharedMaps
-from cubecore.machine.watches.shared_memory import SharedMemory
 
-_State = tuple[Registers, dict[Instruction, Act], BoundedCache[Instruction, CachedIssue]]
+_State = tuple[Registers, dict[Instruction, Operation], BoundedCache[Instruction, CachedIssue]]
 _MOST_STEERED = 64
 """Sets of values for which a steered template is prepared, or remembered."""
 
@@ -106,7 +117,7 @@ class LockstepGroup:
             act = self._acts[template] = self._act(template)
         try:
             act(addresses, where)
-        except ApartError as reason:
+        except DivergenceError as reason:
             self._each(template, addresses, where, reason)
 
     def issue_apart(self, where_of: Callable[[int, Location], Location]) -> None:
@@ -142,7 +153,7 @@ class LockstepGroup:
         assert self._signals is not None
         self.watch.hear(self._signals.heard(self.ids, wait.flag_id))
 
-    def _signalling(self, sync: FftsCrossCoreSync) -> Act:
+    def _signalling(self, sync: FftsCrossCoreSync) -> Operation:
         """Return the act of a signal to other cores."""
         legal, signals = all(row.may(sync) for row in self.cores), self._signals
         assert signals is not None
@@ -159,13 +170,13 @@ class LockstepGroup:
 
     # --- preparation
 
-    def _act(self, template: Instruction) -> Act:
+    def _act(self, template: Instruction) -> Operation:
         if isinstance(template, FftsCrossCoreSync):
             return self._signalling(template)
         if isinstance(template, Sync):
             wrong = template_violations(template, self.chip)
             return self._one_by_one(template) if wrong else self._flagging(template)
-        issue = planned_among(self._plans, valueless(template), self.registers, self.chip)
+        issue = checked_among(self._checked, valueless(template), self.registers, self.chip)
         if issue.wrong:
             return self._one_by_one(template)
         if isinstance(template, ScalarStore):
@@ -189,11 +200,11 @@ class LockstepGroup:
             return self._by_values(template, touching)
         return self._prepared(template, issue)
 
-    def _one_by_one(self, issued: Instruction) -> Act:
+    def _one_by_one(self, issued: Instruction) -> Operation:
         """Return the reference engine's way, one core after another."""
         return lambda addresses, where: self._each(issued, addresses, where)
 
-    def _flagging(self, sync: Sync) -> Act:
+    def _flagging(self, sync: Sync) -> Operation:
         """Return the act of a flag or a barrier inside of the cores."""
         syncers: dict[int, tuple[Callable[[], None], Location]] = {}
 
@@ -206,22 +217,24 @@ class LockstepGroup:
         return act
 
     def _state(self, registers: Registers) -> _State:
-        return self._states.setdefault(registers, (registers, {}, plans(registers, self.chip)))
+        return self._states.setdefault(
+            registers, (registers, {}, issue_cache_of(registers, self.chip))
+        )
 
     def _go(self, state: _State) -> None:
-        self.registers, self._acts, self._plans = state
+        self.registers, self._acts, self._checked = state
 
     def _enter(self, registers: Registers) -> None:
         self._go(self._state(registers))
 
-    def _prepared(self, issued: Instruction, issue: CachedIssue) -> Act:
+    def _prepared(self, issued: Instruction, issue: CachedIssue) -> Operation:
         """Return what a settled template does, on all cores at once if that can be."""
         registers, template = self.registers, issue.template
         if not prepares(template, registers):
             return self._one_by_one(issued)
         if issue.unsettled:  # as far as its kind goes; this one lies anywhere
             issue = CachedIssue.of(template, registers, self.chip)
-        act = making(self, issue, lambda read: template.compute(read, registers))
+        act = group_operation(self, issue, lambda read: template.compute(read, registers))
         if type(template).leaves is Instruction.leaves:
             return act
 
@@ -232,7 +245,7 @@ class LockstepGroup:
 
         return leave
 
-    def _by_values(self, issued: Instruction, template: Instruction) -> Act:
+    def _by_values(self, issued: Instruction, template: Instruction) -> Operation:
         """Return what a template does that values steer.
 
         Where all cores have the same ones, and had them before, it is prepared for them.
@@ -241,7 +254,7 @@ class LockstepGroup:
         if not stacks(kind):
             return each
         reads = steering_uses(template)
-        acts = BoundedCache[tuple[bytes, ...], Act | None](_MOST_STEERED)
+        acts = BoundedCache[tuple[bytes, ...], Operation | None](_MOST_STEERED)
         picked = picks(kind) and prepares(template, self.registers)
         apart = picking(self, template) if picked else each
 
@@ -262,7 +275,7 @@ class LockstepGroup:
 
         return act
 
-    def _for_values(self, issued: Instruction, template: Instruction) -> Act | None:
+    def _for_values(self, issued: Instruction, template: Instruction) -> Operation | None:
         """Return what a template does that values have located; None where that is wrong."""
         if template_violations(template, self.chip) or template.unmet(self.registers):
             return None
@@ -270,7 +283,7 @@ class LockstepGroup:
 
     # --- what values leave in registers
 
-    def _with_left(self, issued: Instruction, template: Instruction) -> Act:
+    def _with_left(self, issued: Instruction, template: Instruction) -> Operation:
         """Return what a template does that a register with values in it decides."""
         registers, name = self.registers, template.register
         alone = bool(steering_uses(template)) and not isinstance(template, REACHING)
@@ -282,15 +295,15 @@ class LockstepGroup:
             values, self.left[name] = compute_left(template, read, registers, self.left[name])
             return values
 
-        return making(self, CachedIssue.of(template, registers, self.chip), compute)
+        return group_operation(self, CachedIssue.of(template, registers, self.chip), compute)
 
-    def _addressed_by_left(self, issued: Instruction) -> Act:
+    def _addressed_by_left(self, issued: Instruction) -> Operation:
         """Return what a template does if a register with values in it says where operands lie.
 
         Where it says the same on all cores, it is prepared for that.
         """
         registers, name = self.registers, issued.register
-        acts = BoundedCache[object, Act](_MOST_STEERED)
+        acts = BoundedCache[object, Operation](_MOST_STEERED)
 
         def act(addresses: tuple[int, ...], where: Location) -> None:
             first, *others = self.left[name]
@@ -300,15 +313,15 @@ class LockstepGroup:
             prepared = acts.get(first)
             if prepared is None:
                 left: dict[str, Any] = {name: first}
-                issue = planned(issued, replace(registers, **left), self.chip)
+                issue = checked_issue(issued, replace(registers, **left), self.chip)
                 if issue.wrong:
-                    raise ApartError(f"{issued.name} is not legal")
+                    raise DivergenceError(f"{issued.name} is not legal")
                 prepared = acts[first] = self._with_left(issued, issue.template.reaching())
             prepared(addresses, where)
 
         return act
 
-    def _setting(self, template: Instruction, value: object) -> Act:
+    def _setting(self, template: Instruction, value: object) -> Operation:
         """Return the act of a template without operands that sets the register with values."""
         name, sets = template.register, type(template).apply is not Instruction.apply
 
@@ -359,7 +372,7 @@ class LockstepGroup:
         template: Instruction,
         addresses: tuple[int, ...],
         where: Location,
-        reason: ApartError | None = None,
+        reason: DivergenceError | None = None,
     ) -> None:
         """Run an instruction by the reference engine, one core after another, perhaps for a reason.
 

@@ -4,11 +4,11 @@ Each core's kernel runs on its own greenlet and records what it issues (`recorde
 other cores and waits for them too. It pauses where it reads a value, after a number of issues, and
 at its end. Cores that recorded the same (equal instructions, equal local addresses, a distance in
 each tensor) execute it as a group. A group runs until it waits; the next one is the first whose
-wait is met, as on the reference engine. Where cores of a group part, global memory is put back, and
-groups of those that recorded alike until then execute all of it, and go on; where they have the
-same before them again they meet (`meeting`). Where a finding may be some cores' only, or cores
-touch bytes in no order, all is executed again in the same way, and judged core by core
-(`each_core`); cores that must not go together for the sake of these bytes are groups apart.
+wait is met, as on the reference engine. Where cores of a group diverge, global memory is put back,
+and groups of those that recorded alike until then execute all of it, and go on; where they have the
+same before them again they reconverge (`reconvergence`). Where a finding may be some cores' only,
+or cores touch bytes in no order, all is executed again in the same way, and judged core by core
+(`per_core_replay`); cores that must not go together for the sake of these bytes are groups apart.
 Where a kernel fails, or cores wait for ever, all is executed again up to where each core comes in
 its own turns. No kernel runs twice.
 """
@@ -30,34 +30,38 @@ from cubecore.machine.lockstep.answers import (
     follow_reads,
     values_ahead,
 )
-from cubecore.machine.lockstep.early_reads import EarlyReads
 from cubecore.machine.lockstep.group import LockstepGroup
-from cubecore.machine.lockstep.halt import Halt
 from cubecore.machine.lockstep.known_launches import KnownLaunches, OrderedWatch
-from cubecore.machine.lockstep.meeting import Meeting, may_meet, meet, meetings
+from cubecore.machine.lockstep.reconvergence import (
+    Reconvergence,
+    may_reconverge,
+    reconverge,
+    reconvergences,
+)
 from cubecore.machine.lockstep.recorder import Asked, Issued, RecordedPart, Recorder
-from cubecore.machine.lockstep.running import Running
-from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.reference.core import Core
-from cubecore.machine.reference.scheduler import RunOutcome, Task
-from cubecore.machine.sanitizer.findings import RACECHECK, USECHECK, FindingLog, key_of
-from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.turns import Found, IssuedSyncs, Turns
-from cubecore.machine.watches.aliasing import Addresses, Snapshots, require_apart
-from cubecore.machine.watches.byte_order import ByteOrder
-from cubecore.machine.watches.each_core import NotedCore, judge_each
-from cubecore.machine.watches.group_watch import GroupWatch, Watching
-from cubecore.machine.watches.noting import NotingWatch
-from cubecore.machine.watches.partings import (
+from cubecore.machine.lockstep.running import Halt, Running
+from cubecore.machine.lockstep.sanitizer.aliasing import Addresses, Snapshots, require_apart
+from cubecore.machine.lockstep.sanitizer.byte_order import ByteOrder
+from cubecore.machine.lockstep.sanitizer.deferred_log import DeferredLog
+from cubecore.machine.lockstep.sanitizer.divergence import (
+    DivergedGroupError,
     EachError,
     HaltedError,
-    PartedError,
     UnevenError,
     UnorderedError,
 )
-from cubecore.machine.watches.shared_memory import SharedMemory
+from cubecore.machine.lockstep.sanitizer.group_watch import GroupWatch, Watching
+from cubecore.machine.lockstep.sanitizer.per_core_replay import LoggedCore, judge_each
+from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
+from cubecore.machine.lockstep.speculative_reads import SpeculativeReads
+from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.reference.core import Core
+from cubecore.machine.reference.scheduler import RunOutcome, Task
+from cubecore.machine.sanitizer.core_schedule import CoreSchedule, Found, IssuedSyncs
+from cubecore.machine.sanitizer.findings import RACECHECK, USECHECK, FindingLog, key_of
+from cubecore.machine.sanitizer.racecheck import Sanitizer
 
-_MOST_PARTINGS = 4
+_MOST_DIVERGENCES = 4
 """Times that cores of a group part, and start again in groups, before each is one of its own."""
 _MOST_AHEAD = 8
 """Times that cores which do not do the same record on before they execute."""
@@ -108,7 +112,7 @@ class _Launch:
         self._found_by_each: list[Found] = []
         in_order = sorted(tasks, key=lambda task: task.id)
         self._recorders = [Recorder(task, chip, gm, known.names) for task in in_order]
-        self._early = EarlyReads(self._recorders, gm, known.names)
+        self._early = SpeculativeReads(self._recorders, gm, known.names)
         self._order: ByteOrder | None = None
         """The order in which cores touch bytes, where each core is judged."""
         self._levels: Sequence[int] | None = None
@@ -119,13 +123,13 @@ class _Launch:
     def run(self, ended: Callable[[Core], None] | None) -> RunOutcome:
         """Let the cores record, and execute what they recorded, until all have ended."""
         self._begin()
-        partings = 0
+        divergences = 0
         while True:
             try:
                 self._execute(ended)
-            except PartedError:
-                partings += 1
-                if partings == _MOST_PARTINGS:
+            except DivergedGroupError:
+                divergences += 1
+                if divergences == _MOST_DIVERGENCES:
                     self._levels = self._alone
             except UnevenError:
                 self._uneven = True
@@ -191,23 +195,23 @@ class _Launch:
         self._log, self._groups = FindingLog(self._checks), []
         sanitizer = self._sanitizer()
         alike = self._alike()
-        met: Sequence[Meeting] = ()
-        if may_meet(alike):
+        met: Sequence[Reconvergence] = ()
+        if may_reconverge(alike):
             self._record_on()
             alike = self._alike()
             if self._levels is None:
-                met = meetings(alike, self._gm, evenly=self._shared is None)
+                met = reconvergences(alike, self._gm, evenly=self._shared is None)
         issued = self._known_as()
         self._watching = OrderedWatch if issued in self._known.ordered else GroupWatch
         if self._order is not None:
-            self._watching = partial(NotingWatch, count())
+            self._watching = partial(DeferredLog, count())
         groups = [Running(self._group(cores, sanitizer), cores, self._next) for cores in alike]
         for running in groups:
             asked = [core.asked.copy() for core in running.cores]
             for recorder in running.cores:
                 recorder.take_ahead()  # which is among those
             running.take(self._again(running, asked, self._recorded(running)))
-        meet(groups, met, partial(self._joined, sanitizer))
+        reconverge(groups, met, partial(self._joined, sanitizer))
         self._require_ended(groups)
         for running in groups:
             if not running.cuts_short:
@@ -238,7 +242,7 @@ class _Launch:
 
         Raises
         ------
-        PartedError
+        DivergedGroupError
             If a group waits of which some cores need not.
         HaltedError
             If a kernel has failed, or cores wait for ever, and nobody knew.
@@ -250,12 +254,12 @@ class _Launch:
         if not (waiting or failed):
             return
         issued = self._issued()
-        turns = Turns(issued, failing=False)
+        turns = CoreSchedule(issued, failing=False)
         for running in waiting:
             at = [turns[core.id].waits for core in running.cores]
             if [wait and wait[1] for wait in at] != running.waits_at:
                 running.part("cores of a group of which some wait", at)
-        self._halt = Halt(Turns(issued), self._recorders)
+        self._halt = Halt(CoreSchedule(issued), self._recorders)
         raise HaltedError("a launch that does not end")
 
     def _sanitizer(self) -> Sanitizer:
@@ -272,11 +276,11 @@ class _Launch:
             If cores touched bytes that they share in another order than in their own turns.
         """
         sanitizer = self._sanitizer()
-        watches = [watch for g in self._groups if isinstance(watch := g.watch, NotingWatch)]
+        watches = [watch for g in self._groups if isinstance(watch := g.watch, DeferredLog)]
 
-        def noted(core: Recorder) -> NotedCore:
+        def noted(core: Recorder) -> LoggedCore:
             notes = chain.from_iterable(watch.notes_of(core.id) for watch in watches)
-            return NotedCore(core.id, core.where, notes)
+            return LoggedCore(core.id, core.where, notes)
 
         self._found_by_each = judge_each(sanitizer, map(noted, self._recorders), order)
         if not order.kept:
@@ -307,7 +311,7 @@ class _Launch:
                     key, at = key_of(finding, operand), (issue, number)
                     found.append(Found(key, finding, 1, [core.id], at, said=True))
         if found:
-            turns = Turns(self._issued()) if self._halt is None else self._halt.turns
+            turns = CoreSchedule(self._issued()) if self._halt is None else self._halt.turns
             if not turns.log(self._log, found):
                 raise EachError("a finding that is another core's first")
 
@@ -370,7 +374,7 @@ class _Launch:
                 core.answer, core.asks = answered[number], None
             self._go_on(core)
         if self._shared is None and self._signalled:
-            raise PartedError("signals after a long way without")
+            raise DivergedGroupError("signals after a long way without")
         follow_reads(running)
         ahead = values_ahead(running)
         running.take(self._again(running, ahead, self._recorded(running)))
@@ -450,7 +454,7 @@ class _Launch:
             segment = core.segment(self._gm, [first])
             far = first.apart(segment)
             if far is None:
-                raise PartedError("cores of a group that go different ways")
+                raise DivergedGroupError("cores of a group that go different ways")
             if not first.aligned_like(segment):
                 group.issue_apart(partial(_where_of, running))
             rows.append(far)

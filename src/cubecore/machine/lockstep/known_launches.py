@@ -14,10 +14,10 @@ from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.machine.lockstep.recorder import Recorder
+from cubecore.machine.lockstep.sanitizer.group_watch import ClocklessWatch
 from cubecore.machine.lockstep.shared_lines import SharedLines
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.racecheck import FollowAt
-from cubecore.machine.watches.group_watch import ClocklessWatch
 
 _MOST_LAUNCHES = 256
 

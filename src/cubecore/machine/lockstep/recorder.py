@@ -17,13 +17,13 @@ from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.system_variables import Variable
 from cubecore.layouts import ascending
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.lockstep.sanitizer.aliasing import Addresses, GroupAliasing
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import FLUSH_AFTER, Core
 from cubecore.machine.reference.scheduler import Task
+from cubecore.machine.sanitizer.core_schedule import IssuedSyncs
 from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
-from cubecore.machine.sanitizer.turns import IssuedSyncs
-from cubecore.machine.watches.aliasing import Addresses, GroupAliasing
 
 if TYPE_CHECKING:
     from array import array

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.topology import CoreId
+from cubecore.machine.lockstep.sanitizer.group_watch import GroupLog
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
-from cubecore.machine.watches.group_watch import GroupLog
 
 
 class GroupRow(Core):

@@ -1,14 +1,18 @@
-"""Groups on their way: what their cores recorded, issue by issue, and where they stop to meet."""
+"""Groups on their way: what their cores recorded, where they stop, and how a launch is ended."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NoReturn
 
+from cubecore.errors import CubecoreError, DeadlockError
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.recorder import Issued, Recorder
-from cubecore.machine.watches.partings import PartedError, UnlikeError
+from cubecore.machine.lockstep.sanitizer.divergence import DivergedGroupError, UnlikeError
+from cubecore.machine.sanitizer.core_schedule import CoreSchedule
+from cubecore.machine.sanitizer.deadlocks import deadlock, log_deadlocks
+from cubecore.machine.sanitizer.findings import FindingLog
 
 
 class Running:
@@ -114,9 +118,36 @@ class Running:
 
         Raises
         ------
-        PartedError
+        DivergedGroupError
             Always.
         """
         for core, kind in zip(self.cores, kinds, strict=True):
             core.kinds.append(kind)
-        raise PartedError(why)
+        raise DivergedGroupError(why)
+
+
+class Halt:
+    """The end of a launch that does not end well, by the turns that each core takes alone.
+
+    The cores make no more than what they come to in these.
+    """
+
+    def __init__(self, turns: CoreSchedule, recorders: Sequence[Recorder]) -> None:
+        self.turns = turns
+        self._standings = [turns.standing(core.id, core.where) for core in recorders]
+        failed = [core.failed for core in recorders if core.id == turns.failed]
+        error = failed[0] if failed else deadlock(self._standings)
+        assert error is not None
+        self._error: Exception = error
+        for core in recorders:
+            reached = turns[core.id].reached
+            if reached is not None:
+                core.halt(reached)
+
+    def end(self, log: FindingLog) -> NoReturn:
+        """Raise what ends the launch, with the findings."""
+        error = self._error
+        log_deadlocks(log, self._standings, waits=isinstance(error, DeadlockError))
+        if isinstance(error, CubecoreError):
+            error.findings = tuple(log)
+        raise error

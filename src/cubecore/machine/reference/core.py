@@ -65,9 +65,9 @@ class Core:
     """The schedule of instructions in another order than the program's; None: program order."""
     data_cache: DataCache | None = None
     """The values in the data cache, in an order that holds its lines; None: those of memory."""
-    planned_for: Registers | None = None
-    planned: BoundedCache[Instruction, Any] = field(default_factory=BoundedCache)
-    """An engine's plans of templates under the registers `planned_for`, of those it met."""
+    checked_for: Registers | None = None
+    checked: BoundedCache[Instruction, Any] = field(default_factory=BoundedCache)
+    """An engine's checked issues under the registers `checked_for`, of the templates it met."""
     observe: Callable[["Core", Instruction, Sequence[int]], None] | None = None
     """Told what an instruction touches, just before it does; its operands' addresses."""
 

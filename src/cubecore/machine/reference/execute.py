@@ -26,15 +26,15 @@ from cubecore.machine.memory.places import Place
 from cubecore.machine.reference.checked_ub import checked_accesses
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.filled_reads import FilledRead
-from cubecore.machine.reference.issue_cache import CachedIssue, plan
-from cubecore.machine.reference.perform import (
+from cubecore.machine.reference.instruction import (
     NOWHERE,
+    ComputeStep,
     Lacking,
-    Way,
     perform,
     require_written,
     within,
 )
+from cubecore.machine.reference.issue_cache import CachedIssue, checked
 from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import CoreWatch
 
@@ -50,7 +50,7 @@ def execute(core: Core, recorded: Recorded) -> None:
         if core.allows(template, where) and core.watch is not None:
             core.watch.sync(template, where)
         return
-    issue = plan(core, template)
+    issue = checked(core, template)
     resolved = issue.template
     if issue.wrong:
         core.report(issue.wrong, resolved, where)
@@ -73,8 +73,8 @@ def execute(core: Core, recorded: Recorded) -> None:
         issue = CachedIssue.of(resolved, core.registers, core.chip)
     if core.registers.ub_checks:
         _log_checked(core, resolved, addresses, where)
-    way = Way(partial(_run, core, resolved), partial(_follow, core, resolved))
-    perform(alone, issue, addresses, where, way, given)
+    step = ComputeStep(partial(_run, core, resolved), partial(_follow, core, resolved))
+    perform(alone, issue, addresses, where, step, given)
 
 
 def _is_followed(template: Instruction) -> bool:
@@ -92,7 +92,7 @@ def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
         if not isinstance(template, FftsCrossCoreSync):  # the signal itself carries clocks
             watch.sync(template, where)
         return
-    issue = plan(core, template)
+    issue = checked(core, template)
     resolved = issue.template
     if issue.wrong or not (resolved.operands() or _is_followed(resolved)):
         return
@@ -107,8 +107,8 @@ def _run(core: Core, template: Instruction, inputs: Inputs) -> Mapping[str, Arra
     """Compute, and leave in registers what is left there."""
     before = core.registers
     results, core.registers = template.run(inputs, before)
-    if core.planned_for is before:  # what values leave decides nothing of other templates
-        core.planned_for = core.registers
+    if core.checked_for is before:  # what values leave decides nothing of other templates
+        core.checked_for = core.registers
     return results
 
 

@@ -1,7 +1,7 @@
 """Issue cache: checks and operands of an issue template, computed once.
 
-A plan holds under one state of the registers, but for what values leave there: those decide nothing
-of templates that do not read them.
+An entry holds under one state of the registers, but for what values leave there: those decide
+nothing of templates that do not read them.
 """
 
 from collections.abc import Callable
@@ -92,32 +92,32 @@ def _moves(template: Instruction, registers: Registers) -> tuple[tuple[Move, int
     )
 
 
-def plan(core: Core, template: Instruction) -> CachedIssue:
-    """Return a template's plan under a core's registers."""
+def checked(core: Core, template: Instruction) -> CachedIssue:
+    """Return the checked issue of a template under a core's registers."""
     registers = core.registers
     if template.resolved_by_left:
-        return planned(template, registers, core.chip)
-    if core.planned_for is not registers:
-        core.planned_for, core.planned = registers, plans(registers, core.chip)
-    return planned_among(core.planned, template, registers, core.chip)
+        return checked_issue(template, registers, core.chip)
+    if core.checked_for is not registers:
+        core.checked_for, core.checked = registers, issue_cache_of(registers, core.chip)
+    return checked_among(core.checked, template, registers, core.chip)
 
 
-def planned_among(
+def checked_among(
     known: BoundedCache[Instruction, CachedIssue],
     template: Instruction,
     registers: Registers,
     chip: Chip,
 ) -> CachedIssue:
-    """Return a template's plan under registers, of which `known` are the plans."""
+    """Return the checked issue of a template under registers, of which `known` is the cache."""
     cached = known.get(template)
     if cached is None:
-        cached = known[template] = planned(template, registers, chip)
+        cached = known[template] = checked_issue(template, registers, chip)
     return cached
 
 
 @lru_cache(maxsize=4096)
-def planned(template: Instruction, registers: Registers, chip: Chip) -> CachedIssue:
-    """Return a template's plan under registers."""
+def checked_issue(template: Instruction, registers: Registers, chip: Chip) -> CachedIssue:
+    """Return the checked issue of a template under registers."""
     resolved, kind = template.resolved(registers), type(template)
     wrong = template_violations(resolved, chip) or tuple(resolved.unmet(registers))
     if wrong:
@@ -129,7 +129,7 @@ def planned(template: Instruction, registers: Registers, chip: Chip) -> CachedIs
 
 
 @lru_cache(maxsize=1024)
-def plans(registers: Registers, chip: Chip) -> BoundedCache[Instruction, CachedIssue]:
+def issue_cache_of(registers: Registers, chip: Chip) -> BoundedCache[Instruction, CachedIssue]:
     """Return what is known of templates under some registers, on whichever core."""
     return _known(registers.leaving("position", CorePosition()), chip)
 

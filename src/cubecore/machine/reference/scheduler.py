@@ -24,6 +24,7 @@ from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, Recorded
 from cubecore.machine.reference.execute import follow_issue
 from cubecore.machine.reference.queue_order import Queues, schedule_of
+from cubecore.machine.sanitizer.core_schedule import take_turns
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, send_judged
 from cubecore.machine.sanitizer.deadlocks import Standing, Wait, deadlock, log_deadlocks
 from cubecore.machine.sanitizer.findings import (
@@ -34,7 +35,6 @@ from cubecore.machine.sanitizer.findings import (
     SanitizerFinding,
 )
 from cubecore.machine.sanitizer.racecheck import Sanitizer
-from cubecore.machine.sanitizer.turns import take_turns
 
 Body = Callable[[Core], None]
 

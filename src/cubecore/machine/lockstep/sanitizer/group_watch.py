@@ -13,8 +13,12 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.machine.lockstep.sanitizer.aliasing import GroupAliasing
+from cubecore.machine.lockstep.sanitizer.divergence import EachError, UnlikeError
+from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.memory.footprint import Footprint, outside
+from cubecore.machine.sanitizer.core_schedule import Found
 from cubecore.machine.sanitizer.cross_core import NOTHING
 from cubecore.machine.sanitizer.findings import (
     SYNCCHECK,
@@ -34,10 +38,6 @@ from cubecore.machine.sanitizer.racecheck import (
     touches,
 )
 from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region, Touched
-from cubecore.machine.sanitizer.turns import Found
-from cubecore.machine.watches.aliasing import GroupAliasing
-from cubecore.machine.watches.partings import EachError, UnlikeError
-from cubecore.machine.watches.shared_memory import SharedMemory
 
 
 class Clock:

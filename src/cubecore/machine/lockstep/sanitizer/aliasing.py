@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.lockstep.sanitizer.divergence import (
+    DivergenceError,
+    UnevenError,
+    UnorderedError,
+)
 from cubecore.machine.memory.buffers import POISON_BYTE, GlobalMemory, GlobalTensor, MemoryBuffer
 from cubecore.machine.memory.footprint import Bytes, Footprint
 from cubecore.machine.memory.strided import Rows
-from cubecore.machine.watches.partings import ApartError, UnevenError, UnorderedError
 
 _MOST_NOTED = 4096
 """Accesses of a tensor that are kept before they are joined."""
@@ -116,12 +120,12 @@ class GroupAliasing:
 
         Raises
         ------
-        ApartError
+        DivergenceError
             If the distances are not known, as an address counts from another tensor.
         """
         taken = self._distances.get(tensor.address)
         if taken is None:
-            raise ApartError("an address that was counted from another tensor")
+            raise DivergenceError("an address that was counted from another tensor")
         return taken
 
     def visible(self, tensor: GlobalTensor | None, low: int, high: int) -> GlobalTensor:
@@ -129,14 +133,14 @@ class GroupAliasing:
 
         Raises
         ------
-        ApartError
+        DivergenceError
             If a core's bytes lie outside the tensor.
         """
         if tensor is None:
-            raise ApartError("a core leaves its tensor")
+            raise DivergenceError("a core leaves its tensor")
         far = self.distances(tensor)
         if low + far.low < tensor.address or high + far.high > tensor.end:
-            raise ApartError("a core leaves its tensor")
+            raise DivergenceError("a core leaves its tensor")
         return tensor
 
     def meets_itself(self, tensor: GlobalTensor, extent: int) -> bool:

@@ -83,8 +83,8 @@ class Cores(Protocol):
         ...
 
 
-class Way(NamedTuple):
-    """A way to make an instruction: what cores compute, who follows it, what they remember.
+class ComputeStep(NamedTuple):
+    """How an instruction is made: what cores compute, who follows it, what they remember.
 
     `known` are bound instructions by their local addresses, so that those are not looked at again.
     """
@@ -122,7 +122,7 @@ def perform(
     issue: CachedIssue,
     addresses: tuple[int, ...],
     where: Location,
-    way: Way,
+    step: ComputeStep,
     given: Mapping[str, Spot] | None = None,
 ) -> Inputs | None:
     """Make a settled instruction on all cores; return what was read, perhaps as views.
@@ -130,7 +130,7 @@ def perform(
     None: of a copy, and where an operand lies outside of its memory, so that nothing was done.
     `given` are operands that were found before.
     """
-    template, known = issue.template, way.known
+    template, known = issue.template, step.known
     at = template.operand_addresses(addresses)
     bound = None if known is None else known.get(issue.local(at))
     if bound is None:
@@ -144,7 +144,7 @@ def perform(
         spots = _found_again(cores, issue, bound.spots, at, where)
     else:
         spots = bound.spots
-    way.follow(at, where)
+    step.follow(at, where)
     if template.copies:
         _move(cores, issue, spots, where)
         return None
@@ -165,10 +165,10 @@ def perform(
                     template,
                     touched,
                     where,
-                    partial(operate, *sides, way.compute, lack, template),
+                    partial(operate, *sides, step.compute, lack, template),
                 )
             else:
-                operate(*sides, way.compute, lack, template)
+                operate(*sides, step.compute, lack, template)
         return None
     reads, writes = bound.reads, bound.writes
     if issue.outside:
@@ -177,9 +177,9 @@ def perform(
         reads, writes = [*reads, *also_reads], [*writes, *also_writes]
     if follows:
         touched = [(u, s, u.elements) for u, s in zip(issue.uses, spots, strict=True)]
-        work = partial(operate, reads, writes, way.compute, lack, template)
+        work = partial(operate, reads, writes, step.compute, lack, template)
         return computed(cores, template, touched, where, work)
-    return operate(reads, writes, way.compute, lack, template)
+    return operate(reads, writes, step.compute, lack, template)
 
 
 # --- where operands lie

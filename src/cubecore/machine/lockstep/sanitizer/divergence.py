@@ -1,9 +1,9 @@
-"""Partings: why cores of a group do not do the same, for one instruction or from there on."""
+"""Divergence: why cores of a group do not do the same, for one instruction or from there on."""
 
 from collections.abc import Sequence
 
 
-class ApartError(Exception):
+class DivergenceError(Exception):
     """Something that the cores of a group do one by one, or that has a finding.
 
     Nothing was changed yet. `followed`: the watch has seen the instruction.
@@ -26,7 +26,7 @@ class AgainError(Exception):
     """The launch is executed again, from its start, in another way."""
 
 
-class PartedError(AgainError):
+class DivergedGroupError(AgainError):
     """Cores of a group that were alike until here, and are no more."""
 
 
@@ -39,7 +39,7 @@ class HaltedError(AgainError):
 
 
 class EachError(AgainError):
-    """A finding that may be some cores' only: the launch is judged core by core (`each_core`)."""
+    """A finding that may be some cores' only: the launch is replayed core by core."""
 
 
 class UnorderedError(EachError):

@@ -1,7 +1,7 @@
-"""Meetings: where groups of cores that had parted have the same before them again.
+"""Reconvergence: where groups of cores that had diverged have the same before them again.
 
-Groups meet behind a barrier of all pipes from which on they recorded the same, to the end of what
-they have recorded.
+Groups reconverge behind a barrier of all pipes from which on they recorded the same, to the end of
+what they have recorded.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,36 +14,36 @@ from cubecore.isa.scalar.sync import joined_pipes
 from cubecore.machine.lockstep.recorder import RecordedPart, Recorder
 from cubecore.machine.lockstep.running import Running
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.turns import take_turns
+from cubecore.machine.sanitizer.core_schedule import take_turns
 
 _LEAST = 64
-"""Issues that groups must have before them for a meeting to pay."""
+"""Issues that groups must have before them for a reconvergence to pay."""
 _MOST_TRIED = 8
-"""Barriers behind which a meeting is tried."""
+"""Barriers behind which a reconvergence is tried."""
 
 
-class Meeting(NamedTuple):
-    """Groups that may meet, by number, and how many issues are left behind each barrier."""
+class Reconvergence(NamedTuple):
+    """Groups that may reconverge, by number, and how many issues are left behind each barrier."""
 
     groups: Sequence[int]
     left: Sequence[int]
 
 
-def may_meet(groups: Sequence[Sequence[Recorder]]) -> bool:
+def may_reconverge(groups: Sequence[Sequence[Recorder]]) -> bool:
     """Return whether some groups are cores of one kind."""
     return len(groups) > len({cores[0].id.is_aic for cores in groups})
 
 
-def meetings(
+def reconvergences(
     groups: Sequence[Sequence[Recorder]], gm: GlobalMemory, *, evenly: bool
-) -> list[Meeting]:
-    """Return which groups may meet, each in one meeting at most; the first core stands for each.
+) -> list[Reconvergence]:
+    """Return which groups may reconverge, each once at most; the first core stands for each.
 
-    `evenly`: cores that have met must lie at constant distances in each tensor.
+    `evenly`: cores that have reconverged must lie at constant distances in each tensor.
     """
     found, firsts = [], [cores[0] for cores in groups]
     alone = list(range(len(firsts)))
-    while may_meet([groups[number] for number in alone]):
+    while may_reconverge([groups[number] for number in alone]):
         first, *others = alone
         tails = {number: _tail(firsts[first], firsts[number], gm) for number in others}
         met = [number for number in others if tails[number] >= _LEAST]
@@ -53,7 +53,7 @@ def meetings(
             cores = [firsts[number] for number in met]
             behind = _behind_barriers(firsts[first].segment(gm), tail)
             left = [n for n in behind if _go_alike(firsts[first], cores, n, gm, evenly=evenly)]
-            found.append(Meeting([first, *met], left))
+            found.append(Reconvergence([first, *met], left))
     return found
 
 
@@ -90,9 +90,9 @@ def _go_alike(
 
 
 def stop_together(members: Sequence[Running]) -> bool:
-    """Let members of a meeting that have all stopped go on to the farthest stop that one is at.
+    """Let members of a reconvergence, all stopped, go on to the farthest stop that one is at.
 
-    Returns whether all are there, and may meet.
+    Returns whether all are there, and may reconverge.
     """
     farthest = min(running.stop for running in members)
     behind = [running for running in members if running.stop > farthest]
@@ -101,19 +101,19 @@ def stop_together(members: Sequence[Running]) -> bool:
     return not behind
 
 
-def meet(
+def reconverge(
     groups: list[Running],
-    met: Sequence[Meeting],
+    met: Sequence[Reconvergence],
     join: Callable[[Sequence[Running], int], Running],
 ) -> None:
-    """Let groups take turns to their ends, and those that meet go on as one, which `join` makes.
+    """Let groups take turns to their ends; those that reconverge go on as one, which `join` makes.
 
     `groups` are those that are there at the end.
     """
-    open_ = [[groups[number] for number in meeting.groups] for meeting in met]
-    for meeting, members in zip(met, open_, strict=True):
+    open_ = [[groups[number] for number in one.groups] for one in met]
+    for one, members in zip(met, open_, strict=True):
         for running in members:
-            running.stop_at(meeting.left)
+            running.stop_at(one.left)
     while True:
         take_turns(groups)
         stopped = [running for running in groups if running.stopped]

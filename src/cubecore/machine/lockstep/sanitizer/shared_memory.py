@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.machine.lockstep.sanitizer.aliasing import Distances
+from cubecore.machine.lockstep.sanitizer.divergence import UnorderedError
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import CoreOrder
-from cubecore.machine.watches.aliasing import Distances
-from cubecore.machine.watches.partings import UnorderedError
 from cubecore.units import distinct
 
 _Numbers = NDArray[np.int64]

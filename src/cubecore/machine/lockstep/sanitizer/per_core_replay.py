@@ -1,4 +1,4 @@
-"""Judging a launch core by core: each core's own watch follows what its groups have noted.
+"""Replay core by core: each core's own watch follows what its groups have noted.
 
 The cores take the turns that they would take alone, so that what each finds, first and how often,
 is what the reference engine finds. Values are not computed again; that lockstep touched bytes
@@ -13,17 +13,17 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.machine.lockstep.sanitizer.byte_order import ByteOrder
+from cubecore.machine.lockstep.sanitizer.deferred_log import NoteOfCore
+from cubecore.machine.lockstep.sanitizer.group_watch import Clock, GroupLog
 from cubecore.machine.memory.footprint import Footprint, Outside
+from cubecore.machine.sanitizer.core_schedule import Found, take_turns
 from cubecore.machine.sanitizer.cross_core import send_judged
 from cubecore.machine.sanitizer.racecheck import CoreWatch, Sanitizer
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
-from cubecore.machine.sanitizer.turns import Found, take_turns
-from cubecore.machine.watches.byte_order import ByteOrder
-from cubecore.machine.watches.group_watch import Clock, GroupLog
-from cubecore.machine.watches.noting import NoteOfCore
 
 
-class NotedCore(NamedTuple):
+class LoggedCore(NamedTuple):
     """A core, the place of each of its issues by its number, and its notes one after another."""
 
     core: CoreId
@@ -34,7 +34,7 @@ class NotedCore(NamedTuple):
 class EachCore:
     """A core on its way through the notes of its groups."""
 
-    def __init__(self, sanitizer: Sanitizer, noted: NotedCore, order: ByteOrder) -> None:
+    def __init__(self, sanitizer: Sanitizer, noted: LoggedCore, order: ByteOrder) -> None:
         core, self._where_of, notes = noted
         self.clock, self.ended = Clock(), False
         self.log = GroupLog(sanitizer.log.checks, [core], self.clock)
@@ -124,7 +124,7 @@ class EachCore:
         return self.log.found()
 
 
-def judge_each(sanitizer: Sanitizer, noted: Iterable[NotedCore], order: ByteOrder) -> list[Found]:
+def judge_each(sanitizer: Sanitizer, noted: Iterable[LoggedCore], order: ByteOrder) -> list[Found]:
     """Return what each core finds in what the groups have noted, in the order of their making."""
     cores = [EachCore(sanitizer, of_core, order) for of_core in noted]
     take_turns(cores)

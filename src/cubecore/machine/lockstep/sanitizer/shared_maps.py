@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cubecore.isa.declare.instruction import Mem
+from cubecore.machine.lockstep.sanitizer.divergence import UnlikeError
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.sanitizer.shadow_memory import Touched
-from cubecore.machine.watches.partings import UnlikeError
 
 
 class SharedMaps:

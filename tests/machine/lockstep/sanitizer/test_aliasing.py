@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 
+from cubecore.machine.lockstep.sanitizer.aliasing import (
+    Distances,
+    GroupAliasing,
+    Snapshots,
+    require_apart,
+)
+from cubecore.machine.lockstep.sanitizer.divergence import DivergenceError, UnorderedError
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint
-from cubecore.machine.watches.aliasing import Distances, GroupAliasing, Snapshots, require_apart
-from cubecore.machine.watches.partings import ApartError, UnorderedError
 
 SIZE = 400
 
@@ -97,7 +102,7 @@ def test_distances_are_kept_and_asked_for():
         (second, start),
         (None, 0),
     ):
-        with pytest.raises(ApartError):
+        with pytest.raises(DivergenceError):
             reach.visible(tensor, low, low + 32)
 
 

@@ -1,4 +1,4 @@
-"""A group's cores, as an instruction finds them: bytes of all at once, and none of exceptions."""
+"""Operations of a group: an instruction on the bytes of all its cores at once, or not at all."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -12,6 +12,9 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.store import ScalarStore
 from cubecore.machine.lockstep.batching import REPLACING, computing_left, stacks
+from cubecore.machine.lockstep.sanitizer.aliasing import GroupAliasing, Snapshots
+from cubecore.machine.lockstep.sanitizer.divergence import DivergenceError
+from cubecore.machine.lockstep.sanitizer.group_watch import GroupWatch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, MemoryBuffer, Spot
 from cubecore.machine.memory.elements import Use, elements
 from cubecore.machine.memory.filling_table import FIRST_FILLING
@@ -20,16 +23,13 @@ from cubecore.machine.memory.places import MemoryStack, Place
 from cubecore.machine.memory.pointer_stores import spans
 from cubecore.machine.memory.strided import Rows
 from cubecore.machine.reference.filled_reads import FilledRead
+from cubecore.machine.reference.instruction import Bound, ComputeStep, Lacking, perform
 from cubecore.machine.reference.issue_cache import CachedIssue
-from cubecore.machine.reference.perform import Bound, Lacking, Way, perform
-from cubecore.machine.watches.aliasing import GroupAliasing, Snapshots
-from cubecore.machine.watches.group_watch import GroupWatch
-from cubecore.machine.watches.partings import ApartError
 
 _MOST_BOUND = 1024
 """Addresses of one template that are remembered, with what is done there."""
-Act = Callable[[tuple[int, ...], Location], Inputs | None]
-"""The act of an instruction on all cores of a group, given the first one's addresses."""
+Operation = Callable[[tuple[int, ...], Location], Inputs | None]
+"""An instruction on all cores of a group, given the first one's addresses."""
 
 
 class Group(Protocol):
@@ -48,8 +48,8 @@ class Group(Protocol):
         ...
 
 
-class Together:
-    """All cores of a group under its present registers."""
+class GroupMemory:
+    """The memories of all cores of a group, under its present registers."""
 
     def __init__(self, group: Group) -> None:
         self.gm, self.registers, self.memory = group.gm, group.registers, group.memory
@@ -60,19 +60,19 @@ class Together:
 
         Raises
         ------
-        ApartError
+        DivergenceError
             If a core leaves the tensor, or would read what nobody wrote.
         """
         low, high = address + used.low, address + used.high
         if not tensor.address <= address < tensor.end and self.gm.near(address) is not tensor:
-            raise ApartError("an address that was counted from another tensor")
+            raise DivergenceError("an address that was counted from another tensor")
         self._aliasing.visible(tensor, low, high)
         far, at, buffer = self._aliasing.distances(tensor), address - tensor.address, tensor.buffer
         if far.unit % used.unit:
             return None
         if used.writes:
             if self._watch.notes_each and self._aliasing.meets_itself(tensor, high - low):
-                raise ApartError("bytes that several cores write")
+                raise DivergenceError("bytes that several cores write")
             self._snapshots.keep(tensor)
             if tensor.issued is not None:
                 tensor.issued.note(far.rows, at + used.low, at + used.high)
@@ -82,39 +82,39 @@ class Together:
                 self.gm.settle(tensor, low + distance, high + distance)
                 of_core = Place(buffer.spot(at + distance), used.elements, used.element)
                 if not (of_core.written() or (of_core.ready() | filled).all()):
-                    raise ApartError("uninitialised global memory")
+                    raise DivergenceError("uninitialised global memory")
         if used.reads and self.gm.fillings is not None:
             within = spans(buffer.valid, far.rows, at, (used.low, used.high))
             if any(part.max(initial=0) >= FIRST_FILLING for part in within):
-                raise ApartError("filling in global memory, of some cores perhaps")
+                raise DivergenceError("filling in global memory, of some cores perhaps")
         rows = tuple([(count, step, at + first) for count, step, first in far.rows])
         return Spot(buffer.data, buffer.valid, rows, rows, marks=buffer.marks)
 
     def look(self, template: Instruction, used: Use, _address: int, _where: Location) -> Spot:
         """Let each core look."""
-        raise ApartError(f"{template.name}.{used.name} is not where it may be")
+        raise DivergenceError(f"{template.name}.{used.name} is not where it may be")
 
     def report(
         self, violations: Sequence[Violation], template: Instruction, _where: Location
     ) -> bool:
         """Let each core report what addresses break."""
         if violations:
-            raise ApartError(f"{template.name}: addresses that break a rule")
+            raise DivergenceError(f"{template.name}: addresses that break a rule")
         return True
 
     def meet(
         self, template: Instruction, _addresses: tuple[int, ...], _where: Location, *, wrong: bool
     ) -> None:
         """Let each core meet its own, and go repeat by repeat."""
-        raise ApartError(f"{template.name}: operands that meet{' wrongly' if wrong else ''}")
+        raise DivergenceError(f"{template.name}: operands that meet{' wrongly' if wrong else ''}")
 
     def lack(self, template: Instruction, _lacking: Lacking, _where: Location) -> None:
         """Let each core find what nobody wrote."""
-        raise ApartError(f"{template.name} reads uninitialised bytes", followed=True)
+        raise DivergenceError(f"{template.name} reads uninitialised bytes", followed=True)
 
     def read_filling(self, found: FilledRead, _reader: tuple[str, str], _where: Location) -> None:
         """Let each core report filling."""
-        raise ApartError(f"{found.subject} reads filling", followed=True)
+        raise DivergenceError(f"{found.subject} reads filling", followed=True)
 
 
 def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, span: tuple[int, int]) -> bool:
@@ -122,41 +122,41 @@ def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, span: tuple[in
     return all(part.all() for part in spans(buffer.valid, rows, at, span))
 
 
-def making(
+def group_operation(
     group: Group, issue: CachedIssue, compute: Callable[[Inputs], Mapping[str, Array]]
-) -> Act:
+) -> Operation:
     """Return what a settled instruction does on all cores; what is found out is remembered.
 
     One that may touch less than it reaches, which matters where that was not written, is made core
     by core there.
     """
-    template, cores = issue.template, Together(group)
+    template, cores = issue.template, GroupMemory(group)
     known = BoundedCache[object, Bound](_MOST_BOUND)
-    way = Way(compute, group.watch.followers(template, group.registers), known)
+    step = ComputeStep(compute, group.watch.followers(template, group.registers), known)
     if type(template).reaching is Instruction.reaching:
-        return lambda addresses, where: perform(cores, issue, addresses, where, way)
+        return lambda addresses, where: perform(cores, issue, addresses, where, step)
     reads = [(n, used) for n, used in enumerate(issue.uses) if used.reads]
 
-    def loosely(addresses: tuple[int, ...], where: Location) -> Inputs | None:
+    def with_uncertain_reads(addresses: tuple[int, ...], where: Location) -> Inputs | None:
         at = template.operand_addresses(addresses)
         for number, used in reads:
             if not read_inside(group, used, at[number]).written():
-                raise ApartError(f"{template.name} may touch what nobody wrote")
-        return perform(cores, issue, addresses, where, way)
+                raise DivergenceError(f"{template.name} may touch what nobody wrote")
+        return perform(cores, issue, addresses, where, step)
 
-    return loosely
+    return with_uncertain_reads
 
 
 class ValueStores:
     """The scalar unit's stores of a group: one act serves all values of a type."""
 
     def __init__(self) -> None:
-        self._acts: dict[tuple[int, Instruction], Act] = {}
+        self._acts: dict[tuple[int, Instruction], Operation] = {}
         self._value: Mapping[str, Array] = {}
 
     def act(
         self, group: Group, state: object, issue: CachedIssue, template: ScalarStore
-    ) -> Act | None:
+    ) -> Operation | None:
         """Return the act of a store, in a state of the registers; None if it is not prepared.
 
         `issue` is what is known of the store of 0.
@@ -166,7 +166,7 @@ class ValueStores:
         if stored is None:
             if not prepares(issue.template, registers):
                 return None
-            stored = self._acts[key] = making(group, issue, lambda _: self._value)
+            stored = self._acts[key] = group_operation(group, issue, lambda _: self._value)
         act, value = stored, template.compute({}, registers)
 
         def store(addresses: tuple[int, ...], where: Location) -> Inputs | None:
@@ -185,12 +185,12 @@ def read_inside(group: Group, used: Use, at: int) -> Place:
 
     Raises
     ------
-    ApartError
+    DivergenceError
         If it leaves the memory.
     """
     stack = group.memory(used.operand.mem)
     if stack is None or at + used.low < 0 or at + used.high > stack.size_bytes:
-        raise ApartError(f"an operand that leaves {used.operand.mem.label}")
+        raise DivergenceError(f"an operand that leaves {used.operand.mem.label}")
     return Place(stack.spot(at), used.elements, used.element)
 
 

@@ -1,6 +1,6 @@
-"""Notes of what the cores of a group issue, so that each core can be followed on its own later.
+"""Deferred log of what a group issues, so that each core can be followed on its own later.
 
-Nothing is judged while the group executes; `each_core` goes through the notes.
+Nothing is judged while the group executes; `per_core_replay` goes through the notes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,13 +12,13 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.machine.lockstep.sanitizer.aliasing import GroupAliasing
+from cubecore.machine.lockstep.sanitizer.group_watch import Clock, ClocklessWatch, GroupWatch
+from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Outside, outside
 from cubecore.machine.sanitizer.happens_before import Foreign
 from cubecore.machine.sanitizer.racecheck import FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Touched
-from cubecore.machine.watches.aliasing import GroupAliasing
-from cubecore.machine.watches.group_watch import Clock, ClocklessWatch, GroupWatch
-from cubecore.machine.watches.shared_memory import SharedMemory
 
 _ROOM = 1 << 16
 """Findings that one note may lead to: their numbers are kept for them."""
@@ -78,7 +78,7 @@ NoteOfCore = tuple[Note, int, int]
 _Call = tuple[int, Callable[[Follower, int], None]]
 
 
-class NotingRows:
+class DeferredRows:
     """Stands where the reference engine expects the watches of cores: each one's calls, numbered.
 
     `each` takes them in the end; None: they were seen before.
@@ -91,7 +91,7 @@ class NotingRows:
         self._calls: list[list[_Call]] = []
         self._touched: list[Touched] = []
 
-    def next_core(self) -> "NotingRows":
+    def next_core(self) -> "DeferredRows":
         """Go on with the next core."""
         self._calls.append([])
         self._touched = []
@@ -131,7 +131,7 @@ class NotingRows:
         self._take(lambda core, order: core.scalar_read(touch, low, high, order))
 
 
-class NotingWatch(ClocklessWatch):
+class DeferredLog(ClocklessWatch):
     """Stands for the watch of a group whose cores are judged one by one."""
 
     notes_each = True
@@ -209,9 +209,9 @@ class NotingWatch(ClocklessWatch):
 
     # --- what each does by itself
 
-    def row_by_row(self, *, steered: bool, followed: bool) -> NotingRows:
+    def row_by_row(self, *, steered: bool, followed: bool) -> DeferredRows:
         """Return what notes an instruction that the cores make one after another."""
-        return NotingRows(self._clock, None if followed else self._take_each)
+        return DeferredRows(self._clock, None if followed else self._take_each)
 
     def _take_each(self, calls: Sequence[Sequence[_Call]]) -> None:
         def of_core(core: Follower, row: int, order: int) -> None:

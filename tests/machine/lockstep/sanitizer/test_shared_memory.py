@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from cubecore.machine.lockstep.sanitizer.aliasing import Distances
+from cubecore.machine.lockstep.sanitizer.divergence import UnorderedError
+from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import PIPES, CoreOrder
-from cubecore.machine.watches.aliasing import Distances
-from cubecore.machine.watches.partings import UnorderedError
-from cubecore.machine.watches.shared_memory import SharedMemory
 
 FOOTPRINTS = (
     Footprint.run(0, 8),

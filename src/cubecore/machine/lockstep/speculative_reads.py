@@ -12,9 +12,9 @@ import numpy as np
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.program.trace import Names
 from cubecore.machine.lockstep.recorder import Recorder
+from cubecore.machine.lockstep.sanitizer.aliasing import Addresses, GroupAliasing, written_by_others
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import footprints
-from cubecore.machine.watches.aliasing import Addresses, GroupAliasing, written_by_others
 
 _Spans = tuple[Addresses, Addresses]
 """Starts and ends of bytes, in no order."""
@@ -22,7 +22,7 @@ _WHOLE = (-(1 << 62), 1 << 62)
 """The reach of a write that registers, or values, decide."""
 
 
-class EarlyReads:
+class SpeculativeReads:
     """Bytes that the cores of a launch have recorded to write, and not written yet."""
 
     def __init__(self, recorders: Sequence[Recorder], gm: GlobalMemory, names: Names) -> None:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from cubecore.machine.lockstep.sanitizer.byte_order import ByteOrder
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint
-from cubecore.machine.watches.byte_order import ByteOrder
 
 BLOCK = 32
 CORES = 4

@@ -1,4 +1,4 @@
-"""Turns: which core goes on next, and in which order cores that go together would find things.
+"""Core schedule: who goes on next, and in which order cores that go together would find things.
 
 A core, or a group, goes on until it waits for others or ends; the next one is the first that is
 ready. Of cores in a group, each would have turns of its own: findings are told as in those.
@@ -62,7 +62,7 @@ def take_turns(units: Sequence[Unit], choose: Callable[[int], int] | None = None
         able[choose(len(able))].go_on()
 
 
-class CoreTurns:
+class ScheduledCore:
     """The turns of a core that signals and waits: their numbers in the launch, and their issues."""
 
     def __init__(self, issued: IssuedSyncs, signals: Signals, numbers: Iterator[int]) -> None:
@@ -136,7 +136,7 @@ class Found(NamedTuple):
     said: bool = False
     own_bytes: bool = False
 
-    def first_in(self, turns: Mapping[CoreId, CoreTurns]) -> tuple["Place", CoreId]:
+    def first_in(self, turns: Mapping[CoreId, ScheduledCore]) -> tuple["Place", CoreId]:
         """Return where which core has it first."""
         issue, number = self.at
 
@@ -151,12 +151,12 @@ Place = tuple[tuple[int, int, bool], int, int]
 """A core's turn and execution, the issue there, and what was found there before."""
 
 
-class Turns:
+class CoreSchedule:
     """The turns of cores that go alone, until none goes on, or one fails."""
 
     def __init__(self, cores: Sequence[IssuedSyncs], *, failing: bool = True) -> None:
         self._signals, numbers = Signals([issued.core for issued in cores]), count()
-        in_order = [CoreTurns(issued, self._signals, numbers) for issued in cores]
+        in_order = [ScheduledCore(issued, self._signals, numbers) for issued in cores]
         self._of_core = {turns.core: turns for turns in in_order}
         self.failed: CoreId | None = None
         while (first := first_ready(in_order)) is not None:
@@ -165,7 +165,7 @@ class Turns:
                 self.failed = first.core
                 return
 
-    def __getitem__(self, core: CoreId) -> CoreTurns:
+    def __getitem__(self, core: CoreId) -> ScheduledCore:
         """Return the turns of a core."""
         return self._of_core[core]
 
