@@ -14,9 +14,9 @@ import sys
 import time
 
 import cubecore
-from cubecore.kernels.matmul_time.launch import launch_time
-from cubecore.kernels.timed_plans.timed_product import TimedProduct
-from cubecore.tiling.planner import plan_tilings
+from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.planning.planner import plan_tilings
+from cubecore.planning.timed_product import TimedProduct
 from cubecore.workflows.request import make_request
 
 WEIGHTS = (

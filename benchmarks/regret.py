@@ -23,7 +23,7 @@ from figures import against, arguments
 
 import cubecore
 from cubecore.errors import CubecoreError
-from cubecore.kernels.timed_plans.timed_product import TimedProduct
+from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling

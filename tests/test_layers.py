@@ -22,7 +22,8 @@ FLOORS = {
         "reports": "looks of an answer: text, HTML, cards of notebooks, files for other tools",
         "workflows": "a request answered: a verb is a function of one module, with its record",
         "frontends": "kernels as users write them: the C API in Python, C and C++, TIK",
-        "kernels": "programs that a tiling or an operator implies, and plans ranked by their time",
+        "planning": "plans: tilings of the search, ranked by their event timing",
+        "kernels": "programs that a tiling or an operator implies",
         "machine | models | timing": "values of a program, products of a model, time of a program",
         "isa | tiling": "instructions with their meaning and cost; tilings with rules and search",
         "chips": "sizes, rates and constants of a chip with their sources",
@@ -56,10 +57,8 @@ FLOORS = {
         "common": "masks, repeats, forms",
     },
     "cubecore.kernels": {
-        "timed_plans": "tilings ranked by their time",
-        "matmul_time": "time of the matmul kernel without its program",
         "operators": "kernels of vector cores, which may hold products",
-        "matmul": "the matmul kernel as a program",
+        "matmul": "the matmul kernel as a program, and its time without one",
         "build": "builders of programs",
     },
     "cubecore.machine": {

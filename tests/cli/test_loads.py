@@ -42,7 +42,7 @@ KERNEL = PLAN | {
     "kernels.matmul", "numerics", "reports.files",
 }  # fmt: skip
 PLAN_TIMING = {
-    *("kernels.matmul_time", "kernels.timed_plans", "timing.memory", "timing.pipes"),
+    *("kernels.matmul.clock", "planning", "timing.memory", "timing.pipes"),
     *("workflows.advice", "workflows.calibration"),  # of the latter, the intervals alone
 }
 TIMING = PLAN_TIMING | {"greenlet", "reports.html", "timing.steady_state"}

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from cubecore.errors import CubecoreError
-from cubecore.kernels.timed_plans.event_times import can_be_timed, timed, timed_plan
+from cubecore.planning.event_ranking import can_be_timed, timed, timed_plan
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling

@@ -8,7 +8,7 @@ import pytest
 import cubecore
 from cubecore.chips import chip, chip_names
 from cubecore.errors import RequestError
-from cubecore.kernels.timed_plans.event_times import can_be_timed
+from cubecore.planning.event_ranking import can_be_timed
 from cubecore.tiling.cost.closed_form import lower_bound
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling

@@ -7,7 +7,7 @@ import pytest
 import cubecore
 from cubecore.chips import chip, chip_names
 from cubecore.dtypes import element_type
-from cubecore.kernels.timed_plans.event_times import can_be_timed
+from cubecore.planning.event_ranking import can_be_timed
 from cubecore.tiling.model.problem import Problem
 from cubecore.units import align_up
 from parts import crossed, strided

@@ -119,7 +119,7 @@ def _repaired(
 
 def _timed(mended: "Repair", case: RuleCase) -> "Repair":
     """Return a repair with the time that `time` says, where it takes the problem."""
-    from cubecore.kernels.timed_plans.event_times import can_be_timed, timed
+    from cubecore.planning.event_ranking import can_be_timed, timed
     from cubecore.tiling.solver.solver import Ranked
 
     if mended.predicted is None or not can_be_timed(case.problem, case.chip):

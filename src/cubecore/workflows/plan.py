@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import NoLegalTilingError, RequestError, refuse, unable
-from cubecore.kernels.timed_plans.event_times import START_UP, timed_plan
 from cubecore.lazy_dataclass import dataclass
+from cubecore.planning.event_ranking import START_UP, timed_plan
 from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import Prediction, start_cycles
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
@@ -28,7 +28,7 @@ from cubecore.workflows.request import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cubecore.kernels.timed_plans.timed_product import TimedProduct
+    from cubecore.planning.timed_product import TimedProduct
     from cubecore.tiling.repair.infeasibility import Narrowing
     from cubecore.workflows.advice.reasons import Reason
     from cubecore.workflows.calibration.intervals import Interval
@@ -95,7 +95,7 @@ class TilingPlan(Presented):
         """
         if not self.timed:
             return ()
-        from cubecore.kernels.timed_plans.timed_product import TimedProduct
+        from cubecore.planning.timed_product import TimedProduct
         from cubecore.workflows.advice.reasons import (
             ROW_STARTS,
             dearest,

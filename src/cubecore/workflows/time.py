@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 from cubecore.errors import refuse
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.runnable import require_timed
-from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.lazy_dataclass import dataclass
+from cubecore.planning.timed_product import TimedProduct
 from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import lower_bound
 from cubecore.units import ceil_div

@@ -7,12 +7,12 @@ from typing import Unpack
 
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import NoLegalTilingError
+from cubecore.kernels.matmul.clock.launch import is_known
 from cubecore.kernels.matmul.launch import require_supported
-from cubecore.kernels.matmul_time.launch import is_known
 from cubecore.kernels.runnable import require_timed
-from cubecore.kernels.timed_plans.event_times import timed as event_timed
-from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.lazy_dataclass import dataclass
+from cubecore.planning.event_ranking import timed as event_timed
+from cubecore.planning.timed_product import TimedProduct
 from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS

@@ -15,7 +15,7 @@ from cubecore.frontends.matmul_tiling.setters import (
     MatmulConfigParams,
     MultiCoreMatmulTiling,
 )
-from cubecore.kernels.timed_plans.event_times import can_be_timed, timed, timed_plan
+from cubecore.planning.event_ranking import can_be_timed, timed, timed_plan
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling

@@ -4,10 +4,10 @@ import random
 
 import numpy as np
 import pytest
-from machine.lockstep.test_reconvergence import TURNS, added, joined, nothing, steered
 
 import cubecore
 from machine.lockstep.test_kernels import FULL, both
+from machine.lockstep.test_reconvergence import TURNS, added, joined, nothing, steered
 from parts import part
 
 __all__ = ["joined"]

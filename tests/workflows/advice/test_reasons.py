@@ -7,7 +7,7 @@ import pytest
 
 import cubecore
 from cubecore.chips import chip
-from cubecore.kernels.timed_plans.timed_product import TimedProduct
+from cubecore.planning.timed_product import TimedProduct
 from cubecore.workflows.advice.reasons import MEASURED_HEIGHTS, on_boundary
 from cubecore.workflows.calibration import validate
 from cubecore.workflows.calibration.cases import Unmapped

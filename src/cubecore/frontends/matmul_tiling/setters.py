@@ -21,7 +21,7 @@ from cubecore.chips import Chip, chip, default_chip
 from cubecore.dtypes import element_type
 from cubecore.errors import refuse, unable
 from cubecore.frontends.matmul_tiling.requested import FORMATS, FROM, RequestedTiling, number, word
-from cubecore.kernels.timed_plans.event_times import timed_plan
+from cubecore.planning.event_ranking import timed_plan
 from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.problem import LAUNCHES, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling

@@ -21,7 +21,7 @@ _LEAST_SCALE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class TileBuffers:
     """The buffers of a tile, bytes in UB.
 
     `wide` are tiles of float32, the first with x and in the end with the result; `partial` has 64
@@ -47,7 +47,7 @@ class Function:
     """
 
     text: str
-    work: Callable[[Tile, Places], None]
+    work: Callable[[Tile, TileBuffers], None]
     arrays: int = 1
     vectors: int = 0
     wide: int = 1
@@ -55,31 +55,31 @@ class Function:
     gives: str = "tile"
 
 
-def _exp(t: Tile, p: Places) -> None:
+def _exp(t: Tile, p: TileBuffers) -> None:
     t.each("vexp", p.wide[0], p.wide[0])
 
 
-def _ln(t: Tile, p: Places) -> None:
+def _ln(t: Tile, p: TileBuffers) -> None:
     t.each("vln", p.wide[0], p.wide[0])
 
 
-def _sqrt(t: Tile, p: Places) -> None:
+def _sqrt(t: Tile, p: TileBuffers) -> None:
     t.each("vsqrt", p.wide[0], p.wide[0])
 
 
-def _abs(t: Tile, p: Places) -> None:
+def _abs(t: Tile, p: TileBuffers) -> None:
     t.each("vabs", p.wide[0], p.wide[0])
 
 
-def _relu(t: Tile, p: Places) -> None:
+def _relu(t: Tile, p: TileBuffers) -> None:
     t.each("vmaxs", p.wide[0], p.wide[0], value=0.0)
 
 
-def _add(t: Tile, p: Places) -> None:
+def _add(t: Tile, p: TileBuffers) -> None:
     t.each("vadd", p.wide[0], p.wide[0], p.wide[1])
 
 
-def _mul(t: Tile, p: Places) -> None:
+def _mul(t: Tile, p: TileBuffers) -> None:
     t.each("vmul", p.wide[0], p.wide[0], p.wide[1])
 
 
@@ -90,26 +90,26 @@ def _denominator(t: Tile, x: int, into: int) -> None:
     t.each("vadds", into, into, value=1.0)
 
 
-def _sigmoid(t: Tile, p: Places) -> None:
+def _sigmoid(t: Tile, p: TileBuffers) -> None:
     x, y = p.wide
     _denominator(t, x, y)
-    t.over("vdiv", x, p.ones, y)
+    t.with_constant("vdiv", x, p.ones, y)
 
 
-def _swish(t: Tile, p: Places) -> None:
+def _swish(t: Tile, p: TileBuffers) -> None:
     x, y = p.wide
     _denominator(t, x, y)
     t.each("vdiv", x, x, y)
 
 
-def _swiglu(t: Tile, p: Places) -> None:
+def _swiglu(t: Tile, p: TileBuffers) -> None:
     x, up, y = p.wide
     _denominator(t, x, y)
     t.each("vdiv", x, x, y)
     t.each("vmul", x, x, up)
 
 
-def _tanh(t: Tile, p: Places) -> None:
+def _tanh(t: Tile, p: TileBuffers) -> None:
     _tanh_of(t, *p.wide)
 
 
@@ -124,7 +124,7 @@ def _tanh_of(t: Tile, x: int, y: int) -> None:
     t.each("vdiv", x, x, y)
 
 
-def _gelu(t: Tile, p: Places) -> None:
+def _gelu(t: Tile, p: TileBuffers) -> None:
     x, y = p.wide
     t.each("vmul", y, x, x)
     t.each("vmuls", y, y, value=_STEEP * _CUBIC)
@@ -135,7 +135,7 @@ def _gelu(t: Tile, p: Places) -> None:
     t.each("vdiv", x, x, y)
 
 
-def _mish(t: Tile, p: Places) -> None:
+def _mish(t: Tile, p: TileBuffers) -> None:
     x, y, z = p.wide
     t.each("vmins", y, x, value=_LARGE)
     t.each("vexp", y, y)
@@ -147,7 +147,7 @@ def _mish(t: Tile, p: Places) -> None:
     t.each("vmul", x, x, y)
 
 
-def _softmax(t: Tile, p: Places) -> None:
+def _softmax(t: Tile, p: TileBuffers) -> None:
     x = p.wide[0]
     t.reduce("max", p.one, x, p.partial)
     t.spread(p.spread, p.one)
@@ -158,33 +158,33 @@ def _softmax(t: Tile, p: Places) -> None:
     t.by_row("vdiv", x, x, p.spread)
 
 
-def _by_deviation(t: Tile, p: Places) -> None:
+def _by_deviation(t: Tile, p: TileBuffers) -> None:
     """Divide each row by the root of its mean square."""
     x, y = p.wide
     t.each("vmul", y, x, x)
     t.reduce("add", p.one, y, p.partial)
-    t.of_rows("vmuls", p.one, p.one, value=1 / t.columns)
-    t.of_rows("vadds", p.one, p.one, value=EPSILON)
-    t.of_rows("vsqrt", p.one, p.one)
+    t.each_row_value("vmuls", p.one, p.one, value=1 / t.columns)
+    t.each_row_value("vadds", p.one, p.one, value=EPSILON)
+    t.each_row_value("vsqrt", p.one, p.one)
     t.spread(p.spread, p.one)
     t.by_row("vdiv", x, x, p.spread)
 
 
-def _rms_norm(t: Tile, p: Places) -> None:
+def _rms_norm(t: Tile, p: TileBuffers) -> None:
     _by_deviation(t, p)
     t.by_column("vmul", p.wide[0], p.wide[0], p.vectors[0])
 
 
-def _add_rms_norm(t: Tile, p: Places) -> None:
+def _add_rms_norm(t: Tile, p: TileBuffers) -> None:
     t.each("vadd", p.wide[0], p.wide[0], p.wide[1])
     t.each("vadds", p.wide[2], p.wide[0], value=0.0)
-    _rms_norm(t, Places(p.wide[:2], p.vectors, p.partial, p.one, p.spread, p.ones))
+    _rms_norm(t, TileBuffers(p.wide[:2], p.vectors, p.partial, p.one, p.spread, p.ones))
 
 
-def _layer_norm(t: Tile, p: Places) -> None:
+def _layer_norm(t: Tile, p: TileBuffers) -> None:
     x = p.wide[0]
     t.reduce("add", p.one, x, p.partial)
-    t.of_rows("vmuls", p.one, p.one, value=1 / t.columns)
+    t.each_row_value("vmuls", p.one, p.one, value=1 / t.columns)
     t.spread(p.spread, p.one)
     t.by_row("vsub", x, x, p.spread)
     _by_deviation(t, p)
@@ -192,21 +192,21 @@ def _layer_norm(t: Tile, p: Places) -> None:
     t.by_column("vadd", x, x, p.vectors[1])
 
 
-def _dynamic_quant(t: Tile, p: Places) -> None:
+def _dynamic_quant(t: Tile, p: TileBuffers) -> None:
     x, y = p.wide
     t.each("vabs", y, x)
     t.reduce("max", p.one, y, p.partial)
-    t.of_rows("vmaxs", p.one, p.one, value=_LEAST_SCALE)
-    t.of_rows("vmuls", p.one, p.one, value=1 / 127)
+    t.each_row_value("vmaxs", p.one, p.one, value=_LEAST_SCALE)
+    t.each_row_value("vmuls", p.one, p.one, value=1 / 127)
     t.spread(p.spread, p.one)
     t.by_row("vdiv", x, x, p.spread)
 
 
-def _reduce_sum(t: Tile, p: Places) -> None:
+def _reduce_sum(t: Tile, p: TileBuffers) -> None:
     t.reduce("add", p.one, p.wide[0], p.partial)
 
 
-def _reduce_max(t: Tile, p: Places) -> None:
+def _reduce_max(t: Tile, p: TileBuffers) -> None:
     t.reduce("max", p.one, p.wide[0], p.partial)
 
 

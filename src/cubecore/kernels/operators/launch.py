@@ -19,7 +19,7 @@ from cubecore.isa.vector.permute.copies import CopyGmToUbufAlign, CopyUbufToGmAl
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.build.flags import Flags, Ring, of_tiles
 from cubecore.kernels.elementwise import KIND, on_vector_core
-from cubecore.kernels.operators.functions import FUNCTIONS, Function, Places
+from cubecore.kernels.operators.functions import FUNCTIONS, Function, TileBuffers
 from cubecore.kernels.operators.tile import LANES, Tile, float_code
 from cubecore.kernels.operators.wide import narrowed, widened
 from cubecore.lazy_dataclass import dataclass
@@ -163,7 +163,7 @@ class _Buffers:
             self._take(4 * align_up(few, LANES) * by_rows),
             self._take(DATA_BLOCK_BYTES * few * by_rows),
         )
-        self.places = Places(wide, vectors, partial, one, spread, self._take(4 * LANES))
+        self.places = TileBuffers(wide, vectors, partial, one, spread, self._take(4 * LANES))
         self.few = few
 
     def _take(self, size: int) -> int:
@@ -178,7 +178,7 @@ class _Tree:
     def __init__(
         self, problem: OperatorProblem, layout: _Layout, length: int, *, fused: bool
     ) -> None:
-        self.kept = cycle((True, False, False)) if fused else repeat(True)
+        self.issue_mask = cycle((True, False, False)) if fused else repeat(True)
         b = Builder(f"{problem.op}_{length}", KIND)
         self.problem, self.layout, self.builder, self.flags = problem, layout, b, Flags(b)
         function = problem.function
@@ -194,7 +194,7 @@ class _Tree:
         with self.flags.raised(of_tiles(layout.buffers)):
             for index, count in b.split("tile", length, step):
                 shape = (count, layout.columns) if function.by_rows else (1, count)
-                self._tile(index * step, Tile(b, *shape, self.kept))
+                self._tile(index * step, Tile(b, *shape, self.issue_mask))
         self.program = b.finish()
 
     def on_core(self, core: int, first: int) -> CoreProgram:

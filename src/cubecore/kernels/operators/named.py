@@ -42,7 +42,7 @@ class NamedOperator:
     inputs: Mapping[str, tuple[int, ...]]
     elements: int
     rows: bool
-    made: Callable[..., Launch]
+    build: Callable[..., Launch]
     cores: str = "vector"
     result: str = "y"
 
@@ -55,7 +55,7 @@ class NamedOperator:
         """Return the launch on all cores of a chip; `fused` as `operator_launch` has it."""
         if not chip.aiv_count or chip.joins_vector:
             raise refuse("chip", "have vector cores of its own to run an operator", chip.name)
-        return self.made(chip, fused=fused)
+        return self.build(chip, fused=fused)
 
     def timed(self, chip: Chip, *, record: int = 0, full: bool = False) -> Timeline:
         """Return its timing on all cores of a chip, with the fewer instructions of registers."""
@@ -111,11 +111,11 @@ def _function(op: str, extents: Sequence[int], dtype: ElementType) -> NamedOpera
     inputs: dict[str, tuple[int, ...]] = {f"x{i}": whole for i in range(function.arrays)}
     inputs |= {f"v{i}": whole[1:] for i in range(function.vectors)}
 
-    def made(chip: Chip, *, fused: bool) -> Launch:
+    def build(chip: Chip, *, fused: bool) -> Launch:
         return operator_launch(problem, chip, fused=fused)
 
     about = (inputs, problem.operations, function.by_rows)
-    return NamedOperator(op, whole, dtype, *about, made)
+    return NamedOperator(op, whole, dtype, *about, build)
 
 
 def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
@@ -125,12 +125,12 @@ def _attention(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     shape = AttentionShape(heads, queries, keys, width, dtype)
     inputs = {"q": (heads, queries, width)} | dict.fromkeys("kv", (heads, keys, width))
 
-    def made(chip: Chip, *, fused: bool) -> Launch:
+    def build(chip: Chip, *, fused: bool) -> Launch:
         del fused  # there is no code of registers for it
         return attention_launch(shape, chip)
 
     work = heads * queries * keys
-    return NamedOperator("attention", extents, dtype, inputs, work, True, made, cores="mix")
+    return NamedOperator("attention", extents, dtype, inputs, work, True, build, cores="mix")
 
 
 def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
@@ -138,10 +138,10 @@ def _rotary(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     shape = RotaryShape(tokens, heads, width, dtype)
     inputs = {"x": extents} | dict.fromkeys(("cos", "sin"), (shape.tokens, shape.half))
 
-    def made(chip: Chip, *, fused: bool) -> Launch:
+    def build(chip: Chip, *, fused: bool) -> Launch:
         return rotary_launch(shape, chip, fused=fused)
 
-    return NamedOperator("rotary", extents, dtype, inputs, prod(extents), True, made)
+    return NamedOperator("rotary", extents, dtype, inputs, prod(extents), True, build)
 
 
 def _moe(extents: tuple[int, ...], dtype: ElementType, *, back: bool) -> NamedOperator:
@@ -152,22 +152,22 @@ def _moe(extents: tuple[int, ...], dtype: ElementType, *, back: bool) -> NamedOp
     if back:
         inputs["weights"] = (shape.tokens, shape.chosen)
 
-    def made(chip: Chip, *, fused: bool) -> Launch:
+    def build(chip: Chip, *, fused: bool) -> Launch:
         del fused  # a copy, and few instructions
         return moe_launch(shape, chip, back=back)
 
-    return NamedOperator(op, extents, dtype, inputs, shape.rows * shape.width, True, made)
+    return NamedOperator(op, extents, dtype, inputs, shape.rows * shape.width, True, build)
 
 
 def _grouped(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     groups, m, n, k = extents
     inputs = {"a": (groups, m, k), "b": (groups, k, n)}
 
-    def made(chip: Chip, *, fused: bool) -> Launch:
+    def build(chip: Chip, *, fused: bool) -> Launch:
         del fused  # no vector core takes part
         return product_launch(chip, (m, n, k), dtype, groups)
 
-    about = (inputs, prod(extents), True, made)
+    about = (inputs, prod(extents), True, build)
     return NamedOperator("grouped_matmul", extents, dtype, *about, cores="mix", result="c")
 
 
@@ -178,11 +178,11 @@ def _weight_quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator
     shape = WeightQuantShape(m, n, k)
     inputs = {"a": (m, k), "w": (k, n), "scale": (n,)}
 
-    def made(chip: Chip, *, fused: bool) -> Launch:
+    def build(chip: Chip, *, fused: bool) -> Launch:
         del fused  # there is no code of registers for it
         return weight_quant_launch(shape, chip)
 
-    about = (inputs, prod(extents), True, made)
+    about = (inputs, prod(extents), True, build)
     return NamedOperator("weight_quant_matmul", extents, dtype, *about, cores="mix", result="c")
 
 
@@ -194,11 +194,11 @@ def _quant(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
     shape = QuantShape(m, n, k, dtype)
     inputs = {"a": (m, k), "b": (k, n), "scale": (n,), "token_scale": (m,)}
 
-    def made(chip: Chip, *, fused: bool) -> Launch:
+    def build(chip: Chip, *, fused: bool) -> Launch:
         del fused  # there is no code of registers for it
         return quant_launch(shape, chip)
 
-    about = (inputs, prod(extents), True, made)
+    about = (inputs, prod(extents), True, build)
     return NamedOperator("quant_matmul", extents, dtype, *about, cores="mix", result="c")
 
 

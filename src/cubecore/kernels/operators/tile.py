@@ -53,7 +53,7 @@ class Tile:
     builder: Builder
     rows: int
     columns: int
-    kept: Iterator[bool] = repeat(True)
+    issue_mask: Iterator[bool] = repeat(True)
     """Turns of instructions that are issued: not all, where registers hold results of others."""
 
     @property
@@ -113,7 +113,7 @@ class Tile:
 
     def each(self, name: str, into: int, *sources: int, value: float | None = None) -> None:
         """Apply an element-wise instruction to the buffers at `sources`."""
-        if not next(self.kept):
+        if not next(self.issue_mask):
             return
         for one in self.stretches():
             names = ("src",) if len(sources) == 1 else ("src0", "src1")
@@ -124,9 +124,9 @@ class Tile:
             self.issue(name, one.lanes, addresses, {**fields, **scalar})
         self.barrier()
 
-    def over(self, name: str, into: int, lanes: int, source: int) -> None:
+    def with_constant(self, name: str, into: int, lanes: int, source: int) -> None:
         """Apply a binary instruction to the same 64 numbers again and again, and the tile."""
-        if not next(self.kept):
+        if not next(self.issue_mask):
             return
         for one in self.stretches():
             fields = {"dst_repeat_stride": one.apart, "src1_repeat_stride": one.apart}
@@ -137,7 +137,7 @@ class Tile:
 
     def convert(self, name: str, into: Expr, source: Expr, sizes: tuple[int, int]) -> None:
         """Convert the tile; `sizes` are the bytes of an element of each side, in rows alike."""
-        if not next(self.kept):
+        if not next(self.issue_mask):
             return
         for one in self.stretches():
             fields: dict[str, Any] = {"repeat": one.repeats}
@@ -151,7 +151,7 @@ class Tile:
 
     def by_row(self, name: str, into: int, source: int, spread: int) -> None:
         """Apply a binary instruction to each row and its own value, spread over a block."""
-        if not next(self.kept):
+        if not next(self.issue_mask):
             return
         for one in self.stretches():
             row = one.at // 4 // self.pitch
@@ -165,7 +165,7 @@ class Tile:
 
     def by_column(self, name: str, into: int, source: int, vector: int) -> None:
         """Apply a binary instruction to each row and a vector that all rows share."""
-        if not next(self.kept):
+        if not next(self.issue_mask):
             return
         for one in self.stretches():
             fields = {"dst_repeat_stride": one.apart, "src0_repeat_stride": one.apart}
@@ -239,7 +239,9 @@ class Tile:
             self.issue(name, 1, at, {"dtype": _FLOAT, "repeat": 1, **order})
             self.barrier()
 
-    def of_rows(self, name: str, into: int, *sources: int, value: float | None = None) -> None:
+    def each_row_value(
+        self, name: str, into: int, *sources: int, value: float | None = None
+    ) -> None:
         """Apply an element-wise instruction to one value a row."""
         few = Tile(self.builder, 1, self.rows)
         few.each(name, into, *sources, value=value)

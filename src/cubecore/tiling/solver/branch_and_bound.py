@@ -68,7 +68,7 @@ there are thousands of tilings of which each saves a cycle of the last tile."""
 SHORTLIST_RESIDENCIES, SHORTLIST_COARSE = 8_000, -5e-3
 """The same of a search whose best tilings are told apart by a closer look than the closed form's:
 that is further off, so that what is slower by so much is looked at as well."""
-MAX_FUTILE_BLOCKS = 10_000
+MAX_ILLEGAL_BLOCKS = 10_000
 """Base blocks that are looked at before the first that is legal: far more than problems with a
 tiling ever needed."""
 MISFITS_PER_BLOCK = 16
@@ -164,7 +164,7 @@ class TilingSearch:
         self.case, self.wanted, self.strict = case, wanted, strict
         self.first_blocks = FIRST_BLOCKS + count
         self.excluded: Counter[str] = Counter()
-        self.lines = traces
+        self.traces = traces
         self.incumbents: list[_ResidentTilings] = []
         self.deferred: list[_Pool] = []
         self.limit = np.inf
@@ -173,7 +173,7 @@ class TilingSearch:
         self.residencies_left = SHORTLIST_RESIDENCIES if shortlist else MAX_RESIDENCIES
         self.fine_until = MAX_RESIDENCIES - FINE_RESIDENCIES
         self.coarse = SHORTLIST_COARSE if shortlist else COARSE
-        self.judged = self.futile_blocks = 0
+        self.judged = self.illegal_blocks = 0
         self.pairs_per_block = 1.0
         self.complete = not wanted.fields and case.chip.l1_bytes <= MOST_STEPS * FRACTAL_BYTES
 
@@ -193,7 +193,7 @@ class TilingSearch:
             splits = splits.take(fits_together(splits, case.problem, case.chip))
         if len(splits) == 0:
             return None
-        bound = split_bound(case, splits, self.lines)
+        bound = split_bound(case, splits, self.traces)
         rest = self._worth_exploring(bound, self.blocks_left)
         while len(rest):
             part, rest = rest[:SPLITS_AT_ONCE], rest[SPLITS_AT_ONCE:]
@@ -216,11 +216,11 @@ class TilingSearch:
         """Return the rows that might be faster than the best found, in the order to look at them.
 
         There are none once the work allowed for a problem is done (nothing is `left`), or too
-        many blocks were futile.
+        many blocks were illegal.
         """
         rows = np.flatnonzero(bound.cycles <= self.cutoff)
-        futile = self.futile_blocks >= MAX_FUTILE_BLOCKS
-        if len(rows) and (left <= 0 if self.incumbents else futile):
+        given_up = self.illegal_blocks >= MAX_ILLEGAL_BLOCKS
+        if len(rows) and (left <= 0 if self.incumbents else given_up):
             self.unexplored_bound = min(self.unexplored_bound, float(bound.cycles[rows].min()))
             return rows[:0]
         return rows[np.argsort(bound.score[rows], kind="stable")]
@@ -238,7 +238,7 @@ class TilingSearch:
             return
         pairs = block_pairs(self.case, splits, self.wanted)
         self.complete &= pairs.complete
-        bound = pair_bound(self.case, pairs, self.lines)
+        bound = pair_bound(self.case, pairs, self.traces)
         self.blocks_left -= len(pairs.columns) // 8
         rest = self._worth_exploring(bound, self.blocks_left)
         size = PAIRS_AT_ONCE if self.incumbents else FIRST_PAIRS
@@ -257,23 +257,23 @@ class TilingSearch:
             blocks, pair = blocks.take(kept), pair[kept]
         if len(blocks) == 0:
             return
-        bounds = block_bounds(self.case, blocks, self.lines)
+        bounds = block_bounds(self.case, blocks, self.traces)
         self.blocks_left -= len(blocks)
         pool = _Pool(blocks, bounds)
         if not self.strict and not bounds.fits.all():
             fitting = np.flatnonzero(bounds.fits)
             pool, pair = pool.take(fitting), pair[fitting]
             bounds = pool.bounds
-        self.futile_blocks += (len(blocks) - len(pool.blocks)) // MISFITS_PER_BLOCK
+        self.illegal_blocks += (len(blocks) - len(pool.blocks)) // MISFITS_PER_BLOCK
         rest = self._worth_exploring(bounds.total, self.residencies_left)
         if not self.incumbents:
             rest = _mixed(pair[rest], rest, self.first_blocks)
         size = 4 * self.first_blocks
-        while len(rest) and not self.incumbents and self.futile_blocks < MAX_FUTILE_BLOCKS:
+        while len(rest) and not self.incumbents and self.illegal_blocks < MAX_ILLEGAL_BLOCKS:
             part, rest = rest[:size], rest[size:]
             self._search_first_residencies(pool.take(part))
-            self.futile_blocks += len(part)
-            size = min(2 * size, MAX_FUTILE_BLOCKS // 4)
+            self.illegal_blocks += len(part)
+            size = min(2 * size, MAX_ILLEGAL_BLOCKS // 4)
         rest = rest[bounds.total.cycles[rest] <= self.cutoff]
         if len(rest):
             self.deferred.append(pool.take(rest))
@@ -321,7 +321,7 @@ class TilingSearch:
         if len(pool.blocks) == 0:
             return pool
         case, blocks, wanted = self.case, pool.blocks, self.wanted
-        a, b = (residencies(case, blocks, operand, wanted, self.lines) for operand in "ab")
+        a, b = (residencies(case, blocks, operand, wanted, self.traces) for operand in "ab")
         self.residencies_left -= (len(a.block) + len(b.block)) // 2
         limit = min(limit, self.cutoff)
         if limit < np.inf:
@@ -331,7 +331,7 @@ class TilingSearch:
         self.residencies_left -= len(rows_a) // 16
         blocks, self.pairs_per_block = pool.blocks, max(len(rows_a) / len(pool.blocks), 1.0)
         self.judged += len(rows_a) + int(self._both_orders(pool, a.block[rows_a]).sum())
-        bound = pair_bounds(case, blocks, pool.bounds, (a, b), (rows_a, rows_b), self.lines)
+        bound = pair_bounds(case, blocks, pool.bounds, (a, b), (rows_a, rows_b), self.traces)
         if not self.incumbents:
             head = _first_of_each(a.block[rows_a], bound, FIRST_RESIDENCIES)
             self._judge(pool, a, b, (rows_a[head], rows_b[head]))
@@ -370,7 +370,7 @@ class TilingSearch:
         promising = []
         for operand, other in zip(operands, reversed(least), strict=True):
             cycles = residency_bounds(
-                self.case, pool.blocks, pool.bounds, operand, other, self.lines
+                self.case, pool.blocks, pool.bounds, operand, other, self.traces
             )
             promising.append(operand.take(np.flatnonzero(cycles <= limit)))
         return promising[0], promising[1]
@@ -386,7 +386,7 @@ class TilingSearch:
             b,
             rows,
             both_orders=bool(both_orders.any()),
-            traces=self.lines,
+            traces=self.traces,
         )
         if len(orders) > 1:
             n_first_rows = np.flatnonzero(both_orders)

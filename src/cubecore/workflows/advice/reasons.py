@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cubecore.chips.costs import DEPENDENT_MAD_FRACTALS, LINE_BYTES, are_dependent
 from cubecore.isa.mte.copies import ND2NZ_PITCH_LIMIT
-from cubecore.kernels.matmul_time.launch import launch_time
+from cubecore.kernels.matmul.clock.launch import launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.closed_form import start_cycles
 from cubecore.tiling.model.core_grid import problem_blocks
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cubecore.aliases import Json
     from cubecore.dtypes import ElementType
-    from cubecore.kernels.timed_plans.timed_product import TimedProduct
+    from cubecore.planning.timed_product import TimedProduct
     from cubecore.timing.records import Timeline
 
 LEAST_SHARE = 0.02

@@ -14,15 +14,15 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip
 from cubecore.chips.model import number_type
 from cubecore.errors import CubecoreError, DeadlockError, NoLegalTilingError
-from cubecore.kernels.timed_plans.timed_product import TimedProduct
 from cubecore.lazy_dataclass import dataclass
+from cubecore.planning.planner import tilings_within
+from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.core_grid import core_blocks
 from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.field_limits import FieldLimits, Limits
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
-from cubecore.tiling.planner import tilings_within
 from cubecore.timing.records import Timeline
 from cubecore.units import ceil_div
 from cubecore.workflows.advice.reasons import on_boundary

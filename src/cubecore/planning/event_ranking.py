@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from cubecore.arrays import collecting_seldom
 from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
+from cubecore.kernels.matmul.clock.launch import is_known, launch_time
 from cubecore.kernels.matmul.launch import require_supported
-from cubecore.kernels.matmul_time.launch import is_known, launch_time
 from cubecore.kernels.runnable import require_timed
+from cubecore.planning.planner import plan_tilings
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.planner import plan_tilings
 from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS
 from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
@@ -138,7 +138,7 @@ def timed(ranked: Ranked, problem: Problem, chip: Chip, latest: int | None = Non
 
 def _walked(ranked: Ranked, problem: Problem, chip: Chip) -> Ranked:
     """Return the same from the timing of the kernel's trees."""
-    from cubecore.kernels.timed_plans.timed_product import TimedProduct
+    from cubecore.planning.timed_product import TimedProduct
 
     line = TimedProduct(problem, ranked.tiling, chip).line
     slowest = max(line.groups, key=lambda group: group.end_cycles)

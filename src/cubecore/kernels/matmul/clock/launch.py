@@ -9,14 +9,12 @@ from cubecore.chips.model import Chip
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.expr import Var
 from cubecore.isa.program.tree import Issue, Node
-from cubecore.kernels.matmul.launch import settings_of
-from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
-from cubecore.kernels.matmul_time.accesses import AccessTree, access_launch
-from cubecore.kernels.matmul_time.core_pipes import CorePipes, Rings
-from cubecore.kernels.matmul_time.loads import ChunkQueue, Load, Mte2
-from cubecore.kernels.matmul_time.steady import Steady
-from cubecore.kernels.matmul_time.walk import TileWork, compute_tile
-from cubecore.kernels.matmul_time.work import (
+from cubecore.kernels.matmul.clock.accesses import AccessTree, access_launch
+from cubecore.kernels.matmul.clock.core_pipes import CorePipes, Rings
+from cubecore.kernels.matmul.clock.loads import ChunkQueue, Load, Mte2
+from cubecore.kernels.matmul.clock.steady import Steady
+from cubecore.kernels.matmul.clock.walk import TileWork, compute_tile
+from cubecore.kernels.matmul.clock.work import (
     IssueCycles,
     NotEveryInstruction,
     TileMove,
@@ -24,6 +22,8 @@ from cubecore.kernels.matmul_time.work import (
     step,
     transfers,
 )
+from cubecore.kernels.matmul.launch import settings_of
+from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling

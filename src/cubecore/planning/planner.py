@@ -61,21 +61,21 @@ def plan_tilings(
     require_plannable(problem)
     shared = _over_shared_k(problem)
     _require_room(shared, chip)
-    doubtful = _doubtful(problem, chip)
-    plannable = _settled(problem, chip, narrowing) if doubtful else None
+    may_be_infeasible = _may_be_infeasible(problem, chip)
+    plannable = _find_any_legal(problem, chip, narrowing) if may_be_infeasible else None
     try:
         solution = solve_plannable(
             shared, chip, count, problem.fix, explained=plannable is None, refine=refine
         )
-        return _completed(solution, problem, chip)
+        return _with_batch_and_k(solution, problem, chip)
     except NoLegalTilingError:
-        plannable = plannable if doubtful else _settled(problem, chip, narrowing)
+        plannable = plannable if may_be_infeasible else _find_any_legal(problem, chip, narrowing)
         if plannable is None:
             raise
-        return _guided(problem, chip, count, plannable, refine=refine)
+        return _near_known_legal(problem, chip, count, plannable, refine=refine)
 
 
-def _settled(
+def _find_any_legal(
     problem: Problem, chip: Chip, narrowing: "Callable[[], Narrowing]"
 ) -> TCubeTiling | None:
     """Return a tiling that is legal, None where none is found and none is excluded.
@@ -108,13 +108,13 @@ def _require_room(problem: Problem, chip: Chip) -> None:
         raise too_large(shares, problem, chip)
 
 
-def _doubtful(problem: Problem, chip: Chip) -> bool:
+def _may_be_infeasible(problem: Problem, chip: Chip) -> bool:
     """True if a search for any legal tiling pays before the search for the fastest."""
     case = least(problem, planned_chip(chip))
     return bool(problem.fix.fields) or not legal(case)
 
 
-def _guided(
+def _near_known_legal(
     problem: Problem, chip: Chip, count: int, plannable: TCubeTiling, *, refine: bool
 ) -> Solution:
     """Return the solver's answer near a tiling that is known to be legal, or that tiling."""
@@ -126,11 +126,11 @@ def _guided(
         with suppress(NoLegalTilingError):
             wanted = FieldLimits({**problem.fix.fields, **guide})
             near = solve_plannable(shared, chip, count, wanted, explained=False, refine=refine)
-            return _completed(near, problem, chip)
-    return _completed(single_solution(plannable, shared, chip), problem, chip)
+            return _with_batch_and_k(near, problem, chip)
+    return _with_batch_and_k(single_solution(plannable, shared, chip), problem, chip)
 
 
-def _completed(solution: Solution, problem: Problem, chip: Chip) -> Solution:
+def _with_batch_and_k(solution: Solution, problem: Problem, chip: Chip) -> Solution:
     """Return a solution with the fields of the whole problem; only tilings that are legal so."""
     whole = {"Ka": problem.k, "Kb": problem.kb or problem.k}
     if problem.layout is None and problem.kb in {None, problem.k}:
@@ -178,4 +178,4 @@ def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits
         If the solver finds no legal tiling.
     """
     shared = _over_shared_k(problem)
-    return _completed(solve(shared, chip, count, wanted), problem, chip)
+    return _with_batch_and_k(solve(shared, chip, count, wanted), problem, chip)

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from cubecore.chips import chip
-from cubecore.kernels.matmul_time.launch import launch_time
-from cubecore.kernels.timed_plans.timed_product import TimedProduct
+from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.planning.planner import plan_tilings
+from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.tiling.planner import plan_tilings
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import planned_chip
 from cubecore.workflows.advice.infeasibility import narrowing

@@ -7,8 +7,8 @@ then, so is what they take.
 
 from collections.abc import Sequence
 
-from cubecore.kernels.matmul_time.core_pipes import CorePipes, PipeClock, Rings
-from cubecore.kernels.matmul_time.loads import NO_LIMIT, NO_PEAK, ChunkQueue, Mte2
+from cubecore.kernels.matmul.clock.core_pipes import CorePipes, PipeClock, Rings
+from cubecore.kernels.matmul.clock.loads import NO_LIMIT, NO_PEAK, ChunkQueue, Mte2
 
 _MOST_COMPARED = 4
 """The latest visits of a state that are compared: a short stretch may recur within a longer one."""

@@ -2,8 +2,8 @@
 
 from collections import deque
 
-from cubecore.kernels.matmul_time.loads import ChunkQueue, Mte2
-from cubecore.kernels.matmul_time.work import IssueCycles, TileMove
+from cubecore.kernels.matmul.clock.loads import ChunkQueue, Mte2
+from cubecore.kernels.matmul.clock.work import IssueCycles, TileMove
 from cubecore.lazy_dataclass import dataclass
 
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 from math import lcm
 from typing import NamedTuple
 
-from cubecore.kernels.matmul_time.core_pipes import CorePipes, Rings
-from cubecore.kernels.matmul_time.loads import ChunkQueue
-from cubecore.kernels.matmul_time.steady import Steady
-from cubecore.kernels.matmul_time.work import BaseKStep
+from cubecore.kernels.matmul.clock.core_pipes import CorePipes, Rings
+from cubecore.kernels.matmul.clock.loads import ChunkQueue
+from cubecore.kernels.matmul.clock.steady import Steady
+from cubecore.kernels.matmul.clock.work import BaseKStep
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.memory_port import MemoryRequest
 from cubecore.units import ceil_div

@@ -1,1 +1,0 @@
-"""Plans of matmul kernels in the order of their event timings."""

@@ -1,0 +1,1 @@
+"""Plans of matmul kernels: the search's tilings in the order of their event timings."""
