@@ -72,14 +72,14 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(STAMP)  ## figures as JSON on standard output
-	$(BIN)/python benchmarks/spine.py
-	$(BIN)/python benchmarks/functional.py
+	$(BIN)/python benchmarks/plan_and_time.py
+	$(BIN)/python benchmarks/run_products.py
 	$(BIN)/python benchmarks/plan.py
 	$(BIN)/python benchmarks/timing.py
 	$(BIN)/python benchmarks/regret.py
 	$(BIN)/python benchmarks/checks.py
-	$(BIN)/python benchmarks/kernels.py
-	$(BIN)/python benchmarks/executor.py
+	$(BIN)/python benchmarks/run_kernels.py
+	$(BIN)/python benchmarks/run_equal_cores.py
 	$(BIN)/python benchmarks/instructions.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/cpp.py

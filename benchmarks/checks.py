@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from figures import arguments
+from targets import arguments
 
 from cubecore.frontends.kernels.session import ScriptSession
 

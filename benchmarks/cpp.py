@@ -22,7 +22,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from figures import against, arguments
+from targets import against, arguments
 
 import cubecore
 from cubecore.frontends.cpp.rewriting.source import overlay, source_of

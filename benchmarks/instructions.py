@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from figures import arguments
 from instruction_cases import APART, CASES, Array, Case
+from targets import arguments
 from threadpoolctl import threadpool_limits
 
 from cubecore.chips import chip

@@ -19,7 +19,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
-from figures import against, arguments
+from targets import against, arguments
 
 import cubecore
 from cubecore.tiling.cost.closed_form import cost

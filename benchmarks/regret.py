@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from figures import against, arguments
+from targets import against, arguments
 
 import cubecore
 from cubecore.errors import CubecoreError

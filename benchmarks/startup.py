@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from figures import against, arguments
+from targets import against, arguments
 
 import cubecore
 from cubecore.tiling.model.export import to_json_text

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from figures import against, arguments
+from targets import against, arguments
 
 import cubecore
 

@@ -24,8 +24,8 @@ def answer_of(script, *arguments):
 
 
 @pytest.mark.sweep
-def test_the_spines_figures_stand_beside_their_targets():
-    answer = answer_of("spine.py", "1")
+def test_figures_of_planning_and_timing_stand_beside_their_targets():
+    answer = answer_of("plan_and_time.py", "1")
     assert set(answer) == {"machine", "repeats", "figures", "ratios"}
     assert set(answer["figures"]) == FIGURES
     for figure in answer["figures"].values():
@@ -41,7 +41,7 @@ def test_the_spines_figures_stand_beside_their_targets():
 
 
 def test_the_figures_of_execution_are_verified_ratios():
-    answer = answer_of("functional.py", "64", "48", "32")
+    answer = answer_of("run_products.py", "64", "48", "32")
     assert set(answer["figures"]) == {"float16", "bfloat16", "int8"}
     for figure in answer["figures"].values():
         assert figure["verified"]
@@ -119,7 +119,7 @@ def test_every_family_of_instructions_is_timed():
 
 
 def test_the_figures_of_kernels_stand_beside_their_targets():
-    answer = answer_of("kernels.py", "0.01")
+    answer = answer_of("run_kernels.py", "0.01")
     assert answer["engines"] == {"fast": "lockstep", "reference": "reference"}
     figures = answer["figures"]
     at_least = {"kernel_issues_per_s"}
@@ -132,7 +132,7 @@ def test_the_figures_of_kernels_stand_beside_their_targets():
 
 
 def test_the_figures_of_the_executor_stand_beside_their_targets():
-    answer = answer_of("executor.py", "0.02", "signals")
+    answer = answer_of("run_equal_cores.py", "0.02", "signals")
     assert set(answer["figures"]) == {"signals_over_plain", "checks_on_over_off_signals"}
     assert answer["figures"]["signals_over_plain"]["engine"] == "lockstep"
     for figure in answer["figures"].values():

@@ -10,7 +10,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from figures import against, arguments
+from targets import against, arguments
 
 import cubecore
 from cubecore.dtypes import element_type

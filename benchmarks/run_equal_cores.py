@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from figures import against, arguments
+from targets import against, arguments
 
 import cubecore
 from cubecore.frontends.kernels.session import ScriptSession

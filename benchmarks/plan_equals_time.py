@@ -4,7 +4,7 @@ Prints JSON: CPU milliseconds of the planner's search alone (what a plan was bef
 timed), of a plan with five alternatives, of the first timing of a tiling without its tree and with
 it, and their ratios, all in one process; and how far the closed form is from the event timing.
 
-Usage: python benchmarks/onenumber.py [COUNT]
+Usage: python benchmarks/plan_equals_time.py [COUNT]
 """
 
 import json

@@ -1,4 +1,4 @@
-"""How long the spine takes: cold start, help, planning, and timing without a list of issues.
+"""From a cold start to a time: cold start, help, planning, timing without a list of issues.
 
 Prints one JSON object. Each figure stands beside its target; `met` says whether it holds here, on
 this machine, now. Ratios are of measurements made in one process, interleaved, so that they mean
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
-from figures import arguments
+from targets import arguments
 
 _COLD = """
 import json

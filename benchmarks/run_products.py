@@ -9,7 +9,7 @@ import subprocess
 import sys
 from typing import Any
 
-from figures import arguments
+from targets import arguments
 
 SHAPE = (4096, 5120, 4096)
 TARGET_RATIO, TARGET_BYTES = 2.5, 1_500_000_000
