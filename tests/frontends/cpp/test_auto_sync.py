@@ -7,7 +7,7 @@ import pytest
 
 import cubecore
 from frontends.cpp.cpp_kernels import cli, kernels, needs_compiler
-from frontends.cpp.test_cpp_launch import ADD, SHARE, N
+from frontends.cpp.test_launch import ADD, SHARE, N
 
 pytestmark = needs_compiler
 FRAME = """

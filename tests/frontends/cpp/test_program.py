@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from frontends.cpp.cpp_kernels import SQUARED, cli, demo, needs_compiler
-from frontends.cpp.test_cpp_launch import ADD
+from frontends.cpp.test_launch import ADD
 
 pytestmark = needs_compiler
 

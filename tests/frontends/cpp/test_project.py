@@ -9,8 +9,8 @@ import pytest
 
 from cubecore.workflows.scripts.sample import steps_of
 from frontends.cpp.cpp_kernels import cli, demo, needs_compiler, write_files
-from frontends.cpp.test_cpp_launch import ADD
-from frontends.cpp.test_cpp_program import COPY, MAIN
+from frontends.cpp.test_launch import ADD
+from frontends.cpp.test_program import COPY, MAIN
 
 pytestmark = needs_compiler
 DECLARED = "void add_do(uint32_t, void*, uint8_t*, uint8_t*, uint8_t*, uint32_t);\n"
