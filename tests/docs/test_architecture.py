@@ -1,16 +1,13 @@
 """The picture of the packages, and the modules and packages that the documents name."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from tools.pages import architecture
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "cubecore"
-sys.path.insert(0, str(ROOT))
-
-from tools.pages import architecture  # noqa: E402 - tools is a folder of the repository
 
 PAGES = sorted(
     [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/decisions").glob("*.md")]

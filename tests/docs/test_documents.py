@@ -1,15 +1,12 @@
 """What the documents show is what the software does."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from tools.pages import console, decisions
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tools.pages import console, decisions  # noqa: E402 - tools is a folder of the repository
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 LINKING = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

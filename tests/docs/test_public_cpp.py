@@ -1,13 +1,8 @@
 """The page of public C++ kernels, and its obstacles."""
 
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from tools.evidence.cpp_programs import OUTCOMES, obstacle, rows
 from tools.evidence.cpp_programs_page import page
 

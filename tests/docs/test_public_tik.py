@@ -1,10 +1,6 @@
 """The data of the page of public TIK operators says what it can."""
 
-import sys
 from collections import Counter
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tools.evidence.public_tik import OUTCOMES, page, rows
 

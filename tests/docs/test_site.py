@@ -3,10 +3,12 @@
 import ast
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
+from tools.pages.pictures import CHINESE, PICTURES, picture
+from tools.pages.site import figures, pages
+from tools.pages.site.cells import cells
 
 from cubecore.isa.catalogue import instructions
 from cubecore.machine.sanitizer.findings import KINDS
@@ -15,11 +17,6 @@ from cubecore.tiling.rules.checker import rules
 from cubecore.workflows.glossary import glossary
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tools.pages.pictures import CHINESE, PICTURES, picture  # noqa: E402 - tools is the repository's
-from tools.pages.site import figures, pages  # noqa: E402
-from tools.pages.site.cells import cells  # noqa: E402
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted(p.stem for p in (DOCS / "tutorials").glob("*.md") if p.stem != "index")

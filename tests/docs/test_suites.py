@@ -1,12 +1,8 @@
 """The tools that run public suites of operators: what they read, remove and count."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from tools.evidence.suites import isolated, judged, mutants, packages, results
 from tools.evidence.suites.pages import sections
 

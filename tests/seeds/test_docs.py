@@ -1,23 +1,9 @@
 """The generated pages are what their generators return."""
 
-import importlib.util
-import sys
-
 import pytest
+from tools.pages import docs
 
 from cubecore.workflows.calibration import validate
-from seeds.ledger import ROOT
-
-
-def load_docs():
-    spec = importlib.util.spec_from_file_location("tools_docs", ROOT / "tools/pages/docs.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-docs = load_docs()
 
 
 @pytest.fixture

@@ -3,14 +3,9 @@
 The record is made from the model's own errors, so it proves nothing of the model.
 """
 
-import sys
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tools.calibration.recorded_errors import RECORD, worst  # noqa: E402 - tools is a folder of the repository
+from tools.calibration.recorded_errors import RECORD, worst
 
 RECORDED = tomllib.loads(RECORD.read_text(encoding="utf-8"))
 

@@ -1,21 +1,10 @@
 """Fits without a publication: they find what made the points, and their errors are on its cases."""
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-
-from cubecore.chips import chip
-from cubecore.reports.text.validation import validation_page, validation_text
-from cubecore.workflows.calibration.held_out import OF_OTHER_HALF, held_out, held_out_cases
-from workflows.command import assert_refused, cli
-
-ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT))
-
-from tools.calibration.fit_cases import (  # noqa: E402 - tools is a folder of the repository
+from tools.calibration.fit_cases import (
     HALVES,
     IDENTIFYING,
     fit_cases,
@@ -23,9 +12,14 @@ from tools.calibration.fit_cases import (  # noqa: E402 - tools is a folder of t
     unseen_cases,
     with_values,
 )
-from tools.calibration.fitting import Cases, Fit  # noqa: E402
-from tools.calibration.held_out import record, written  # noqa: E402
-from tools.calibration.refit import STARTS, shipped  # noqa: E402
+from tools.calibration.fitting import Cases, Fit
+from tools.calibration.held_out import record, written
+from tools.calibration.refit import STARTS, shipped
+
+from cubecore.chips import chip
+from cubecore.reports.text.validation import validation_page, validation_text
+from cubecore.workflows.calibration.held_out import OF_OTHER_HALF, held_out, held_out_cases
+from workflows.command import assert_refused, cli
 
 B1 = chip("Ascend910B1")
 same_process = pytest.mark.usefixtures("published")
