@@ -10,7 +10,7 @@ from frontends.cpp.cpp_kernels import cli, needs_compiler, write_files
 
 pytestmark = needs_compiler
 TOOLS = """#include "kernel_operator.h"
-#include "adv_api/math/no_page_names_it.h"
+#include "adv_api/math/xor.h"
 using namespace AscendC;
 __aicore__ inline void product(GM_ADDR x, GM_ADDR y, GM_ADDR z) {
   GlobalTensor<half> gx, gy;
@@ -189,11 +189,34 @@ OF_KIT = (
     *("kernel_tpipe_impl.h", "kernel_tensor_impl.h", "kernel_operator_vec_binary_impl.h"),
     *("kernel_operator_data_copy_impl.h", "kernel_operator_vec_reduce_impl.h"),
     *("kernel_operator_softmax_intf.h", "kernel_operator_mm_impl.h", "kernel_struct_fixpipe.h"),
+    *("adv_api/activation/gelu.h", "lib/activation/softmaxflashv2.h", "lib/sort/topk/topk.h"),
+    *("lib/math/kernel_operator_xor_intf.h", "adv_api/math/axpy_tiling_intf.h"),
+    *("lib/reduce/reduce_common.h", "lib/matmul/matmul_client.h", "adv_api/hccl/hccl.h"),
+    *("basic_api/kernel_operator_vec_binary_impl.h", "basic_api/kernel_cube_intf.h"),
+    *("basic_api/reg_compute/kernel_reg_compute_vec_vconv_intf.h", "adv_api/kernel_api.h"),
 )
-OTHERS = (
-    *("kernel_operator_nowhere.h", "kernel_operator_nowhere_intf.h", "kernel_operator_.h"),
-    *("kernel_tensor_typo.h", "kernel_struct_unray.h", "kernel_operator_vec_binray_impl.h"),
-)
+BESIDE = "put it beside the file"
+OTHERS = {
+    "kernel_operator_nowhere.h": BESIDE,
+    "kernel_operator_nowhere_intf.h": "did you mean kernel_operator_cache_intf.h?",
+    "kernel_operator_.h": "did you mean kernel_operator.h?",
+    "kernel_tensor_typo.h": "did you mean kernel_tensor.h?",
+    "kernel_struct_unray.h": "did you mean kernel_struct_unary.h?",
+    "kernel_operator_vec_binray_impl.h": "did you mean kernel_operator_vec_binary_intf.h?",
+    "adv_api/math/no_page_names_it.h": BESIDE,
+    "adv_api/math/snh.h": "did you mean adv_api/math/sinh.h?",
+    "adv_api/math/softmax.h": "did you mean adv_api/activation/softmax.h?",
+    "adv_api/nowhere/nothing.h": BESIDE,
+    "basic_api/kernel_nothing.h": BESIDE,
+    "basic_api/kernel_tpip.h": "did you mean basic_api/kernel_tpipe.h?",
+    "basic_api/binary.h": "did you mean basic_api/kernel_operator_vec_binary_intf.h?",
+    "lib/math/nothing.h": BESIDE,
+    "lib/activation/gelo.h": "did you mean lib/activation/gelu.h?",
+    "lib/matmul_inft.h": "did you mean lib/matmul_intf.h?",
+    "tiling/tiling_ap.h": "did you mean tiling/tiling_api.h?",
+    "tiling_api.h": "did you mean tiling/tiling_api.h?",
+    "tiling.h": BESIDE,
+}
 
 
 def run_with(folder: Path, header: str) -> tuple[int, str, str]:
@@ -211,11 +234,13 @@ def test_headers_of_the_kit_are_known_by_what_the_api_has(tmp_path: Path) -> Non
         assert run_with(tmp_path, header)[0] == 0
 
 
-@pytest.mark.parametrize("header", OTHERS)
-def test_a_name_that_is_only_like_the_kits_is_no_header(tmp_path: Path, header: str) -> None:
+@pytest.mark.parametrize(("header", "remedy"), OTHERS.items())
+def test_a_name_that_is_only_like_the_kits_is_no_header(
+    tmp_path: Path, header: str, remedy: str
+) -> None:
     code, out, err = run_with(tmp_path, header)
     assert (code, out) == (2, "")
     assert err == (
         f"k.cpp:2 includes {header}, which is neither beside it nor among cubecore's headers; "
-        "put it beside the file\n"
+        f"{remedy}\n"
     )

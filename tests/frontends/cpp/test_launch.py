@@ -436,7 +436,7 @@ BAD_FILES = {
     "header one letter off": (
         '}\n#include "kernel_operator_vec_binry_intf.h"\nvoid f() {',
         "inline.cpp:6 includes kernel_operator_vec_binry_intf.h, which is neither beside it nor "
-        "among cubecore's headers; put it beside the file",
+        "among cubecore's headers; did you mean kernel_operator_vec_binary_intf.h?",
     ),
     "header that no file can be": (
         '}\n#include "lib/no\0thing.h"\nvoid f() {',

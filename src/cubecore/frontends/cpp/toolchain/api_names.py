@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from cubecore.frontends.cpp.files import INCLUDE
+from cubecore.frontends.cpp.files import HERE, INCLUDE
 
 _DECLARED = re.compile(
     r"^\s*(?:inline|constexpr)\s[\w:<>&*,\s]*?\b(?P<function>[A-Z]\w+)\("
@@ -71,3 +71,9 @@ def of_api() -> frozenset[str]:
         text = (INCLUDE / "cubecore" / name).read_text("utf-8")
         found.update(match["name"] for match in _MEMBER.finditer(text))
     return frozenset(name for name in found if not _OURS.search(name))
+
+
+@cache
+def missing_names() -> frozenset[str]:
+    """Return the documented names of the class API that the headers do not have."""
+    return frozenset((HERE / "missing_names.txt").read_text("ascii").split())

@@ -4,15 +4,16 @@ import os
 import re
 import signal
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 
 from cubecore.errors import CubecoreError, RequestError, Violation, both_ends, refuse, unable
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.definitions import defined_alike
+from cubecore.frontends.cpp.toolchain.api_names import missing_names
 from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.toolchain.excerpts import excerpt
+from cubecore.frontends.cpp.toolchain.kit_headers import is_of_kit, nearest
 from cubecore.frontends.cpp.toolchain.spelling import as_written, with_known_types
 from cubecore.frontends.source_locations import shown_path
 from cubecore.lazy_dataclass import dataclass
@@ -29,20 +30,6 @@ _NEEDS_CXX20 = re.compile(
 They are constexpr functions, and calls with template arguments of a function that the namespace of
 its other arguments has.
 """
-_OF_KIT = re.compile(
-    r"(?:ascendc/)?(?:adv_api|basic_api)/[\w/]+\.h"
-    r"|kernel_(?P<words>(?:operator|struct|tensor|tpipe)_\w+)\.h"
-    r"|lib/(?:activation|filter|index|math|normalization|pad|quantization|reduce|select|sort"
-    r"|transpose|utils)/\w+\.h"
-)
-"""Headers of the vendor's toolkit whose names no page has: `kernel_operator.h` is all of them.
-
-A name without a folder has `words`, which must be of the API.
-"""
-_PARTS_OF_NAMES = frozenset(
-    ("operator", "struct", "intf", "impl", "utils", "common", "base", "vec")
-)
-"""Words of such names that say nothing of what the header has."""
 _KIT_CONSTANTS = {
     "B32_DATA_NUM_PER_BLOCK": "8",
     "B32_DATA_NUM_PER_REPEAT": "64",
@@ -70,7 +57,8 @@ class MissingHeaderError(RequestError):
     def __init__(self, where: str, header: str) -> None:
         lacks = "which is neither beside it nor among cubecore's headers"
         sentence = f"{where} includes {header}, {lacks}"
-        super().__init__([Violation(where, "", "", "put it beside the file", sentence)])
+        remedy = nearest(header) or "put it beside the file"
+        super().__init__([Violation(where, "", "", remedy, sentence)])
         self.header = header
 
 
@@ -169,41 +157,11 @@ def _of_kit(text: str, work: Path, arguments: Sequence[str]) -> str | None:
     missing = _NO_FILE.match(first)
     name = (missing["gcc"] or missing["clang"]) if missing else ""
     header, folder = work / "kit" / name, f"-I{work / 'kit'}"
-    if not _is_of_kit(name) or (folder in arguments and header.exists()):
+    if not is_of_kit(name) or (folder in arguments and header.exists()):
         return None
     header.parent.mkdir(parents=True, exist_ok=True)
     header.write_text('#pragma once\n#include "kernel_operator.h"\n', "ascii")
     return folder
-
-
-def _is_of_kit(name: str) -> bool:
-    """True of a header's name that the vendor's toolkit may have: of a folder, or of the API."""
-    match = _OF_KIT.fullmatch(name)
-    if match is None or match["words"] is None:
-        return match is not None
-    words = _words_of(match["words"])
-    return bool(words) and ("".join(words) in _api_words() or _api_words().issuperset(words))
-
-
-def _words_of(stem: str) -> list[str]:
-    return [word for word in stem.split("_") if word not in _PARTS_OF_NAMES]
-
-
-@cache
-def _api_words() -> frozenset[str]:
-    """Return names in small letters: what headers have or refuse, and what listed ones are of."""
-    found = set(missing_names())
-    for path in sorted((INCLUDE / "cubecore").rglob("*.h")):
-        code = _COMMENT.sub("", path.read_text("utf-8"))
-        found.update(_API_NAME.findall(code))
-    names = (HERE / "header_names.txt").read_text("ascii").split()
-    listed = filter(None, map(_OF_KIT.fullmatch, names))
-    found.update("".join(_words_of(match["words"])) for match in listed if match["words"])
-    return frozenset(name.lower().replace("_", "") for name in found)
-
-
-_COMMENT = re.compile(r"//[^\n]*|\"[^\"\n]*\"")
-_API_NAME = re.compile(r"\b[A-Z]\w+")
 
 
 def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
@@ -446,12 +404,6 @@ def _unfit(entry: str, said: str, shown: str) -> Exception | None:
     if said.startswith("expected "):
         return unable(shown, f"{shown} does not compile: it ends within a block or a declaration")
     return None
-
-
-@cache
-def missing_names() -> frozenset[str]:
-    """Return the documented names of the class API that the headers do not have."""
-    return frozenset((HERE / "missing_names.txt").read_text("ascii").split())
 
 
 def _refused(where: str, sentence: str) -> Exception:
