@@ -244,3 +244,13 @@ def test_a_name_that_is_only_like_the_kits_is_no_header(
         f"k.cpp:2 includes {header}, which is neither beside it nor among cubecore's headers; "
         f"{remedy}\n"
     )
+
+
+def test_host_code_does_not_include_a_kernels_header(tmp_path: Path) -> None:
+    (tmp_path / "main.cpp").write_text('#include "lib/matmul_intf.h"\nint main() {}\n')
+    code, out, err = cli(tmp_path, "c++", "main.cpp", "-c", "-o", "main.o")
+    assert (code, out) == (2, "")
+    assert err == (
+        "main.cpp:1 includes lib/matmul_intf.h, which is neither beside it nor among cubecore's "
+        "headers; kernels include it, host code tiling/tiling_api.h\n"
+    )

@@ -33,7 +33,10 @@ END_TILING_DATA_DEF;
 REGISTER_TILING_DATA_CLASS(AxpyCustom, AxpyTiling)
 }
 """
-HOST = """#include "axpy_custom_tiling.h"
+HOST = """#define T float  // macros above the includes are the file's alone
+#define N 21
+#define MODE 2
+#include "axpy_custom_tiling.h"
 #include "register/op_def_registry.h"
 #include "tiling/tiling_api.h"
 int64_t axpy_elsewhere(int64_t);

@@ -111,6 +111,58 @@ def test_macros_of_host_code_compile(tmp_path):
     assert cli(tmp_path, "c++", "main.cpp", *words) == (0, "", "")
 
 
+ABOVE = "".join(f"#define {name} 123\n" for name in ALL) + "#undef T\n#define T float\n"
+OF_HOST = (
+    *("acl/acl.h", "tiling/tiling_api.h", "tiling/platform/platform_ascendc.h", "securec.h"),
+    *("kernel_tiling/kernel_tiling.h", "lib/matmul/bmm_tiling.h", "adv_api/math/power_tiling.h"),
+    *("platform/platform_ascendc.h", "register/tilingdata_base.h"),
+)
+ASKING = """
+int main() {
+  matmul_tiling::MultiCoreMatmulTiling tiling;
+  return N * int(sizeof(T)) == 492 ? 0 : 1;
+}
+"""
+
+
+def test_macros_above_the_includes_of_host_code_compile(tmp_path):
+    for number, header in enumerate(OF_HOST):
+        includes = f'#include "{header}"\n#include "tiling/tiling_api.h"\n'
+        (tmp_path / f"main{number}.cpp").write_text(ABOVE + includes + ASKING)
+        words = (f"main{number}.cpp", "-c", "-o", "main.o")
+        assert cli(tmp_path, "c++", *words) == (0, "", ""), header
+
+
+def test_a_header_of_the_users_is_read_where_it_is_included(tmp_path):
+    """It has the name of one of cubecore's, and asks for the macro above."""
+    (tmp_path / "securec.h").write_text("inline int size() { return N; }\n")
+    text = '#define N 21\n#include "securec.h"\nint main() { return size() - 21; }\n'
+    (tmp_path / "main.cpp").write_text(text)
+    assert cli(tmp_path, "c++", "main.cpp", "-c", "-o", "main.o") == (0, "", "")
+
+
+def test_macros_above_the_includes_of_a_program_with_kernels_compile(tmp_path):
+    text = (
+        ABOVE
+        + """#include "tiling/tiling_api.h"
+#include "acl/acl.h"
+#include "kernel_operator.h"
+extern "C" __global__ __aicore__ void k(GM_ADDR x) { ((__gm__ T*)x)[0] = N; }
+int main() {
+  matmul_tiling::MultiCoreMatmulTiling tiling;
+  void* x;
+  aclrtMalloc(&x, 32, ACL_MEM_MALLOC_HUGE_FIRST);
+  k<<<1, nullptr, nullptr>>>((uint8_t*)x);
+  float read = 0;
+  aclrtMemcpy(&read, 4, x, 4, ACL_MEMCPY_DEVICE_TO_HOST);
+  return read == 123 ? 0 : 1;
+}
+"""
+    )
+    (tmp_path / "k.cpp").write_text(text)
+    assert cli(tmp_path, "run", "k.cpp")[::2] == (0, "")
+
+
 def test_a_macro_with_a_wrong_value_is_told_at_the_line_that_uses_it(tmp_path):
     (tmp_path / "k.cpp").write_text(OWN.replace("#define N 21\n", ""))
     code, out, err = cli(tmp_path, "run", "k.cpp", "--blocks", "1", "-D", "N=wrong")

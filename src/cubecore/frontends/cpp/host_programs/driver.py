@@ -9,9 +9,11 @@ from cubecore.frontends.cpp.files import INCLUDE, SUFFIXES, VENDOR_LIBRARIES, wr
 from cubecore.frontends.cpp.host_programs.executable import (
     joined,
     other_of,
+    write_at_once,
     write_program,
 )
 from cubecore.frontends.cpp.host_programs.launch_headers import (
+    host_headers,
     write_host_headers,
     write_launch_headers,
 )
@@ -217,9 +219,9 @@ def _compile(
             unit = unit_command(source, code, (PROGRAM,), macros, work, auto_sync=call.auto_sync)
             commands.append([*(f"-D{m}" for m in macros), *unit])
     else:
-        write_host_headers(work / "host")
+        write_host_headers(work / "host", functions=True)
         folders = (f"-I{folder}" for folder in (*source.includes, INCLUDE, work / "host"))
-        before, after = user_macros(source, code, work)
+        before, after = user_macros(source, code, work, host_headers())
         commands.append([*before, *folders, *after, "-x", "c++", str(source.path)])
     made = []
     for command in commands:

@@ -1,11 +1,12 @@
 """Headers aclrtlaunch_NAME.h, by which host code launches the kernels of other files."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from cubecore.frontends.cpp.rewriting.scanner import Entry
-from cubecore.frontends.cpp.rewriting.source import Source
+from cubecore.frontends.cpp.rewriting.source import Source, header_names
 from cubecore.frontends.cpp.toolchain.generated_headers import TCUBETILING_NAME, tcubetiling_header
 
 _PARAMETER = re.compile(r"(?P<type>.*[\s*&])(?P<name>\w+)\s*$", re.DOTALL)
@@ -20,12 +21,27 @@ _HEAD = """// Written by cubecore c++. Page: "基于样例工程完成Kernel直�
 """
 
 
-def write_host_headers(folder: Path) -> None:
-    """Write the headers of host code that are generated: the struct of a product's tiling."""
-    alias = folder / "kernel_tiling" / "kernel_tiling.h"
-    alias.parent.mkdir(parents=True, exist_ok=True)
-    (folder / TCUBETILING_NAME).write_text(tcubetiling_header())
-    alias.write_text(f'#pragma once\n#include "{TCUBETILING_NAME}"\n')
+@cache
+def host_headers() -> Mapping[str, str]:
+    """Return the headers of host code that are written for its compilation, by name.
+
+    They are the struct of a product's tiling, and names of the library's tiling functions.
+    """
+    functions = (n for n in header_names("op_host_names.txt") if n.startswith(("lib/", "adv_api/")))
+    named = dict.fromkeys(functions, '#pragma once\n#include "tiling/tiling_api.h"\n')
+    return {**_structs(), **named}
+
+
+def _structs() -> Mapping[str, str]:
+    alias = f'#pragma once\n#include "{TCUBETILING_NAME}"\n'
+    return {TCUBETILING_NAME: tcubetiling_header(), "kernel_tiling/kernel_tiling.h": alias}
+
+
+def write_host_headers(folder: Path, *, functions: bool = False) -> None:
+    """Write the headers of host code, with `functions` those that name tiling functions, too."""
+    for name, text in (host_headers() if functions else _structs()).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
 
 
 def write_launch_headers(sources: Sequence[Source], folder: Path, *, included: bool = True) -> bool:

@@ -175,12 +175,16 @@ def _flags() -> tuple[str, ...]:
     return (*compiler().flags(), "-O0", "-D__NPU_HOST__", "-D_GLIBCXX_USE_CXX11_ABI=1")
 
 
+_PREFIX = '#include "cubecore/op_host/all.h"\n#include "tiling/tiling_api.h"\n'
+"""All headers that define something: lines above a file's includes may define macros."""
+
+
 @cache
 def _prefix() -> Path:
     """Return the header that every file of an op_host includes first, compiled beforehand."""
     tool = compiler()
     names = header_names("op_host_names.txt")
-    made = (str(names), tcubetiling_header(), headers())
+    made = (str(names), _PREFIX, tcubetiling_header(), headers())
     base = folder() / f"op-host-{digest((tool.identity, str(HERE), *made, *_flags()))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file() or (tool.is_clang and prefix.is_file()):
@@ -192,7 +196,7 @@ def _prefix() -> Path:
         alias.parent.mkdir(parents=True, exist_ok=True)
         _written(alias, f'#pragma once\n#include "cubecore/op_host/{header or "all"}.h"\n')
     _written(base / TCUBETILING_NAME, tcubetiling_header())
-    _written(prefix, '#include "cubecore/op_host/all.h"\n')
+    _written(prefix, _PREFIX)
     if not tool.is_clang:
         with scratch_folder() as scratch:
             out = Path(scratch) / "out.gch"

@@ -20,7 +20,6 @@ from cubecore.frontends.cpp.rewriting.source import (
     host_structs,
     overlay,
     quoted,
-    text_of,
 )
 from cubecore.frontends.cpp.toolchain.cache import (
     digest,
@@ -317,9 +316,7 @@ def user_macros(
     RequestError
         If a macro has no name, or one of the API's.
     """
-    if not source.defines:
-        return [], []
-    return split_macros(source.defines, work, map(text_of, code.files), known)
+    return split_macros(source.defines, work, code.files, known)
 
 
 def linked(*wrapped_calls: str) -> list[str]:

@@ -28,11 +28,11 @@ _PARTS = {
 
 
 def is_of_kit(name: str) -> bool:
-    """True of a header's name that the vendor's toolkit may have.
+    """True of a header's name that the vendor's toolkit may have, beside those of the list.
 
-    It is named by a page, or after functions of the API: `kernel_operator.h` is all of them.
+    It is named after functions of the API: `kernel_operator.h` is all of them.
     """
-    if {name, name.rpartition("basic_api/")[2]} & {*header_names(), *_own_headers()}:
+    if name.rpartition("basic_api/")[2] in {*header_names(), *_own_headers()} - {name}:
         return True
     match = _LIBRARY.fullmatch(name)
     if match is not None:
@@ -51,6 +51,8 @@ def nearest(name: str) -> str:
     It is one of this name in another folder; else names of one folder are compared by the words
     that say what a header has, others whole.
     """
+    if name in header_names():  # this file is none of kernels, which have it
+        return "kernels include it, host code tiling/tiling_api.h"
     folder, _, own = name.rpartition("/")
     same = _elsewhere(folder, own)
     if same:

@@ -1,15 +1,16 @@
-"""Macros of -D: a user's files see them, and cubecore's headers, read before, do not.
+"""Macros of -D, and of lines before an include: a user's files see them, cubecore's headers do not.
 
-Headers have parameters and fields called T, N or MODE, as the vendor's have. So a macro is defined
-behind the headers, in a file that the compiler includes next.
+Headers have parameters and fields called T, N or MODE, as the vendor's have. So the headers are
+read first, in a file that the compiler includes, and macros of -D are defined behind them there.
 """
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from cubecore.errors import refuse
 from cubecore.frontends.cpp.files import INCLUDE, is_file
+from cubecore.frontends.cpp.rewriting.source import text_of
 from cubecore.frontends.cpp.toolchain.api_names import of_api
 
 _DEFINED = re.compile(
@@ -18,17 +19,19 @@ _DEFINED = re.compile(
 _READ = frozenset({"EOK", "OPS_UTILS_LOG_SUB_MOD_NAME", "OPS_UTILS_LOG_PACKAGE_TYPE"})
 """Macros that headers ask for, apart from those whose names the language reserves."""
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<](?P<name>[^">\n]+)[">]', re.MULTILINE)
+_DEFINES = re.compile(r"^[ \t]*#[ \t]*define[ \t]+[A-Za-z]\w*(?:\(|[ \t]+\S)", re.MULTILINE)
+"""Definitions of more than a guard's empty macro."""
 _TWIN = "tikicpulib.h"
 """A header that changes what the others mean: it is not read before its own line."""
 
 
 def split_macros(
-    defines: Sequence[str], work: Path, texts: Iterable[str] = (), known: Container[str] = ()
+    defines: Sequence[str], work: Path, files: Sequence[Path] = (), known: Container[str] = ()
 ) -> tuple[list[str], list[str]]:
     """Return the compiler's words for macros: before cubecore's headers are read, and after.
 
-    `texts` are the user's: headers of cubecore's that they include, some by the names `known`, are
-    read before the macros are defined.
+    `files` are the user's: headers of cubecore's that they include, some by the names `known`, are
+    read before the macros are defined, be it by -D or by a line above the include.
 
     Raises
     ------
@@ -49,15 +52,19 @@ def split_macros(
             raise refuse(f"the macro of -D {word}", need, name, "rename the macro")
         value = "1" if match["value"] is None else match["value"].partition("\n")[0]
         lines.append(f"#undef {name}\n#define {name}{match['parameters'] or ''} {value}\n\n")
-    if not lines:
+    texts = {path: text_of(path) for path in files}
+    headers = _included(texts, known)
+    if not lines and not (headers and any(map(_DEFINES.search, texts.values()))):
         return before, []
     file = work / "macros.h"
-    file.write_text("".join((*_included(texts, known), *lines)), "utf-8", "surrogateescape")
+    file.write_text("".join((*headers, *lines)), "utf-8", "surrogateescape")
     return before, ["-include", str(file)]
 
 
-def _included(texts: Iterable[str], known: Container[str]) -> list[str]:
-    """Return includes of the headers of cubecore's that texts include, in their order."""
-    names = dict.fromkeys(m["name"] for text in texts for m in _INCLUDED.finditer(text))
-    ours = [n for n in names if n in known or is_file(INCLUDE / n)]
-    return [f"#include <{name}>\n" for name in ours if name != _TWIN]
+def _included(texts: Mapping[Path, str], known: Container[str]) -> list[str]:
+    """Return includes of the headers of cubecore's that files include, in their order."""
+    names = dict.fromkeys(m["name"] for t in texts.values() for m in _INCLUDED.finditer(t))
+    folders = {path.parent for path in texts}
+    ours = (n for n in names if n in known or is_file(INCLUDE / n))
+    own = {name for name in names if any(is_file(folder / name) for folder in folders)}
+    return [f"#include <{name}>\n" for name in ours if name not in {_TWIN, *own}]
