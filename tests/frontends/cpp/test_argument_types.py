@@ -63,7 +63,7 @@ def launched(entry, values):
     given = np.ascontiguousarray(values)
     out = np.zeros_like(given)
     run = entry[1](given, out)
-    assert (given.tobytes(), run.findings) == (out.tobytes(), ())
+    assert (given.tobytes(), run.clean) == (out.tobytes(), True)
     return run
 
 
@@ -98,7 +98,7 @@ CODES8 = np.arange(N, dtype="u1").view("V1")
     ],
 )
 def test_a_pointer_takes_arrays_of_its_type_and_codes(module, name, values):
-    assert launched(module[name], values).notes == ()
+    assert launched(module[name], values).findings == ()
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_pointer_refuses_arrays_of_other_types(module, name, values, sentence)
 
 def test_a_macro_has_the_type_that_it_is_defined_as():
     entry = cubecore.inline(TEXT, {"DTYPE_X": "int16_t"}).of_macro
-    assert launched(entry, numbers(np.int16)).notes == ()
+    assert launched(entry, numbers(np.int16)).findings == ()
     with pytest.raises(
         CubecoreError, match=r"^x must be int16 for `__gm__ int16_t\*`, got float16"
     ):
@@ -178,8 +178,11 @@ def test_a_macro_has_the_type_that_it_is_defined_as():
 def test_another_sign_is_a_note(module):
     run = launched(module.of_uint32, numbers(np.int32))
     sentence = "x is int32 for `__gm__ uint32_t*`: its bits are taken as they are"
-    assert (run.notes, run.clean) == ((sentence,), True)
-    assert run.to_json()["notes"] == [sentence]
+    (note,) = run.findings
+    assert (note.id, note.message, run.clean) == ("other-sign", sentence, True)
+    assert run.to_json()["findings"][0]["note"]
+    unchecked = module.of_uint32.using(checks="none")
+    assert launched(unchecked, numbers(np.int32)).findings == ()
 
 
 @pytest.fixture
@@ -244,6 +247,8 @@ def test_notes_are_printed_and_fail_nothing(tmp_path, source):
     code, out, _ = asked(source, *words)
     assert code == 0
     note = "x is int32 for `__gm__ uint32_t*`: its bits are taken as they are"
-    assert f"  note: {note}" in out.splitlines()
+    line = f"  other-sign: {note} (1 time; all cores, copies.cpp:31 (of_uint32))"
+    assert out.splitlines()[3:6] == ["  findings none", "Notes: 1", line]
     code, out, _ = asked(source, *words, "--json")
-    assert (code, json.loads(out)["launches"][0]["notes"]) == (0, [note])
+    (told,) = json.loads(out)["launches"][0]["findings"]
+    assert (code, told["id"], told["note"], told["message"]) == (0, "other-sign", True, note)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.machine.sanitizer.findings import faults
 from frontends.cpp.cpp_kernels import cli, needs_compiler
 
 pytestmark = needs_compiler
@@ -56,12 +57,25 @@ def test_bytes_by_a_count(name, element, engine):
         x, y, out = arrays(np.dtype(element))
         right = np.concatenate([function(x, y)[:count], out[count:]])
         run = made[1](x, y, out, count)
-        assert run.findings == ()
         assert np.array_equal(out, right)
-        assert run.notes == (
-            f"inline.cpp:15 (f): {name} of {element} by a count gives the chip's bits; "
-            "the documentation lists int16 and uint16",
+        (note,) = run.findings
+        assert (note.id, run.clean, note.count) == ("unlisted-type", True, 1)
+        assert str(note.location) == "inline.cpp:15 (f)"
+        assert note.message == (
+            f"{name} of {element} by a count gives the chip's bits; "
+            "the documentation lists int16 and uint16"
         )
+
+
+@pytest.mark.parametrize("engine", ["fast", "reference"])
+def test_a_note_counts_every_issue_of_every_core_at_each_line(engine):
+    call = "for (int i = 0; i < 3; ++i) And(c, a, b, count);\n  Or(c, a, b, count)"
+    text = TEXT.replace("CALL", call).replace("ELEMENT", "int8_t")
+    made = cubecore.inline(text, engine=engine).f
+    x, y, out = (np.zeros(N, np.int8) for _ in range(3))
+    run = made.using(checks="memcheck")[4](x, y, out, N)
+    told = [(n.instruction, n.location.line, n.count) for n in run.findings]
+    assert told == [("vand", 15, 12), ("vor", 16, 4)]
 
 
 def test_an_odd_count_asks_for_no_byte_behind_it():
@@ -71,8 +85,8 @@ def test_an_odd_count_asks_for_no_byte_behind_it():
     defines = {"ELEMENT": "int8_t", "CALL": "And(c, a, b, count)"}
     made = cubecore.inline(text, defines).f
     x, y, out = arrays(np.int8)
-    assert made[1](x, y, out, 31).findings == ()
-    (finding,) = made[1](x, y, out, 33).findings[:1]
+    assert [f.id for f in made[1](x, y, out, 31).findings] == ["unlisted-type"]
+    (finding,) = faults(made[1](x, y, out, 33).findings)[:1]
     assert finding.message.startswith("vand.src0 must be initialised in UB, got 1 of ")
 
 
@@ -82,7 +96,7 @@ def test_listed_types_have_no_note(element):
     made = cubecore.inline(text, {"ELEMENT": f"{element}_t", "CALL": "And(c, a, b, count)"}).f
     x, y, out = (np.zeros(512, element) for _ in range(3))
     run = made[1](x, y, out, 512)
-    assert (run.findings, run.notes) == ((), ())
+    assert run.findings == ()
 
 
 @pytest.mark.parametrize("call", ["And(c, a, b, 64, 1, {1, 1, 1, 8, 8, 8})", "Add(c, a, b, count)"])
@@ -106,14 +120,13 @@ def test_the_command_line_shows_the_note_and_exits_0(tmp_path):
         np.save(tmp_path / f"{name}.npy", np.ones(N, np.int8))
     words = ["run", "k.cpp", "--blocks", "1", "--arg", f"count={N}"]
     words += [w for name in ("x", "y", "out") for w in ("--arg", f"{name}={name}.npy")]
-    note = (
-        "k.cpp:15 (f): vand of int8 by a count gives the chip's bits; "
-        "the documentation lists int16 and uint16"
-    )
+    note = "vand of int8 by a count gives the chip's bits; the documentation lists int16 and uint16"
+    line = f"  unlisted-type: {note} (1 time; core 0 AIV0, k.cpp:15 (f))"
     code, out, _ = cli(tmp_path, *words)
-    assert (code, out.splitlines()[-2:]) == (0, ["  findings none", f"  note: {note}"])
+    assert (code, out.splitlines()[3:6]) == (0, ["  findings none", "Notes: 1", line])
     code, out, _ = cli(tmp_path, *words, "--json")
-    assert (code, json.loads(out)["launches"][0]["notes"]) == (0, [note])
+    (told,) = json.loads(out)["launches"][0]["findings"]
+    assert (code, told["id"], told["note"], told["message"]) == (0, "unlisted-type", True, note)
 
 
 def test_python_kernels_have_the_note():
@@ -126,7 +139,9 @@ def test_python_kernels_have_the_note():
 
     x, z = np.arange(N).astype(np.int8), np.zeros(N, np.int8)
     run = both[1](x, z)
-    assert (run.findings, np.array_equal(z, ~x)) == ((), True)
-    assert run.notes == (
-        "vnot of int8 by a count gives the chip's bits; the documentation lists int16 and uint16",
+    assert (run.clean, np.array_equal(z, ~x)) == (True, True)
+    (note,) = run.findings
+    assert note.location.file.endswith("test_cpp_byte_logic.py")
+    assert note.message == (
+        "vnot of int8 by a count gives the chip's bits; the documentation lists int16 and uint16"
     )

@@ -25,9 +25,8 @@ from cubecore.frontends.source_locations import KernelError, place_of, raised_at
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.declare.registers import CorePosition
 from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.trace import InstructionTrace, Names
+from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
-from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.lockstep.kernels import run_together
@@ -294,7 +293,6 @@ class ReadyLaunch:
     traces: dict[CoreId, InstructionTrace]
     issues: Issues
     debugger: LaunchDebugger | None
-    recorded: dict[int, Names] = field(default_factory=dict)
 
     @property
     def at_once(self) -> int:
@@ -320,7 +318,6 @@ class ReadyLaunch:
         issued: int,
         engine: str,
         wall_s: float,
-        notes: tuple[str, ...] = (),
     ) -> KernelRun:
         """Return what the launch left, and tell the session that collects launches."""
         run = KernelRun(
@@ -333,7 +330,6 @@ class ReadyLaunch:
             wall_s=wall_s,
             traces=self.traces,
             tensors=tuple(self.tensors.values()),
-            notes=notes,
         )
         session = current_session()
         if session is not None:
@@ -343,8 +339,6 @@ class ReadyLaunch:
     def body(self, core: Core) -> None:
         """Run the function on one core."""
         trace = None
-        if isinstance(core, Recorder):
-            self.recorded[id(core.trace.names)] = core.trace.names
         if self.options.trace and isinstance(core, Recorder):
             self.traces[core.id] = core.trace
         elif self.options.trace:
@@ -389,12 +383,6 @@ class ReadyLaunch:
             return value
         host, tensor = self.tensors[name]
         return Pointer(Mem.GM, host.dtype, tensor.address, handle)
-
-    def type_notes(self) -> tuple[str, ...]:
-        """Return notes on element types of what was recorded that no page lists."""
-        templates = (each for names in self.recorded.values() for each in names.templates)
-        typed = (each.type_note for each in templates if isinstance(each, Repeated))
-        return tuple(dict.fromkeys(note for note in typed if note is not None))
 
     def unwritten(self) -> Iterator[SanitizerFinding]:
         """Yield a finding for each output that was not written whole, or holds uninitialised bytes.
@@ -489,7 +477,7 @@ def launch(
     write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     findings = (*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ()))
     wall_s = perf_counter() - begin
-    return ready.done(findings, outcome.issued, engine, wall_s, ready.type_notes())
+    return ready.done(findings, outcome.issued, engine, wall_s)
 
 
 def _per_core(chip: Chip) -> int:

@@ -114,8 +114,6 @@ class KernelRun(Presented):
         The instructions of each core, with `trace`.
     tensors : tuple
         The kernel's tensors, each with its location in global memory.
-    notes : tuple of str
-        Sentences about what is worth a look and fails nothing.
     """
 
     kernel: str
@@ -127,7 +125,6 @@ class KernelRun(Presented):
     wall_s: float
     traces: dict[CoreId, InstructionTrace] = field(repr=False)
     tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
-    notes: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -148,7 +145,6 @@ class KernelRun(Presented):
             "chip": self.chip.name,
             "clean": self.clean,
             "findings": [finding.to_json() for finding in self.findings],
-            "notes": list(self.notes),
             "issued": self.issued,
             "engine": self.engine,
             "wall_s": self.wall_s,

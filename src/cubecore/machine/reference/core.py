@@ -158,6 +158,11 @@ class Core:
             self.log.add(finding, violation.subject)
         return not violations
 
+    def note(self, issue_note: str, template: Instruction, where: Location) -> None:
+        """Log a note on an instruction's element type."""
+        finding = SanitizerFinding("unlisted-type", issue_note, template.name, where, str(self.id))
+        self.log.add(finding)
+
     def flush(self) -> None:
         """Execute everything recorded; what stands in queues is left there."""
         pending, self.pending = self.pending, []

@@ -56,6 +56,8 @@ def execute(core: Core, recorded: Recorded) -> None:
         core.report(issue.wrong, resolved, where)
         _log_starts(core, resolved, addresses, where)
         return
+    if issue.note is not None:
+        core.note(issue.note, resolved, where)
     if issue.applies:
         core.registers = resolved.apply(core.registers)
     if not resolved.operands():

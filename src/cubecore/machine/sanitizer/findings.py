@@ -233,6 +233,19 @@ KINDS: dict[str, Kind] = {
         "set the atomic mode for the type that the copy stores",
         note=True,
     ),
+    "other-sign": Kind(
+        MEMCHECK,
+        "an array of signed integers for a typed pointer of unsigned ones, or the other way round:"
+        " its bits are taken as they are",
+        "pass an array of the pointer's type, or declare the parameter GM_ADDR",
+        note=True,
+    ),
+    "unlisted-type": Kind(
+        MEMCHECK,
+        "an element type that the instruction's page does not list, which chips are seen to take",
+        "use a type that the page lists, or check the result on the chip",
+        note=True,
+    ),
     "call-order": Kind(
         MEMCHECK,
         "a call behind one that its page puts after it, which chips are seen to bear",

@@ -62,8 +62,7 @@ def launch_text(launch: KernelRun | TikRun) -> str:
     """Return what a launch did, and what was found in it."""
     title = f"{launch.kernel}[{launch.blocks}] on {launch.chip.name}"
     issued = f"{plural(launch.issued, 'instruction')} in {launch.wall_s:.2f} s"
-    notes = [f"  note: {note}" for note in launch.notes]
-    return "\n".join([f"{title}: {issued}", *finding_lines(launch.findings), *notes])
+    return "\n".join([f"{title}: {issued}", *finding_lines(launch.findings)])
 
 
 def _tensor(tensor: Tensor) -> str:

@@ -9,7 +9,6 @@ from cubecore.frontends.cpp.files import INCLUDE, SUFFIXES, VENDOR_LIBRARIES, wr
 from cubecore.frontends.cpp.host_programs.executable import (
     joined,
     other_of,
-    write_at_once,
     write_program,
 )
 from cubecore.frontends.cpp.host_programs.launch_headers import (

@@ -262,9 +262,7 @@ class _Program:
         self._pointers.clean()  # at a kernel's end
         findings = self._bridge.told(outcome.findings)
         places = {name: _place(tensor) for name, (_, tensor) in self._tensors.items()}
-        replace(ready, tensors=places).done(
-            findings, outcome.issued, engine, wall, self._bridge.type_notes
-        )
+        replace(ready, tensors=places).done(findings, outcome.issued, engine, wall)
 
 
 def _place(tensor: GlobalTensor) -> tuple[HostTensor, GlobalTensor]:

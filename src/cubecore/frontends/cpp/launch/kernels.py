@@ -48,7 +48,12 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.recorder import RanAheadError
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
+from cubecore.machine.sanitizer.findings import (
+    INITCHECK,
+    MEMCHECK,
+    SanitizerFinding,
+    checks_of,
+)
 
 _GIVEN = ": tiling data"
 """The end of the subject of a refusal by a kernel of what its launch was given."""
@@ -217,7 +222,7 @@ def launch(
     ready, gm = ready_launch(device_kernel, blocks, plain, plain_words, DeviceMemory)
     for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
-    notes = _notes(device_kernel, ready, arguments, words)
+    notes = tuple(_notes(device_kernel, ready, arguments, words))
     parts = {
         part: device_kernel.build(part, ready.chip.arch)
         for part in ("cube", "vector")
@@ -247,7 +252,6 @@ def launch(
                     raise RanAheadError from None  # which core passes the limit depends on it
                 raise
             findings = loaded.bridge.told(outcome.findings)
-            notes += loaded.bridge.type_notes
     except RanAheadError:
         _PAUSING.update(paths)
         return launch(device_kernel, blocks, arguments, words)
@@ -258,7 +262,8 @@ def launch(
     write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     unwritten = _unwritten(gm, ready) if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
-    return ready.done((*findings, *unwritten), outcome.issued, engine, wall_s, notes)
+    findings = (*(notes if MEMCHECK in checks else ()), *findings, *unwritten)
+    return ready.done(findings, outcome.issued, engine, wall_s)
 
 
 def _notes(
@@ -266,8 +271,8 @@ def _notes(
     ready: ReadyLaunch,
     arguments: Sequence[Any],
     words: Mapping[str, Any],
-) -> tuple[str, ...]:
-    """Return the notes on arrays that typed pointers take; bytes of tiling data have no type.
+) -> Iterator[SanitizerFinding]:
+    """Yield notes on arrays that typed pointers take; bytes of tiling data have no type.
 
     Raises
     ------
@@ -276,13 +281,14 @@ def _notes(
     """
     given = {**dict(zip(device_kernel.names, arguments, strict=False)), **words}
     untyped = {device_kernel.workspace, tiling_name(device_kernel.parameters)}
-    notes = []
     for each in device_kernel.parameters:
         if each.name in ready.tensors and each.name not in untyped:
             has = ready.tensors[each.name][0].dtype
             spelled = spelled_code(given.get(each.name)) or has.name
-            notes.append(note_on(each, GivenType(has, spelled)))
-    return tuple(note for note in notes if note is not None)
+            note = note_on(each, GivenType(has, spelled))
+            if note is not None:
+                place = device_kernel.place
+                yield SanitizerFinding("other-sign", note, each.name, place, "all cores")
 
 
 def _unwritten(gm: GlobalMemory, ready: ReadyLaunch) -> Iterator[SanitizerFinding]:

@@ -40,7 +40,7 @@ class TikRun:
 
     `wall_s` is from the first issue to the last byte written; `launch` is what was run, and `bases`
     says where its tensors lay. `traces` holds what each core issued, if it was asked for and
-    depends on what cores read. `notes` say what is worth a look and fails nothing.
+    depends on what cores read.
     """
 
     kernel: str
@@ -53,7 +53,6 @@ class TikRun:
     launch: Launch
     bases: Mapping[str, int]
     traces: Mapping[CoreId, InstructionTrace]
-    notes: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -68,7 +67,6 @@ class TikRun:
             "chip": self.chip.name,
             "clean": self.clean,
             "findings": [finding.to_json() for finding in self.findings],
-            "notes": list(self.notes),
             "issued": self.issued,
             "wall_s": self.wall_s,
         }

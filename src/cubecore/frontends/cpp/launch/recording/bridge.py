@@ -65,7 +65,6 @@ from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
-from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.machine.debugger.matrix_view import view
 from cubecore.machine.lockstep.recorder import Recorder
@@ -109,7 +108,6 @@ class Bridge:
         self._requests: MatmulRequests | None = None
         self._begin = Location("", 0, "")
         self._notes: list[tuple[str, ...]] = [()]
-        self._type_notes: dict[str, Location] = {}
         self._files: dict[bytes, str] = {}
         self._reads: ScalarReads | None = None
         self._stacks = Stacks()
@@ -138,16 +136,11 @@ class Bridge:
         assert self._names is not None
         return self._names
 
-    @property
-    def type_notes(self) -> tuple[str, ...]:
-        """Notes on element types of the launch that no page lists, each with its first line."""
-        return tuple(f"{where}: {note}" for note, where in self._type_notes.items())
-
     def restart(self) -> None:
         """Forget the numbers of the launch before."""
         self._child.tell(RESET)
         self._names, self._patterns, self._reads, self._notes = None, None, None, [()]
-        self._stacks, self._type_notes = Stacks(), {}
+        self._stacks = Stacks()
         self._cores.clear()
         self._requests = None
 
@@ -274,8 +267,6 @@ class Bridge:
             note = self._noted(bound.steps[0][0].name)
         steps = bytearray(runtime.raw)
         for number, (template, _) in enumerate(bound.steps):
-            if isinstance(template, Repeated) and template.type_note is not None:
-                self._type_notes.setdefault(template.type_note, where)
             kind = self.names.kind(template)
             struct.pack_into("<I", steps, number * ctypes.sizeof(CallStep), kind)
         return words(self._flags(bound), note, len(bound.steps)) + steps
