@@ -20,7 +20,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync
 from cubecore.machine.memory.buffers import GlobalTensor, Spot
-from cubecore.machine.memory.elements import Use, steering_uses
+from cubecore.machine.memory.elements import Use, steering_uses, uses
 from cubecore.machine.memory.operation import Inputs
 from cubecore.machine.memory.places import Place
 from cubecore.machine.reference.checked_ub import checked_accesses
@@ -51,22 +51,21 @@ def execute(core: Core, recorded: Recorded) -> None:
             core.watch.sync(template, where)
         return
     issue = checked(core, template)
-    resolved = issue.template
     if issue.wrong:
-        core.report(issue.wrong, resolved, where)
-        _log_starts(core, resolved, addresses, where)
+        core.report(issue.wrong, issue.template, where)
+        _log_starts(core, issue.template, addresses, where)
         return
     if issue.note is not None:
-        core.note(issue.note, resolved, where)
+        core.note(issue.note, issue.template, where)
     if issue.applies:
-        core.registers = resolved.apply(core.registers)
-    if not resolved.operands():
-        if _is_followed(resolved) and core.execution_watch is not None:
-            core.execution_watch.touch(resolved, (), where, core.registers)
+        core.registers = issue.template.apply(core.registers)
+    if not issue.template.operands():
+        if _is_followed(issue.template) and core.execution_watch is not None:
+            core.execution_watch.touch(issue.template, (), where, core.registers)
         return
     alone, given = OneCore(core), None
+    resolved, addresses = _rebased(issue, addresses)
     if issue.unsettled:
-        resolved, addresses = resolved.rebased(addresses)
         if resolved.steering:
             steered = _steered(alone, resolved, addresses, where)
             if steered is None:
@@ -87,7 +86,8 @@ def _is_followed(template: Instruction) -> bool:
 def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
     """Let a watch follow what a core issues and will execute in another order.
 
-    Operands that values locate are left out: the values are those of the other order.
+    Operands that values locate are left out: the values are those of the other order. So is an
+    instruction that leaves a memory, which is not made.
     """
     template, addresses, where = recorded
     if isinstance(template, Sync):
@@ -95,14 +95,44 @@ def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
             watch.sync(template, where)
         return
     issue = checked(core, template)
-    resolved = issue.template
-    if issue.wrong or not (resolved.operands() or _is_followed(resolved)):
+    if issue.wrong or not (issue.template.operands() or _is_followed(issue.template)):
         return
-    if issue.unsettled:
-        resolved, addresses = resolved.rebased(addresses)
-        if resolved.steering:
-            return
-    watch.touch(resolved, resolved.operand_addresses(addresses), where, core.registers)
+    resolved, addresses = _rebased(issue, addresses)
+    if resolved.steering:
+        return
+    at = resolved.operand_addresses(addresses)
+    if _is_made(core, resolved, at):
+        watch.touch(resolved, at, where, core.registers)
+
+
+def _rebased(issue: CachedIssue, addresses: tuple[int, ...]) -> tuple[Instruction, tuple[int, ...]]:
+    """Return a template with its addresses, which may decide what it touches."""
+    return issue.template.rebased(addresses) if issue.unsettled else (issue.template, addresses)
+
+
+def _is_made(core: Core, template: Instruction, addresses: tuple[int, ...]) -> bool:
+    """Return whether an instruction is made at its operands' addresses."""
+    given = zip(uses(template), addresses, strict=True)
+    if any(_is_outside(core, used, address) for used, address in given):
+        return False
+    if type(template).address_violations is Instruction.address_violations:
+        return True
+    names = (operand.name for operand in template.operands())
+    return not template.address_violations(dict(zip(names, addresses, strict=True)))
+
+
+def _is_outside(core: Core, used: Use, address: int) -> bool:
+    """Return whether an operand leaves its memory, or global memory with what lies behind."""
+    first, last = address + used.low, address + used.high
+    if used.operand.mem is Mem.GM:
+        tensor = None if used.elements.span is None else core.gm.at(first)
+        if tensor is None:
+            return used.elements.span is not None
+        return last - tensor.address > max(tensor.wide.size_bytes, tensor.buffer.size_bytes)
+    memory = core.memory(used.operand.mem)
+    if memory is None:
+        return True
+    return used.elements.span is not None and (first < 0 or last > memory.size_bytes)
 
 
 def _run(core: Core, template: Instruction, inputs: Inputs) -> Mapping[str, Array]:
@@ -256,7 +286,7 @@ class OneCore:
             log("parameter", f"lie in a memory of the {kind}, got {operand.mem.label}")
             return None
         _, usable = memory_bytes(core.chip, operand.mem)
-        if span is not None and (first < 0 or last > memory.size_bytes):
+        if _is_outside(core, used, address):
             log("out-of-bounds", _inside(operand.mem.label, memory.size_bytes, first, last))
             return None
         if span is not None and last > usable:
@@ -284,7 +314,7 @@ class OneCore:
             size, start = near.buffer.size_bytes, near.address
             before = f", before the first byte of {near.name}" if first < start else ""
             log("out-of-bounds", _inside(near.name, size, first - start, last - start) + before)
-        if tensor is None or last - tensor.address > tensor.wide.size_bytes:
+        if tensor is None or _is_outside(self.core, used, address):
             return None
         self._note(tensor, used, first, last)
         return tensor.wide.spot(address - tensor.address)
