@@ -30,7 +30,8 @@ from cubecore.machine.lockstep.sanitizer.aliasing import Snapshots
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import USUAL, FindingLog
+from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitizer.findings import USUAL
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 
 TARGET_US = 20.0

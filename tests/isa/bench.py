@@ -16,7 +16,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core, CoreId
-from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.sanitizer.finding_log import FindingLog
 
 A2 = chip("Ascend910B3")
 HERE = Location("bench.py", 1, "test")

@@ -20,13 +20,8 @@ from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.options import require_engine
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
-from cubecore.machine.sanitizer.findings import (
-    USECHECK,
-    USUAL,
-    WATCHES,
-    FindingLog,
-    SanitizerFinding,
-)
+from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitizer.findings import USECHECK, USUAL, WATCHES, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.tree import TreeWatch
 

@@ -12,7 +12,7 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.machine.debugger.matrix_view import view
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.sanitizer.finding_log import FindingLog
 from harness import A2
 
 

@@ -16,7 +16,7 @@ from cubecore.machine.lockstep.sanitizer.aliasing import Snapshots
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.sanitizer.finding_log import FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from isa.bench import HERE
 

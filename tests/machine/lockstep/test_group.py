@@ -22,7 +22,8 @@ from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.core_schedule import CoreSchedule, IssuedSyncs
-from cubecore.machine.sanitizer.findings import CHECKS, FindingLog
+from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitizer.findings import CHECKS
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from harness import A2
 from isa import vector_rows

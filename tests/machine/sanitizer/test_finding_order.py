@@ -4,7 +4,8 @@ import numpy as np
 
 from cubecore import kernel
 from cubecore.isa.program.tree import Location
-from cubecore.machine.sanitizer.findings import FindingAccess, FindingLog, SanitizerFinding
+from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 
 CORE, OTHER = "core 0 AIV0", "core 1 AIV0"
 

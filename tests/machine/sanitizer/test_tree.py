@@ -11,7 +11,7 @@ from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.kernels.matmul.launch import matmul_launch
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.sanitizer.finding_log import FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 from cubecore.machine.sanitizer.tree import TreeWatch
 from cubecore.tiling.model.problem import Problem

@@ -235,8 +235,6 @@ class LockstepGroup:
         if issue.unsettled:  # as far as its kind goes; this one lies anywhere
             issue = CachedIssue.of(template, registers, self.chip)
         act = group_operation(self, issue, lambda read: template.compute(read, registers))
-        if issue.note is not None:
-            return self._noting(issue.note, template, act)
         if type(template).leaves is Instruction.leaves:
             return act
 
@@ -246,16 +244,6 @@ class LockstepGroup:
                 self._leave(template, inputs, registers)
 
         return leave
-
-    def _noting(self, note: str, template: Instruction, act: Operation) -> Operation:
-        """Return an act that logs a note on its template on every core."""
-
-        def noting(addresses: tuple[int, ...], where: Location) -> Any:
-            for core, row in enumerate(self.cores):
-                row.note(note, template, self.where_of(core, where))
-            return act(addresses, where)
-
-        return noting
 
     def _by_values(self, issued: Instruction, template: Instruction) -> Operation:
         """Return what a template does that values steer.

@@ -22,6 +22,7 @@ from cubecore.machine.memory.operation import Inputs
 from cubecore.machine.memory.places import MemoryStack, Place
 from cubecore.machine.memory.pointer_stores import spans
 from cubecore.machine.memory.strided import Rows
+from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.filled_reads import FilledRead
 from cubecore.machine.reference.instruction import Bound, ComputeStep, Lacking, perform
 from cubecore.machine.reference.issue_cache import CachedIssue
@@ -42,6 +43,12 @@ class Group(Protocol):
     watch: GroupWatch
     snapshots: Snapshots
     registers: Registers
+    where_of: Callable[[int, Location], Location]
+
+    @property
+    def cores(self) -> Sequence[Core]:
+        """The cores, one by one."""
+        ...
 
     def memory(self, mem: Mem) -> MemoryStack | None:
         """Return a local memory of all cores; None if they lack it."""
@@ -125,7 +132,15 @@ def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, span: tuple[in
 def group_operation(
     group: Group, issue: CachedIssue, compute: Callable[[Inputs], Mapping[str, Array]]
 ) -> Operation:
-    """Return what a settled instruction does on all cores; what is found out is remembered.
+    """Return what a settled instruction does on all cores, with the note that it may have."""
+    act = _performing(group, issue, compute)
+    return act if issue.note is None else _noting(group, issue.note, issue.template, act)
+
+
+def _performing(
+    group: Group, issue: CachedIssue, compute: Callable[[Inputs], Mapping[str, Array]]
+) -> Operation:
+    """Return what an instruction does on all cores; what is found out is remembered.
 
     One that may touch less than it reaches, which matters where that was not written, is made core
     by core there.
@@ -145,6 +160,17 @@ def group_operation(
         return perform(cores, issue, addresses, where, step)
 
     return with_uncertain_reads
+
+
+def _noting(group: Group, note: str, template: Instruction, act: Operation) -> Operation:
+    """Return an act that logs a note on its template on every core."""
+
+    def noting(addresses: tuple[int, ...], where: Location) -> Inputs | None:
+        for core, row in enumerate(group.cores):
+            row.note(note, template, group.where_of(core, where))
+        return act(addresses, where)
+
+    return noting
 
 
 class ValueStores:

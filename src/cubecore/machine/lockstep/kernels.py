@@ -58,7 +58,8 @@ from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task
 from cubecore.machine.sanitizer.core_schedule import CoreSchedule, Found, IssuedSyncs
-from cubecore.machine.sanitizer.findings import RACECHECK, USECHECK, FindingLog, key_of
+from cubecore.machine.sanitizer.finding_log import FindingLog, key_of
+from cubecore.machine.sanitizer.findings import RACECHECK, USECHECK
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 
 _MOST_DIVERGENCES = 4

@@ -23,7 +23,8 @@ from cubecore.machine.reference import execute
 from cubecore.machine.reference.core import FLUSH_AFTER, Core
 from cubecore.machine.reference.scheduler import Task
 from cubecore.machine.sanitizer.core_schedule import IssuedSyncs
-from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
+from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 if TYPE_CHECKING:
     from array import array

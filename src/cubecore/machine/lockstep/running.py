@@ -12,7 +12,7 @@ from cubecore.machine.lockstep.recorder import Issued, Recorder
 from cubecore.machine.lockstep.sanitizer.divergence import DivergedGroupError, UnlikeError
 from cubecore.machine.sanitizer.core_schedule import CoreSchedule
 from cubecore.machine.sanitizer.deadlocks import deadlock, log_deadlocks
-from cubecore.machine.sanitizer.findings import FindingLog
+from cubecore.machine.sanitizer.finding_log import FindingLog
 
 
 class Running:

@@ -21,7 +21,8 @@ from cubecore.machine.memory.data_cache import DataCache
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.reference.checked_ub import checked_at
 from cubecore.machine.reference.queue_order import Queues
-from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
+from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import CoreWatch
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 

@@ -27,13 +27,8 @@ from cubecore.machine.reference.queue_order import Queues, schedule_of
 from cubecore.machine.sanitizer.core_schedule import take_turns
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals, send_judged
 from cubecore.machine.sanitizer.deadlocks import Standing, Wait, deadlock, log_deadlocks
-from cubecore.machine.sanitizer.findings import (
-    USECHECK,
-    USUAL,
-    WATCHES,
-    FindingLog,
-    SanitizerFinding,
-)
+from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitizer.findings import USECHECK, USUAL, WATCHES, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import Sanitizer
 
 Body = Callable[[Core], None]

@@ -16,7 +16,8 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.machine.sanitizer.cross_core import NOTHING, Signals
 from cubecore.machine.sanitizer.deadlocks import Standing
-from cubecore.machine.sanitizer.findings import FindingLog, Key, SanitizerFinding
+from cubecore.machine.sanitizer.finding_log import FindingLog, Key
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 
 class IssuedSyncs(NamedTuple):

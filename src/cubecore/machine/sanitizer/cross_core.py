@@ -13,7 +13,8 @@ from cubecore.isa.scalar.sync import (
     CROSS_CORE_LIMIT,
     FftsCrossCoreSync,
 )
-from cubecore.machine.sanitizer.findings import FindingLog, SanitizerFinding
+from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.machine.sanitizer.happens_before import Foreign
 
 NOTHING: Foreign = np.zeros((0, 0), np.int64)

@@ -13,7 +13,6 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
-from cubecore.isa.scalar.load import CachedLoad
 from cubecore.isa.scalar.store import stores_locally
 from cubecore.isa.scalar.sync import (
     JOINED_PAIRS,
@@ -32,17 +31,11 @@ from cubecore.machine.memory.footprint import Footprint, footprints
 from cubecore.machine.memory.operation import combines
 from cubecore.machine.sanitizer.cross_core import Signals
 from cubecore.machine.sanitizer.data_caches import CoreCache, DataCacheOrder
-from cubecore.machine.sanitizer.findings import (
-    RACECHECK,
-    USECHECK,
-    CountedFinding,
-    FindingLog,
-    SanitizerFinding,
-)
+from cubecore.machine.sanitizer.finding_log import FindingLog
+from cubecore.machine.sanitizer.findings import RACECHECK, USECHECK, SanitizerFinding
 from cubecore.machine.sanitizer.global_shadow import GlobalShadow
 from cubecore.machine.sanitizer.happens_before import (
     INDEX,
-    PIPES,
     SCALAR,
     STORES,
     CoreOrder,
@@ -51,12 +44,7 @@ from cubecore.machine.sanitizer.happens_before import (
     Foreign,
 )
 from cubecore.machine.sanitizer.overwritten_arrays import OverwrittenArrays
-from cubecore.machine.sanitizer.race_findings import (
-    HOW,
-    finding_access,
-    overwritten_finding,
-    race_sentence,
-)
+from cubecore.machine.sanitizer.race_findings import WatchFindings
 from cubecore.machine.sanitizer.shadow_memory import (
     Clash,
     LocalShadow,
@@ -127,20 +115,18 @@ class CoreWatch:
     follows_lines = True
 
     def __init__(self, sanitizer: Sanitizer, cores: Sequence[CoreId], log: FindingLog) -> None:
-        self._launch, self._core, self.log = sanitizer, cores[0], log
+        self._launch, self.log = sanitizer, log
+        self._findings = WatchFindings(sanitizer.gm, sanitizer.cores, cores[0], log)
         numbers = [sanitizer.cores.index(core) for core in cores]
         self._number = numbers[0]
         self.order = CoreOrder(self._fault, numbers, len(sanitizer.cores))
         self._local: dict[Mem | Special, LocalShadow] = {}
         self._followers = BoundedCache[tuple[Instruction, str, str, bool], FollowAt]()
-        self._reported = BoundedCache[
-            tuple[str, int, int], tuple[MemoryAccess, MemoryAccess, CountedFinding]
-        ]()
         self._units = UnitFlags(self._fault)
         self._cache: CoreCache | None = None
         if self.follows_lines and len(sanitizer.cores) > 1 and RACECHECK in self.log.checks:
-            self._cache = sanitizer.caches.of_core(self._number, self.order, self._say_of_line)
-        self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=self._core.is_aic)
+            self._cache = sanitizer.caches.of_core(self._number, self.order, self._findings.of_line)
+        self._pairs = JOINED_PAIRS if sanitizer.joined else pairs(aic=cores[0].is_aic)
 
     # --- what the core issues
 
@@ -148,7 +134,7 @@ class CoreWatch:
         """Return what follows a flag or a barrier of this core."""
         if isinstance(template, (SetFlag, WaitFlag)):
             if (template.src, template.dst) not in self._pairs:
-                return partial(self._no_such_pair, template, where)
+                return partial(self._findings.no_such_pair, template, where)
             flag = Flag(INDEX[template.src], INDEX[template.dst], template.event_id)
             of_flag = self.order.set_flag if isinstance(template, SetFlag) else self.order.wait_flag
             return partial(of_flag, flag, where)
@@ -357,102 +343,16 @@ class CoreWatch:
     # --- findings
 
     def _fault(self, fault: FlagFault) -> None:
-        core = str(self._core)
-        finding = SanitizerFinding(
-            fault.id, fault.message, fault.instruction, fault.where, core, pipes=fault.pipes
-        )
-        self.log.add(finding, fault.message if fault.id == "flag-leaked" else "")
-
-    def _no_such_pair(self, template: SetFlag | WaitFlag, where: Location) -> None:
-        part = "AIC" if self._core.is_aic else "AIV"
-        message = (
-            f"{template.name} must connect two pipes of an {part} that flags connect, "
-            f"got {template.src} -> {template.dst}"
-        )
-        core = str(self._core)
-        self.log.add(SanitizerFinding("flag-pair", message, template.name, where, core))
+        """Log a flag that is set or waited for wrongly."""
+        self._findings.fault(fault)
 
     def again(self, kind: str, earlier: MemoryAccess, later: MemoryAccess) -> bool:
         """Count a clash of two touches that were reported before; False if they were not."""
-        reported = self._reported.get((kind, id(earlier), id(later)))
-        if reported is None:
-            return False
-        reported[2].count += self.log.weight
-        return True
-
-    def _tell(self, clash: Clash, tally: CountedFinding) -> None:
-        """Remember two touches, which must live as long as their numbers are known."""
-        earlier, later = clash.earlier, clash.later
-        self._reported[clash.kind, id(earlier), id(later)] = earlier, later, tally
+        return self._findings.again(kind, earlier, later)
 
     def report(self, clash: Clash) -> None:
-        """Log a race; one that is known only counts."""
-        if clash.kind == "unread":
-            self._unread(clash)
-            return
-        if clash.kind == "overwritten":
-            finding, about = overwritten_finding(self._launch.gm, clash, str(self._core))
-            self.log.add(finding, about)
-            return
-        earlier_touch, later_touch = clash.earlier, clash.later
-        kind, name = f"race-{clash.kind}", later_touch.template.name
-        about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
-        counted = self.log.again((kind, name, about, later_touch.where))
-        if counted is not None:
-            self._tell(clash, counted)
-            return
-        first, second = self._core_of(clash.earlier_core), self._core_of(clash.later_core)
-        accesses = tuple(
-            finding_access(self._launch.gm, clash, touch, how, (PIPES[pipe], str(core)))
-            for touch, how, pipe, core in (
-                (clash.earlier, HOW[clash.kind][0], clash.earlier_pipe, first),
-                (clash.later, HOW[clash.kind][1], clash.later_pipe, second),
-            )
-        )
-        earlier, later = accesses
-        finding = SanitizerFinding(
-            kind,
-            race_sentence(earlier, later, same_core=first == second),
-            later.instruction,
-            later.location,
-            str(second),
-            accesses=accesses,
-            arrays=clash.arrays,
-        )
-        self.log.add(finding, about)
-
-    def _core_of(self, number: int) -> CoreId:
-        """Return a core by its number in the launch; -1 is the one that is watched."""
-        return self._core if number < 0 else self._launch.cores[number]
-
-    def _say_of_line(self, message: str, touch: MemoryAccess) -> None:
-        """Log a finding about a line of the data cache."""
-        core, name = str(self._core), touch.template.name
-        name = "scalar read" if isinstance(touch.template, CachedLoad) else name
-        finding = SanitizerFinding("stale-cache", message, name, touch.where, core)
-        self.log.add(finding, touch.operand)
-
-    def _unread(self, clash: Clash) -> None:
-        """Log a result that is overwritten before it is read."""
-        lost, over, core = clash.earlier, clash.later, str(self._core)
-        about = f"{lost.operand} {over.template.name} {over.where}"
-        if self.log.again(("unread", lost.template.name, about, lost.where)) is not None:
-            return
-        earlier, later = (
-            finding_access(self._launch.gm, clash, touch, "write", (PIPES[pipe], core))
-            for touch, pipe in ((lost, clash.earlier_pipe), (over, clash.later_pipe))
-        )
-        message = (
-            f"{later.instruction}.{later.operand} ({later.pipe}, {later.location}) overwrites "
-            f"bytes [{earlier.start}, {earlier.end}) of {earlier.memory}, a result of "
-            f"{earlier.instruction}.{earlier.operand} ({earlier.pipe}, {earlier.location}) that is "
-            "never read; read it first, or do not compute it"
-        )
-        accesses = earlier, later
-        finding = SanitizerFinding(
-            "unread", message, earlier.instruction, earlier.location, core, accesses=accesses
-        )
-        self.log.add(finding, about)
+        """Log a race, or a result that is lost; one that is known only counts."""
+        self._findings.report(clash)
 
 
 def touches(
