@@ -1,8 +1,8 @@
 """Kernels in Python: `@kernel` makes a launchable kernel of a function over a core handle."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from inspect import Parameter, Signature, isfunction, signature
+from inspect import signature
 from time import perf_counter
 from typing import Any, NoReturn, Self, TypeVar, overload
 
@@ -19,6 +19,13 @@ from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.kernels.allocation import allocated
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
+from cubecore.frontends.kernels.parameters import (
+    MARKS,
+    bound_arguments,
+    names_in,
+    parameters_of,
+    require_one_mark,
+)
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import KernelError, place_of, raised_at
@@ -42,10 +49,6 @@ KINDS = ("vector", "cube", "mix", "mix_1_1")
 
 _MOST_BLOCKS = 65_535
 """Blocks of a launch whose blocks take turns on the cores."""
-
-
-MARKS = ("outputs", "scratch")
-"""What the parameters of a kernel may be marked as."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +233,7 @@ def _maker(
     require_one_mark(outputs, scratch)
 
     def make(body: Callable[..., None]) -> Kernel:
-        parameters = _parameters(body)
+        parameters = parameters_of(body)
         for name in (*outputs, *scratch, *types):
             if name not in parameters:
                 raise unable(name, f"{body.__name__} has no parameter {name} after the core")
@@ -238,45 +241,6 @@ def _maker(
         return Kernel(body, kind, outputs, scratch, kinds, LaunchOptions().changed(options))
 
     return make
-
-
-def _parameters(body: object) -> list[str]:
-    """Return the names of a kernel's parameters behind the core."""
-    if not isfunction(body):
-        raise refuse("a kernel", "be a function", repr(body))
-    whole = signature(body)
-    plain = [n for n, p in whole.parameters.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    if not plain or len(plain) < len(whole.parameters):
-        got = str(whole.replace(return_annotation=Signature.empty))
-        raise refuse(body.__name__, "take the core and then named parameters", got)
-    return plain[1:]
-
-
-def names_in(given: Any) -> tuple[str, ...]:
-    """Return the names of parameters that are given as one or as several.
-
-    Raises
-    ------
-    RequestError
-        If they are no texts.
-    """
-    names = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
-    for name in names:
-        if not isinstance(name, str):
-            raise refuse("outputs and scratch", "name parameters", repr(name))
-    return names
-
-
-def require_one_mark(outputs: Iterable[str], scratch: Iterable[str]) -> None:
-    """Require that no parameter is an output and scratch.
-
-    Raises
-    ------
-    RequestError
-        If one is both.
-    """
-    if both := sorted({*outputs} & {*scratch}):
-        raise refuse(both[0], "be an output or scratch", "both")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -433,7 +397,7 @@ def ready_launch(
     chip = chip_named(options.chip).what_if(options.settings)
     if device_kernel.kind == "mix_1_1":
         chip = chip.with_one_aiv_per_aic
-    given = _bound(device_kernel, arguments, words)
+    given = bound_arguments(device_kernel.name, device_kernel.function, arguments, words)
     hosts = []
     for name, value in given.items():
         if isinstance(value, TensorList):
@@ -512,17 +476,3 @@ def _cores(device_kernel: Kernel, blocks: int, chip: Chip) -> Iterator[CoreId]:
         else:
             parts = 1 if device_kernel.kind == "cube" else each + 1
             yield from (CoreId(block, sub) for sub in range(parts))
-
-
-def _bound(device_kernel: Kernel, arguments: tuple[object, ...], words: Json) -> Json:
-    """Return the arguments by name."""
-    whole = signature(device_kernel.function)
-    behind_core = list(whole.parameters.values())[1:]
-    plain = [p for p in behind_core if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    try:
-        bound = whole.replace(parameters=plain).bind(*arguments, **words)
-    except TypeError as error:
-        names = ", ".join(p.name for p in plain) or "nothing"
-        raise unable(device_kernel.name, f"{device_kernel.name} takes {names}: {error}") from None
-    bound.apply_defaults()
-    return dict(bound.arguments)

@@ -36,7 +36,8 @@ from cubecore.frontends.cpp.rewriting.source import (
 from cubecore.frontends.cpp.toolchain.build import Built, built
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED
 from cubecore.frontends.kernels.host_tensors import write_back
-from cubecore.frontends.kernels.kernel import MARKS, Kernel, ReadyLaunch, ready_launch
+from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
+from cubecore.frontends.kernels.parameters import MARKS
 from cubecore.frontends.kernels.session import KernelRun, LaunchOptions, current_session
 from cubecore.frontends.kernels.tensor_lists import TensorList
 from cubecore.frontends.source_locations import KernelError, location_of
