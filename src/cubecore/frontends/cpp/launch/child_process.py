@@ -63,7 +63,7 @@ _SIGNALS: dict[int, str] = {
 }
 
 
-_RAN_AHEAD, _TERMINATED, _CLOSED = 1000, 1001, 1002
+_RAN_AHEAD, _TERMINATED, _CLOSED, _BY_POINTER = 1000, 1001, 1002, 1003
 """Numbers in the place of a signal's (crash.h, exchange.h)."""
 
 
@@ -331,12 +331,15 @@ def _end(
         end, remedy = f"called exit({os.WEXITSTATUS(status)})", asked.ends
     else:
         end = _crash(box, number, asked, said)
+        remedy = "use GetValue and SetValue" if number == _BY_POINTER else remedy
     return end, remedy
 
 
 def _crash(box: Box, number: int, asked: ChildSubject, said: str) -> str:
     if number in {signal.SIGSEGV, signal.SIGBUS}:
         got = _access(box, asked)
+    elif number == _BY_POINTER:
+        got = f"an unsupported access to byte {box.address} of UB"
     elif number == _TERMINATED:
         got, said = "std::terminate", one_line(box.said) or said
     else:

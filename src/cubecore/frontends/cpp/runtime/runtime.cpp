@@ -293,6 +293,8 @@ void cubecore_stray(int64_t address, int64_t low, int64_t high) {
 
 void cubecore_forget_buffers() { current->buffers.forget(); }
 
+void cubecore_points_into_ub() { local_pointers = true; }
+
 void cubecore_mark(const Where* at) { current->last = *at; }
 
 void cubecore_workspace(const void* pointer) {

@@ -333,10 +333,19 @@ _NO_LAUNCH = "#undef CUBECORE_LAUNCH\n#define CUBECORE_LAUNCH(...) ((void)0)\n"
 """Host code beside a kernel does not run in the kernel's library: its launches are left out."""
 
 
+_LOCAL_POINTERS = frozenset({"__ubuf__", "GetPhyAddr", "asc_get_phy_buf_addr"})
+"""Words of kernels that may have pointers into UB: in others such an address is a null pointer."""
+_POINTS_INTO_UB = (
+    "__attribute__((constructor)) static void cubecore_pointers() { cubecore_points_into_ub(); }\n"
+)
+
+
 def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
     named = [kernel.name for kernel, _, _ in code.kernels if kernel.name in _C_NAMES | _NAMESPACES]
     renamed = "".join(f"#define {name} {RENAMED}{name}\n" for name in named)
     include = f'{renamed}#include {quoted(code.main)}\n#line 1 "entry"\n'
+    if code.words & _LOCAL_POINTERS:
+        include += _POINTS_INTO_UB
     if (*entries,) == (PROGRAM,):
         facts = (
             f'{{"{kernel.name}", "{kind}", {quoted(path)}, {kernel.line}, {int(auto_sync)}}}'

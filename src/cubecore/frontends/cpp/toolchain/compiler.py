@@ -12,7 +12,7 @@ from cubecore.lazy_dataclass import dataclass
 FLAGS = (
     *("-std=c++17", "-O1", "-fPIC", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=1"),
     *("-Wno-narrowing", "-fno-gnu-unique", "-fno-omit-frame-pointer", "-g1"),
-    *("-gdwarf-4", "-fno-optimize-sibling-calls"),
+    *("-gdwarf-4", "-fno-optimize-sibling-calls", "-fno-delete-null-pointer-checks"),
 )
 """Call stacks need frame pointers, calls that stay calls, and lines whose files addr2line names: of
 DWARF 5 binutils 2.40 takes the unit for the first file, where a function's section begins."""

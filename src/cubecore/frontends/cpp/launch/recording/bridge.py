@@ -51,7 +51,7 @@ from cubecore.frontends.cpp.launch.recording.call_steps import runtime_steps
 from cubecore.frontends.cpp.launch.recording.modes import BlockPatterns
 from cubecore.frontends.cpp.launch.recording.native_core import NativeCore
 from cubecore.frontends.cpp.launch.recording.scalar_reads import ScalarReads, around
-from cubecore.frontends.cpp.launch.recording.stacks import Stacks
+from cubecore.frontends.cpp.launch.recording.stacks import Stacks, line_of
 from cubecore.frontends.cpp.launch.recording.structures import (
     BridgeLaunch,
     CallStep,
@@ -236,8 +236,10 @@ class Bridge:
     # --- what is met for the first time
 
     def _where(self, _: NativeCore, message: Message) -> bytes:
-        where, library = self._location(message), message.text()
-        trail = message.numbers("Q", message.word())
+        where, by_pointer = self._location(message), message.word()
+        library, trail = message.text(), message.numbers("Q", message.word())
+        if by_pointer and library is not None:
+            where = line_of(library, trail[0]) or (where if where.file else self._begin)
         return words(self._stacks.number(self.names, where, library, trail))
 
     def told(self, findings: Iterable[SanitizerFinding]) -> tuple[SanitizerFinding, ...]:

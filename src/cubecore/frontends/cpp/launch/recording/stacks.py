@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,16 @@ def _looked_up(library: bytes, addresses: Sequence[int]) -> list[tuple[_Frame, .
             at += 2
         found.append(tuple(frames))
     return found
+
+
+@lru_cache(maxsize=1024)
+def line_of(library: bytes, address: int) -> Location | None:
+    """Return the user's line before a return address in a library, if it is known."""
+    for frames in _looked_up(library, [address]):
+        own = next((frame for frame in frames if not frame.is_ours and frame.line), None)
+        if own is not None:
+            return Location(shown_path(Path(own.file)), own.line, shortened(own.function))
+    return None
 
 
 def _with_callers(

@@ -9,6 +9,7 @@
 #include <exception>
 
 #include "child/division.h"
+#include "child/local_pointers.h"
 #include "recording/speculative_reads.h"
 
 namespace {
@@ -27,7 +28,8 @@ struct Box {
 };
 
 Box* box = nullptr;
-constexpr int RAN_AHEAD = 1000, TERMINATED = 1001;  // in the place of a signal's number
+// In the place of a signal's number.
+constexpr int RAN_AHEAD = 1000, TERMINATED = 1001, BY_POINTER = 1003;
 constexpr uint64_t NO_ADDRESS = ~0ull;
 
 [[noreturn]] void run_again() {
@@ -80,11 +82,14 @@ void last_words() {
 
 void on_signal(int number, siginfo_t* info, void* context) {
   if (number == SIGFPE && goes_on_behind_division(context)) return;
-  if (kept_from(reinterpret_cast<uintptr_t>(info->si_addr))) run_again();
+  if (number == SIGTRAP && goes_on_with_access(context)) return;
+  const uintptr_t fault = reinterpret_cast<uintptr_t>(info->si_addr);
+  if (number == SIGSEGV && info->si_code != SI_KERNEL && begins_access(context, fault)) return;
+  if (kept_from(fault)) run_again();
   const bool unknown = number == SIGSEGV && info->si_code == SI_KERNEL;
   box->address = unknown ? NO_ADDRESS : reinterpret_cast<uint64_t>(info->si_addr);
   box->stack = stack_of(context);
-  end(number);
+  end(number == SIGSEGV && !unknown && has_local_address(fault) ? BY_POINTER : number);
 }
 
 [[noreturn]] void on_terminate() {
@@ -106,8 +111,10 @@ void guard() {
   struct sigaction action = {};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGXCPU})
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGXCPU})
     sigaction(number, &action, nullptr);
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;  // on the core's stack
+  sigaction(SIGTRAP, &action, nullptr);
   std::set_terminate(on_terminate);
   atexit(last_words);
 }

@@ -19,12 +19,14 @@ struct Trail {
   uint32_t depth = 0;
   uintptr_t address[MOST_FRAMES];
 
-  __attribute__((always_inline)) void walk(uintptr_t top) {
-    uintptr_t frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  void enter(uintptr_t code) {
+    address[depth] = code;
+    hash = mixed(hash, address[depth++]);
+  }
+  void walk(uintptr_t frame, uintptr_t top) {
     while (depth < MOST_FRAMES && frame < top) {
       const uintptr_t* words = reinterpret_cast<const uintptr_t*>(frame);
-      address[depth] = words[1];
-      hash = mixed(hash, address[depth++]);
+      enter(words[1]);
       if (words[0] <= frame || words[0] % sizeof(uintptr_t) != 0) return;
       frame = words[0];
     }
@@ -55,7 +57,7 @@ Line* cell_of(const char* file, const char* function, uint32_t line, uint64_t tr
 }
 
 // Asks Python: addresses are those in the kernel's library, and the runtime's own are left out.
-uint32_t asked_number(const Where* at, const Trail& trail) {
+uint32_t asked_number(const Where* at, const Trail& trail, bool by_pointer) {
   Dl_info own = {}, found = {};
   dladdr(reinterpret_cast<const void*>(&asked_number), &own);
   const char* library = nullptr;
@@ -68,12 +70,14 @@ uint32_t asked_number(const Where* at, const Trail& trail) {
     frames[depth++] = trail.address[n] - reinterpret_cast<uintptr_t>(found.dli_fbase);
   }
   Message question(WHERE, current->number);
-  question.where(at).text(library).word(depth).raw(frames, depth * sizeof(frames[0]));
+  question.where(at).word(by_pointer).text(library).word(depth);
+  question.raw(frames, depth * sizeof(frames[0]));
   return static_cast<uint32_t>(asked(current, question).word());
 }
 
-__attribute__((noinline)) uint32_t new_line(const Where* at, const Trail& trail) {
-  uint32_t number = asked_number(at, trail);
+__attribute__((noinline)) uint32_t new_line(const Where* at, const Trail& trail,
+                                            const Where* near = nullptr) {
+  uint32_t number = asked_number(near == nullptr ? at : near, trail, near != nullptr);
   *cell_of(at->file, at->function, at->line, trail.hash) =
       Line{at->file, at->function, at->line, number, trail.hash};
   if (2 * ++lines_used > lines.size()) {
@@ -85,9 +89,20 @@ __attribute__((noinline)) uint32_t new_line(const Where* at, const Trail& trail)
   return number;
 }
 
-uint32_t number_of(const Where* at) {
+// The line of a pointer's access is where its instruction is: Python finds it, else `near`.
+__attribute__((noinline)) uint32_t number_of_access(const Where* near) {
+  static const Where by_pointer = {"", "", 0};
   Trail trail;
-  trail.walk(current->top);
+  trail.enter(current->access.line);
+  trail.walk(current->access.frame, current->top);
+  Line* found = cell_of(by_pointer.file, by_pointer.function, 0, trail.hash);
+  return found->file != nullptr ? found->number : new_line(&by_pointer, trail, near);
+}
+
+uint32_t number_of(const Where* at) {
+  if (current->access.code != 0) return number_of_access(at);
+  Trail trail;
+  trail.walk(reinterpret_cast<uintptr_t>(__builtin_frame_address(0)), current->top);
   Line* found = cell_of(at->file, at->function, at->line, trail.hash);
   return found->file != nullptr ? found->number : new_line(at, trail);
 }

@@ -68,12 +68,20 @@ namespace {
 struct OpenFunction;
 }
 
+// An access of UB by a plain pointer: the instruction of the host, the address behind it, as that
+// behind a call, or behind the kernel's call of what it is in, and its frame.
+struct PointerAccess {
+  uintptr_t code = 0, line = 0, frame = 0;  // 0 while there is none
+  uint64_t address = 0;
+};
+
 struct Core {
   uint32_t number;
   uint32_t stale;  // a count stands in the mask: 1 + the line that left it
   uint32_t stale_note;
   Launch launch;
   Where last;
+  PointerAccess access;
   void* slots[16];
   OpenFunction* function = nullptr;  // of registers, once there was one
   Mask mask;

@@ -109,19 +109,13 @@ inline T value_of(uint64_t bits) {
   return value;
 }
 
-// The scalar unit writes one element: of global memory by its data cache, or past it.
 template <typename T>
 inline void store(uint8_t mem, int64_t address, T value, const cubecore::Where& at) {
   constexpr const char* type = sizeof(T) == 1   ? "uint8"
                                : sizeof(T) == 2 ? "uint16"
                                : sizeof(T) == 4 ? "uint32"
                                                 : "uint64";
-  const bool past = mem == cubecore::GM_PAST_CACHE;
-  cubecore::Pointer pointer{static_cast<cubecore::Mem>(past ? 0 : mem), type, address};
-  if (past)
-    cubecore::issue("store_scalar_gm", at, pointer, bits_of(value), cubecore::named("cached", 0));
-  else
-    cubecore::issue(mem == 0 ? "store_scalar_gm" : "store_scalar", at, pointer, bits_of(value));
+  cubecore::store_bits(mem, type, address, bits_of(value), at);
 }
 
 // An element that the scalar unit reads and writes: used as a reference to it is.

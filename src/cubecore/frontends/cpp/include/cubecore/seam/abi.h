@@ -132,6 +132,8 @@ void cubecore_array(uint8_t mem, int64_t address, int64_t bytes);
 void cubecore_stray(int64_t address, int64_t low, int64_t high);
 void cubecore_forget_buffers();
 void cubecore_mark(const cubecore::Where* at);
+// Says that a library which is loaded may have pointers into UB.
+void cubecore_points_into_ub();
 // Says that a pointer to global memory is a workspace's: nobody needs what is left there.
 void cubecore_workspace(const void* pointer);
 // The line of the core's last call: of calls through a pointer, which bring no line.
@@ -213,6 +215,17 @@ inline int64_t ask(uint32_t result, const char* call, const Where& at, const A&.
   detail::Key key{words, addresses};
   (put(key, arguments), ...);  // found by the key's namespace
   return cubecore_ask(call, words, key.used, addresses, &at, result);
+}
+
+// The scalar unit writes one element: of global memory by its data cache, or past it.
+inline void store_bits(uint8_t mem, const char* type, int64_t address, uint64_t bits,
+                       const Where& at) {
+  const bool past = mem == GM_PAST_CACHE;
+  const Pointer pointer{static_cast<Mem>(past ? 0 : mem), type, address};
+  if (past)
+    issue("store_scalar_gm", at, pointer, bits, named("cached", 0));
+  else
+    issue(mem == 0 ? "store_scalar_gm" : "store_scalar", at, pointer, bits);
 }
 
 // Whether a field of a call's parameters is in its range; one outside of it is a finding.

@@ -1,6 +1,7 @@
 // Arrays in local memories, and raw pointers as operands. Pages: "C API", general notes (allocation
-// by arrays), asc_get_phy_buf_addr. A pointer to a local memory is the address in it: reading
-// through it outside an instruction is an access that the process does not have.
+// by arrays), asc_get_phy_buf_addr. A pointer to a local memory is the address in it, at which the
+// process has no memory: what a kernel loads or stores through one faults, and becomes a scalar
+// access (runtime/local_pointers.h).
 #pragma once
 
 #include <cstdio>
