@@ -67,8 +67,24 @@ def fixpipe_by_hand(bench: Bench, at: tuple[int, int], form: str, p: dict, nd=(1
                 else:
                     to = (j // 16) * p["dst_stride"] * 32 + (i * 16 + j % 16) * size
                 raw = convert(source.get(taken, 4), form, p.get("relu_pre", False))
-                after.put(here + to, raw, int(source.written(taken, 4)))
+                written = source.written(taken, 4) or pads_columns(source, there, p, i, j)
+                after.put(here + to, raw, int(written))
     return after
+
+
+def pads_columns(source: Image, there: int, p: dict, i: int, j: int) -> bool:
+    """True of a column of NZ in which, and behind which, its fractal has no results."""
+    if p.get("nz2nd_en"):
+        return False
+
+    def written(row: int, column: int) -> bool:
+        taken = there + ((column // 16) * p["src_stride"] + row) * 64 + (column % 16) * 4
+        return bool(source.written(taken, 4))
+
+    fractal = range(i // 16 * 16, min(i // 16 * 16 + 16, p["m_size"]))
+    columns = range(j // 16 * 16, j // 16 * 16 + 16)
+    behind = any(written(row, column) for row in fractal for column in columns if column >= j)
+    return not behind and any(written(i, column) for column in columns)
 
 
 def template_of(form: str, p: dict) -> CopyMatrixCcToGm:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore import layouts
 from cubecore.arrays import Array
@@ -22,7 +23,7 @@ from cubecore.chips.products import (
 )
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import Violation
-from cubecore.isa.cube.product import HANDS_OVER, UNIT_FLAGS
+from cubecore.isa.cube.product import HANDS_OVER, UNIT_FLAGS, beside_results
 from cubecore.isa.declare.instruction import (
     GlobalTraffic,
     Instruction,
@@ -217,6 +218,19 @@ class Fixpipe(Instruction):
         width = np.where(j < self.n_size // wide * wide, wide, FRACTAL_ROWS)
         return (j // wide) * self.column_elements + i * width + j % wide
 
+    def padding(
+        self, ready: NDArray[np.bool_], *, whole: bool = False
+    ) -> tuple[NDArray[np.bool_], str] | None:
+        """Columns beside written ones, of which NZ takes whole fractals; `whole`: rows as well."""
+        if not (whole or self.takes_columns):
+            return None
+        return beside_results(ready, whole=whole)
+
+    @property
+    def takes_columns(self) -> bool:
+        """True if its columns are whole ones of fractals."""
+        return True
+
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """ReLU, then the conversion, with or without a scale."""
         values, finite = inputs["src"], not registers.float_ieee
@@ -318,6 +332,11 @@ class Rows(Fixpipe):
             return self.m_size
         return int(ceil_div(self.n_size, self.fractal_columns))
 
+    @property
+    def takes_columns(self) -> bool:
+        """Rows end where n_size says."""
+        return not self.nz2nd_en
+
     def matrices(self, stride: int) -> Offsets:
         """Return where each matrix starts, [nd_num, 1, 1]."""
         return np.arange(self.nd_num, dtype=np.intp)[:, None, None] * stride
@@ -388,7 +407,8 @@ class CopyMatrixCcToGm(Rows):
     beyond m_size are dropped. There int8 has fractals of 16 x 32 (the last 16 columns of an odd
     number of sixteens stay 16 wide), and channel_split gives float32 fractals of 16 x 8.
 
-    An uninitialised element stays so. ReLU, plain or leaky, comes first. Modes without a scale
+    An uninitialised element stays so, but for padding: columns of NZ that a product left unwritten
+    beside its last ones are filling. ReLU, plain or leaky, comes first. Modes without a scale
     round to nearest even; CTRL[48] chooses between infinities and the largest finite value, with
     NaN as 0. Modes with a scale are those of `numerics.quantisation`: DEQF16 and VDEQF16 multiply,
     the others also add the offset and clamp. unit_flag pairs with that of `mad`; it orders, and

@@ -127,6 +127,11 @@ class _FixpipeV2(Rows):
         j = np.arange(self.n_size, dtype=np.intp)
         return self.matrices(0) + j * self.dst_stride + i
 
+    @property
+    def takes_columns(self) -> bool:
+        """Columns end where m_size says."""
+        return super().takes_columns and not self.nz2dn_en
+
     def preconditions(self, chip: Chip) -> list[Violation]:
         """One other layout at a time; whole blocks along what is stored together in NZ2DN."""
         violations = super().preconditions(chip)

@@ -1,12 +1,14 @@
 """Base of the Cube's products: extents, where C starts, and the unit flag."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore import layouts
 from cubecore.chips import costs
 from cubecore.isa.declare.instruction import Instruction, Mem, choice, param, read, update
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
+from cubecore.units import FRACTAL_ROWS, align_up
 
 UNIT_FLAGS = (0, 2, 3)
 """Values of the unit flag of `mad` and fixpipe (Mmad, table 3): 1 is no value of it."""
@@ -14,6 +16,41 @@ _C_ALIGN_BYTES = 1024
 """256 elements of 32 bits (Mmad, table 2); 512 B for half."""
 HANDS_OVER = 3
 """The value with which the flag is turned."""
+
+
+def beside_results(
+    ready: NDArray[np.bool_], *, whole: bool
+) -> tuple[NDArray[np.bool_], str] | None:
+    """Return which elements of a tile pad the fractals in which results end, and those in words.
+
+    `ready` are results, [..., m, n]. The padding are columns behind the last one that a fractal has
+    results in; `whole`: rows behind the last one as well. A gap among results is none. None: there
+    is no padding.
+    """
+    *outer, m, n = ready.shape
+    behind = [(0, 0)] * len(outer) + [(0, align_up(e, FRACTAL_ROWS) - e) for e in (m, n)]
+    each = np.pad(ready, behind)
+    groups = each.shape[-1] // FRACTAL_ROWS
+    fractals = each.reshape(*outer, -1, FRACTAL_ROWS, groups, FRACTAL_ROWS)
+    columns, rows = (fractals.any(axis=axis, keepdims=True) for axis in (-3, -1))
+    padding = _behind_last(columns, -1) & rows
+    if whole:
+        padding = _behind_last(rows, -3) | _behind_last(columns, -1)
+        padding &= columns.any(axis=-1, keepdims=True)
+    padding = padding.reshape(each.shape)[..., :m, :n]
+    if not padding.any():
+        return None
+    extents = (
+        int(np.flatnonzero(ready.any(axis=axis).reshape(-1, extent).any(axis=0))[-1]) + 1
+        for axis, extent in ((-1, m), (-2, n))
+    )
+    return padding, f"{' x '.join(map(str, extents))} results"
+
+
+def _behind_last(written: NDArray[np.bool_], axis: int) -> NDArray[np.bool_]:
+    """Return what lies behind the last of some that were written, along an axis."""
+    backwards = np.logical_or.accumulate(np.flip(written, axis), axis=axis)
+    return np.asarray(~np.flip(backwards, axis))
 
 
 @parameters

@@ -256,6 +256,16 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         """
         return None
 
+    def padding(
+        self, ready: NDArray[np.bool_], *, whole: bool = False
+    ) -> tuple[NDArray[np.bool_], str] | None:
+        """Return which unwritten elements of a source are stored because they stand beside data.
+
+        `ready` are those that were written. `whole`: those count too that could have been left out.
+        The words say what the padding lies behind, as those of `filling` do. None: there is none.
+        """
+        return None
+
     def offsets(self, operand: str) -> Offsets:
         """Return element offsets from the operand's address; negative ones are filled."""
         method: Callable[[], Offsets] = getattr(self, f"offsets_{operand}")

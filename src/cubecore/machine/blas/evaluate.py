@@ -14,6 +14,7 @@ from cubecore.machine.blas.block_products import (
 )
 from cubecore.machine.blas.operand_cache import OperandCache, row_values
 from cubecore.machine.blas.stores import ProvenStore
+from cubecore.machine.memory.buffers import POISON_BYTE
 from cubecore.numerics import saturate
 from cubecore.numerics.quantisation import atomic
 from cubecore.units import FRACTAL_ROWS, distinct
@@ -26,13 +27,17 @@ def computed(store: ProvenStore, core: int, cache: OperandCache) -> tuple[Array,
     """Return what one core stores, [m, n] in the target's type."""
     total, defined = _sum(store.tile, core, cache)[: store.m, : store.n], None
     if total.shape != (store.m, store.n):
-        whole = np.zeros((store.m, store.n), total.dtype)
+        whole = np.full((store.m, store.n * total.itemsize), POISON_BYTE, np.uint8)
+        whole = whole.view(total.dtype)
         defined = np.zeros(whole.shape, bool)
         whole[:, : total.shape[1]], defined[:, : total.shape[1]] = total, True
         for leftover in store.leftovers:
             _add_leftover(whole, leftover, core, cache)
             defined[leftover.rows, leftover.columns] = True
-        total = whole
+        total, scratch = whole, store.tensor.scratch
+        padding = store.template.padding(defined, whole=scratch)
+        if padding is not None:
+            defined |= padding[0]
     inputs = {"src": total}
     if store.scales is not None:
         inputs["scales"] = row_values(store.scales, core)[: store.n]

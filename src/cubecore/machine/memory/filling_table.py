@@ -20,12 +20,16 @@ _SHARED = {False: 254, True: 255}
 
 
 class Filling(NamedTuple):
-    """The copy that filled bytes in, behind which data, and the first operand that read them."""
+    """The copy that filled bytes in, behind which data, and the first operand that read them.
+
+    `defined`: they have a value that a product may take for zeros.
+    """
 
     instruction: str
     behind: str
     where: Location
     reader: tuple[str, str, Location] | None = None
+    defined: bool = True
 
     @property
     def sentence(self) -> str:

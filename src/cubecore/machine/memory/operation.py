@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cubecore.arrays import Array
 from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.declare.registers import Registers
@@ -25,11 +28,13 @@ def operate(
     compute: Callable[[Inputs], Mapping[str, Array]],
     unwritten: Callable[[str, Place], object],
     template: Instruction,
+    padded: Callable[[NDArray[np.bool_]], NDArray[np.bool_]] = lambda ready: ready,
 ) -> Inputs:
     """Compute of what is read, store the results, and return what was read, perhaps as views.
 
     Results of elements that were never written are unknown where that propagates; elsewhere
     `unwritten` is called for an operand some of whose bytes were not, before anything is computed.
+    `padded` adds the elements that count as written to those that were.
     """
     inputs: Inputs = {}
     partly = {}
@@ -37,7 +42,7 @@ def operate(
         inputs[name] = operand.read()
         if not operand.written():
             if propagates:
-                partly[name] = operand.ready()
+                partly[name] = padded(operand.ready())
             else:
                 unwritten(name, operand)
     results = compute(inputs)

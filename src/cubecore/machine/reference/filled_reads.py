@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.buffers import GlobalMemory, Spot
 from cubecore.machine.memory.elements import Elements, Use
@@ -79,6 +79,27 @@ def computed(
     return inputs
 
 
+def followed(
+    cores: Reader,
+    template: Instruction,
+    touched: Sequence[Touched],
+    where: Location,
+    work: Callable[..., Inputs],
+) -> Inputs:
+    """Do the work of an instruction as its pipe asks for; return what was read.
+
+    `work` takes what counts padding as written, if need be.
+    """
+    if template.pipe is Pipe.V:
+        return computed(cores, template, touched, where, work)
+    if template.pipe is Pipe.FIX:
+        target = next(part for part in touched if part[0].writes)
+        return _stored(cores, template, target, where, work)
+    if template.pipe is Pipe.M:
+        _require_defined(cores, template, touched, where)
+    return work()
+
+
 def _made_of(
     cores: Reader, template: Instruction, source: Touched, target: Touched, where: Location
 ) -> Marks | None:
@@ -123,6 +144,54 @@ def require_unfilled(
         size = filled_bytes(here, elements, source.element, number)
         found = FilledRead(f"{name}.{operand}", size, filling, (template.name, where))
         cores.read_filling(found, (name, operand), read_at)
+
+
+def _require_defined(
+    cores: Reader, template: Instruction, touched: Sequence[Touched], where: Location
+) -> None:
+    """Report a product of filling that nobody knows the value of."""
+    table = cores.gm.fillings
+    for used, spot, elements in touched:
+        marks = marks_of(spot, elements, used.element) if used.reads and table else None
+        for number in () if marks is None else np.unique(marks[marks > 0]).tolist():
+            assert table is not None
+            if not table[number].defined:
+                size = filled_bytes(spot, elements, used.element, number)
+                found = FilledRead(f"{template.name}.{used.name}", size, table[number])
+                cores.read_filling(found, (template.name, used.name), where)
+
+
+def _stored(
+    cores: Reader,
+    template: Instruction,
+    target: Touched,
+    where: Location,
+    work: Callable[..., Inputs],
+) -> Inputs:
+    """Do the work of a fixpipe, whose padding is filling; return what was read.
+
+    In an array that is needed rows and columns which could have been left out stay uninitialised.
+    So does padding in L1, which only a product reads, unless filling is followed.
+    """
+    table, (used, there, elements) = cores.gm.fillings, target
+    found: list[tuple[NDArray[np.bool_], str]] = []
+
+    def padded(ready: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        scratch = there.marks is not None and there.marks.scratch
+        in_l1 = used.operand.mem is not Mem.GM
+        padding = template.padding(ready, whole=scratch or in_l1)
+        if padding is None or (table is None and in_l1):
+            return ready
+        found.append(padding)
+        return np.asarray(ready | padding[0])
+
+    inputs = work(padded)
+    for chosen, behind in found:
+        if table is None:
+            break
+        number = table.number(Filling(template.name, behind, where, defined=False))
+        put_marks(there, elements, used.element, np.where(chosen, number, 0).astype(np.uint8))
+    return inputs
 
 
 def mark_filled(cores: Reader, template: Instruction, target: Touched, where: Location) -> None:

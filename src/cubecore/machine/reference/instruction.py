@@ -25,6 +25,7 @@ from cubecore.machine.memory.places import Known, Place
 from cubecore.machine.reference.filled_reads import (
     FilledRead,
     computed,
+    followed,
     mark_filled,
     require_unfilled,
 )
@@ -175,11 +176,11 @@ def perform(
         outside = ((issue.uses[n], spots[n], issue.uses[n].elements) for n in issue.outside)
         also_reads, also_writes = _sides(cores, template, outside, where)
         reads, writes = [*reads, *also_reads], [*writes, *also_writes]
-    if follows:
-        touched = [(u, s, u.elements) for u, s in zip(issue.uses, spots, strict=True)]
-        work = partial(operate, reads, writes, step.compute, lack, template)
-        return computed(cores, template, touched, where, work)
-    return operate(reads, writes, step.compute, lack, template)
+    work = partial(operate, reads, writes, step.compute, lack, template)
+    if cores.gm.fillings is None and template.pipe is not Pipe.FIX:
+        return work()
+    touched = [(u, s, u.elements) for u, s in zip(issue.uses, spots, strict=True)]
+    return followed(cores, template, touched, where, work)
 
 
 # --- where operands lie

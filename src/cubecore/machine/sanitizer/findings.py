@@ -254,7 +254,8 @@ KINDS: dict[str, Kind] = {
     "filling-read": Kind(
         USECHECK,
         "bytes that a copy filled in beyond its data are read for a result that is kept: lanes are"
-        " taken together with them, or what was computed of them is stored",
+        " taken together with them, what was computed of them is stored, or a product reads a"
+        " tile's padding",
         "leave the filling out by the count or the mask, load rows side by side, or give the "
         "padding a value of your own",
     ),
