@@ -32,7 +32,7 @@ def beside_results(
     each = np.pad(ready, behind)
     groups = each.shape[-1] // FRACTAL_ROWS
     fractals = each.reshape(*outer, -1, FRACTAL_ROWS, groups, FRACTAL_ROWS)
-    columns, rows = (fractals.any(axis=axis, keepdims=True) for axis in (-3, -1))
+    columns, rows = (np.asarray(fractals.any(axis=axis, keepdims=True)) for axis in (-3, -1))
     padding = _behind_last(columns, -1) & rows
     if whole:
         padding = _behind_last(rows, -3) | _behind_last(columns, -1)
