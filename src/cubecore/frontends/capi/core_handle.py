@@ -345,10 +345,10 @@ class CoreHandle:
         return made
 
     def _caller(self, name: str) -> Callable[..., Any]:
-        made = name, self._issues.calls.sites.setdefault(name, Sites())
-        slow, this_frame = partial(self._call, made), sys._getframe  # noqa: SLF001
+        sites = self._issues.calls.sites.setdefault(name, Sites())
+        slow, this_frame = partial(self._call, name, sites), sys._getframe  # noqa: SLF001
         if self._repeated is not None:
-            return self._repeated.of(*made, slow)
+            return self._repeated.of(name, sites, slow)
 
         def call(*arguments: Any, **keywords: object) -> Any:
             return slow(this_frame(1), arguments, keywords)  # the caller's line, nothing else
@@ -358,13 +358,14 @@ class CoreHandle:
 
     def _call(
         self,
-        made: tuple[str, Sites],
+        name: str,
+        sites: Sites,
         frame: FrameType,
         arguments: tuple[Any, ...],
         keywords: dict[str, Any],
     ) -> Any:
         """Make a call from a frame: bind it, say what there is to say, and record it."""
-        (name, sites), modes = made, self.modes
+        modes = self.modes
         site = None if keywords else sites.near(frame, arguments)
         if site is None or not site.fits(arguments):
             where = location(frame)

@@ -74,12 +74,12 @@ class RequestedTiling:
     """By parameter of set_buffer_space: ``l1_size``."""
     fields: dict[str, int] = field(default_factory=dict)
 
-    def operand(self, name: str, position: tuple[str, str], data_type: str) -> None:
+    def operand(self, name: str, pos: str, cube_format: str, data_type: str) -> None:
         """Set position, format and type of "a", "b" or "c"."""
         caller = f"set_{name}_type"
         words = INTO if name == "c" else FROM
-        self.keys[f"pos_{name}"] = word(f"{caller}.pos", position[0], words)
-        self.keys[f"format_{name}"] = word(f"{caller}.cube_format", position[1], FORMATS)
+        self.keys[f"pos_{name}"] = word(f"{caller}.pos", pos, words)
+        self.keys[f"format_{name}"] = word(f"{caller}.cube_format", cube_format, FORMATS)
         self.keys[name] = element_type(data_type, f"{caller}.data_type").name
         self.given.add(name)
 

@@ -101,19 +101,19 @@ class MatmulApiTilingBase:
         self, pos: str, cube_format: str, data_type: str, is_trans: bool = False
     ) -> None:
         """Say where A lies, how it is stored and of what, and whether as [k, m]."""
-        self._requested.operand("a", (pos, cube_format), data_type)
+        self._requested.operand("a", pos, cube_format, data_type)
         self._requested.keys["trans_a"] = bool(is_trans)
 
     def set_b_type(
         self, pos: str, cube_format: str, data_type: str, is_trans: bool = False
     ) -> None:
         """Say where B lies, how it is stored and of what, and whether as [n, k]."""
-        self._requested.operand("b", (pos, cube_format), data_type)
+        self._requested.operand("b", pos, cube_format, data_type)
         self._requested.keys["trans_b"] = bool(is_trans)
 
     def set_c_type(self, pos: str, cube_format: str, data_type: str) -> None:
         """Say where C goes, how it is stored and of what."""
-        self._requested.operand("c", (pos, cube_format), data_type)
+        self._requested.operand("c", pos, cube_format, data_type)
 
     def set_bias_type(self, pos: str, cube_format: str, data_type: str) -> None:
         """Say of what the bias row is. It lies in global memory, as ND."""

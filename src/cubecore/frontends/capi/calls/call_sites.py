@@ -91,16 +91,21 @@ class QuickCall:
     steps: "dict[int, ExpectedCall]" = field(default_factory=dict)
 
     def step(
-        self, site: Site, place: "tuple[Sites, int]", arrays: ArrayWatch | NoArrays, names: Names
+        self,
+        site: Site,
+        sites: "Sites",
+        instruction: int,
+        arrays: ArrayWatch | NoArrays,
+        names: Names,
     ) -> "ExpectedCall":
-        """Return the call at its place, as the core's state is."""
+        """Return the call at an instruction of the author's code, as the core's state is."""
         before = arrays.state
         step = self.steps.get(id(before))
         if step is None:
             plan = arrays.plan(self.templates)
             kinds = array("I", [names.kind(template) for template in self.templates])
             wheres = array("I", [names.location_number(site.where)] * len(kinds))
-            step = ExpectedCall(self, site, place, (before, plan), (kinds, wheres))
+            step = ExpectedCall(self, site, sites, instruction, before, plan, kinds, wheres)
             self.steps[id(before)] = step
         return step
 
@@ -125,24 +130,26 @@ class ExpectedCall:
         self,
         call: QuickCall,
         site: Site,
-        place: "tuple[Sites, int]",
-        planned: tuple[ArrayState, ArrayPlan],
-        numbers: "tuple[array[int], array[int]]",
+        sites: "Sites",
+        instruction: int,
+        before: ArrayState,
+        plan: ArrayPlan,
+        kinds: "array[int]",
+        wheres: "array[int]",
     ) -> None:
         self.call, self.where, self.code = call, site.where, site.code
-        self.sites, self.instruction = place
+        self.sites, self.instruction = sites, instruction
         self.width, self.given = site.pointers, site.numbers
         self.types = site.types if site.typed else None
         self.length = self.width + len(self.given)
         self.masked, self.indices, self.size = call.masked, call.indices, len(call.templates)
-        self.before, plan = planned
-        self.after = plan.after
+        self.before, self.after = before, plan.after
         self.pointers = [
             (mem, kind, *_reach(call, plan, number))
             for number, (mem, kind) in enumerate(site.kinds)
         ]
         self.fixed = None if self.width else [0] * len(call.indices or ())
-        self.kinds, self.wheres = numbers
+        self.kinds, self.wheres = kinds, wheres
         self.steady = 0
         self.stale: Stale | None = None
 

@@ -121,7 +121,7 @@ class RepeatedCalls:
             return None
         if site.typed and site.types != tuple(map(type, arguments[site.pointers :])):
             return None
-        return call.step(site, (sites, frame.f_lasti), self._arrays, core.trace.names)
+        return call.step(site, sites, frame.f_lasti, self._arrays, core.trace.names)
 
     def _addresses(self, step: ExpectedCall, arguments: tuple[Any, ...]) -> list[int] | None:
         """Return the addresses of the operands; None if a pointer is not as it was, or leaves."""

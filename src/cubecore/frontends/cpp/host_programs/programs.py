@@ -244,10 +244,17 @@ class _Program:
         def function(core: CoreHandle) -> None:
             own = of_aic if core.core.id.is_aic else entry
 
-            def run(*turn: int) -> None:
-                facts = (kind, self._base, (turn[0], turn[1]), self._tiling_key)
-                told = launch_facts(core, *facts, auto_sync=auto_sync)
-                self._bridge.run(core, own, context, told, where)
+            def run(block: int, at_once: int) -> None:
+                facts = launch_facts(
+                    core,
+                    kind,
+                    self._base,
+                    block=block,
+                    at_once=at_once,
+                    tiling_key=self._tiling_key,
+                    auto_sync=auto_sync,
+                )
+                self._bridge.run(core, own, context, facts, where)
 
             turns(core, run, at_once, where)
 

@@ -320,18 +320,19 @@ def launch_facts(
     handle: CoreHandle,
     kind: str,
     base: int,
-    turn: tuple[int, int],
-    tiling_key: int = 0,
     *,
+    block: int,
+    at_once: int,
+    tiling_key: int = 0,
     auto_sync: bool = True,
 ) -> BridgeLaunch:
-    """Return the facts of its launch that a core reads; `turn` is its block, and how many run."""
+    """Return the facts of its launch that a core reads while it runs one of its blocks."""
     core, chip = handle.core, handle.core.chip
     position = core.registers.position
     facts = BridgeLaunch(
         gm_base=base,
-        block=turn[0],
-        at_once=turn[1],
+        block=block,
+        at_once=at_once,
         blocks=position.blocks,
         part=position.part,
         parts=position.parts,
@@ -386,8 +387,9 @@ class _Loaded:
                 handle,
                 device_kernel.kind,
                 self._base,
-                (block, at_once),
-                device_kernel.tiling_key,
+                block=block,
+                at_once=at_once,
+                tiling_key=device_kernel.tiling_key,
                 auto_sync=device_kernel.auto_sync,
             )
             if device_kernel.workspace:

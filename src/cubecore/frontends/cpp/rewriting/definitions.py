@@ -12,6 +12,7 @@ that the compiler reads stands for both.
 import re
 from collections.abc import Container, Iterator, Sequence
 from hashlib import sha256
+from typing import NamedTuple
 
 from cubecore.frontends.cpp.rewriting.tokens import Token, closing, closing_angle, tokens
 from cubecore.lazy_dataclass import dataclass
@@ -28,6 +29,13 @@ _WITH_BRACKETS = frozenset({"alignas", "decltype", "noexcept", "explicit", "requ
 _ADDED = "CubecoreSpecialised"
 
 Edit = tuple[int, int, str]
+
+
+class _Tokens(NamedTuple):
+    """A stretch of the code: its first and last token. Of brackets these are the two brackets."""
+
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +59,8 @@ class _Member:
 
     name: str
     is_class: bool
-    head: tuple[int, int]
-    arguments: tuple[int, int] | None
+    head: _Tokens
+    arguments: _Tokens | None
     arity: int
     scope: int
     is_static: bool = False
@@ -74,11 +82,11 @@ def specialisations(text: str, code: Sequence[Token]) -> Iterator[Edit]:
         if parameters is None:
             continue
         make = _of_class if primary.is_class else _of_function
-        yield from make(text, code, parameters, (primary, own))
+        yield from make(text, code, parameters, primary, own)
 
 
 def _is_full(member: _Member) -> bool:
-    return member.head[1] == member.head[0] + 1 and member.arguments is not None
+    return member.head.last == member.head.first + 1 and member.arguments is not None
 
 
 def _template_of(
@@ -100,7 +108,7 @@ def _template_of(
 
 def _specialised(
     text: str, code: Sequence[Token], members: Sequence[_Member]
-) -> Iterator[tuple[_Member, tuple[int, int], list[str]]]:
+) -> Iterator[tuple[_Member, _Tokens, list[str]]]:
     """Give each specialisation, where its arguments are, and these."""
     for member in members:
         assert member.arguments is not None
@@ -112,9 +120,9 @@ def _of_function(
     text: str,
     code: Sequence[Token],
     parameters: Sequence[_Parameter],
-    members: tuple[_Member, Sequence[_Member]],
+    primary: _Member,
+    own: Sequence[_Member],
 ) -> Iterator[Edit]:
-    primary, own = members
     conditions = []
     for member, (first, last), values in _specialised(text, code, own):
         pairs = list(zip(parameters, values, strict=True))
@@ -134,9 +142,9 @@ def _of_class(
     text: str,
     code: Sequence[Token],
     parameters: Sequence[_Parameter],
-    members: tuple[_Member, Sequence[_Member]],
+    primary: _Member,
+    own: Sequence[_Member],
 ) -> Iterator[Edit]:
-    primary, own = members
     for member, (first, last), values in _specialised(text, code, own):
         yield _head_edit(code, member.head, [f"typename {_ADDED}"])
         yield code[first].start, code[last].end, f"<{', '.join([*values, _ADDED])}>"
@@ -154,8 +162,8 @@ def _enabled(condition: str) -> str:
     return f"::std::enable_if_t<({condition}), int> = 0"
 
 
-def _head_edit(code: Sequence[Token], head: tuple[int, int], declared: Sequence[str]) -> Edit:
-    return code[head[0]].start, code[head[1]].end, f"<{', '.join(declared)}>"
+def _head_edit(code: Sequence[Token], head: _Tokens, declared: Sequence[str]) -> Edit:
+    return code[head.first].start, code[head.last].end, f"<{', '.join(declared)}>"
 
 
 def _members(code: Sequence[Token]) -> Iterator[_Member]:
@@ -193,22 +201,22 @@ def _member(code: Sequence[Token], at: int, scope: int) -> _Member | None:
     """Return the template that is declared at the word `template`; None if it is no such."""
     if code[at - 1].text in _BEFORE_MEMBER or at + 1 >= len(code) or code[at + 1].text != "<":
         return None
-    head = at + 1, _angle(code, at + 1)
-    number = head[1] + 1
+    head = _Tokens(at + 1, _angle(code, at + 1))
+    number = head.last + 1
     while number + 1 < len(code) and code[number].text not in {";", "{", "=", "template", "using"}:
         token, following = code[number], code[number + 1]
         if token.text in _CLASS_KEYS:
             named = number + 2 < len(code) and following.kind == "word"
-            open_ = number + 2
-            arguments = (open_, _angle(code, open_)) if named and code[open_].text == "<" else None
+            has_arguments = named and code[number + 2].text == "<"
+            arguments = _Tokens(number + 2, _angle(code, number + 2)) if has_arguments else None
             return _Member(following.text, True, head, arguments, 0, scope) if named else None
         if token.text == "operator" and following.text == "(":
-            return _function(code, ("operator()", number + 3), head, scope)
+            return _function(code, "operator()", number + 3, head, scope)
         has_brackets = token.text.startswith("__") or token.text in _WITH_BRACKETS
         if token.kind == "word" and following.text == "(" and has_brackets:
             number = closing(code, number + 1)
         elif token.kind == "word" and following.text in {"(", "<"}:
-            found = _function(code, (token.text, number + 1), head, scope)
+            found = _function(code, token.text, number + 1, head, scope)
             if found is not None:
                 return found
             number = _angle(code, number + 1)
@@ -217,14 +225,14 @@ def _member(code: Sequence[Token], at: int, scope: int) -> _Member | None:
 
 
 def _function(
-    code: Sequence[Token], named: tuple[str, int], head: tuple[int, int], scope: int
+    code: Sequence[Token], name: str, at: int, head: _Tokens, scope: int
 ) -> _Member | None:
     """Return a function of a name, whose arguments or parameters begin at an index."""
-    (name, at), arguments = named, None
-    is_static = any(code[number].text == "static" for number in range(head[1], at))
+    arguments = None
+    is_static = any(code[number].text == "static" for number in range(head.last, at))
     if at < len(code) and code[at].text == "<":
-        arguments = at, _angle(code, at)
-        at = arguments[1] + 1
+        arguments = _Tokens(at, _angle(code, at))
+        at = arguments.last + 1
     if at >= len(code) or code[at].text != "(":
         return None
     arity = len(_split(code, at, closing(code, at)))
@@ -247,9 +255,9 @@ def _angle(code: Sequence[Token], at: int) -> int:
     return at
 
 
-def _split(code: Sequence[Token], open_: int, close: int) -> list[tuple[int, int]]:
+def _split(code: Sequence[Token], open_: int, close: int) -> list[_Tokens]:
     """Return the first and last token of each piece between commas inside two brackets."""
-    pieces, first, number = [], open_ + 1, open_ + 1
+    pieces, first, number = list[_Tokens](), open_ + 1, open_ + 1
     while number < close:
         word = code[number].text
         if word in {"(", "[", "{"}:
@@ -257,13 +265,13 @@ def _split(code: Sequence[Token], open_: int, close: int) -> list[tuple[int, int
         elif word == "<":
             number = _angle(code, number)
         elif word == ",":
-            pieces.append((first, number - 1))
+            pieces.append(_Tokens(first, number - 1))
             first = number + 1
         number += 1
-    return [*pieces, (first, close - 1)] if close > open_ + 1 else []
+    return [*pieces, _Tokens(first, close - 1)] if close > open_ + 1 else []
 
 
-def _parameters(text: str, code: Sequence[Token], head: tuple[int, int]) -> list[_Parameter] | None:
+def _parameters(text: str, code: Sequence[Token], head: _Tokens) -> list[_Parameter] | None:
     """Return a template's parameters; None where one is a pack or a template."""
     found = []
     for number, (first, last) in enumerate(_split(code, *head)):
@@ -336,7 +344,7 @@ def defined_once(text: str, lines: Container[int]) -> str:
 
 def _definitions(text: str) -> Iterator[_Definition]:
     code = [t for t in _outside_directives(text) if t.kind not in {"space", "comment"}]
-    yield from _in_namespace(text, code, (0, len(code)), ())
+    yield from _in_namespace(text, code, range(len(code)), ())
 
 
 def _outside_directives(text: str) -> Iterator[Token]:
@@ -355,11 +363,11 @@ def _outside_directives(text: str) -> Iterator[Token]:
 
 
 def _in_namespace(
-    text: str, code: Sequence[Token], span: tuple[int, int], names: tuple[str, ...]
+    text: str, code: Sequence[Token], inside: range, names: tuple[str, ...]
 ) -> Iterator[_Definition]:
-    """Yield the functions between two tokens, which lie in namespaces of these names."""
-    first, at = span[0], span[0]
-    while at < span[1]:
+    """Yield the functions among some tokens, which lie in namespaces of these names."""
+    first = at = inside.start
+    while at < inside.stop:
         word = code[at].text
         if word == "<" and code[at - 1].text == "template":
             at = closing_angle(code, at)
@@ -369,7 +377,7 @@ def _in_namespace(
             end = closing(code, at)
             before = [t.text for t in code[first:at]]
             if before[:1] == ["namespace"] or before[:2] == ["inline", "namespace"]:
-                yield from _in_namespace(text, code, (at + 1, end), (*names, *before))
+                yield from _in_namespace(text, code, range(at + 1, end), (*names, *before))
             elif ")" in before and not {"class", "struct", "union", "enum", "="} & {*before[-3:]}:
                 yield _definition(text, code[first : end + 1], names)
             at, first = end, end + 1

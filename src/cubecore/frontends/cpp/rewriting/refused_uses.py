@@ -64,7 +64,7 @@ def refusing(text: str, errors: Iterable[UseError], absent: Sequence[str] = ()) 
             start, end = _span(text, pieces, error.line)
             within = [body for body in bodies if body[0] < end and start < body[1]]
             for body in within:
-                edits.setdefault(body, _refusal(text, body, error, absent))
+                edits.setdefault(body, _refusal(text[slice(*body)], error, absent))
             if not within and _USING.fullmatch(text, start, end):
                 edits[start, end] = ""
     made, at = [], 0
@@ -74,13 +74,12 @@ def refusing(text: str, errors: Iterable[UseError], absent: Sequence[str] = ()) 
     return "".join([*made, text[at:]])
 
 
-def _refusal(text: str, body: tuple[int, int], error: UseError, absent: Sequence[str]) -> str:
+def _refusal(body: str, error: UseError, absent: Sequence[str]) -> str:
     """Return what stands in the place of a function's body; it keeps its lines."""
-    own = text[slice(*body)]
-    if _REFUSAL in own:
-        return own
-    lines = "".join(f"\n{marker.group()}" for marker in _MARKER.finditer(own))
-    lines = lines or "\n" * own.count("\n")
+    if _REFUSAL in body:
+        return body
+    lines = "".join(f"\n{marker.group()}" for marker in _MARKER.finditer(body))
+    lines = lines or "\n" * body.count("\n")
     return f" {_REFUSAL}{json.dumps(_sentence(error, absent))});{lines}"
 
 

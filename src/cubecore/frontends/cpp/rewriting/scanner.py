@@ -199,7 +199,7 @@ def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         elif code[end].text == "{":
             declaration, last = _struct(kind, code[end - 1].text, memory), closing(code, end)
         else:
-            declaration, last = _array_list(text, code, end, (kind, memory))
+            declaration, last = _array_list(text, code, end, kind, memory)
         yield token.start, code[last].end, declaration
 
 
@@ -227,10 +227,10 @@ def _struct(kind: str, name: str, memory: str) -> str:
 
 
 def _array_list(
-    text: str, code: list[Token], open_: int, declared: tuple[str, str]
+    text: str, code: list[Token], open_: int, kind: str, memory: str
 ) -> tuple[str, int]:
     """Return the declarations of arrays with commas between them, and the last one's bracket."""
-    (kind, memory), declarations = declared, []
+    declarations = list[str]()
     while True:
         name, last = code[open_ - 1].text, closing(code, open_)
         lengths = [text[code[open_].end : code[last].start]]

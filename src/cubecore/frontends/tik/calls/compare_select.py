@@ -54,19 +54,21 @@ class CompareSelectCalls(VectorCalls):
         call: str,
         relation: str,
         mask: TikValue,
-        sources: tuple[Tensor, Tensor],
-        strides: tuple[TikValue, TikValue],
+        src0: Tensor,
+        src1: Tensor,
+        *,
+        src0_stride: TikValue,
+        src1_stride: TikValue,
     ) -> CompareMask:
         """Compare one repeat into the compare register."""
-        first = sources[0]
         kind = instruction_named(f"vcmp_{relation}")
-        self.vectors(call, kind, mask, 2048 // first.record.bits, 1)
+        self.vectors(call, kind, mask, 2048 // src0.record.bits, 1)
         parameters = {
-            "dtype": first.record,
-            "src0_block_stride": integer(strides[0], f"{call}.src0_stride"),
-            "src1_block_stride": integer(strides[1], f"{call}.src1_stride"),
+            "dtype": src0.record,
+            "src0_block_stride": integer(src0_stride, f"{call}.src0_stride"),
+            "src1_block_stride": integer(src1_stride, f"{call}.src1_stride"),
         }
-        self.trace.issue(kind, parameters, sources, call)
+        self.trace.issue(kind, parameters, (src0, src1), call)
         return self._hold()
 
     def _hold(self) -> CompareMask:
@@ -93,20 +95,23 @@ class CompareSelectCalls(VectorCalls):
     def select(
         self,
         call: str,
-        mode: int,
         mask: TikValue,
-        operands: tuple[Tensor, Any, Tensor, Any],
+        mode: int,
+        dst: Tensor,
+        sel: Any,
+        src0: Tensor,
+        src1: Any,
         repeat: TikValue,
+        *,
         numbers: Mapping[str, TikValue],
     ) -> None:
         """Take src0 where the bit is 1, else src1."""
-        dst, sel, src0, src1 = operands
         if mode not in {0, 1, 2}:
             raise refuse(f"{call}.mode", "be 0, 1 or 2", mode)
         if self.trace.chip.arch == "m100" and dst.record is FLOAT32:
             raise refuse(f"{call}.dst", "be float16 on Ascend310", dst.dtype)
         if mode:
-            self._select_by_memory(call, mask, operands, repeat, numbers)
+            self._select_by_memory(call, mask, dst, sel, src0, src1, repeat, numbers)
             return
         if isinstance(sel, Tensor):
             self.mov_tensor_to_cmpmask(sel)
@@ -122,7 +127,10 @@ class CompareSelectCalls(VectorCalls):
         self,
         call: str,
         mask: TikValue,
-        operands: tuple[Tensor, Any, Tensor, Any],
+        dst: Tensor,
+        sel: Any,
+        src0: Tensor,
+        src1: Any,
         repeat: TikValue,
         numbers: Mapping[str, TikValue],
     ) -> None:
@@ -130,7 +138,6 @@ class CompareSelectCalls(VectorCalls):
 
         The compare register holds where the bits are, or the scalar: loaded from free bytes of UB.
         """
-        dst, sel, src0, src1 = operands
         if not isinstance(sel, Tensor):
             raise refuse(f"{call}.sel", "be a tensor in UB in mode 1 and 2", type(sel).__name__)
         tensor = isinstance(src1, Tensor) and src1.size != 1
@@ -222,8 +229,15 @@ def _register(relation: str) -> Callable[..., CompareMask]:
         src0_stride: TikValue = 1,
         src1_stride: TikValue = 1,
     ) -> CompareMask:
-        strides = (src0_stride, src1_stride)
-        return self.compare_once(f"vcmp_{relation}", relation, mask, (src0, src1), strides)
+        return self.compare_once(
+            f"vcmp_{relation}",
+            relation,
+            mask,
+            src0,
+            src1,
+            src0_stride=src0_stride,
+            src1_stride=src1_stride,
+        )
 
     return method
 
@@ -240,9 +254,7 @@ def _selection(call: str, *, blocks: bool) -> Callable[..., None]:
         numbers = {
             n.replace("rep_", "repeat_").replace("blk_", "block_"): given[n] for n in strides
         }
-        tensors = (given["dst"], given["sel"], given["src0"], given["src1"])
-        repeat = given["repeat_times"]
-        self.select(call, given["mode"], given["mask"], tensors, repeat, numbers)
+        self.select(call, *(given[n] for n in names), numbers=numbers)
 
     method.__name__ = call
     method.__doc__ = "Take src0 where the bit is 1, else src1."

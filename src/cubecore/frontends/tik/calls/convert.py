@@ -52,7 +52,7 @@ class ConvertCalls(VectorCalls):
     ) -> None:
         """Convert lane by lane."""
         strides = {"dst_repeat_stride": dst_rep_stride, "src_repeat_stride": src_rep_stride}
-        self._convert("vec_conv", mask, (round_mode, dst, src), repeat_times, strides, deqscale)
+        self._convert("vec_conv", mask, round_mode, dst, src, repeat_times, strides, deqscale)
 
     def vconv(
         self,
@@ -75,18 +75,19 @@ class ConvertCalls(VectorCalls):
             "dst_repeat_stride": dst_rep_stride,
             "src_repeat_stride": src_rep_stride,
         }
-        self._convert("vconv", mask, (round_mode, dst, src), repeat_times, strides, deqscale)
+        self._convert("vconv", mask, round_mode, dst, src, repeat_times, strides, deqscale)
 
     def _convert(
         self,
         call: str,
         mask: TikValue,
-        what: tuple[str, Tensor, Tensor],
+        round_mode: str,
+        dst: Tensor,
+        src: Tensor,
         repeat: TikValue,
         strides: Mapping[str, TikValue],
         deqscale: TikValue | None,
     ) -> None:
-        mode, dst, src = what
         pair = f"{_SHORT.get(src.dtype, src.dtype)}2{_SHORT.get(dst.dtype, dst.dtype)}"
         parameters: dict[str, object] = {n: integer(v, f"{call}.{n}") for n, v in strides.items()}
         if pair == "s322f16":
@@ -98,7 +99,7 @@ class ConvertCalls(VectorCalls):
             name = f"vconv_{pair}"
             if name not in instructions():
                 raise unable(call, f"{call} does not convert {src.dtype} to {dst.dtype}")
-            parameters["rounding"] = self._rounding(call, mode, name)
+            parameters["rounding"] = self._rounding(call, round_mode, name)
         kind = instruction_named(name)
         width = 2048 // max(dst.record.bits, src.record.bits)
         parameters["repeat"] = self.vectors(call, kind, mask, width, repeat)

@@ -1,5 +1,7 @@
 """TIK's explicit style: fractals to L0, and products of L0."""
 
+from collections.abc import Mapping
+
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -37,8 +39,8 @@ class ExplicitCalls(Language):
         *_options: object,
     ) -> None:
         """Move fractals from L1: fractal index + r * src_stride is the r-th of dst."""
-        numbers = (index, repeat_times, src_stride, 0)
-        self._fractals("load2dv1", dst, src, numbers, transposed=if_transpose)
+        numbers = {"index": index, "repeat_times": repeat_times, "src_stride": src_stride}
+        self._fractals("load2dv1", dst, src, numbers | {"dst_gap": 0}, transposed=if_transpose)
 
     def load2dv2(
         self,
@@ -53,25 +55,24 @@ class ExplicitCalls(Language):
         *_options: object,
     ) -> None:
         """Move fractals as `load2dv1`, with a gap of fractals after each of dst."""
-        numbers = (index, repeat_times, src_stride, dst_gap)
-        self._fractals("load2dv2", dst, src, numbers, transposed=if_transpose)
+        numbers = {"index": index, "repeat_times": repeat_times, "src_stride": src_stride}
+        self._fractals(
+            "load2dv2", dst, src, numbers | {"dst_gap": dst_gap}, transposed=if_transpose
+        )
 
     def _fractals(
         self,
         call: str,
         dst: Tensor,
         src: Tensor,
-        numbers: tuple[TikValue, TikValue, TikValue, TikValue],
+        numbers: Mapping[str, TikValue],
         *,
         transposed: bool,
     ) -> None:
         if src.mem is not Mem.L1 or dst.mem not in _LOADS:
             raise refuse(call, "move L1 to L0A or L0B", f"{src.mem.label} to {dst.mem.label}")
-        names = ("index", "repeat_times", "src_stride", "dst_gap")
-        index, repeat, stride, gap = (
-            integer(v, f"{call}.{n}") for n, v in zip(names, numbers, strict=True)
-        )
-        common: dict[str, object] = {"repeat": repeat, "src_stride": stride, "dst_gap": gap}
+        common: dict[str, object] = {n: integer(v, f"{call}.{n}") for n, v in numbers.items()}
+        index, common["repeat"] = common.pop("index"), common.pop("repeat_times")
         if not transposed:
             parameters = {"start_index": index, **common}
             self.trace.issue(_LOADS[dst.mem], parameters, (dst, src), call)

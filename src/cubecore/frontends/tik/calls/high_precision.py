@@ -80,11 +80,21 @@ class HighPrecisionCalls(ConvertCalls):
             if isinstance(room, int) and room < need:
                 wanted = f"hold {need} elements, {_PARTS} times the source's {extent}"
                 raise refuse(f"{call}.work_tensor", wanted, room)
-        work, strides = work_tensor.reinterpret_cast_to("float32"), (dst_rep_stride, src_rep_stride)
+        work = work_tensor.reinterpret_cast_to("float32")
 
         def do(lanes: TikValue, first: int) -> None:
-            of_remainder = (dst[first:], src[first:], work[first:])
-            self._expm1(lanes, of_remainder, repeat_times, strides)
+            self._expm1(
+                lanes,
+                dst[first:],
+                src[first:],
+                work[first:],
+                repeat_times,
+                dst_rep_stride,
+                src_rep_stride,
+            )
+
+        # float16 masks name 128 lanes, float32 has 64: each half is a call of its own, and a half
+        # that only the run knows to be empty must not be issued with a mask of 0.
 
         if isinstance(mask, (list, tuple)) and len(mask) == 2:
             for word, first in zip(reversed(mask), (0, _HALF), strict=True):
@@ -111,12 +121,14 @@ class HighPrecisionCalls(ConvertCalls):
     def _expm1(
         self,
         mask: TikValue,
-        tensors: tuple[Tensor, Tensor, Tensor],
+        dst: Tensor,
+        src: Tensor,
+        work: Tensor,
         repeat: TikValue,
-        strides: tuple[TikValue, TikValue],
+        dst_rep_stride: TikValue,
+        src_rep_stride: TikValue,
     ) -> None:
         """Issue exp(x) - 1 of up to 64 lanes: a series near 0, then e = e (e + 2) doubles x."""
-        dst, src, work = tensors
         y, e, t = (work[part * _LANES :] for part in range(3))
         stride = 3 * _LANES * FLOAT32.size_bytes // DATA_BLOCK_BYTES
 
@@ -131,7 +143,7 @@ class HighPrecisionCalls(ConvertCalls):
         given: dict[str, Any] = {"mask": mask, "dst": y, "src": y, "repeat_times": repeat}
         given |= {f"{operand}_blk_stride": 1 for operand in ("dst", "src")}
         given |= {f"{operand}_rep_stride": stride for operand in ("dst", "src")}
-        self.vec_conv(mask, "none", y, src, repeat, stride, strides[1])
+        self.vec_conv(mask, "none", y, src, repeat, stride, src_rep_stride)
         for name, far in (("vmins", _FARTHEST), ("vmaxs", -_FARTHEST)):
             self.plain(name, given | {"scalar": far})
         step("vec_muls", y, y, scalar=0.5**_DOUBLINGS)
@@ -143,4 +155,4 @@ class HighPrecisionCalls(ConvertCalls):
         for _ in range(_DOUBLINGS):
             step("vec_adds", t, e, scalar=2.0)
             step("vec_mul", e, e, t)
-        self.vec_conv(mask, "none", dst, e, repeat, strides[0], stride)
+        self.vec_conv(mask, "none", dst, e, repeat, dst_rep_stride, stride)

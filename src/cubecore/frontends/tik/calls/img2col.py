@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from cubecore.frontends.tik.calls.matmul import MatmulCalls, Tiles, require_room
+from cubecore.frontends.tik.calls.matmul import FractalShape, MatmulCalls, Tiles, require_room
 from cubecore.frontends.tik.trace.arguments import bound
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -13,7 +13,7 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.mte.copies_joined_core import BroadcastUbToCc
 from cubecore.isa.mte.load3d_v1 import Col2img, Img2colCbufToCa, Img2colCbufToCb, Img2colCbufToUb
 from cubecore.numerics.conversion import bits_of
-from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
+from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS
 
 _TO = {Mem.L0A: Img2colCbufToCa, Mem.L0B: Img2colCbufToCb, Mem.UB: Img2colCbufToUb}
 _PADS = ("pad_left", "pad_right", "pad_top", "pad_bottom")
@@ -136,17 +136,19 @@ class Img2ColCalls(MatmulCalls):
         """
         if bias is not None:
             raise refuse("conv2d.bias", "be None", type(bias).__name__, "give it to fixpipe")
-        patches = _patches(feature_map, fm_shape, kernel_shape, (stride, pad, dilation))
+        patches = _patches(
+            feature_map, fm_shape, kernel_shape, stride=stride, pad=pad, dilation=dilation
+        )
         patches["pad_value"] = bits_of(pad_value or 0, feature_map.record)
         down, along = _positions_of(patches)
         depth, columns = kernel_shape[0] * kernel_shape[1] * kernel_shape[2], kernel_shape[3]
-        sizes = (down * along, depth * feature_map.record.c0, columns)
+        c0 = feature_map.record.c0
+        shape = FractalShape(down * along, depth * c0, columns, c0)
         self.require_operands("conv2d", dst, feature_map, weight)
-        extents = (ceil_div(sizes[0], FRACTAL_ROWS), depth, ceil_div(columns, FRACTAL_ROWS))
         room = feature_map.record.bytes_of(fm_shape[0] * fm_shape[1] * fm_shape[2] * fm_shape[3])
-        require_room("conv2d", dst, feature_map, weight, extents, a_bytes=room)
+        require_room("conv2d", dst, feature_map, weight, shape, a_bytes=room)
         self.multiply_tiles(
-            _Patches(self, dst, feature_map, weight, sizes, extents, patches, along), init_l1out
+            _Patches(self, dst, feature_map, weight, shape, patches, along), init_l1out
         )
 
 
@@ -159,31 +161,30 @@ class _Patches(Tiles):
         dst: Tensor,
         a: Tensor,
         b: Tensor,
-        sizes: tuple[int, int, int],
-        fractals: tuple[int, int, int],
+        shape: FractalShape,
         patches: dict[str, Any],
         along: int,
     ) -> None:
-        super().__init__(kernel, dst, a, b, sizes, fractals)
+        super().__init__(kernel, dst, a, b, shape)
         self._patches, self._along = patches, along
 
-    def load_a(self, l0a: Tensor, m: tuple[int, int], k: tuple[int, int]) -> None:
+    def load_a(self, l0a: Tensor, m: range, k: range) -> None:
         """Load places m of the map, at points k of the filter."""
         p = self._patches
         points = p["filter_w"] * p["filter_h"]
-        block, point = divmod(k[0], points)
+        block, point = divmod(k.start, points)
         down, along = divmod(point, p["filter_w"])
-        for row in range(m[1]):
-            y, x = divmod((m[0] + row) * FRACTAL_ROWS, self._along)
+        for step, row in enumerate(m):
+            y, x = divmod(row * FRACTAL_ROWS, self._along)
             at = {
                 "left_top_w": x * p["stride_w"] - p["pad_left"],
                 "left_top_h": y * p["stride_h"] - p["pad_top"],
                 "fetch_filter_w": along,
                 "fetch_filter_h": down,
                 "c1_index": block,
-                "repeat": k[1],
+                "repeat": len(k),
             }
-            addresses = (l0a.address + row * k[1] * FRACTAL_BYTES, self.a.address)
+            addresses = (l0a.address + step * len(k) * FRACTAL_BYTES, self.a.address)
             self.kernel.trace.issue(Img2colCbufToCa, p | at, (l0a, self.a), "conv2d", addresses)
 
 
@@ -207,7 +208,10 @@ def _patches(
     feature_map: Tensor,
     fm_shape: Sequence[int],
     kernel_shape: Sequence[int],
-    steps_of: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    *,
+    stride: Sequence[int],
+    pad: Sequence[int],
+    dilation: Sequence[int],
 ) -> dict[str, Any]:
     """Return the parameters of load3d for a convolution.
 
@@ -217,8 +221,7 @@ def _patches(
         If the number is not an immediate, or is out of the range that the page gives.
     """
     shapes = {"fm_shape": (fm_shape, 4), "kernel_shape": (kernel_shape, 5)}
-    names = ("stride", "pad", "dilation")
-    shapes |= {n: (s, 4 if n == "pad" else 2) for n, s in zip(names, steps_of, strict=True)}
+    shapes |= {"stride": (stride, 2), "pad": (pad, 4), "dilation": (dilation, 2)}
     for name, (numbers, count) in shapes.items():
         if len(numbers) != count:
             raise refuse(f"conv2d.{name}", f"be {count} numbers", len(numbers))
@@ -226,7 +229,6 @@ def _patches(
     if c0 != feature_map.record.c0 or kernel_shape[4] != c0 or kernel_shape[0] != c1:
         need = f"have C0 = {feature_map.record.c0} and the C1 of the other"
         raise refuse("conv2d.kernel_shape", need, f"{tuple(kernel_shape)} for {tuple(fm_shape)}")
-    stride, pad, dilation = steps_of
     require_immediate(c1, "conv2d.fm_shape[0]", 1, _MOST_CHANNELS)
     require_immediate(kernel_shape[3], "conv2d.kernel_shape[3]", FRACTAL_ROWS, _MOST_SIDE)
     parameters = {

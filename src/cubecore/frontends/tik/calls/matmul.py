@@ -1,10 +1,10 @@
 """TIK's matmul and fixpipe (TIK matmul): sequences of loads, products and stores."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from cubecore.aliases import JsonMapping
-from cubecore.dtypes import INT8
+from cubecore.dtypes import INT8, ElementType
 from cubecore.frontends.tik.trace.errors import refuse, require_immediate, unable
 from cubecore.frontends.tik.trace.language import Language
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -56,23 +56,18 @@ class MatmulCalls(Language):
         columns = require_immediate(n, "matmul.n", 1, _MOST_N)
         if not isinstance(init_l1out, (bool, int)):
             raise refuse("matmul.init_l1out", "be a bool", type(init_l1out).__name__)
-        c0 = a.record.c0
-        extents = (
-            ceil_div(rows, FRACTAL_ROWS),
-            ceil_div(depth, c0),
-            ceil_div(columns, FRACTAL_ROWS),
-        )
-        require_room("matmul", dst, a, b, extents)
-        self.multiply_tiles(Tiles(self, dst, a, b, (rows, depth, columns), extents), init_l1out)
+        shape = FractalShape(rows, depth, columns, a.record.c0)
+        require_room("matmul", dst, a, b, shape)
+        self.multiply_tiles(Tiles(self, dst, a, b, shape), init_l1out)
 
     def multiply_tiles(self, tiles: "Tiles", init_l1out: bool) -> None:
         """Issue a product tile by tile, between barriers."""
         self.trace.join()  # no Vector instruction runs beside it (TIK matmul)
-        for m0, mt in steps(tiles.m1, tiles.tall):
-            for n0, nt in steps(tiles.n1, tiles.wide):
-                for k0, kt in steps(tiles.k1, tiles.deep):
-                    starts = bool(init_l1out) and k0 == 0
-                    tiles.multiply((m0, mt), (k0, kt), (n0, nt), starts=starts)
+        for m in steps(tiles.shape.m1, tiles.tall):
+            for n in steps(tiles.shape.n1, tiles.wide):
+                for k in steps(tiles.shape.k1, tiles.deep):
+                    starts = bool(init_l1out) and k.start == 0
+                    tiles.multiply(m, k, n, starts=starts)
         self.trace.join()
 
     def require_operands(self, call: str, dst: Tensor, a: Tensor, b: Tensor) -> None:
@@ -139,9 +134,8 @@ class MatmulCalls(Language):
         if src.dtype == "int32" and dst.record is not src.record:
             raise unable("fixpipe", f"fixpipe of int32 to {dst.dtype} is not supported")
         pitch = -(-rows // FRACTAL_ROWS) * FRACTAL_ROWS + skipped * FRACTAL_ROWS
-        shape = (planes, rows, pitch, gap)
         store = self._store_planes if self.trace.chip.joins_vector else self._fixpipe_planes
-        store(dst, src, shape, relu=relu)
+        store(dst, src, _Planes(planes, rows, pitch, gap), relu=relu)
 
     def _require_conversion(self, dst: Tensor, src: Tensor, quantize: JsonMapping | None) -> None:
         mode = None if quantize is None else quantize.get("mode")
@@ -151,38 +145,31 @@ class MatmulCalls(Language):
         if dst.dtype != wanted:
             raise refuse("fixpipe.dst", f"be {wanted}", dst.dtype)
 
-    def _fixpipe_planes(
-        self, dst: Tensor, src: Tensor, shape: tuple[int, int, int, int], *, relu: bool
-    ) -> None:
-        planes, rows, pitch, gap = shape
-        plane = rows * FRACTAL_ROWS * dst.record.size_bytes + gap * DATA_BLOCK_BYTES
-        for first, count in steps(planes, _MOST_COLUMNS):
+    def _fixpipe_planes(self, dst: Tensor, src: Tensor, shape: "_Planes", *, relu: bool) -> None:
+        plane = shape.dst_bytes(dst.record)
+        for part in steps(shape.planes, _MOST_COLUMNS):
             parameters = {
                 "src_type": src.record,
-                "n_size": count * FRACTAL_ROWS,
-                "m_size": rows,
+                "n_size": len(part) * FRACTAL_ROWS,
+                "m_size": shape.rows,
                 "dst_stride": plane // DATA_BLOCK_BYTES,
-                "src_stride": pitch,
+                "src_stride": shape.pitch,
                 "relu_pre": relu,
                 "quant_pre": "NoQuant" if dst.record is src.record else "F322F16",
             }
             at = (
-                dst.address + first * plane,
-                src.address + first * pitch * FRACTAL_ROWS * src.record.size_bytes,
+                dst.address + part.start * plane,
+                src.address + part.start * shape.src_bytes(src.record),
             )
             self.trace.issue(CopyMatrixCcToGm, parameters, (dst, src), "fixpipe", at)
 
-    def _store_planes(
-        self, dst: Tensor, src: Tensor, shape: tuple[int, int, int, int], *, relu: bool
-    ) -> None:
+    def _store_planes(self, dst: Tensor, src: Tensor, shape: "_Planes", *, relu: bool) -> None:
         """Without a fixpipe: L0C to the free part of UB, and from there to global memory."""
-        planes, rows, pitch, gap = shape
-        buffers = self.trace.buffers
-        size = dst.record.size_bytes
+        buffers, size, rows = self.trace.buffers, dst.record.size_bytes, shape.rows
         fractals = ceil_div(rows, FRACTAL_ROWS)
         _, room = buffers.free(Mem.UB)
         per_plane = fractals * FRACTAL_ROWS * FRACTAL_ROWS * size
-        at_once = min(planes, room // per_plane, 4095)
+        at_once = min(shape.planes, room // per_plane, 4095)
         if at_once < 1:
             sentence = f"fixpipe needs {per_plane} B of UB for a plane; {room} B are free"
             raise unable("fixpipe", sentence)
@@ -190,109 +177,142 @@ class MatmulCalls(Language):
         staged = self.Tensor(
             dst.dtype, (at_once * per_plane // size,), "local.UB", f"fixpipe_{id(shape)}"
         )
-        for first, count in steps(planes, at_once):
+        for part in steps(shape.planes, at_once):
             parameters = {
                 "src_type": src.record,
                 "dst_type": dst.record,
-                "n_burst": count,
+                "n_burst": len(part),
                 "len_burst": fractals,
-                "src_gap": pitch // FRACTAL_ROWS - fractals,
+                "src_gap": shape.pitch // FRACTAL_ROWS - fractals,
                 "relu": relu,
             }
-            plane_bytes = pitch * FRACTAL_ROWS * src.record.size_bytes
-            at = (staged.address, src.address + first * plane_bytes)
+            at = (staged.address, src.address + part.start * shape.src_bytes(src.record))
             self.trace.issue(CopyMatrixCcToUbuf, parameters, (staged, src), "fixpipe", at)
             row_blocks = FRACTAL_ROWS * size // DATA_BLOCK_BYTES
             moves = {
-                "n_burst": count,
+                "n_burst": len(part),
                 "len_burst": rows * row_blocks,
                 "src_gap": (fractals * FRACTAL_ROWS - rows) * row_blocks,
-                "dst_gap": gap,
+                "dst_gap": shape.gap,
             }
-            out = rows * FRACTAL_ROWS * size + gap * DATA_BLOCK_BYTES
-            to = (dst.address + first * out, staged.address)
+            to = (dst.address + part.start * shape.dst_bytes(dst.record), staged.address)
             self.trace.issue(CopyUbufToGm, moves, (dst, staged), "fixpipe", to)
         buffers.close()
 
 
+class _Planes(NamedTuple):
+    """The planes of 16 columns that one fixpipe moves out of L0C."""
+
+    planes: int
+    rows: int
+    pitch: int
+    """Rows from one plane of L0C to the next."""
+    gap: int
+    """Blocks of 32 B behind each plane in global memory."""
+
+    def src_bytes(self, record: ElementType) -> int:
+        """Return the bytes from one plane of L0C to the next."""
+        return self.pitch * FRACTAL_ROWS * record.size_bytes
+
+    def dst_bytes(self, record: ElementType) -> int:
+        """Return the bytes from one plane of global memory to the next."""
+        return self.rows * FRACTAL_ROWS * record.size_bytes + self.gap * DATA_BLOCK_BYTES
+
+
+class FractalShape(NamedTuple):
+    """A product's m, k and n in elements, and in fractals of 16 x c0 (a), c0 x 16 (b)."""
+
+    m: int
+    k: int
+    n: int
+    c0: int
+
+    @property
+    def m1(self) -> int:
+        """Fractals along m."""
+        return int(ceil_div(self.m, FRACTAL_ROWS))
+
+    @property
+    def k1(self) -> int:
+        """Fractals along k."""
+        return int(ceil_div(self.k, self.c0))
+
+    @property
+    def n1(self) -> int:
+        """Fractals along n."""
+        return int(ceil_div(self.n, FRACTAL_ROWS))
+
+
 class Tiles:
-    """The tiles of one matmul: how large they are, and how one is multiplied."""
+    """The tiles of one matmul: how large they are, and how one is multiplied.
+
+    Tiles, and the ranges of m, k and n that one covers, count fractals.
+    """
 
     def __init__(
-        self,
-        kernel: MatmulCalls,
-        dst: Tensor,
-        a: Tensor,
-        b: Tensor,
-        sizes: tuple[int, int, int],
-        fractals: tuple[int, int, int],
+        self, kernel: MatmulCalls, dst: Tensor, a: Tensor, b: Tensor, shape: FractalShape
     ) -> None:
-        self.kernel, self.dst, self.a, self.b = kernel, dst, a, b
-        self.rows, self.depth, self.columns = sizes
-        self.m1, self.k1, self.n1 = fractals
+        self.kernel, self.dst, self.a, self.b, self.shape = kernel, dst, a, b, shape
         chip = kernel.trace.chip
         in_a, in_b = chip.l0a_bytes // FRACTAL_BYTES, chip.l0b_bytes // FRACTAL_BYTES
         # L0C keeps a column of fractals of dst together, so that a tile of it is whole columns,
         # or part of one.
-        self.tall = min(self.m1, _TILE_ROWS // FRACTAL_ROWS, in_a)
-        self.deep = 1 if self.rows == 1 else max(1, min(self.k1, in_a // self.tall, _MOST_REPEATS))
+        self.tall = min(shape.m1, _TILE_ROWS // FRACTAL_ROWS, in_a)
+        self.deep = 1 if shape.m == 1 else max(1, min(shape.k1, in_a // self.tall, _MOST_REPEATS))
         self.wide = (
-            1 if self.tall < self.m1 else max(1, min(self.n1, in_b // self.deep, _MOST_REPEATS))
+            1 if self.tall < shape.m1 else max(1, min(shape.n1, in_b // self.deep, _MOST_REPEATS))
         )
         self.deep = max(1, min(self.deep, in_b // self.wide, _MOST_K_AT_ONCE // a.record.c0))
 
-    def multiply(
-        self, m: tuple[int, int], k: tuple[int, int], n: tuple[int, int], *, starts: bool
-    ) -> None:
+    def multiply(self, m: range, k: range, n: range, *, starts: bool) -> None:
         """Load a tile of a and of b, and multiply them onto dst's."""
-        trace = self.kernel.trace
-        (m0, mt), (k0, kt), (n0, nt) = m, k, n
+        trace, shape = self.kernel.trace, self.shape
         l0a, l0b = (_whole(self.kernel, mem) for mem in (Mem.L0A, Mem.L0B))
         self.load_a(l0a, m, k)
-        for step in range(kt):
-            at = (
-                l0b.address + step * nt * FRACTAL_BYTES,
-                self._fractal(self.b, (k0 + step) * self.n1 + n0),
-            )
-            load: dict[str, object] = {"repeat": nt, "src_stride": 1}
-            self._load(LoadCbufToCb, load, l0b, ("b", self.b), at)
-        c0 = self.a.record.c0
+        for step, depth in enumerate(k):
+            to = l0b.address + step * len(n) * FRACTAL_BYTES
+            source = self._fractal(self.b, depth * shape.n1 + n.start)
+            load: dict[str, object] = {"repeat": len(n), "src_stride": 1}
+            self._load(LoadCbufToCb, load, "b", self.b, source, to=to, dst=l0b)
         parameters = {
             "a_type": self.a.record,
             "b_type": self.b.record,
             "c_type": self.dst.record,
-            "m": min(self.rows - m0 * FRACTAL_ROWS, mt * FRACTAL_ROWS),
-            "k": min(self.depth - k0 * c0, kt * c0),
-            "n": min(self.columns - n0 * FRACTAL_ROWS, nt * FRACTAL_ROWS),
+            "m": min(shape.m, m.stop * FRACTAL_ROWS) - m.start * FRACTAL_ROWS,
+            "k": min(shape.k, k.stop * shape.c0) - k.start * shape.c0,
+            "n": min(shape.n, n.stop * FRACTAL_ROWS) - n.start * FRACTAL_ROWS,
             "c_matrix_init_val": starts,
         }
-        tile = (n0 * self.m1 + m0) * FRACTAL_ROWS * FRACTAL_ROWS * self.dst.record.size_bytes
-        addresses = (self.dst.address + tile, l0a.address, l0b.address)
+        # dst is NZ: columns of fractals one behind another, each m1 fractals high.
+        tile = (n.start * shape.m1 + m.start) * FRACTAL_ROWS * FRACTAL_ROWS
+        start = self.dst.address + tile * self.dst.record.size_bytes
+        addresses = (start, l0a.address, l0b.address)
         trace.issue(Mad, parameters, (self.dst, l0a, l0b), "matmul", addresses)
 
-    def load_a(self, l0a: Tensor, m: tuple[int, int], k: tuple[int, int]) -> None:
+    def load_a(self, l0a: Tensor, m: range, k: range) -> None:
         """Load rows m of fractals of a, at depths k, into L0A."""
-        for row in range(m[1]):
-            at = (
-                l0a.address + row * k[1] * FRACTAL_BYTES,
-                self._fractal(self.a, k[0] * self.m1 + m[0] + row),
-            )
-            load: dict[str, object] = {"repeat": k[1], "src_stride": self.m1}
-            self._load(LoadCbufToCa, load, l0a, ("a", self.a), at)
+        for step, row in enumerate(m):
+            to = l0a.address + step * len(k) * FRACTAL_BYTES
+            source = self._fractal(self.a, k.start * self.shape.m1 + row)
+            load: dict[str, object] = {"repeat": len(k), "src_stride": self.shape.m1}
+            self._load(LoadCbufToCa, load, "a", self.a, source, to=to, dst=l0a)
 
     def _load(
         self,
         kind: type[LoadCbufToCa | LoadCbufToCb],
         parameters: dict[str, object],
+        name: str,
+        operand: Tensor,
+        source: Expr,
+        *,
+        to: Expr,
         dst: Tensor,
-        source: tuple[str, Tensor],
-        at: tuple[Expr, Expr],
     ) -> None:
-        """Issue a load; the start of an operand that only the run knows is held there."""
-        name, src = source
-        late = src.address.constant is None
+        """Issue a load; the start of an operand that only the run knows is checked there."""
+        late = operand.address.constant is None
         rules = [AddressRule(1, _SOURCE_ALIGN, f"matmul.{name}")] if late else []
-        self.kernel.trace.issue(kind, parameters, (dst, src), "matmul", at, rules=rules)
+        tensors, addresses = (dst, operand), (to, source)
+        self.kernel.trace.issue(kind, parameters, tensors, "matmul", addresses, rules=rules)
 
     def _fractal(self, tensor: Tensor, number: int) -> Expr:
         return tensor.address + number * FRACTAL_BYTES
@@ -312,12 +332,12 @@ def require_room(
     dst: Tensor,
     a: Tensor,
     b: Tensor,
-    fractals: tuple[int, int, int],
+    shape: FractalShape,
     *,
     a_bytes: int | None = None,
 ) -> None:
     """Refuse tensors that are shorter than what m, k and n round up to."""
-    m1, k1, n1 = fractals
+    m1, k1, n1 = shape.m1, shape.k1, shape.n1
     sizes = {"dst": (dst, m1 * n1 * 256 * dst.record.size_bytes)}
     sizes["a"] = (a, m1 * k1 * FRACTAL_BYTES if a_bytes is None else a_bytes)
     sizes["b"] = (b, n1 * k1 * FRACTAL_BYTES)
@@ -330,7 +350,7 @@ def require_room(
             raise refuse(f"{call}.{name}", f"hold {need} B, m, k and n rounded up", f"{room} B")
 
 
-def steps(total: int, step: int) -> Iterator[tuple[int, int]]:
-    """Yield where each part of a total starts, and its length."""
+def steps(total: int, step: int) -> Iterator[range]:
+    """Yield the parts of a total, each of a step's length but the last."""
     for first in range(0, total, step):
-        yield first, min(step, total - first)
+        yield range(first, min(first + step, total))

@@ -31,11 +31,11 @@ class ReduceTransposeCalls(VectorCalls):
         call: str,
         name: str,
         mask: TikValue,
-        tensors: tuple[Tensor, Tensor],
+        dst: Tensor,
+        src: Tensor,
         numbers: dict[str, Any],
     ) -> None:
         """Issue a reduction of each repeat, block or pair."""
-        dst, src = tensors
         if dst.record is not src.record:
             raise refuse(f"{call}.dst", f"have src's type {src.dtype}", dst.dtype)
         kind = instruction_named(name)
@@ -45,14 +45,16 @@ class ReduceTransposeCalls(VectorCalls):
         parameters["dtype"] = src.record
         width = 2048 // src.record.bits
         parameters["repeat"] = self.vectors(call, kind, mask, width, numbers["repeat"])
-        self.trace.issue(kind, parameters, tensors, call)
+        self.trace.issue(kind, parameters, (dst, src), call)
 
     def reduce_all(
         self,
         call: str,
         name: str,
         mask: TikValue,
-        tensors: tuple[Tensor, Tensor, Tensor],
+        dst: Tensor,
+        src: Tensor,
+        work: Tensor,
         repeat_times: TikValue,
         src_rep_stride: TikValue,
     ) -> None:
@@ -65,30 +67,28 @@ class ReduceTransposeCalls(VectorCalls):
         RequestError
             If the repeats are an immediate outside [1, 4095].
         """
-        dst, src, work = tensors
         times = integer(repeat_times, f"{call}.repeat_times")
         if times.constant is None:
-            self._reduce_counted(call, name, mask, tensors, (Value(times), src_rep_stride))
+            late = Value(times)
+            self._reduce_counted(call, name, mask, dst, src, work, late, src_rep_stride)
             return
         require_immediate(times.constant, f"{call}.repeat_times", 1, _MOST_IN_ALL)
         width = 2048 // src.record.bits
         per_repeat = _blocks_of(src_rep_stride, src)
         for first in range(0, times.constant, _MOST_REPEATS):
-            here = (work[first:], src[first * per_repeat :])
-            repeats = min(_MOST_REPEATS, times.constant - first)
-            self._level(name, call, mask, here, repeats, src_rep_stride)
+            of, repeats = src[first * per_repeat :], min(_MOST_REPEATS, times.constant - first)
+            self._level(name, call, mask, work[first:], of, repeats, src_rep_stride)
         count = times.constant
         self.trace.buffers.open()
         while count > width:
             whole, rest = divmod(count, width)
             name_of = f"{call}_{count}"
             spare = self.Tensor(src.dtype, (ceil_div(count, width),), SCOPE_UB, name_of)
-            self._level(name, call, width, (spare, work), whole, 8)
+            self._level(name, call, width, spare, work, whole, 8)
             if rest:
-                tail = (spare[whole:], work[whole * width :])
-                self._level(name, call, rest, tail, 1, 8)
+                self._level(name, call, rest, spare[whole:], work[whole * width :], 1, 8)
             work, count = spare, ceil_div(count, width)
-        self._level(name, call, count, (dst, work), 1, 8)
+        self._level(name, call, count, dst, work, 1, 8)
         self.trace.buffers.close()
 
     def _reduce_counted(
@@ -96,46 +96,48 @@ class ReduceTransposeCalls(VectorCalls):
         call: str,
         name: str,
         mask: TikValue,
-        tensors: tuple[Tensor, Tensor, Tensor],
-        numbers: tuple[Value, TikValue],
+        dst: Tensor,
+        src: Tensor,
+        work: Tensor,
+        times: Value,
+        stride: TikValue,
     ) -> None:
         """Reduce repeats whose number only the run knows: at most 255, so that there are 3 levels.
 
         None of them: nothing is done.
         """
-        dst, src, work = tensors
-        times, stride = numbers
         width = 2048 // src.record.bits
         with self.if_scope(times > 0):
-            self._level(name, call, mask, (work, src), times, stride)
+            self._level(name, call, mask, work, src, times, stride)
             spare = self.Tensor(
                 src.dtype, (ceil_div(_MOST_REPEATS, width),), SCOPE_UB, f"{call}_counted"
             )
             whole, rest = times // width, times % width
             with self.if_scope(whole > 0):
-                self._level(name, call, width, (spare, work), whole, 8)
+                self._level(name, call, width, spare, work, whole, 8)
             with self.if_scope(rest > 0):
-                self._level(name, call, rest, (spare[whole:], work[whole * width :]), 1, 8)
-            self._level(name, call, (times + width - 1) // width, (dst, spare), 1, 8)
+                self._level(name, call, rest, spare[whole:], work[whole * width :], 1, 8)
+            self._level(name, call, (times + width - 1) // width, dst, spare, 1, 8)
 
     def find(
         self,
         call: str,
         name: str,
         mask: TikValue,
-        tensors: tuple[Tensor, Tensor, Tensor],
-        numbers: tuple[TikValue, TikValue],
+        dst: Tensor,
+        src: Tensor,
+        work: Tensor,
+        times: TikValue,
+        stride: TikValue,
     ) -> None:
         """Find the extreme lane of all repeats, and its index: the first of equal ones.
 
         The work tensor holds value and index of each repeat; the scalar unit goes through them. The
         index counts the lanes of all repeats.
         """
-        dst, src, work = tensors
-        times, stride = numbers
         width = 2048 // src.record.bits
         repeats = integer(times, f"{call}.repeat_times")
-        self._level(name, call, mask, (work, src), _value(repeats), stride, order="value_index")
+        self._level(name, call, mask, work, src, _value(repeats), stride, order="value_index")
         index_type = "uint16" if src.record.bits == _SHORT_BITS else "uint32"
         indices, result = work.reinterpret_cast_to(index_type), dst.reinterpret_cast_to(index_type)
         best = self.Scalar(src.dtype, f"{call}_best", work[0])
@@ -155,12 +157,12 @@ class ReduceTransposeCalls(VectorCalls):
         name: str,
         call: str,
         mask: TikValue,
-        tensors: tuple[Tensor, Tensor],
+        dst: Tensor,
+        src: Tensor,
         repeats: TikValue,
         stride: TikValue,
         order: str = "only_value",
     ) -> None:
-        dst, src = tensors
         kind = instruction_named(name)
         parameters = {
             "dtype": src.record,
@@ -262,7 +264,7 @@ def _each(name: str, call: str) -> Callable[..., None]:
             n.replace("rep_", "repeat_").replace("blk_", "block_"): given[n] for n in names[4:]
         }
         numbers["repeat"] = given["repeat_times"]
-        self.reduce(call, name, given["mask"], (given["dst"], given["src"]), numbers)
+        self.reduce(call, name, given["mask"], given["dst"], given["src"], numbers)
 
     method.__name__ = call
     method.__doc__ = f"{name} of each repeat."
@@ -282,13 +284,12 @@ def _all(call: str, name: str) -> Callable[..., None]:
         src_rep_stride: TikValue,
         cal_index: bool = False,
     ) -> None:
-        tensors = (dst, src, work_tensor)
         if cal_index and name == "vcadd":
             raise refuse(f"{call}.cal_index", "be False for a sum", "True")
         if cal_index:
-            self.find(call, name, mask, tensors, (repeat_times, src_rep_stride))
+            self.find(call, name, mask, dst, src, work_tensor, repeat_times, src_rep_stride)
         else:
-            self.reduce_all(call, name, mask, tensors, repeat_times, src_rep_stride)
+            self.reduce_all(call, name, mask, dst, src, work_tensor, repeat_times, src_rep_stride)
 
     method.__name__ = call
     method.__doc__ = f"{name} of all repeats."

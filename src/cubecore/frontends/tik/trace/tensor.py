@@ -37,7 +37,7 @@ class Tensor:
         element: bool = False,
         begins: bool = False,
         load: Callable[["Tensor"], Value] | None = None,
-        root: tuple[Expr, Extent] | None = None,
+        root: "Tensor | None" = None,
     ) -> None:
         self.buffer, self.record, self.scope = buffer, dtype, scope
         self.shape: tuple[Extent, ...] = tuple(shape)
@@ -46,7 +46,12 @@ class Tensor:
         self._begins = begins or element
         self._address: Expr | None = None
         self._strides = tuple(_strides(self.shape) if strides is None else strides)
-        self._root = (self.start, self.size) if root is None else root
+        self._root = root
+
+    @property
+    def _base(self) -> "Tensor":
+        """The tensor that it is a view of by one index for each dimension, or itself."""
+        return self if self._root is None else self._root
 
     @property
     def dtype(self) -> str:
@@ -154,11 +159,10 @@ class Tensor:
         if isinstance(key, tuple) and len(key) == 1:
             key = key[0]
         if not isinstance(key, tuple):
-            flat = len(self.shape) < 2
-            begin, extent = (self.start, self.size) if flat else self._root
-            first, length = self._cut(key, extent)
+            base = self if len(self.shape) < 2 else self._base
+            first, length = self._cut(key, base.size)
             whole = isinstance(key, slice)
-            return self._view(begin + first, (length,), (1,), element=not whole)
+            return self._view(base.start + first, (length,), (1,), element=not whole)
         if len(key) != len(self.shape):
             need = f"have one index or one for each of the {len(self.shape)} dimensions"
             raise refuse(f"the index of {self.name}", need, len(key))
@@ -167,7 +171,7 @@ class Tensor:
             first, length = self._cut(part, extent)
             start = start + first * integer(stride, "a stride")
             shape.append(length)
-        return self._view(self.start + start, shape, self._strides, root=self._root)
+        return self._view(self.start + start, shape, self._strides, root=self._base)
 
     def _view(
         self,
@@ -176,7 +180,7 @@ class Tensor:
         strides: Sequence[Extent],
         *,
         element: bool = False,
-        root: tuple[Expr, Extent] | None = None,
+        root: "Tensor | None" = None,
     ) -> "Tensor":
         return Tensor(
             self.buffer,

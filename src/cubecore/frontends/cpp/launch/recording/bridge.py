@@ -358,16 +358,23 @@ class Bridge:
         elif what == 5:
             native_core.judge_buffer(where, *map(int, texts[0].split()))
         elif what >= _NOTE:
-            self._note(native_core, self._notes[what - _NOTE], where, (stale, stale_note))
+            self._note(native_core, self._notes[what - _NOTE], where, stale, stale_note)
 
     def _note(
-        self, native_core: NativeCore, note: tuple[str, ...], where: Location, mask: tuple[int, int]
+        self,
+        native_core: NativeCore,
+        note: tuple[str, ...],
+        where: Location,
+        stale: int,
+        stale_note: int,
     ) -> None:
-        """Log the sentence that a call brings with it: a stale mask, or bytes that stay behind."""
+        """Log the sentence that a call brings with it: a stale mask, or bytes that stay behind.
+
+        `stale` is the number of the location, from 1, that left the count; `stale_note` its note's.
+        """
         if len(note) == 2:
             native_core.handle.log("parameter", note[0], note[1], where)
             return
-        stale, stale_note = mask
         call, count = self._notes[stale_note]
         left = self.names.locations[stale - 1]
         message = (

@@ -115,16 +115,15 @@ class BlockProgram:
         """Return what computes a tile, with what comes before the first one."""
         return self._piece(self._starts[tile] if tile else 0, self._stores[tile])
 
-    def storing(self, tile: int, size: tuple[int, int] | None = None) -> Piece:
+    def storing(self, tile: int, *, in_sequence: bool = False) -> Piece:
         """Return the store of a tile and what follows until the next one.
 
-        With a `size` the tile is written by itself: at the start of C, in rows of so many
-        elements, and in NZ of so many rows.
+        `in_sequence` writes the tile by itself: at the start of C, as a matrix of baseM x baseN.
         """
         last = tile + 1 == self.tiles
         stop = len(self.templates) if last else self._starts[tile + 1]
         piece = self._piece(self._stores[tile], stop)
-        return piece if size is None else self._alone(piece, size)
+        return self._alone(piece) if in_sequence else piece
 
     def reached(self, tile: int, *, stored: bool) -> int:
         """Return how many instructions come before what follows a tile, or before its store."""
@@ -154,26 +153,26 @@ class BlockProgram:
         raised = [event for event, times in up.items() if times > 0 and event not in free]
         lacking = [event for event in self.tree.up if up[event] == 0]
         untold = dict.fromkeys((dst, src) for src, dst, n in lacking if (src, dst, n) in unknown)
-        return raised, lacking, [(*pipes, self._unused(pipes)) for pipes in untold]
+        return raised, lacking, [(src, dst, self._unused(src, dst)) for src, dst in untold]
 
-    def _unused(self, pipes: tuple[str, str]) -> int:
+    def _unused(self, src: str, dst: str) -> int:
         """Return an event from a pipe to another that the block does not use."""
         flags = (t for t in self.templates if isinstance(t, SetFlag))
-        used = {t.event_id for t in flags if (t.src, t.dst) == pipes}
+        used = {t.event_id for t in flags if (t.src, t.dst) == (src, dst)}
         return next(number for number in count() if number not in used)
 
     def _piece(self, start: int, stop: int) -> Piece:
         held = slice(int(self._ends[start]), int(self._ends[stop]))
         return Piece(self.templates[start:stop], self._addresses[held], self._owners[held])
 
-    def _alone(self, piece: Piece, size: tuple[int, int]) -> Piece:
+    def _alone(self, piece: Piece) -> Piece:
         """Return the store of a tile to the start of C."""
         store, *others = piece.templates
         assert isinstance(store, CopyMatrixCcToGm), "a tile's store is first"
-        rows, columns = size
+        tiling = self.plan.tiling
         addresses = piece.addresses.copy()
         addresses[0] = 0
-        stride = columns if store.nz2nd_en else self.plan.c.stride_of(rows)
+        stride = tiling.baseN if store.nz2nd_en else self.plan.c.stride_of(tiling.baseM)
         return Piece([replace(store, dst_stride=stride), *others], addresses, piece.owners)
 
 

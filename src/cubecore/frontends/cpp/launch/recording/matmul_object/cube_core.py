@@ -268,7 +268,7 @@ class CubeCore:
         """Yield the instructions of a call's tiles, and where their tensors begin."""
         computes, stores = bool(call.bits & COMPUTES), bool(call.bits & STORES)
         if computes and call.bits & ALONE:
-            yield from self._alone(call, plan, bases, (client, where))
+            yield from self._alone(call, plan, bases, client, where)
             return
         if computes and call.first == 0:
             program = self._begin(call, plan, bases, client, where)
@@ -277,7 +277,7 @@ class CubeCore:
                 yield program.whole(), bases
                 return
         elif computes and not self._goes_on(call, client):
-            yield from self._alone(call, plan, bases, (client, where))
+            yield from self._alone(call, plan, bases, client, where)
             return
         at = self._at
         assert at is not None, "a block was begun"
@@ -302,7 +302,7 @@ class CubeCore:
             own[_C] += self._at.c_start
             return program.storing(tile), own
         own[_C] += number * program.plan.problem.c_type.bytes_of(t.baseM * t.baseN)
-        return program.storing(tile, (t.baseM, t.baseN)), own
+        return program.storing(tile, in_sequence=True), own
 
     def _move_to(self, tile: int, *, stored: bool) -> None:
         assert self._at is not None, "a block was begun"
@@ -314,7 +314,7 @@ class CubeCore:
         return at is not None and (at.client, at.tile + 1) == (client, call.first) and at.stored
 
     def _alone(
-        self, call: MatmulCall, plan: MatmulPlan, bases: Addresses, told: tuple[int, int]
+        self, call: MatmulCall, plan: MatmulPlan, bases: Addresses, client: int, where: int
     ) -> Iterator[tuple[Piece, Addresses]]:
         """Yield the instructions of a tile as those of a block: others came in between."""
         row, column, rows, columns = tile_at(call, call.first)
@@ -329,7 +329,7 @@ class CubeCore:
             starts[2] += plan.problem.bias_type.bytes_of(column)
         starts[3] += column * SCALE_WORD_BYTES
         own.bits &= ~(STORES | ALONE)
-        yield from self._pieces(own, plan, starts, *told)
+        yield from self._pieces(own, plan, starts, client, where)
         assert self._at is not None, "a block was begun"
         self._at.c_start = plan.c.start(row, column)
         if call.bits & STORES:

@@ -179,7 +179,7 @@ class MatmulRequests:
             else:
                 for earlier in begun.pop(client, []):
                     yield from cube.run(*earlier, client)
-                yield from self._work(native, cube, (client, call, at))
+                yield from self._work(native, cube, call, client, at)
 
     def _left(self, native: NativeCore, where: int) -> KernelError:
         """Return the error of a block whose AIC would wait for an AIV that has ended."""
@@ -191,15 +191,14 @@ class MatmulRequests:
         return KernelError.at(self._names.locations[where], error)
 
     def _work(
-        self, native: NativeCore, cube: CubeCore, message: tuple[int, MatmulCall, int]
+        self, native: NativeCore, cube: CubeCore, call: MatmulCall, client: int, where: int
     ) -> Iterator[OwnMove]:
-        client, call, at = message
         if call.bits & EACH:
             told = [answered(client)]
-            yield from cube.run(call, at, client, lambda: self._issue(native, told, at))
+            yield from cube.run(call, where, client, lambda: self._issue(native, told, where))
             return
-        yield from cube.run(call, at, client)
-        self._answer(native, call, client, at)
+        yield from cube.run(call, where, client)
+        self._answer(native, call, client, where)
 
     def _answer(self, native: NativeCore, call: MatmulCall, client: int, where: int) -> None:
         if call.bits & ANSWERS:
