@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType
+from typing import NamedTuple
 
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.expr import Condition, Expr, Int, Var
@@ -33,6 +34,13 @@ class ScalarVariable:
     def set(self, value: Int) -> None:
         """Give it a new value from here on."""
         self._builder.append(Assign(self._var, Expr.of(value)))
+
+
+class Block(NamedTuple):
+    """A block of a length that was cut: its number among them, and the elements that it has."""
+
+    number: Expr
+    length: int
 
 
 BASIC = "BASIC"
@@ -109,17 +117,17 @@ class Builder:
         yield
         self._walk = outer
 
-    def split(self, name: str, total: int, block: int) -> Iterator[tuple[Expr, int]]:
-        """Cut `total` into blocks: gives (index, length), once for the whole ones, once for a tail.
+    def split(self, name: str, total: int, block: int) -> Iterator[Block]:
+        """Cut `total` into blocks: gives one for all the whole ones, and one for a tail.
 
         The body of the ``for`` statement is built at most twice.
         """
         whole, tail = divmod(total, block)
         if whole:
             with self.loop(name, whole) as index:
-                yield index, block
+                yield Block(index, block)
         if tail:
-            yield Expr(whole), tail
+            yield Block(Expr(whole), tail)
 
     @contextmanager
     def when(self, left: Int, comparison: str, right: Int) -> Iterator[None]:

@@ -9,7 +9,7 @@ from cubecore.isa.cube.mad_mx import MadMx
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.scalar.control_registers import ScalarWork
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag
-from cubecore.kernels.build.builder import Builder
+from cubecore.kernels.build.builder import Block, Builder
 from cubecore.kernels.build.flags import Event, Flags, Ring
 from cubecore.kernels.matmul.bias_and_scale_rows import (
     BiasRow,
@@ -193,8 +193,8 @@ class BlockTree:
             bias = BiasRow(self.builder, addresses, n, base_n, room, kind, held, halves)
         return scales, bias
 
-    def _chunks(self) -> Iterator[tuple[tuple[Expr, int], tuple[Expr, int]]]:
-        """Give ((index, length) of the M chunk, the same of the N chunk) in the tiling's order."""
+    def _chunks(self) -> Iterator[tuple[Block, Block]]:
+        """Give the M chunk and the N chunk in the tiling's order."""
         t, b = self.plan.tiling, self.builder
         step_m, step_n = self._steps()
         m_size, n_size = step_m * t.baseM, step_n * t.baseN
@@ -215,20 +215,22 @@ class BlockTree:
                     self.stream_a.leave("inner")
                 self.stream_b.leave("outer")
 
-    def _tiles(self, m_chunk: tuple[Expr, int], n_chunk: tuple[Expr, int]) -> None:
+    def _tiles(self, m_chunk: Block, n_chunk: Block) -> None:
         t, b = self.plan.tiling, self.builder
         step_m, step_n = self._steps()
-        m_at, n_at = m_chunk[0] * step_m, n_chunk[0] * step_n
+        m_at, n_at = m_chunk.number * step_m, n_chunk.number * step_n
         if t.iterateOrder == 1:
-            for mi, m in b.split("m", m_chunk[1], t.baseM):
-                for ni, n in b.split("n", n_chunk[1], t.baseN):
+            for mi, m in b.split("m", m_chunk.length, t.baseM):
+                for ni, n in b.split("n", n_chunk.length, t.baseN):
                     self._fetch_rows(n_at + ni, n)
-                    self._tile(Along(m_at, mi, m, m_chunk[1]), Along(n_at, ni, n, n_chunk[1]))
+                    along_n = Along(n_at, ni, n, n_chunk.length)
+                    self._tile(Along(m_at, mi, m, m_chunk.length), along_n)
         else:
-            for ni, n in b.split("n", n_chunk[1], t.baseN):
+            for ni, n in b.split("n", n_chunk.length, t.baseN):
                 self._fetch_rows(n_at + ni, n)
-                for mi, m in b.split("m", m_chunk[1], t.baseM):
-                    self._tile(Along(m_at, mi, m, m_chunk[1]), Along(n_at, ni, n, n_chunk[1]))
+                for mi, m in b.split("m", m_chunk.length, t.baseM):
+                    along_n = Along(n_at, ni, n, n_chunk.length)
+                    self._tile(Along(m_at, mi, m, m_chunk.length), along_n)
                 for row in self._table_rows:
                     row.used()
 
@@ -255,7 +257,7 @@ class BlockTree:
         to = self.at_c + self.plan.c.tile(m.tile, n.tile)
         source = self._l0_slot(self.l0c, self.plan.chip.l0c_bytes).at
         if self.vector_stores is not None:
-            self.vector_stores.store((m.length, n.length), source, to)
+            self.vector_stores.store(m.length, n.length, source, to)
         else:
             shared = self.plan.problem.shares_unit_flag
             b.issue(self.plan.c.store(m.length, n.length, unit_flag=shared), to, source)
@@ -292,7 +294,7 @@ class BlockTree:
         for first in b.choose(k_block, "==", 0):
             for final in self._lasts(k_block):
                 biased = self.bias is not None
-                template = product(self.plan, (m, k, n), biased=biased, first=first, final=final)
+                template = product(self.plan, m, k, n, biased=biased, first=first, final=final)
                 if template.starts_from_bias:
                     b.issue(template, c, a, bb, 0)
                 else:
@@ -334,10 +336,10 @@ class BlockTree:
 
 
 def product(
-    plan: MatmulPlan, shape: tuple[int, int, int], *, biased: bool, first: bool, final: bool
+    plan: MatmulPlan, m: int, k: int, n: int, *, biased: bool, first: bool, final: bool
 ) -> Mad | MadMx:
     """Return the Mmad of a base-K step of m x k x n, the `first` or the `final` one of its tile."""
-    p, (m, k, n) = plan.problem, shape
+    p = plan.problem
     unit_flag = (3 if final else 2) if p.shares_unit_flag else 0
     # A transposing load cannot give GEMV its vector; ND2NZ's zero padding makes the second row.
     rows = 2 if m == 1 and not plan.a.has_vector(1) else m

@@ -92,6 +92,16 @@ class StreamGeometry:
 
 
 @dataclass(frozen=True, slots=True)
+class GridCell:
+    """Cell (r, k) of an operand that is cut into cells of r_size x k_size elements."""
+
+    r: Expr
+    k: Expr
+    r_size: int
+    k_size: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkOrder:
     """The kinds of an operand's chunks in the order in which they are loaded.
 
@@ -189,17 +199,17 @@ class Stream(ABC):
         for last in self._builder.choose(index, "==", whole):
             yield tail if last else size
 
-    def _transfer(self, r: Expr, k: Expr, sizes: tuple[int, int], target: Expr) -> None:
-        """Load part (own, k) of a grid of `sizes` elements."""
-        r_size, k_size = sizes
+    def _transfer(self, cell: GridCell, target: Expr) -> None:
+        """Load a cell, and the scales that come with it."""
         self._builder.issue(ScalarWork(step=self._builder.kind, part="load"))
         loader = Loader(self._builder, self._plan)
-        source = self._addresses.source + self._plan.offset(r, r_size, k, k_size)
-        for r_len in self._lengths(r, self._walk.r, r_size):
-            for k_len in self._lengths(k, self._walk.k, k_size):
-                loader.load(source, target, self._plan.chunk(r_len, k_len))
+        start = self._plan.offset(cell.r, cell.r_size, cell.k, cell.k_size)
+        source = self._addresses.source + start
+        for r in self._lengths(cell.r, self._walk.r, cell.r_size):
+            for k in self._lengths(cell.k, self._walk.k, cell.k_size):
+                loader.load(source, target, self._plan.chunk(r, k))
                 if self._chunks_of_scales == 1:
-                    self._load_scales((r, r_size, k, k_size), target, (r_len, k_len))
+                    self._load_scales(cell, target, r, k)
 
     @property
     def _chunks_of_scales(self) -> int:
@@ -207,23 +217,21 @@ class Stream(ABC):
         scales = self._plan.scales
         return 1 if scales is None or self._level != "step" else scales.chunks
 
-    def _load_scales(
-        self, part: tuple[Expr, int, Expr, int], buffer: Expr, shape: tuple[int, int]
-    ) -> None:
+    def _load_scales(self, cell: GridCell, buffer: Expr, r: int, k: int) -> None:
+        """Load the scales of the r x k values that a cell has."""
         scales, source = self._plan.scales, self._addresses.scales
         if scales is not None and source is not None:
             to = buffer + self._plan.values_bytes(self._walk.r)
-            scales.load(self._builder, source + scales.offset(*part), to, shape)
+            start = scales.offset(cell.r, cell.r_size, cell.k, cell.k_size)
+            scales.load(self._builder, source + start, to, r, k)
 
-    def _move_scales(
-        self, buffer: Expr, block: tuple[Expr, Expr], slot: Slot, shape: tuple[int, int]
-    ) -> None:
-        """Move the scales of a base block, (r, k) of those behind `buffer`, beside its values."""
+    def _move_scales(self, buffer: Expr, r: Expr, k: Expr, slot: Slot, tile: BaseBlock) -> None:
+        """Move the scales of base block (r, k) of those behind `buffer` beside its values."""
         plan = self._plan
         if plan.scales is not None:
             start = buffer + plan.values_bytes(self._walk.r)
-            start = start + plan.scales.at(block[0], plan.base_r, block[1], plan.base_k)
-            plan.scales.move(self._builder, start, (slot.number, slot.size_bytes), shape)
+            start = start + plan.scales.at(r, plan.base_r, k, plan.base_k)
+            plan.scales.move(self._builder, start, slot.number, slot.size_bytes, tile.r, tile.k)
 
     @property
     @abstractmethod
@@ -446,27 +454,28 @@ class ChunkStream(Stream):
         if self._left is not None:
             self._left.set(self._left.value - 1)
 
-    def _load_more_scales(self, r: Expr, k: Expr, sizes: tuple[int, int]) -> None:
-        """Load the scales of chunk k and of those behind it, as many as travel at once."""
-        r_size, k_size = sizes[0], sizes[1] * self._chunks_of_scales
-        part = k // self._chunks_of_scales
+    def _load_more_scales(self, cell: GridCell) -> None:
+        """Load the scales of a chunk and of those behind it along K, as many as travel at once."""
+        together = self._chunks_of_scales
+        wide = GridCell(cell.r, cell.k // together, cell.r_size, cell.k_size * together)
         buffer = self._addresses.l1 + self._scales_filled.at * self._size
-        for r_len in self._lengths(r, self._walk.r, r_size):
-            for k_len in self._lengths(part, self._walk.k, k_size):
-                self._load_scales((r, r_size, part, k_size), buffer, (r_len, k_len))
+        for r in self._lengths(wide.r, self._walk.r, wide.r_size):
+            for k in self._lengths(wide.k, self._walk.k, wide.k_size):
+                self._load_scales(wide, buffer, r, k)
         self._scales_filled.next()
 
     def load_chunk(self) -> None:
         """Issue the transfers of the chunk at the cursor."""
         plan = self._plan
         k = self._cursor.at("k") if self._level == "step" else Expr(0)
-        sizes = (plan.step_r * plan.base_r, plan.step_k * plan.base_k)
+        r_size, k_size = plan.step_r * plan.base_r, plan.step_k * plan.base_k
+        cell = GridCell(self._cursor.at("own"), k, r_size, k_size)
         target = self._addresses.l1 + self._filled.at * self._size
         with self._builder.walking(self._cursor.walk()):
-            self._transfer(self._cursor.at("own"), k, sizes, target)
+            self._transfer(cell, target)
             if self._chunks_of_scales > 1:
                 with self._builder.when(k % self._chunks_of_scales, "==", 0):
-                    self._load_more_scales(self._cursor.at("own"), k, sizes)
+                    self._load_more_scales(cell)
 
     def move(self, k_block: Expr, k: int, along_r: Along, slot: Slot) -> None:
         """Move a base block of the chunk that is used now."""
@@ -474,8 +483,8 @@ class ChunkStream(Stream):
         local = k_block % plan.step_k if self._k_chunks > 1 else k_block
         buffer = self._addresses.l1 + self._used.at * self._size
         tile = BaseBlock(along_r.length, plan.multiplied(k), plan.chunk(along_r.chunk, 0))
-        Mover(self._builder, plan).move(buffer, slot.at, (along_r.in_chunk, local), tile)
+        Mover(self._builder, plan).move(buffer, slot.at, along_r.in_chunk, local, tile)
         if self._chunks_of_scales > 1:
             buffer = self._addresses.l1 + self._scales_used.at * self._size
             local = k_block % (self._chunks_of_scales * plan.step_k)
-        self._move_scales(buffer, (along_r.in_chunk, local), slot, (along_r.length, k))
+        self._move_scales(buffer, along_r.in_chunk, local, slot, tile)

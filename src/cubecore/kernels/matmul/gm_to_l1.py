@@ -35,10 +35,10 @@ class Loader:
             at = source + index * int(plan.dtype.bytes_of(width))
             into = target + index * plan.matrix_bytes(chunk)
             if rows:
-                self._matrix(at, into, (rows, length), plan.pitch_rows(chunk))
+                self._matrix(at, into, rows, length, plan.pitch_rows(chunk))
             if chunk.vector_rows:
                 row = at + rows * int(plan.dtype.bytes_of(plan.pitch))
-                self._nd_rows(row, vector_at(plan, target, chunk, index), (1, length), 1)
+                self._nd_rows(row, vector_at(plan, target, chunk, index), 1, length, 1)
             if plan.scales is not None:
                 self._whole_pairs(into, vector_at(plan, target, chunk, index), chunk)
 
@@ -48,32 +48,34 @@ class Loader:
         rows, columns = plan.stored(chunk)
         if not plan.k_inner:
             columns = min(columns, plan.matrix_columns())
-            zeros.rows(matrix, (chunk.k, columns), plan.pitch_rows(chunk))
+            zeros.rows(matrix, chunk.k, columns, plan.pitch_rows(chunk))
             return
         if rows:
             zeros.columns(matrix, columns, plan.pitch_rows(chunk))
         if chunk.vector_rows:
             zeros.columns(vector, columns, 1)
 
-    def _matrix(self, source: Expr, target: Expr, shape: tuple[int, int], pitch_rows: int) -> None:
+    def _matrix(self, source: Expr, target: Expr, rows: int, columns: int, pitch_rows: int) -> None:
         """Bring rows x columns; L1's columns of C0 lie `pitch_rows` rows apart."""
         plan = self.plan
         issue = self._nz_rows if plan.nz else self._nd_rows
         if not plan.banded:
-            issue(source, target, shape, pitch_rows)
+            issue(source, target, rows, columns, pitch_rows)
             return
         row_bytes = DATA_BLOCK_BYTES if plan.nz else int(plan.dtype.bytes_of(plan.pitch))
         band_bytes = FRACTAL_ROWS * int(plan.dtype.bytes_of(plan.matrix_columns()))
-        for band, rows in self.builder.split("band", shape[0], FRACTAL_ROWS):
+        for band, length in self.builder.split("band", rows, FRACTAL_ROWS):
             at = source + band * (FRACTAL_ROWS * row_bytes)
-            issue(at, target + band * band_bytes, (rows, shape[1]), FRACTAL_ROWS)
+            issue(at, target + band * band_bytes, length, columns, FRACTAL_ROWS)
 
-    def _nd_rows(self, source: Expr, target: Expr, shape: tuple[int, int], pitch_rows: int) -> None:
+    def _nd_rows(
+        self, source: Expr, target: Expr, rows: int, columns: int, pitch_rows: int
+    ) -> None:
         b, plan = self.builder, self.plan
         kind, per = _carrier(plan.moved)
-        rows, columns, pitch = shape[0], ceil_div(shape[1], per), ceil_div(plan.pitch, per)
+        carried, pitch = ceil_div(columns, per), ceil_div(plan.pitch, per)
         nd2nz = partial(
-            CopyGmToCbufMultiNd2Nz, dtype=kind, d_value=columns, dst_nz_c0_stride=pitch_rows
+            CopyGmToCbufMultiNd2Nz, dtype=kind, d_value=carried, dst_nz_c0_stride=pitch_rows
         )
         if rows == 1 or pitch > ND2NZ_PITCH_LIMIT:
             with b.loop("row", rows) as row:
@@ -83,10 +85,12 @@ class Loader:
         else:
             b.issue(nd2nz(n_value=rows, src_d_value=pitch), target, source)
 
-    def _nz_rows(self, source: Expr, target: Expr, shape: tuple[int, int], pitch_rows: int) -> None:
+    def _nz_rows(
+        self, source: Expr, target: Expr, rows: int, columns: int, pitch_rows: int
+    ) -> None:
         """One burst for each piece of C0 columns: its rows follow each other at both ends."""
-        b, rows = self.builder, shape[0]
-        pieces = ceil_div(shape[1], self.plan.dtype.c0)
+        b = self.builder
+        pieces = ceil_div(columns, self.plan.dtype.c0)
         whole = int(align_up(self.plan.rows, FRACTAL_ROWS))
         together = whole - rows <= _GAP_LIMIT and pieces <= _BURST_LIMIT
         count = pieces if together else 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.mte.copies import (
@@ -19,8 +20,13 @@ from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
 
-_LoopNest = tuple[int, int, int]
-"""A loop over fractals or squares: how many, the step at the source, the step at L0."""
+
+class _Grid(NamedTuple):
+    """Fractals or squares in a row: how many, and the steps between them at either end."""
+
+    trips: int
+    source_step: int
+    slot_step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +36,9 @@ class Mover:
     builder: Builder
     plan: OperandPlan
 
-    def move(self, buffer: Expr, slot: Expr, block: tuple[Expr, Expr], tile: BaseBlock) -> None:
-        """Load one base block of the chunk at `buffer`: `block` is (r, k) in base blocks."""
+    def move(self, buffer: Expr, slot: Expr, r: Expr, k: Expr, tile: BaseBlock) -> None:
+        """Load base block (r, k) of the chunk at `buffer`."""
         plan, chunk = self.plan, tile.chunk
-        r, k = block
         if plan.is_a and plan.k_inner and tile.r == 1 and not plan.nz:
             length = plan.vector_bytes if plan.apart else int(plan.dtype.bytes_of(plan.base_k))
             start = vector_at(plan, buffer, chunk, 0) + k * length
@@ -46,7 +51,8 @@ class Mover:
             band_bytes = pieces * DATA_BLOCK_BYTES
             start = buffer + row * band_bytes
             start = start + column * (plan.base_columns // plan.dtype.c0 * FRACTAL_BYTES)
-            self._squares(start, slot, tile, (1, pieces // (plan.square // plan.dtype.c0)))
+            across = pieces // (plan.square // plan.dtype.c0)
+            self._squares(start, slot, tile, step_r=1, step_k=across)
             return
         pitch = plan.pitch_rows(chunk)
         if plan.apart:
@@ -59,7 +65,7 @@ class Mover:
         elif plan.windowed:
             self._window(start, slot, tile, pitch // FRACTAL_ROWS)
         else:
-            self._squares(start, slot, tile, (pitch // plan.square, 1))
+            self._squares(start, slot, tile, step_r=pitch // plan.square, step_k=1)
 
     def _fractals(self, start: Expr, slot: Expr, tile: BaseBlock, down: int) -> None:
         """Fractals as they are; `down` of them make a column of C0 in L1."""
@@ -70,11 +76,14 @@ class Mover:
         if by_column and (down == r or k == 1):
             self.builder.issue(template(repeat=r * k), slot, start)
             return
-        nests: tuple[_LoopNest, _LoopNest] = ((r, 1, to_r), (k, down, to_k))
-        self._nest(template, nests if k <= r else nests[::-1], slot, start, FRACTAL_BYTES)
+        along_r, along_k = _Grid(r, 1, to_r), _Grid(k, down, to_k)
+        inner, outer = (along_r, along_k) if k <= r else (along_k, along_r)
+        self._nest(template, inner, outer, slot, start, FRACTAL_BYTES)
 
-    def _squares(self, start: Expr, slot: Expr, tile: BaseBlock, strides: tuple[int, int]) -> None:
-        """Squares, transposed; `strides` are from one to the next along (r, k) at the source."""
+    def _squares(
+        self, start: Expr, slot: Expr, tile: BaseBlock, *, step_r: int, step_k: int
+    ) -> None:
+        """Squares, transposed; the steps are from one to the next along r and k at the source."""
         plan = self.plan
         edge, c0 = plan.square, plan.dtype.c0
         fractals_r, r = ceil_div(tile.r, FRACTAL_ROWS), ceil_div(tile.r, edge)
@@ -93,12 +102,14 @@ class Mover:
         # B with a part-used last square: walking K outermost lets the next row of fractals
         # overwrite what the unused part left behind, once that is complete.
         overlapping = not plan.is_a and fractals_r % along != 0
-        along_r = squares_k <= r or overlapping
-        nests: tuple[_LoopNest, _LoopNest] = ((r, strides[0], to_r), (squares_k, strides[1], to_k))
+        along_r, along_k = _Grid(r, step_r, to_r), _Grid(squares_k, step_k, to_k)
+        r_inside = squares_k <= r or overlapping
+        inner, outer = (along_r, along_k) if r_inside else (along_k, along_r)
         square_bytes = int(plan.dtype.bytes_of(edge * edge))
         self._nest(
             template,
-            nests if along_r else nests[::-1],
+            inner,
+            outer,
             slot,
             start,
             square_bytes,
@@ -132,23 +143,26 @@ class Mover:
     def _nest(
         self,
         template: Callable[..., Instruction],
-        nests: tuple[_LoopNest, ...],
+        inner: _Grid,
+        outer: _Grid,
         slot: Expr,
         start: Expr,
         unit_bytes: int,
         *,
         apart: bool = True,
     ) -> None:
-        """Repeat along the first grid within one instruction, along the second in a loop.
+        """Repeat along the inner grid within one instruction, along the outer in a loop.
 
         Instructions that do not write apart from each other run one after the other.
         """
-        (count, step, to), (outer, outer_step, outer_to) = nests
-        with self.builder.loop("part", outer) as i:
+        load = template(
+            repeat=inner.trips, src_stride=inner.source_step, dst_gap=inner.slot_step - 1
+        )
+        with self.builder.loop("part", outer.trips) as i:
             self.builder.issue(
-                template(repeat=count, src_stride=step, dst_gap=to - 1),
-                slot + i * (outer_to * FRACTAL_BYTES),
-                start + i * (outer_step * unit_bytes),
+                load,
+                slot + i * (outer.slot_step * FRACTAL_BYTES),
+                start + i * (outer.source_step * unit_bytes),
             )
             if not apart:
                 self.builder.issue(PipeBarrier(on="MTE1"))

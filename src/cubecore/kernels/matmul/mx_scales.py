@@ -79,9 +79,9 @@ class ScalePlan:
         to_r, to_k = (self.pairs, 1) if self.k_inner else (1, self.rows)
         return r * (r_size * to_r * _PAIR_BYTES) + k * (k_size // PAIR * to_k * _PAIR_BYTES)
 
-    def load(self, builder: Builder, source: Expr, target: Expr, shape: tuple[int, int]) -> None:
+    def load(self, builder: Builder, source: Expr, target: Expr, r: int, k: int) -> None:
         """Bring the scales of r x k values; an odd one out comes with the one that pads it."""
-        r, pairs = shape[0], int(ceil_div(shape[1], PAIR))
+        pairs = int(ceil_div(k, PAIR))
         para = NzPara(matrices=1, row_stride=1, column_stride=self.pitch, matrix_stride=0)
         kind = CopyGmToCbufMultiDn2Nz if self.k_inner else CopyGmToCbufMultiNd2NzV2
         between = self.pairs if self.k_inner else self.rows
@@ -92,20 +92,19 @@ class ScalePlan:
         builder.issue(template, target, source)
 
     def move(
-        self, builder: Builder, start: Expr, slot: tuple[Expr, int], shape: tuple[int, int]
+        self, builder: Builder, start: Expr, slot: Expr, slot_bytes: int, r: int, k: int
     ) -> None:
         """Move the scales of r x k values from `start` in L1 to where L0's values have theirs.
 
-        `slot` is which buffer of L0 holds the values, and the bytes of one.
+        The values are in buffer `slot` of L0, each of which has so many bytes.
         """
-        number, size = slot
-        for second in builder.choose(number, "==", 1):
+        for second in builder.choose(slot, "==", 1):
             template = (LoadCbufToCaMx if self.is_a else LoadCbufToCbMx)(
-                dst_at=size // _VALUES_A_BYTE if second else 0,
-                x_step=ceil_div(shape[0], FRACTAL_ROWS),
-                y_step=ceil_div(shape[1], PAIR),
+                dst_at=slot_bytes // _VALUES_A_BYTE if second else 0,
+                x_step=ceil_div(r, FRACTAL_ROWS),
+                y_step=ceil_div(k, PAIR),
                 src_stride=self.pitch,
-                dst_stride=ceil_div(shape[1], PAIR),
+                dst_stride=ceil_div(k, PAIR),
             )
             builder.issue(template, start)
 
@@ -136,9 +135,8 @@ class Zeros:
             blocks = int(want - have) * pitch_rows
             self._fill(target + int(have) * pitch_rows * DATA_BLOCK_BYTES, 1, blocks, 0)
 
-    def rows(self, target: Expr, shape: tuple[int, int], pitch_rows: int) -> None:
-        """Fill the rows that follow those of a matrix of (k, columns) at `target`."""
-        k, columns = shape
+    def rows(self, target: Expr, k: int, columns: int, pitch_rows: int) -> None:
+        """Fill the rows that follow those of a matrix of k x columns at `target`."""
         missing = align_up(k, PAIR) - k
         if missing:
             pieces = ceil_div(columns, self.dtype.c0)

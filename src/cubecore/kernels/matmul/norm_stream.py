@@ -15,6 +15,7 @@ from cubecore.kernels.matmul.chunk_stream import (
     EVENTS,
     Along,
     ChunkStream,
+    GridCell,
     Level,
     OperandAddresses,
     Slot,
@@ -50,16 +51,16 @@ class _Blocks(Stream):
     """The base of both streams: the addresses of a block, and its transfer."""
 
     def _load(self, r: Expr, k: Expr, slot: Expr) -> None:
-        sizes = (self._plan.base_r, self._plan.base_k)
-        self._transfer(r, k, sizes, self._addresses.l1 + slot * self._size)
+        cell = GridCell(r, k, self._plan.base_r, self._plan.base_k)
+        self._transfer(cell, self._addresses.l1 + slot * self._size)
 
     def _move(self, k: int, along_r: Along, to: Slot, slot: Expr) -> None:
         tile = BaseBlock(
             along_r.length, self._plan.multiplied(k), self._plan.chunk(along_r.length, 0)
         )
-        at, block = self._addresses.l1 + slot * self._size, (Expr(0), Expr(0))
-        Mover(self._builder, self._plan).move(at, to.at, block, tile)
-        self._move_scales(at, block, to, (along_r.length, k))
+        at, first = self._addresses.l1 + slot * self._size, Expr(0)
+        Mover(self._builder, self._plan).move(at, to.at, first, first, tile)
+        self._move_scales(at, first, first, to, tile)
 
 
 class StayingBlocks(_Blocks):

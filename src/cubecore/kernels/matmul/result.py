@@ -116,13 +116,13 @@ class VectorStores:
         """Flags that are up while the buffers are free."""
         return [("MTE3", "FIX", i) for i in range(_UB_BUFFERS)]
 
-    def store(self, shape: tuple[int, int], source: Expr, to: Expr) -> None:
+    def store(self, m: int, n: int, source: Expr, to: Expr) -> None:
         """Leave a tile of m x n at `source` in L0C in the Unified Buffers."""
         self._flags.wait("MTE3", "FIX", self._buffer.at)
-        self._builder.issue(self._drain(*shape), 0, source)
+        self._builder.issue(self._drain(m, n), 0, source)
         self._flags.set("FIX", "MTE3", self._buffer.at)
         self._flags.wait("FIX", "MTE3", self._buffer.at)
-        self._builder.issue(self._write(*shape), to, 0)
+        self._builder.issue(self._write(m, n), to, 0)
         self._flags.set("MTE3", "FIX", self._buffer.at)
         self._buffer.next()
 

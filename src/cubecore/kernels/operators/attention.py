@@ -166,9 +166,9 @@ class _Products:
             flags.wait("MTE1", "M", into)
             flags.wait("FIX", "M", number)
             tile = Expr(4 * s.rows * start)
-            self._multiply(tile, Expr(self.q_l0), into, (s.rows, s.width, length), start=True)
+            self._multiply(tile, Expr(self.q_l0), into, s.rows, s.width, length, start=True)
             flags.set("M", "MTE1", into)
-            self._store(made + 4 * start, tile, (length, s.block), number)
+            self._store(made + 4 * start, tile, length, s.block, number)
             self._step()
         flags.set("MTE1", "MTE2", slot + _KEYS_FREE)
         b.issue(FftsCrossCoreSync(on="FIX", mode=2, flag_id=SCORES))
@@ -192,13 +192,13 @@ class _Products:
             self._turned(into * self.b_apart, source, length)
             flags.set("MTE1", "M", into)
             flags.wait("MTE1", "M", into)
-            extents = (s.rows, length, s.width)
-            self._multiply(Expr(self.o_l0), left, into, extents, start=start == 0)
+            total = Expr(self.o_l0)
+            self._multiply(total, left, into, s.rows, length, s.width, start=start == 0)
             flags.set("M", "MTE1", into)
             self._step()
         flags.set("MTE1", "MTE2", slot + _VALUES_FREE)
         values = Expr.of(self.made["values"]) + slot * s.workspace["values"]
-        self._store(values, Expr(self.o_l0), (s.width, s.width), _SUM_FREE)
+        self._store(values, Expr(self.o_l0), s.width, s.width, _SUM_FREE)
         b.issue(FftsCrossCoreSync(on="FIX", mode=2, flag_id=VALUES))
         self.turn.set((self.turn.value + 1) % 2)
 
@@ -244,9 +244,8 @@ class _Products:
             self.builder.issue(move, to, matrix + row * FRACTAL_BYTES)
 
     def _multiply(
-        self, tile: Expr, left: Expr, right: Expr, extents: tuple[int, int, int], *, start: bool
+        self, tile: Expr, left: Expr, right: Expr, m: int, k: int, n: int, *, start: bool
     ) -> None:
-        m, k, n = extents
         dtype, wide = self.shape.dtype, element_type("float32")
         product = Mad(
             m=m, k=k, n=n, a_type=dtype, b_type=dtype, c_type=wide, c_matrix_init_val=start
@@ -255,9 +254,8 @@ class _Products:
         if costs.are_dependent(m, n):
             self.builder.issue(PipeBarrier(on="M"))
 
-    def _store(self, into: Expr, tile: Expr, widths: tuple[int, int], event: int) -> None:
-        """Write a tile row by row once it is summed; `widths` are its own and the rows'."""
-        columns, pitch = widths
+    def _store(self, into: Expr, tile: Expr, columns: int, pitch: int, event: int) -> None:
+        """Write a tile once it is summed, in rows that begin `pitch` elements apart."""
         self.flags.set("M", "FIX", event)
         self.flags.wait("M", "FIX", event)
         store = CopyMatrixCcToGm(

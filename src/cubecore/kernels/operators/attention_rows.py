@@ -129,7 +129,7 @@ class AttentionRows:
             self._by_row("vdiv", self._in("o") + 4 * part, self._in("sum"), s.width)
         self._barrier()
         flags.wait("MTE3", "V", _OUT_FREE)
-        self._narrow(self._in("out"), self._in("o"), (s.width, s.width))
+        self._narrow(self._in("out"), self._in("o"), s.width, s.width)
         flags.set("V", "MTE3", _OUT_FREE)
         flags.wait("V", "MTE3", _OUT_FREE)
         store = CopyUbufToGmAlign(
@@ -163,7 +163,7 @@ class AttentionRows:
         self._all("vexp", scores, keys)
         self._barrier()
         flags.wait("MTE3", "V", slot)
-        self._narrow(self._in("p", slot), scores, (keys, s.block))
+        self._narrow(self._in("p", slot), scores, keys, s.block)
         flags.set("V", "MTE3", slot)
         flags.wait("V", "MTE3", slot)
         rest = size * (s.block - keys)
@@ -250,9 +250,8 @@ class AttentionRows:
             one = instruction_named(name)(dtype=_FLOAT, repeat=self.share, **strides, **fields)
             self.builder.issue(one, scores + 4 * part, scores + 4 * part)
 
-    def _narrow(self, into: Expr, source: Expr, widths: tuple[int, int]) -> None:
-        """Convert rows of `widths[0]` floats that lie `widths[1]` apart; the result lies alike."""
-        columns, pitch = widths
+    def _narrow(self, into: Expr, source: Expr, columns: int, pitch: int) -> None:
+        """Convert rows of so many floats that begin `pitch` apart; the result lies alike."""
         size, name = self.shape.dtype.size_bytes, FROM_FLOAT[self.shape.dtype.name]
         for part in range(0, columns, LANES):
             one = instruction_named(name)(

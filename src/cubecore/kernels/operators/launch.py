@@ -280,10 +280,10 @@ class _Tree:
         made, wide = self._turn(self.buffers.made), places.wide
         source = Expr(wide[0])
         if function.gives == "quantised":
-            tile.convert("vconv_f322s32", source, source, (4, 4))
-            tile.convert("vconv_s322f32", source, source, (4, 4))
-            tile.convert("vconv_f322f16", Expr(wide[1]), source, (2, 4))
-            tile.convert("vconv_f162s8", made, Expr(wide[1]), (1, 2))
+            tile.convert("vconv_f322s32", source, source, into_bytes=4, source_bytes=4)
+            tile.convert("vconv_s322f32", source, source, into_bytes=4, source_bytes=4)
+            tile.convert("vconv_f322f16", Expr(wide[1]), source, into_bytes=2, source_bytes=4)
+            tile.convert("vconv_f162s8", made, Expr(wide[1]), into_bytes=1, source_bytes=2)
             few = Tile(self.builder, 1, tile.rows)
             narrowed(few, self._turn(self.buffers.scales), places.one, element_type("float32"))
             return

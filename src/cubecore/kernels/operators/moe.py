@@ -90,11 +90,13 @@ def moe_launch(shape: MoeShape, chip: Chip, cores: int | None = None, *, back: b
     programs = []
     for core, first in enumerate(range(0, total, share)):
         count = min(share, total - first)
-        extents = (count, tokens) if by_turn else (turns, count)
-        tree = trees.get(count) or _MoeTree(shape, extents, back=back)
+        if by_turn:
+            tree = trees.get(count) or _MoeTree(shape, count, tokens, back=back)
+            programs.append(tree.on_core(core, turn=first, token=0))
+        else:
+            tree = trees.get(count) or _MoeTree(shape, turns, count, back=back)
+            programs.append(tree.on_core(core, turn=0, token=first))
         trees[count] = tree
-        begin = (first, 0) if by_turn else (0, first)
-        programs.append(tree.on_core(core, begin))
     return Launch(tuple(_tensors(shape, back=back)), tuple(programs), KIND)
 
 
@@ -113,9 +115,9 @@ def _tensors(shape: MoeShape, *, back: bool) -> Iterator[TensorSpec]:
 class _MoeTree:
     """The tree of a core with some turns of some tokens."""
 
-    def __init__(self, shape: MoeShape, extents: tuple[int, int], *, back: bool) -> None:
+    def __init__(self, shape: MoeShape, turns: int, tokens: int, *, back: bool) -> None:
         way = "back" if back else "permute"
-        b = Builder(f"moe_{way}_{extents[0]}x{extents[1]}x{shape.width}", KIND)
+        b = Builder(f"moe_{way}_{turns}x{tokens}x{shape.width}", KIND)
         self.shape, self.builder, self.flags, self.back = shape, b, Flags(b), back
         names = ("tokens", "rows", "weights") if back else ("tokens", "rows")
         self.slots: dict[str, Var] = {name: b.slot(name) for name in names}
@@ -126,8 +128,8 @@ class _MoeTree:
         free = of_tiles(2) if back else of_buffers(2, ("MTE3", "MTE2"))
         with (
             self.flags.raised(free),
-            b.loop("turn", extents[0]) as turn,
-            b.loop("token", extents[1]) as token,
+            b.loop("turn", turns) as turn,
+            b.loop("token", tokens) as token,
         ):
             row = (turn * shape.grid[1] + token) * (shape.width * size)
             made = (token * (shape.chosen * shape.each) + turn) * (shape.width * size)
@@ -140,16 +142,16 @@ class _MoeTree:
                     self._spread(row + at, made + at, columns)
         self.program = b.finish()
 
-    def on_core(self, core: int, begin: tuple[int, int]) -> CoreProgram:
+    def on_core(self, core: int, *, turn: int, token: int) -> CoreProgram:
         """Return the share of a core that begins at a turn and a token of it."""
         s = self.shape
         size = s.width * s.dtype.size_bytes
-        token = begin[0] * s.grid[1] + begin[1]
-        tokens = ("y" if self.back else "x", token * size)
-        rows = ("x" if self.back else "y", s.destination(*begin, 0) * size)
+        number = turn * s.grid[1] + token
+        tokens = ("y" if self.back else "x", number * size)
+        rows = ("x" if self.back else "y", s.destination(turn, token, 0) * size)
         slots = {self.slots["tokens"]: tokens, self.slots["rows"]: rows}
         if self.back:
-            slots[self.slots["weights"]] = ("weights", 4 * token * s.chosen)
+            slots[self.slots["weights"]] = ("weights", 4 * number * s.chosen)
         return on_vector_core(core, self.program, slots)
 
     def _spread(self, source: Expr, into: Expr, columns: int) -> None:

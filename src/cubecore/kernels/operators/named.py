@@ -165,7 +165,7 @@ def _grouped(extents: tuple[int, ...], dtype: ElementType) -> NamedOperator:
 
     def build(chip: Chip, *, fused: bool) -> Launch:
         del fused  # no vector core takes part
-        return product_launch(chip, (m, n, k), dtype, groups)
+        return product_launch(chip, dtype, m=m, n=n, k=k, groups=groups)
 
     about = (inputs, prod(extents), True, build)
     return NamedOperator("grouped_matmul", extents, dtype, *about, cores="mix", result="c")

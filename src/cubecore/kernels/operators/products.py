@@ -37,13 +37,15 @@ _HALF, _INT8 = element_type("float16"), element_type("int8")
 
 def product_launch(
     chip: Chip,
-    extents: tuple[int, int, int],
     dtype: ElementType,
+    *,
+    m: int,
+    n: int,
+    k: int,
     groups: int = 1,
     result: str | None = None,
 ) -> Launch:
     """Return the launch of equal products in our planner's tiling; C has A's type or `result`."""
-    m, n, k = extents
     name = dtype.name
     problem = Problem(chip=chip.name, m=m, n=n, k=k, a=name, c=result or name, batch=groups)
     tiling = solve(problem, chip, 1).best.tiling
@@ -92,7 +94,7 @@ class WeightQuantShape:
 
 def weight_quant_launch(shape: WeightQuantShape, chip: Chip) -> Launch:
     """Return the launch: conversion by the vector cores of the AI Cores that multiply."""
-    product = product_launch(chip, (shape.m, shape.n, shape.k), _HALF)
+    product = product_launch(chip, _HALF, m=shape.m, n=shape.n, k=shape.k)
     cores = cores_with(product, before=[WaitFlagDev(flag_id=READY)])
     share = ceil_div(shape.k, 2 * len(cores))
     trees: dict[int, _Conversion] = {}

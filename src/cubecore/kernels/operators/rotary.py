@@ -167,25 +167,25 @@ class _RotaryTree:
                 (part, x + half, "sin"),
                 (part + half, x, "sin"),
             ):
-                self._each("vmul", heads, (into, source, self.wide[angles]), by_token=True)
+                self._each("vmul", heads, into, source, self.wide[angles], by_token=True)
             self._barrier()
-        self._each("vsub", heads, (y, y, part))
-        self._each("vadd", heads, (y + half, y + half, part + half))
+        self._each("vsub", heads, y, y, part)
+        self._each("vadd", heads, y + half, y + half, part + half)
         self._barrier()
 
     def _barrier(self) -> None:
         self.builder.issue(PipeBarrier(on="V"))
 
     def _each(
-        self, name: str, heads: int, places: tuple[int, int, int], *, by_token: bool = False
+        self, name: str, heads: int, into: int, left: int, right: int, *, by_token: bool = False
     ) -> None:
-        """Compute half of every head; with `by_token` the second operand is what heads share."""
+        """Compute half of every head; with `by_token` the right operand is what heads share."""
         pitch = self.shape.width * 4 // 32
         tile = Tile(self.builder, 1, LANES)
         for first in range(0, self.shape.half, LANES):
             fields = {"dst_repeat_stride": pitch, "src0_repeat_stride": pitch}
             fields["src1_repeat_stride"] = 0 if by_token else pitch
-            at = [Expr(place + 4 * first) for place in places]
+            at = [Expr(place + 4 * first) for place in (into, left, right)]
             lanes = min(LANES, self.shape.half - first)
             tile.issue(
                 name, lanes, at, {"dtype": element_type("float32"), "repeat": heads, **fields}

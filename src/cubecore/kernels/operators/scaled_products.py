@@ -58,7 +58,8 @@ class QuantShape:
 
 def quant_launch(shape: QuantShape, chip: Chip) -> Launch:
     """Return the launch in our planner's tiling."""
-    return scaled(product_launch(chip, (shape.m, shape.n, shape.k), _INT8, result="int32"), shape)
+    product = product_launch(chip, _INT8, m=shape.m, n=shape.n, k=shape.k, result="int32")
+    return scaled(product, shape)
 
 
 def scaled(product: Launch, shape: QuantShape) -> Launch:
@@ -81,7 +82,7 @@ def scaled(product: Launch, shape: QuantShape) -> Launch:
         rows, columns = (count, shape.n) if by_rows else (shape.m, count)
         tree = trees.get(count) or _Scaling(shape, rows, columns)
         trees[count] = tree
-        cores.append(tree.on_core(core, sub, (first, 0) if by_rows else (0, first)))
+        cores.append(tree.on_core(core, sub, *((first, 0) if by_rows else (0, first))))
     tensors = [
         TensorSpec("scale", 4 * shape.n),
         TensorSpec("token_scale", 4 * shape.m),
@@ -116,9 +117,8 @@ class _Scaling:
                     self._columns(index * width, count, rows)
         self.program = b.finish()
 
-    def on_core(self, core: int, sub: int, first: tuple[int, int]) -> CoreProgram:
+    def on_core(self, core: int, sub: int, row: int, column: int) -> CoreProgram:
         """Return the share of an AIV that begins at a row and a column."""
-        row, column = first
         at = row * self.shape.n + column
         starts = {"sums": 4 * at, "scale": 4 * column, "token_scale": 4 * row}
         starts["c"] = self.shape.result.size_bytes * at
@@ -149,12 +149,11 @@ class _Scaling:
         flags.wait("MTE2", "V", _SCALE_READ)
         each = _TILE // align_up(columns, LANES)
         for index, count in b.split("rows", rows, min(each, rows)):
-            self._tile(index * min(each, rows), first, (count, columns))
+            self._tile(index * min(each, rows), first, count, columns)
         flags.set("V", "MTE2", _SCALE_READ)
 
-    def _tile(self, row: Expr, first: Expr, extents: tuple[int, int]) -> None:
+    def _tile(self, row: Expr, first: Expr, rows: int, columns: int) -> None:
         b, flags, event = self.builder, self.flags, self.ring.at
-        rows, columns = extents
         sums, tokens = self._in("sums", event), self._in("token_scale", event)
         gap = (self.shape.n - columns) * (rows > 1)
         at = row * self.shape.n + first
@@ -165,7 +164,7 @@ class _Scaling:
         b.issue(load, tokens, Expr.of(self.slots["token_scale"]) + row * 4)
         flags.set("MTE2", "V", event)
         flags.wait("MTE2", "V", event)
-        self._scale(event, extents)
+        self._scale(event, rows, columns)
         flags.set("V", "MTE2", event)
         flags.set("V", "MTE3", event)
         flags.wait("V", "MTE3", event)
@@ -177,9 +176,8 @@ class _Scaling:
         flags.set("MTE3", "V", event)
         self.ring.next()
 
-    def _scale(self, event: Expr, extents: tuple[int, int]) -> None:
+    def _scale(self, event: Expr, rows: int, columns: int) -> None:
         """Convert a tile, multiply it by its scales, and convert it to the result's type."""
-        rows, columns = extents
         repeats = rows * columns // LANES
         sums, spread = self._in("sums", event), self._in("spread", event)
         b = self.builder

@@ -8,7 +8,6 @@ barrier, since the next one reads what it wrote.
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Any
 
 from cubecore.dtypes import element_type
 from cubecore.isa.catalogue import instruction_named
@@ -135,18 +134,20 @@ class Tile:
             self.issue(name, one.lanes, places, {"dtype": _FLOAT, **fields})
         self.barrier()
 
-    def convert(self, name: str, into: Expr, source: Expr, sizes: tuple[int, int]) -> None:
-        """Convert the tile; `sizes` are the bytes of an element of each side, in rows alike."""
+    def convert(
+        self, name: str, into: Expr, source: Expr, *, into_bytes: int, source_bytes: int
+    ) -> None:
+        """Convert the tile, in rows alike; an element has so many bytes on either side."""
         if not next(self.issue_mask):
             return
         for one in self.stretches():
-            fields: dict[str, Any] = {"repeat": one.repeats}
-            for side, size in zip(("dst", "src"), sizes, strict=True):
-                fields[f"{side}_repeat_stride"] = one.apart * size // 4
-            places = [
-                at + one.at * size // 4 for at, size in zip((into, source), sizes, strict=True)
-            ]
-            self.issue(name, one.lanes, places, {**fields}, half=max(sizes) < 4)
+            fields = {
+                "repeat": one.repeats,
+                "dst_repeat_stride": one.apart * into_bytes // 4,
+                "src_repeat_stride": one.apart * source_bytes // 4,
+            }
+            places = [into + one.at * into_bytes // 4, source + one.at * source_bytes // 4]
+            self.issue(name, one.lanes, places, fields, half=max(into_bytes, source_bytes) < 4)
         self.barrier()
 
     def by_row(self, name: str, into: int, source: int, spread: int) -> None:
@@ -191,7 +192,8 @@ class Tile:
             self.barrier()
             return
         for row in range(self.rows):
-            self._reduce_row(whole, (into + 4 * row, source + 4 * row * self.pitch, partial), order)
+            start = source + 4 * row * self.pitch
+            self._reduce_row(whole, into + 4 * row, start, partial, order)
 
     def _fold(self, name: str, source: int, partial: int) -> None:
         """Bring the columns of every row together in 64."""
@@ -218,8 +220,9 @@ class Tile:
         if not copied:
             self.barrier()
 
-    def _reduce_row(self, name: str, places: tuple[int, int, int], order: dict[str, str]) -> None:
-        into, source, partial = places
+    def _reduce_row(
+        self, name: str, into: int, source: int, partial: int, order: dict[str, str]
+    ) -> None:
         left, other = self.columns, partial + 4 * align_up(ceil_div(self.columns, LANES), LANES)
         while left > 1:
             whole, rest = divmod(left, LANES)

@@ -14,7 +14,9 @@ def widened(tile: Tile, wide: int, source: Expr, dtype: ElementType) -> None:
     if dtype.name == "float32":
         _copied(tile, Expr(wide), source, dtype)
     else:
-        tile.convert(_TO_FLOAT[dtype.name], Expr(wide), source, (4, dtype.size_bytes))
+        tile.convert(
+            _TO_FLOAT[dtype.name], Expr(wide), source, into_bytes=4, source_bytes=dtype.size_bytes
+        )
 
 
 def narrowed(tile: Tile, into: Expr, wide: int, dtype: ElementType) -> None:
@@ -22,7 +24,9 @@ def narrowed(tile: Tile, into: Expr, wide: int, dtype: ElementType) -> None:
     if dtype.name == "float32":
         _copied(tile, into, Expr(wide), dtype)
     else:
-        tile.convert(FROM_FLOAT[dtype.name], into, Expr(wide), (dtype.size_bytes, 4))
+        tile.convert(
+            FROM_FLOAT[dtype.name], into, Expr(wide), into_bytes=dtype.size_bytes, source_bytes=4
+        )
 
 
 def _copied(tile: Tile, into: Expr, source: Expr, dtype: ElementType) -> None:

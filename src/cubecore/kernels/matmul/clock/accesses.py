@@ -5,6 +5,7 @@ the loads are those of the kernel's own streams, the stores stand in its own loo
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.isa.program.tree import Issue, Node, Program
@@ -28,16 +29,25 @@ class _Silent:
         """Nothing ends."""
 
 
+class TileShape(NamedTuple):
+    """A tile of m x n elements in a chunk of chunk_m x chunk_n: tiles of one shape are alike."""
+
+    m: int
+    n: int
+    chunk_m: int
+    chunk_n: int
+
+
 class AccessTree(BlockTree):
     """The loads and the stores of a block of C.
 
-    `bodies` are what a load of A and of B is in the tree, `stores` that of each kind of tile: of so
-    many rows and columns in a chunk of so many, and `row` the load of a bias that stays in L1.
+    `bodies` are what a load of A and of B is in the tree, `stores` the store of each shape of tile,
+    and `row` the load of a bias that stays in L1.
     """
 
     streams: dict[str, ChunkStream]
     bodies: dict[str, Sequence[Node]]
-    stores: dict[tuple[int, int, tuple[int, int]], Issue]
+    stores: dict[TileShape, Issue]
     row: Sequence[Node]
 
     def _build(self) -> None:
@@ -76,10 +86,9 @@ class AccessTree(BlockTree):
     def _tile(self, m: Along, n: Along) -> None:
         store = self.plan.c.store(m.length, n.length)
         self.builder.issue(store, self.at_c + self.plan.c.tile(m.tile, n.tile), 0)
-        kind = m.length, n.length, (m.chunk, n.chunk)
         issue = self.builder.body[-1]
         assert isinstance(issue, Issue), "the store"
-        self.stores[kind] = issue
+        self.stores[TileShape(m.length, n.length, m.chunk, n.chunk)] = issue
 
 
 @dataclass(frozen=True)

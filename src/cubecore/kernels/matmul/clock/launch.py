@@ -15,6 +15,14 @@ from cubecore.kernels.matmul.clock.loads import ChunkQueue, Load, Mte2
 from cubecore.kernels.matmul.clock.steady import Steady
 from cubecore.kernels.matmul.clock.walk import TileWork, compute_tile
 from cubecore.kernels.matmul.clock.work import (
+from cubecore.kernels.matmul.launch import settings_of
+from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
+from cubecore.kernels.matmul.clock.accesses import AccessTree, TileShape, access_launch
+from cubecore.kernels.matmul.clock.core_pipes import CorePipes, Rings
+from cubecore.kernels.matmul.clock.loads import ChunkQueue, Load, Mte2
+from cubecore.kernels.matmul.clock.steady import Steady
+from cubecore.kernels.matmul.clock.walk import TileWork, compute_tile
+from cubecore.kernels.matmul.clock.work import (
     IssueCycles,
     NotEveryInstruction,
     TileMove,
@@ -123,10 +131,6 @@ class Turn:
     frees: bool
 
 
-Steps = tuple[ChunkQueue, int]
-"""An operand's chunks, and the base-K steps of one; 0 where it stays."""
-
-
 class _CoreTime:
     """Walks the blocks of a core of a group."""
 
@@ -145,7 +149,7 @@ class _CoreTime:
         self._rings = Rings([0] * t.dbL0A, [0] * t.dbL0B, [0] * t.dbL0C)
         self._free: dict[str, list[int]] = {}
         self._has_bias = False
-        self._tiles: dict[tuple[int, int, int, int], TileWork] = {}
+        self._tiles: dict[TileShape, TileWork] = {}
         self._orders: dict[str, tuple[ChunkOrder, list[list[list[Load]]]]] = {}
         self._walked = 0
 
@@ -212,12 +216,6 @@ class _CoreTime:
         core = self._core
         a, b = chunks = [self._chunks(tree, name, free[name]) for name in "ab"]
         levels = [tree.streams[name].level for name in "ab"]
-        t = self._plan.tiling
-        every = [
-            step_k if level == "step" else 0
-            for step_k, level in zip((t.stepKa, t.stepKb), levels, strict=True)
-        ]
-        operands = (a, every[0]), (b, every[1])
         if tree.bias is not None:
             self._load_bias(tree, rings)
         for chunk, level in zip(chunks, levels, strict=True):
@@ -225,13 +223,13 @@ class _CoreTime:
             if level == "core":
                 core.acquire(chunk)
         lengths, row_of = self._rows(tree, levels)
-        steady = Steady(core, rings, (a, b), lengths)
+        steady = Steady(core, rings, a, b, lengths)
         number = 0
         while number < len(lengths):
             if len(lengths) - number > 1:
                 number += steady.skipped(number)
             if number < len(lengths):
-                self._row(row_of[lengths[number]], rings, operands)
+                self._row(row_of[lengths[number]], rings, a, b)
             number += 1
         for chunk, level in zip(chunks, levels, strict=True):
             if level == "core":
@@ -247,11 +245,10 @@ class _CoreTime:
         core.time, at = core.mte2.chunk(core.time, rings.row, loads, 0)
         core.waited(core.mte1, at)
 
-    def _row(self, turns: list[Turn], rings: Rings, operands: tuple[Steps, Steps]) -> None:
+    def _row(self, turns: list[Turn], rings: Rings, a: ChunkQueue, b: ChunkQueue) -> None:
         """Walk the tiles of a chunk of the outer axis."""
-        core = self._core
-        chunks = operands[0][0], operands[1][0]
-        steady = Steady(core, rings, chunks, [turn.kind for turn in turns])
+        core, chunks = self._core, (a, b)
+        steady = Steady(core, rings, a, b, [turn.kind for turn in turns])
         number = 0
         while number < len(turns):
             if len(turns) - number > 1:
@@ -264,7 +261,7 @@ class _CoreTime:
             if turn.copy is not None:
                 core.waited(core.mte1, rings.table)
                 core.copy_to_table(turn.copy)
-            self._walked += compute_tile(core, rings, turn.work, *operands)
+            self._walked += compute_tile(core, rings, turn.work, a, b)
             if turn.frees:
                 rings.table = core.raised(core.m)
             for index in turn.releases:
@@ -308,8 +305,9 @@ class _CoreTime:
                         released = stays[1] * last + stays[0] * ends
                         if not m_first:
                             tile, chunk = tile[::-1], chunk[::-1]
-                        work = self._tile(tree, *tile, chunk)
-                        copy = self._copy(tree, tile[1]) if fetches else None
+                        shape = TileShape(*tile, *chunk)
+                        work = self._tile(tree, shape)
+                        copy = self._copy(tree, shape.n) if fetches else None
                         around = tuple(enters), tuple(released)
                         turn_of[key] = Turn(len(turn_of), *around, work, copy, frees)
                     turns.append(turn_of[key])
@@ -321,18 +319,17 @@ class _CoreTime:
         assert tree.bias is not None, "a tile with a bias"
         return move_of(tree.bias.copying(n), self._plan.chip)
 
-    def _tile(self, tree: AccessTree, m: int, n: int, chunk: tuple[int, int]) -> TileWork:
-        key = m, n, *chunk
-        if key not in self._tiles:
-            self._tiles[key] = self._make_tile(tree, m, n, chunk)
-        return self._tiles[key]
+    def _tile(self, tree: AccessTree, shape: TileShape) -> TileWork:
+        if shape not in self._tiles:
+            self._tiles[shape] = self._make_tile(tree, shape)
+        return self._tiles[shape]
 
-    def _make_tile(self, tree: AccessTree, m: int, n: int, chunk: tuple[int, int]) -> TileWork:
+    def _make_tile(self, tree: AccessTree, shape: TileShape) -> TileWork:
         plan = self._plan
         lengths = _cut(tree.share.k, plan.tiling.baseK)
-        barrier = len(lengths) > 1 and bool(costs.are_dependent(m, n))
-        step_of = {k: step(plan, self._registers, (m, n, k), chunk, barrier) for k in set(lengths)}
-        issue = tree.stores[m, n, chunk]
+        barrier = len(lengths) > 1 and bool(costs.are_dependent(shape.m, shape.n))
+        step_of = {k: step(plan, self._registers, shape, k, barrier) for k in set(lengths)}
+        issue = tree.stores[shape]
         template = issue.template.resolved(self._registers)
         cost = cost_of(template, plan.chip)
         assert cost.traffic is not None, "a store"
@@ -345,12 +342,15 @@ class _CoreTime:
 
     def _chunks(self, tree: AccessTree, name: str, free: list[int]) -> ChunkQueue:
         """Return the chunks of an operand, none loaded yet."""
-        stream = tree.streams[name]
+        stream, t = tree.streams[name], self._plan.tiling
+        steps = (t.stepKa if name == "a" else t.stepKb) if stream.level == "step" else 0
         if name not in self._orders:
             order = stream.order()
             kinds = [self._loads(tree, name, *one) for one in order.firsts]
             self._orders[name] = order, [[kinds[x] for x in row] for row in order.patterns]
-        return ChunkQueue(self._core.mte2, free, *self._orders[name], ahead=stream.ahead)
+        order, loads = self._orders[name]
+        mte2, ahead = self._core.mte2, stream.ahead
+        return ChunkQueue(mte2, free, order, loads, ahead=ahead, steps=steps)
 
     def _loads(self, tree: AccessTree, name: str, r: int, k: int, level: int) -> list[Load]:
         return self._timed(tree.bodies[name], tree.streams[name].variables(r, k), level)

@@ -210,7 +210,7 @@ class ChunkQueue:
     """The chunks of one operand for one block of C: which comes next, which buffers are free.
 
     `order` says of each pass along K which of `loads` brings its chunks. With `ahead` the next one
-    is asked for while one is used.
+    is asked for while one is used. `steps` are the base-K steps of a chunk, 0 where it stays.
     """
 
     __slots__ = (
@@ -223,6 +223,7 @@ class ChunkQueue:
         "mte2",
         "order",
         "ready",
+        "steps",
         "used",
         "width",
     )
@@ -235,8 +236,10 @@ class ChunkQueue:
         loads: Sequence[Sequence[Sequence[Load]]],
         *,
         ahead: bool,
+        steps: int,
     ) -> None:
         self.mte2, self.free, self.order, self.loads = mte2, free, order, loads
+        self.steps = steps
         self.ahead, self.count, self.width = ahead, len(order), len(loads[0])
         self.at = self.filled = self.used = 0
         self.ready = [0] * len(free)

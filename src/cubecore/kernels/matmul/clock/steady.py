@@ -25,11 +25,11 @@ class _Visit:
     __slots__ = ("_coming", "_times", "busy", "lag", "loaded", "number", "served", "time")
 
     def __init__(
-        self, number: int, core: CorePipes, times: list[int], loaded: tuple[int, int]
+        self, number: int, core: CorePipes, times: list[int], a: ChunkQueue, b: ChunkQueue
     ) -> None:
         mte2 = core.mte2
         memory = mte2.memory
-        self.number, self.time, self.loaded = number, core.time, loaded
+        self.number, self.time, self.loaded = number, core.time, (a.at, b.at)
         self.busy = core.m.busy, core.mte1.busy, core.fix.busy, mte2.busy, mte2.waited
         self.served = memory.served
         self.lag = max(memory.busy_until - core.time, -memory.slack)
@@ -54,10 +54,11 @@ class Steady:
         self,
         core: CorePipes,
         rings: Rings,
-        chunks: tuple[ChunkQueue, ChunkQueue],
+        a: ChunkQueue,
+        b: ChunkQueue,
         kinds: Sequence[object],
     ) -> None:
-        self._core, self._rings, self._chunks, self._kinds = core, rings, chunks, kinds
+        self._core, self._rings, self._chunks, self._kinds = core, rings, (a, b), kinds
         self._seen: dict[tuple[int | bool, ...], list[_Visit]] = {}
         self._peaks: list[int] = []
         self._rooms: list[int] = []
@@ -143,7 +144,7 @@ class Steady:
         times += [mte2.free, mte2.gate, *rings.l0a, *rings.l0b, *rings.l0c, rings.table]
         times += [*a.free, *a.ready, *b.free, *b.ready]
         times += [*m.queue, *mte1.queue, *fix.queue, *mte2.queue]
-        return _Visit(number, core, times, (a.at, b.at))
+        return _Visit(number, core, times, a, b)
 
     def _state(self) -> tuple[int | bool, ...]:
         """Return what is the same wherever what follows is: some of what decides it."""

@@ -88,9 +88,9 @@ class _Recurrence:
     """The part that recurs of a tile's base-K steps: from section to section, and within each."""
 
     def __init__(
-        self, core: CorePipes, rings: Rings, chunks: tuple[ChunkQueue, ChunkQueue], of: _Periods
+        self, core: CorePipes, rings: Rings, a: ChunkQueue, b: ChunkQueue, of: _Periods
     ) -> None:
-        self._of, self._state = of, (core, rings, chunks)
+        self._of, self._state = of, (core, rings, a, b)
         self._sections = Steady(*self._state, of.sections) if of.section else None
         self._begin(0)
 
@@ -119,25 +119,18 @@ class _Recurrence:
 
 
 def compute_tile(
-    core: CorePipes,
-    rings: Rings,
-    work: TileWork,
-    a: tuple[ChunkQueue, int],
-    b: tuple[ChunkQueue, int],
+    core: CorePipes, rings: Rings, work: TileWork, a: ChunkQueue, b: ChunkQueue
 ) -> int:
-    """Walk one tile; return the base-K steps that were walked, which are not those that recur.
-
-    `a` and `b` are operands and the base-K steps of a chunk, 0 where it stays.
-    """
+    """Walk one tile; return the base-K steps that were walked, which are not those that recur."""
     step_cycles, steps = core.scalars.step, work.steps
-    anew = tuple(pair for pair in (a, b) if pair[1])
+    anew = tuple([(chunks, chunks.steps) for chunks in (a, b) if chunks.steps])
     core.time += core.scalars.tile
     core.waited(core.m, rings.l0c[rings.at_c])
     every_chunk = tuple([every for _, every in anew])
     of = _periods(len(steps), every_chunk, steps[-1] is not steps[0], work.frees)
     recurring = None
     if len(of.kinds) > FEWEST_PERIODS:
-        recurring = _Recurrence(core, rings, (a[0], b[0]), of)
+        recurring = _Recurrence(core, rings, a, b, of)
     number, last, walked = 0, len(steps) - 1, 0
     while number <= last:
         if recurring is not None and number % of.steps == 0:

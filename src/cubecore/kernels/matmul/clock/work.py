@@ -17,6 +17,7 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.kernels.build.builder import Builder
 from cubecore.kernels.matmul.block import product
 from cubecore.kernels.matmul.chunk_stream import Slot
+from cubecore.kernels.matmul.clock.accesses import TileShape
 from cubecore.kernels.matmul.l1_to_l0 import Mover
 from cubecore.kernels.matmul.operand import BaseBlock, OperandPlan
 from cubecore.kernels.matmul.plan import MatmulPlan
@@ -45,7 +46,7 @@ def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[TileMove, ...
     """Return the moves of a base block into L0."""
     builder = Builder("moves")
     zero = Expr(0)
-    Mover(builder, plan).move(zero, Slot(zero, 0).at, (zero, zero), tile)
+    Mover(builder, plan).move(zero, Slot(zero, 0).at, zero, zero, tile)
     moves_of_tile: list[TileMove] = []
     for node in builder.finish().body:
         if not isinstance(node, Loop):
@@ -128,17 +129,13 @@ class IssueCycles:
 
 
 def step(
-    plan: MatmulPlan,
-    registers: Registers,
-    tile: tuple[int, int, int],
-    chunk: tuple[int, int],
-    barrier: bool,
+    plan: MatmulPlan, registers: Registers, shape: TileShape, k: int, barrier: bool
 ) -> BaseKStep:
-    """Return what a step of m x n x k elements costs in chunks of so many rows and columns."""
-    chip, (m, n, k) = plan.chip, tile
-    a = BaseBlock(m, plan.a.multiplied(k), plan.a.chunk(chunk[0], 0))
-    b = BaseBlock(n, plan.b.multiplied(k), plan.b.chunk(chunk[1], 0))
-    template: Instruction = product(plan, (m, k, n), biased=False, first=True, final=False)
+    """Return what a step along K of a tile costs."""
+    chip, m, n = plan.chip, shape.m, shape.n
+    a = BaseBlock(m, plan.a.multiplied(k), plan.a.chunk(shape.chunk_m, 0))
+    b = BaseBlock(n, plan.b.multiplied(k), plan.b.chunk(shape.chunk_n, 0))
+    template: Instruction = product(plan, m, k, n, biased=False, first=True, final=False)
     cost = cost_of(template.resolved(registers), chip)
     return BaseKStep(
         moves(plan.a, a, chip), moves(plan.b, b, chip), cost.busy, cost.idle_head, barrier
