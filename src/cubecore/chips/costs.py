@@ -161,22 +161,21 @@ def row_start_cycles(chip: Chip, start_bytes: int, row_bytes: int) -> float:
 
 
 def mean_row_start_cycles(
-    chip: Chip, row_bytes: Column, blocks: tuple[Column, Column, Column]
+    chip: Chip, row_bytes: Column, *, step_bytes: Column, share_bytes: Column, blocks: Column
 ) -> Column:
     """Return how much longer a row takes on the slowest core, whose blocks start here and there.
 
-    `blocks` are the bytes from one block's start to the next, those from one core's share to the
-    next (0 for a core alone), and the blocks of a core, along the stored rows.
+    Along the stored rows, `step_bytes` are from one block's start to the next, `share_bytes` from
+    one core's share to the next (0 for a core alone), and `blocks` are how many a core has.
     """
     if not (cycles_of := chip.gm_to_l1_misaligned_block_cycles):
         return 0.0
-    step, share, count = blocks
     starts = _starts(tuple(cycles_of.items()))
-    block_offset, share_offset = (size % LINE_BYTES for size in (step, share))
+    block_offset, share_offset = (size % LINE_BYTES for size in (step_bytes, share_bytes))
     at, apart = (
         np.interp(offset, _OFFSETS, starts.cycles) for offset in (share_offset, block_offset)
     )
-    alone, worse = np.equal(count, 1), np.greater(at, apart)
+    alone, worse = np.equal(blocks, 1), np.greater(at, apart)
     first = alone | worse
     each = np.where(first, at, np.interp(block_offset, _OFFSETS, starts.mean_cycles))
     least = np.interp(np.where(first, share_offset, block_offset), _OFFSETS, starts.boundary)

@@ -36,7 +36,7 @@ def issued(plan, operand, extent, k, rows):
     builder = Builder("moves")
     zero, operand_plan = Expr(0), getattr(plan, operand)
     block = BaseBlock(extent, k, operand_plan.chunk(rows, k))
-    Mover(builder, operand_plan).move(zero, Slot(zero, 0).at, (zero, zero), block)
+    Mover(builder, operand_plan).move(zero, Slot(zero, 0).at, zero, zero, block)
     leaves = []
     for node in builder.finish().body:
         leaves += list(node.body) * node.trips.const if isinstance(node, Loop) else [node]

@@ -232,18 +232,18 @@ def complete(case, rng):
     blocks = blocks.take(block)
     of_blocks = block_bounds(case, blocks)
     a, b = (residencies(case, blocks, operand, NO_LIMITS) for operand in "ab")
-    rows = joined_residencies(of_blocks.least_bytes, a, b, case.chip.l1_bytes)
-    at = a.block[rows[0]]
+    pairs_of_both = joined_residencies(of_blocks.least_bytes, a, b, case.chip.l1_bytes)
+    at = pairs_of_both.block
     least = [least_of(own, len(blocks)) for own in (b, a)]
     of_a, of_b = (
         residency_bounds(case, blocks, of_blocks, own, other)
         for own, other in zip((a, b), least, strict=True)
     )
     of_splits, of_pairs = split_bound(case, blocks), pair_bound_of(case, blocks)
-    both = pair_bounds(case, blocks, of_blocks, (a, b), rows)
-    found = residency_cycles(case, blocks, a, b, rows, both_orders=True)
-    fields = {n: getattr(a.columns, n)[rows[0]] for n in RESIDENCY_FIELDS["a"]}
-    fields |= {n: getattr(b.columns, n)[rows[1]] for n in RESIDENCY_FIELDS["b"]}
+    both = pair_bounds(case, blocks, of_blocks, pairs_of_both)
+    found = residency_cycles(case, blocks, pairs_of_both, both_orders=True)
+    fields = {n: getattr(a.columns, n)[pairs_of_both.rows_a] for n in RESIDENCY_FIELDS["a"]}
+    fields |= {n: getattr(b.columns, n)[pairs_of_both.rows_b] for n in RESIDENCY_FIELDS["b"]}
     for n_first in (0, 1):
         columns = blocks.take(at).with_fields(iterateOrder=np.full(len(at), n_first), **fields)
         tilings = with_derived_fields(replace(case, tiling=columns))
@@ -253,8 +253,8 @@ def complete(case, rng):
             "split": of_splits.cycles[at],
             "pair": of_pairs.cycles[at],
             "block": of_blocks.cycles[at],
-            "a": of_a[rows[0]],
-            "b": of_b[rows[1]],
+            "a": of_a[pairs_of_both.rows_a],
+            "b": of_b[pairs_of_both.rows_b],
             "both": both,
             "itself": found[n_first] - 1,
         }

@@ -1,5 +1,7 @@
 """Columns of tilings that the chunk walk reads: loads of the operands, work of the pipes."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -78,22 +80,16 @@ def _operand_columns(
     hbm: Column = 0.0
     read: Column = 0.0
     single = t.depthA1 <= t.stepM * t.stepKa, t.depthB1 <= t.stepN * t.stepKb
+    a_axis = _Cut(w.m, t.baseM, w.m_tiles), _Cut(w.m, t.stepM * t.baseM, w.m_chunks)
+    b_axis = _Cut(w.n, t.baseN, w.n_tiles), _Cut(w.n, t.stepN * t.baseN, w.n_chunks)
     sizes = (
-        _sizes(
-            (w.m, w.k),
-            (t.baseM, t.stepM * t.baseM, t.stepKa * t.baseK),
-            (w.m_tiles, w.m_chunks, w.ka_chunks),
-        ),
-        _sizes(
-            (w.n, w.k),
-            (t.baseN, t.stepN * t.baseN, t.stepKb * t.baseK),
-            (w.n_tiles, w.n_chunks, w.kb_chunks),
-        ),
+        _sizes(*a_axis, _Cut(w.k, t.stepKa * t.baseK, w.ka_chunks)),
+        _sizes(*b_axis, _Cut(w.k, t.stepKb * t.baseK, w.kb_chunks)),
     )
     matrices, tails = matrices_per_core(t, problem, chip), _tails(case, w)
     of_passes = first_and_later_loads(case, w)
     (_, first_of_a, _), (_, first_of_b, _) = of_passes
-    behind = loads_behind(case, w, (first_of_a, first_of_b), matrices)
+    behind = loads_behind(case, w, first_of_a, first_of_b, matrices)
     for (passes, first, later), (following, parts), tail, alone, of_operand in zip(
         of_passes, behind, tails, single, sizes, strict=True
     ):
@@ -135,26 +131,24 @@ def _tails(case: RuleCase, w: TileCounts) -> tuple[tuple[Column, Column], ...]:
     return tuple(tails)
 
 
-def _sizes(
-    extents: tuple[Column, Column], blocks: tuple[Column, ...], counts: tuple[Column, ...]
-) -> tuple[Column, ...]:
-    """Return of an operand's tiles, chunks and chunks along K how many, and how large they are.
+class _Cut(NamedTuple):
+    """An extent in blocks: of how many elements each is but the last, and how many there are."""
 
-    The size is that of all but the last one over the mean. `extents` are those of its own axis and
-    of K, `blocks` the lengths of a base block along its own
-    axis, of the base blocks of a chunk, and of a chunk along K.
-    """
-    extent, k = extents
-    base, chunk, along_k = blocks
-    tiles, chunks, k_chunks = counts
-    chunk = np.where(chunks == tiles, base, chunk)
-    padded = FRACTAL_ROWS * ceil_div(extent, FRACTAL_ROWS)
-    sized = (padded, base, tiles), (extent, chunk, chunks), (k, along_k, k_chunks)
-    return tuple(
-        value
-        for total, each, count in sized
-        for value in (count, np.minimum(each / total * count, count))
-    )
+    extent: Column
+    block: Column
+    count: Column
+
+    def values(self) -> tuple[Column, Column]:
+        """Return how many blocks there are, and the size of all but the last over the mean."""
+        return self.count, np.minimum(self.block / self.extent * self.count, self.count)
+
+
+def _sizes(tiles: _Cut, chunks: _Cut, along_k: _Cut) -> tuple[Column, ...]:
+    """Return of an operand's tiles, chunks and chunks along K how many, and how large they are."""
+    # A chunk of one tile has a tile's length, whatever the steps say.
+    chunks = chunks._replace(block=np.where(chunks.count == tiles.count, tiles.block, chunks.block))
+    tiles = tiles._replace(extent=FRACTAL_ROWS * ceil_div(tiles.extent, FRACTAL_ROWS))
+    return (*tiles.values(), *chunks.values(), *along_k.values())
 
 
 def least_cycles(case: RuleCase, columns: dict[str, Floats]) -> Floats:

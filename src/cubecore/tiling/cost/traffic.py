@@ -183,7 +183,7 @@ class OperandLoads:
 def loads(case: RuleCase, w: TileCounts) -> tuple[OperandLoads, OperandLoads]:
     """Return the loads of A and of B on the fullest core."""
     (a, b) = _passes(case, w)
-    return _loads(case, w, "a", a), _loads(case, w, "b", b)
+    return _loads(case, w, "a", *a), _loads(case, w, "b", *b)
 
 
 def first_and_later_loads(
@@ -195,7 +195,7 @@ def first_and_later_loads(
         shares = 1.0, miss_share(case.chip, distance)
         apart = _blocks_apart(case, w, operand)
         first, later = (
-            _loads_missing(case, w, operand, (1, share), blocks)
+            _loads_missing(case, w, operand, 1, share, blocks)
             for share, blocks in zip(shares, (apart, 1), strict=True)
         )
         loads_of_operands.append((passes, first, later))
@@ -211,17 +211,21 @@ def _blocks_apart(case: RuleCase, w: TileCounts, operand: str) -> Column:
 
 
 def loads_behind(
-    case: RuleCase, w: TileCounts, first: tuple[OperandLoads, OperandLoads], matrices: Column
+    case: RuleCase,
+    w: TileCounts,
+    first_of_a: OperandLoads,
+    first_of_b: OperandLoads,
+    matrices: Column,
 ) -> tuple[tuple[OperandLoads, Column], ...]:
     """Return the first loads of A and of B of a block that a core computes behind another one.
 
     Behind each stands whether all cores' blocks in one turn have but a part of the operand. L2
     holds what two blocks of a core share: an even number of blocks along M the columns, one block
-    the rows, and where it is odd some cores' have neither. `first` are the loads of a core's first
-    block; it computes blocks of so many `matrices` of a batch.
+    the rows, and where it is odd some cores' have neither. `first_of_a` and `first_of_b` are those
+    of a core's first block; it computes blocks of so many `matrices` of a batch.
     """
     if case.problem.launch == "cube":
-        return (first[0], True), (first[1], True)
+        return (first_of_a, True), (first_of_b, True)
     t, k = case.tiling, w.k * w.k_blocks
     distance = (t.M * (case.a.bits / 8) + t.N * (case.b.bits / 8)) * k
     in_l2 = miss_share(case.chip, distance)
@@ -231,7 +235,7 @@ def loads_behind(
     behind = []
     for operand, parts in (("a", a_parts), ("b", alone)):
         share = np.where(parts | others, 1.0, in_l2)
-        behind.append((_loads_missing(case, w, operand, (1, share)), parts))
+        behind.append((_loads_missing(case, w, operand, 1, share), parts))
     return tuple(behind)
 
 
@@ -262,26 +266,29 @@ class _Axis:
 
 
 def _loads(
-    case: RuleCase, w: TileCounts, operand: str, again: tuple[Column, Column]
+    case: RuleCase, w: TileCounts, operand: str, passes: Column, distance: Column
 ) -> OperandLoads:
-    """Return the loads of an operand that is passed over as often as `again` says.
+    """Return the loads of an operand in all passes over it.
 
-    `again` are the passes, and the bytes that all cores touch between two of them.
+    `distance` are the bytes that all cores touch between two of them.
     """
-    passes, distance = again
     share = (1 + (passes - 1) * miss_share(case.chip, distance)) / passes
-    return _loads_missing(case, w, operand, (passes, share))
+    return _loads_missing(case, w, operand, passes, share)
 
 
 def _loads_missing(
-    case: RuleCase, w: TileCounts, operand: str, again: tuple[Column, Column], apart: Column = 1
+    case: RuleCase,
+    w: TileCounts,
+    operand: str,
+    passes: Column,
+    share: Column,
+    apart: Column = 1,
 ) -> OperandLoads:
     """Return the loads of an operand in some passes, of which L2 does not hold a share.
 
-    So many blocks along its axis lie between those of two cores.
+    So many blocks along its axis lie `apart` those of two cores.
     """
     chip, problem = case.chip, case.problem
-    passes, share = again
     cut = chunks(case, w, operand)
     near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
     latency = near + share * (far - near)
@@ -316,26 +323,39 @@ def _row_starts(case: RuleCase, w: TileCounts, operand: str, apart: Column) -> C
         share, cores = _own_share(w, operand)
         share = share * apart
     share = np.where(np.equal(cores, 1), 0, share)
-    return row_starts(case.chip, stored, rows, length / chunks, (step, share, chunks))
+    return row_starts(
+        case.chip, stored, rows, length / chunks, step=step, share=share, chunks=chunks
+    )
 
 
 def row_starts(
-    chip: Chip, stored: Stored, rows: Column, length: Column, blocks: tuple[Column, Column, Column]
+    chip: Chip,
+    stored: Stored,
+    rows: Column,
+    length: Column,
+    *,
+    step: Column,
+    share: Column,
+    chunks: Column,
 ) -> Column:
     """Return how much longer a chunk of `rows` stored rows takes for where these start.
 
-    A row is `length` elements. `blocks` are the elements from one chunk's start to the next, those
-    from one core's share to the next (0 for a core alone) and the chunks of a core, along the rows.
+    A row is `length` elements. Along the rows, `step` are the elements from one chunk's start to
+    the next, `share` those from one core's share to the next (0 for a core alone), and `chunks` how
+    many a core has.
     """
     size = stored.kind.bits / 8
     apart = stored.pitch * size % costs.LINE_BYTES
     if stored.nz or (apart and stored.pitch <= ND_INNER_LIMIT):
         return 0.0
-    starts: tuple[Column, Column, Column] = (apart, 0, 2)  # lone rows begin anywhere
-    if not apart:
-        step, share, chunks = blocks
-        starts = stored.whole_bytes(step), stored.whole_bytes(share), chunks
-    return rows * costs.mean_row_start_cycles(chip, length * size, starts)
+    if apart:  # each row is a transfer of its own, and begins anywhere
+        step_bytes, share_bytes, blocks = apart, 0, 2
+    else:
+        step_bytes, share_bytes = stored.whole_bytes(step), stored.whole_bytes(share)
+        blocks = chunks
+    return rows * costs.mean_row_start_cycles(
+        chip, length * size, step_bytes=step_bytes, share_bytes=share_bytes, blocks=blocks
+    )
 
 
 def _own_share(w: TileCounts, operand: str) -> tuple[Column, Column]:

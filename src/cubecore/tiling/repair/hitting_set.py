@@ -141,10 +141,14 @@ class HittingSetSearch:
         space = self.space.lowered
         looked_at = [r for r in space.readers if r.id in space.growing]
         near = frozenset[str]().union(*(r.reads for r in (*self.space.broken, *looked_at)))
-        single = [(1.0, frozenset({name})) for r in looked_at for name in sorted(r.reads)]
-        scopes = ((_combinations(space, r), r.reads) for r in space.readers if r.reads & near)
-        short = (reads for many, reads in sorted([*single, *scopes], key=_size) if many <= FEW)
-        for reads in dict.fromkeys(short):
+        size_of = {frozenset({name}): 1.0 for r in looked_at for name in r.reads}
+        for reader in space.readers:
+            if reader.reads & near:
+                size = _combinations(space, reader)
+                size_of[reader.reads] = min(size, size_of.get(reader.reads, size))
+        scopes = [reads for reads, size in size_of.items() if size <= FEW]
+        short = sorted(scopes, key=lambda reads: (size_of[reads], sorted(reads)))
+        for reads in short:
             share = WorkBudget(max(self.budget.left, 0) * 3 // 4)
             before = share.left
             explored = Explorer(space, reads, share, ExplorationScope.INSIDE).run()
@@ -208,10 +212,6 @@ def _combinations(space: Neighbourhood, reader: RuleReads) -> float:
         for name in reader.reads
     ]
     return prod(sizes) / (max(1, *sizes) if reader.id in space.equalities else 1)
-
-
-def _size(scope: tuple[float, Fields]) -> tuple[float, list[str]]:
-    return scope[0], sorted(scope[1])
 
 
 def hitting_sets(demands: Sequence[Fields], size: int) -> Iterator[Fields]:

@@ -99,18 +99,18 @@ def depth_b1(case: RuleCase) -> Measure:
     return _depth(case, "depthB1", "stepN", "stepKb", depth_b1)
 
 
-def _flag(field: str, rule_id: str, title: str, options: tuple[int, int], slug: str) -> Measurer:
+def _flag(field: str, rule_id: str, title: str, options: range, slug: str) -> Measurer:
     @rule(
         rule_id,
         title,
         rows=(f"000/t1/{slug}", f"001/t1/{slug}"),
-        text=f"Require {field} to be {options[0]} or {options[1]}. Readings and editions agree.",
+        text=f"Require {field} to be {options[0]} or {options[-1]}. Readings and editions agree.",
     )
     def measure(case: RuleCase) -> Measure:
         """Measure the field."""
         return Measure(
             used=getattr(case.tiling, field),
-            limit=options,
+            limit=tuple(options),
             relation="in",
             unit="",
             terms=lambda: field,
@@ -120,17 +120,17 @@ def _flag(field: str, rule_id: str, title: str, options: tuple[int, int], slug: 
     return measure
 
 
-_flag("isBias", "IS-BIAS", "isBias is a flag", (0, 1), "isBias")
+_flag("isBias", "IS-BIAS", "isBias is a flag", range(2), "isBias")
 _flag(
     "iterateOrder",
     "ITERATE-ORDER",
     "iterateOrder is 0 (M first) or 1 (N first)",
-    (0, 1),
+    range(2),
     "iterateOrder",
 )
-_flag("dbL0A", "DB-L0A", "one or two buffers in L0A", (1, 2), "dbL0A")
-_flag("dbL0B", "DB-L0B", "one or two buffers in L0B", (1, 2), "dbL0A")
-_flag("dbL0C", "DB-L0C", "one or two buffers in L0C", (1, 2), "dbL0A")
+_flag("dbL0A", "DB-L0A", "one or two buffers in L0A", range(1, 3), "dbL0A")
+_flag("dbL0B", "DB-L0B", "one or two buffers in L0B", range(1, 3), "dbL0A")
+_flag("dbL0C", "DB-L0C", "one or two buffers in L0C", range(1, 3), "dbL0A")
 
 
 @rule("IS-BIAS-MATCHES", "isBias agrees with the problem", basis="the problem's bias")
@@ -187,12 +187,11 @@ _mad_extent("baseK", "MMAD-K-EXTENT")
 
 
 def _mdl_step(
-    case: RuleCase, names: tuple[str, str, str, str], rule_fn: Measurer
+    case: RuleCase, rule_fn: Measurer, *, step: str, step_k: str, depth: str, whole: str
 ) -> Measure | None:
-    """Measure stepM (stepN) where a core's K is not wholly in one step of the operand."""
+    """Measure stepM (stepN) where K is not wholly in one step of the operand: fields by name."""
     if case.problem.template != "MDL":
         return None
-    step, step_k, depth, whole = names
     t = case.tiling
     k = t.singleCoreK if case.effective else getattr(t, whole)
     steps, value = getattr(t, step_k), getattr(t, step)
@@ -226,7 +225,7 @@ def mdl_step_m(case: RuleCase) -> Measure | None:
     Effective reading: K is the core's share, so the rule applies where ceil(singleCoreK / baseK) >
     stepKa. Documented reading: where Ka / baseK > stepKa, which differs when cores split K.
     """
-    return _mdl_step(case, ("stepM", "stepKa", "depthA1", "Ka"), mdl_step_m)
+    return _mdl_step(case, mdl_step_m, step="stepM", step_k="stepKa", depth="depthA1", whole="Ka")
 
 
 @rule(
@@ -240,7 +239,7 @@ def mdl_step_n(case: RuleCase) -> Measure | None:
     Effective reading: K is the core's share, so the rule applies where ceil(singleCoreK / baseK) >
     stepKb. Documented reading: where Kb / baseK > stepKb, which differs when cores split K.
     """
-    return _mdl_step(case, ("stepN", "stepKb", "depthB1", "Kb"), mdl_step_n)
+    return _mdl_step(case, mdl_step_n, step="stepN", step_k="stepKb", depth="depthB1", whole="Kb")
 
 
 @rule(

@@ -149,15 +149,15 @@ a whole byte."""
 
 
 def _is_even(
-    case: RuleCase, operand: str, names: tuple[str, str], rule_fn: Measurer
+    case: RuleCase, operand: str, plain: str, transposed: str, rule_fn: Measurer
 ) -> Measure | None:
-    """Measure the inner axis of a 4-bit operand; `names` are its field, plain and transposed."""
+    """Measure the inner axis of a 4-bit operand: the field where it is plain, or transposed."""
     kind = case.a if operand == "a" else case.b
     stated = case.edition == "newer" and kind.kind == "float"
-    is_share = names[0].startswith("single")
+    is_share = plain.startswith("single")
     if kind.bits != 4 or not (case.effective or (stated and not is_share)):
         return None
-    field = names[getattr(case.problem, f"trans_{operand}")]
+    field = transposed if getattr(case.problem, f"trans_{operand}") else plain
     value: Any = getattr(case.tiling, field)
 
     def remedy() -> Remedy | None:
@@ -179,20 +179,20 @@ def _is_even(
     )
 
 
-def _declare_even(operand: str, names: tuple[str, str], rule_id: str, what: str) -> None:
+def _declare_even(operand: str, plain: str, transposed: str, rule_id: str, what: str) -> None:
     @rule(
         rule_id,
         f"{what} of a 4-bit {operand.upper()} are even",
-        rows=() if names[0].startswith("single") else _EVEN_ROWS,
+        rows=() if plain.startswith("single") else _EVEN_ROWS,
         basis=_EVEN_BASIS,
-        text=_EVEN_TEXT.format(operand=operand.upper(), plain=names[0], transposed=names[1]),
+        text=_EVEN_TEXT.format(operand=operand.upper(), plain=plain, transposed=transposed),
     )
     def measure(case: RuleCase) -> Measure | None:
         """Measure the inner axis."""
-        return _is_even(case, operand, names, measure)
+        return _is_even(case, operand, plain, transposed, measure)
 
 
-_declare_even("a", ("Ka", "M"), "A-4BIT-ROW", "stored rows")
-_declare_even("b", ("N", "Kb"), "B-4BIT-ROW", "stored rows")
-_declare_even("a", ("singleCoreK", "singleCoreM"), "A-4BIT-SHARE", "a core's rows")
-_declare_even("b", ("singleCoreN", "singleCoreK"), "B-4BIT-SHARE", "a core's rows")
+_declare_even("a", "Ka", "M", "A-4BIT-ROW", "stored rows")
+_declare_even("b", "N", "Kb", "B-4BIT-ROW", "stored rows")
+_declare_even("a", "singleCoreK", "singleCoreM", "A-4BIT-SHARE", "a core's rows")
+_declare_even("b", "singleCoreN", "singleCoreK", "B-4BIT-SHARE", "a core's rows")

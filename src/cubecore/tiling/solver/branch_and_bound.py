@@ -31,6 +31,7 @@ from cubecore.tiling.solver.l1_residency import (
     MOST_STEPS,
     RESIDENCY_FIELDS,
     Residencies,
+    ResidencyPairs,
     joined_residencies,
     residencies,
     with_derived_fields,
@@ -117,25 +118,23 @@ class _Pool:
 
 @dataclass(frozen=True)
 class _ResidentTilings:
-    """The fastest tilings of some base blocks: rows of A's and B's residencies, and the order."""
+    """The fastest tilings of some base blocks: A's and B's residencies, and the order."""
 
     blocks: TilingColumns
-    a: Residencies
-    b: Residencies
-    rows_a: Ints
-    rows_b: Ints
+    pairs: ResidencyPairs
     n_first: Ints
     cycles: Floats
 
     def take(self, rows: Ints) -> "_ResidentTilings":
         """Return some of them."""
-        residencies = self.rows_a[rows], self.rows_b[rows], self.n_first[rows]
-        return _ResidentTilings(self.blocks, self.a, self.b, *residencies, self.cycles[rows])
+        pairs = self.pairs.take(rows)
+        return _ResidentTilings(self.blocks, pairs, self.n_first[rows], self.cycles[rows])
 
     def tilings(self, case: RuleCase) -> TilingColumns:
         """Return them as tilings."""
-        tilings = self.blocks.take(self.a.block[self.rows_a])
-        for operand, rows in ((self.a, self.rows_a), (self.b, self.rows_b)):
+        pairs = self.pairs
+        tilings = self.blocks.take(pairs.block)
+        for operand, rows in ((pairs.a, pairs.rows_a), (pairs.b, pairs.rows_b)):
             names = RESIDENCY_FIELDS[operand.operand]
             tilings = tilings.with_fields(**{n: getattr(operand.columns, n)[rows] for n in names})
         tilings = tilings.with_fields(iterateOrder=self.n_first)
@@ -325,20 +324,20 @@ class TilingSearch:
         self.residencies_left -= (len(a.block) + len(b.block)) // 2
         limit = min(limit, self.cutoff)
         if limit < np.inf:
-            a, b = self._promising(pool, (a, b), limit)
+            a, b = self._promising(pool, a, b, limit)
         pool, a, b = self._few(pool, a, b)
-        rows_a, rows_b = joined_residencies(pool.bounds.least_bytes, a, b, case.chip.l1_bytes)
-        self.residencies_left -= len(rows_a) // 16
-        blocks, self.pairs_per_block = pool.blocks, max(len(rows_a) / len(pool.blocks), 1.0)
-        self.judged += len(rows_a) + int(self._both_orders(pool, a.block[rows_a]).sum())
-        bound = pair_bounds(case, blocks, pool.bounds, (a, b), (rows_a, rows_b), self.traces)
+        pairs = joined_residencies(pool.bounds.least_bytes, a, b, case.chip.l1_bytes)
+        self.residencies_left -= len(pairs) // 16
+        blocks, self.pairs_per_block = pool.blocks, max(len(pairs) / len(pool.blocks), 1.0)
+        self.judged += len(pairs) + int(self._both_orders(pool, pairs.block).sum())
+        bound = pair_bounds(case, blocks, pool.bounds, pairs, self.traces)
         if not self.incumbents:
-            head = _first_of_each(a.block[rows_a], bound, FIRST_RESIDENCIES)
-            self._judge(pool, a, b, (rows_a[head], rows_b[head]))
+            head = _first_of_each(pairs.block, bound, FIRST_RESIDENCIES)
+            self._judge(pool, pairs.take(head))
             bound[head] = np.inf
         rest = np.flatnonzero(bound <= min(limit, self.cutoff))
         if len(rest):
-            self._judge(pool, a, b, (rows_a[rest], rows_b[rest]))
+            self._judge(pool, pairs.take(rest))
         return pool
 
     def _few(
@@ -363,45 +362,39 @@ class TilingSearch:
         return np.ones_like(both_orders) if "iterateOrder" in self.wanted.fields else both_orders
 
     def _promising(
-        self, pool: _Pool, operands: tuple[Residencies, Residencies], limit: float
+        self, pool: _Pool, a: Residencies, b: Residencies, limit: float
     ) -> tuple[Residencies, Residencies]:
         """Return the residencies that, with the least of the other operand, might be faster."""
-        least = [least_of(operand, len(pool.blocks)) for operand in operands]
         promising = []
-        for operand, other in zip(operands, reversed(least), strict=True):
+        for operand, other in ((a, b), (b, a)):
+            least = least_of(other, len(pool.blocks))
             cycles = residency_bounds(
-                self.case, pool.blocks, pool.bounds, operand, other, self.traces
+                self.case, pool.blocks, pool.bounds, operand, least, self.traces
             )
             promising.append(operand.take(np.flatnonzero(cycles <= limit)))
         return promising[0], promising[1]
 
-    def _judge(self, pool: _Pool, a: Residencies, b: Residencies, rows: tuple[Ints, Ints]) -> None:
+    def _judge(self, pool: _Pool, pairs: ResidencyPairs) -> None:
         """Cost complete tilings, and keep the fastest of each base block."""
-        block = a.block[rows[0]]
-        both_orders = self._both_orders(pool, block)
+        both_orders = self._both_orders(pool, pairs.block)
         orders = residency_cycles(
             self.case,
             pool.blocks,
-            a,
-            b,
-            rows,
+            pairs,
             both_orders=bool(both_orders.any()),
             traces=self.traces,
         )
         if len(orders) > 1:
             n_first_rows = np.flatnonzero(both_orders)
             orders[1] = orders[1][n_first_rows]
-            rows = (
-                np.concatenate([rows[0], rows[0][n_first_rows]]),
-                np.concatenate([rows[1], rows[1][n_first_rows]]),
-            )
-            block = np.concatenate([block, block[n_first_rows]])
+            pairs = pairs.take(np.concatenate([np.arange(len(pairs)), n_first_rows]))
         cycles = np.concatenate(orders)
         self.residencies_left -= len(cycles)
         n_first = np.repeat(np.arange(len(orders)), [len(x) for x in orders])
-        resident = _ResidentTilings(pool.blocks, a, b, *rows, n_first, cycles)
+        resident = _ResidentTilings(pool.blocks, pairs, n_first, cycles)
         if self.wanted.fields:
             cycles = np.where(self.wanted.mask(resident.tilings(self.case)), cycles, np.inf)
+        block = pairs.block
         least = least_by(block, len(pool.blocks), cycles)
         best = np.flatnonzero((cycles == least[block]) & (cycles < np.inf))
         if len(best):

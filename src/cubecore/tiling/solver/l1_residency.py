@@ -259,9 +259,31 @@ def smallest_steps(count: int) -> tuple[int, ...]:
     return tuple(steps)
 
 
+@dataclass(frozen=True)
+class ResidencyPairs:
+    """Complete tilings but for the order: rows of A's and of B's residencies of one base block."""
+
+    a: Residencies
+    b: Residencies
+    rows_a: Ints
+    rows_b: Ints
+
+    def __len__(self) -> int:
+        return len(self.rows_a)
+
+    @property
+    def block(self) -> Ints:
+        """The base block of each."""
+        return self.a.block[self.rows_a]
+
+    def take(self, rows: Ints) -> "ResidencyPairs":
+        """Return some of them."""
+        return ResidencyPairs(self.a, self.b, self.rows_a[rows], self.rows_b[rows])
+
+
 def joined_residencies(
     blocks: Floats, a: Residencies, b: Residencies, l1_bytes: int
-) -> tuple[Ints, Ints]:
+) -> ResidencyPairs:
     """Return every pair of rows of `a` and `b` that have one base block and together fit L1.
 
     `blocks` say what one base block of A and one of B take of it.
@@ -275,4 +297,4 @@ def joined_residencies(
     rows_b = b_order[first[a.block[rows_a]] + index]
     room = l1_bytes + blocks[a.block] - a.columns.used_bytes
     fits = np.flatnonzero(b.columns.used_bytes[rows_b] <= room[rows_a])
-    return rows_a[fits], rows_b[fits]
+    return ResidencyPairs(a, b, rows_a[fits], rows_b[fits])

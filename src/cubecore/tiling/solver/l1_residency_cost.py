@@ -18,6 +18,7 @@ from cubecore.tiling.solver.l1_residency import (
     RESIDENCY_FIELDS,
     RESIDENCY_RULES,
     Residencies,
+    ResidencyPairs,
     keeps_rules,
     with_derived_fields,
 )
@@ -72,16 +73,15 @@ def pair_bounds(
     case: RuleCase,
     blocks: TilingColumns,
     bounds: BlockBounds,
-    operands: tuple[Residencies, Residencies],
-    rows: tuple[Ints, Ints],
+    pairs: ResidencyPairs,
     traces: TraceCache = NO_TRACES,
 ) -> Floats:
-    """Return a lower bound for each pair of rows of A's and B's residencies, in cycles."""
-    a, b = operands
+    """Return a lower bound for each pair of A's and B's residencies, in cycles."""
+    a, b = pairs.a, pairs.b
     bounded = blocks.with_fields(chain=bounds.chain, other=bounds.other)
-    join_rows, ups = (a.block[rows[0]], *rows), (None, a.block, b.block)
+    join_rows, ups = (pairs.block, pairs.rows_a, pairs.rows_b), (None, a.block, b.block)
     (cycles,) = _PAIR_BOUND(traces, case, bounded, a.columns, b.columns, ups=ups, rows=join_rows)
-    return column(cycles, len(rows[0]))
+    return column(cycles, len(pairs))
 
 
 def _pair_bound(case: RuleCase, t: Columns, a: Columns, b: Columns) -> tuple[Column]:
@@ -103,23 +103,21 @@ _PAIR_BOUND = TracedFunction(_pair_bound, parents=(None, 0, 0))
 def residency_cycles(
     case: RuleCase,
     blocks: TilingColumns,
-    a: Residencies,
-    b: Residencies,
-    rows: tuple[Ints, Ints],
+    pairs: ResidencyPairs,
     *,
     both_orders: bool,
     traces: TraceCache = NO_TRACES,
 ) -> list[Floats]:
-    """Return the cycles, rounded up, of each pair of rows of `a` and `b`; infinite if illegal.
+    """Return the cycles, rounded up, of each pair of residencies; infinite if illegal.
 
     First where M goes first, and then, if it `both_orders`, where N does.
     """
-    join_rows = (a.block[rows[0]], *rows)
-    ups = (None, a.block, b.block)
+    a, b = pairs.a, pairs.b
+    join_rows, ups = (pairs.block, pairs.rows_a, pairs.rows_b), (None, a.block, b.block)
     cycles = _RESIDENCY_CYCLES[both_orders](
         traces, case, blocks, a.columns, b.columns, ups=ups, rows=join_rows
     )
-    return [column(x, len(rows[0])) for x in cycles]
+    return [column(x, len(pairs)) for x in cycles]
 
 
 def _m_first(case: RuleCase, blocks: Columns, a: Columns, b: Columns) -> tuple[Column, ...]:

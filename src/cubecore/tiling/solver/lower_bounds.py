@@ -98,14 +98,16 @@ def _least(
     t: Columns,
     schedules: Iterable[LoadPasses],
     missing: Column,
-    rest: tuple[Column, Column, Column, Column],
+    *,
+    beside: Column,
+    on_top: Column = 0,
+    tail: Column = 0,
+    steps: Column,
 ) -> tuple[Column, Column]:
     """Return the least cycles of a launch over some load schedules, and the score to order them.
 
-    `rest` are the cycles beside the loads, those on top of them, those after the last one, and how
-    many steps there are.
+    There are cycles `beside` the loads, some `on_top` of them, and a `tail` after the last one.
     """
-    beside, on_top, tail, steps = rest
     clients = clients_per_core(t, case.problem, case.chip)
     least: Column = np.inf
     loading: Column = np.inf
@@ -173,7 +175,7 @@ def _split_bound(case: RuleCase, splits: Columns) -> tuple[Column, Column]:
     written = costs.l0c_to_gm_cycles(chip, m, problem.c_type.bytes_of(m * n))
     a, b = _whole_passes(case, splits, m, n, k)
     passes = LoadPasses(True, a, b, (1, 1))
-    return _least(case, splits, [passes], 0, (np.maximum(cube, written), 0, 0, 0))
+    return _least(case, splits, [passes], 0, beside=np.maximum(cube, written), steps=0)
 
 
 _SPLIT = TracedFunction(_split_bound)
@@ -185,15 +187,16 @@ def _whole_passes(
     m: Column,
     n: Column,
     k: Column,
-    tiles: tuple[Column, Column] | None = None,
+    m_tiles: Column | None = None,
+    n_tiles: Column | None = None,
 ) -> tuple[Pass, Pass]:
     """Return passes over A and B in one transfer each.
 
-    Where their `tiles` are known, rows start at best as in one chunk or in one for each tile.
+    Where their tiles are known, rows start at best as in one chunk or in one for each tile.
     """
     return (
-        _whole_pass(case, t, "a", m, k, tiles and (tiles[0], t.baseM)),
-        _whole_pass(case, t, "b", n, k, tiles and (tiles[1], t.baseN)),
+        _whole_pass(case, t, "a", m, k, m_tiles),
+        _whole_pass(case, t, "b", n, k, n_tiles),
     )
 
 
@@ -203,16 +206,16 @@ def _whole_pass(
     operand: str,
     extent: Column,
     k: Column,
-    tiles: tuple[Column, Column] | None,
+    tiles: Column | None,
 ) -> Pass:
     chip, stored = case.chip, Stored.of(case.problem, operand)
     whole = stored.transfer(chip, extent, k)
-    starts = _starts(case, t, operand, (extent, k), (1, 1), extent)
+    starts = _starts(case, t, operand, extent, k, along=1, along_k=1, step=extent)
     if tiles is not None and not stored.k_inner:
-        count, base = tiles
-        more = count * stored.transfer(chip, extent / count, k).busy_cycles - whole.busy_cycles
-        by_tile = _starts(case, t, operand, (extent, k), (count, 1), base)
-        starts = np.minimum(starts, count * by_tile + more)
+        base = t.baseM if operand == "a" else t.baseN
+        more = tiles * stored.transfer(chip, extent / tiles, k).busy_cycles - whole.busy_cycles
+        by_tile = _starts(case, t, operand, extent, k, along=tiles, along_k=1, step=base)
+        starts = np.minimum(starts, tiles * by_tile + more)
     size = stored.kind.bytes_of(extent * k)
     return Pass.of(chip, 1.0, whole, _memory(case, t, operand), size, starts)
 
@@ -221,23 +224,27 @@ def _starts(
     case: RuleCase,
     t: Tilings,
     operand: str,
-    extents: tuple[Column, Column],
-    chunks: tuple[Column, Column],
+    extent: Column,
+    k: Column,
+    *,
+    along: Column,
+    along_k: Column,
     step: Column,
 ) -> Column:
     """Return how much longer a chunk takes for where its rows start; about, and no bound.
 
-    `extents` and `chunks` are those of a core's share along the operand's own axis and along K, and
-    `step` the elements from one chunk to the next along the former. Rows along K count nothing:
-    most steps of those put them on a line.
+    A core's share is `extent` x `k`, in `along` x `along_k` chunks, with `step` elements from one
+    to the next along the operand's own axis. Rows along K count nothing: most steps of those put
+    them on a line.
     """
     stored = Stored.of(case.problem, operand)
     if stored.k_inner:
         return 0.0
     whole, share = (t.M, t.singleCoreM) if operand == "a" else (t.N, t.singleCoreN)
-    (extent, k), (along, along_k) = extents, chunks
-    blocks = step, np.where(np.less(share, whole), share, 0), along
-    return row_starts(case.chip, stored, k / along_k, extent / along, blocks)
+    apart = np.where(np.less(share, whole), share, 0)
+    return row_starts(
+        case.chip, stored, k / along_k, extent / along, step=step, share=apart, chunks=along
+    )
 
 
 def pair_bound(case: RuleCase, pairs: Pairs, traces: TraceCache = NO_TRACES) -> LowerBounds:
@@ -268,14 +275,14 @@ def _pair_bound(case: RuleCase, t: Columns) -> tuple[Column, Column]:
     b_panel = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
     a_fits = case.a.bytes_of(t.baseM * t.singleCoreK) <= _ub_bytes(case, "a")
     b_fits = case.b.bytes_of(t.baseN * t.singleCoreK) <= _ub_bytes(case, "b")
-    a_pass, b_pass = _whole_passes(case, t, m, n, t.singleCoreK, (m_tiles, n_tiles))
+    a_pass, b_pass = _whole_passes(case, t, m, n, t.singleCoreK, m_tiles, n_tiles)
     schedules = (
         LoadPasses((a_panel + b_panel <= size) & a_fits & b_fits, a_pass, b_pass, (1, 1)),
         LoadPasses(a_fits & (a_panel < size), a_pass, b_pass, (1, m_tiles)),
         LoadPasses(b_fits & (b_panel < size), a_pass, b_pass, (n_tiles, 1)),
         LoadPasses(True, a_pass, b_pass, (n_tiles, m_tiles)),
     )
-    return _least(case, t, schedules, _missing(case, t), (most, 0, 0, steps))
+    return _least(case, t, schedules, _missing(case, t), beside=most, steps=steps)
 
 
 _PAIR = TracedFunction(_pair_bound)
@@ -346,7 +353,10 @@ def _block_bounds(case: RuleCase, t: Columns) -> tuple[Column, ...]:
     beside = np.maximum(fill + inner.chain, inner.scalar(fill) + inner.last)
     schedules = _loads_of_blocks(judged)
     on_top = pipes["MTE2"] + hidden
-    total, score = _least(case, t, schedules, _missing(case, t), (beside, on_top, rest, w.steps))
+    missing = _missing(case, t)
+    total, score = _least(
+        case, t, schedules, missing, beside=beside, on_top=on_top, tail=rest, steps=w.steps
+    )
     least = with_derived_fields(replace(case, tiling=t.with_fields(**LEAST_RESIDENCY)))
     fits = keeps_rules(least, BLOCK_RULES)
     order_matters = np.logical_and(w.m_tiles > 1, w.n_tiles > 1)
@@ -408,8 +418,10 @@ class _Operand:
         stored, count = Stored.of(case.problem, name), along * along_k
         chunk = stored.transfer(chip, self.extent / along, self.k / along_k)
         size = self.extent * self.k * (stored.kind.bits / 8)
-        extents, step = (self.extent, self.k), ceil_div(self.tiles, along) * self.base
-        starts = _starts(case, case.tiling, name, extents, (along, along_k), step)
+        step = ceil_div(self.tiles, along) * self.base
+        starts = _starts(
+            case, case.tiling, name, self.extent, self.k, along=along, along_k=along_k, step=step
+        )
         return Pass.of(chip, count, chunk, self.memory, size, starts)
 
 

@@ -9,14 +9,6 @@ from cubecore.chips.model import Chip
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.expr import Var
 from cubecore.isa.program.tree import Issue, Node
-from cubecore.kernels.matmul.clock.accesses import AccessTree, access_launch
-from cubecore.kernels.matmul.clock.core_pipes import CorePipes, Rings
-from cubecore.kernels.matmul.clock.loads import ChunkQueue, Load, Mte2
-from cubecore.kernels.matmul.clock.steady import Steady
-from cubecore.kernels.matmul.clock.walk import TileWork, compute_tile
-from cubecore.kernels.matmul.clock.work import (
-from cubecore.kernels.matmul.launch import settings_of
-from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.kernels.matmul.clock.accesses import AccessTree, TileShape, access_launch
 from cubecore.kernels.matmul.clock.core_pipes import CorePipes, Rings
 from cubecore.kernels.matmul.clock.loads import ChunkQueue, Load, Mte2
