@@ -10,6 +10,7 @@ from cubecore.layouts import (
     NZ,
     ZN,
     ZZ,
+    Fractal,
     Layout,
     ascending,
     l0a_fractal,
@@ -20,11 +21,13 @@ from cubecore.layouts import (
     unpack,
 )
 
+FRACTALS = [Fractal(*f) for f in ((16, 16), (16, 8), (8, 16), (16, 32), (32, 16), (3, 5))]
+SMALL = [Fractal(*f) for f in ((1, 1), (2, 2), (2, 3), (3, 2), (4, 1))]
 LAYOUTS = {"ZZ": ZZ, "ZN": ZN, "NZ": NZ}
 every_layout = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 
 
-def place(layout: Layout, rows: int, cols: int, fractal: tuple[int, int], i: int, j: int) -> int:
+def place(layout: Layout, rows: int, cols: int, fractal: Fractal, i: int, j: int) -> int:
     """Walk the order, fractal by fractal and element by element, until (i, j) comes by."""
     high, wide = fractal
     down, across = -(-rows // high), -(-cols // wide)
@@ -40,7 +43,7 @@ def place(layout: Layout, rows: int, cols: int, fractal: tuple[int, int], i: int
 
 
 @every_layout
-@pytest.mark.parametrize("fractal", [(1, 1), (2, 2), (2, 3), (3, 2), (4, 1)], ids=str)
+@pytest.mark.parametrize("fractal", SMALL, ids=lambda f: f"{f.rows}x{f.cols}")
 def test_every_element_of_every_small_shape(layout, fractal):
     for rows in range(1, 8):
         for cols in range(1, 8):
@@ -54,8 +57,8 @@ def test_every_element_of_every_small_shape(layout, fractal):
 def test_the_formulas_of_the_digest(c0):
     """3.1: ZZ is (M1, K1, 16, C0); ZN [k/C0][n/16][n%16][k%C0]; NZ (N1, M1, 16, C0)."""
     rows, cols = 50, 70
-    zz, nz = (offsets(layout, rows, cols, (16, c0)) for layout in (ZZ, NZ))
-    zn, l0c = offsets(ZN, rows, cols, (c0, 16)), offsets(NZ, rows, cols, (16, 16))
+    zz, nz = (offsets(layout, rows, cols, l0a_fractal(c0)) for layout in (ZZ, NZ))
+    zn, l0c = offsets(ZN, rows, cols, l0b_fractal(c0)), offsets(NZ, rows, cols, L0C_FRACTAL)
     across, down, across16 = -(-cols // c0), -(-rows // 16), -(-cols // 16)
     for i in range(rows):
         for j in range(cols):
@@ -77,40 +80,40 @@ def test_fractals_have_16_rows_and_512_bytes():
 @given(
     rows=st.integers(1, 40),
     cols=st.integers(1, 40),
-    fractal=st.sampled_from([(16, 16), (16, 8), (8, 16), (16, 32), (32, 16), (3, 5)]),
+    fractal=st.sampled_from(FRACTALS),
 )
 def test_pack_and_unpack_are_inverse_and_pad_with_zeros(layout, rows, cols, fractal):
     matrix = np.arange(1, rows * cols + 1).reshape(rows, cols)
     flat = pack(matrix, layout, fractal)
     assert flat.shape == (padded_elements(rows, cols, fractal),)
     assert flat.size == -(-rows // fractal[0]) * fractal[0] * -(-cols // fractal[1]) * fractal[1]
-    assert np.array_equal(unpack(flat, layout, (rows, cols), fractal), matrix)
+    assert np.array_equal(unpack(flat, layout, rows, cols, fractal), matrix)
     assert np.array_equal(np.sort(flat[flat > 0]), matrix.reshape(-1))
     assert np.count_nonzero(flat) == rows * cols
 
 
 @every_layout
 def test_a_whole_matrix_fills_its_room_exactly(layout):
-    got = np.sort(offsets(layout, 32, 48, (16, 16)), axis=None)
+    got = np.sort(offsets(layout, 32, 48, L0C_FRACTAL), axis=None)
     assert np.array_equal(got, np.arange(32 * 48))
 
 
 @pytest.mark.parametrize("column_rows", [16, 17, 31, 32, 100])
 def test_nz_columns_may_lie_any_number_of_rows_apart(column_rows):
-    got = offsets(NZ, 16, 40, (16, 16), column_rows)
+    got = offsets(NZ, 16, 40, L0C_FRACTAL, column_rows)
     for i in range(16):
         for j in range(40):
             assert got[i, j] == (j // 16) * column_rows * 16 + i * 16 + j % 16
 
 
 def test_no_column_rows_means_whole_fractals():
-    assert np.array_equal(offsets(NZ, 17, 40, (16, 16)), offsets(NZ, 17, 40, (16, 16), 32))
+    assert np.array_equal(offsets(NZ, 17, 40, L0C_FRACTAL), offsets(NZ, 17, 40, L0C_FRACTAL, 32))
 
 
 @every_layout
 def test_offsets_cannot_be_changed(layout):
     with pytest.raises(ValueError, match="read-only"):
-        offsets(layout, 4, 4, (2, 2))[0, 0] = 1
+        offsets(layout, 4, 4, Fractal(2, 2))[0, 0] = 1
 
 
 def test_ascending_is_a_sorted_set():

@@ -7,6 +7,7 @@ ZZ is both row by row). Offsets count elements from the first one.
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,20 +50,27 @@ NZ = Layout("NZ", fractals_by_row=False, elements_by_row=True)
 """L0C and L1: fractals column by column, elements row by row (Mmad, matrix C)."""
 
 
-def padded_elements(rows: int, cols: int, fractal: tuple[int, int]) -> int:
+class Fractal(NamedTuple):
+    """The block of elements that a layout keeps together."""
+
+    rows: int
+    cols: int
+
+
+def padded_elements(rows: int, cols: int, fractal: Fractal) -> int:
     """Return the elements that a rows x cols matrix occupies, its last fractals whole."""
-    return int(align_up(rows, fractal[0]) * align_up(cols, fractal[1]))
+    return int(align_up(rows, fractal.rows) * align_up(cols, fractal.cols))
 
 
 @lru_cache(maxsize=512)
 def offsets(
-    layout: Layout, rows: int, cols: int, fractal: tuple[int, int], column_rows: int = 0
+    layout: Layout, rows: int, cols: int, fractal: Fractal, column_rows: int = 0
 ) -> Offsets:
     """Return the offset of every element, shape [rows, cols], read-only.
 
-    `fractal` is (rows, columns) of one fractal. `column_rows`, for NZ only, is the number of rows
-    from one column of fractals to the next (a multiple of nothing in particular: a fixpipe may
-    stride by any); 0 means the rows of this matrix rounded up to the fractal.
+    `column_rows`, for NZ only, is the number of rows from one column of fractals to the next (a
+    multiple of nothing in particular: a fixpipe may stride by any); 0 means the rows of this matrix
+    rounded up to the fractal.
     """
     high, wide = fractal
     i = np.arange(rows, dtype=np.intp)[:, None]
@@ -81,7 +89,7 @@ def offsets(
     return result
 
 
-def pack(matrix: Array, layout: Layout, fractal: tuple[int, int]) -> Array:
+def pack(matrix: Array, layout: Layout, fractal: Fractal) -> Array:
     """Return `matrix` laid out in `layout`, padding zero, shape [padded_elements]."""
     rows, cols = matrix.shape
     flat = np.zeros(padded_elements(rows, cols, fractal), matrix.dtype)
@@ -89,22 +97,22 @@ def pack(matrix: Array, layout: Layout, fractal: tuple[int, int]) -> Array:
     return flat
 
 
-def unpack(flat: Array, layout: Layout, shape: tuple[int, int], fractal: tuple[int, int]) -> Array:
-    """Return the matrix of `shape` that `flat` holds in `layout`: the inverse of `pack`."""
-    return flat[offsets(layout, *shape, fractal)]
+def unpack(flat: Array, layout: Layout, rows: int, cols: int, fractal: Fractal) -> Array:
+    """Return the rows x cols matrix that `flat` holds in `layout`: the inverse of `pack`."""
+    return flat[offsets(layout, rows, cols, fractal)]
 
 
-def l0a_fractal(c0: int) -> tuple[int, int]:
+def l0a_fractal(c0: int) -> Fractal:
     """Return the fractal of L0A and of NZ operands in L1: 16 rows of C0."""
-    return (FRACTAL_ROWS, c0)
+    return Fractal(FRACTAL_ROWS, c0)
 
 
-def l0b_fractal(c0: int) -> tuple[int, int]:
+def l0b_fractal(c0: int) -> Fractal:
     """Return the fractal of L0B: C0 rows (K) of 16 columns (N)."""
-    return (c0, FRACTAL_ROWS)
+    return Fractal(c0, FRACTAL_ROWS)
 
 
-L0C_FRACTAL = (FRACTAL_ROWS, FRACTAL_ROWS)
+L0C_FRACTAL = Fractal(FRACTAL_ROWS, FRACTAL_ROWS)
 """The fractal of L0C: 16 x 16 whatever the element (Mmad)."""
 
 

@@ -35,31 +35,26 @@ from seeds.mmad import (
 
 # --- the 4 x 4 example, as the seed prints it
 
+TWO = layouts.Fractal(2, 2)
 EXAMPLE = np.array([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]])
 
 
 def test_the_4x4_example_as_matrix_a():
     printed = [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
-    assert layouts.pack(EXAMPLE, layouts.ZZ, (2, 2)).tolist() == printed
-    assert (
-        layouts.unpack(np.array(printed), layouts.ZZ, (4, 4), (2, 2)).tolist() == EXAMPLE.tolist()
-    )
+    assert layouts.pack(EXAMPLE, layouts.ZZ, TWO).tolist() == printed
+    assert layouts.unpack(np.array(printed), layouts.ZZ, 4, 4, TWO).tolist() == EXAMPLE.tolist()
 
 
 def test_the_4x4_example_as_matrix_b():
     printed = [0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15]
-    assert layouts.pack(EXAMPLE, layouts.ZN, (2, 2)).tolist() == printed
-    assert (
-        layouts.unpack(np.array(printed), layouts.ZN, (4, 4), (2, 2)).tolist() == EXAMPLE.tolist()
-    )
+    assert layouts.pack(EXAMPLE, layouts.ZN, TWO).tolist() == printed
+    assert layouts.unpack(np.array(printed), layouts.ZN, 4, 4, TWO).tolist() == EXAMPLE.tolist()
 
 
 def test_the_4x4_example_as_matrix_c():
     printed = [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15]
-    assert layouts.pack(EXAMPLE, layouts.NZ, (2, 2)).tolist() == printed
-    assert (
-        layouts.unpack(np.array(printed), layouts.NZ, (4, 4), (2, 2)).tolist() == EXAMPLE.tolist()
-    )
+    assert layouts.pack(EXAMPLE, layouts.NZ, TWO).tolist() == printed
+    assert layouts.unpack(np.array(printed), layouts.NZ, 4, 4, TWO).tolist() == EXAMPLE.tolist()
 
 
 # --- layouts and fractals
@@ -369,7 +364,7 @@ def test_the_30_70_40_example():
     assert np.argwhere(last).tolist() == [[m, k] for m in range(16, 30) for k in range(64, 70)]
     inside = template.offsets("a")[last] - (2 * 5 - 1) * 256
     assert inside.tolist() == [row * 16 + column for row in range(14) for column in range(6)]
-    assert layouts.padded_elements(30, 70, (16, 16)) == 10 * 16 * 16
+    assert layouts.padded_elements(30, 70, layouts.L0C_FRACTAL) == 10 * 16 * 16
 
     a, b = matrices(30, 70, 40)
     local = laid_out(a, b)

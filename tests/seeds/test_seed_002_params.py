@@ -50,7 +50,7 @@ def run(params: MmadParams, bias: Mem | None = None, on: Chip = A2, types=TYPES)
 def test_extents_are_0_unless_they_are_set(axis):
     assert getattr(MmadParams(), axis) == 0
     rest = {name: 16 for name in "mnk" if name != axis}
-    template = MmadParams(**rest).template(A2, TYPES, None)
+    template = MmadParams(**rest).template(A2, TYPES)
     old = np.arange(256, dtype=np.float32)
     ran = run_mad(template, {(Mem.L0C, 0): old})
     assert ran.findings == ()
@@ -117,7 +117,7 @@ def test_the_simpler_way_and_its_replacement_agree():
 
 def test_a_bias_elsewhere_is_refused():
     with pytest.raises(RequestError) as refused:
-        MmadParams(**SHAPE).template(A2, TYPES, (Mem.UB, FLOAT32))
+        MmadParams(**SHAPE).template(A2, TYPES, Mem.UB, FLOAT32)
     assert str(refused.value) == "Mmad.bias must lie in C2 or CO1, got UB"
 
 
@@ -133,7 +133,7 @@ def test_a_bias_elsewhere_is_refused():
 )
 def test_reserved_fields_keep_their_defaults(field, value, line):
     with pytest.raises(RequestError) as refused:
-        MmadParams(**SHAPE, **{field: value}).template(A2, TYPES, None)
+        MmadParams(**SHAPE, **{field: value}).template(A2, TYPES)
     assert str(refused.value) == line
 
 
@@ -152,11 +152,11 @@ def test_every_refused_field_is_named():
 
 
 def test_unit_flag_is_reserved_at_0_and_refused_at_1():
-    assert MmadParams(**SHAPE).template(A2, TYPES, None).unit_flag == 0
+    assert MmadParams(**SHAPE).template(A2, TYPES).unit_flag == 0
     for value in (0, 2, 3):
-        template = MmadParams(**SHAPE, unitFlag=value).template(A2, TYPES, None)
+        template = MmadParams(**SHAPE, unitFlag=value).template(A2, TYPES)
         assert template_violations(template, A2) == ()
-    refused = MmadParams(**SHAPE, unitFlag=1).template(A2, TYPES, None)
+    refused = MmadParams(**SHAPE, unitFlag=1).template(A2, TYPES)
     assert [str(v) for v in template_violations(refused, A2)] == [
         "mad.unit_flag must be one of 0, 2, 3, got 1"
     ]
@@ -168,7 +168,7 @@ UNIT_FLAG_CHIPS = [*expand_family("Atlas A2"), *expand_family("Atlas A3")]
 @pytest.mark.parametrize("name", UNIT_FLAG_CHIPS)
 @pytest.mark.parametrize("flag", [2, 3])
 def test_a2_and_a3_have_the_unit_flag(name, flag):
-    template = MmadParams(**SHAPE, unitFlag=flag).template(chip(name), TYPES, None)
+    template = MmadParams(**SHAPE, unitFlag=flag).template(chip(name), TYPES)
     assert template_violations(template, chip(name)) == ()
 
 
@@ -205,7 +205,7 @@ def test_kirin_9030_has_no_form_with_bias():
     """The table of products has none; table 6 names the types of one all the same."""
     for bias in (Mem.BT, Mem.L0C):
         types = (FLOAT16, FLOAT16, FLOAT16)
-        template = MmadParams(**SHAPE).template(K9030, types, (bias, FLOAT16))
+        template = MmadParams(**SHAPE).template(K9030, types, bias, FLOAT16)
         assert [str(v) for v in template_violations(template, K9030)] == [
             "mad must take no bias for float16 x float16 (Mmad, table of products), got one"
         ]
@@ -226,9 +226,9 @@ def test_half_times_half_is_half_on_kirin_9030():
 def test_cmatrix_source_is_false_only_on_kirin(on):
     types = (FLOAT16, FLOAT16, FLOAT16)
     for init in (False, True):
-        assert MmadParams(**SHAPE, cmatrixInitVal=init).template(on, types, None)
+        assert MmadParams(**SHAPE, cmatrixInitVal=init).template(on, types)
         with pytest.raises(RequestError) as refused:
-            MmadParams(**SHAPE, cmatrixInitVal=init, cmatrixSource=True).template(on, types, None)
+            MmadParams(**SHAPE, cmatrixInitVal=init, cmatrixSource=True).template(on, types)
         line = f"MmadParams.cmatrixSource must be false on {on.name}, got true"
         assert str(refused.value) == line
         template = mad(HALVES, c_matrix_init_val=init, c_matrix_source=True)

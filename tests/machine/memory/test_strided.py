@@ -53,7 +53,7 @@ def test_distinct_elements_are_apart(seed):
 
 
 def test_fractals_are_distinct_and_their_rows_are_runs():
-    nz = layouts.offsets(layouts.NZ, 32, 48, (16, 16), 32)
+    nz = layouts.offsets(layouts.NZ, 32, 48, layouts.L0C_FRACTAL, 32)
     (found,) = lattices(nz)
     assert found.distinct
     assert (found.shape, found.steps, found.run) == ((32, 3, 16), (16, 512, 1), 16)

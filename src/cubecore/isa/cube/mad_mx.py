@@ -219,12 +219,14 @@ class MadMx(CubeProduct):
 
     def offsets_scale_a(self) -> Offsets:
         """Shape [m, scales of a row]."""
-        scales, fractal = ceil_div(self.k, SHARED), (FRACTAL_ROWS, _FRACTAL_SCALES)
+        scales = ceil_div(self.k, SHARED)
+        fractal = layouts.Fractal(FRACTAL_ROWS, _FRACTAL_SCALES)
         return self.laid_out(layouts.ZZ, self.m, scales, fractal)
 
     def offsets_scale_b(self) -> Offsets:
         """Shape [scales of a column, n]: the transpose of a's."""
-        scales, fractal = ceil_div(self.k, SHARED), (FRACTAL_ROWS, _FRACTAL_SCALES)
+        scales = ceil_div(self.k, SHARED)
+        fractal = layouts.Fractal(FRACTAL_ROWS, _FRACTAL_SCALES)
         return self.laid_out(layouts.ZZ, self.n, scales, fractal).T
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:

@@ -37,7 +37,7 @@ from cubecore.isa.declare.instruction import (
 from cubecore.isa.declare.registers import Registers
 from cubecore.layouts import Offsets
 from cubecore.numerics import accumulate_product
-from cubecore.units import FRACTAL_BYTES, FRACTAL_ROWS, ceil_div
+from cubecore.units import FRACTAL_BYTES, ceil_div
 
 UINT8 = element_type("uint8")
 GROUP = 4
@@ -205,7 +205,7 @@ class MadSp(CubeProduct):
     def offsets_index(self) -> Offsets:
         """Shape [bytes of a column, n]."""
         rows = ceil_div(self.groups * _KEPT, _CODES)
-        return self.laid_out(layouts.ZN, rows, self.n, (INT8.c0 // _CODES, FRACTAL_ROWS))
+        return self.laid_out(layouts.ZN, rows, self.n, layouts.l0b_fractal(INT8.c0 // _CODES))
 
     def _codes(self) -> Offsets:
         """Return the indices, shape [groups, 2, n]."""

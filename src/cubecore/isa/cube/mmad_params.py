@@ -59,14 +59,18 @@ class MmadParams:
     cmatrixInitVal: bool = True
 
     def template(
-        self, chip: Chip, types: Sequence[ElementType], bias: tuple[Mem, ElementType] | None
+        self,
+        chip: Chip,
+        types: Sequence[ElementType],
+        bias_mem: Mem | None = None,
+        bias_type: ElementType | None = None,
     ) -> Mad:
         """Return the `mad` of Mmad(dst, fm, filter[, bias], params) on `chip`.
 
-        `types` are those of fm, filter and dst. `bias` is where the bias operand lies, BiasTable
-        (C2) or L0C (CO1), and its type; None in the form without one. With one, cmatrixSource,
-        cmatrixInitVal and isBias count for nothing: C starts from it. Ranges and types of the
-        product are judged with the template.
+        `types` are those of fm, filter and dst. `bias_mem` is where the bias operand lies,
+        BiasTable (C2) or L0C (CO1), and `bias_type` its type; None in the form without one. With
+        one, cmatrixSource, cmatrixInitVal and isBias count for nothing: C starts from it. Ranges
+        and types of the product are judged with the template.
 
         Raises
         ------
@@ -83,13 +87,12 @@ class MmadParams:
                 need = f"keep its default {_word(default)} (reserved)"
                 violations.append(Violation(f"MmadParams.{name}", need, _word(given[name])))
         left, right, result = types
-        bias_mem = bias[0] if bias else None
-        if bias and bias_mem not in {Mem.BT, Mem.L0C}:
-            violations.append(Violation("Mmad.bias", "lie in C2 or CO1", bias[0].label))
-        elif bias and bias[1] is not result:
+        if bias_mem and bias_mem not in {Mem.BT, Mem.L0C}:
+            violations.append(Violation("Mmad.bias", "lie in C2 or CO1", bias_mem.label))
+        elif bias_type and bias_type is not result:
             need = f"point to {result}, as dst does"
-            violations.append(Violation("Mmad.bias", need, bias[1].name))
-        if not bias and given["cmatrixSource"] and chip.arch not in BIAS_TABLE_SOURCE_ARCHS:
+            violations.append(Violation("Mmad.bias", need, bias_type.name))
+        if not bias_mem and given["cmatrixSource"] and chip.arch not in BIAS_TABLE_SOURCE_ARCHS:
             violations.append(
                 Violation("MmadParams.cmatrixSource", f"be false on {chip.name}", "true")
             )
@@ -104,8 +107,10 @@ class MmadParams:
             k=given["k"],
             n=given["n"],
             a_layout="NZ" if chip.arch in L0A_NZ_ARCHS else "ZZ",
-            c_matrix_init_val=bool(not bias and given["cmatrixInitVal"] and not given["isBias"]),
-            c_matrix_source=bool(not bias and from_table),
+            c_matrix_init_val=bool(
+                not bias_mem and given["cmatrixInitVal"] and not given["isBias"]
+            ),
+            c_matrix_source=bool(not bias_mem and from_table),
             bias_in_c2=bias_mem is Mem.BT,
             bias_in_l0c=bias_mem is Mem.L0C,
             unit_flag=given["unitFlag"],

@@ -116,7 +116,7 @@ class CubeProduct(Instruction):
         return np.arange(0 if self.empty else self.n, dtype=np.intp)
 
     def laid_out(
-        self, layout: layouts.Layout, rows: int, cols: int, fractal: tuple[int, int]
+        self, layout: layouts.Layout, rows: int, cols: int, fractal: layouts.Fractal
     ) -> Offsets:
         """Return a matrix's offsets, none where nothing happens."""
         if self.empty:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,8 +44,15 @@ def span_bytes(template: Instruction, operand: Operand, address: int) -> tuple[i
     return address + low, address + high
 
 
-def apart(template: Instruction, to: tuple[Operand, int], source: tuple[Operand, int]) -> bool:
-    """Return whether two operands, each with its address, lie apart."""
+class AddressedOperand(NamedTuple):
+    """An operand at an address, in bytes of its memory."""
+
+    operand: Operand
+    address: int
+
+
+def apart(template: Instruction, to: AddressedOperand, source: AddressedOperand) -> bool:
+    """Return whether two operands lie apart."""
     first, second = span_bytes(template, *to), span_bytes(template, *source)
     return first is None or second is None or first[1] <= second[0] or second[1] <= first[0]
 
@@ -80,13 +87,16 @@ def overlaps(template: Instruction, addresses: Mapping[str, int]) -> Iterator[tu
                 continue
             if not (to.access.writes and source.access.reads):
                 continue
-            at, start = addresses[to.name], addresses[source.name]
-            if apart(template, (to, at), (source, start)):
+            written = AddressedOperand(to, addresses[to.name])
+            read = AddressedOperand(source, addresses[source.name])
+            if apart(template, written, read):
                 continue
-            same_address = at == start and lane_by_lane(template, to.name, source.name)
+            same_address = written.address == read.address and lane_by_lane(
+                template, to.name, source.name
+            )
             if same_address and template.overlap != "none":
                 continue
-            wrong = _meeting(template, (to, at), (source, start))
+            wrong = _meeting(template, written, read)
             if wrong:
                 yield to.name, source.name, wrong
 
@@ -122,33 +132,32 @@ def _feeds_itself(template: Instruction, addresses: Mapping[str, int]) -> bool:
         for source in operands:
             if not source.access.reads or to.mem is not source.mem:
                 continue
-            address, start = addresses[to.name], addresses[source.name]
+            written = AddressedOperand(to, addresses[to.name])
+            read = AddressedOperand(source, addresses[source.name])
             if to is source:
                 if not distinct(template, to.name):
                     return True
             elif not (
-                apart(template, (to, address), (source, start))
-                or (address == start and lane_by_lane(template, to.name, source.name))
-            ) and _later_reads(template, (to, address), (source, start)):
+                apart(template, written, read)
+                or (
+                    written.address == read.address and lane_by_lane(template, to.name, source.name)
+                )
+            ) and _later_reads(template, written, read):
                 return True
     return False
 
 
-def _later_reads(
-    template: Instruction, to: tuple[Operand, int], source: tuple[Operand, int]
-) -> bool:
+def _later_reads(template: Instruction, to: AddressedOperand, source: AddressedOperand) -> bool:
     """Return whether a repeat reads what an earlier one wrote; True where bits are the unit."""
     sides = to, source
     if any(template.element(o).bits % 8 or template.offsets(o.name).min() < 0 for o, _ in sides):
         return True
-    unit = gcd(to[1], source[1], *(template.element(o).bits // 8 for o, _ in sides))
+    unit = gcd(to.address, source.address, *(template.element(o).bits // 8 for o, _ in sides))
     written, read = (_granules(template, operand, at, unit) for operand, at in sides)
     return _reads_of_earlier(_first_writers(written, read.end), read) is not None
 
 
-def _meeting(
-    template: Instruction, to: tuple[Operand, int], source: tuple[Operand, int]
-) -> str | None:
+def _meeting(template: Instruction, to: AddressedOperand, source: AddressedOperand) -> str | None:
     """Return what is wrong with two operands whose spans meet, or None."""
     (dst, at), (src, start) = to, source
     unit = gcd(at, start, *(template.element(o).bits // 8 for o in (dst, src)))

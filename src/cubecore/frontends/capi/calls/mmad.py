@@ -37,8 +37,9 @@ def bind_mmad(arguments: Sequence[object], chip: Chip) -> BoundCall:
             raise refuse(f"Mmad.{name}", f"lie in {position}, which is {mem.label}", str(pointer))
         pointers.append(pointer)
     result, left, right, *bias = pointers
-    bias_operand = (bias[0].mem, bias[0].dtype) if bias else None
-    template = params.template(chip, (left.dtype, right.dtype, result.dtype), bias_operand)
+    types = left.dtype, right.dtype, result.dtype
+    bias_mem, bias_type = (bias[0].mem, bias[0].dtype) if bias else (None, None)
+    template = params.template(chip, types, bias_mem, bias_type)
     count = len(template.operands())
     indices = tuple(range(count)) if len(pointers) == count else (0, 1, 2, None)
     return BoundCall(((template, indices[:count]),), masked=False, counted=False, reusable=False)

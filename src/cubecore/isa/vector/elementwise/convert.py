@@ -162,13 +162,14 @@ def _dense(element: ElementType, other: ElementType) -> int:
 
 
 def _member(
-    short: tuple[str, str],
+    short_source: str,
+    short_target: str,
     c_api: str,
     suffixes: tuple[str, ...],
     uncertain: tuple[str, ...],
     since: str,
 ) -> Member:
-    source, target = (element_type(_SHORT[s]) for s in short)
+    source, target = (element_type(_SHORT[s]) for s in (short_source, short_target))
     words = tuple(_SUFFIXES[s] for s in suffixes)
     limit = 255 if source.name == "int4" else 65535
     parameters: dict[str, tuple[object, object]] = {
@@ -183,7 +184,7 @@ def _member(
         ),
     }
     return Member(
-        name=f"vconv_{short[0]}2{short[1]}",
+        name=f"vconv_{short_source}2{short_target}",
         since=since,
         c_api=c_api if "" in suffixes else "",
         cpp="Cast",
@@ -199,7 +200,7 @@ def _member(
 for _source, _target, _c_api, _suffixes, _uncertain, _since in _TABLE:
     declare(
         Convert,
-        _member((_source, _target), _c_api, _suffixes, _uncertain, _since),
+        _member(_source, _target, _c_api, _suffixes, _uncertain, _since),
         __name__,
         source="basic API, Cast; boundary values of Memory vector compute, table 32",
     )

@@ -34,11 +34,11 @@ UINT32 = element_type("uint32")
 _BLOCKS = 8
 
 
-def _picked(offsets: bytes | None, shape: tuple[int, int]) -> Offsets:
-    """Return byte offsets as an array of `shape`; zeros before they are known."""
+def _picked(offsets: bytes | None, repeats: int, lanes: int) -> Offsets:
+    """Return byte offsets, shape [repeats, lanes]; zeros before they are known."""
     if offsets is None:
-        return np.zeros(shape, np.intp)
-    return np.frombuffer(offsets, np.uint32).astype(np.intp).reshape(shape)
+        return np.zeros((repeats, lanes), np.intp)
+    return np.frombuffer(offsets, np.uint32).astype(np.intp).reshape(repeats, lanes)
 
 
 def _misaligned(name: str, offsets: Offsets, unit: int) -> list[Violation]:
@@ -84,7 +84,7 @@ class Gather(Repeated):
 
     def _bytes(self) -> Offsets:
         """Return the byte offset of each lane; 0 where the mask excludes it."""
-        picked, on = _picked(self.picks, (self.repeats, self.width)), self.active("dst")
+        picked, on = _picked(self.picks, self.repeats, self.width), self.active("dst")
         return picked if on is None else np.where(on, picked, 0)
 
     def offsets_dst(self) -> Offsets:
@@ -172,7 +172,7 @@ class Vgatherb(Instruction):
 
     def offsets_src(self) -> Offsets:
         """Shape as dst's."""
-        picked = _picked(self.picks, (self.repeat, _BLOCKS))
+        picked = _picked(self.picks, self.repeat, _BLOCKS)
         return self.elements_of(picked // self.dtype.size_bytes)
 
     def offsets_offset(self) -> Offsets:
@@ -181,7 +181,7 @@ class Vgatherb(Instruction):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Offsets are multiples of a block."""
-        picked = _picked(self.picks, (self.repeat, _BLOCKS))
+        picked = _picked(self.picks, self.repeat, _BLOCKS)
         return _misaligned(self.name, picked, DATA_BLOCK_BYTES)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
