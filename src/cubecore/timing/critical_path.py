@@ -60,14 +60,13 @@ class _Lanes:
             segment = self.of[pipe][number]
             steps.append(Step(pipe, segment.name, segment.start, until, number))
             until = segment.start
-            at = self._before(at, segment)
+            at = self._before(pipe, number, segment)
             if at is None and segment.cause == ISSUE:
                 at, until = self._issued(steps, until)
         return steps
 
-    def _before(self, at: tuple[str, int], segment: Segment) -> tuple[str, int] | None:
+    def _before(self, pipe: str, number: int, segment: Segment) -> tuple[str, int] | None:
         """Return what an instruction waited for, None where it is none or the scalar unit."""
-        pipe, number = at
         if segment.cause.startswith(_FLAG):
             return self._last(segment.cause.split()[1], self._done, segment.start)
         if segment.cause == UNIT_FLAG:

@@ -55,7 +55,7 @@ def time_launch(
     groups, start = traffic.groups, launch_start(launch.kind, chip)
     latency = chip.require("cross_core_cycles", "timing") if crossing else 0
     clocks = _walked(traffic, latency, start, record, full=full)
-    return _timeline(groups, clocks, chip, start, (operations, peak))
+    return _timeline(groups, clocks, chip, start, operations, peak)
 
 
 def _timeline(
@@ -63,10 +63,10 @@ def _timeline(
     clocks: list[CoreClock],
     chip: Chip,
     start: int,
-    work: tuple[int, int | None],
+    operations: int,
+    peak: int | None,
 ) -> Timeline:
-    """Return what the groups' clocks say together; `work` is as `time_launch` has it."""
-    operations, peak = work
+    """Return what the groups' clocks say together."""
     ends = [clock.finish() for clock in clocks]
     launch_cycles: int = chip.require("launch_cycles", "timing")
     cycles = max(ends) + launch_cycles

@@ -292,30 +292,32 @@ def model(
     >>> config = {"model_type": "llama", "num_hidden_layers": 2, "vocab_size": 256} | sizes
     >>> step = cubecore.model(config, phase="decode", batch=1)
     """
-    kinds, left_out = _types(dtype, head_dtype), require_terms(without)
-    where = chip or default_chip(), format_b
+    (kind, kept), left_out = _types(dtype, head_dtype), require_terms(without)
+    keys = {"chip": chip or default_chip(), "format_b": format_b}
     decoder, step = read_decoder(config), InferenceStep(phase, batch, seq, tp, ep)
-    planned = _planned_step(decoder, step, kinds, where, settings, store, progress)
-    return _with_terms(planned, kinds[0], left_out)
+    planned = _planned_step(decoder, step, kind, kept, keys, settings, store, progress)
+    return _with_terms(planned, kind, left_out)
 
 
 def _planned_step(
     decoder: Decoder,
     step: InferenceStep,
-    kinds: tuple[str, str],
-    where: tuple[str, str],
+    kind: str,
+    kept: str,
+    keys: Mapping[str, str],
     settings: Mapping[str, str] | None,
     store: str | None,
     progress: Callable[[int], None],
 ) -> ModelStep:
-    """Plan every product of a step, on a chip, with weights in a format.
+    """Plan every product of a step, of problems that have these keys in common.
 
-    Of the types, the second is that of what keeps 16 bits.
+    `kept` is the type of what keeps 16 bits, `kind` that of the others.
     """
-    require_timed(chip_record(where[0]).what_if(settings or {}))
-    keys = {"chip": where[0], "format_b": where[1]}
+    require_timed(chip_record(keys["chip"]).what_if(settings or {}))
     products = step_products(decoder, step)
-    problems = [{**keys, **_problem(product, kinds[product.kept])} for product in products]
+    problems = [
+        {**keys, **_problem(product, kept if product.kept else kind)} for product in products
+    ]
     requests = [make_request(problem, settings, {}) for problem in problems]
     rows = tuple(_planned(products, requests, settings, store, progress))
     return ModelStep(decoder, step, requests[0], requests[-1].problem.a, rows, settings or {})
@@ -323,8 +325,8 @@ def _planned_step(
 
 def _with_terms(planned: ModelStep, kind: str, left_out: frozenset[str]) -> ModelStep:
     """Add the terms beside the products, but those that are left out."""
-    kinds, target = (kind, planned.kept_type), planned.request.chip
-    terms = step_terms(planned.decoder, planned.step, target, kinds, left_out)
+    target, kept = planned.request.chip, planned.kept_type
+    terms = step_terms(planned.decoder, planned.step, target, kind, kept, left_out)
     return replace(planned, terms=terms, without=left_out)
 
 

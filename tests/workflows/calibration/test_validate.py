@@ -134,7 +134,7 @@ def test_bands_of_blocks_give_the_cores_what_the_publication_says():
 def test_parts_of_blocks_are_dealt_along_diagonals():
     """Every block once; neighbours share neither row nor column; a part ends before the next."""
     rows, columns = range(0, 7 * 128, 128), range(0, 6 * 256, 256)
-    blocks = list(in_parts(rows, columns, (4, 4)))
+    blocks = list(in_parts(rows, columns, 4, 4))
     assert sorted(blocks) == [(m, n) for m in rows for n in columns]
     first = blocks[:16]
     assert {m for m, _ in first} == {0, 128, 256, 384}

@@ -60,8 +60,8 @@ def require_openable(lines: Sequence[Timeline], chip: Chip, view: TraceView) -> 
     size = events * EVENT_BYTES
     if size > MOST_BYTES * (1 if view.window is None else 2):
         begin, until = view.window or (0.0, max(ends))
-        span = begin, begin + (min(until, max(ends)) - begin) * MOST_BYTES / size
-        raise _too_large(size, int(events), span, chosen)
+        fits = begin + (min(until, max(ends)) - begin) * MOST_BYTES / size
+        raise _too_large(size, int(events), begin, fits, chosen)
 
 
 def trace_bytes(timed: Timed, view: TraceView = WHOLE) -> bytes:
@@ -161,17 +161,18 @@ def _require_small(chosen: Sequence[LaneGroup], view: TraceView, hertz: int) -> 
     size += min(sum(most), 2 * len(seen)) * EVENT_BYTES
     if size <= MOST_BYTES:
         return
-    ends = (min(s.start for s in seen) * 1e6 / hertz, max(s.end for s in seen) * 1e6 / hertz)
-    span = ends[0], ends[0] + (ends[1] - ends[0]) * MOST_BYTES / size
-    raise _too_large(size, len(seen), span, [group.time for group in chosen])
+    begin_us = min(s.start for s in seen) * 1e6 / hertz
+    end_us = max(s.end for s in seen) * 1e6 / hertz
+    fits_us = begin_us + (end_us - begin_us) * MOST_BYTES / size
+    raise _too_large(size, len(seen), begin_us, fits_us, [group.time for group in chosen])
 
 
 def _too_large(
-    size: float, events: int, span: tuple[float, float], groups: Sequence[CoreTime]
+    size: float, events: int, begin_us: float, end_us: float, groups: Sequence[CoreTime]
 ) -> RequestError:
-    """Return the error of a trace of so many bytes; about a `span` of it, in microseconds, fits."""
+    """Return the error of a trace of so many bytes, of which about that window fits."""
     core = min(core for group in groups for core in group.cores)
-    remedy = f"--trace-window {span[0]:.0f}..{span[1]:.0f}"
+    remedy = f"--trace-window {begin_us:.0f}..{end_us:.0f}"
     if len(groups) > 1:
         remedy = f"--trace-cores {core}, or {remedy}"
     return refuse(

@@ -143,7 +143,7 @@ class CoreClock(PipeOrder):
                 once()
                 done += 1
             if done < times:
-                self._follow(pipe, times - done, (busy, slowed), head)
+                self._follow(pipe, times - done, busy, slowed, head)
 
         return run
 
@@ -175,12 +175,12 @@ class CoreClock(PipeOrder):
 
         return run
 
-    def _follow(self, pipe: PipeState, times: int, cycles: tuple[int, int], head: int) -> None:
+    def _follow(self, pipe: PipeState, times: int, alone: int, slowed: int, head: int) -> None:
         """Issue what comes right behind another of its kind: no flag can hold it.
 
-        `cycles` are those of a move alone, and beside MTE2.
+        A move takes so many cycles `alone`, and `slowed` beside MTE2.
         """
-        queue, free, depth, (alone, slowed) = pipe.queue, pipe.free, self._depth, cycles
+        queue, free, depth = pipe.queue, pipe.free, self._depth
         time, full, idle, heads, busy, filled = self.scalar, 0, 0, 0, 0, self._filler.free
         for _ in range(times):
             time += self._issue_cycles

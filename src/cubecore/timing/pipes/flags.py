@@ -7,6 +7,7 @@ stays in the queue with the time at which it was issued, and starts once the fla
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from cubecore.chips.model import Chip
 from cubecore.isa.program.topology import CoreId
@@ -26,20 +27,25 @@ from cubecore.timing.pipes.queues import (
 from cubecore.timing.records import Segment
 
 
-class _Flags(dict[tuple[int, int, int], deque[int]]):
-    """Times at which flags were raised, until they are taken; a mutex is up at first.
+class FlagKey(NamedTuple):
+    """A flag from a pipe to another; a mutex is one of the scalar unit's, behind its events."""
 
-    Its key has the scalar unit twice, and a number behind those of events.
-    """
+    src: int
+    dst: int
+    event: int
 
-    def __missing__(self, key: tuple[int, int, int]) -> deque[int]:
-        made = self[key] = deque([0] if key[0] == key[1] else [])
+
+class _Flags(dict[FlagKey, deque[int]]):
+    """Times at which flags were raised, until they are taken; a mutex is up at first."""
+
+    def __missing__(self, key: FlagKey) -> deque[int]:
+        made = self[key] = deque([0] if key.src == key.dst else [])
         return made
 
 
-def mutex_key(template: Lock | Unlock) -> tuple[int, int, int]:
+def mutex_key(template: Lock | Unlock) -> FlagKey:
     """Return the key of a mutex among the flags."""
-    return SCALAR, SCALAR, EVENT_IDS + template.mutex_id
+    return FlagKey(SCALAR, SCALAR, EVENT_IDS + template.mutex_id)
 
 
 def has_late_event(issue: Issue) -> bool:
@@ -63,7 +69,7 @@ class PipeOrder:
     stalls: dict[tuple[str, str], int] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
     aside: list[Segment] = field(default_factory=list)
-    flags: dict[tuple[int, int, int], deque[int]] = field(default_factory=_Flags)
+    flags: dict[FlagKey, deque[int]] = field(default_factory=_Flags)
     pipes: tuple[PipeState, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -165,7 +171,8 @@ class PipeOrder:
         return self._by_event[src, dst, raises]
 
     def _setter(self, src: int, dst: int, event: int) -> Callable[..., None]:
-        flag, pipe, target = self.flags[src, dst, event], self.pipes[src], self.pipes[dst]
+        flag = self.flags[FlagKey(src, dst, event)]
+        pipe, target = self.pipes[src], self.pipes[dst]
         if src == SCALAR:
             return self._issuing(pipe, self._raise, src, target, flag)
         queue, blocked, step, depth = pipe.queue, pipe.blocked, self._issue_cycles, self._depth
@@ -188,7 +195,7 @@ class PipeOrder:
 
     def _waiter(self, src: int, dst: int, event: int) -> Callable[..., None]:
         name = f"flag {NAMES[src]} -> {NAMES[dst]} {event}"
-        flag, pipe = self.flags[src, dst, event], self.pipes[dst]
+        flag, pipe = self.flags[FlagKey(src, dst, event)], self.pipes[dst]
         if dst == SCALAR:
             return self._issuing(pipe, self._await, dst, flag, name)
         queue, blocked, step, depth = pipe.queue, pipe.blocked, self._issue_cycles, self._depth

@@ -35,7 +35,7 @@ class EqualLoads:
         left = all_issued(pipe.queue, pipe.free, asked, times, time, step)
         if left is None or pipe.blocked or pipe.free < pipe.gate:
             return None
-        run = alike(pipe.free, pipe.done, memory, request, (asked, self.arrive))
+        run = alike(pipe.free, pipe.done, memory, request, asked, self.arrive)
         if run is None:
             return None
         if request.missing_bytes:
@@ -45,7 +45,7 @@ class EqualLoads:
         memory.read_bytes += times * request.bytes
         memory.hbm_read_bytes += times * request.missing_bytes
         pipe.uses += times
-        return started(pipe, run, times, (asked, self.arrive), left)
+        return started(pipe, run, times, left, asked=asked, arrive=self.arrive)
 
 
 class LoadRun(NamedTuple):
@@ -64,14 +64,13 @@ class LoadRun(NamedTuple):
 
 
 def alike(
-    free: int, done: int, memory: MemoryPort, request: MemoryRequest, takes: tuple[int, int]
+    free: int, done: int, memory: MemoryPort, request: MemoryRequest, asked: int, arrive: int
 ) -> LoadRun | None:
     """Return the run of loads that all wait for their pipe, or all for device memory, or None.
 
-    The pipe is taken until `free`, its data are there at `done`; a load takes so many cycles to be
-    asked for, and to be there.
+    The pipe is taken until `free`, its data are there at `done`; a load is asked for in `asked`
+    cycles, and there in `arrive`.
     """
-    asked, arrive = takes
     if not request.missing_bytes:
         return LoadRun(free, asked)
     until, cycles = memory.busy_until, request.server_cycles
@@ -94,9 +93,8 @@ class _Pipe(Protocol):
     busy: int
 
 
-def started(pipe: _Pipe, run: LoadRun, times: int, takes: tuple[int, int], left: int) -> int:
+def started(pipe: _Pipe, run: LoadRun, times: int, left: int, *, asked: int, arrive: int) -> int:
     """Let a pipe take a run of loads; return when the scalar unit, at `left`, has issued all."""
-    asked, arrive = takes
     starts = range(run.first, run.first + times * run.apart, run.apart)
     depth = pipe.queue.maxlen or 0
     if times > depth:

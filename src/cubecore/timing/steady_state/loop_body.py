@@ -20,7 +20,7 @@ from cubecore.isa.scalar.sync import (
 )
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.memory.reuse_marks import ReuseMark
-from cubecore.timing.pipes.flags import mutex_key
+from cubecore.timing.pipes.flags import FlagKey, mutex_key
 from cubecore.timing.pipes.queues import INDEX, PIPES, SCALAR, deciding
 from cubecore.timing.steady_state.loop_guards import Guards, increment
 
@@ -44,7 +44,7 @@ class LoopBody:
     loop: Loop
     pipes: tuple[int, ...]
     beside: tuple[int, ...]
-    flags: tuple[tuple[int, int, int], ...]
+    flags: tuple[FlagKey, ...]
     memory: bool
     registers: bool
     leaves: int
@@ -126,11 +126,11 @@ def _number(var: Var) -> int:
     return var.number
 
 
-def _flags(issue: Issue) -> Iterator[tuple[int, int, int]]:
+def _flags(issue: Issue) -> Iterator[FlagKey]:
     template = issue.template
     if isinstance(template, (SetFlag, WaitFlag)):
         for event in range(EVENT_IDS) if issue.late else (template.event_id,):
-            yield INDEX[template.src], INDEX[template.dst], event
+            yield FlagKey(INDEX[template.src], INDEX[template.dst], event)
     elif isinstance(template, (Lock, Unlock)):
         yield mutex_key(template)
 

@@ -188,7 +188,7 @@ def _stated(point: Point, chip: Chip, problem: Problem, notes: Notes) -> Stated:
     base_k = tiling.get("baseK") or _base_k(chip, problem, tiling, notes)
     blocks = (tiling["baseM"], tiling["baseN"], base_k)
     steps = _steps(point, chip, problem, blocks, notes)
-    depth = _depth(point, problem, steps, notes)
+    depth = _depth(point, problem, *steps, notes)
     step = (tiling.get("stepM", 1), tiling.get("stepN", 1))
     if _shares_both(point):
         step = (ceil_div(problem.m, blocks[0]), ceil_div(problem.n, blocks[1]))
@@ -250,7 +250,9 @@ def _steps(
     return steps[0], steps[1]
 
 
-def _depth(point: Point, problem: Problem, steps: tuple[int, int], notes: Notes) -> tuple[int, int]:
+def _depth(
+    point: Point, problem: Problem, step_ka: int, step_kb: int, notes: Notes
+) -> tuple[int, int]:
     """Return depthA1 and depthB1 of one row and column of base blocks."""
     tiling = point.tiling
     norm = problem.template == "NORM"
@@ -260,10 +262,10 @@ def _depth(point: Point, problem: Problem, steps: tuple[int, int], notes: Notes)
     if norm or _shares_both(point):
         if norm and "depthA1" not in tiling:
             notes.add("one base block in L1")
-        return steps
+        return step_ka, step_kb
     if "depthA1" not in tiling and "dbL1" not in tiling:
         notes.add("two buffers in L1")
-    return tiling.get("depthA1", 2 * steps[0]), tiling.get("depthB1", 2 * steps[1])
+    return tiling.get("depthA1", 2 * step_ka), tiling.get("depthB1", 2 * step_kb)
 
 
 def _single(
@@ -335,20 +337,20 @@ def _laid_out(
         notes.add("blocks go to the cores in turn along the diagonals of parts that L2 holds")
     else:
         notes.add("blocks go to the cores in turn")
-    return tiling, _dealt(problem, single, cores, stated)
+    return tiling, _dealt(problem, *single, cores, stated)
 
 
 def _dealt(
-    problem: Problem, single: tuple[int, int], cores: int, stated: Stated
+    problem: Problem, single_m: int, single_n: int, cores: int, stated: Stated
 ) -> list[tuple[CoreBlock, ...]]:
     """Return the blocks of each core: block i of a round goes to core i mod cores."""
-    per_round = ceil_div(ceil_div(problem.m, stated.rounds), single[0]) * single[0]
+    per_round = ceil_div(ceil_div(problem.m, stated.rounds), single_m) * single_m
     dealt: list[list[CoreBlock]] = [[] for _ in range(cores)]
     for first in range(0, problem.m, per_round):
-        rows = range(first, min(first + per_round, problem.m), single[0])
-        columns = range(0, problem.n, single[1])
+        rows = range(first, min(first + per_round, problem.m), single_m)
+        columns = range(0, problem.n, single_n)
         order = (
-            in_parts(rows, columns, stated.l2_tiles)
+            in_parts(rows, columns, *stated.l2_tiles)
             if stated.l2_tiles
             else in_bands(rows, columns, stated.bands)
         )
@@ -357,8 +359,8 @@ def _dealt(
                 core=0,
                 m0=m0,
                 n0=n0,
-                m_len=min(single[0], problem.m - m0),
-                n_len=min(single[1], problem.n - n0),
+                m_len=min(single_m, problem.m - m0),
+                n_len=min(single_n, problem.n - n0),
                 k_len=problem.k,
             )
             for m0, n0 in order
@@ -415,16 +417,16 @@ def in_bands(
 
 
 def in_parts(
-    rows: Sequence[int], columns: Sequence[int], part: tuple[int, int]
+    rows: Sequence[int], columns: Sequence[int], part_rows: int, part_columns: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the (row, column) of blocks dealt part by part, each part along its diagonals.
 
     So blocks that are computed at a time share few rows and columns (vendor's page on splitting
     for L2).
     """
-    for top in range(0, len(rows), part[0]):
-        for left in range(0, len(columns), part[1]):
-            high, wide = rows[top : top + part[0]], columns[left : left + part[1]]
+    for top in range(0, len(rows), part_rows):
+        for left in range(0, len(columns), part_columns):
+            high, wide = rows[top : top + part_rows], columns[left : left + part_columns]
             around = lcm(len(high), len(wide))
             for index in range(len(high) * len(wide)):
                 yield high[index % len(high)], wide[(index + index // around) % len(wide)]

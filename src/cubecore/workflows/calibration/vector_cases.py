@@ -182,8 +182,8 @@ def dma_case(point: Point) -> CalibrationCase:
         tiles = [-repeats, *tiles]
     if slices > 1:
         tiles = [slices, *tiles]
-    template = _transfer(into_ub, (tile_rows, tile_columns), columns)
-    return _loads_case(point, chip, (template, tiles, tile_rows * tile_columns * 2), notes)
+    template = _transfer(into_ub, tile_rows, tile_columns, columns)
+    return _loads_case(point, chip, template, tiles, tile_rows * tile_columns * 2, notes)
 
 
 def _stream_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
@@ -193,22 +193,22 @@ def _stream_case(point: Point, chip: Chip, notes: Notes) -> CalibrationCase:
     size = rows * _STREAM_BYTES
     cores = chip.aic_count
     tiles = [ceil_div(int(point.measured["MB"] * 1e6), size * cores)]
-    template = _transfer(False, (rows, columns), columns)
-    return _loads_case(replace(point, cores=cores), chip, (template, tiles, size), notes)
+    template = _transfer(False, rows, columns, columns)
+    return _loads_case(replace(point, cores=cores), chip, template, tiles, size, notes)
 
 
 def _loads_case(
-    point: Point, chip: Chip, loads: tuple[Instruction, list[int], int], notes: Notes
+    point: Point, chip: Chip, template: Instruction, trips: list[int], tile_bytes: int, notes: Notes
 ) -> CalibrationCase:
-    """Return the case of `loads`: a transfer, the trips of its loops, and the bytes of a tile."""
-    template, tiles, spacing = loads
+    """Return the case of a transfer of a tile in loops of so many trips."""
     cores = point.cores or 1
-    return _case(point, chip, lambda: loads_launch(template, tiles, cores, spacing), "dma", notes)
+    return _case(
+        point, chip, lambda: loads_launch(template, trips, cores, tile_bytes), "dma", notes
+    )
 
 
-def _transfer(into_ub: bool, tile: tuple[int, int], pitch: int) -> Instruction:
+def _transfer(into_ub: bool, rows: int, columns: int, pitch: int) -> Instruction:
     """Return the load of a tile of 16-bit elements out of rows of `pitch`."""
-    rows, columns = tile
     if not into_ub:
         half = element_type("float16")
         return CopyGmToCbufMultiNd2Nz(

@@ -135,8 +135,10 @@ def matrices(problem: Problem, operands: Operands) -> tuple[Array, Array]:
     """Return A as [batch, m, k] and B as [batch, k, n]; codes as the numbers that they mean."""
     p = problem
     given = numbers(operands.a, p.a_type), numbers(operands.b, p.b_type)
-    a = _matrices(given[0], (p.k, p.m) if p.trans_a else (p.m, p.k), nz=p.format_a == "NZ")
-    b = _matrices(given[1], (p.n, p.k) if p.trans_b else (p.k, p.n), nz=p.format_b == "NZ")
+    a_shape = (p.k, p.m) if p.trans_a else (p.m, p.k)
+    b_shape = (p.n, p.k) if p.trans_b else (p.k, p.n)
+    a = _matrices(given[0], *a_shape, nz=p.format_a == "NZ")
+    b = _matrices(given[1], *b_shape, nz=p.format_b == "NZ")
     return (
         np.swapaxes(a, 1, 2) if p.trans_a else a,
         np.swapaxes(b, 1, 2) if p.trans_b else b,
@@ -158,8 +160,8 @@ def shared_scales(problem: Problem, operands: Operands) -> tuple[Array, Array]:
     return scales[0], scales[1]
 
 
-def _matrices(stored: Array, shape: tuple[int, int], *, nz: bool) -> Array:
-    return (from_nz(stored, *shape) if nz else stored).reshape(-1, *shape)
+def _matrices(stored: Array, rows: int, columns: int, *, nz: bool) -> Array:
+    return (from_nz(stored, rows, columns) if nz else stored).reshape(-1, rows, columns)
 
 
 def given_scales(problem: Problem) -> Array:

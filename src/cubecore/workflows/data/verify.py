@@ -116,8 +116,8 @@ def _tasks(limits: ErrorLimits, sums: Factors, result: Array) -> Iterator[Callab
         doubtful = screen.doubtful(rows, block)
         if doubtful is None:
             return _judge_rows(limits, sums, rows, block)
-        at_row, at_column = doubtful
-        return _judge_elements(limits, sums, (at_row + rows.start, at_column), block[doubtful])
+        at_row, columns = doubtful
+        return _judge_elements(limits, sums, at_row + rows.start, columns, block[doubtful])
 
     for row in range(0, limits.problem.m, _ROWS_AT_ONCE):
         yield partial(judge, slice(row, row + _ROWS_AT_ONCE))
@@ -131,28 +131,30 @@ def _judge_rows(limits: ErrorLimits, sums: Factors, rows: slice, result: Array) 
         return judged
     if (limits.judge(exact, magnitude, result, ..., sequential=True).share > 1).any():
         return judged
-    indices = at_row + rows.start, at_column
-    judged.replace((at_row, at_column), _drifting(limits, sums, indices, result[at_row, at_column]))
+    doubtful = result[at_row, at_column]
+    judged.replace(
+        (at_row, at_column), _drifting(limits, sums, at_row + rows.start, at_column, doubtful)
+    )
     return judged
 
 
 def _judge_elements(
-    limits: ErrorLimits, sums: Factors, indices: tuple[Array, Array], result: Array
+    limits: ErrorLimits, sums: Factors, rows: Array, columns: Array, result: Array
 ) -> Judged:
-    exact, magnitude = sums.of_elements(*indices)
-    judged = limits.judge(exact, magnitude, result, indices[1])
+    exact, magnitude = sums.of_elements(rows, columns)
+    judged = limits.judge(exact, magnitude, result, columns)
     beyond = np.flatnonzero(judged.share > 1)
     if not beyond.size:
         return judged
-    if (limits.judge(exact, magnitude, result, indices[1], sequential=True).share > 1).any():
+    if (limits.judge(exact, magnitude, result, columns, sequential=True).share > 1).any():
         return judged
-    chosen = indices[0][beyond], indices[1][beyond]
-    judged.replace((beyond,), _drifting(limits, sums, chosen, result[beyond]))
+    drifting = _drifting(limits, sums, rows[beyond], columns[beyond], result[beyond])
+    judged.replace((beyond,), drifting)
     return judged
 
 
 def _drifting(
-    limits: ErrorLimits, sums: Factors, indices: tuple[Array, Array], result: Array
+    limits: ErrorLimits, sums: Factors, rows: Array, columns: Array, result: Array
 ) -> Judged:
     """Judge elements with the drift of a sequential float32 sum allowed, until one does not pass.
 
@@ -161,11 +163,10 @@ def _drifting(
     count = max(_CHAIN_ELEMENTS // limits.problem.k, 1)
     parts = []
     for first in range(0, result.size, count):
-        rows, columns = (index[first : first + count] for index in indices)
         here = slice(first, first + count)
-        exact, magnitude = sums.of_elements(rows, columns)
-        drift = sums.drift(rows, columns, exact)
-        parts.append(limits.judge(exact, magnitude, result[here], columns, drift=drift))
+        exact, magnitude = sums.of_elements(rows[here], columns[here])
+        drift = sums.drift(rows[here], columns[here], exact)
+        parts.append(limits.judge(exact, magnitude, result[here], columns[here], drift=drift))
         if (parts[-1].share > 1).any():
             break
     return Judged.joined(parts)

@@ -84,14 +84,14 @@ def step_terms(
     decoder: Decoder,
     step: InferenceStep,
     chip: Chip,
-    types: tuple[str, str],
+    kind: str,
+    kept: str,
     without: frozenset[str],
 ) -> tuple[TermRow, ...]:
     """Return a step's operators and collectives, but for the terms that are left out.
 
-    `types` are those of products and of what keeps 16 bits.
+    `kind` is the type of products, `kept` that of what keeps 16 bits.
     """
-    kind, kept = types
     rows: list[TermRow] = []
     timer = cache(lambda op, extents: _timed(op, extents, kept, chip))
     for one in step_operators(decoder, step, quantised=kind != kept):

@@ -108,13 +108,12 @@ def _spelled(name: str, text: str) -> Iterator[str | int | float]:
         if not low <= high or step <= (1 if times else 0) or (times and low <= 0):
             need = "have a range that rises, as 512..4096/512 or 1024..65536x2"
             raise refuse(name, need, repr(part.strip()))
-        yield from _steps(name, (low, high), step, times=times)
+        yield from _steps(name, low, high, step, times=times)
 
 
 def _steps(
-    name: str, ends: tuple[float, float], step: float, *, times: bool
+    name: str, low: float, high: float, step: float, *, times: bool
 ) -> Iterator[int | float]:
-    low, high = ends
     count = math.log(high / low, step) if times else (high - low) / step
     if count > MOST_POINTS:
         raise refuse(name, f"have at most {MOST_POINTS} values", f"{count:,.0f}")

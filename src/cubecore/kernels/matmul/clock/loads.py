@@ -144,11 +144,11 @@ class Mte2:
 
         None, and nothing has happened, where they do not.
         """
-        takes, memory, request = load[1:3], self.memory, load.request
-        left = all_issued(self.queue, self.free, load.asked, times, time, self.step)
+        (_, asked, arrive, request), memory = load, self.memory
+        left = all_issued(self.queue, self.free, asked, times, time, self.step)
         if left is None or self.free < self.gate:
             return None
-        run = alike(self.free, self.done, memory, request, takes)
+        run = alike(self.free, self.done, memory, request, asked, arrive)
         if run is None:
             return None
         if request.missing_bytes:
@@ -156,7 +156,7 @@ class Mte2:
             last = run.highest + times * (run.apart - cycles)
             self.room, self.peak = min(self.room, run.room), max(self.peak, last)
             memory.repeat(0, cycles, run.apart, run.highest, times)
-        return started(self, run, times, takes, left)
+        return started(self, run, times, left, asked=asked, arrive=arrive)
 
     def _in_turn(self, time: int, load: Load, times: int) -> int:
         """Ask for equal transfers one after another: `_one` again and again, written out."""
