@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
@@ -110,6 +111,14 @@ class _Traced:
         return traced
 
 
+class _CoreStore(NamedTuple):
+    """A store of a core: its place in its group, and its number in the launch."""
+
+    store: ProvenStore
+    row: int
+    core: int
+
+
 def _perform(proven: Sequence[prover.Prover]) -> None:
     """Compute every store of every core, on as many threads as there are processors.
 
@@ -117,7 +126,7 @@ def _perform(proven: Sequence[prover.Prover]) -> None:
     """
     cache = OperandCache()
     work = [
-        (store, index, number)
+        _CoreStore(store, index, number)
         for prover in proven
         for index, number in enumerate(core.core for core in prover.group.cores)
         for store in prover.stores
@@ -132,12 +141,12 @@ def _perform(proven: Sequence[prover.Prover]) -> None:
     }
     conversions = [part for factor in factors.values() for part in cache.prepare(factor)]
 
-    def compute(item: tuple[ProvenStore, int, int]) -> Callable[[], None]:
-        store, index, _ = item
-        values, defined = computed(store, index, cache)
+    def compute(item: _CoreStore) -> Callable[[], None]:
+        store, row, _ = item
+        values, defined = computed(store, row, cache)
         if store.atomic:
-            return lambda: commit(store, index, values, defined)
-        commit(store, index, values, defined)
+            return lambda: commit(store, row, values, defined)
+        commit(store, row, values, defined)
         return lambda: None
 
     with (
@@ -146,5 +155,5 @@ def _perform(proven: Sequence[prover.Prover]) -> None:
     ):
         for _ in pool.map(lambda convert: convert(), conversions):
             pass
-        for finish in pool.map(compute, sorted(work, key=lambda item: item[2])):
+        for finish in pool.map(compute, sorted(work, key=lambda item: item.core)):
             finish()

@@ -204,7 +204,7 @@ def test_the_panels_of_a_store_are_its_places(name):
     flat = np.arange(2000)
     for m, n in ((1, 16), (9, 48), (5, 64), (9, 32), (3, 16)):
         got = np.empty((m, n), int)
-        for columns, panel in target.panels(flat, (m, n)):
+        for columns, panel in target.panels(flat, m, n):
             groups, rows, wide = panel.shape
             got[:, columns] = panel.transpose(1, 0, 2).reshape(rows, groups * wide)
         want = places_by_loop(target, m, n)

@@ -3,14 +3,19 @@
 import numpy as np
 
 from cubecore.isa.program.tree import Location
-from cubecore.machine.memory.filling_table import FIRST_FILLING, Filling, FillingTable
+from cubecore.machine.memory.filling_table import (
+    FIRST_FILLING,
+    Filling,
+    FillingReader,
+    FillingTable,
+)
 
 
 def filling(line: int, behind: str = "a run of 4 B") -> Filling:
     return Filling("copy", behind, Location("k.cpp", line, "k"))
 
 
-READER = "vadds", "src", Location("k.cpp", 900, "k")
+READER = FillingReader("vadds", "src", Location("k.cpp", 900, "k"))
 
 
 def test_a_location_has_one_number_however_long_its_runs_are() -> None:
@@ -30,7 +35,7 @@ def test_results_of_filling_keep_their_first_reader() -> None:
     first = table.read_by(marks, READER)
     assert (first > 1).tolist() == [False, False, True, False]
     assert table[int(first[2])].reader == READER
-    other = "vexp", "src", Location("k.cpp", 901, "k")
+    other = FillingReader("vexp", "src", Location("k.cpp", 901, "k"))
     assert table.read_by(first, other).tolist() == first.tolist()
     assert table.read_by(marks, other)[2] not in first
 

@@ -90,10 +90,9 @@ class Prover(CheckedWalk):
     # --- global memory
 
     def _tensor(
-        self, address: int, distances: tuple[int, ...], span: tuple[int, int]
+        self, address: int, distances: tuple[int, ...], start: int, end: int
     ) -> GlobalTensor:
         """Return the tensor that holds bytes [address + start, address + end) of every core."""
-        start, end = span
         tensor = self._gm.at(address + min(distances) + start)
         if tensor is None or address + max(distances) + end > tensor.end:
             raise IrregularError("an address outside its tensor")
@@ -109,7 +108,7 @@ class Prover(CheckedWalk):
             bring = self._provenance.fill_words(template, distances)
 
         def fill(dst: int, src: int) -> None:
-            if not self._tensor(src, distances, span).placed:
+            if not self._tensor(src, distances, *span).placed:
                 raise IrregularError("a source that is not wholly initialised")
             bring(dst, src)
 
@@ -230,7 +229,7 @@ class Prover(CheckedWalk):
                 raise IrregularError("a store that is not of a known tile")
             if t.src_stride != tile.column_rows and t.n_size > FRACTAL_ROWS:
                 raise IrregularError("a store with another stride than the tile's")
-            tensor = self._tensor(dst, distances, span)
+            tensor = self._tensor(dst, distances, *span)
             offset, odd = divmod(dst - tensor.address, kind.size_bytes)
             size = tensor.buffer.size_bytes
             if odd or any(d % kind.size_bytes for d in (size, *distances)):

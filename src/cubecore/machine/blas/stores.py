@@ -56,9 +56,9 @@ class Target:
             return m > 1 and self.pitch < n
         return n > self.wide and self.step < m * self.pitch
 
-    def panels(self, flat: Array, shape: tuple[int, int]) -> Iterator[tuple[slice, Array]]:
+    def panels(self, flat: Array, m: int, n: int) -> Iterator[tuple[slice, Array]]:
         """Yield columns and their places in `flat`, as [columns of fractals, m, columns in one]."""
-        (m, n), size = shape, flat.itemsize
+        size = flat.itemsize
         if not self.wide:
             yield slice(n), as_strided(flat, (1, m, n), (0, self.pitch * size, size))
             return
@@ -135,7 +135,7 @@ class ProvenStore:
     def located(self, flat: Array, core: int) -> Iterator[tuple[slice, Array]]:
         """Yield columns and their places in a flat array with one entry for each element."""
         start = self.offset + self.distances[core] // self.target.kind.size_bytes
-        return self.target.panels(flat[start:], (self.m, self.n))
+        return self.target.panels(flat[start:], self.m, self.n)
 
 
 def joined(first: ProvenStore, second: ProvenStore) -> ProvenStore | None:

@@ -75,7 +75,7 @@ def picking(group: Group, template: Instruction) -> Operation:
         )
         if picked is None:
             raise DivergenceError(f"{template.name} picks out of the ordinary")
-        _require_well(group, (steering, source, target), picked.touched, at)
+        _require_well(group, steering, source, target, picked.touched, at)
         plan = plans.get(id(where))
         if plan is None:
             touched_by_one = touches(template, range(len(uses)), where, registers)
@@ -100,10 +100,9 @@ def _placed(group: Group, used: Use, address: int) -> Place:
 
 
 def _require_well(
-    group: Group, uses: tuple[Use, Use, Use], touched: Footprint, at: Mapping[str, int]
+    group: Group, steering: Use, source: Use, target: Use, touched: Footprint, at: Mapping[str, int]
 ) -> None:
     """Require all that is read to be written, inside its memory, and apart from what is written."""
-    steering, source, target = uses
     mem, address = source.operand.mem, at[source.name]
     stack, low, high = group.memory(mem), address + touched.low, address + touched.high
     ends = memory_bytes(group.chip, mem)[1]

@@ -17,7 +17,7 @@ from cubecore.machine.lockstep.sanitizer.divergence import DivergenceError
 from cubecore.machine.lockstep.sanitizer.group_watch import GroupWatch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, MemoryBuffer, Spot
 from cubecore.machine.memory.elements import Use, elements
-from cubecore.machine.memory.filling_table import FIRST_FILLING
+from cubecore.machine.memory.filling_table import FIRST_FILLING, FillingReader
 from cubecore.machine.memory.operation import Inputs
 from cubecore.machine.memory.places import MemoryStack, Place
 from cubecore.machine.memory.pointer_stores import spans
@@ -83,7 +83,7 @@ class GroupMemory:
             self._snapshots.keep(tensor)
             if tensor.issued is not None:
                 tensor.issued.note(far.rows, at + used.low, at + used.high)
-        elif not (tensor.placed or _written(buffer, far.rows, at, (used.low, used.high))):
+        elif not (tensor.placed or _written(buffer, far.rows, at, used.low, used.high)):
             filled = used.elements.offsets < 0
             for distance in far.values.tolist():
                 self.gm.settle(tensor, low + distance, high + distance)
@@ -91,7 +91,7 @@ class GroupMemory:
                 if not (of_core.written() or (of_core.ready() | filled).all()):
                     raise DivergenceError("uninitialised global memory")
         if used.reads and self.gm.fillings is not None:
-            within = spans(buffer.valid, far.rows, at, (used.low, used.high))
+            within = spans(buffer.valid, far.rows, at, used.low, used.high)
             if any(part.max(initial=0) >= FIRST_FILLING for part in within):
                 raise DivergenceError("filling in global memory, of some cores perhaps")
         rows = tuple([(count, step, at + first) for count, step, first in far.rows])
@@ -119,14 +119,14 @@ class GroupMemory:
         """Let each core find what nobody wrote."""
         raise DivergenceError(f"{template.name} reads uninitialised bytes", followed=True)
 
-    def read_filling(self, found: FilledRead, _reader: tuple[str, str], _where: Location) -> None:
+    def read_filling(self, found: FilledRead, _reader: FillingReader) -> None:
         """Let each core report filling."""
         raise DivergenceError(f"{found.subject} reads filling", followed=True)
 
 
-def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, span: tuple[int, int]) -> bool:
-    """Return whether all bytes of a span were written on every core, gaps included."""
-    return all(part.all() for part in spans(buffer.valid, rows, at, span))
+def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, low: int, high: int) -> bool:
+    """Return whether all bytes [low, high) from `at` were written on every core, gaps included."""
+    return all(part.all() for part in spans(buffer.valid, rows, at, low, high))
 
 
 def group_operation(

@@ -62,17 +62,18 @@ class RanAheadError(Exception):
 class RecordedPart:
     """The record of a core from some issue on: kinds, and addresses by their memories.
 
+    `at` is where the addresses of that issue begin among all of the trace's.
     `like` are other cores', of which one most often has the same kinds.
     """
 
     def __init__(
         self,
         trace: InstructionTrace,
-        begin: tuple[int, int],
+        issue: int,
+        at: int,
         gm: GlobalMemory,
         like: "Sequence[RecordedPart]" = (),
     ) -> None:
-        issue, at = begin
         names = self.names = trace.names
         self.kinds = np.frombuffer(trace.kinds[issue:], np.uint32)
         self.wheres = np.frombuffer(trace.wheres[issue:], np.uint32)
@@ -314,7 +315,7 @@ class Recorder(Core):
         """Return what was recorded and not executed yet; `like` are other cores'."""
         part, extent = self._part, self.extent
         if part is None or part[0] != extent:
-            recorded = RecordedPart(self.trace, (self._done, self._at), gm, like)
+            recorded = RecordedPart(self.trace, self._done, self._at, gm, like)
             part = self._part = extent, recorded
         return part[1]
 
@@ -394,7 +395,7 @@ class Recorder(Core):
 
     def last(self, left: int, gm: GlobalMemory) -> "RecordedPart":
         """Return the last so many issues."""
-        return RecordedPart(self.trace, self._position(left), gm)
+        return RecordedPart(self.trace, *self._position(left), gm)
 
     def take_up(self, left: int) -> None:
         """Take all but so many issues as executed."""

@@ -106,9 +106,9 @@ class MemoryBuffer:
         rows = ((1, 0, address),)
         return Spot(self.data, self.valid, rows, rows, alone=True, marks=self.marks)
 
-    def written(self, address: int, span: tuple[int, int]) -> bool:
-        """Return whether all bytes [start, end) from `address` were written, gaps included."""
-        return 0 not in self.valid[address + span[0] : address + span[1]].tobytes()
+    def written(self, low: int, high: int) -> bool:
+        """Return whether all bytes [low, high) were written, gaps included."""
+        return 0 not in self.valid[low:high].tobytes()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -256,7 +256,7 @@ class GlobalMemory:
         if self.pointers is None:
             return False
         at = tensor.address
-        return self.pointers.settle(at, _contents(tensor), (low - at, high - at), every=every)
+        return self.pointers.settle(at, _contents(tensor), low - at, high - at, every=every)
 
     def has_stored(self, address: int) -> bool:
         """Return whether a pointer stored to the line of an address."""

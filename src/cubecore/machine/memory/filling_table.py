@@ -19,6 +19,14 @@ _SHARED = {False: 254, True: 255}
 """The numbers that fillings share, read or not, of which there are too many for a byte."""
 
 
+class FillingReader(NamedTuple):
+    """The instruction that read filling first, by which of its operands, and where it stands."""
+
+    instruction: str
+    operand: str
+    where: Location
+
+
 class Filling(NamedTuple):
     """The copy that filled bytes in, behind which data, and the first operand that read them.
 
@@ -28,7 +36,7 @@ class Filling(NamedTuple):
     instruction: str
     behind: str
     where: Location
-    reader: tuple[str, str, Location] | None = None
+    reader: FillingReader | None = None
     defined: bool = True
 
     @property
@@ -59,7 +67,7 @@ class FillingTable:
     def __getitem__(self, number: int) -> Filling:
         return self._fillings[number]
 
-    def read_by(self, marks: Marks, reader: tuple[str, str, Location]) -> Marks:
+    def read_by(self, marks: Marks, reader: FillingReader) -> Marks:
         """Return the marks of what an operand makes of marked elements."""
         made = np.zeros(256, np.uint8)
         for number in np.unique(marks[marks >= FIRST_FILLING]).tolist():

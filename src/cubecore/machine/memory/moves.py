@@ -48,7 +48,7 @@ class Move:
         with_ = [part.take(-from_[filled] - 1, mode="clip") for part in _fillers(fill, size)]
         copied = np.flatnonzero(from_ >= 0)
         if ascending(to).size < to.size:  # what comes last stays
-            self._parts.append(_Scattered(from_, to, size, (filled, with_)))
+            self._parts.append(_Scattered(from_, to, size, filled, with_))
             return
         if copied.size:
             of_copy = from_[copied], to[copied], size
@@ -148,24 +148,24 @@ def _copying(from_: Offsets, to: Offsets, size: int) -> _Evenly | None:
 
 
 class _Scattered:
-    """Elements that lie anywhere; `filled` are the places of some, and what is put there."""
+    """Elements that lie anywhere; `with_` is put in the places of those that are `filled`."""
 
     def __init__(
         self,
         from_: Offsets,
         to: Offsets,
         size: int,
-        filled: tuple[Offsets, list[Array]] | None = None,
+        filled: Offsets | None = None,
+        with_: Sequence[Array] = (),
     ) -> None:
         self._from, self._to, self._size = np.maximum(from_, 0), to, size
-        self._word, self._filled = word_of(size), filled
+        self._word, self._filled, self._with = word_of(size), filled, with_
 
     def move(self, which: int, here: Held, there: Held) -> None:
         """Move bytes, or their maps."""
         values = gathered(whole(*here, self._word, self._size), self._from)
         if self._filled is not None:
-            indices, with_ = self._filled
-            values[:, indices] = with_[which].view(self._word)
+            values[:, self._filled] = self._with[which].view(self._word)
         scatter(whole(*there, self._word, self._size), self._to, values)
 
 

@@ -38,15 +38,14 @@ class IssuedBytes:
         if not self._marks.size:
             self._marks = np.zeros(self._size_bytes, np.uint8)
         for rows, first, last in self._noted:
-            for part in spans(self._marks, rows, 0, (first, last)):
+            for part in spans(self._marks, rows, 0, first, last):
                 part[...] = 1
         self._noted.clear()
         return self._marks[low:high].view(np.bool_)
 
 
-def spans(marks: _Bytes, rows: Sequence[Rows], at: int, span: tuple[int, int]) -> Iterator[_Bytes]:
-    """Yield the marks of all bytes of a span from each row on, rows of one kind at once."""
-    low, high = span
+def spans(marks: _Bytes, rows: Sequence[Rows], at: int, low: int, high: int) -> Iterator[_Bytes]:
+    """Yield the marks of bytes [low, high) from each row on, rows of one kind at once."""
     for count, step, first in rows:
         yield np.ndarray((count, high - low), np.uint8, marks, at + first + low, (step, 1))
 
@@ -90,16 +89,14 @@ class PointerStores:
         else:
             self._cleaned.add(address // LINE_BYTES)
 
-    def settle(
-        self, address: int, contents: Contents, span: tuple[int, int], *, every: bool
-    ) -> bool:
-        """Mark stored bytes of a span as written if they were cleaned, or in `every` case.
+    def settle(self, address: int, contents: Contents, low: int, high: int, *, every: bool) -> bool:
+        """Mark stored bytes of [low, high) as written if they were cleaned, or in `every` case.
 
-        `address` is that of the first byte, at the start of a line, from which the span counts.
+        `address` is that of the first byte, at the start of a line, from which the two count.
         Return whether some are not marked.
         """
-        low, high = max(span[0], 0) // LINE_BYTES * LINE_BYTES, -(-span[1] // LINE_BYTES)
-        contents = contents.within(low, high * LINE_BYTES)
+        low = max(low, 0) // LINE_BYTES * LINE_BYTES
+        contents = contents.within(low, -(-high // LINE_BYTES) * LINE_BYTES)
         stored = np.flatnonzero(self._stored(contents))
         if not stored.size:
             return False

@@ -121,8 +121,7 @@ class ArrayWatch:
                 continue
             first, last = address + start, address + end
             if first < address.low or last > address.high:
-                what = template.name, operand.name
-                self._judge(what, operand.mem, (first, last), address, where)
+                self._judge(template.name, operand.name, operand.mem, first, last, address, where)
 
     def plan(self, templates: Sequence[Instruction]) -> ArrayPlan:
         """Return the checks of instructions that are issued now, one after another."""
@@ -137,22 +136,22 @@ class ArrayWatch:
     def load(self, load: LoadScalar, address: int) -> None:
         """Log a value that the scalar unit reads outside the array of its pointer."""
         if type(address) is InArray:
-            whole = address, address + load.element.size_bytes
-            self._judge(("scalar load", "src"), load.mem, whole, address, load.location)
+            end = address + load.element.size_bytes
+            self._judge("scalar load", "src", load.mem, address, end, address, load.location)
 
     def _judge(
         self,
-        what: tuple[str, str],
+        name: str,
+        operand: str,
         mem: Mem,
-        touched: tuple[int, int],
+        first: int,
+        last: int,
         address: InArray,
         where: Location,
     ) -> None:
         """Log an access to bytes [first, last) if some of them are outside the address' array."""
-        first, last = touched
         if address.low <= first and last <= address.high:
             return
-        name, operand = what
         message = (
             f"{name}.{operand} must stay inside its array, bytes [{address.low}, {address.high}) "
             f"of {mem.label}, got bytes [{first}, {last})"

@@ -236,7 +236,7 @@ class Core:
 
     def _is_written(self, load: LoadScalar, memory: MemoryBuffer, address: int, local: int) -> bool:
         """Return whether a value was written, by an instruction or by a pointer."""
-        written = memory.written(local, (0, load.element.size_bytes))
+        written = memory.written(local, local + load.element.size_bytes)
         return written or (load.mem is Mem.GM and self.gm.has_stored(address))
 
     def _checked(self, load: LoadScalar, address: int) -> str | None:

@@ -21,6 +21,7 @@ from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync
 from cubecore.machine.memory.buffers import GlobalTensor, Spot
 from cubecore.machine.memory.elements import Use, steering_uses, uses
+from cubecore.machine.memory.filling_table import FillingReader
 from cubecore.machine.memory.operation import Inputs
 from cubecore.machine.memory.places import Place
 from cubecore.machine.reference.checked_ub import checked_accesses
@@ -201,7 +202,7 @@ def _steered(
     located, violations = _located(template, core.chip, values)
     if violations:  # of what nobody has written, perhaps
         for (used, address), place in zip(steering, places, strict=True):
-            require_written(alone, template, used, (place, address), where)
+            require_written(alone, template, used, place, address, where)
     return (located, given) if core.report(violations, located, where) else None
 
 
@@ -353,9 +354,9 @@ class OneCore:
         )
         self.core.log.add(finding, operand.name)
 
-    def read_filling(self, found: FilledRead, reader: tuple[str, str], where: Location) -> None:
+    def read_filling(self, found: FilledRead, reader: FillingReader) -> None:
         """Log filling that was read for a result that is needed."""
-        core, (name, operand) = self.core, reader
+        core, (name, operand, where) = self.core, reader
         finding = SanitizerFinding("filling-read", found.message, name, where, str(core.id))
         core.log.add(finding, f"{operand} {found.filling.where}")
 

@@ -17,7 +17,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.buffers import GlobalMemory, Spot
 from cubecore.machine.memory.elements import Elements, Use
 from cubecore.machine.memory.filling_marks import filled_bytes, marks_of, put_marks
-from cubecore.machine.memory.filling_table import Filling, Marks
+from cubecore.machine.memory.filling_table import Filling, FillingReader, Marks
 from cubecore.machine.memory.operation import Inputs
 
 Touched = tuple[Use, Spot, Elements]
@@ -51,8 +51,8 @@ class Reader(Protocol):
 
     gm: GlobalMemory
 
-    def read_filling(self, found: FilledRead, reader: tuple[str, str], where: Location) -> None:
-        """Take filling that `reader`, an instruction and its operand, reads at a location."""
+    def read_filling(self, found: FilledRead, reader: FillingReader) -> None:
+        """Take filling that an operand of an instruction reads."""
         ...
 
 
@@ -114,23 +114,26 @@ def _made_of(
         return marks
     if set(names) <= set(axes):
         shape = [marks.shape[names.index(axis)] if axis in names else 1 for axis in axes]
-        computed_of = table.read_by(marks, (template.name, used.name, where))
+        computed_of = table.read_by(marks, FillingReader(template.name, used.name, where))
         return np.broadcast_to(computed_of.reshape(shape), results.offsets.shape)
     number = int(marks[marks > 0][0])
     size = filled_bytes(spot, elements, used.element)
     found = FilledRead(f"{template.name}.{used.name}", size, table[number])
-    cores.read_filling(found, (template.name, used.name), where)
+    cores.read_filling(found, FillingReader(template.name, used.name, where))
     return None
 
 
 def require_unfilled(
     cores: Reader,
     template: Instruction,
-    pair: tuple[Touched, Touched],
+    source: Use,
+    here: Spot,
+    target: Use,
+    there: Spot,
     where: Location,
 ) -> None:
     """Report a copy to global memory, but to scratch, of what was computed of filling."""
-    table, ((source, here, elements), (target, there, _)) = cores.gm.fillings, pair
+    table, elements = cores.gm.fillings, source.elements
     if table is None or target.operand.mem is not Mem.GM or source.operand.mem is Mem.GM:
         return
     if there.marks is not None and there.marks.scratch:
@@ -140,10 +143,11 @@ def require_unfilled(
         filling = table[number]
         if filling.reader is None:
             continue
-        name, operand, read_at = filling.reader
+        reader = filling.reader
         size = filled_bytes(here, elements, source.element, number)
-        found = FilledRead(f"{name}.{operand}", size, filling, (template.name, where))
-        cores.read_filling(found, (name, operand), read_at)
+        subject = f"{reader.instruction}.{reader.operand}"
+        found = FilledRead(subject, size, filling, (template.name, where))
+        cores.read_filling(found, reader)
 
 
 def _require_defined(

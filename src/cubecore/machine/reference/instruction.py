@@ -20,6 +20,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, Spot
 from cubecore.machine.memory.elements import Elements, Use, part, uses
+from cubecore.machine.memory.filling_table import FillingReader
 from cubecore.machine.memory.operation import Inputs, Read, Write, combines, operate
 from cubecore.machine.memory.places import Known, Place
 from cubecore.machine.reference.filled_reads import (
@@ -79,8 +80,8 @@ class Cores(Protocol):
         """Take elements that are read and were never written."""
         ...
 
-    def read_filling(self, found: FilledRead, reader: tuple[str, str], where: Location) -> None:
-        """Take filling that `reader`, an instruction and its operand, reads at a location."""
+    def read_filling(self, found: FilledRead, reader: FillingReader) -> None:
+        """Take filling that an operand of an instruction reads."""
         ...
 
 
@@ -152,7 +153,7 @@ def perform(
 
     def lack(name: str, place: Place) -> None:
         number = next(n for n, used in enumerate(issue.uses) if used.name == name)
-        require_written(cores, template, issue.uses[number], (place, at[number]), where)
+        require_written(cores, template, issue.uses[number], place, at[number], where)
 
     follows = cores.gm.fillings is not None and template.pipe is Pipe.V
     if bound.feeds:
@@ -274,8 +275,7 @@ def _move(cores: Cores, issue: CachedIssue, spots: Sequence[Spot], where: Locati
         to = issue.uses[target]
         followed = cores.gm.fillings is not None
         if followed:
-            taken = issue.uses[source], here, issue.uses[source].elements
-            require_unfilled(cores, issue.template, (taken, (to, there, to.elements)), where)
+            require_unfilled(cores, issue.template, issue.uses[source], here, to, there, where)
         if to.operand.mem is Mem.GM and cores.registers.atomic:
             element = element_type(cores.registers.atomic_type)
             cut = [
@@ -343,10 +343,9 @@ def _combining(
 
 
 def require_written(
-    cores: Cores, template: Instruction, used: Use, at: tuple[Place, int], where: Location
+    cores: Cores, template: Instruction, used: Use, place: Place, address: int, where: Location
 ) -> None:
-    """Tell of the elements of an operand, a place at an address, that were never written."""
-    place, address = at
+    """Tell of the elements of an operand at an address that were never written."""
     ready, here = place.ready(), place.here
     if here.active is not None:
         ready |= ~here.active

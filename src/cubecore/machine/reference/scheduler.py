@@ -128,7 +128,7 @@ class _Handshake:
     def issued(self, core: Core, sync: FftsCrossCoreSync, where: Location) -> Callable[[], None]:
         """Return what sends a signal that a core issues, with what is known of it now."""
         carried = [NOTHING] if core.watch is None else core.watch.signal(sync, where)
-        return partial(send_judged, self.flags, self._log, core.id, (sync, where), carried)
+        return partial(send_judged, self.flags, self._log, core.id, sync, where, carried)
 
     def wait(self, core: Core, sync: WaitFlagDev, where: Location) -> None:
         """Wait for other cores: hand the turn to the caller's thread."""

@@ -120,11 +120,11 @@ def send_judged(
     signals: Signals,
     log: FindingLog,
     core: CoreId,
-    signal: tuple[FftsCrossCoreSync, Location],
+    sync: FftsCrossCoreSync,
+    where: Location,
     carried: Iterable[Foreign],
 ) -> None:
     """Send what a core knows, from a place, and log the counters that pass the hardware's limit."""
-    sync, where = signal
     for sender, receiver in signals.send([core], sync, carried):
         log.add(_overflow(sync, where, sender, receiver))
 

@@ -29,19 +29,22 @@ class _Access:
 
     def __init__(
         self,
-        whose: tuple[int, int],
+        core: int,
+        pipe: int,
         touched: Footprint,
         address: int,
-        last: tuple[int, MemoryAccess, int],
+        number: int,
+        touch: MemoryAccess,
+        position: int,
     ) -> None:
-        self.core, self.pipe = whose
+        self.core, self.pipe = core, pipe
         self.touched = touched
         self.low = address + touched.low if touched.low else address
         self.high = address + touched.high
         self.replaced: list[int] | None = None
         self.consumed: dict[_Reader, int] | None = None
         self.known = -1
-        self.again(*last)
+        self.again(number, touch, position)
 
     @property
     def address(self) -> int:
@@ -117,28 +120,31 @@ class GlobalShadow:
 
     def touch(
         self,
-        core: tuple[int, CoreOrder, Report],
-        touched: tuple[Footprint, int],
+        core: int,
+        order: CoreOrder,
+        report: Report,
+        footprint: Footprint,
+        address: int,
         pipe: int,
         number: int,
         touch: MemoryAccess,
     ) -> None:
         """Enter an access of a core, a footprint at an address, and report what it races with."""
-        (core_number, order, report), (footprint, address) = core, touched
         self._entered += 1
-        last = number, touch, self._entered
+        position = self._entered
         if touch.writes:
-            access = _Access((core_number, pipe), footprint, address, last)
+            access = _Access(core, pipe, footprint, address, number, touch, position)
         else:
-            key = core_number, pipe, footprint
+            key = core, pipe, footprint
             reads = self._reads.get(key)
             if reads is None:
                 reads = self._reads[key] = {}
             earlier = reads.get(address)
             if earlier is not None and self._is_unwritten(_pages(footprint, address)):
-                earlier.again(*last)
+                earlier.again(number, touch, position)
                 return
-            access = reads[address] = _Access((core_number, pipe), footprint, address, last)
+            access = _Access(core, pipe, footprint, address, number, touch, position)
+            reads[address] = access
             if earlier is not None:
                 access.known = earlier.known
         reported: set[tuple[int, int]] = set()

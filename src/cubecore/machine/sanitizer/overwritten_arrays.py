@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cubecore.isa.declare.instruction import Mem
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.local_arrays import Extent, overlap_in_part
-from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region
+from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Region, RegionAccess
 
 _MOST_LOOKS = 32
 """Looks at the last writes of one set of bytes, which are slow."""
@@ -225,13 +225,12 @@ class OverwrittenArrays:
         writes = lost.touch, lost.pipe, -1, over.touch, over.pipe
         self._report(Clash("overwritten", *writes, *common, reader=(pipe, touch), arrays=arrays))
 
-    def extents(
-        self, one: tuple[Region, MemoryAccess], other: tuple[Region, MemoryAccess]
-    ) -> tuple[Extent, ...]:
+    def extents(self, one: RegionAccess, other: RegionAccess) -> tuple[Extent, ...]:
         """Return the bytes of two arrays; without arrays what the accesses span."""
         if self._sharing == _BY_ADDRESSES:
-            return _span(one[0]), _span(other[0])
-        first, second = self._arrays_of(*one), self._arrays_of(*other)
+            return _span(one.region), _span(other.region)
+        first = self._arrays_of(one.region, one.touch)
+        second = self._arrays_of(other.region, other.touch)
         if not first or not second or first & second:
             return ()
         return _shortest(first), _shortest(second)

@@ -20,7 +20,7 @@ HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "wri
 
 
 def finding_access(
-    gm: GlobalMemory, clash: Clash, touch: MemoryAccess, how: str, at: tuple[str, str]
+    gm: GlobalMemory, clash: Clash, touch: MemoryAccess, how: str, pipe: str, core: str
 ) -> FindingAccess:
     """Return one access of a finding, of a tensor where global memory has one there."""
     memory, low, high = touch.mem.label, clash.low, clash.high
@@ -32,11 +32,11 @@ def finding_access(
         how=how,
         instruction=touch.template.name,
         operand=touch.operand,
-        pipe=at[0],
+        pipe=pipe,
         memory=memory,
         start=low,
         end=high,
-        core=at[1],
+        core=core,
         location=touch.where,
     )
 
@@ -75,9 +75,9 @@ def overwritten_finding(gm: GlobalMemory, clash: Clash, core: str) -> tuple[Sani
     assert clash.reader is not None
     pipe, reader = clash.reader
     accesses = lost, over, read = (
-        finding_access(gm, clash, clash.earlier, "write", (PIPES[clash.earlier_pipe], core)),
-        finding_access(gm, clash, clash.later, "write", (PIPES[clash.later_pipe], core)),
-        finding_access(gm, clash, reader, "read", (PIPES[pipe], core)),
+        finding_access(gm, clash, clash.earlier, "write", PIPES[clash.earlier_pipe], core),
+        finding_access(gm, clash, clash.later, "write", PIPES[clash.later_pipe], core),
+        finding_access(gm, clash, reader, "read", PIPES[pipe], core),
     )
     told = [f"{one.instruction}.{one.operand} ({one.pipe}, {one.location})" for one in accesses]
     shared = f"bytes [{over.start}, {over.end}) of {over.memory}"

@@ -325,8 +325,16 @@ class CoreWatch:
     ) -> None:
         if self._cache is not None:
             self._cache.touch(touched, address, touch, number)
-        core = self._number, self.order, (self.report, self.again)
-        self._launch.memory.touch(core, (touched, address), pipe, number, touch)
+        self._launch.memory.touch(
+            self._number,
+            self.order,
+            (self.report, self.again),
+            touched,
+            address,
+            pipe,
+            number,
+            touch,
+        )
 
     def shadow(self, mem: Mem | Special) -> LocalShadow:
         """Return the shadow of a local memory, or of the registers."""

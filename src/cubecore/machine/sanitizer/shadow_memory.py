@@ -123,6 +123,14 @@ class Region:
         self.rivals: list[Region] | None = None
 
 
+class RegionAccess(NamedTuple):
+    """An access of a region by a pipe."""
+
+    region: Region
+    pipe: int
+    touch: MemoryAccess
+
+
 class Arrays(Protocol):
     """Judges reads of arrays that share bytes with others."""
 
@@ -144,9 +152,7 @@ class Arrays(Protocol):
     def finish(self) -> None:
         """Judge what was left for the end."""
 
-    def extents(
-        self, one: tuple[Region, MemoryAccess], other: tuple[Region, MemoryAccess]
-    ) -> tuple[tuple[int, int], ...]:
+    def extents(self, one: RegionAccess, other: RegionAccess) -> tuple[tuple[int, int], ...]:
         """Return the bytes of the arrays of two rivals; none where they may be of one."""
         ...
 
@@ -333,11 +339,15 @@ class LocalShadow:
             for at, (when, who) in other.writes.items():
                 if when > clock[at]:
                     kind = "raw" if reads else "waw"
-                    self._meet(kind, (other, at, who), (region, pipe, touch))
+                    self._meet(
+                        kind, RegionAccess(other, at, who), RegionAccess(region, pipe, touch)
+                    )
             if writes:
                 for at, (when, who) in other.reads.items():
                     if when > clock[at]:
-                        self._meet("war", (other, at, who), (region, pipe, touch))
+                        self._meet(
+                            "war", RegionAccess(other, at, who), RegionAccess(region, pipe, touch)
+                        )
 
     def enter(self, region: Region, pipe: int, number: int, touch: MemoryAccess) -> None:
         """Remember an access of instruction `number` of a pipe; a write hides what it covers."""
@@ -349,7 +359,7 @@ class LocalShadow:
                     other.writes.clear()
                     other.reads.clear()
                     if other.fresh is not None:
-                        self._lose(other, (region, pipe, touch))
+                        self._lose(other, pipe, touch)
             region.writes[pipe] = number, touch
             self._stamp += 1
             region.stamp = self._stamp
@@ -358,19 +368,14 @@ class LocalShadow:
         else:
             region.reads[pipe] = number, touch
 
-    def _lose(self, other: Region, later: tuple[Region, int, MemoryAccess]) -> None:
+    def _lose(self, other: Region, pipe: int, touch: MemoryAccess) -> None:
         """Report a result that is overwritten before it is read."""
-        (_, pipe, touch), fresh = later, other.fresh
+        fresh = other.fresh
         assert fresh is not None
         other.fresh = None
         self._report(Clash("unread", fresh[1], fresh[0], -1, touch, pipe, other.low, other.high))
 
-    def _meet(
-        self,
-        kind: str,
-        earlier: tuple[Region, int, MemoryAccess],
-        later: tuple[Region, int, MemoryAccess],
-    ) -> None:
+    def _meet(self, kind: str, earlier: RegionAccess, later: RegionAccess) -> None:
         other, at, who = earlier
         region, pipe, touch = later
         mem = touch.mem
@@ -385,7 +390,7 @@ class LocalShadow:
         assert common is not None
         arrays: tuple[tuple[int, int], ...] = ()
         if self._arrays is not None and region.rivals and other in region.rivals:
-            arrays = self._arrays.extents((other, who), (region, touch))
+            arrays = self._arrays.extents(earlier, later)
         self._report(Clash(kind, who, at, -1, touch, pipe, *common, arrays=arrays))
 
 

@@ -51,7 +51,7 @@ class UnitFlags:
             if product and here.any():
                 self._still_up(template, base, of_tile, where)
             elif not product and not here.all():
-                self._not_up(template, base, (of_tile, units), where)
+                self._not_up(template, base, of_tile, units, where)
             if template.hands_units_over:
                 of_tile[units] = mark
 
@@ -88,10 +88,10 @@ class UnitFlags:
         self,
         template: Instruction,
         base: int,
-        up_and_units: tuple[NDArray[np.intp], Units],
+        up: NDArray[np.intp],
+        units: Units,
         where: Location,
     ) -> None:
-        up, units = up_and_units
         first = int(np.arange(up.size)[units][np.argmin(up[units] > 0)])
         message = (
             f"{_named(base + first)} is not set when {template.name} shares the tile; give the "

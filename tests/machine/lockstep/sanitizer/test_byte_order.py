@@ -42,7 +42,7 @@ def test_accesses_in_another_order_are_told(seed):
                 if other != core and (writes or wrote) and blocks & own and when > number:
                     wrong.add((other, core))
             seen.append((core, number, writes, own))
-            order.touch((number, core), touched, start + at, writes=writes)
+            order.touch(number, core, touched, start + at, writes=writes)
     assert order.kept == (not wrong)
     assert not (alike and wrong)
     levels = order.levels()
@@ -56,6 +56,6 @@ def test_cores_that_follow_each_other_have_no_levels():
     start = gm.allocate("z", BLOCK).address
     order = ByteOrder(gm, 2)
     for number, core in ((1, 1), (0, 0), (2, 1)):
-        order.touch((number, core), FOOTPRINTS[0], start, writes=True)
+        order.touch(number, core, FOOTPRINTS[0], start, writes=True)
     assert not order.kept
     assert order.levels() is None

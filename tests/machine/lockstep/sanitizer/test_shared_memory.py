@@ -85,12 +85,12 @@ def test_the_first_access_in_no_order_is_found(seed):
         access = FOOTPRINTS[rng.integers(4)], 8 * int(rng.integers(6))
         number = cores.enter(pipe)
         wanted = oracle.conflicts(cores, far, access, pipe, number, writes=writes)
-        place, by = (0, far), (pipe, number)
+        place = cores.order, 0, far, *access, pipe, number
         if wanted:
             with pytest.raises(UnorderedError):
-                shared.touch(cores.order, place, access, by, writes=writes)
+                shared.touch(*place, writes=writes)
             return
-        shared.touch(cores.order, place, access, by, writes=writes)
+        shared.touch(*place, writes=writes)
 
 
 def test_what_another_tensor_holds_is_no_conflict():
@@ -99,5 +99,4 @@ def test_what_another_tensor_holds_is_no_conflict():
     shared = SharedMemory()
     for tensor, cores in enumerate(groups):
         far, number = cores.far[0], cores.enter(0)
-        access = FOOTPRINTS[0], 0
-        shared.touch(cores.order, (4096 * tensor, far), access, (0, number), writes=True)
+        shared.touch(cores.order, 4096 * tensor, far, FOOTPRINTS[0], 0, 0, number, writes=True)

@@ -156,9 +156,10 @@ class GroupAliasing:
             noted = self._noted[key] = set()
         noted.add((touched, address))
         if len(noted) >= _MOST_NOTED:
-            self._join(key)
+            self._join(tensor.address, writes=writes)
 
-    def _join(self, key: tuple[int, bool]) -> Runs:
+    def _join(self, tensor: int, *, writes: bool) -> Runs:
+        key = tensor, writes
         noted = self._noted.pop(key, set())
         pieces = [(touched.starts + at, touched.ends + at) for touched, at in noted]
         if key in self._runs:
@@ -182,7 +183,8 @@ class GroupAliasing:
         if key not in self._noted and key not in self._runs:
             yield from [(np.zeros(0, np.int64), np.zeros(0, np.int64))] * self.cores
             return
-        starts, ends = self._join(key) if key in self._noted else self._runs[key]
+        joined = self._join(tensor, writes=writes) if key in self._noted else self._runs[key]
+        starts, ends = joined
         for distance in self._distances[tensor].values:
             yield starts + distance, ends + distance
 

@@ -29,12 +29,13 @@ class ByteOrder:
         self._blocks: dict[int, tuple[_Numbers, _Numbers]] = {}
         self.met: dict[tuple[int, int], bool] = {}
 
-    def touch(self, by: tuple[int, int], touched: Footprint, address: int, *, writes: bool) -> None:
+    def touch(
+        self, number: int, core: int, touched: Footprint, address: int, *, writes: bool
+    ) -> None:
         """Enter an access by a core, which was so many-th in lockstep."""
         tensor = self._gm.near(address + touched.low)
         if tensor is None:
             return
-        number, core = by
         own = number * self._cores + core
         written, read = self._of(tensor)
         blocks = _blocks(touched, address - tensor.address, written.size)

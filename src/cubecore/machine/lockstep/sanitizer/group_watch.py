@@ -249,9 +249,16 @@ class GroupWatch(CoreWatch):
         """Follow an access of the first core to global memory."""
         if self._shared is not None:
             tensor = self._tensor(touched, address)
-            tensor_at = tensor.address, self._aliasing.distances(tensor)
-            by, writes = (pipe, number), touch.writes
-            self._shared.touch(self.order, tensor_at, (touched, address), by, writes=writes)
+            self._shared.touch(
+                self.order,
+                tensor.address,
+                self._aliasing.distances(tensor),
+                touched,
+                address,
+                pipe,
+                number,
+                writes=touch.writes,
+            )
         super()._global(touched, address, touch, pipe, number)
 
     def _note_all(self, accesses: Sequence[Touched]) -> None:

@@ -85,7 +85,7 @@ class EachCore:
         """Follow a signal to others."""
         where = self._where()
         carried = self._watch.signal(template, where)
-        send_judged(self._signals, self.log, self._cores[0], (template, where), carried)
+        send_judged(self._signals, self.log, self._cores[0], template, where, carried)
 
     def wait(self, template: WaitFlagDev) -> None:
         """Follow a wait for others, or stay there."""
@@ -104,14 +104,14 @@ class EachCore:
     ) -> None:
         """Follow an instruction, so many-th in lockstep, at its operands' addresses."""
         for operand, footprint, writes in touched:
-            self._order.touch((order, self._number), footprint, addresses[operand], writes=writes)
+            self._order.touch(order, self._number, footprint, addresses[operand], writes=writes)
         self._watch.touch(template, addresses, self._where(), registers)
 
     def scalar_read(self, touch: MemoryAccess, low: int, high: int, order: int) -> None:
         """Follow the scalar unit's own read of bytes [low, high)."""
         if touch.mem is Mem.GM:
-            by = order, self._number
-            self._order.touch(by, Footprint.run(low, high), 0, writes=False)
+            run = Footprint.run(low, high)
+            self._order.touch(order, self._number, run, 0, writes=False)
         self._watch.scalar_read(touch, low, high)
 
     def finish(self) -> None:

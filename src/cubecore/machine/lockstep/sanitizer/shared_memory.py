@@ -161,15 +161,18 @@ class SharedMemory:
     def touch(
         self,
         order: CoreOrder,
-        tensor_at: tuple[int, Distances],
-        touched: tuple[Footprint, int],
-        by: tuple[int, int],
+        tensor: int,
+        far: Distances,
+        footprint: Footprint,
+        address: int,
+        pipe: int,
+        number: int,
         *,
         writes: bool,
     ) -> None:
-        """Enter an access: a tensor and the distances in it, the first core's bytes, the pipe.
+        """Enter an access of the first core's bytes in a tensor, and the others' at distances.
 
-        `by` is the pipe and the number of its instruction.
+        It is that of the pipe's instruction of this number.
 
         Raises
         ------
@@ -177,7 +180,6 @@ class SharedMemory:
             If another core touched the same bytes, one of the two writes, and no signal orders
             them.
         """
-        (tensor, far), (footprint, address), (pipe, number) = tensor_at, touched, by
         table = self._tables.get(tensor)
         if table is None:
             table = self._tables[tensor] = _Table()
@@ -192,17 +194,18 @@ class SharedMemory:
             other = near.other
             last = other.number
             if near.seen < last:
-                _require_ordered(order, near, (pipe, number))
+                _require_ordered(order, near, pipe, number)
                 near.seen = last
         region.number = number
 
 
-def _require_ordered(order: CoreOrder, near: _Near, by: tuple[int, int]) -> None:
+def _require_ordered(order: CoreOrder, near: _Near, pipe: int, number: int) -> None:
     """Require that all which another region's cores did is known to those that meet them."""
-    last, pipe = near.other.number, near.other.pipe
-    if near.rows.size and (order.foreign[near.rows, near.cores, pipe] < last).any():
+    last, before = near.other.number, near.other.pipe
+    if near.rows.size and (order.foreign[near.rows, near.cores, before] < last).any():
         raise UnorderedError("cores that touch the same bytes in no order")
-    if near.in_group and order.done[by[0]][pipe] < last and by != (pipe, last):
+    is_itself = (pipe, number) == (before, last)
+    if near.in_group and order.done[pipe][before] < last and not is_itself:
         raise UnorderedError("a core that touches the same bytes in no order")
 
 

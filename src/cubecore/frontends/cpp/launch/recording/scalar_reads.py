@@ -73,7 +73,7 @@ def around(core: Core, load: LoadScalar, address: int, wanted: int) -> tuple[int
     if memory is None or not 0 <= address <= memory.size_bytes - size or address % size:
         return 0, b""
     low, high = max(address - wanted // 4, 0), min(address + wanted, memory.size_bytes)
-    if not memory.written(low, (0, high - low)):
+    if not memory.written(low, high):
         gaps = low + np.flatnonzero(memory.valid[low:high] == 0)
         behind = int(np.searchsorted(gaps, address))
         low = int(gaps[behind - 1]) + 1 if behind else low
