@@ -162,7 +162,7 @@ def _require_defined(
             if not table[number].defined:
                 size = filled_bytes(spot, elements, used.element, number)
                 found = FilledRead(f"{template.name}.{used.name}", size, table[number])
-                cores.read_filling(found, (template.name, used.name), where)
+                cores.read_filling(found, FillingReader(template.name, used.name, where))
 
 
 def _stored(

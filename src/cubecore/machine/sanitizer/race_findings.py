@@ -166,7 +166,7 @@ class WatchFindings:
         hows, pipes = HOW[clash.kind], (clash.earlier_pipe, clash.later_pipe)
         touched = zip((earlier_touch, later_touch), hows, pipes, (first, second), strict=True)
         earlier, later = accesses = tuple(
-            finding_access(self._gm, clash, touch, how, (PIPES[pipe], str(core)))
+            finding_access(self._gm, clash, touch, how, PIPES[pipe], str(core))
             for touch, how, pipe, core in touched
         )
         finding = SanitizerFinding(
@@ -191,7 +191,7 @@ class WatchFindings:
         if self._log.again(("unread", lost.template.name, about, lost.where)) is not None:
             return
         earlier, later = accesses = tuple(
-            finding_access(self._gm, clash, touch, "write", (PIPES[pipe], core))
+            finding_access(self._gm, clash, touch, "write", PIPES[pipe], core)
             for touch, pipe in ((lost, clash.earlier_pipe), (over, clash.later_pipe))
         )
         message = (
