@@ -65,6 +65,7 @@ def to_integer(values: Array, target: ElementType, rounding: str, *, wraps: bool
     below, above = integral < float(low), integral >= float(high + 1)
     if wraps:
         below, above = below & np.isinf(integral), above & np.isinf(integral)
+    # fmod of float64 is exact, so the low 64 bits of integers far beyond the range come out right.
     span = 2.0**64
     inside = np.where(np.isfinite(integral) & ~below & ~above, integral, 0.0)
     folded = np.fmod(inside, span)
@@ -92,6 +93,7 @@ def to_float(values: Array, target: ElementType, rounding: str, *, finite: bool)
         return round_float(exact, target, finite=finite)
     bits, lowest = _SIGNIFICANT_BITS[target.name]
     _, exponent = np.frexp(np.where(np.isfinite(exact), exact, 0.0))
+    # The distance of neighbours in the target; subnormal numbers all have the smallest one.
     unit = np.ldexp(1.0, np.maximum(exponent - bits, lowest))
     rounded = np.copysign(to_integral(exact / unit, rounding) * unit, exact)
     largest = largest_finite(target)

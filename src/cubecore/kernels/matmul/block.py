@@ -124,6 +124,7 @@ class BlockTree:
         self.stream_b = self._stream("b", matrix)
         self.scales, self.bias = self._rows()
         self.at_c = self._source("c", matrix, self.plan.c.stored_bytes)
+        # Free flags are raised once: a matrix of the batch ends with everything free, as it began.
         with b.when(matrix, "==", 0):
             self._raise_flags()
         for row in self._table_rows:
@@ -246,6 +247,7 @@ class BlockTree:
 
     def _tile(self, m: Along, n: Along) -> None:
         b, flags, slot = self.builder, self.flags, self.l0c.at
+        # The scalar unit's own work at the head of a tile, which only timing sees.
         b.issue(ScalarWork(step=self.plan.step, part="tile"))
         if not self.plan.problem.shares_unit_flag:
             flags.wait("FIX", "M", slot)
@@ -272,10 +274,14 @@ class BlockTree:
         b.issue(ScalarWork(step=self.plan.step))
         self.stream_a.enter_step(k_block, m, n)
         self.stream_b.enter_step(k_block, n, m)
+        # Each side of L0 waits by itself, so that A's move may begin while B's buffer is still
+        # read.
         flags.wait("M", "MTE1", self.l0a.at)
         self.stream_a.move(k_block, k, m, self._l0_slot(self.l0a, chip.l0a_bytes))
         flags.wait("M", "MTE1", self.l0b.at + _L0B_EVENT)
         self.stream_b.move(k_block, k, n, self._l0_slot(self.l0b, chip.l0b_bytes))
+        # One flag says that both operands have arrived; then L1's buffers are free before the
+        # product is.
         flags.set("MTE1", "M", self.step.at)
         self.stream_a.leave_step(k_block)
         self.stream_b.leave_step(k_block)
@@ -299,8 +305,10 @@ class BlockTree:
                     b.issue(template, c, a, bb, 0)
                 else:
                     b.issue(template, c, a, bb)
+            # N first: the next tile has other columns, and so another part of the bias.
             if first and self.bias is not None and self.plan.tiling.iterateOrder == 1:
                 self.bias.used()  # no other tile reads this bias
+        # A small tile's next product would read L0C before this one has written it.
         if self.k_blocks > 1 and costs.are_dependent(m, n):
             b.issue(PipeBarrier(on="M"))
 

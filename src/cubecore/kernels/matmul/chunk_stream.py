@@ -282,6 +282,8 @@ class ChunkStream(Stream):
         buffers = plan.buffers if self._chunks_of_scales > 1 else 1
         self._scales_filled = Ring(builder, f"{self._name}_scales_filled", buffers)
         self._scales_used = Ring(builder, f"{self._name}_scales_used", buffers)
+        # Loading ahead needs a second buffer. `_left` counts what is still to be loaded, so that
+        # the last chunk asks for none behind it.
         ahead = plan.buffers > 1 and (walk.ahead or self._level == "step")
         self._left = builder.scalar(f"{self._name}_left", self._total) if ahead else None
 
@@ -335,6 +337,8 @@ class ChunkStream(Stream):
 
         def number(r: int, level: int) -> int:
             """Return the number of a pass along K in the patterns."""
+            # Passes along K are alike if their rows are as long and L2 has them from the same loop;
+            # `number` is what the timing compares in place of chunks.
             row = r == r_tail, level
             if row not in numbers:
                 numbers[row] = len(patterns)
@@ -370,6 +374,8 @@ class ChunkStream(Stream):
 
     def _passes(self, number: Callable[[int, int], int], *, again: bool, times: int) -> list[int]:
         """Return the passes along K of a turn, each as `number` says of its row and its level."""
+        # Level 0: loaded for the first time; 1: again in the outer loop; above: again in an inner
+        # one.
         inner = 1 + (len(self._turns()) > 1)  # the level of a repetition within a turn
         passes: list[int] = []
         for r in range(self._r_tiles if self._level == "step" else self._r_chunks):
@@ -414,6 +420,7 @@ class ChunkStream(Stream):
         if step == 1:
             self._release()
             return
+        # The last chunk of K may be shorter than step_k: it ends with K, whatever its number.
         for final in self._builder.choose(k_block, "==", last):
             if final:
                 self._release()

@@ -30,6 +30,7 @@ class Loader:
         """Bring one chunk from `source` in global memory to `target` in L1."""
         plan = self.plan
         rows, columns = plan.stored(chunk)
+        # Blocks that lie apart in L1 are matrices of their own, a transfer each.
         width = plan.base_columns if plan.apart else columns
         for index, length in self.builder.split("block", columns, width):
             at = source + index * int(plan.dtype.bytes_of(width))
@@ -62,6 +63,8 @@ class Loader:
         if not plan.banded:
             issue(source, target, rows, columns, pitch_rows)
             return
+        # Bands of 16 rows lie one behind another where a transposing load must find its squares
+        # whole.
         row_bytes = DATA_BLOCK_BYTES if plan.nz else int(plan.dtype.bytes_of(plan.pitch))
         band_bytes = FRACTAL_ROWS * int(plan.dtype.bytes_of(plan.matrix_columns()))
         for band, length in self.builder.split("band", rows, FRACTAL_ROWS):
@@ -77,6 +80,7 @@ class Loader:
         nd2nz = partial(
             CopyGmToCbufMultiNd2Nz, dtype=kind, d_value=carried, dst_nz_c0_stride=pitch_rows
         )
+        # The pitch field has 16 bits: beyond it each row is a transfer of its own.
         if rows == 1 or pitch > ND2NZ_PITCH_LIMIT:
             with b.loop("row", rows) as row:
                 at = source + row * int(plan.dtype.bytes_of(plan.pitch))
@@ -92,6 +96,7 @@ class Loader:
         b = self.builder
         pieces = ceil_div(columns, self.plan.dtype.c0)
         whole = int(align_up(self.plan.rows, FRACTAL_ROWS))
+        # All pieces in one instruction where its gap and burst fields can say so.
         together = whole - rows <= _GAP_LIMIT and pieces <= _BURST_LIMIT
         count = pieces if together else 1
         with b.loop("piece", ceil_div(pieces, count)) as piece:

@@ -73,6 +73,7 @@ class Mover:
         r, k = ceil_div(tile.r, FRACTAL_ROWS), ceil_div(tile.k, self.plan.dtype.c0)
         to_r, to_k = (1, r) if by_column else (k, 1)
         template = LoadCbufToCa if self.plan.is_a else LoadCbufToCb
+        # Source and target are both one run of fractals.
         if by_column and (down == r or k == 1):
             self.builder.issue(template(repeat=r * k), slot, start)
             return
@@ -94,6 +95,8 @@ class Mover:
             to_r, to_k, second = along * k, across, (k if along > 1 else 1)
         else:
             to_r, to_k, second = along, across * fractals_r, (1 if along > 1 else fractals_r)
+        # A transposing load takes squares: `second` is from a square's first fractal to its others
+        # in L0.
         template = partial(
             LoadCbufToCaTranspose if plan.is_a else LoadCbufToCbTranspose,
             dtype=plan.moved,

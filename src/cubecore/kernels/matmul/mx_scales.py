@@ -84,6 +84,8 @@ class ScalePlan:
         pairs = int(ceil_div(k, PAIR))
         para = NzPara(matrices=1, row_stride=1, column_stride=self.pitch, matrix_stride=0)
         kind = CopyGmToCbufMultiDn2Nz if self.k_inner else CopyGmToCbufMultiNd2NzV2
+        # Pairs are moved as words of 16 bits, so that one transfer of words makes fractals of 16 x
+        # 2 scales of either storage.
         between = self.pairs if self.k_inner else self.rows
         builder.issue(SetMte2NzPara(config=para.pack()))
         template = kind(

@@ -123,6 +123,7 @@ class StayingBlocks(_Blocks):
 
     def enter_step(self, k_block: Expr, along_r: Along, along_other: Along) -> None:
         """Wait for the step's block where it is used for the first time."""
+        # The first tile of the other axis brings the block, all others find it there.
         passes = along_other.in_chunk if self._level == "inner" else along_other.tile
         with self._builder.when(passes, "==", 0):
             event = self._taken.at + self._first
@@ -137,6 +138,8 @@ class StayingBlocks(_Blocks):
             with self._builder.when(self._left.value, ">", 0):
                 self._load_next()
             return
+        # A single buffer is filled up to the chunk's end only: what comes next goes where this
+        # chunk lies.
         last = ceil_div(along_r.chunk, self._plan.base_r) * self._k_blocks - 1
         with self._builder.when(along_r.in_chunk * self._k_blocks + k_block, "<", last):
             self._load_next()
@@ -156,6 +159,7 @@ class StayingBlocks(_Blocks):
         index = tile * self._k_blocks + k
         number: Int = cursor.at("round") * self._r_chunks + r
         buffer = Expr.of(number) % self._buffers
+        # The buffer is asked for once a chunk, as its first block comes.
         with self._builder.when(index, "==", 0):
             self._flags.wait("MTE1", "MTE2", buffer + self._release)
         with self._builder.walking(cursor.walk()):

@@ -67,6 +67,8 @@ class Accumulators:
     def start(self, address: int, tile: ProductSum) -> None:
         """Enter a new tile; what it meets is no longer whole."""
         started = L0CTile(address, tile)
+        # A tile that was overwritten in part cannot be accumulated on or stored, but lanes of it
+        # may still be stored beside another tile: `_all` keeps it until no lane is left.
         self._intact = {at: p for at, p in self._intact.items() if not p.meets(started)}
         self._intact[address] = started
         self._all = [started, *(p for p in self._all if not started.hides(p))]
@@ -93,6 +95,7 @@ class Accumulators:
         rows = tile.address // row_bytes + j // FRACTAL_ROWS * tile.column_rows + i
         free = np.ones((m, n - tile.n), bool)
         leftovers_of_tiles = []
+        # Newest first: a lane is that of the latest tile that wrote it.
         for other in self._all[self._all.index(tile) + 1 :]:
             if other.size != tile.size or other.address % row_bytes:
                 raise IrregularError("a tile of another type beside the tile")

@@ -122,6 +122,7 @@ class Shape:
 
 def without_zeros(codes: Codes) -> Codes:
     """Return the codes [r, K] of a filled operand without the zeros that K ends in."""
+    # Zeros must be the same columns in all rows: those that fill K up to whole pairs of scales.
     last = codes.shape[1] - int(np.count_nonzero(codes[0] == ZERO))
     if not last or (codes[:, last:] != ZERO).any():
         raise IrregularError("zeros in other places than behind K")
@@ -140,10 +141,13 @@ def stored_shape(codes: Codes, layout: ReadLayout) -> Shape:
     (kind, wanted), (r, pieces) = (layout.kind, layout.k), codes.shape
     address, taken = codes >> TAKEN_BITS, codes & TAKEN
     first = int(address[0, 0])
+    # A block is proven by its first row and column: pitch and step are read off them, and all other
+    # addresses must be what these say.
     pitch = int(address[1, 0]) - first if r > 1 else 0
     step = int(address[0, 1]) - first if pieces > 1 else DATA_BLOCK_BYTES
     rows = first + np.arange(r)[:, None] * pitch
     _require_in_order(address, rows + np.arange(pieces) * step, pitch, step)
+    # The last piece may be stored in part: K ends where its bytes do.
     if layout.filled:
         wanted = min(wanted, _stored(taken[:, -1], kind) + (pieces - 1) * kind.c0)
     last = -(-(wanted - (pieces - 1) * kind.c0) * kind.bits // 8)
@@ -180,6 +184,7 @@ def transposed_shape(codes: Codes, layout: ReadLayout) -> Shape:
     number = np.arange(units)
     along = number // each * step + number % each * unit_bytes
     _require_in_order(address, first + along[:, None] + np.arange(k) * pitch, pitch, step)
+    # Rows beyond those stored read ND2NZ's zeros in the last unit; the block ends before them.
     r, full, least = layout.r, (units - 1) * unit, int(taken[-1].min())
     if (taken[:-1] < unit_bytes).any():
         raise IrregularError("lanes that were never loaded")

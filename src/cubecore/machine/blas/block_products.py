@@ -66,6 +66,7 @@ class Block:
     def joined(self, other: "Block", axis: Literal["r", "k"]) -> "Block | None":
         """Return both as one block, if `other` is what follows along the axis; else None."""
         extent, same = ((self.k, self.r == other.r), (self.r, self.k == other.k))[axis == "r"]
+        # Blocks join where one matrix is read on: the same tensor, pitch, type and core distances.
         alike = (
             same
             and self.tensor is other.tensor
@@ -103,8 +104,11 @@ class Block:
     def _step_to(self, other: "Block") -> int | None:
         """Return the distance of pieces in the rows that both make; None if they do not follow."""
         c0, columns, gap = self.kind.c0, self.columns, other.offset - self.offset
+        # ND: the other begins where this row ends.
         if gap == columns and not (self.is_nz or other.is_nz):
             return c0
+        # NZ: pieces of C0 lie a step apart; the gap must be a whole number of steps, and the same
+        # for all pieces.
         if columns % c0 or gap % (columns // c0):
             return None
         step = gap // (columns // c0)
@@ -162,6 +166,8 @@ class ProductSum:
         """Return the tile with one more product; a continuation of the last one joins it."""
         terms, pair = self.terms, (a, b)
         largest = self.largest + product_bound(a, b)
+        # A sum that may pass int32 is clamped product by product, so that no two of them may be
+        # one.
         if terms and fits_int32(largest):
             last_a, last_b = terms[-1]
             longer_a, longer_b = last_a.joined(a, "k"), last_b.joined(b, "k")

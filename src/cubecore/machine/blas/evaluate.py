@@ -26,6 +26,8 @@ Known = NDArray[np.bool_] | None
 def computed(store: ProvenStore, core: int, cache: OperandCache) -> tuple[Array, Known]:
     """Return what one core stores, [m, n] in the target's type."""
     total, defined = _sum(store.tile, core, cache)[: store.m, : store.n], None
+    # A store may take whole columns of fractals where the tile's n is not a multiple of 16: the
+    # lanes behind n are older tiles', or were never written.
     if total.shape != (store.m, store.n):
         whole = np.full((store.m, store.n * total.itemsize), POISON_BYTE, np.uint8)
         whole = whole.view(total.dtype)
@@ -115,6 +117,8 @@ def _integer_sum(tile: ProductSum, bias: Array | None, core: int, cache: Operand
     for a, b in tile.terms:
         largest += product_bound(a, b)
         left, right = _rows(a, tile.m, core, cache), cache.values(b, core)
+        # int8 products have 14 bits, so sums of 2^10 of them are exact in float32, where BLAS is
+        # fast.
         exact = 1 << (EXACT_FLOAT32_BITS - (a.kind.bits - 1) - (b.kind.bits - 1))
         parts = (slice(k, k + exact) for k in range(0, a.k, exact))
         pieces = (left[:, part] @ right[:, part].T for part in parts)
@@ -122,6 +126,7 @@ def _integer_sum(tile: ProductSum, bias: Array | None, core: int, cache: Operand
             for piece in pieces:
                 total += piece.astype(np.int32)
         else:
+            # As `mad` does: each product of L0 is summed in full and clamped once.
             wide = total.astype(np.int64)
             for piece in pieces:
                 wide += piece.astype(np.int64)

@@ -47,6 +47,7 @@ class OperandCache:
         if _key(block) in self._matrices:
             return []
         flat = elements(block.tensor, block.kind)
+        # Read in place: no conversion, no copy.
         if block.kind is FLOAT32 and block.hf32 == "off" and not block.is_nz:
             self._matrices[_key(block)] = flat
             return []

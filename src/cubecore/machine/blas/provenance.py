@@ -137,6 +137,8 @@ class Provenance:
     def fill(self, template: Fill, distances: tuple[int, ...]) -> Follow:
         """Return what brings blocks from global memory to L1: (to, from)."""
         blocks, codes = _fill(template)
+        # The first core's address is in the code; those of others follow from the number of the
+        # distances.
         source = self._source(distances) << ADDRESS_BITS
 
         def fill(dst: int, src: int) -> None:
@@ -192,6 +194,9 @@ class Provenance:
         def turn(dst: int, src: int) -> None:
             sources = self._l1[src // DATA_BLOCK_BYTES + move.source]
             if unit_bytes < DATA_BLOCK_BYTES:
+                # A unit is a part of a block: of its bytes only those that were taken from memory
+                # are known, the rest are ND2NZ's zeros. Negative codes (unknown, zeros) stay as
+                # they are.
                 taken = sources & TAKEN
                 left = np.clip(taken - move.skipped, 0, unit_bytes)
                 parts = sources - taken + (move.skipped << TAKEN_BITS) + left
@@ -241,6 +246,8 @@ class Provenance:
         first = address // FRACTAL_BYTES
         kinds = self._kinds[mem][first + layout.fractals]
         kind = int(kinds[0])
+        # A transposed fractal has its elements in an order that depends on the type it was
+        # transposed as.
         if (kinds != kind).any() or kind not in {AS_IT_WAS, layout.kind.c0}:
             raise IrregularError("fractals of several kinds, or of another type")
         units = layout.as_stored if kind == AS_IT_WAS else layout.transposed
@@ -248,6 +255,8 @@ class Provenance:
         if layout.filled:
             codes = without_zeros(codes)
         start = int(codes[0, 0])
+        # Base blocks of one kernel have the same codes relative to the first: comparing them is
+        # much faster than deriving the shape again.
         shape = self._shapes.get(layout)
         if shape is None or not shape.is_of(kind, start & TAKEN, codes - start):
             if codes.min() < 0:
@@ -261,6 +270,8 @@ class Provenance:
         first = address // DATA_BLOCK_BYTES
         codes = self._l1[first : first + ceil_div(kind.bytes_of(count), DATA_BLOCK_BYTES)]
         start, taken = codes >> TAKEN_BITS, codes & TAKEN
+        # The row goes on as long as blocks follow each other in global memory; the last may be in
+        # part.
         follows = (codes >= 0) & (start == start[0] + np.arange(codes.size) * DATA_BLOCK_BYTES)
         whole = follows & (taken == DATA_BLOCK_BYTES)
         blocks = codes.size if whole.all() else int(whole.argmin())
@@ -291,6 +302,7 @@ class Provenance:
             raise IrregularError("a block that is not in one tensor")
         distances, start = self._distances[number], address - tensor.address
         pitch, step, bits = shape.pitch_bytes, shape.step_bytes, kind.bits
+        # Offsets are counted in elements from here on, of every core.
         if bits > 8 and gcd(start, pitch, step, *distances) % kind.size_bytes:
             raise IrregularError("a source off its elements")
         return Block(

@@ -54,9 +54,13 @@ class Prover(CheckedWalk):
         self._gm, self.group = gm, group
         self._provenance = Provenance(chip, gm)
         self._accumulators = Accumulators()
+        # What BiasTable and the Fixpipe buffer hold, by address: only rows that one transfer
+        # brought.
         self._bias: dict[int, tuple[Block, CopyCbufToBt]] = {}
         self._scales: dict[int, Block] = {}
         self._magnitudes: dict[int, int] = {}
+        # An instruction that is not in this table ends the proof: nothing is assumed of what is not
+        # known.
         self._makers: dict[type[Instruction], Callable[..., Act]] = {
             CopyGmToCbuf: self._fill,
             CopyGmToCbufMultiNd2Nz: self._fill,
@@ -93,6 +97,8 @@ class Prover(CheckedWalk):
         self, address: int, distances: tuple[int, ...], start: int, end: int
     ) -> GlobalTensor:
         """Return the tensor that holds bytes [address + start, address + end) of every core."""
+        # One tensor for the lowest and the highest byte of all cores: those between lie in it as
+        # well.
         tensor = self._gm.at(address + min(distances) + start)
         if tensor is None or address + max(distances) + end > tensor.end:
             raise IrregularError("an address outside its tensor")
@@ -108,6 +114,8 @@ class Prover(CheckedWalk):
             bring = self._provenance.fill_words(template, distances)
 
         def fill(dst: int, src: int) -> None:
+            # Only what the host placed is sure to be initialised and to stay as it is: no store of
+            # this launch may reach it (`prove`).
             if not self._tensor(src, distances, *span).placed:
                 raise IrregularError("a source that is not wholly initialised")
             bring(dst, src)
@@ -135,6 +143,8 @@ class Prover(CheckedWalk):
 
         def bring(dst: int, src: int) -> None:
             row = self._provenance.row(src, kind, count)
+            # Rows overlap in ways that depend on their type; one row at a time is all that kernels
+            # of ours hold.
             self._bias = {at: b for at, b in self._bias.items() if at == dst}
             self._bias[dst] = (row, template)
 
@@ -163,6 +173,7 @@ class Prover(CheckedWalk):
         if template.empty:
             return nothing
         hf32 = "off"
+        # The sum of a tile would be rounded after each base-K step, and BLAS sums all of K at once.
         if template.c_type.name == "float16":
             raise IrregularError("sums in half, which are rounded mad by mad")
         if isinstance(template, Mad):
@@ -173,10 +184,13 @@ class Prover(CheckedWalk):
 
         def multiply(c: int, a: int, b: int, bias: int = 0) -> None:
             left, right = operands(a, b)
+            # Columns of B beyond what was loaded would be uninitialised lanes; of A they are rows
+            # of zeros (`ProductSum`).
             if right.r < template.n:
                 raise IrregularError("columns of B that were never loaded")
             if hf32 != "off":
                 left, right = (replace(x, hf32=hf32) for x in (left, right))
+            # Terms of one tile are joined along K: a whole row of base-K steps becomes one product.
             if template.accumulates:
                 l0c_tile = self._accumulators.at(c)
                 if (l0c_tile.m, l0c_tile.n) != (template.m, template.n):
@@ -216,6 +230,8 @@ class Prover(CheckedWalk):
             raise IrregularError("a store of several matrices")
         t, kind = template, template.dst_type
         distances, span = self.group.distances(issue), span_of(template, "dst")
+        # ND: rows `dst_stride` apart. NZ below: columns of fractals `column_elements` apart, whose
+        # rows follow each other.
         target = Target(kind, t.dst_stride)
         if not t.nz2nd_en:
             wide = t.fractal_columns
@@ -227,6 +243,7 @@ class Prover(CheckedWalk):
             tile = self._accumulators.at(src)
             if t.m_size > tile.m or t.src_type is not tile.tile.kind:
                 raise IrregularError("a store that is not of a known tile")
+            # The stride matters from the second column of fractals on.
             if t.src_stride != tile.column_rows and t.n_size > FRACTAL_ROWS:
                 raise IrregularError("a store with another stride than the tile's")
             tensor = self._tensor(dst, distances, *span)
@@ -239,6 +256,8 @@ class Prover(CheckedWalk):
                 *(target, plain, registers, self._scales_of(template)),
                 self._accumulators.leftovers(tile, t.m_size, t.n_size),
             )
+            # Tiles come in the order of the kernel: neighbours join to one large product as they
+            # come, which BLAS computes several times as fast.
             larger = joined(self.stores[-1], proven) if self.stores else None
             if larger is None:
                 self.stores.append(proven)
@@ -273,12 +292,17 @@ def prove(chip: Chip, gm: GlobalMemory, groups: Sequence[CoreGroup]) -> list[Pro
     """
     provers = [Prover(chip, gm, group) for group in groups]
     for prover in provers:
+        # The first core's slots stand for all: others differ by distances alone, which
+        # `group.distances` has.
         prover.group.program.run(prover, prover.group.slots[0])
     stores = [store for prover in provers for store in prover.stores]
     read = {block.tensor.address for store in stores for block in store.reads()}
+    # Products are computed after the whole walk: what is stored must not be what another product
+    # reads.
     if any(store.tensor.address in read for store in stores):
         raise IrregularError("a tensor that is read and written")
     require_order_does_not_matter(stores)
+    # By identity: equal blocks are one object mostly, and hashing one costs more than the look.
     tiles = {id(tile): tile for store in stores for tile in store.tiles()}.values()
     for block in {id(x): x for tile in tiles for pair in tile.terms for x in pair}.values():
         require_matrix(block)

@@ -143,6 +143,7 @@ def joined(first: ProvenStore, second: ProvenStore) -> ProvenStore | None:
 
     Larger products are the same sums and run faster. Only whole tiles of one product each join.
     """
+    # A tile with lanes of older tiles beside it, or of several products, is stored as it is.
     if not (first.is_whole and second.is_whole):
         return None
     alike = (first.tensor, first.target, first.distances) == (
@@ -155,6 +156,8 @@ def joined(first: ProvenStore, second: ProvenStore) -> ProvenStore | None:
     rows = (first.tile.bias, second.tile.bias), (first.scales, second.scales)
     left: Block | None
     right: Block | None
+    # Below: the same columns of B, rows of A that follow; beside: the other way round. Bias and
+    # scales belong to columns, so below they must be the same and beside they must follow.
     if b == next_b and gap == first.target.below(m, n):
         m, left, right = m + second.m, a.joined(next_a, "r"), b
         rows_joined = [(row, row == next_row) for row, next_row in rows]
@@ -166,6 +169,7 @@ def joined(first: ProvenStore, second: ProvenStore) -> ProvenStore | None:
     (bias, same_bias), (scales, same_scales) = rows_joined
     if left is None or right is None or not (same_bias and same_scales):
         return None
+    # Larger products gain nothing, and leave fewer to share among threads.
     if m * n > _LARGEST_STORE:
         return None
     largest = max(first.tile.largest, second.tile.largest)
@@ -217,6 +221,8 @@ def _require_apart(group: Sequence[ProvenStore]) -> None:
     run = 1
     if is_nd:
         extents = {x for s in group for x in (s.offset, s.n, s.target.pitch)}
+        # Marks of runs, not of elements: all stores begin and end at multiples of the run, so the
+        # marks of a large C stay small.
         run = gcd(*extents, *{d // size for s in group for d in s.distances})
     mark = np.zeros(-(-count // run), bool)
     for store in group:

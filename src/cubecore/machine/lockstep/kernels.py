@@ -125,11 +125,15 @@ class _Launch:
         """Let the cores record, and execute what they recorded, until all have ended."""
         self._begin()
         divergences = 0
+        # Lockstep bets that equal programs go alike. Where a bet is lost all is undone and tried
+        # again with less of it: smaller groups, watched bytes, or each core judged; what is
+        # recorded stays, so that kernels do not run again.
         while True:
             try:
                 self._execute(ended)
             except DivergedGroupError:
                 divergences += 1
+                # Groups that part again and again cost more than cores one by one.
                 if divergences == _MOST_DIVERGENCES:
                     self._levels = self._alone
             except UnevenError:
@@ -159,6 +163,8 @@ class _Launch:
         """Let each core record for the first time; one that fails at once keeps others from it."""
         for number, recorder in enumerate(self._recorders):
             self._go_on(recorder)
+            # A kernel that fails before anybody waits would have ended the launch in its first
+            # core's turn.
             if recorder.failed is not None and not recorder.records_any(self._known.waits()):
                 for other in self._recorders[number + 1 :]:
                     other.halt(-1)
@@ -177,10 +183,14 @@ class _Launch:
         """
         if self._order is None:
             self._record_on()
+            # Values that steer must be those of the reference engine's order; cores that have
+            # ended, or read no global memory, are not steered.
             reads = self._signalled or isinstance(reason, UnorderedError)
             if not all(core.over for core in self._recorders):
                 reads |= any(core.reads_globally for core in self._recorders)
                 self._levels = self._alone if reads else self._levels
+        # Second try: cores that only follow others go after these, all others together. Third: one
+        # by one.
         elif self._levels is None and (levels := self._order.levels()) is not None:
             self._levels = levels
         else:
@@ -197,6 +207,8 @@ class _Launch:
         sanitizer = self._sanitizer()
         alike = self._alike()
         met: Sequence[Reconvergence] = ()
+        # Cores that part for some issues and then do the same are split groups at first and joined
+        # where their tails begin; recording further shows where that is.
         if may_reconverge(alike):
             self._record_on()
             alike = self._alike()
@@ -209,6 +221,7 @@ class _Launch:
         groups = [Running(self._group(cores, sanitizer), cores, self._next) for cores in alike]
         for running in groups:
             asked = [core.asked.copy() for core in running.cores]
+            # Reads ahead of the first execution were answered while recording.
             for recorder in running.cores:
                 recorder.take_ahead()  # which is among those
             running.take(self._again(running, asked, self._recorded(running)))
@@ -255,6 +268,8 @@ class _Launch:
         if not (waiting or failed):
             return
         issued = self._issued()
+        # Not each core of a waiting group need wait at the same place: they part, and the rest goes
+        # on.
         turns = CoreSchedule(issued, failing=False)
         for running in waiting:
             at = [turns[core.id].waits for core in running.cores]
@@ -305,6 +320,8 @@ class _Launch:
 
     def _tell_in_turn(self) -> None:
         """Log what kernels have reported, and what was found in groups and by each core."""
+        # Findings are made in the order of lockstep, and logged in that of the cores' turns, as the
+        # reference engine does; what is capped by count would differ otherwise.
         found = [one for group in self._groups for one in group.found()] + self._found_by_each
         for core in self._recorders:
             for number, (issue, finding, operand) in enumerate(core.findings):
@@ -338,6 +355,7 @@ class _Launch:
             core.take_up(left)
         first = cores[0].segment(self._gm)
         apart = (first.apart(core.segment(self._gm, [first])) for core in cores)
+        # None cannot be: `meetings` found that they go alike.
         far = [distances for distances in apart if distances is not None]  # they go alike
         cores = self._in_order(cores, far)
         group = self._group(cores, sanitizer)
@@ -370,6 +388,8 @@ class _Launch:
         for number, core in enumerate(alive):
             if core.asks is not None:
                 load, _, address = core.asks
+                # A value decides the kernel's way: it must not be one that a core writes which goes
+                # first in turns but has not come there in lockstep.
                 if load is not None and self._is_early(core, load, address):
                     raise UnorderedError("a value that other cores write")
                 core.answer, core.asks = answered[number], None
@@ -436,8 +456,11 @@ class _Launch:
         """
         if self._order is not None:
             return cores
+        # Second differences of the distances: 0 where cores lie evenly.
         given = np.array(far)
         by_part = sorted(range(len(cores)), key=lambda number: cores[number].id.sub)
+        # Even distances (a multiple of the core's number) make rows of a strided array, read and
+        # written without gathering.
         uneven, otherwise = (
             np.count_nonzero(np.diff(distances, n=2, axis=0))
             for distances in (given, given[by_part])

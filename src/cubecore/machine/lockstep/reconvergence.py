@@ -68,6 +68,8 @@ def _behind_barriers(part: RecordedPart, tail: int) -> list[int]:
     """Return how many issues are left behind each of the first barriers of all pipes in a tail."""
     kinds = part.kinds[-tail:]
     joins = [joined_pipes(template) != () for template in part.names.templates]
+    # Behind a barrier of all pipes nothing of before is unfinished, so that clocks of both groups
+    # can be replaced by one.
     left = tail - 1 - np.flatnonzero(np.array(joins)[kinds])
     worth: list[int] = left[left >= _LEAST][:_MOST_TRIED].tolist()
     return worth
@@ -78,6 +80,8 @@ def _go_alike(
 ) -> bool:
     """Return whether cores issue and ask for the same from there on, and lie as they must."""
     rest, asked = one.last(left, gm), one.asked_from(left)
+    # A value of global memory may be one that the other group wrote: which comes first was decided
+    # apart.
     if evenly and any(entry.load is not None and entry.load.mem is Mem.GM for entry in asked):
         return False
     for other in others:

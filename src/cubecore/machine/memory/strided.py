@@ -32,6 +32,8 @@ class Lattice:
         for step, count in sorted(
             (abs(step), count) for step, count in zip(self.steps, self.shape, strict=True)
         ):
+            # By rising steps: an axis that steps over all within it gives each element an offset of
+            # its own.
             if step <= extent:
                 return False
             extent += step * (count - 1)
@@ -102,6 +104,8 @@ def lattices(*offsets: Array) -> tuple[Lattice, ...] | None:
     steps: list[tuple[int, ...]] = []
     while rest.shape[1] > 1:
         count = rest.shape[1]
+        # From the innermost axis outwards: the first run of equal distances is an axis if all
+        # others are like it; then what is left are the starts of the runs.
         far = rest[:, 1:] - rest[:, :-1]
         uneven = (far != far[:, :1]).any(axis=0)
         run = int(uneven.argmax()) + 1 if uneven.any() else count

@@ -134,6 +134,8 @@ def perform(
     """
     template, known = issue.template, step.known
     at = template.operand_addresses(addresses)
+    # Loops come back to the same local addresses: where operands lie and what is checked there is
+    # the same, but for global memory.
     bound = None if known is None else known.get(issue.local(at))
     if bound is None:
         bound = _bind(cores, issue, at, where, given or {})
@@ -156,6 +158,7 @@ def perform(
         require_written(cores, template, issue.uses[number], place, at[number], where)
 
     follows = cores.gm.fillings is not None and template.pipe is Pipe.V
+    # A repeat reads what an earlier one wrote, so that they are computed one after another.
     if bound.feeds:
         for repeat in range(issue.uses[0].elements.offsets.shape[0]):
             parts = [part(template, used.name, repeat) for used in issue.uses]
@@ -208,6 +211,7 @@ def _bind(
         if not cores.report(template.address_violations(named), template, where):
             return None
     feeds, meets = issue.relation(addresses)
+    # Also in lockstep: there each core meets its own operands, so it raises, and goes core by core.
     if feeds or meets:
         cores.meet(template, addresses, where, wrong=meets)
     if template.copies or feeds:
@@ -330,6 +334,7 @@ def _combining(
             return
         known, active = there.ready(), there.here.active
         ready = known if active is None else known[active]
+        # Elements that are read in several bytes are ready if all of them are.
         if known.ndim > len(used.operand.axes.split()):
             ready = np.asarray(ready.all(axis=-1))
         if not ready.all():

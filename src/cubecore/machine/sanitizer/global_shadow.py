@@ -140,6 +140,8 @@ class GlobalShadow:
             if reads is None:
                 reads = self._reads[key] = {}
             earlier = reads.get(address)
+            # Tables and weights are read again and again: where no one writes, a read of the same
+            # bytes only gets a new number.
             if earlier is not None and self._is_unwritten(_pages(footprint, address)):
                 earlier.again(number, touch, position)
                 return
@@ -179,6 +181,8 @@ class GlobalShadow:
                 if reader is None:
                     near.sort(key=_position)
                 for other in near:
+                    # One report for each pair of instructions, however many pages and runs they
+                    # share.
                     of_core = other.access.core, id(other.access.touch)
                     if of_core in reported:
                         continue
@@ -188,8 +192,11 @@ class GlobalShadow:
                         if not again(clash.kind, clash.earlier, clash.later):
                             tell(clash)
                     elif reader is not None and other.access.core != access.core:
+                        # Ordered: the last write that this read is known to come behind.
                         access.known = max(access.known, other.access.number)
                 first = page << _PAGE_BITS
+                # What the new entry says all of is forgotten, so that lists stay as short as the
+                # bytes are distinct.
                 over = [e for e in near if _over(entry, e, first, first + _PAGE_BYTES)]
                 if over:
                     self._drop(page, over)

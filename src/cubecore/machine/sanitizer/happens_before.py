@@ -150,6 +150,8 @@ class CoreOrder:
 
     def enter(self, pipe: int) -> int:
         """Return the number of a pipe's next instruction; its clock knows what the scalar does."""
+        # A pipe takes over what the scalar unit knows only when that has changed: most instructions
+        # come between two waits of S.
         if self._seen[pipe] != self._version:
             self._seen[pipe] = self._version
             _join(self.done[pipe], self._at_hand)
@@ -159,6 +161,8 @@ class CoreOrder:
             self.done[SCALAR][SCALAR] = self._at_hand[SCALAR] = number
             self._version += 1
             self._seen[SCALAR] = self._version  # it has it already
+        # The scalar unit knows its own stores in order; other pipes only behind a flag of S or a
+        # barrier.
         elif pipe == STORES:
             self.done[SCALAR][STORES] = number
         return number
@@ -202,6 +206,7 @@ class CoreOrder:
             self._unraised = None if flag in self._flags else flag
         wait = Held(lambda: None, where, list(self._at_hand), self.foreign, awaits=flag)
         self.held[flag.dst].append(wait)
+        # The unit that would issue the set stands still: nothing can come.
         if flag.dst == SCALAR:
             self.give_up()
 
@@ -213,6 +218,8 @@ class CoreOrder:
         clock = self.done[flag.src]
         if state.clock is not None:
             self._doubled(flag, where, f"set again at {where} while set since {state.raised}")
+        # Set again before the last wait is known to have ended: on the chip the new flag may meet
+        # the old wait.
         elif clock[flag.dst] < state.taken:
             self._doubled(flag, where, f"set at {where} before {PIPES[flag.dst]}'s last wait")
         state.clock = list(clock)
@@ -246,6 +253,8 @@ class CoreOrder:
 
     def _resume(self, pipe: int) -> None:
         """Go on with a pipe whose wait may be met now."""
+        # Held instructions know what was known when they were issued, which is put back behind
+        # them.
         queue, version, foreign = self.held[pipe], self._seen[pipe], self.foreign
         while queue:
             head = queue[0]
@@ -253,6 +262,8 @@ class CoreOrder:
                 if not self._take_late(pipe, head):
                     break
                 queue.popleft()
+                # Values are computed in program order: a wait before its set has read what the chip
+                # has not made yet.
                 if head.awaits.event < EVENT_IDS:  # of a mutex the unlock is before the lock
                     self._late(head.awaits, head.where)
                 continue
@@ -289,6 +300,7 @@ class CoreOrder:
             self._unpaired(number, where, f"locked again at {where} while locked", mutex.locked)
         mutex.locked = where
         clock, flag = mutex.clock, Flag(mutex.owner, pipe, EVENT_IDS + number)
+        # Free, or of the same pipe, whose instructions come in order.
         if mutex.owner in {-1, pipe}:
             return
         if clock is None:
@@ -344,6 +356,7 @@ class CoreOrder:
         if any(self.held[pipe] for pipe in pipes):
             self.give_up()
             return
+        # A barrier of all pipes is an instruction of the scalar unit.
         self.counts[SCALAR] += 1
         for pipe in (*pipes, STORES):
             self.done[SCALAR][pipe] = self._at_hand[pipe] = self.counts[pipe]
@@ -353,6 +366,8 @@ class CoreOrder:
         """Return what a signal of each core carries when `pipe` gets to it."""
         number = self.enter(pipe)
         carried = self.foreign.copy()
+        # A signal carries what the core knows of all others, and of itself what the signalling pipe
+        # has done.
         of_core = np.maximum(carried[self._rows, self.cores], self.done[pipe])
         of_core[:, pipe] = number
         carried[self._rows, self.cores] = of_core
@@ -366,6 +381,7 @@ class CoreOrder:
         heard = np.stack(carried)
         self.foreign = np.maximum(self.foreign, heard)
         of_cores = np.maximum(heard[self._rows, self.cores], self._at_hand)
+        # Cores in lockstep share one clock: the least that any of them hears of itself.
         of_core: Clock = of_cores.min(axis=0).tolist()
         self._learn(SCALAR, of_core)
         return bool((of_cores == of_core).all())

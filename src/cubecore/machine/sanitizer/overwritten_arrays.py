@@ -107,6 +107,8 @@ class OverwrittenArrays:
     def _belong(self, region: Region, touch: MemoryAccess) -> None:
         """Note which arrays the bytes of an access are of: one of them may be its line's."""
         key, holders = (id(touch.where), touch.operand), self._holders(region)
+        # A line that touches bytes of several arrays in a loop means the one that holds all of
+        # them.
         if (known := self._owners.get(key)) is not None:
             holders &= known[0]
         self._owners[key] = holders, touch
@@ -134,6 +136,7 @@ class OverwrittenArrays:
         """Judge a read: report each result of its array that a rival lies over."""
         if self._sharing != _BY_ADDRESSES:
             self._belong(region, touch)
+        # Most reads end here: arrays of one kernel seldom share bytes.
         contested = [other for other, _ in region.near if other.rivals]
         if contested and self._looks[region] < _MOST_LOOKS:
             pairs = list(self._pairs(region, contested))
@@ -164,6 +167,8 @@ class OverwrittenArrays:
                 writes = [self._covered[rival]] if rival in self._covered else []
                 writes += [_last_write(rival)] if rival.writes else []
                 for lost in writes:
+                    # Overwritten before it was read; a write that came later is what the read is
+                    # for.
                     if lost.stamp < over.stamp and self._may_be_read(region, lost, over):
                         yield lost, over
 
@@ -272,6 +277,7 @@ class _LastWrites:
 
     def are_of(self, over: _Write, lost: _Write, *, survive: bool) -> bool:
         """Return whether bytes of `lost` are those of `over`; others must `survive`."""
+        # Judged byte by byte: what was written since then over both hides the loss.
         destroyed = self._last[_bytes(lost.region, *self._ends)] == self._order.index(over.region)
         if not survive:
             return bool(destroyed.any())

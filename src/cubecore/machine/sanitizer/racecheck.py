@@ -325,15 +325,9 @@ class CoreWatch:
     ) -> None:
         if self._cache is not None:
             self._cache.touch(touched, address, touch, number)
+        report = self.report, self.again
         self._launch.memory.touch(
-            self._number,
-            self.order,
-            (self.report, self.again),
-            touched,
-            address,
-            pipe,
-            number,
-            touch,
+            self._number, self.order, report, touched, address, pipe, number, touch
         )
 
     def shadow(self, mem: Mem | Special) -> LocalShadow:

@@ -280,6 +280,8 @@ class LocalShadow:
         for other in others:
             if low >= other.high or other.low >= high:
                 continue
+            # Two runs of bytes: ends decide. Other footprints are compared once for all cores
+            # (`_relation`).
             if region.is_run and other.is_run:
                 covers = low <= other.low and other.high <= high
                 lies_within = other.low <= low and high <= other.high
@@ -298,6 +300,7 @@ class LocalShadow:
         """Drop the regions that nothing is remembered of; make room if few of them were."""
         for memo in self._memos:
             memo.clear()
+        # A region that later writes have covered wholly says nothing any more.
         kept = {k: r for k, r in self._regions.items() if r.reads or r.writes}
         alive = set(map(id, kept.values()))
         for region in kept.values():

@@ -55,6 +55,8 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     out = written_back(case, problem.batch * read, stored_bytes(problem, w), w.k_blocks)
     n_first = np.equal(t.iterateOrder, 1)
     whole_a, whole_b = w.ka_chunks == 1, w.kb_chunks == 1
+    # B is asked for first where its chunk stays longer: it holds all of K and A's does not, or N is
+    # the outer axis.
     swapped = whole_b & np.logical_not(whole_a & n_first)
     beside = np.equal(t.dbL0C, 2) | problem.shares_unit_flag
     double = np.equal(t.dbL0A, 2) & np.equal(t.dbL0B, 2)
@@ -64,6 +66,8 @@ def chunk_columns(case: RuleCase) -> tuple[Column, ...]:
     values.append(costs.l1_to_l0b_cycles(chip, carried["L1->L0B"]) / w.steps)
     values += (pipes["M"] / w.steps, pipes["FIX"] / w.tiles)
     values += (out / (w.tiles * clients), double)
+    # A part of the bias is fetched for each tile (N first), or for each column of tiles of a chunk
+    # (M first).
     rows = np.where(n_first, w.m_tiles, w.m_chunks) * w.n_tiles
     fetched = np.equal(rows, w.tiles) if problem.bias_type is not None else False
     values += (head_waits(case, w), np.logical_not(beside), fetched, clients)

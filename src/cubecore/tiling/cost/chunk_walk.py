@@ -78,16 +78,24 @@ class _Walk:
         self.block = v["tiles"] * v["parts"]
         self.whole = v["turns"] * self.block
         self.walked = int(min(self.whole.max(), most))
+        # Clocks, each a time per tiling: the scalar unit, MTE2's next free cycle, the last data in
+        # L1, device memory. Below, those of MTE1, M and FIX, of the L0C buffer that is written
+        # next, and of the store before the last one.
         self.s, self.mte2, self.done, self.busy = (np.zeros(self.count) for _ in range(4))
         self.mte1, self.m, self.fix, self.free_c, self.before = np.zeros((5, self.count))
+        # Scratch columns: every step of the walk overwrites them.
         self.ready, self.turn, self.start, self.move, self.moved = np.empty((5, self.count))
         self.end, self.begin = np.empty((2, self.count))
         self._set_paces(depth=chip.pipe_queue_depth or 32, slowed=chip.l1_to_l0_contention or 0)
         self._set_turns()
+        # Place of a part in its tile: the first takes up a buffer of L0C, the last lets fixpipe
+        # begin.
         at = self.at - v["parts"] * np.floor(self.at / v["parts"])
         first, self.ends = at == 0, at == v["parts"] - 1
         self.begins = list(first.astype(float))
         self._set_sizes()
+        # None spares a masked operation where no tiling has such a part; most walks have none at
+        # all.
         self.fetches = [row if row.any() else None for row in first & v["fetched"].astype(bool)]
         self.any_ends = np.any(self.ends, axis=1).tolist()
         self.begun = list((self.scalar.tile + OF_TILE * self.issue) * first)
@@ -100,13 +108,18 @@ class _Walk:
         g = v["k_steps"] / v["parts"]
         double, t1, tm = v["double"].astype(bool), v["mte1"], v["m"]
         self.single, self.pause = np.logical_not(double), v["pause"].astype(bool)
+        # With one buffer of L0A or L0B moves and products take turns: the product and the wait for
+        # its operands come on top of the moves.
         serial = np.where(double, 0.0, tm + v["waits"])
         self.pace = np.maximum(t1, tm)
         self.back = np.where(double, self.pace, 0)
         self.slowed = slowed * t1
+        # MTE1 is slowed while MTE2 fills L1: by how much, per cycle of MTE2 still to go at a part's
+        # start.
         self.slower = self.slowed / (g * (self.pace + serial))
         self.serial, self.last = serial, np.where(double, tm, 0)
         self.step = self.scalar.step + OF_STEP * self.issue
+        # The scalar unit runs ahead of MTE1 by what its queue holds, in base-K steps.
         self.queued = depth / IN_MTE1 * (self.pace + serial)
 
     def _set_turns(self) -> None:
@@ -131,6 +144,9 @@ class _Walk:
         v = self.v
         size = v["a_next_size"] * v["b_next_size"]
         loads = sum(v[f"{x}_count"] * mean(v, "cycles", f"{x}_", "next") for x in "ab")
+        # The shorter second block gains this much if nothing waits. Its buffers lie elsewhere in
+        # L1, so that loads wait until all of the first block is read: walked only where that costs
+        # more.
         gained = (1 - size) * np.maximum(loads, self.block * v["k_steps"] / v["parts"] * self.pace)
         early = {x: np.logical_not(v[f"{x}_single"]) & (v[f"{x}_count"] % 2 == 0) for x in "ab"}
         waits = sum(v[f"{x}_next_arrival"] * early[x] for x in "ab")
@@ -150,6 +166,8 @@ class _Walk:
         outer = np.floor(tile / v["inner_tiles"])
         inner = tile - outer * v["inner_tiles"]
         n_first = v["n_first"].astype(bool)
+        # Parts are chunks along K of the operand that has more of them; the last of an axis has
+        # what is left (count - (count - 1) * size, over the mean).
         more_of_a = v["a_k_chunks"] >= v["b_k_chunks"]
         size, count = (
             np.where(more_of_a, v[f"a_{n}"], v[f"b_{n}"]) for n in ("k_chunk", "k_chunks")
@@ -158,6 +176,8 @@ class _Walk:
         self.weight, self.weights = part, v["parts"]
         self.tile = np.ones_like(tile)
         each_move: Floats = v["mte1"] - v["to_l0a"] - v["to_l0b"]
+        # A tile's size is the product of its sizes along M and N; moves scale with one axis each,
+        # products and stores with both.
         for x, y, number in (("a", "b", (outer, inner)), ("b", "a", (inner, outer))):
             last = np.where(n_first, *number) == v[f"{x}_tiles"] - 1
             whole, tail = v[f"{x}_tile"], _last_size(v, f"{x}_tile")
@@ -206,6 +226,8 @@ class _Walk:
     def _mixed(self, v: dict[str, Floats]) -> dict[str, Floats]:
         """Return the fields with the mean of all passes for each where a walk sees few of many."""
         period = self.v["inner_tiles"] * self.v["parts"]
+        # A walk that ends within the first pass would take every chunk for one that L2 does not
+        # hold: with many passes the mean of all is nearer.
         few = (self.whole > self.walked) & (2 * period > self.walked) & (v["passes"] >= MANY)
         alone = (self.v["turns"] > 1) & (self.block >= self.walked)
         mixed = dict(v)
@@ -222,16 +244,21 @@ class _Walk:
     def _operand(self, v: dict[str, Floats], by_inner: Mask) -> _Operand:
         """Return the operand of these fields, which the inner tiles read or the outer ones."""
         at = self.at
+        # The chunk that a part reads; half a chunk more keeps rounding from the edges of floor.
         number = np.floor((at * v["count"] + 0.5) / self.block)
         begins = np.ones((self.walked, self.count), dtype=bool)
         begins[1:] = number[1:] > number[:-1]
         if self.several:
             begins |= at == 0
         single = v["single"].astype(bool) & (v["count"] > 1)  # what stays is loaded at the start
+        # Where there are two buffers the next chunk is asked for as the one before is begun, so the
+        # last chunk asks for none.
         asks = begins & (single | (number + 1 < v["count"]))
         ahead = np.where(single, 0.0, np.ceil(self.block / v["count"]))
         tile = np.floor(np.minimum(at + ahead, self.walked) / self.v["parts"])
         turn = np.floor(tile / self.v["inner_tiles"])
+        # L2 may hold what was loaded before: the outer axis' chunk for all inner tiles but the
+        # first, the inner axis' operand from the second turn on.
         fresh = np.where(by_inner, turn * self.v["inner_tiles"] == tile, turn == 0)
         fresh |= v["passes"] == 1
         coming = number + np.where(single, 0.0, 1.0)
@@ -239,6 +266,8 @@ class _Walk:
         size = _size(v, "k_chunk", coming - row * v["k_chunks"])
         by_tile = np.where(by_inner, turn, tile - turn * self.v["inner_tiles"])
         by_chunk = row - np.floor(row / v["chunks"]) * v["chunks"]
+        # Along the own axis chunks are counted by tiles if K is cut, as then a chunk is one tile
+        # high.
         size *= _size(v, "chunk", np.where(v["k_chunks"] > 1, by_tile, by_chunk))
         names = "cycles", "arrival", "served"
         firsts, later = (tuple(v[f"{x}_{n}"] for n in names) for x in ("first", "later"))
@@ -261,6 +290,8 @@ class _Walk:
         """Load a chunk where it is asked for; return when it is there."""
         cycles, arrival, served = load
         ready, turn, start = self.ready, self.turn, self.begin
+        # A load waits for the scalar unit, a free buffer and MTE2; device memory may have been at
+        # work for it up to `slack` cycles before.
         maximum(self.s, freed, out=ready)
         maximum(ready, self.mte2, out=ready)
         subtract(ready, self.slack, out=turn)
@@ -269,8 +300,10 @@ class _Walk:
         add(turn, served, out=turn)
         done: Floats = add(start, arrival)
         maximum(done, turn, out=done)
+        # MTE2 completes in order: nothing is there before what was asked for earlier.
         maximum(done, self.done, out=done)
         add(start, cycles, out=start)
+        # Tilings that ask for nothing here keep their clocks.
         putmask(self.busy, asks, turn)
         putmask(self.mte2, asks, start)
         putmask(self.done, asks, done)
@@ -319,6 +352,8 @@ class _Walk:
             if begins is not None:
                 self._ask_behind(operands, begins)
             self.s += self.begun[i]
+            # Two buffers of L0: moves of this part may begin while the last product of the part
+            # before runs.
             subtract(self.m, self.back, out=self.start)
             maximum(self.start, self.mte1, out=self.start)
             for one, any_waits in zip(operands, waited, strict=True):
@@ -336,6 +371,8 @@ class _Walk:
         done = self._load([row[i] for row in one.loads], one.asks[i], self.mte1)
         if self.several:
             putmask(one.freed, one.waits[i], self.mte1)
+        # With one buffer the part waits for what it has just asked for, else for what was asked for
+        # ahead.
         copyto(self.ready, one.ready)
         putmask(self.ready, one.single, done)
         maximum(self.ready, self.start, out=self.ready)
@@ -349,6 +386,8 @@ class _Walk:
         fetches = self.fetches[i]
         if fetches is not None:  # moves wait for the table of the bias, which Mmads read
             putmask(start, fetches, maximum(start, self.m))
+        # Contention: as long as MTE2 is busy beyond this start, spread over the part's moves, at
+        # most the full factor.
         subtract(self.mte2, start, out=move)
         maximum(move, 0.0, out=move)
         multiply(move, self.slower, out=move)
@@ -363,16 +402,20 @@ class _Walk:
         m, mte1, begin, end = self.m, self.mte1, self.begin, self.end
         add(self.start, self.move, out=begin)
         maximum(begin, m, out=begin)
+        # A tile's first product waits for its buffer of L0C; `begins` is 0 elsewhere.
         multiply(self.free_c, self.begins[i], out=end)
         maximum(begin, end, out=begin)
         begin += self.products[i]
         self.s += self.issues[i]
+        # No product ends before the scalar unit has issued it and its operands were moved.
         add(self.s, self.v["m"], out=end)
         end += self.move
         maximum(end, begin, out=end)
         add(self.serials[i], self.moved, out=begin)
         begin += self.last
         maximum(end, begin, out=m)
+        # MTE1 is at most two steps ahead of M with two buffers of L0; with one it is free as the
+        # last product begins.
         subtract(m, self.pace, out=end)
         subtract(end, self.pace, out=mte1)
         mte1 += self.move
@@ -380,6 +423,8 @@ class _Walk:
         subtract(m, self.v["m"], out=begin)
         putmask(mte1, self.single, begin)
         maximum(end, mte1, out=end)
+        # A full queue holds up the scalar unit: what it issues next starts no earlier than MTE1 is
+        # near.
         end -= self.queued
         maximum(self.s, end, out=self.s)
         maximum(m, self.s, out=self.ends_at[i])
@@ -389,6 +434,8 @@ class _Walk:
         ends, stored = self.ends[i], self.end
         maximum(self.fix, self.ends_at[i], out=stored)
         stored += self.stores[i]
+        # Of two buffers of L0C the next tile takes the one whose store was the last but one;
+        # `pause` marks the tilings that have one buffer.
         putmask(self.before, ends, self.fix)
         putmask(self.fix, ends, stored)
         copyto(self.free_c, self.before)
@@ -399,6 +446,8 @@ class _Walk:
     def _whole(self, ends_at: Floats) -> Floats:
         """Return when everything is done: what is left goes on at the pace of the latter half."""
         columns, parts = np.arange(self.count), self.v["parts"]
+        # The pace is measured over whole tiles where the walk has enough of them: a part of one
+        # would count its store or leave it out.
         tiles = np.maximum(self.walked // (2 * parts), 1)
         whole_tiles = tiles * parts <= self.walked - FEW
         last = np.minimum(self.whole, self.walked)

@@ -38,6 +38,7 @@ class Inner:
     def _stage(self, mte1: Column) -> Column:
         t, w, m = self.case.tiling, self.walk, self.pipes["M"]
         double = np.equal(t.dbL0A, 2) & np.equal(t.dbL0B, 2)
+        # The slower pipe runs through; the faster one adds its first or its last step.
         overlapped = np.maximum(mte1 + m / w.steps, m + mte1 / w.steps)
         return np.where(double, overlapped, mte1 + m + w.steps * head_waits(self.case, w))
 
@@ -51,6 +52,7 @@ class Inner:
     def chain(self) -> Column:
         """From the first L1 block to the last write, if everything is in L1 when it is needed."""
         fix, tiles, stage = self.pipes["FIX"], self.walk.tiles, self.stage
+        # The same of fixpipe behind the Cube, tile by tile.
         drained = np.maximum(stage + fix / tiles, fix + stage / tiles)
         return np.where(self.pause > 0, stage + fix, drained)
 
@@ -93,6 +95,7 @@ class Work(Inner):
     def stage(self) -> Column:
         """MTE1 and the Cube; MTE1 is slower as far as MTE2 fills L1 beside it."""
         m, mte1 = self.pipes["M"], self.pipes["MTE1"]
+        # The share of the time for which MTE2 is at work.
         beside = self.pipes["MTE2"] / np.maximum(np.maximum(m, mte1), self.pipes["S"])
         share = self.case.chip.l1_to_l0_contention or 0
         return self._stage(mte1 * (1 + share * np.minimum(beside, 1)))
@@ -156,6 +159,8 @@ def scalar_cycles(problem: Problem, chip: Chip) -> ScalarCycles:
 def busy_cycles(work: Work) -> tuple[Column, Column]:
     """Return the cycles of a block of C, and those after its last loads: the last chunk's tiles."""
     a, b, pipes = work.a, work.b, work.pipes
+    # Three ends: of the chain with its waits, of the loads with the last chunk's work, of the
+    # scalar unit's issue with the last tile.
     rest = work.chain / np.maximum(a.count, b.count)
     loaded = pipes["MTE2"] + np.maximum(a.hidden_cycles, b.hidden_cycles) + _idle(work) + rest
     busy = np.maximum(work.fill + work.chain + _waits(work, 0), loaded)

@@ -120,6 +120,8 @@ class Symbol:
         """Note a choice, a lookup by index, or the two operations of clip."""
         if function is np.interp and len(values) == 3 and not options:
             index, indexes, table = values
+            # Interpolation in a table with an entry for each whole number is a lookup; any other is
+            # refused.
             if not np.array_equal(indexes, np.arange(len(table))):
                 return NotImplemented
             return self.trace.operation("take", self.trace.table(table), index)
@@ -243,15 +245,20 @@ class OperationTrace:
         return self.symbols[key]
 
     def _operation(self, name: str, values: tuple[Column, ...]) -> Symbol:
+        # Numbers alone stay Python's own: for one of them NumPy takes twenty times as long.
         columns = [v for v in values if isinstance(v, Symbol) and v.kind]
         if not columns:
             numbers = [v.value if isinstance(v, Symbol) else v for v in values]
             value = _OF_NUMBERS[name](*numbers)
             return self._symbol(_text(name, values, of_numbers=True), values, "", -1, value)
+        # An operation belongs to the smallest set of rows that has all its columns: a base block's
+        # is done once a block, not once for each pair of residencies over it.
         level = columns[0].level
         for column in columns[1:]:
             level = self._join(level, column.level)
         operands = tuple(self.at(v, level) for v in values)
+        # A 0-dimensional float array spares NumPy the look at Python's number, which costs more
+        # than a few thousand additions.
         if name in _ON_ARRAYS and any(column.kind == "f" for column in columns):
             operands = tuple(self._as_array(v) for v in operands)
         text = _text(name, operands, of_numbers=False)
@@ -308,6 +315,8 @@ def _folded(name: str, values: tuple[Column, ...]) -> Column:
     if name in _NEUTRAL:
         for one, other in (values, values[::-1]):
             if not isinstance(one, Symbol) and isinstance(other, Symbol):
+                # `x + 0` of whole numbers may still change the type of the result, so only real
+                # columns fold.
                 real = other.kind in _NEUTRAL[name][1]
                 if real and one == _NEUTRAL[name][0]:
                     return other

@@ -68,6 +68,8 @@ class _SymbolicChip:
         self._trace, self._index, self._chip = line, index, chip
 
     def __getattr__(self, name: str) -> Any:
+        # Properties and methods run on the symbols, so that what they compute of numbers is traced
+        # too.
         declared = getattr(Chip, name, None)
         if isinstance(declared, property) and declared.fget is not None:
             return declared.fget(self)
@@ -138,10 +140,32 @@ def _input_values(
     return values
 
 
+# `minimum(2 * baseM, n) * step + share`, baseM and share of base blocks (struct 0), step of their
+# residencies (struct 1) and n the problem's, becomes the text below. What depends on a block alone
+# is computed for blocks, then taken to the rows of residencies (`up1`); a column is let go of
+# behind
+# its last use, as memory that is still in the processor's cache is written next.
+#   def line(ups, rows, v0, v1, v4, v8):
+#       up1 = ups[1]
+#       v2 = v1 * (2)
+#       del v1
+#       v3 = minimum(v2, v0)
+#       del v0, v2
+#       v5 = v3.take(up1)
+#       del v3
+#       v6 = v5 * v4
+#       del v4, v5
+#       v9 = v8.take(up1)
+#       del v8
+#       v10 = v6 + v9
+#       del v9, v6
+#       return (v10, )
 def _compile(
     noted: OperationTrace, results: Sequence[Column]
 ) -> tuple[tuple[tuple[int, str, str], ...], Callable[..., tuple[Column, ...]]]:
     """Return the inputs that results need, and the function that makes them of their values."""
+    # Backwards from the results: operations that only led to a decision are left out, as decisions
+    # are a function of their own.
     needed_indexes: set[int] = set()
     todo = [value for value in results if isinstance(value, Symbol)]
     while todo:
@@ -152,6 +176,7 @@ def _compile(
     needed = sorted(needed_indexes)
     last = {index: step for step in needed for index in _indexes(noted.needs[step])}
     kept = {value.index for value in results if isinstance(value, Symbol)}
+    # Constants are names of the text, shared by later calls, and are not let go of.
     dropped = {p for p in needed if noted.texts[p] or p in noted.inputs} - kept
     inputs = [index for index in needed if index in noted.inputs]
     lines = []
@@ -244,6 +269,7 @@ class TracedFunction:
         rows: tuple[Column, ...] | None = None,
     ) -> tuple[Column, ...]:
         """Return the function's result, by a trace if problems of the kind come more than once."""
+        # A sweep asks for hundreds of problems of one kind; a single plan never gets here.
         if cache.calls <= WARM_UP_PROBLEMS:
             return self.function(case, *self._gathered(structs, ups, rows))
         traces = cache.traces.setdefault((self, rows is None), [])

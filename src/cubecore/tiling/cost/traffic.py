@@ -192,6 +192,7 @@ def first_and_later_loads(
     """Return of A and of B how many passes there are, and the loads of the first and of a later."""
     loads_of_operands = []
     for operand, (passes, distance) in zip("ab", _passes(case, w), strict=True):
+        # The first pass misses all, a later one what L2 has lost since the pass before.
         shares = 1.0, miss_share(case.chip, distance)
         apart = _blocks_apart(case, w, operand)
         first, later = (
@@ -391,6 +392,8 @@ class Pass:
         transfers = count * chunk.count * shown
         conflict = count * chunk.conflict_cycles
         busy = count * chunk.busy_cycles + conflict + transfers * near
+        # A miss in place of a hit: the longer latency and the slower transfer, without L2's bank
+        # conflicts.
         late = transfers * (far - near) + costs.gm_miss_cycles(chip, size_bytes) - conflict
         return Pass(busy, late, memory, count * starts)
 
@@ -422,6 +425,8 @@ def distances(
     a_size, b_size = case.a.bits / 8 * k, case.b.bits / 8 * k
     a_panels = w.m_blocks * np.minimum(m_step, w.m) * a_size
     b_panels = w.n_blocks * np.minimum(n_step, w.n) * b_size
+    # The outer axis' operand is read again after a panel of each; the inner one's after all of its
+    # axis.
     near = a_panels + b_panels
     return (t.M * a_size + b_panels, near), (near, a_panels + t.N * b_size)
 

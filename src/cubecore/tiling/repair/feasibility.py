@@ -87,6 +87,8 @@ class Explorer:
             how is ExplorationScope.INSIDE,
             how in {ExplorationScope.INSIDE, ExplorationScope.LIKELY},
         )
+        # INSIDE is a proof about some fields alone: rules that read others must only get stricter
+        # as these grow, and these are at their smallest.
         self.relevant = confined(space, free) if self.inside else _about(space, free)
         self.charged: dict[str, RuleReads] = {}
         self.applied: set[str] = set()
@@ -104,6 +106,8 @@ class Explorer:
                 self._join(values, [Table()], sorted(self.free))
         except _SpentError:
             self.complete = False
+        # If nothing is legal one of the other fields that the charged rules read must change: that
+        # is the demand the search goes on with.
         core = frozenset[str]().union(*(r.reads for r in self.charged.values())) - self.free
         tables, cut = _limited(self.legal)
         legal = {name: np.concatenate([t[name] for t in tables]) for name in self.free if tables}
@@ -120,6 +124,7 @@ class Explorer:
         values: Table = {}
         self.applied = {r.id for r in self.relevant if len(r.reads & self.free) == 1}
         for name in sorted(self.free):
+            # Rules of one free field first: they need no combination.
             about = [r for r in self.relevant if r.reads & self.free == {name}]
             candidates, given = self._candidates(name, about)
             if len(candidates):
@@ -153,6 +158,7 @@ class Explorer:
         self.turns[tuple(pending)] = name, wanted
         pending = [other for other in pending if other != name]
         joined = self.free.difference(pending)
+        # Each rule is applied as soon as all it reads is joined, which keeps tables small.
         ready = [
             r for r in self.relevant if r.id not in self.applied and r.reads & self.free <= joined
         ]
@@ -204,6 +210,8 @@ class Explorer:
             missing = reader.reads.intersection(pending)
             if missing and reader.id not in self.applied:
                 sizes = [float(len(values[name])) for name in missing]
+                # An equality leaves about one value of one of its fields for each combination of
+                # the others.
                 left = prod(sizes) / (max(sizes) if reader.id in self.space.equalities else 1)
                 scopes.append((left, reader.id not in broken, index, missing))
         missing = min(scopes, key=lambda scope: scope[:3])[3] if scopes else frozenset(pending)
@@ -278,6 +286,7 @@ class Explorer:
         rows = row_count(table)
         alive = np.ones(rows, dtype=bool)
         if rows > MANY_ROWS:  # the rules that leave the fewest rows first, the others on those
+            # Equalities exclude the most: the other rules are judged on what they leave.
             for reader in sorted(about, key=lambda r: r.id not in self.space.equalities):
                 indices = np.nonzero(alive)[0]
                 read = {n: x[indices] for n, x in table.items() if n in reader.reads}
@@ -294,6 +303,8 @@ class Explorer:
             left = [r for r in left if kills[r.id]]
             if not left:
                 return alive
+            # The fewest rules, and fields, that explain all exclusions make the smallest core,
+            # which is the strongest demand.
             best = min(left, key=lambda r: (len(r.reads - read_by_charged), -kills[r.id]))
             self.charged.setdefault(best.id, best)
             alive &= masks[best.id]

@@ -73,6 +73,7 @@ class HittingSetSearch:
 
     def run(self) -> SearchOutcome:
         """Return the outcome."""
+        # What can have one value only is no choice: it is set before sets of changes are compared.
         self._force()
         if fixed := [reader.id for reader in self.space.broken if not reader.reads]:
             self.charged = set(fixed[:1])
@@ -86,6 +87,8 @@ class HittingSetSearch:
             if (proof := self._hopeless()) is not None:
                 self.charged = set(proof.charged)
                 return self._outcome([], every=False, impossible=True)
+        # Sizes from below: the first size with a legal set is the fewest changes. Demands found on
+        # the way cut off most larger sets.
         for size in range(len(fields) + 1):
             smallest_sets: list[tuple[Explored, ...]] = []
             for chosen in hitting_sets(tuple(self.demands), size):
@@ -161,6 +164,7 @@ class HittingSetSearch:
         """Return the explored parts of a set of fields; None if one has no legal values."""
         parts = []
         for part in sorted(self.space.parts(chosen), key=lambda p: (len(p), sorted(p))):
+            # Sets share parts: what a part demands holds for all of them.
             if part not in self.parts:
                 self.parts[part] = self._part(part)
             explored = self.parts[part]
@@ -177,6 +181,7 @@ class HittingSetSearch:
 
     def _part(self, part: Fields) -> Explored:
         many = prod(float(len(self.space.domain(name).values)) for name in part) > LARGE
+        # Too many combinations to try: a legal tiling that is known may have values that do.
         if many and (seeded := self._seeded(part)) is not None:
             return seeded
         explored = self._attempt(part, ExplorationScope.ALL)
@@ -231,6 +236,8 @@ def _hitting(
         return
     if _disjoint(still_open) > size:
         return
+    # The demand with the fewest fields branches least; `barred` keeps a set from coming twice, in
+    # another order.
     first = min((len(d), sorted(d)) for d in still_open)[1]
     for index, name in enumerate(first):
         yield from _hitting(demands, size - 1, chosen | {name}, barred.union(first[:index]))

@@ -179,6 +179,8 @@ class TilingSearch:
     @property
     def cutoff(self) -> float:
         """The most cycles that a candidate's lower bound may be for it to be costed."""
+        # Once much has been looked at, only what may gain a few per cent is still costed; the bound
+        # that is proven is lower by as much.
         fine = self.residencies_left > self.fine_until or self.limit == np.inf
         return self.limit - 1 if fine else (1 - self.coarse) * self.limit - 1
 
@@ -219,6 +221,7 @@ class TilingSearch:
         """
         rows = np.flatnonzero(bound.cycles <= self.cutoff)
         given_up = self.illegal_blocks >= MAX_ILLEGAL_BLOCKS
+        # What is left unexplored limits what may be proven.
         if len(rows) and (left <= 0 if self.incumbents else given_up):
             self.unexplored_bound = min(self.unexplored_bound, float(bound.cycles[rows].min()))
             return rows[:0]
@@ -228,6 +231,8 @@ class TilingSearch:
         """Return which of some rows are still worth a look, in their order."""
         if len(rows) == 0 or (left > 0 and bound.cycles[rows].max() <= self.cutoff):
             return rows
+        # The incumbent may have got better since: rows are judged anew, in the order of the
+        # columns, so that ties come out as before.
         held = np.sort(rows)
         return held[self._worth_exploring(bound.take(held), left)]
 
@@ -263,11 +268,15 @@ class TilingSearch:
             fitting = np.flatnonzero(bounds.fits)
             pool, pair = pool.take(fitting), pair[fitting]
             bounds = pool.bounds
+        # A block that breaks a rule by itself costs less than one whose residencies are looked at.
         self.illegal_blocks += (len(blocks) - len(pool.blocks)) // MISFITS_PER_BLOCK
         rest = self._worth_exploring(bounds.total, self.residencies_left)
         if not self.incumbents:
+            # Without an incumbent some of every pair are looked at: the blocks with the least
+            # bounds may all be illegal for one reason.
             rest = _mixed(pair[rest], rest, self.first_blocks)
         size = 4 * self.first_blocks
+        # Parts double: where few fit, many have to be tried.
         while len(rest) and not self.incumbents and self.illegal_blocks < MAX_ILLEGAL_BLOCKS:
             part, rest = rest[:size], rest[size:]
             self._search_first_residencies(pool.take(part))
@@ -276,6 +285,8 @@ class TilingSearch:
         rest = rest[bounds.total.cycles[rest] <= self.cutoff]
         if len(rest):
             self.deferred.append(pool.take(rest))
+        # Blocks of many pairs are joined, as a call of NumPy on few rows costs as much as one on
+        # many.
         if sum(len(held.blocks) for held in self.deferred) >= BLOCKS_AT_ONCE:
             self._search_deferred()
 
@@ -332,6 +343,7 @@ class TilingSearch:
         self.judged += len(pairs) + int(self._both_orders(pool, pairs.block).sum())
         bound = pair_bounds(case, blocks, pool.bounds, pairs, self.traces)
         if not self.incumbents:
+            # The first incumbent cuts off most pairs: a few of each block are judged for it.
             head = _first_of_each(pairs.block, bound, FIRST_RESIDENCIES)
             self._judge(pool, pairs.take(head))
             bound[head] = np.inf
@@ -348,6 +360,7 @@ class TilingSearch:
         The others are deferred. Long K in short steps has hundreds of residencies an operand.
         """
         count = len(pool.blocks)
+        # Pairs of residencies by base block, before any of them is made.
         each = np.bincount(a.block, minlength=count) * np.bincount(b.block, minlength=count)
         few = max(int(np.searchsorted(each.cumsum(), JOINED_AT_MOST, side="right")), 1)
         if few >= count:
@@ -384,6 +397,7 @@ class TilingSearch:
             both_orders=bool(both_orders.any()),
             traces=self.traces,
         )
+        # N first is costed only where it differs: its rows follow those of M first.
         if len(orders) > 1:
             n_first_rows = np.flatnonzero(both_orders)
             orders[1] = orders[1][n_first_rows]

@@ -267,6 +267,8 @@ class _Axis:
         plain = np.arange(FRACTAL_ROWS, top + 1, FRACTAL_ROWS)
         self.sizes = wanted.blocks(name, plain).astype(float)
         self.tiles = ceil_div(shares[:, None], self.sizes)
+        # Of sizes that need as many tiles the least is of use: larger ones take more of L0 and L1
+        # for the same work.
         even = ceil_div(shares[:, None], self.tiles)
         smallest = [align_up(even, unit) == self.sizes for unit in units]
         self.useful = np.logical_or.reduce(smallest)
@@ -280,6 +282,7 @@ def _template(m: tuple[float, ...], n: tuple[float, ...], most: int) -> tuple[In
     i, j = np.nonzero(np.array(m)[:, None] * np.array(n) <= most)
     if len(i) <= MOST_PAIRS:
         return i, j, True
+    # Evenly thinned, so that large and small blocks stay; `complete` says so.
     stride = ceil_div(len(i), MOST_PAIRS)
     return i[::stride], j[::stride], False
 
@@ -289,6 +292,7 @@ def base_k_limits(case: RuleCase, columns: Tilings) -> tuple[Floats, Floats]:
     rows = case.a.bytes_of(align_up(columns.baseM, case.row_align))
     width = case.b.bytes_of(align_up(columns.baseN, case.column_align))
     chip = case.chip
+    # baseK is bounded by both L0A, which holds rows of A, and L0B, which holds columns of B.
     one, two = (
         np.minimum(chip.l0a_bytes / (count * rows), chip.l0b_bytes / (count * width))
         for count in (1, 2)

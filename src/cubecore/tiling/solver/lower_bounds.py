@@ -109,6 +109,7 @@ def _least(
     There are cycles `beside` the loads, some `on_top` of them, and a `tail` after the last one.
     """
     clients = clients_per_core(t, case.problem, case.chip)
+    # Minimum over the schedules, each bounded from below: any tiling follows one of them.
     least: Column = np.inf
     loading: Column = np.inf
     likely: Column = np.inf
@@ -120,6 +121,8 @@ def _least(
         if passes.fits is not True:
             loads = np.where(passes.fits, loads, np.inf)
         starting = loads + passes.passes[0] * passes.a.starts + passes.passes[1] * passes.b.starts
+        # Where rows start is no bound, since residencies may change it; it orders what is looked at
+        # first.
         loading = np.minimum(loading, starting)
         likely = np.minimum(likely, np.maximum(clients * starting, memory))
         least = np.minimum(least, np.maximum(clients * loads, memory))
@@ -271,6 +274,8 @@ def _pair_bound(case: RuleCase, t: Columns) -> tuple[Column, Column]:
     scalar = scalar_cycles(problem, chip)
     most = np.maximum(np.maximum(most, fix), steps * scalar.step + tiles * scalar.tile)
     size, k = chip.l1_bytes, align_up(t.singleCoreK, case.k_align)
+    # A panel is a block's rows times all of K: an operand that is held whole is loaded once, else
+    # for each tile of the other.
     a_panel = case.a.bytes_of(align_up(t.baseM, case.row_align) * k)
     b_panel = case.b.bytes_of(align_up(t.baseN, case.column_align) * k)
     a_fits = case.a.bytes_of(t.baseM * t.singleCoreK) <= _ub_bytes(case, "a")
@@ -334,6 +339,7 @@ def _block_bounds(case: RuleCase, t: Columns) -> tuple[Column, ...]:
     chip = case.chip
     m_tiles, n_tiles = ceil_div(t.singleCoreM, t.baseM), ceil_div(t.singleCoreN, t.baseN)
     k_steps = ceil_div(t.singleCoreK, t.baseK)
+    # The pipes' work does not depend on residencies: taken for all of the operands in L1.
     held = t.with_fields(
         stepM=m_tiles, stepN=n_tiles, stepKa=k_steps, stepKb=k_steps, iterateOrder=0
     )
@@ -444,6 +450,7 @@ def _loads_of_blocks(case: RuleCase) -> list[LoadPasses]:
     a_parts, b_parts = a.parts(b), b.parts(a)
     a_panel, b_panel = a_block * w.k_steps, b_block * w.k_steps
     a_fits, b_fits = w.k_steps <= a.most_blocks, w.k_steps <= b.most_blocks
+    # Both are loaded once where all of one fits beside a panel of the other.
     once = (a_panel * w.m_tiles + b_panel <= size) | (b_panel * w.n_tiles + a_panel <= size)
     a_beside = np.clip(np.floor((size - b_panel) / a_panel), 1, w.m_tiles)
     b_beside = np.clip(np.floor((size - a_panel) / b_panel), 1, w.n_tiles)

@@ -142,6 +142,7 @@ def solve_plannable(
     request = _Request(count + 1, wanted, explained=explained, refine=refine)
     found = None
     if refine and not wanted.fields:
+        # A sweep over M asks for the same tiling for up to 16 values: one search serves them.
         found = _found_in_whole_fractals(case, request, traces)
     if found is None:
         found = _search(case, request, traces)
@@ -259,6 +260,8 @@ def _cut_to(problem: Problem, picked: Shortlist) -> Shortlist:
     """Return tilings for more rows with the problem's; shares that were even still are."""
     t, m = picked.tilings, problem.m
     blocks = ceil_div(t.M, t.singleCoreM)
+    # A share that cuts M evenly stays even for fewer rows; others keep their length, and the last
+    # block is shorter.
     even = t.singleCoreM == ceil_div(t.M, blocks)
     if problem.launch == "mix":  # whole fractals leave a core's second client fewer rows
         even &= t.singleCoreM % FRACTAL_ROWS != 0
@@ -274,6 +277,7 @@ def _search(case: RuleCase, asked: _Request, traces: TraceCache) -> _Found:
     are asked for that may not fit L0, or if nothing does and it is to be explained.
     """
     wanted = asked.wanted
+    # Rules are judged for what comes out, which is much less than all base blocks.
     if not wanted.of(BUFFER_FIELDS).fields:
         search = asked.search(case, traces, strict=False)
         result = search.run()
@@ -318,6 +322,7 @@ def _best_of_each(result: SearchResult, count: int) -> Array:
     order = np.argsort(result.cycles, kind="stable")
     keys = zip(*(getattr(columns, n)[order].tolist() for n in GROUP_FIELDS), strict=True)
     least: dict[tuple[int, ...], float] = {}
+    # Rows that are as fast as the last group's best: ties among them are settled below.
     near, last = [], math.inf
     for key, row, cycles in zip(keys, order.tolist(), result.cycles[order].tolist(), strict=True):
         if cycles > last:
@@ -343,6 +348,7 @@ def _ranked(
 
     `plain` takes back a second buffer in L0C that saves no cycle.
     """
+    # A second buffer of L0C that gains nothing only takes room: the plainer tiling is the answer.
     with_one = columns.with_fields(dbL0C=np.ones_like(columns.dbL0C))
     both = concatenate([columns, with_one]) if plain else columns
     result, count = TilingCost.of(_COST(traces, case, both)), len(columns)

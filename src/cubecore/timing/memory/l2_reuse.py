@@ -81,6 +81,8 @@ class Traffic:
             for leaf in leaves.values():
                 tensors = _tensors(group, leaf.address)
                 leaf.past_l2 = not self.past_l2.isdisjoint(tensors)
+                # What the other kind of core writes is in L2 by the time it is read, if it was not
+                # long ago.
                 handed_over = tensors & written[not _on_aic(group)].keys()
                 if leaf.before is None and (self.warm or handed_over):
                     turns = (self._turn(name, written[not _on_aic(group)]) for name in handed_over)
@@ -134,6 +136,7 @@ class Traffic:
             for address, same in of_address.items():
                 starts = _starts(address, group)
                 alike.append((starts, same))
+                # Blocks that begin at one address are one block: k cores share its miss.
                 for core, start in enumerate(starts, first):
                     if start is not None:
                         askers.setdefault(start, set()).add(core)
@@ -150,6 +153,7 @@ class Traffic:
         total, passed, last = sum(weights), 0.0, dict[object, list[tuple[GlobalAccess, float]]]()
         for leaf, weight in zip(leaves, weights, strict=True):
             start = _start(leaf.address, group.slots[0])
+            # The same start and the same loops that move: the same blocks.
             origin = start, tuple(level.trips for level in leaf.nest if level.moves)
             for earlier, at in reversed(last.get(origin, [])):
                 if _follows(leaf, earlier):
@@ -179,6 +183,8 @@ class Traffic:
         for leaf in self._loads:
             size = float(leaf.blocks) * leaf.traffic.size_bytes
             for count, since in leaf.classes:
+                # Blocks by how long ago they were asked for; what is touched in a share of the
+                # launch is each of them once.
                 share = math.inf if since is None else since
                 bytes_after[share] = bytes_after.get(share, 0.0) + count * size
         shares = sorted(bytes_after)
@@ -286,6 +292,8 @@ def _starts(address: Expr, group: CoreGroup) -> list[int | None]:
     start = _start(address, first)
     if start is None:
         return [None] * len(group.slots)
+    # Addresses are linear in the slots: cores differ by factor times slot, which is much cheaper
+    # than evaluating each.
     if len(slot_terms) == 1:
         ((var, factor),) = slot_terms
         start -= factor * first[var]

@@ -116,6 +116,8 @@ class MemoryPort:
 
     def _raise_peak(self, peak: int) -> None:
         peaks = self._peaks
+        # A peak that a later one reaches decides nothing any more: what is kept falls from the
+        # oldest to the newest.
         while peaks and peaks[-1][1] <= peak:
             peaks.pop()
         peaks.append((self.requests, peak))
@@ -136,6 +138,8 @@ class MemoryPort:
         server keeps up, so peaks rise from period to period by shift - cycles, which is not
         negative, and the last one's decides.
         """
+        # Each period serves `cycles` in `shift` cycles of time, so a request finds the server so
+        # much more ahead each time.
         last = peak + periods * (shift - cycles)
         highest = max(self.busy_until - self.served, last)
         self._raise_peak(last)

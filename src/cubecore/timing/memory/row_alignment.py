@@ -23,6 +23,8 @@ def off_cycles(traffic: GlobalTraffic, address: Expr, slots: Mapping[Var, int], 
     if not _matters(traffic):
         return 0
     steps = (factor for atom, factor in address.terms if atom not in slots)
+    # Loops lead to every start in a line that is a multiple of `step` behind the first: the mean of
+    # these counts.
     step, line = math.gcd(costs.LINE_BYTES, *steps), costs.LINE_BYTES
     fixed = ((factor, a) for a, factor in address.terms if isinstance(a, Var) and a in slots)
     start = sum(factor * slots[a] for factor, a in fixed)

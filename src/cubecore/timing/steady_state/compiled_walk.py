@@ -65,6 +65,29 @@ def _written(program: Program, *, recording: bool) -> _Written:
     return cached
 
 
+# A loop of 100 trips over a wait with a late event, a move, a flag and `turn = (turn + 1) % 2`
+# is written as follows. h0 and h1 are `Recurrence.begin` and `skip`, h2 the waits by event; c0 is
+# 100 and c1 is 2, so that a loop of another length shares the text; g are the trips to skip.
+#   def run(h,c,s):
+#    v0=0
+#    v1=0
+#    h0,h1,h2,h3,h4,=h
+#    c0,c1,=c
+#    v0=0
+#    n1=c0
+#    h0()
+#    v1=0
+#    while v1<n1:
+#     if v1%1==0:
+#      g,v0,=h1(v1,n1,(v0,))
+#      v1+=g
+#      if v1>=n1:
+#       break
+#     h2[v0]()
+#     h3()
+#     h4()
+#     v0=(v0+1)%(c1)
+#     v1+=1
 def _write(program: Program, *, recording: bool) -> _Written:
     text = _Text(recording=recording)
     text.body(program.body, " ")
@@ -165,6 +188,8 @@ class _Text(ProgramWriter):
         trips, index = self.spelled(node.trips), self.variable(node.index)
         only = node.body[0]
         plain = len(node.body) == 1 and isinstance(only, Issue) and is_plain(only)
+        # One instruction again and again is worked out at once by the clock (`EqualLoads`); where
+        # segments are recorded each has to be issued.
         if isinstance(only, Issue) and plain and not self._recording:
             repeated = self._function(lambda clock: clock.repeated(only))
             self.lines.append(f"{indent}{repeated}({trips})")
@@ -173,6 +198,8 @@ class _Text(ProgramWriter):
         if body is None:
             super().loop(node, indent)
             return
+        # Inner loops see the outer one's resets too: a counter that was reset may have been
+        # anywhere in between, which the count of its resets tells the guards.
         self._resets |= body.resets
         total, stride = f"n{len(indent)}", body.stride
         changed = [self.variable(v) for v in (*body.counters, *body.given[: body.others])]

@@ -122,6 +122,8 @@ class Recurrence:
         clock, body = self._clock, self._body
         count = len(body.counters)
         counters, given = values[:count], values[count:]
+        # A blocked pipe's order is not part of the state, and segments that are still to be
+        # recorded must be walked.
         if (
             total - trip < body.stride
             or len(clock.segments) < clock.record
@@ -132,6 +134,8 @@ class Recurrence:
         visit = self._visit(at, counters)
         if self._last is not None:
             self._learn(self._last, state, visit, given)
+        # Two ways to get on, in turn: periods of a state that recurs here, and stretches known from
+        # an earlier time in this loop. Neither needs the walk.
         while at < total:
             at, counters = self._recur(state, visit, total, given)
             if at > visit.trip:
@@ -158,6 +162,8 @@ class Recurrence:
         """
         whole = self._body.whole
         keys: list[object] = [state]
+        # Remainders of the index (`k % 3`) return to where they were only after whole rounds: such
+        # a visit is preferred, as its periods meet no wrap.
         if self._body.stride != whole:
             keys.insert(0, (state, visit.trip % whole))
         for key in keys:
@@ -184,12 +190,16 @@ class Recurrence:
         if not self._room or before.trip in stretches:
             return
         clock = self._clock
+        # The memory port forgets old peaks; without them it is not known how late it may be in a
+        # repetition.
         peak = clock.memory.peak_since(before.requests)
         if peak is None and visit.requests != before.requests:
             return
         pipes = []
         for i, pipe in zip(self._body.pipes, self._pipes, strict=True):
             used = visit.uses[i] != before.uses[i]
+            # `free` of an idle pipe is in the state only while it lies ahead; moved without a use
+            # it would be lost.
             if not used and visit.free[i] != before.free[i]:
                 return  # a barrier moved it
             free, done = (pipe.free, pipe.done) if used else (None, None)
@@ -215,6 +225,8 @@ class Recurrence:
         if now.trip >= total:
             return None
         stretches = self._stretches.get((state, self._clock.level), {})
+        # A stretch from the same trip is most likely to take the same branches; the first known one
+        # stands for all others, to keep a miss cheap.
         likely = dict.fromkeys(
             trip for trip in (now.trip, next(iter(stretches), -1)) if trip in stretches
         )
@@ -229,6 +241,8 @@ class Recurrence:
         if not self._idles_alike(before, after, now):
             return False
         if after.requests != before.requests:
+            # Device memory that is done earlier than then changes nothing if it held up nobody
+            # then; if it did, it must be as late as then.
             slack = self._clock.memory.slack
             then, here = before.lag(slack), now.lag(slack)
             if here > then or (after.delays != before.delays and here != then):
@@ -247,6 +261,8 @@ class Recurrence:
     def _repeat(self, stretch: Stretch, now: Visit) -> tuple[int, tuple[int, ...]]:
         """Leave the core as a known stretch left it, so much later; return trip and counters."""
         clock, before, after = self._clock, stretch.before, stretch.after
+        # The peak is relative to what had been served: in the repetition both the clock and the
+        # served cycles are further on.
         later = now.time - after.time - (now.served - after.served)
         self._add(before, after, 1, None if stretch.peak is None else stretch.peak + later)
         clock.scalar = now.time + after.time - before.time
@@ -271,6 +287,8 @@ class Recurrence:
         stretch, shift = self._unsettled
         self._unsettled = None
         for pipe, then in zip(self._pipes, stretch.pipes, strict=True):
+            # `free` and `done` were set as the stretch was repeated, because the next state is
+            # compared by them.
             pipe.gate, pipe.reason, pipe.drained = then.gate + shift, then.reason, then.drained
             pipe.queue.clear()
             pipe.queue.extend([at + shift for at in then.queue])
@@ -286,6 +304,8 @@ class Recurrence:
         """
         clock, memory = self._clock, self._clock.memory
         for i, pipe in enumerate(clock.pipes):
+            # Most pipes do nothing in a loop: the tests are cheaper than adding zeros to
+            # attributes.
             if uses := after.uses[i] - before.uses[i]:
                 pipe.uses += times * uses
             if busy := after.busy[i] - before.busy[i]:
@@ -314,6 +334,8 @@ class Recurrence:
         What is over by now is 0: nothing can be issued before now.
         """
         clock, now = self._clock, self._clock.scalar
+        # All times relative to `now`, and 0 for what is over: two states that differ only in the
+        # past are one. What is added up (busy, stalls, bytes) decides nothing and stays out.
         state: list[object] = [given]
         for pipe in self._pipes:
             queue, free, done, gate = pipe.queue, pipe.free, pipe.done, pipe.gate
@@ -326,9 +348,13 @@ class Recurrence:
             )
         for flag in self._flags:
             state.append(tuple([at - now if at > now else 0 for at in flag]) if flag else ())
+        # Pipes that the loop does not use still slow those it uses (MTE2 slows MTE1) while they
+        # run.
         state += [max(clock.pipes[i].free - now, 0) for i in self._body.beside]
         span = clock.unit_span
         for address, (pipe, began, ended) in clock.units.items():
+            # An entry of L0C decides as long as the longest product or store after it may still
+            # pair with it.
             if ended + span > now:
                 state.append((address, pipe.name, max(began - now, -span), ended - now, span))
         if self._body.registers:
@@ -375,6 +401,8 @@ class Recurrence:
         memory = self._clock.memory
         if now.requests == before.requests:
             return True
+        # A lag that grows would hold up a load sooner or later; one that shrinks or stands never
+        # does if none was held up yet.
         lags = before.lag(memory.slack), now.lag(memory.slack)
         held_up = now.delays != before.delays
         if lags[0] < lags[1] or (held_up and lags[0] != lags[1]):
@@ -385,6 +413,7 @@ class Recurrence:
 
     def _periods(self, before: Visit, now: Visit, total: int, given: tuple[int, ...]) -> int:
         """Return how many more periods take the same way through the program."""
+        # Whole periods only: the rest is walked, and may leave the loop in another way.
         most = (total - now.trip) // (now.trip - before.trip)
         if not most or self._body.was_reset(before.counters, now.counters, now.counters):
             return 0
@@ -402,6 +431,7 @@ class Recurrence:
         time = clock.scalar
         for pipe in self._pipes:
             _move(pipe.queue, time, shift)
+            # Gates and queue entries of the past stay in the past: they hold up nobody.
             if pipe.gate > time:
                 pipe.gate += shift
         for i, pipe in enumerate(clock.pipes):

@@ -63,6 +63,7 @@ class AccessTree(BlockTree):
                 stream = self._stream(name, matrix)
                 assert isinstance(stream, ChunkStream), "template MDL"
                 self.streams[name] = stream
+            # The order of first loads decides what L2 still holds of the block before.
             for name in sorted("ab", key=self._loaded):
                 before = len(b.body)
                 self.streams[name].load_chunk()

@@ -149,10 +149,13 @@ class _CoreTime:
         """Return the core at the end of all its blocks."""
         core, plan, rings = self._core, self._plan, self._rings
         for setting in settings_of(plan.problem):
+            # The kernel's settings come first, one after another, and change what later templates
+            # cost.
             core.time += self._scalars.issue + cost_of(setting, plan.chip).busy
             self._registers = setting.apply(self._registers)
         before = None
         for tree in trees:
+            # A block of another shape has its buffers elsewhere in L1.
             if before is not None and not before.share.lies_as(tree.share):
                 self._settle()
             self._block(tree)
@@ -189,6 +192,7 @@ class _CoreTime:
         """Walk a block of C, for each matrix of the batch."""
         core, rings = self._core, self._rings
         self._tiles, self._orders = {}, {}
+        # The first block raises all flags of free buffers; later ones find them up.
         if not self._free:
             for pipe, ring in ((core.fix, rings.l0c), (core.m, rings.l0a), (core.m, rings.l0b)):
                 ring[:] = [core.raised(pipe) for _ in ring]
@@ -215,6 +219,8 @@ class _CoreTime:
             if level == "core":
                 core.acquire(chunk)
         lengths, row_of = self._rows(tree, levels)
+        # Rows of tiles recur, tiles within a row, and steps within a tile: each level skips what it
+        # can.
         steady = Steady(core, rings, a, b, lengths)
         number = 0
         while number < len(lengths):
@@ -231,6 +237,7 @@ class _CoreTime:
 
     def _load_bias(self, tree: AccessTree, rings: Rings) -> None:
         """Load the row of a bias, which stays in L1."""
+        # Rows of a bias that travel in parts, or anew for each matrix, are left to the tree.
         if not tree.row or tree.share.batches > 1:
             raise NotEveryInstruction
         core, loads = self._core, self._timed(tree.row, {}, 0)
@@ -274,6 +281,8 @@ class _CoreTime:
             outer, inner, bases, order = m_chunks, n_chunks, (t.baseM, t.baseN), (0, 1)
         else:
             outer, inner, bases, order = n_chunks, m_chunks, (t.baseN, t.baseM), (1, 0)
+        # Operands whose chunk begins and ends with the outer or the inner axis; those that stay for
+        # all of the core were acquired before.
         stays = [
             [index] if levels[index] == name else []
             for index, name in zip(order, ("outer", "inner"), strict=True)
@@ -289,9 +298,13 @@ class _CoreTime:
                     first, last = x == y == 0, x == len(lengths) - 1 and y == len(columns) - 1
                     begins, ends = first and j == 0, last and j == len(inner) - 1
                     tile, chunk = (lengths[x], columns[y]), (outer_length, inner_length)
+                    # With M outside each tile of a row has other columns; with N outside one part
+                    # of the bias serves a column of tiles.
                     fetches = tree.bias is not None and (m_first or y == 0)
                     frees = tree.bias is not None and not m_first and y == len(columns) - 1
                     key = *tile, *chunk, first, last, begins, ends, fetches, frees
+                    # Tiles that are alike share one object: what recurs is seen by comparing
+                    # numbers.
                     if key not in turn_of:
                         enters = stays[0] * begins + stays[1] * first
                         released = stays[1] * last + stays[0] * ends

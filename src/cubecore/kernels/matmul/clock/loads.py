@@ -129,6 +129,7 @@ class Mte2:
 
     def _several(self, time: int, load: Load) -> int:
         """Ask for equal transfers one after another, from where they wait for one thing at once."""
+        # At once where all wait for one thing; else a few in turn, after which that may be so.
         left = load.times
         while left:
             after = self._at_once(time, load, left) if left >= LEAST else None

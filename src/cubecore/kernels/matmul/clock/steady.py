@@ -39,6 +39,8 @@ class _Visit:
     def coming(self) -> list[int]:
         """Return every time that decides what follows, relative to its own; what is over is 0."""
         if self._coming is None:
+            # What is over by now is 0, as nothing can be issued before now: states that differ in
+            # the past alone are one.
             now = self.time
             self._coming = [at - now if at > now else 0 for at in self._times]
         return self._coming
@@ -73,6 +75,8 @@ class Steady:
         self._rooms.append(room)
         self._highest = max(self._highest, peak)
         self._least_room = min(self._least_room, room)
+        # Peaks and rooms are kept for each visit, as those of a period are the extreme of its
+        # visits'.
         mte2.peak, mte2.room = NO_PEAK, NO_LIMIT
         state, visit = self._state(), self._visit(number)
         earlier = self._seen.get(state)
@@ -95,6 +99,7 @@ class Steady:
         None where nothing recurs. That is a miss if only the `coming` times stand against it.
         """
         found, most, differs = None, 0, False
+        # The period that skips most wins: a short one may break off where a longer one goes on.
         for before in earlier[-_MOST_COMPARED:]:
             period = now.number - before.number
             periods = _periods_of_memory(before, now, min(self._rooms[-period:]))
@@ -124,6 +129,8 @@ class Steady:
             for seen in (self._seen, self._peaks, self._rooms):
                 seen.clear()
             return
+        # A peak is a time minus what was served by then: it rises in each period by the time that
+        # device memory was idle. What it falls behind instead takes room.
         each, served = now.time - before.time, now.served - before.served
         peaks, rooms = self._peaks[-period:], self._rooms[-period:]
         later = max(served - each, 0)
@@ -198,6 +205,7 @@ def _periods_of_memory(before: _Visit, now: _Visit, room: int) -> int:
     later = now.lag - before.lag
     if served == 0 or later == 0:
         return NO_LIMIT
+    # It falls behind and has held up a transfer, or would in the next period.
     if later > room or room < 0:
         return 0
     growth = served - (now.time - before.time)

@@ -67,6 +67,7 @@ def _periods(count: int, chunks: tuple[int, ...], tail: bool, frees: bool) -> _P
     kinds: list[object] = []
     for first in range(0, whole * period, period):
         steps = range(first, first + period)
+        # Two periods are alike if the same operands begin and end chunks at the same steps of them.
         begins = [(x, n - first) for x, every in enumerate(chunks) for n in steps if n % every == 0]
         ends = [
             (x, n - first)
@@ -75,6 +76,8 @@ def _periods(count: int, chunks: tuple[int, ...], tail: bool, frees: bool) -> _P
             if n % every == every - 1 or n == count - 1
         ]
         kinds.append((tuple(begins), tuple(ends), frees and first == 0))
+    # Chunks of A and of B end together only every so many steps: periods within a section differ,
+    # sections do not.
     section = lcm(period, *chunks)
     each = section // period
     if each < FEWEST_PERIODS or whole // each < FEWEST_SECTIONS:
@@ -133,6 +136,7 @@ def compute_tile(
         recurring = _Recurrence(core, rings, a, b, of)
     number, last, walked = 0, len(steps) - 1, 0
     while number <= last:
+        # Only at heads of periods: in between the state would never be the same.
         if recurring is not None and number % of.steps == 0:
             number += recurring.skipped(number)
             if number > last:

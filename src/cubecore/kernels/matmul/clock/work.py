@@ -102,6 +102,7 @@ def transfers(body: Sequence[Node], values: Mapping[Var, int], chip: Chip) -> li
         elif isinstance(node, Loop):
             for one in transfers(node.body, values, chip):
                 listed.append(one._replace(times=one.times * node.trips.const))
+            # Transfers of several kinds in a loop alternate, which `EqualLoads` cannot say.
             if len(node.body) > 1:
                 raise NotEveryInstruction
         elif isinstance(node, Issue):

@@ -133,6 +133,17 @@ class _Position:
         return self.stored and self.tile + 1 == self.program.tiles
 
 
+# The states of a core: `_at` is None before the first call and behind `free`. Then it holds a
+# block's program and how far it is in it:
+#   begun   tile -1, stored      `_begin`: nothing was issued yet
+#   open    tile t, not stored   its products are issued, and it waits in L0C for its store
+#   between tile t, stored       the next call may go on with t + 1 (`_goes_on`)
+#   done    last tile, stored    all flags of free buffers are up, as another block expects them
+# A call for another block while one is not done takes `_leave`, which ends its loads and raises
+# what
+# lacks, as if the rest had been computed. One for a tile out of order runs it as a block of its own
+# (`_alone`). Another tiling, or the kernel's end, takes `free`: flags that are up must be waited
+# for.
 class CubeCore:
     """The state of one Cube core between calls."""
 
@@ -160,6 +171,8 @@ class CubeCore:
         """
         plan = self._programs.plan(ObjectCall.of(call))
         sums = bool(call.bits & SUMS_ON)
+        # Buffers and events of another plan lie elsewhere: all must be free before they change
+        # hands.
         if self._at is not None and self._at.program.plan is not plan:
             self.free(where, sums=sums)
         self._set(call, where)
@@ -170,6 +183,8 @@ class CubeCore:
             self._issue([SetAtomic(operation=atomic, dtype=plan.problem.c_type)], where)
         for number in range(max(call.batches, 1)):
             start = self._bases(call, number)
+            # A load by the user's own function stops the stream: what comes before it is issued,
+            # then the function runs, and the rest of the block comes behind what it has issued.
             for piece, bases in self._pieces(call, plan, start, client, where):
                 for taken, move in piece.around(own) if own else [(piece, None)]:
                     self._take(kinds_of(taken.templates, self._names), taken.placed(bases), where)
@@ -186,6 +201,7 @@ class CubeCore:
         With `sums` what stands in L0C stays there.
         """
         if self._at is not None:
+            # A partial sum stays in L0C over the change, and with it the buffer that it occupies.
             kept = [("FIX", "M", 0)] if sums and not self._at.stored else []
             self._leave(where, sums=sums)
             down = [event for event in self._at.program.tree.up if event not in kept]
@@ -198,6 +214,8 @@ class CubeCore:
         if at is None or at.complete:
             return
         stop = at.program.reached(at.tile, stored=at.stored) if at.tile >= 0 else 0
+        # `telling` go first: a pipe may raise a lacking flag only once it knows that its last wait
+        # has ended.
         raised, lacking, telling = at.program.open_flags(stop)
         if sums:
             lacking = [event for event in lacking if event[:2] != ("FIX", "M")]
@@ -214,6 +232,8 @@ class CubeCore:
     def _set(self, call: MatmulCall, where: int) -> None:
         """Set the registers that do not hold what the call asks for."""
         wanted: dict[str, Instruction] = {}
+        # A mode that was never asked for is left alone, so that a kernel without objects in HF32
+        # issues nothing for it.
         if call.hf32 or "hf32" in self._settings:
             wanted["hf32"] = SetHf32Mode(enable=bool(call.hf32))
         if call.quantises == 1:
@@ -241,6 +261,8 @@ class CubeCore:
         biased = plan.problem.bias_type is not None and call.at[2] >= 0
         m, n, k = call.single
         kept, at = "", tuple(bases.tolist())
+        # Two AIVs of one AIC that multiply the same A or B: what the first one brought to L1 is
+        # used again if it begins at the same address with the same extents.
         if plan.problem.template == "IBSHARE" and self._held is not None:
             kept = self._kept(call, at, client)
         share = BlockShape(m, n, k, kept=kept, has_bias=biased)
@@ -267,11 +289,13 @@ class CubeCore:
     ) -> Iterator[tuple[Piece, Addresses]]:
         """Yield the instructions of a call's tiles, and where their tensors begin."""
         computes, stores = bool(call.bits & COMPUTES), bool(call.bits & STORES)
+        # A partial output, or a tile of a triangle, comes in no order of the block.
         if computes and call.bits & ALONE:
             yield from self._alone(call, plan, bases, client, where)
             return
         if computes and call.first == 0:
             program = self._begin(call, plan, bases, client, where)
+            # The whole block in one call: as the kernel of a plain matmul issues it.
             if not call.tiles and stores and not call.bits & IN_SEQUENCE:
                 self._move_to(program.tiles - 1, stored=True)
                 yield program.whole(), bases
@@ -318,6 +342,7 @@ class CubeCore:
     ) -> Iterator[tuple[Piece, Addresses]]:
         """Yield the instructions of a tile as those of a block: others came in between."""
         row, column, rows, columns = tile_at(call, call.first)
+        # The tile becomes a block of one tile: operands begin where its row, column and K do.
         own = MatmulCall.from_buffer_copy(call)
         own.first, own.single[0], own.single[1] = 0, rows, columns
         if call.bits & PART:
@@ -369,6 +394,7 @@ def own_move(
         need = "load whole baseK rows along K"
         got = f"{load.n_value} of {plan.tiling.baseK}"
         raise refuse("a function of MatmulCallBackFunc", need, got)
+    # Global memory's owner has a number of 0 or above, the local buffer -1.
     operand = int(max(move.owners))
     source = int(np.argmax(move.owners == operand))
     matrix = (plan.a, plan.b)[operand]
