@@ -80,6 +80,11 @@ RULES = {
         "SetMaskNorm(); Add(c, a, a, 128, 1, {1, 1, 1, 8, 8, 8});",
         ("parameter", "Add: mask must be at most 64 for float, got 128"),
     ),
+    "mask of a copy": (
+        "Copy(c, a, 64, 1, {1, 1, 8, 8}); Copy(h[6144], h, 128, 1, {1, 1, 8, 8});",
+        "Copy(c, a, 65, 1, {1, 1, 8, 8}); Copy(h[6144], h, 128, 1, {1, 1, 8, 8});",
+        ("parameter", "Copy: mask must be at most 64 for float, got 65"),
+    ),
     "blocks of a result": (
         "Add(c, a, a, 8, 1, {0, 1, 1, 8, 8, 8});",
         "Add(c, a, a, 64, 1, {0, 1, 1, 8, 8, 8});",

@@ -118,6 +118,13 @@ RULES = {
         HALF, f"mm.SetBias(p.bias); mm.ClearBias(); {ALL}",
         "SetBias: isBias of the tiling must be 1, got 0",
     ),
+    "no bias": (
+        HALF,
+        f"p.t.isBias = 1; mm.Init(&p.t); mm.DisableBias(); {ALL} mm.SetBias(p.bias); {ALL} {ALL}",
+        HALF, f"p.t.isBias = 1; mm.Init(&p.t); {ALL}",
+        "IterateAll: SetBias must be called before it for isBias 1 of the tiling, got no call; "
+        "DisableBias leaves the bias out",
+    ),
     "a scale": (
         BYTES, f"mm.SetQuantScalar(0x40003F800000); {ALL}",
         HALF, f"mm.SetQuantScalar(0x40003F800000); {ALL}",

@@ -188,6 +188,10 @@ namespace detail {
 // Elements as bits, which the instruction copies whatever their type.
 template <typename T>
 using CopiedBits = std::conditional_t<sizeof(PrimT<T>) == 2, uint16_t, uint32_t>;
+// What the lanes of a mask are of: the caller's own elements, where they are as wide.
+template <typename T>
+using CopiedLanes =
+    std::conditional_t<sizeof(PrimT<T>) == sizeof(CopiedBits<T>), PrimT<T>, CopiedBits<T>>;
 template <typename T>
 inline void copy_lanes(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint8_t repeatTime,
                        const CopyRepeatParams& p, const cubecore::Where& at) {
@@ -201,14 +205,14 @@ inline void copy_lanes(const LocalTensor<T>& dst, const LocalTensor<T>& src, uin
 template <typename T, bool isSetMask = true>
 inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask,
                  const uint8_t repeatTime, const CopyRepeatParams& p, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_given<detail::CopiedBits<T>>(mask, "Copy", at);
+  if constexpr (isSetMask) detail::set_given<detail::CopiedLanes<T>>(mask, "Copy", at);
   detail::note_repeats<PrimT<T>>("Copy", repeatTime, p.dstStride, p.dstRepeatSize, at);
   detail::copy_lanes(dst, src, repeatTime, p, at);
 }
 template <typename T, bool isSetMask = true>
 inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],
                  const uint8_t repeatTime, const CopyRepeatParams& p, CUBECORE_AT) {
-  if constexpr (isSetMask) detail::set_given<detail::CopiedBits<T>>(mask, "Copy", at);
+  if constexpr (isSetMask) detail::set_given<detail::CopiedLanes<T>>(mask, "Copy", at);
   detail::note_repeats<PrimT<T>>("Copy", repeatTime, p.dstStride, p.dstRepeatSize, at);
   detail::copy_lanes(dst, src, repeatTime, p, at);
 }

@@ -53,7 +53,7 @@ class MatmulOperands {
                                                                     : 0;
     call_.preload = config.doMTE2Preload != 0;
     call_.channel_split = config.isEnableChannelSplit;
-    ClearBias();
+    NoBias();
   }
 
   void Init(const tiling::TCubeTiling* cubeTiling, TPipe* = nullptr) {
@@ -64,7 +64,7 @@ class MatmulOperands {
     const int32_t single[] = {t.singleCoreM, t.singleCoreN, t.singleCoreK};
     for (int n = 0; n < 3; ++n) call_.single[n] = single[n];
     next_ = 0;
-    ClearBias();
+    NoBias();
   }
   void SetOrgShape(int orgM, int orgN, int orgK, CUBECORE_AT) {
     SetOrgShape(orgM, orgN, orgK, orgK, 0, at);
@@ -140,8 +140,8 @@ class MatmulOperands {
     call_.at[cubecore::MM_BIAS] = FROM_UB;
   }
   void ClearBias() {
-    call_.types[3] = call_.tiling.isBias ? cubecore::Element<BiasT>::name : "";
-    call_.at[cubecore::MM_BIAS] = -1;
+    NoBias();
+    ever_ |= LEFT_BIAS;
   }
   void DisableBias() { ClearBias(); }
   void SetQuantScalar(const uint64_t quantScalar, CUBECORE_AT) {
@@ -269,7 +269,7 @@ class MatmulOperands {
 
   // --- rules of the pages; objects that do not compute break none
 
-  enum Bits : uint8_t { HAS_A = 1, HAS_B = 2, HAS_BIAS = 4, HAS_SHAPE = 8 };
+  enum Bits : uint8_t { HAS_A = 1, HAS_B = 2, HAS_BIAS = 4, HAS_SHAPE = 8, LEFT_BIAS = 16 };
   void Have(uint8_t bit) {
     set_ |= bit;
     ever_ |= bit;
@@ -302,6 +302,10 @@ class MatmulOperands {
       Found(at, call, "%s must be false for a MatmulType with ISTRANS false, got true", name);
     else if (!cubecore::is_half<T> && trans != TYPE::isTrans)
       Found(at, call, "%s must be true for %s with ISTRANS true, got false", name, word);
+  }
+  void NoBias() {
+    call_.types[3] = call_.tiling.isBias ? cubecore::Element<BiasT>::name : "";
+    call_.at[cubecore::MM_BIAS] = -1;
   }
   void RequireBias(const cubecore::Where& at) {
     RequireEnabled(config.enableSetBias, "SetBias", at);
@@ -356,6 +360,10 @@ class MatmulOperands {
       idle_ = true;
       return false;
     }
+    // Page DisableBias: the tiling's isBias alone enables the bias.
+    if (config.enableSetBias && call_.tiling.isBias != 0 && (ever_ & (HAS_BIAS | LEFT_BIAS)) == 0)
+      Found(at, call, "SetBias must be called before it for isBias 1 of the tiling, got no call; "
+                      "DisableBias leaves the bias out");
     if (quantised && call_.quantises == 0) {
       Found(at, call, "SetQuantScalar or SetQuantVector must be called before it for C of %s, got "
                       "neither",
