@@ -26,6 +26,11 @@ GIVEN = {
     "other types": "LocalTensor<half> h(TPosition::VECIN, 0, 512);"
     " auto a = h.ReinterpretCast<float>(); LocalTensor<int32_t> n(TPosition::VECIN, {at}, 256);"
     " auto b = n.ReinterpretCast<float>(); LocalTensor<float> c(TPosition::VECOUT, 8192, 256);",
+    "too short a tensor": "LocalTensor<float> a(TPosition::VECIN, 0, {at} / 4),"
+    " b(TPosition::VECIN, {at}, 256), c(TPosition::VECOUT, 8192, 256);",
+    "too short an allocation": "LocalMemAllocator<Hardware::UB> ub;"
+    " auto a = ub.Alloc<float>({at} / 4), b = ub.Alloc<float>(256);"
+    " LocalTensor<float> c(TPosition::VECOUT, 8192, 256);",
 }
 """Three tensors of 256 floats, the second from byte `at` on; one line each."""
 SUM = """GlobalTensor<float> gx, gy, gz; gx.SetGlobalBuffer((__gm__ float*)x);

@@ -1,7 +1,8 @@
 """Arrays that a launch's kernels declare in local memories: which bytes belong together.
 
 Instructions carry addresses alone. Where two arrays share bytes, the array that an access belongs
-to is the one that holds all of its bytes.
+to is the one that holds all of its bytes. One that an access leaves for the next array is in truth
+as long as that access.
 """
 
 from cubecore.isa.declare.instruction import Mem
@@ -11,6 +12,8 @@ Extent = tuple[int, int]
 
 _MOST = 64
 """Arrays of a memory that are told apart; a kernel with more takes pieces of it as it likes."""
+_MOST_LONGER = 8
+"""Arrays of a memory that accesses make longer."""
 
 
 class LocalArrays:
@@ -24,6 +27,7 @@ class LocalArrays:
         self._extents: dict[Mem, list[Extent]] = {}
         self._partial: dict[Mem, int] = {}
         self._holders: dict[tuple[Mem, int, int], frozenset[Extent]] = {}
+        self._longer: dict[Mem, int] = {}
 
     def declare(self, mem: Mem, low: int, high: int) -> None:
         """Take an array in bytes [low, high) of a memory."""
@@ -36,6 +40,19 @@ class LocalArrays:
         self._holders.clear()
         if len(known) > _MOST:
             self._partial[mem] = 0
+
+    def touch(self, mem: Mem, low: int, high: int) -> None:
+        """Take an access of bytes [low, high): one that ends in the next array makes its longer."""
+        arrays = self._extents.get(mem)
+        if not arrays or self.holders(mem, low, high):
+            return
+        own = max((one for one in arrays if one[0] <= low < one[1]), default=None)
+        if own is None or self._longer.get(mem, 0) == _MOST_LONGER:
+            return
+        longer = own[0], high
+        if any(own[1] <= other[0] and overlap_in_part(longer, other) for other in arrays):
+            self._longer[mem] = self._longer.get(mem, 0) + 1
+            self.declare(mem, *longer)
 
     def declares(self, mem: Mem) -> bool:
         """Return whether some array was declared in a memory."""

@@ -63,9 +63,10 @@ class OverwrittenArrays:
         self._owners: dict[tuple[int, str], tuple[frozenset[Extent], MemoryAccess]] = {}
         self._undecided: list[_Read] = []
 
-    def update(self, regions: Iterable[Region]) -> None:
-        """Look at the arrays that were declared since, of which regions may become rivals."""
+    def update(self, regions: Iterable[Region], entered: Region) -> None:
+        """Look at the arrays since the last region, of which regions may become rivals."""
         arrays = self._gm.local_arrays
+        arrays.touch(self._mem, entered.low, entered.high)
         sharing = arrays.partial(self._mem)
         if arrays.by_addresses and not arrays.declares(self._mem):
             sharing = _BY_ADDRESSES
@@ -74,10 +75,10 @@ class OverwrittenArrays:
         self._sharing, self.watches, self.judges = sharing, sharing != 0, sharing > 0
         for known in (self._looks, self._covered, self._read, self._owners):
             known.clear()
-        entered = list(regions)
-        for region in entered:
+        known_regions = list(regions)
+        for region in known_regions:
             region.rivals = None
-        for region in entered:
+        for region in known_regions:
             for other, covers in region.near:
                 if other.number <= region.number:
                     within = any(one is region and inside for one, inside in other.near)

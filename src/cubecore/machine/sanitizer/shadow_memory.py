@@ -137,8 +137,8 @@ class Arrays(Protocol):
     watches: bool
     judges: bool
 
-    def update(self, regions: Iterable[Region]) -> None:
-        """Look at the arrays that were declared since."""
+    def update(self, regions: Iterable[Region], entered: Region) -> None:
+        """Look at the arrays that were declared since, and at a region that is new."""
 
     def meet(self, one: Region, other: Region, *, nested: bool) -> None:
         """Take two regions that share bytes, if it watches."""
@@ -228,9 +228,9 @@ class LocalShadow:
         if region is None:
             if len(self._regions) >= self._limit:
                 self._forget()
-            if self._arrays is not None:
-                self._arrays.update(self._regions.values())
             region = Region(touched, address, self._entered)
+            if self._arrays is not None:
+                self._arrays.update(self._regions.values(), region)
             self._entered += 1
             if self._arrays is not None and self._arrays.watches:
                 self._arrays.meet(region, region, nested=True)
