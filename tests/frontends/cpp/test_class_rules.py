@@ -150,6 +150,15 @@ NOTES = {
             "holds 256 as 0)",
         ),
     ),
+    "results of a reduction": (
+        "WholeReduceSum(c, a, 64, 2, 1, 1, 8); WholeReduceSum(c, a, 64, 1, 0, 1, 8);",
+        "WholeReduceSum(c, a, 64, 2, 0, 1, 8);",
+        (
+            "rows-overlap",
+            "WholeReduceSum: dstRepStride must be at least 1 for the results of several repeats, "
+            "got 0: they overlap",
+        ),
+    ),
     "rows": (
         "Add(c, a, a, 32, 4, {1, 1, 1, 4, 8, 8}); Muls(c, a, 2.0f, 64, 2, {2, 1, 1, 8});"
         "PipeBarrier<PIPE_ALL>(); Add(c, a, c, 64, 4, {1, 1, 1, 0, 8, 0});",
@@ -176,6 +185,36 @@ NOTES = {
         ("atomic-type", "DataCopyPad: an atomic store of float must be set for float, got int32_t"),
     ),
 }  # fmt: skip
+CUBE = """if ASCEND_IS_AIV return;
+GlobalTensor<half> g; GlobalTensor<float> to; g.SetGlobalBuffer((__gm__ half*)x);
+to.SetGlobalBuffer((__gm__ float*)x);
+LocalTensor<half> l1(TPosition::A1, 0, 8192); LocalTensor<float> co(TPosition::CO1, 0, 4096);
+"""
+STRIDES = {
+    "rows of Fixpipe": (
+        "Fixpipe(to, co, FixpipeParamsV220(64, 16, 16, {}, false));", (64, 80), 63,
+        "Fixpipe: dstStride must be at least 64 for rows of nSize elements, got 63: they overlap",
+    ),
+    "a row of Fixpipe": (
+        "Fixpipe(to, co, FixpipeParamsV220(64, 1, 16, {}, false));", (64, 1), 0, "",
+    ),
+    "columns of Fixpipe": (
+        "Fixpipe<float, float, CFG_NZ>(to, co, FixpipeParamsV220(32, 16, 16, {}, false));",
+        (32, 40), 16,
+        "Fixpipe: dstStride must be at least 32 for columns of mSize rows, got 16: they overlap",
+    ),
+    "columns of Nd2Nz": (
+        "DataCopy(l1, g, Nd2NzParams(1, 32, 64, 0, 64, {}, 1, 0));", (32, 64), 16,
+        "DataCopy: dstNzC0Stride must be at least 32 for columns of nValue rows, got 16: they "
+        "overlap",
+    ),
+    "columns of Nd2Nz side by side": (
+        "DataCopy(l1, g, Nd2NzParams(1, 32, 64, 0, 64, {}, 4, 0));", (1, 128), 4,
+        "DataCopy: dstNzC0Stride must be at least 125 for columns of nValue rows, got 4: they "
+        "overlap",
+    ),
+}  # fmt: skip
+"""A call, strides of its result that keep parts apart, one that does not, and the note on it."""
 DEPTHS = {
     (QUEUE, 1): "depth 1 holds one tensor, got one more before DeQue; declare depth 2, as in "
     "TQue<..., 2>",
@@ -205,6 +244,19 @@ def runs():
     return {key: module[name][1](np.zeros(256, np.float32)) for key, name in names.items()}
 
 
+@pytest.fixture(scope="module")
+def strided_runs():
+    """Return the run of each kernel of STRIDES, by its rule and its stride."""
+    bodies = {
+        (rule, stride): CUBE + call.format(stride)
+        for rule, (call, right, wrong, _) in STRIDES.items()
+        for stride in (*right, wrong)
+    }
+    module = kernels({f"k{n}": body for n, body in enumerate(bodies.values())})
+    runs = (module[f"k{n}"][1](np.zeros(4096, np.float32)) for n in range(len(bodies)))
+    return dict(zip(bodies, runs, strict=True))
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_is_held(runs, rule):
     *_, expected = RULES[rule]
@@ -222,6 +274,14 @@ def test_a_note_fails_no_run(runs, rule):
     assert [(f.id, f.message) for f in noted.findings] == [expected]
     assert noted.clean
     assert [f["note"] for f in noted.to_json()["findings"]] == [True]
+
+
+@pytest.mark.parametrize("rule", STRIDES)
+def test_parts_of_a_result_that_overlap_are_noted(strided_runs, rule):
+    _, right, wrong, said = STRIDES[rule]
+    for stride in (*right, wrong):
+        notes = [f.message for f in strided_runs[rule, stride].findings if f.id == "rows-overlap"]
+        assert notes == ([said] if said and stride == wrong else [])
 
 
 @pytest.mark.parametrize(("text", "depth"), DEPTHS)

@@ -203,7 +203,7 @@ RULES = {
         GIVEN,
         "WholeReduceSum(c, a, 64, 256, 1, 1, 0);",
         "parameter",
-        "vcadd.repeat must be in [0, 255], got 256",
+        "WholeReduceSum: repeatTime must be at most 255, got 256",
     ),
     "buffers beyond UB": (
         BARE,

@@ -222,8 +222,8 @@ KINDS: dict[str, Kind] = {
     ),
     "rows-overlap": Kind(
         MEMCHECK,
-        "a repeat of a vector call writes into what an earlier repeat of it wrote",
-        "make the repeat stride of the result at least the blocks that a repeat writes",
+        "a row, a column or a repeat of a call writes into what an earlier one of it wrote",
+        "make the stride of the result at least what a row, a column or a repeat writes",
         note=True,
     ),
     "atomic-type": Kind(

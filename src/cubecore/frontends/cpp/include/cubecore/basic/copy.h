@@ -5,6 +5,7 @@
 #include "cubecore/basic/params.h"
 #include "cubecore/basic/tensors.h"
 #include "cubecore/cube/copy.h"
+#include "cubecore/seam/notes.h"
 #include "cubecore/sync/queue.h"
 
 namespace AscendC {
@@ -187,6 +188,11 @@ inline void DataCopyPadUB2GMImpl(T* dst, T* src, const P& params, CUBECORE_AT) {
 template <typename T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p,
                      CUBECORE_AT) {
+  constexpr uint32_t width = ONE_BLK_SIZE / sizeof(PrimT<T>) * (std::is_same_v<T, int4b_t> ? 2 : 1);
+  const uint32_t apart = p.dstNzNStride > 1 ? p.dstNzNStride : 1;
+  if (p.ndNum > 0 && p.nValue > 0 && p.dValue > width && p.dstNzC0Stride % apart == 0)
+    detail::note_stride("DataCopy", "dstNzC0Stride", (p.nValue - 1u) * apart + 1,
+                        "columns of nValue rows", p.dstNzC0Stride, at);
   cubecore::issue("asc_copy_gm2l1_nd2nz", at, detail::bytes_of_nibbles(dst),
                   detail::bytes_of_nibbles(src), p.ndNum, p.nValue, p.dValue, p.srcNdMatrixStride,
                   p.srcDValue, p.dstNzC0Stride, p.dstNzNStride, p.dstNzMatrixStride);

@@ -34,7 +34,8 @@ template <typename T, typename U>
 inline void reduced(const char* call, const LocalTensor<T>& dst, const LocalTensor<U>& src,
                     int32_t times, int32_t dstRepStride, int32_t srcBlkStride, int32_t srcRepStride,
                     const cubecore::Where& at) {
-  cubecore::issue(call, at, dst.pointer(), src.pointer(), times, dstRepStride, srcBlkStride,
+  const int32_t most = times < MOST_REPEATS ? times : MOST_REPEATS;  // more were told of
+  cubecore::issue(call, at, dst.pointer(), src.pointer(), most, dstRepStride, srcBlkStride,
                   srcRepStride);
 }
 
@@ -178,7 +179,7 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                          \
                    const LocalTensor<T>& sharedTmpBuffer, const M mask, const int32_t repeatTime, \
                    const int32_t srcRepStride, bool calIndex = false, CUBECORE_AT) {              \
-    detail::note_none(#NAME, repeatTime, at);                                                     \
+    detail::judge_repeats(#NAME, repeatTime, 1, at);                                              \
     if (repeatTime <= 0) return;                                                                  \
     detail::set_given<T>(mask, #NAME, at);                                                        \
     const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);             \
@@ -196,7 +197,7 @@ CUBECORE_EXTREME(ReduceMin, false)
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,    \
                    const int32_t repeatTime, const int32_t dstRepStride,                        \
                    const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {       \
-    detail::note_none(#NAME, repeatTime, at);                                                   \
+    detail::judge_repeats(#NAME, repeatTime, dstRepStride, at);                                 \
     if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                             \
     detail::reduced(CALL, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);  \
   }                                                                                             \
@@ -204,7 +205,7 @@ CUBECORE_EXTREME(ReduceMin, false)
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[], \
                    const int32_t repeatTime, const int32_t dstRepStride,                        \
                    const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {       \
-    detail::note_none(#NAME, repeatTime, at);                                                   \
+    detail::judge_repeats(#NAME, repeatTime, dstRepStride, at);                                 \
     if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                             \
     detail::reduced(CALL, dst, src, repeatTime, dstRepStride, srcBlkStride, srcRepStride, at);  \
   }
@@ -217,7 +218,7 @@ CUBECORE_REDUCED(WholeReduceSum, "asc_repeat_reduce_sum")
                    const int32_t repeatTime, const int32_t dstRepStride,                        \
                    const int32_t srcBlkStride, const int32_t srcRepStride,                      \
                    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, CUBECORE_AT) {           \
-    detail::note_none(#NAME, repeatTime, at);                                                   \
+    detail::judge_repeats(#NAME, repeatTime, dstRepStride, at);                                 \
     if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                             \
     detail::reduced(detail::extreme_call(LARGEST, order), dst, src, repeatTime, dstRepStride,   \
                     srcBlkStride, srcRepStride, at);                                            \
@@ -227,7 +228,7 @@ CUBECORE_REDUCED(WholeReduceSum, "asc_repeat_reduce_sum")
                    const int32_t repeatTime, const int32_t dstRepStride,                        \
                    const int32_t srcBlkStride, const int32_t srcRepStride,                      \
                    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, CUBECORE_AT) {           \
-    detail::note_none(#NAME, repeatTime, at);                                                   \
+    detail::judge_repeats(#NAME, repeatTime, dstRepStride, at);                                 \
     if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                             \
     detail::reduced(detail::extreme_call(LARGEST, order), dst, src, repeatTime, dstRepStride,   \
                     srcBlkStride, srcRepStride, at);                                            \
@@ -241,7 +242,7 @@ CUBECORE_WHOLE(WholeReduceMin, false)
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,    \
                    const int32_t mask, const int32_t dstRepStride, const int32_t srcBlkStride,    \
                    const int32_t srcRepStride, CUBECORE_AT) {                                     \
-    detail::note_none(#NAME, repeat, at);                                                         \
+    detail::judge_repeats(#NAME, repeat, dstRepStride, at);                                       \
     if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                               \
     detail::reduced(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);        \
   }                                                                                               \
@@ -249,7 +250,7 @@ CUBECORE_WHOLE(WholeReduceMin, false)
   inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t repeat,    \
                    const uint64_t mask[], const int32_t dstRepStride, const int32_t srcBlkStride, \
                    const int32_t srcRepStride, CUBECORE_AT) {                                     \
-    detail::note_none(#NAME, repeat, at);                                                         \
+    detail::judge_repeats(#NAME, repeat, dstRepStride, at);                                       \
     if constexpr (isSetMask) detail::set_given<T>(mask, #NAME, at);                               \
     detail::reduced(CALL, dst, src, repeat, dstRepStride, srcBlkStride, srcRepStride, at);        \
   }
@@ -265,7 +266,7 @@ inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src
                             const int32_t srcBlkStride, const int32_t dstRepStride,
                             const int32_t srcRepStride, CUBECORE_AT) {
   (void)dstBlkStride;
-  detail::note_none("RepeatReduceSum", repeat, at);
+  detail::judge_repeats("RepeatReduceSum", repeat, dstRepStride, at);
   if constexpr (isSetMask) detail::set_given<T>(mask, "RepeatReduceSum", at);
   detail::reduced("asc_repeat_reduce_sum", dst, src, repeat, dstRepStride, srcBlkStride,
                   srcRepStride, at);
@@ -279,7 +280,7 @@ inline void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, c
   static_assert(reduceType == ReduceType::SUM || reduceType == ReduceType::MAX ||
                     reduceType == ReduceType::MIN,
                 "ReduceRepeat must reduce by SUM, MAX or MIN on 2201, got another");
-  detail::note_none("ReduceRepeat", repeatTime, at);
+  detail::judge_repeats("ReduceRepeat", repeatTime, dstRepStride, at);
   if constexpr (isSetMask) detail::set_given<U>(mask, "ReduceRepeat", at);
   const char* call = reduceType == ReduceType::SUM
                          ? "asc_repeat_reduce_sum"
@@ -294,7 +295,7 @@ inline void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src
   static_assert(reduceType == ReduceType::SUM || reduceType == ReduceType::MAX ||
                     reduceType == ReduceType::MIN,
                 "ReduceDataBlock must reduce by SUM, MAX or MIN on 2201, got another");
-  detail::note_none("ReduceDataBlock", repeatTime, at);
+  detail::judge_repeats("ReduceDataBlock", repeatTime, dstRepStride, at);
   if constexpr (isSetMask) detail::set_given<U>(mask, "ReduceDataBlock", at);
   const char* call = reduceType == ReduceType::SUM   ? "asc_datablock_reduce_sum"
                      : reduceType == ReduceType::MAX ? "asc_datablock_reduce_max"
@@ -308,7 +309,7 @@ inline void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src,
                            const int32_t srcBlkStride, const int32_t srcRepStride, CUBECORE_AT) {
   static_assert(reduceType == ReduceType::SUM,
                 "ReducePairElem must reduce by SUM on 2201, got another");
-  detail::note_none("ReducePairElem", repeatTime, at);
+  detail::judge_repeats("ReducePairElem", repeatTime, dstRepStride, at);
   if constexpr (isSetMask) detail::set_given<U>(mask, "ReducePairElem", at);
   detail::reduced("asc_pair_reduce_sum", dst, src, repeatTime, dstRepStride, srcBlkStride,
                   srcRepStride, at);

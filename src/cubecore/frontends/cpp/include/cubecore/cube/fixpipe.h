@@ -93,12 +93,28 @@ inline bool judge_mode(const char* call, QuantMode_t& mode, const cubecore::Wher
   return modes.words[0] != 0 && !scales;
 }
 
+// Rows, or columns of fractals, that a move of 2201 writes over each other (page Fixpipe).
+template <typename D>
+inline void note_outlet(const char* api, const Outlet& o, const cubecore::Where& at) {
+  if (o.rows) {
+    if (o.m > 1) note_stride(api, "dstStride", o.n, "rows of nSize elements", o.dst_stride, at);
+    return;
+  }
+  constexpr uint32_t elements = sizeof(D) == 1 ? 32 : 16;  // of a row of a column of fractals
+  const uint32_t width = o.split ? 8 : elements;
+  const uint32_t bytes = width * static_cast<uint32_t>(sizeof(D));
+  if (o.n > width)
+    note_stride(api, "dstStride", o.m * bytes / ONE_BLK_SIZE, "columns of mSize rows",
+                o.dst_stride, at);
+}
+
 template <typename D, typename S>
 inline void out_of_l0c(const char* api, const D& dst, const S& src, Outlet o,
                        const cubecore::Where& at) {
   if (o.n == 0 || o.m == 0) return;
   if constexpr (!cubecore::is_950)
     if (!judge_mode<typename D::PrimType, typename S::PrimType>(api, o.quant, at)) return;
+  if constexpr (!cubecore::is_950) note_outlet<typename D::PrimType>(api, o, at);
   cubecore::Pointer to = dst.pointer();
   if (to.mem == cubecore::Mem::GM) note_atomic<typename D::PrimType>(api, at);
   const char* call = to.mem == cubecore::Mem::GM ? "asc_copy_l0c2gm" : "asc_copy_l0c2l1";

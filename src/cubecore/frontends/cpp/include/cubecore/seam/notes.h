@@ -36,6 +36,8 @@ inline uint32_t masked_lanes(uint32_t most) {
   return lanes < most ? lanes : most;
 }
 
+constexpr int32_t MOST_REPEATS = 255;
+
 // A note of a vector call without repeats. In counter mode the count says how many there are.
 inline void note_none(const char* call, int64_t times, const cubecore::Where& at) {
   if (times > 0 || core_state().counts) return;
@@ -44,6 +46,30 @@ inline void note_none(const char* call, int64_t times, const cubecore::Where& at
                 "repeatTime must be at least 1 to compute something, got %lld%s",
                 static_cast<long long>(times), times == 0 ? " (a uint8_t holds 256 as 0)" : "");
   note("no-repeat", call, said, at);
+}
+
+// A note of a stride of the result, which has to be at least `least` for `of`.
+inline void note_stride(const char* call, const char* name, uint64_t least, const char* of,
+                        uint64_t stride, const cubecore::Where& at) {
+  if (stride >= least) return;
+  char said[128];
+  std::snprintf(said, sizeof(said), "%s must be at least %llu for %s, got %llu: they overlap",
+                name, static_cast<unsigned long long>(least), of,
+                static_cast<unsigned long long>(stride));
+  note("rows-overlap", call, said, at);
+}
+
+// The notes of a reduction, whose repeats an int holds; more than 255 are a finding.
+inline void judge_repeats(const char* call, int64_t times, int64_t stride,
+                          const cubecore::Where& at) {
+  note_none(call, times, at);
+  if (times > 1 && stride == 0 && !core_state().counts)
+    note_stride(call, "dstRepStride", 1, "the results of several repeats", 0, at);
+  if (times <= MOST_REPEATS) return;
+  char said[64];
+  std::snprintf(said, sizeof(said), "repeatTime must be at most %d, got %lld", MOST_REPEATS,
+                static_cast<long long>(times));
+  cubecore_finding("parameter", call, said, &at);
 }
 
 // The bytes of `T` that a repeat writes, gaps left out, of lanes of the wider of two types.
