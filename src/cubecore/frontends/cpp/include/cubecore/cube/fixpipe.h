@@ -53,21 +53,16 @@ struct Outlet {
   bool split, rows, columns = false;
 };
 
-// The modes that make a type of another, named as in QuantMode_t, and the first; none: "".
-struct Modes {
-  const char* words;
-  QuantMode_t first;
-};
+// The first of the modes that make a type of another; -1 for none. One with a scale is followed by
+// that with a scale for each column.
 template <typename D, typename S>
-constexpr Modes modes_of() {
-  if (sizeof(D) == 1)
-    return std::is_same_v<S, float> ? Modes{"QF322B8_PRE or VQF322B8_PRE", QF322B8_PRE}
-                                    : Modes{"REQ8 or VREQ8", REQ8};
-  if (std::is_same_v<S, D>) return {"NoQuant", NoQuant};
-  if (std::is_same_v<S, float> && std::is_same_v<D, half>) return {"F322F16", F322F16};
-  if (std::is_same_v<S, float> && std::is_same_v<D, bfloat16_t>) return {"F322BF16", F322BF16};
-  if (std::is_same_v<S, int32_t> && std::is_same_v<D, half>) return {"DEQF16 or VDEQF16", DEQF16};
-  return {"", NoQuant};
+constexpr int first_mode() {
+  if (sizeof(D) == 1) return std::is_same_v<S, float> ? QF322B8_PRE : REQ8;
+  if (std::is_same_v<S, D>) return NoQuant;
+  if (std::is_same_v<S, float> && std::is_same_v<D, half>) return F322F16;
+  if (std::is_same_v<S, float> && std::is_same_v<D, bfloat16_t>) return F322BF16;
+  if (std::is_same_v<S, int32_t> && std::is_same_v<D, half>) return DEQF16;
+  return -1;
 }
 
 // The mode of a move of 2201 where it fits the types. Another is a finding; the move is then
@@ -76,21 +71,23 @@ template <typename D, typename S>
 inline bool judge_mode(const char* call, QuantMode_t& mode, const cubecore::Where& at) {
   if (!(std::is_same_v<S, float> || std::is_same_v<S, int32_t>) || std::is_same_v<D, int4b_t>)
     return true;
-  constexpr Modes modes = modes_of<D, S>();
-  const bool scales = modes.first > F322BF16;  // the second mode has a scale for each column
-  if (modes.words[0] != 0 && (mode == modes.first || (scales && mode == modes.first + 1)))
-    return true;
+  constexpr int first = first_mode<D, S>();
+  constexpr QuantMode_t one = static_cast<QuantMode_t>(first < 0 ? NoQuant : first);
+  constexpr QuantMode_t each = static_cast<QuantMode_t>(one + 1);
+  constexpr bool scales = one > F322BF16;
+  if (first >= 0 && (mode == one || (scales && mode == each))) return true;
   char said[160];
   const char *from = cubecore::Element<S>::word, *to = cubecore::Element<D>::word;
-  if (modes.words[0] == 0)
+  if (first < 0)
     std::snprintf(said, sizeof(said), "dst must be of a type that fixpipe makes of %s, got %s",
                   from, to);
   else
-    std::snprintf(said, sizeof(said), "quantPre must be %s for %s to %s, got %s", modes.words, from,
-                  to, cubecore::quant_word(mode));
+    std::snprintf(said, sizeof(said), "quantPre must be %s%s%s for %s to %s, got %s",
+                  cubecore::quant_word(one), scales ? " or " : "",
+                  scales ? cubecore::quant_word(each) : "", from, to, cubecore::quant_word(mode));
   cubecore_finding("parameter", call, said, &at);
-  mode = modes.first;
-  return modes.words[0] != 0 && !scales;
+  mode = one;
+  return first >= 0 && !scales;
 }
 
 // Rows, or columns of fractals, that a move of 2201 writes over each other (page Fixpipe).

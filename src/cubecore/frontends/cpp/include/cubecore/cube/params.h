@@ -8,32 +8,23 @@
 #include "cubecore/seam/enums.h"
 #include "cubecore/seam/types.h"
 
-enum QuantMode_t : uint8_t {
-  NoQuant = 0,
-  F322F16,
-  F322BF16,
-  DEQF16,
-  VDEQF16,
-  QF322B8_PRE,
-  VQF322B8_PRE,
-  REQ8,
-  VREQ8,
+#define CUBECORE_QUANT_MODES(WRITE)                                                               \
+  WRITE(NoQuant) WRITE(F322F16) WRITE(F322BF16) WRITE(DEQF16) WRITE(VDEQF16) WRITE(QF322B8_PRE)    \
+  WRITE(VQF322B8_PRE) WRITE(REQ8) WRITE(VREQ8)
 #if __NPU_ARCH__ == 3510
-  QF322FP8_PRE,
-  VQF322FP8_PRE,
-  QF322HIF8_PRE,
-  VQF322HIF8_PRE,
-  QF322HIF8_PRE_HYBRID,
-  VQF322HIF8_PRE_HYBRID,
-  QS322BF16_PRE,
-  VQS322BF16_PRE,
-  QF322F16_PRE,
-  VQF322F16_PRE,
-  QF322BF16_PRE,
-  VQF322BF16_PRE,
-  QF322F32_PRE,
-  VQF322F32_PRE,
+#define CUBECORE_QUANT_MODES_950(WRITE)                                                           \
+  WRITE(QF322FP8_PRE) WRITE(VQF322FP8_PRE) WRITE(QF322HIF8_PRE) WRITE(VQF322HIF8_PRE)              \
+  WRITE(QF322HIF8_PRE_HYBRID) WRITE(VQF322HIF8_PRE_HYBRID) WRITE(QS322BF16_PRE)                    \
+  WRITE(VQS322BF16_PRE) WRITE(QF322F16_PRE) WRITE(VQF322F16_PRE) WRITE(QF322BF16_PRE)              \
+  WRITE(VQF322BF16_PRE) WRITE(QF322F32_PRE) WRITE(VQF322F32_PRE)
+#else
+#define CUBECORE_QUANT_MODES_950(WRITE)
 #endif
+#define CUBECORE_ENUMERATOR(MODE) MODE,
+#define CUBECORE_WORD(MODE) #MODE,
+
+enum QuantMode_t : uint8_t {
+  CUBECORE_QUANT_MODES(CUBECORE_ENUMERATOR) CUBECORE_QUANT_MODES_950(CUBECORE_ENUMERATOR)
 };
 
 namespace cubecore {
@@ -41,32 +32,15 @@ namespace cubecore {
 // The conversion's name in the declarations. Behind the third, every second one has a scale for
 // each column.
 constexpr const char* quant_word(QuantMode_t mode) {
-  constexpr const char* words[] = {"NoQuant",
-                                   "F322F16",
-                                   "F322BF16",
-                                   "DEQF16",
-                                   "VDEQF16",
-                                   "QF322B8_PRE",
-                                   "VQF322B8_PRE",
-                                   "REQ8",
-                                   "VREQ8",
-                                   "QF322FP8_PRE",
-                                   "VQF322FP8_PRE",
-                                   "QF322HIF8_PRE",
-                                   "VQF322HIF8_PRE",
-                                   "QF322HIF8_PRE_HYBRID",
-                                   "VQF322HIF8_PRE_HYBRID",
-                                   "QS322BF16_PRE",
-                                   "VQS322BF16_PRE",
-                                   "QF322F16_PRE",
-                                   "VQF322F16_PRE",
-                                   "QF322BF16_PRE",
-                                   "VQF322BF16_PRE",
-                                   "QF322F32_PRE",
-                                   "VQF322F32_PRE"};
-  constexpr uint8_t all = is_950 ? sizeof(words) / sizeof(words[0]) : QuantMode_t::VREQ8 + 1;
+  constexpr const char* words[] = {CUBECORE_QUANT_MODES(CUBECORE_WORD)
+                                       CUBECORE_QUANT_MODES_950(CUBECORE_WORD)};
+  constexpr uint8_t all = sizeof(words) / sizeof(words[0]);
   return static_cast<uint8_t>(mode) < all ? words[static_cast<uint8_t>(mode)] : "another";
 }
+#undef CUBECORE_QUANT_MODES
+#undef CUBECORE_QUANT_MODES_950
+#undef CUBECORE_ENUMERATOR
+#undef CUBECORE_WORD
 
 constexpr bool scale_of_each_column(QuantMode_t mode) {
   return mode > QuantMode_t::F322BF16 && static_cast<uint8_t>(mode) % 2 == 0;

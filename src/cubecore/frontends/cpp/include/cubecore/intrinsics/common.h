@@ -9,14 +9,12 @@
 #include "cubecore/sync/notices.h"
 
 inline void ffts_cross_core_sync(pipe_t pipe, uint64_t config, CUBECORE_AT) {
-  constexpr const char* calls[] = {"asc_sync_inter_arrive", "asc_sync_subblock_arrive",
-                                   "asc_sync_block_arrive"};
   uint64_t mode = config >> 4 & 3;
   if ((config & 1) == 0 || mode > 2)
     cubecore_refuse("ffts_cross_core_sync.config", "have bit 0 and mode 0, 1 or 2 in bits 4 and 5",
                     "another word", &at);
   AscendC::detail::require_heard(mode, at);
-  cubecore::issue_raw(calls[mode], at, AscendC::detail::pipe_word(pipe), config >> 8 & 15);
+  cubecore::issue_raw(AscendC::detail::ARRIVALS[mode], at, AscendC::detail::pipe_word(pipe), config >> 8 & 15);
 }
 inline void wait_flag_dev(int64_t flag, CUBECORE_AT) {
   cubecore::issue_raw("asc_sync_inter_wait", at, "PIPE_S", flag);

@@ -4,16 +4,19 @@
 
 #include <cstdint>
 
-enum pipe_t : uint8_t {
-  PIPE_S = 0,
-  PIPE_V,
-  PIPE_M,
-  PIPE_MTE1,
-  PIPE_MTE2,
-  PIPE_MTE3,
-  PIPE_ALL,
-  PIPE_FIX = 10,
-};
+// Pipes that have a number of their own, in its order; and events, each from a pipe to another.
+#define CUBECORE_PIPES(WRITE) WRITE(S) WRITE(V) WRITE(M) WRITE(MTE1) WRITE(MTE2) WRITE(MTE3)
+#define CUBECORE_EVENTS(WRITE)                                                                    \
+  WRITE(MTE2, MTE1) WRITE(MTE1, MTE2) WRITE(MTE1, M) WRITE(M, MTE1) WRITE(MTE2, V)                \
+  WRITE(V, MTE2) WRITE(MTE3, V) WRITE(V, MTE3) WRITE(M, V) WRITE(V, M) WRITE(V, V)                \
+  WRITE(MTE3, MTE1) WRITE(MTE1, MTE3) WRITE(MTE1, V) WRITE(MTE2, M) WRITE(M, MTE2)                \
+  WRITE(V, MTE1) WRITE(M, FIX) WRITE(FIX, M) WRITE(MTE3, MTE2) WRITE(MTE2, MTE3) WRITE(S, V)      \
+  WRITE(V, S) WRITE(S, MTE2) WRITE(MTE2, S) WRITE(S, MTE3) WRITE(MTE3, S) WRITE(MTE2, FIX)        \
+  WRITE(FIX, MTE2) WRITE(FIX, S) WRITE(M, S) WRITE(FIX, MTE3) WRITE(MTE1, FIX)                    \
+  WRITE(FIX, MTE1) WRITE(FIX, FIX) WRITE(MTE1, S) WRITE(S, M) WRITE(S, MTE1) WRITE(S, FIX)
+#define CUBECORE_ENUMERATOR(PIPE) PIPE_##PIPE,
+enum pipe_t : uint8_t { CUBECORE_PIPES(CUBECORE_ENUMERATOR) PIPE_ALL, PIPE_FIX = 10 };
+#undef CUBECORE_ENUMERATOR
 
 enum event_t : uint8_t {
   EVENT_ID0 = 0,
@@ -60,48 +63,9 @@ using QuePosition = TPosition;
 
 enum class Hardware : uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF, MAX };
 
-enum class HardEvent : uint8_t {
-  MTE2_MTE1,
-  MTE1_MTE2,
-  MTE1_M,
-  M_MTE1,
-  MTE2_V,
-  V_MTE2,
-  MTE3_V,
-  V_MTE3,
-  M_V,
-  V_M,
-  V_V,
-  MTE3_MTE1,
-  MTE1_MTE3,
-  MTE1_V,
-  MTE2_M,
-  M_MTE2,
-  V_MTE1,
-  M_FIX,
-  FIX_M,
-  MTE3_MTE2,
-  MTE2_MTE3,
-  S_V,
-  V_S,
-  S_MTE2,
-  MTE2_S,
-  S_MTE3,
-  MTE3_S,
-  MTE2_FIX,
-  FIX_MTE2,
-  FIX_S,
-  M_S,
-  FIX_MTE3,
-  MTE1_FIX,
-  FIX_MTE1,
-  FIX_FIX,
-  MTE1_S,
-  S_M,
-  S_MTE1,
-  S_FIX,
-  MAX,
-};
+#define CUBECORE_ENUMERATOR(FROM, TO) FROM##_##TO,
+enum class HardEvent : uint8_t { CUBECORE_EVENTS(CUBECORE_ENUMERATOR) MAX };
+#undef CUBECORE_ENUMERATOR
 
 enum class RoundMode : uint8_t {
   CAST_NONE,

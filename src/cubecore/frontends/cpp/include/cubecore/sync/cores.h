@@ -11,6 +11,9 @@ namespace AscendC {
 
 namespace detail {
 
+constexpr const char* ARRIVALS[] = {"asc_sync_inter_arrive", "asc_sync_subblock_arrive",
+                                    "asc_sync_block_arrive"};  // by mode
+
 // Mode 2 is between an AIC and its AIVs, which only mix launches have both.
 inline void require_heard(uint64_t mode, const cubecore::Where& at) {
   if (mode != 2 || cubecore_launch()->task == 2) return;
@@ -25,10 +28,8 @@ inline void require_heard(uint64_t mode, const cubecore::Where& at) {
 template <uint8_t modeId, pipe_t pipe>
 inline void CrossCoreSetFlag(uint16_t flagId, CUBECORE_AT) {
   static_assert(modeId <= 2, "CrossCoreSetFlag.modeId must be 0, 1 or 2 on 2201, got another");
-  constexpr const char* calls[] = {"asc_sync_inter_arrive", "asc_sync_subblock_arrive",
-                                   "asc_sync_block_arrive"};
   detail::require_heard(modeId, at);
-  cubecore::issue(calls[modeId], at, detail::pipe_word(pipe), flagId);
+  cubecore::issue(detail::ARRIVALS[modeId], at, detail::pipe_word(pipe), flagId);
 }
 
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>

@@ -11,43 +11,21 @@ namespace AscendC {
 namespace detail {
 
 constexpr const char* pipe_word(pipe_t pipe) {
-  switch (pipe) {
-    case PIPE_S:
-      return "PIPE_S";
-    case PIPE_V:
-      return "PIPE_V";
-    case PIPE_M:
-      return "PIPE_M";
-    case PIPE_MTE1:
-      return "PIPE_MTE1";
-    case PIPE_MTE2:
-      return "PIPE_MTE2";
-    case PIPE_MTE3:
-      return "PIPE_MTE3";
-    case PIPE_FIX:
-      return "PIPE_FIX";
-    default:
-      return "PIPE_ALL";
-  }
+#define CUBECORE_WORD(PIPE) "PIPE_" #PIPE,
+  constexpr const char* words[] = {CUBECORE_PIPES(CUBECORE_WORD)};
+#undef CUBECORE_WORD
+#undef CUBECORE_PIPES
+  return pipe < PIPE_ALL ? words[pipe] : pipe == PIPE_FIX ? "PIPE_FIX" : "PIPE_ALL";
 }
 
 struct Pair {
   pipe_t from, to;
 };
 
-constexpr Pair PAIRS[] = {
-    {PIPE_MTE2, PIPE_MTE1}, {PIPE_MTE1, PIPE_MTE2}, {PIPE_MTE1, PIPE_M},  {PIPE_M, PIPE_MTE1},
-    {PIPE_MTE2, PIPE_V},    {PIPE_V, PIPE_MTE2},    {PIPE_MTE3, PIPE_V},  {PIPE_V, PIPE_MTE3},
-    {PIPE_M, PIPE_V},       {PIPE_V, PIPE_M},       {PIPE_V, PIPE_V},     {PIPE_MTE3, PIPE_MTE1},
-    {PIPE_MTE1, PIPE_MTE3}, {PIPE_MTE1, PIPE_V},    {PIPE_MTE2, PIPE_M},  {PIPE_M, PIPE_MTE2},
-    {PIPE_V, PIPE_MTE1},    {PIPE_M, PIPE_FIX},     {PIPE_FIX, PIPE_M},   {PIPE_MTE3, PIPE_MTE2},
-    {PIPE_MTE2, PIPE_MTE3}, {PIPE_S, PIPE_V},       {PIPE_V, PIPE_S},     {PIPE_S, PIPE_MTE2},
-    {PIPE_MTE2, PIPE_S},    {PIPE_S, PIPE_MTE3},    {PIPE_MTE3, PIPE_S},  {PIPE_MTE2, PIPE_FIX},
-    {PIPE_FIX, PIPE_MTE2},  {PIPE_FIX, PIPE_S},     {PIPE_M, PIPE_S},     {PIPE_FIX, PIPE_MTE3},
-    {PIPE_MTE1, PIPE_FIX},  {PIPE_FIX, PIPE_MTE1},  {PIPE_FIX, PIPE_FIX}, {PIPE_MTE1, PIPE_S},
-    {PIPE_S, PIPE_M},       {PIPE_S, PIPE_MTE1},    {PIPE_S, PIPE_FIX},
-};
-static_assert(sizeof(PAIRS) / sizeof(PAIRS[0]) == static_cast<size_t>(HardEvent::MAX));
+#define CUBECORE_PAIR(FROM, TO) {PIPE_##FROM, PIPE_##TO},
+constexpr Pair PAIRS[] = {CUBECORE_EVENTS(CUBECORE_PAIR)};
+#undef CUBECORE_PAIR
+#undef CUBECORE_EVENTS
 
 constexpr Pair pair_of(HardEvent event) { return PAIRS[static_cast<uint8_t>(event)]; }
 
