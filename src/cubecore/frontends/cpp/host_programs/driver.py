@@ -5,7 +5,7 @@ from dataclasses import field
 from pathlib import Path
 
 from cubecore.errors import refuse, unable
-from cubecore.frontends.cpp.files import INCLUDE, SUFFIXES, VENDOR_LIBRARIES, write_at_once
+from cubecore.frontends.cpp.files import SUFFIXES, VENDOR_LIBRARIES, write_at_once
 from cubecore.frontends.cpp.host_programs.executable import (
     joined,
     other_of,
@@ -30,6 +30,7 @@ from cubecore.frontends.cpp.toolchain.build import (
 from cubecore.frontends.cpp.toolchain.cache import scratch_folder
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.diagnostics import RewritableError, compile_with
+from cubecore.frontends.cpp.toolchain.header_folder import include_flags
 from cubecore.lazy_dataclass import dataclass
 
 _DAV = "dav-"
@@ -219,7 +220,7 @@ def _compile(
             commands.append([*(f"-D{m}" for m in macros), *unit])
     else:
         write_host_headers(work / "host", functions=True)
-        folders = (f"-I{folder}" for folder in (*source.includes, INCLUDE, work / "host"))
+        folders = [*(f"-I{each}" for each in source.includes), *include_flags(work / "host")]
         before, after = user_macros(source, code, work, host_headers())
         commands.append([*before, *folders, *after, "-x", "c++", str(source.path)])
     made = []

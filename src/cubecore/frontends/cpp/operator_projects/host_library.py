@@ -1,7 +1,6 @@
 """An op_host as a library of the host: compiled file by file, linked, kept in the cache."""
 
 import json
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import field
@@ -9,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from cubecore.errors import CubecoreError
-from cubecore.frontends.cpp.files import HERE, INCLUDE
+from cubecore.frontends.cpp.files import HERE
 from cubecore.frontends.cpp.operator_projects.project_files import (
     ProjectFiles,
     companions,
@@ -17,7 +16,7 @@ from cubecore.frontends.cpp.operator_projects.project_files import (
 )
 from cubecore.frontends.cpp.operator_projects.refusing_compiler import compile_refusing
 from cubecore.frontends.cpp.rewriting.source import header_names
-from cubecore.frontends.cpp.toolchain.build import dependencies, headers, runtime
+from cubecore.frontends.cpp.toolchain.build import dependencies, runtime
 from cubecore.frontends.cpp.toolchain.cache import (
     digest,
     file_digest,
@@ -28,7 +27,12 @@ from cubecore.frontends.cpp.toolchain.cache import (
 )
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.diagnostics import MissingHeaderError, compile_with, ran
-from cubecore.frontends.cpp.toolchain.generated_headers import TCUBETILING_NAME, tcubetiling_header
+from cubecore.frontends.cpp.toolchain.header_folder import (
+    header_folder,
+    headers,
+    include_flags,
+    write_header,
+)
 from cubecore.frontends.cpp.toolchain.user_macros import split_macros
 from cubecore.lazy_dataclass import dataclass
 
@@ -166,7 +170,7 @@ class _Objects:
 def _command(files: ProjectFiles, work: Path, defines: Sequence[str] = ()) -> list[str]:
     """Return the compiler's arguments for a file of an op_host, but the file."""
     prefix = _prefix()
-    search = [f"-I{path}" for path in (*files.includes, INCLUDE, prefix.parent)]
+    search = [*(f"-I{path}" for path in files.includes), *include_flags(prefix.parent)]
     before, after = split_macros(defines, work)
     return [*_flags(), *before, *search, "-include", str(prefix), *after]
 
@@ -184,24 +188,22 @@ def _prefix() -> Path:
     """Return the header that every file of an op_host includes first, compiled beforehand."""
     tool = compiler()
     names = header_names("op_host_names.txt")
-    made = (str(names), _PREFIX, tcubetiling_header(), headers())
-    base = folder() / f"op-host-{digest((tool.identity, str(HERE), *made, *_flags()))}"
+    made = (str(names), _PREFIX, header_folder().name)
+    base = folder() / f"op-host-{digest((tool.identity, *made, *_flags()))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file() or (tool.is_clang and prefix.is_file()):
         used(prefix)
         return prefix
-    base.mkdir(exist_ok=True)
     for name, header in names.items():
-        alias = base / name
-        alias.parent.mkdir(parents=True, exist_ok=True)
-        _written(alias, f'#pragma once\n#include "cubecore/op_host/{header or "all"}.h"\n')
-    _written(base / TCUBETILING_NAME, tcubetiling_header())
-    _written(prefix, _PREFIX)
+        write_header(
+            base / name, f'#pragma once\n#include "cubecore/op_host/{header or "all"}.h"\n'
+        )
+    write_header(prefix, _PREFIX)
     if not tool.is_clang:
         with scratch_folder() as scratch:
             out = Path(scratch) / "out.gch"
-            command = [*_flags(), f"-I{INCLUDE}", f"-I{base}", "-x", "c++-header", str(prefix)]
-            command += ["-o", str(out)]
+            search = include_flags(base)
+            command = [*_flags(), *search, "-x", "c++-header", str(prefix), "-o", str(out)]
             compile_with(command, prefix, Path(scratch), verbose=True)
             out.replace(ready)
     return prefix
@@ -216,17 +218,11 @@ def _main() -> Path:
         with scratch_folder() as scratch:
             unit, out = Path(scratch) / "serve.cpp", Path(scratch) / "serve.o"
             unit.write_text(_SERVE)
-            search = [f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
+            search = [*include_flags(prefix.parent), "-include", str(prefix)]
             command = [*_flags(), *search, "-x", "c++", "-c"]
             compile_with([*command, str(unit), "-o", str(out)], unit, Path(scratch), verbose=True)
             out.replace(ready)
     return ready
-
-
-def _written(path: Path, text: str) -> None:
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")  # other processes write it, too
-    beside.write_text(text)
-    beside.replace(path)
 
 
 def _library(work: Path) -> Path:
@@ -265,5 +261,5 @@ def _refusing(names: Iterable[str], out: Path, work: Path) -> None:
         text += f'CUBECORE_LACKING(lacking{number}, "{name}")\n'
     unit = work / "lacking.cpp"
     unit.write_text(text)
-    command = [*_flags(), f"-I{INCLUDE}", "-x", "c++", "-c", str(unit), "-o", str(out)]
+    command = [*_flags(), *include_flags(), "-x", "c++", "-c", str(unit), "-o", str(out)]
     compile_with(command, unit, work, verbose=True)

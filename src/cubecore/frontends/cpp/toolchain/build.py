@@ -1,12 +1,10 @@
 """From a C++ file to a shared library with its entries, by way of the cache."""
 
 import json
-import os
 import re
 import sys
 from collections.abc import Container, Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +29,12 @@ from cubecore.frontends.cpp.toolchain.cache import (
 )
 from cubecore.frontends.cpp.toolchain.compiler import compiler, wrapped
 from cubecore.frontends.cpp.toolchain.elf import has_variables
+from cubecore.frontends.cpp.toolchain.header_folder import (
+    header_folder,
+    headers,
+    include_flags,
+    write_header,
+)
 from cubecore.frontends.cpp.toolchain.spelling import RENAMED
 from cubecore.frontends.cpp.toolchain.user_macros import split_macros
 from cubecore.frontends.source_locations import shown_path
@@ -61,11 +65,6 @@ Uncertain: those of Kirin, of which the pages name the Cube's functions alone.
 ARCHITECTURES = tuple(_ARCH)
 DEFAULT_ARCH = "2201"
 _ARCH_MARK = "cubecore's architecture "
-_WRITTEN_BY = (
-    *("toolchain/generated_headers.py", "header_names.txt"),
-    *("toolchain/register_headers.py",),
-)
-"""Files that say which headers are written beside a precompiled one, and what is in them."""
 _C_NAMES = frozenset(
     (
         *("abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil"),
@@ -211,19 +210,6 @@ def _kept(record_path: Path, entry: str) -> Built | None:
         return None
 
 
-@cache
-def headers() -> str:
-    """Return a digest of the headers and the runtime: of their sizes and times, not their text."""
-    found = []
-    for base in ("include", "runtime"):
-        for parent, _, names in os.walk(HERE / base):
-            for name in names:
-                path = Path(parent, name)
-                state = path.stat()
-                found.append(f"{path.relative_to(HERE)} {state.st_size} {state.st_mtime_ns}")
-    return digest(sorted(found))
-
-
 def _compile(
     source: Source,
     entries: Sequence[str],
@@ -289,7 +275,7 @@ def unit_command(
     )
     search = [f"-iquote{q}" for q in code.folders] + [f"-I{i}" for i in source.includes]
     before, after = user_macros(source, code, work, header_names())
-    search += [*before, f"-I{INCLUDE}", f"-I{prefix.parent}", "-include", str(prefix)]
+    search += [*before, *include_flags(prefix.parent), "-include", str(prefix)]
     if any(word.startswith("ORIG_DTYPE_") for word in code.words):
         named = code.words | {word.partition("=")[2] for word in source.defines}
         search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in named]
@@ -392,48 +378,32 @@ def precompiled(macros: Sequence[str]) -> Path:
     """
     tool = compiler()
     flags = (*tool.flags(), *(f"-D{m}" for m in macros))
-    written = "".join(file_digest(HERE / name) for name in _WRITTEN_BY)
-    base = folder() / f"pch-{digest((tool.identity, str(HERE), headers(), written, *flags))}"
+    made_of = header_folder().name, file_digest(HERE / "header_names.txt")
+    base = folder() / f"pch-{digest((tool.identity, *made_of, *flags))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():
         used(ready)
         return prefix
     from cubecore.frontends.cpp.toolchain.diagnostics import compile_with
-    from cubecore.frontends.cpp.toolchain.generated_headers import (
-        TCUBETILING_NAME,
-        capi_header,
-        tcubetiling_header,
-    )
-    from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME, registers_header
+    from cubecore.frontends.cpp.toolchain.generated_headers import TCUBETILING_NAME, capi_header
+    from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME
 
-    base.mkdir(exist_ok=True)
     if not prefix.is_file():
-        (base / "c_api").mkdir(exist_ok=True)
-        _write(base / "c_api" / "asc_simd.h", capi_header(_arch_of(macros)))
+        write_header(base / "c_api" / "asc_simd.h", capi_header(_arch_of(macros)))
         for name, more in header_names().items():
             alias, included = base / name, ("kernel_operator.h", *filter(None, [more]))
-            alias.parent.mkdir(parents=True, exist_ok=True)
-            _write(alias, "#pragma once\n" + "".join(f'#include "{one}"\n' for one in included))
-        _write(base / TCUBETILING_NAME, tcubetiling_header())
+            includes = "".join(f'#include "{one}"\n' for one in included)
+            write_header(alias, f"#pragma once\n{includes}")
         parts = ["kernel_operator.h", "c_api/asc_simd.h", TCUBETILING_NAME]
         if _arch_of(macros) == "3510":
-            _write(base / REGISTERS_NAME, registers_header())
             parts.append(REGISTERS_NAME)
-        _write(prefix, "".join(f'#include "{name}"\n' for name in parts))
+        write_header(prefix, "".join(f'#include "{name}"\n' for name in parts))
     if tool.is_clang:
         return prefix
     with scratch_folder() as scratch:
         out = Path(scratch) / "out.gch"
-        command = [
-            *flags,
-            f"-I{INCLUDE}",
-            f"-I{base}",
-            "-x",
-            "c++-header",
-            str(prefix),
-            "-o",
-            str(out),
-        ]
+        search = include_flags(base)
+        command = [*flags, *search, "-x", "c++-header", str(prefix), "-o", str(out)]
         compile_with(command, prefix, Path(scratch))
         out.replace(ready)
     return prefix
@@ -455,7 +425,6 @@ def runtime() -> Runtime:
         If no compiler is found.
     """
     shared = ["-std=c++17", "-O2", "-fno-omit-frame-pointer", "-fPIC", "-shared"]
-    shared += [f"-I{INCLUDE}", f"-I{HERE / 'runtime'}"]
     if sys.platform == "linux":
         shared.append(f"-Wl,-soname,{_SONAME}")
     library = _made_once("runtime.cpp", ".so", shared)
@@ -471,7 +440,8 @@ def _made_once(name: str, suffix: str, flags: Sequence[str], *libraries: str) ->
 
         with scratch_folder() as scratch:
             out = Path(scratch) / "made"
-            command = [*flags, str(text), *libraries, "-o", str(out)]
+            search = include_flags(HERE / "runtime")
+            command = [*flags, *search, str(text), *libraries, "-o", str(out)]
             compile_with(command, text, Path(scratch))
             out.replace(made)
     used(made)
@@ -480,14 +450,6 @@ def _made_once(name: str, suffix: str, flags: Sequence[str], *libraries: str) ->
 
 def _arch_of(macros: Sequence[str]) -> str:
     return next(arch for arch in _ARCH if f"__NPU_ARCH__={arch}" in macros)
-
-
-def _write(path: Path, text: str) -> None:
-    from tempfile import NamedTemporaryFile
-
-    with NamedTemporaryFile("w", dir=path.parent, delete=False) as out:
-        out.write(text)
-    Path(out.name).replace(path)
 
 
 def _signature(library: bytes, number: int) -> str:

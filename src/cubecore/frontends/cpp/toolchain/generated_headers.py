@@ -6,6 +6,8 @@ from dataclasses import fields
 
 from cubecore.frontends.capi.calls.binding import Form, forms
 from cubecore.frontends.cpp.files import INCLUDE
+from cubecore.frontends.cpp.toolchain.constructors import with_constructors
+from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME, registers_header
 from cubecore.isa.catalogue import instructions, spellings
 from cubecore.isa.declare import common_3510
 from cubecore.isa.declare.instruction import Instruction, Mem
@@ -83,6 +85,17 @@ using AscendC::tiling::TCubeTiling;
 
 #endif
 """
+
+
+def shared_headers() -> Iterator[tuple[str, str]]:
+    """Yield the headers for every architecture: their names, and their texts."""
+    yield TCUBETILING_NAME, tcubetiling_header()
+    yield REGISTERS_NAME, registers_header()
+    for path in sorted(INCLUDE.rglob("*.h")):
+        text = path.read_text("utf-8")
+        written = with_constructors(text)
+        if written != text:
+            yield path.relative_to(INCLUDE).as_posix(), written
 
 
 def names(arch: str) -> tuple[str, ...]:

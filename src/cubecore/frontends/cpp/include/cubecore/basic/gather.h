@@ -7,38 +7,25 @@
 namespace AscendC {
 
 struct GatherMaskParams {
-  GatherMaskParams() = default;
-  GatherMaskParams(const uint8_t src0BlockStrideIn, const uint16_t repeatTimesIn,
-                   const uint16_t src0RepeatStrideIn, const uint8_t src1RepeatStrideIn)
-      : src0BlockStride(src0BlockStrideIn),
-        repeatTimes(repeatTimesIn),
-        src0RepeatStride(src0RepeatStrideIn),
-        src1RepeatStride(src1RepeatStrideIn) {}
-
   uint8_t src0BlockStride = 1;
   uint16_t repeatTimes = 0;
   uint16_t src0RepeatStride = 8;
   uint8_t src1RepeatStride = 8;
+  CUBECORE_TAKES(src0BlockStride, repeatTimes, src0RepeatStride, src1RepeatStride)
 };
 
 struct GatherRepeatParams {
-  GatherRepeatParams() = default;
-  GatherRepeatParams(const uint8_t dstBlkStrideIn, const uint8_t dstRepStrideIn)
-      : dstBlkStride(dstBlkStrideIn), dstRepStride(dstRepStrideIn) {}
-
   uint32_t blockNumber = DEFAULT_BLK_NUM;
   uint8_t dstBlkStride = DEFAULT_BLK_STRIDE;
   uint8_t dstRepStride = DEFAULT_REPEAT_STRIDE;
+  CUBECORE_TAKES(dstBlkStride, dstRepStride)
 };
 
 struct BrcbRepeatParams {
-  BrcbRepeatParams() = default;
-  BrcbRepeatParams(const uint16_t dstBlkStrideIn, const uint16_t dstRepStrideIn)
-      : dstBlkStride(dstBlkStrideIn), dstRepStride(dstRepStrideIn) {}
-
   uint32_t blockNumber = DEFAULT_BLK_NUM;
   uint16_t dstBlkStride = DEFAULT_BLK_STRIDE;
   uint16_t dstRepStride = DEFAULT_REPEAT_STRIDE;
+  CUBECORE_TAKES(dstBlkStride, dstRepStride)
 };
 
 namespace detail {

@@ -9,18 +9,10 @@ namespace AscendC {
 
 // Scales, offsets and signs of the sixteen lanes of a block; SetDeqScale writes them to UB.
 struct VdeqInfo {
-  VdeqInfo() = default;
-  VdeqInfo(const float scales[16], const int16_t offsets[16], const bool signs[16]) {
-    for (uint32_t n = 0; n < 16; ++n) {
-      vdeqScale[n] = scales[n];
-      vdeqOffset[n] = offsets[n];
-      vdeqSignMode[n] = signs[n];
-    }
-  }
-
   float vdeqScale[16] = {0};
   int16_t vdeqOffset[16] = {0};
   bool vdeqSignMode[16] = {0};
+  CUBECORE_TAKES(vdeqScale, vdeqOffset, vdeqSignMode)
 };
 template <typename T>
 inline void SetDeqScale(const LocalTensor<T>& vdeq, const VdeqInfo& vdeqInfo, CUBECORE_AT) {

@@ -8,29 +8,17 @@
 namespace AscendC {
 
 struct MrgSort4Info {
-  MrgSort4Info() = default;
-  MrgSort4Info(const uint16_t elementLengthsIn[4], const bool ifExhaustedSuspensionIn,
-               const uint16_t validBitIn, const uint16_t repeatTimesIn = 1)
-      : ifExhaustedSuspension(ifExhaustedSuspensionIn),
-        validBit(validBitIn),
-        repeatTimes(static_cast<uint8_t>(repeatTimesIn)) {
-    for (int n = 0; n < 4; ++n) elementLengths[n] = elementLengthsIn[n];
-  }
-
   uint16_t elementLengths[4] = {0};
   bool ifExhaustedSuspension = false;
   uint16_t validBit = 0;
   uint8_t repeatTimes = 1;
+  CUBECORE_TAKES(elementLengths, ifExhaustedSuspension, validBit, [uint16_t repeatTimes])
 };
 
 template <typename T>
 struct MrgSortSrcList {
-  MrgSortSrcList() = default;
-  MrgSortSrcList(const LocalTensor<T>& src1In, const LocalTensor<T>& src2In,
-                 const LocalTensor<T>& src3In, const LocalTensor<T>& src4In)
-      : src1(src1In), src2(src2In), src3(src3In), src4(src4In) {}
-
   LocalTensor<T> src1, src2, src3, src4;
+  CUBECORE_TAKES(src1, src2, src3, src4)
 };
 
 template <typename T>

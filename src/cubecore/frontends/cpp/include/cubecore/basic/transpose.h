@@ -28,38 +28,18 @@ enum class TransposeType : uint8_t {
 };
 
 struct TransposeParamsExt {
-  TransposeParamsExt() = default;
-  TransposeParamsExt(const uint16_t nSizeIn, const uint16_t cSizeIn, const uint16_t hSizeIn,
-                     const uint16_t wSizeIn, const TransposeType transposeTypeIn)
-      : nSize(nSizeIn),
-        cSize(cSizeIn),
-        hSize(hSizeIn),
-        wSize(wSizeIn),
-        transposeType(transposeTypeIn) {}
-
-  uint16_t nSize = 0;
-  uint16_t cSize = 0;
-  uint16_t hSize = 0;
-  uint16_t wSize = 0;
+  uint16_t nSize = 0, cSize = 0, hSize = 0, wSize = 0;
   TransposeType transposeType = TransposeType::TRANSPOSE_ND2ND_B16;
+  CUBECORE_TAKES(nSize, cSize, hSize, wSize, transposeType)
 };
 
 struct TransDataTo5HDParams {
-  TransDataTo5HDParams() = default;
-  constexpr TransDataTo5HDParams(const bool dstHighHalfIn, const bool srcHighHalfIn,
-                                 const uint8_t repeatTimesIn, const uint16_t dstRepStrideIn,
-                                 const uint16_t srcRepStrideIn)
-      : dstHighHalf(dstHighHalfIn),
-        srcHighHalf(srcHighHalfIn),
-        repeatTimes(repeatTimesIn),
-        dstRepStride(dstRepStrideIn),
-        srcRepStride(srcRepStrideIn) {}
-
   bool dstHighHalf = false;
   bool srcHighHalf = false;
   uint8_t repeatTimes = 1;
   uint16_t dstRepStride = 0;
   uint16_t srcRepStride = 0;
+  constexpr CUBECORE_TAKES(dstHighHalf, srcHighHalf, repeatTimes, dstRepStride, srcRepStride)
 };
 
 template <typename T>

@@ -9,43 +9,18 @@
 
 // Host code fills them, kernels hand them on; only height and widths matter here.
 struct PadTiling {
-  uint32_t srcHeight = 0;
-  uint32_t srcWidth = 0;
-  uint32_t srcOriWidth = 0;
-  uint32_t widthWithoutLastBlock = 0;
-  uint32_t blocksPerRow = 0;
-  uint32_t heightTiling = 0;
-  uint32_t heightFractal = 0;
-  uint32_t heightFractalTail = 0;
-  uint32_t mainLoopOffset = 0;
-  uint32_t tailBlockOffset = 0;
-  uint32_t tmpBuffer1BlockNum = 0;
-  uint32_t tmpBuffer1RowNum = 0;
-  uint32_t tmpBuffer2Offset = 0;
-  uint32_t widthTiling = 0;
-  uint32_t widthFractal = 0;
-  uint32_t widthFractalTail = 0;
-  uint32_t widthFractalTailAlingned = 0;
-  uint32_t brcbTiling = 0;
-  uint32_t brcbFractal = 0;
-  uint32_t brcbFractalTail = 0;
-  uint32_t maxRepeatTimes = 0;
-  uint32_t brcbTilingRepeatTimes = 0;
-  uint32_t brcbTilingRepeatTimesTail = 0;
-  uint32_t brcbFractalTailRepeatTimes = 0;
-  uint32_t brcbFractalTailRepeatTimesTail = 0;
-  uint32_t reserved = 0;
+  uint32_t srcHeight = 0, srcWidth = 0, srcOriWidth = 0, widthWithoutLastBlock = 0,
+      blocksPerRow = 0, heightTiling = 0, heightFractal = 0, heightFractalTail = 0,
+      mainLoopOffset = 0, tailBlockOffset = 0, tmpBuffer1BlockNum = 0, tmpBuffer1RowNum = 0,
+      tmpBuffer2Offset = 0, widthTiling = 0, widthFractal = 0, widthFractalTail = 0,
+      widthFractalTailAlingned = 0, brcbTiling = 0, brcbFractal = 0, brcbFractalTail = 0,
+      maxRepeatTimes = 0, brcbTilingRepeatTimes = 0, brcbTilingRepeatTimesTail = 0,
+      brcbFractalTailRepeatTimes = 0, brcbFractalTailRepeatTimesTail = 0, reserved = 0;
 };
 
 struct UnPadTiling {
-  uint32_t srcHeight = 0;
-  uint32_t srcWidth = 0;
-  uint32_t tmpBuffer1BlockNum = 0;
-  uint32_t tmpBuffer1RowNum = 0;
-  uint32_t tmpBuffer2Offset = 0;
-  uint32_t widthTiling = 0;
-  uint32_t widthFractal = 0;
-  uint32_t widthFractalTail = 0;
+  uint32_t srcHeight = 0, srcWidth = 0, tmpBuffer1BlockNum = 0, tmpBuffer1RowNum = 0,
+      tmpBuffer2Offset = 0, widthTiling = 0, widthFractal = 0, widthFractalTail = 0;
 };
 
 namespace optiling {
@@ -66,9 +41,7 @@ using ::UnPadTiling;
 }  // namespace tiling
 
 struct DropOutShapeInfo {
-  uint32_t firstAxis = 0;
-  uint32_t srcLastAxis = 0;
-  uint32_t maskLastAxis = 0;
+  uint32_t firstAxis = 0, srcLastAxis = 0, maskLastAxis = 0;
 };
 
 struct PadParams {

@@ -7,38 +7,19 @@
 
 // Host code fills it, kernels hand it on; what a kernel needs is in TopKInfo.
 struct TopkTiling {
-  int32_t tmpLocalSize = 0;
-  int32_t allDataSize = 0;
-  int32_t innerDataSize = 0;
+  int32_t tmpLocalSize = 0, allDataSize = 0, innerDataSize = 0;
   uint32_t sortRepeat = 0;
-  int32_t mrgSortRepeat = 0;
-  int32_t kAlignFourBytes = 0;
-  int32_t kAlignTwoBytes = 0;
-  int32_t maskOffset = 0;
-  int32_t maskVreducev2FourBytes = 0;
-  int32_t maskVreducev2TwoBytes = 0;
-  int32_t mrgSortSrc1offset = 0;
-  int32_t mrgSortSrc2offset = 0;
-  int32_t mrgSortSrc3offset = 0;
-  int32_t mrgSortTwoQueueSrc1Offset = 0;
-  int32_t mrgFourQueueTailPara1 = 0;
-  int32_t mrgFourQueueTailPara2 = 0;
-  int32_t srcIndexOffset = 0;
+  int32_t mrgSortRepeat = 0, kAlignFourBytes = 0, kAlignTwoBytes = 0, maskOffset = 0,
+      maskVreducev2FourBytes = 0, maskVreducev2TwoBytes = 0, mrgSortSrc1offset = 0,
+      mrgSortSrc2offset = 0, mrgSortSrc3offset = 0, mrgSortTwoQueueSrc1Offset = 0,
+      mrgFourQueueTailPara1 = 0, mrgFourQueueTailPara2 = 0, srcIndexOffset = 0;
   uint32_t copyUbToUbBlockCount = 0;
   int32_t topkMrgSrc1MaskSizeOffset = 0;
   int32_t topkNSmallSrcIndexOffset = 0;
-  uint32_t vreduceValMask0 = 0;
-  uint32_t vreduceValMask1 = 0;
-  uint32_t vreduceIdxMask0 = 0;
-  uint32_t vreduceIdxMask1 = 0;
-  uint16_t vreducehalfValMask0 = 0;
-  uint16_t vreducehalfValMask1 = 0;
-  uint16_t vreducehalfValMask2 = 0;
-  uint16_t vreducehalfValMask3 = 0;
-  uint16_t vreducehalfValMask4 = 0;
-  uint16_t vreducehalfValMask5 = 0;
-  uint16_t vreducehalfValMask6 = 0;
-  uint16_t vreducehalfValMask7 = 0;
+  uint32_t vreduceValMask0 = 0, vreduceValMask1 = 0, vreduceIdxMask0 = 0, vreduceIdxMask1 = 0;
+  uint16_t vreducehalfValMask0 = 0, vreducehalfValMask1 = 0, vreducehalfValMask2 = 0,
+      vreducehalfValMask3 = 0, vreducehalfValMask4 = 0, vreducehalfValMask5 = 0,
+      vreducehalfValMask6 = 0, vreducehalfValMask7 = 0;
 };
 
 namespace optiling {

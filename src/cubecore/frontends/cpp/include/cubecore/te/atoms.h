@@ -24,17 +24,10 @@ struct CopyL0C2UBTrait {
   DualDstMode dualDstCtl = DUAL_DST_DISABLE;
 };
 struct MmadTrait {
-  constexpr MmadTrait(int32_t fmOffsetIn = 0, bool kDirectionAlignIn = false,
-                      bool cmatrixSourceIn = false, bool disableGemvIn = true,
-                      MmadType mmadTypeIn = MmadType::NORMAL)
-      : fmOffset(fmOffsetIn),
-        kDirectionAlign(kDirectionAlignIn),
-        cmatrixSource(cmatrixSourceIn),
-        disableGemv(disableGemvIn),
-        mmadType(mmadTypeIn) {}
-  int32_t fmOffset;
-  bool kDirectionAlign, cmatrixSource, disableGemv;
-  MmadType mmadType;
+  int32_t fmOffset = 0;
+  bool kDirectionAlign = false, cmatrixSource = false, disableGemv = true;
+  MmadType mmadType = MmadType::NORMAL;
+  constexpr CUBECORE_TAKES([fmOffset, kDirectionAlign, cmatrixSource, disableGemv, mmadType])
 };
 
 #define CUBECORE_OPERATION(NAME, TRAIT)       \
@@ -61,19 +54,15 @@ struct MmadTraitDefault {
 struct MmadOpWith {};
 
 struct MmadParams {
-  constexpr MmadParams() = default;
-  constexpr MmadParams(uint16_t mIn, uint16_t nIn, uint16_t kIn, uint8_t unitFlagIn = 0,
-                       bool cmatrixInitValIn = false)
-      : m(mIn), n(nIn), k(kIn), unitFlag(unitFlagIn), cmatrixInitVal(cmatrixInitValIn) {}
   uint16_t m = 0, n = 0, k = 0;
   uint8_t unitFlag = 0;
   bool cmatrixInitVal = false;
+  constexpr CUBECORE_TAKES(m, n, k, [unitFlag, cmatrixInitVal])
 };
 struct FixpipeParams {
-  constexpr FixpipeParams(uint8_t unitFlagIn = 0, bool subBlockIdIn = false)
-      : unitFlag(unitFlagIn), subBlockId(subBlockIdIn) {}
-  uint8_t unitFlag;
-  bool subBlockId;
+  uint8_t unitFlag = 0;
+  bool subBlockId = false;
+  constexpr CUBECORE_TAKES([unitFlag, subBlockId])
 };
 
 namespace detail {

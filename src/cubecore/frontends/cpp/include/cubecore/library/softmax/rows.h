@@ -31,10 +31,7 @@ using ::SoftMaxTiling;
 }  // namespace tiling
 
 struct SoftMaxShapeInfo {
-  uint32_t srcM = 0;
-  uint32_t srcK = 0;
-  uint32_t oriSrcM = 0;
-  uint32_t oriSrcK = 0;
+  uint32_t srcM = 0, srcK = 0, oriSrcM = 0, oriSrcK = 0;
 };
 
 enum class SoftmaxMode { SOFTMAX_NORMAL = 0, SOFTMAX_OUTPUT_WITHOUT_BRC = 1 };
