@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from cubecore.frontends.cpp.files import HERE, INCLUDE
+from cubecore.frontends.cpp.files import HERE
+from cubecore.frontends.cpp.toolchain.header_folder import compiled_texts
 
 _DECLARED = re.compile(
     r"^\s*(?:inline|constexpr)\s[\w:<>&*,\s]*?\b(?P<function>[A-Z]\w+)\("
@@ -37,12 +38,12 @@ _CLASSES = (
 def provided() -> dict[str, list[str]]:
     """Return the names of the class API by header."""
     found: dict[str, list[str]] = {}
-    for path in sorted((INCLUDE / "cubecore").rglob("*.h")):
-        text = _DETAIL.sub("", path.read_text("utf-8"))
+    for header, whole in compiled_texts().items():
+        text = _DETAIL.sub("", whole)
         names = {name for match in _DECLARED.finditer(text) for name in _named(match)}
         names = {name for name in names if not _OURS.search(name)}
         if names:
-            found[path.relative_to(INCLUDE).as_posix()] = sorted(names)
+            found[header] = sorted(names)
     return found
 
 
@@ -63,12 +64,12 @@ def of_api() -> frozenset[str]:
     """
     declared = {name for names in provided().values() for name in names}
     found = {name for name in declared if re.search("[a-z]", name)}
-    for path in (INCLUDE / "cubecore").rglob("*.h"):
-        if "op_host" not in path.parts:
-            text = _DETAIL.sub("", path.read_text("utf-8"))
+    for header, whole in compiled_texts().items():
+        if "/op_host/" not in header:
+            text = _DETAIL.sub("", whole)
             found.update(next(filter(None, m.groups())) for m in _USED_ALONE.finditer(text))
     for name in _CLASSES:
-        text = (INCLUDE / "cubecore" / name).read_text("utf-8")
+        text = compiled_texts()[f"cubecore/{name}"]
         found.update(match["name"] for match in _MEMBER.finditer(text))
     return frozenset(name for name in found if not _OURS.search(name))
 

@@ -6,7 +6,9 @@ from dataclasses import fields
 
 from cubecore.frontends.capi.calls.binding import Form, forms
 from cubecore.frontends.cpp.files import INCLUDE
+from cubecore.frontends.cpp.toolchain.class_calls import with_calls
 from cubecore.frontends.cpp.toolchain.constructors import with_constructors
+from cubecore.frontends.cpp.toolchain.header_folder import compiled_texts
 from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME, registers_header
 from cubecore.isa.catalogue import instructions, spellings
 from cubecore.isa.declare import common_3510
@@ -93,7 +95,7 @@ def shared_headers() -> Iterator[tuple[str, str]]:
     yield REGISTERS_NAME, registers_header()
     for path in sorted(INCLUDE.rglob("*.h")):
         text = path.read_text("utf-8")
-        written = with_constructors(text)
+        written = with_calls(with_constructors(text))
         if written != text:
             yield path.relative_to(INCLUDE).as_posix(), written
 
@@ -127,7 +129,7 @@ def intrinsics(arch: str) -> tuple[str, ...]:
     Their arguments are those of the C API's functions in the same order. Of other instructions than
     the vector unit's and those of registers the order is another one.
     """
-    texts = (path.read_text("utf-8") for path in sorted((INCLUDE / "cubecore").rglob("*.h")))
+    texts = compiled_texts().values()
     by_hand = {word for text in texts for word in _INTRINSIC.findall(_UNSAID.sub("", text))}
     return tuple(
         name

@@ -7,7 +7,7 @@ from pathlib import Path
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.toolchain.cache import digest, folder, used
 
-_WRITERS = ("toolchain", "../../tiling/model/tcubetiling.py", "../../isa/vector/registers")
+_WRITERS = ("toolchain", "../../isa", "../../tiling/model/tcubetiling.py")
 """Files and folders of Python that say what is written."""
 _READY = "ready"
 
@@ -37,6 +37,17 @@ def header_folder() -> Path:
         write_header(base / _READY, "")
     used(base / _READY)
     return base
+
+
+@cache
+def compiled_texts() -> dict[str, str]:
+    """Return the headers in the folder `cubecore` as they are compiled, by their names."""
+    written, found = header_folder(), {}
+    for path in sorted((INCLUDE / "cubecore").rglob("*.h")):
+        name = path.relative_to(INCLUDE)
+        compiled = written / name if (written / name).is_file() else path
+        found[name.as_posix()] = compiled.read_text("utf-8")
+    return found
 
 
 def write_header(path: Path, text: str) -> None:

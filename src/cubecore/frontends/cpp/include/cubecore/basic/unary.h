@@ -59,14 +59,7 @@ inline auto as_element(S value) {
     NAME(dst, src, count, *cubecore_last());                                                       \
   }
 
-CUBECORE_UNARY(Abs, "asc_abs")
-CUBECORE_UNARY(Exp, "asc_exp")
-CUBECORE_UNARY(Ln, "asc_log")
-CUBECORE_UNARY(Reciprocal, "asc_rcp")
-CUBECORE_UNARY(Rsqrt, "asc_rsqrt")
-CUBECORE_UNARY(Sqrt, "asc_sqrt")
-CUBECORE_UNARY(Relu, "asc_relu")
-CUBECORE_UNARY(Not, "asc_not")
+CUBECORE_EACH(Unary, CUBECORE_UNARY(cpp, "c_api"))
 #undef CUBECORE_UNARY
 
 #define CUBECORE_SCALED(NAME, CALL)                                                                \
@@ -103,12 +96,7 @@ CUBECORE_UNARY(Not, "asc_not")
     NAME(dst, src, scalarValue, count, *cubecore_last());                                          \
   }
 
-CUBECORE_SCALED(Adds, "asc_add_scalar")
-CUBECORE_SCALED(Muls, "asc_mul_scalar")
-CUBECORE_SCALED(Maxs, "asc_max_scalar")
-CUBECORE_SCALED(Mins, "asc_min_scalar")
-CUBECORE_SCALED(LeakyRelu, "asc_leakyrelu")
-CUBECORE_SCALED(ShiftLeft, "asc_shiftleft")
+CUBECORE_EACH(VectorScalar Shift, CUBECORE_SCALED(cpp, "c_api"))
 #undef CUBECORE_SCALED
 
 // Page Subs: 2201 has it as an addition of the negative.

@@ -171,12 +171,5 @@ inline void vtranspose(T* dst, T* src, CUBECORE_AT) {
                         repeat, dstBlockStride, src0BlockStride, src1BlockStride, dstRepeatStride, \
                         src0RepeatStride, src1RepeatStride);                                       \
   }
-CUBECORE_BINARY(vadd, "asc_add")
-CUBECORE_BINARY(vsub, "asc_sub")
-CUBECORE_BINARY(vmul, "asc_mul")
-CUBECORE_BINARY(vdiv, "asc_div")
-CUBECORE_BINARY(vmax, "asc_max")
-CUBECORE_BINARY(vmin, "asc_min")
-CUBECORE_BINARY(vand, "asc_and")
-CUBECORE_BINARY(vor, "asc_or")
+CUBECORE_EACH(Binary, CUBECORE_BINARY(name, "c_api"))
 #undef CUBECORE_BINARY

@@ -17,14 +17,7 @@
                         cubecore::operand(Mem::UB, src), repeat, dstBlockStride, srcBlockStride, \
                         dstRepeatStride, srcRepeatStride);                                       \
   }
-CUBECORE_UNARY(vabs, "vabs")
-CUBECORE_UNARY(vexp, "vexp")
-CUBECORE_UNARY(vln, "vln")
-CUBECORE_UNARY(vnot, "vnot")
-CUBECORE_UNARY(vrec, "vrec")
-CUBECORE_UNARY(vrelu, "vrelu")
-CUBECORE_UNARY(vrsqrt, "vrsqrt")
-CUBECORE_UNARY(vsqrt, "vsqrt")
+CUBECORE_EACH(Unary, CUBECORE_UNARY(name, "name"))
 
 #define CUBECORE_CONVERT(name, mode) \
   CUBECORE_UNARY(name, (AscendC::detail::cast_call<D, S>(AscendC::RoundMode::mode)))
