@@ -115,6 +115,7 @@ def test_what_a_launch_header_needs_is_written_for_any_host_compiler(tmp_path):
     made = sorted(str(path.relative_to(tmp_path)) for path in (tmp_path / "made").rglob("*.h"))
     assert made == [
         "made/aclrtlaunch_pair.h",
+        "made/cubecore_launch.h",
         "made/cubecore_tcubetiling.h",
         "made/kernel_tiling/kernel_tiling.h",
     ]

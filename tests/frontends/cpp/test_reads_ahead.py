@@ -8,8 +8,8 @@ import pytest
 import cubecore
 from cubecore.errors import CubecoreError
 from cubecore.frontends.cpp.launch import kernels as launches
-from cubecore.frontends.cpp.launch.messages import LOAD
 from cubecore.frontends.cpp.launch.recording.bridge import Bridge
+from cubecore.frontends.cpp.wire import Asks
 from cubecore.workflows.scripts.script import times_of
 from frontends.cpp.cpp_kernels import EXAMPLES, kernels, needs_compiler
 from frontends.cpp.example_cases import BLOCKS, CASES, small
@@ -105,8 +105,10 @@ def both(monkeypatch):
     What cores leave that `race` for bytes of global memory depends on which of them pause. It
     returns how many reads Python answered in each, and whether the first ran again.
     """
-    asked, answer = [], Bridge._answers[LOAD]
-    monkeypatch.setitem(Bridge._answers, LOAD, lambda *given: asked.append(1) or answer(*given))
+    asked, answer = [], Bridge._answers[Asks.LOAD]
+    monkeypatch.setitem(
+        Bridge._answers, Asks.LOAD, lambda *given: asked.append(1) or answer(*given)
+    )
 
     def launched(kernel, blocks, *given, race=False):
         found = []

@@ -7,7 +7,12 @@ from pathlib import Path
 
 from cubecore.frontends.cpp.rewriting.scanner import Entry
 from cubecore.frontends.cpp.rewriting.source import Source, header_names
-from cubecore.frontends.cpp.toolchain.generated_headers import TCUBETILING_NAME, tcubetiling_header
+from cubecore.frontends.cpp.toolchain.wire_headers import (
+    LAUNCH_NAME,
+    TCUBETILING_NAME,
+    launch_header,
+    tcubetiling_header,
+)
 
 _PARAMETER = re.compile(r"(?P<type>.*[\s*&])(?P<name>\w+)\s*$", re.DOTALL)
 _HEAD = """// Written by cubecore c++. Page: "基于样例工程完成Kernel直调" (ACLRT_LAUNCH_KERNEL).
@@ -25,7 +30,8 @@ _HEAD = """// Written by cubecore c++. Page: "基于样例工程完成Kernel直�
 def host_headers() -> Mapping[str, str]:
     """Return the headers of host code that are written for its compilation, by name.
 
-    They are the struct of a product's tiling, and names of the library's tiling functions.
+    They are the struct of a product's tiling, that of launches, and names of the library's tiling
+    functions.
     """
     functions = (n for n in header_names("op_host_names.txt") if n.startswith(("lib/", "adv_api/")))
     named = dict.fromkeys(functions, '#pragma once\n#include "tiling/tiling_api.h"\n')
@@ -34,7 +40,8 @@ def host_headers() -> Mapping[str, str]:
 
 def _structs() -> Mapping[str, str]:
     alias = f'#pragma once\n#include "{TCUBETILING_NAME}"\n'
-    return {TCUBETILING_NAME: tcubetiling_header(), "kernel_tiling/kernel_tiling.h": alias}
+    written = {TCUBETILING_NAME: tcubetiling_header(), LAUNCH_NAME: launch_header()}
+    return {**written, "kernel_tiling/kernel_tiling.h": alias}
 
 
 def write_host_headers(folder: Path, *, functions: bool = False) -> None:

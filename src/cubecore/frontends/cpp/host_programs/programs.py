@@ -20,7 +20,7 @@ from cubecore.frontends.cpp.launch.device_memory import SharedPages, spread_page
 from cubecore.frontends.cpp.launch.kernels import launch_facts, turns
 from cubecore.frontends.cpp.launch.launch_options import LIMIT, CppLaunchOptions
 from cubecore.frontends.cpp.launch.recording.bridge import Bridge, HostQuestion
-from cubecore.frontends.cpp.launch.recording.structures import RegisteredKernel
+from cubecore.frontends.cpp.launch.recording.registered import RegisteredKernel
 from cubecore.frontends.cpp.rewriting.source import Source
 from cubecore.frontends.cpp.toolchain.build import (
     PROGRAM,

@@ -24,10 +24,6 @@ from cubecore.frontends.cpp.launch.child_stderr import HOLD_S, StandardError, on
 from cubecore.frontends.cpp.launch.device_memory import SharedPages, file_of_pages
 from cubecore.frontends.cpp.launch.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.launch.messages import (
-    DONE,
-    PLACE,
-    READ_BYTES,
-    SYMBOL,
     Message,
     command,
     is_other,
@@ -38,6 +34,7 @@ from cubecore.frontends.cpp.launch.messages import (
 from cubecore.frontends.cpp.launch.orphan_processes import end_descendants, end_strays
 from cubecore.frontends.cpp.toolchain.build import runtime
 from cubecore.frontends.cpp.toolchain.spelling import function_as_written
+from cubecore.frontends.cpp.wire import BOX_BYTES, Asks, Box, Commands, Ends, Read, Records
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
@@ -51,8 +48,12 @@ _LONGEST_WAIT_S = 1e6
 _LAST_WORDS_S = 1.0
 _LOOK_S = 0.001
 _PART_BYTES = 1 << 16
-_BOX_BYTES, _CAPACITY, _MOST_ADDRESSES, _MOST_READS = 4096, 8192, 65536, 4096
-"""The pages of the exchange: the box, then kinds, lines, addresses and reads (records.h)."""
+_KINDS, _WHERES, _ADDRESSES, _READS = (
+    BOX_BYTES + field.offset
+    for field in (Records.kinds, Records.wheres, Records.addresses, Records.reads)
+)
+"""Bytes of the exchange's pages: what a core has recorded is behind the report of a crash."""
+_READ_BYTES = ctypes.sizeof(Read)
 _SIGNALS: dict[int, str] = {
     signal.SIGFPE: "a division by zero",
     signal.SIGILL: "an illegal instruction of the host",
@@ -61,26 +62,6 @@ _SIGNALS: dict[int, str] = {
     signal.SIGKILL: "a kill, most likely for lack of memory",
     signal.SIGXCPU: "its limit of CPU time",
 }
-
-
-_RAN_AHEAD, _TERMINATED, _CLOSED, _BY_POINTER = 1000, 1001, 1002, 1003
-"""Numbers in the place of a signal's (crash.h, exchange.h)."""
-
-
-class Box(ctypes.Structure):
-    """The report of a crash, as the runtime writes it."""
-
-    _fields_ = (
-        ("signal", ctypes.c_int32),
-        ("core", ctypes.c_uint32),
-        ("address", ctypes.c_uint64),
-        ("stack", ctypes.c_uint64),
-        ("line", ctypes.c_uint32),
-        ("pipe", ctypes.c_int32),
-        ("file", ctypes.c_char * 1024),
-        ("function", ctypes.c_char * 256),
-        ("said", ctypes.c_char * 256),
-    )
 
 
 def _unnamed(_: int) -> None:
@@ -113,7 +94,7 @@ class Child:
         self._asked, self.remark = asked, ""
         self._end = time.monotonic() + asked.timeout_s
         self._failure: Exception | None = None
-        size = _BOX_BYTES + (_CAPACITY + _MOST_ADDRESSES) * 8 + _MOST_READS * READ_BYTES
+        size = BOX_BYTES + ctypes.sizeof(Records)
         file = file_of_pages(size)
         self._pages = mmap.mmap(file, size)
         self._box = Box.from_buffer(self._pages)
@@ -187,15 +168,12 @@ class Child:
 
     def recorded(self, message: Message) -> tuple[bytes, bytes, bytes, bytes]:
         """Return what a core has recorded: kinds, lines, addresses and reads."""
-        kinds, wheres = _BOX_BYTES, _BOX_BYTES + 4 * _CAPACITY
-        addresses, count = wheres + 4 * _CAPACITY, 4 * message.recorded
-        reads = addresses + 8 * _MOST_ADDRESSES
-        pages = self._pages
+        pages, count = self._pages, 4 * message.recorded
         return (
-            pages[kinds : kinds + count],
-            pages[wheres : wheres + count],
-            pages[addresses : addresses + 8 * message.addresses],
-            pages[reads : reads + READ_BYTES * message.reads],
+            pages[_KINDS : _KINDS + count],
+            pages[_WHERES : _WHERES + count],
+            pages[_ADDRESSES : _ADDRESSES + 8 * message.addresses],
+            pages[_READS : _READS + _READ_BYTES * message.reads],
         )
 
     def symbol(self, library: Path, name: str, *, copied: bool = False) -> int:
@@ -207,7 +185,7 @@ class Child:
             If the library does not load.
         """
         given = text(os.fsencode(library)), text(name.encode())
-        answer = self.ask(SYMBOL, words(copied), *given)
+        answer = self.ask(Commands.SYMBOL, words(copied), *given)
         address = answer.word()
         if not address:
             subject = self.subject
@@ -216,7 +194,7 @@ class Child:
 
     def placed(self, raw: bytes) -> int:
         """Return the address of a copy of these bytes in the process."""
-        return self.ask(PLACE, text(raw)).word()
+        return self.ask(Commands.PLACE, text(raw)).word()
 
     def tell(self, what: int, *parts: bytes) -> Message:
         """Tell the process to do what is done when it answers.
@@ -227,7 +205,7 @@ class Child:
             If the process ended, or its time is over.
         """
         answer = self.ask(what, *parts)
-        assert answer.what == DONE
+        assert answer.what == Asks.DONE
         return answer
 
     def _answer(self) -> Message:
@@ -266,7 +244,7 @@ class Child:
         box = self._box
         silent = not late and not raw and not box.signal and _goes_on(self._process)
         status, said = self._stopped()
-        if box.signal == _RAN_AHEAD:
+        if box.signal == Ends.RAN_AHEAD:
             self._failure = RanAheadError()
         elif not self._is_ready and said:
             remedy = "another compiler, or its flags, may be named in CUBECORE_CXX"
@@ -289,7 +267,7 @@ class Child:
         end_strays(self._read)
         for own in (self._read, self._write):
             os.close(own)
-        keep = not self._is_ready or self._box.signal in {signal.SIGABRT, _TERMINATED}
+        keep = not self._is_ready or self._box.signal in {signal.SIGABRT, Ends.TERMINATED}
         return status, self._errors.close(keep=keep)
 
 
@@ -318,7 +296,7 @@ def _end(
     """Return how a child ended without an answer, and the remedy; `said` is its last line."""
     number = box.signal or (os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0)
     end, remedy = "closed the pipe of its answer", ""
-    if number == _CLOSED:
+    if number == Ends.CLOSED:
         return end, remedy
     if silent:
         end = f"{end}, or became another program"
@@ -331,16 +309,16 @@ def _end(
         end, remedy = f"called exit({os.WEXITSTATUS(status)})", asked.ends
     else:
         end = _crash(box, number, asked, said)
-        remedy = "use GetValue and SetValue" if number == _BY_POINTER else remedy
+        remedy = "use GetValue and SetValue" if number == Ends.BY_POINTER else remedy
     return end, remedy
 
 
 def _crash(box: Box, number: int, asked: ChildSubject, said: str) -> str:
     if number in {signal.SIGSEGV, signal.SIGBUS}:
         got = _access(box, asked)
-    elif number == _BY_POINTER:
+    elif number == Ends.BY_POINTER:
         got = f"an unsupported access to byte {box.address} of UB"
-    elif number == _TERMINATED:
+    elif number == Ends.TERMINATED:
         got, said = "std::terminate", one_line(box.said) or said
     else:
         got = _SIGNALS.get(number, f"signal {number} ({signal.strsignal(number)})")

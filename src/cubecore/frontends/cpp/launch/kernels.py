@@ -21,7 +21,6 @@ from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
 from cubecore.frontends.cpp.launch.device_memory import DeviceMemory
 from cubecore.frontends.cpp.launch.launch_options import LIMIT, TIMEOUT_S
 from cubecore.frontends.cpp.launch.recording.bridge import Bridge
-from cubecore.frontends.cpp.launch.recording.structures import BridgeLaunch
 from cubecore.frontends.cpp.launch.signature import (
     EntryParameter,
     parameters_of,
@@ -35,6 +34,7 @@ from cubecore.frontends.cpp.rewriting.source import (
 )
 from cubecore.frontends.cpp.toolchain.build import Built, built
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED
+from cubecore.frontends.cpp.wire import Launch
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.parameters import MARKS
@@ -325,11 +325,11 @@ def launch_facts(
     at_once: int,
     tiling_key: int = 0,
     auto_sync: bool = True,
-) -> BridgeLaunch:
+) -> Launch:
     """Return the facts of its launch that a core reads while it runs one of its blocks."""
     core, chip = handle.core, handle.core.chip
     position = core.registers.position
-    facts = BridgeLaunch(
+    facts = Launch(
         gm_base=base,
         block=block,
         at_once=at_once,
@@ -342,9 +342,9 @@ def launch_facts(
         auto_sync=auto_sync and not core.id.is_aic,
     )
     for name in ("UB", "L1", "L0A", "L0B", "L0C", "BT", "FB"):
-        setattr(facts, name.lower(), memory_bytes(chip, Mem[name])[1] or 0)
+        setattr(facts, f"{name.lower()}_bytes", memory_bytes(chip, Mem[name])[1] or 0)
     if kind == "vector":
-        facts.ub_kept = chip.ub_bytes - facts.ub  # page "NPU架构版本2201": for mix launches
+        facts.ub_kept = chip.ub_bytes - facts.ub_bytes  # page "NPU架构版本2201": for mix launches
     return facts
 
 

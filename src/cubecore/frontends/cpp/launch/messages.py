@@ -1,20 +1,14 @@
-"""Messages to the process of a user's code and from it: the mirror of exchange.h and serve.h."""
+"""Messages to the process of a user's code and from it, which exchange.h writes and reads there."""
 
 import struct
 from collections.abc import Iterator, Sequence
 
-ENDED, MISS, WHERE, PAUSE, ASK, LOAD, TEXT, DUMP, MATMUL, CONSTANT, HOST, DONE, VECTOR_FUNCTION = (
-    range(13)
-)
-"""The kinds of messages from the process: questions of a core, or of host code, and ends."""
-ANSWER, ENTER, SYMBOL, PLACE, START, AHEAD, RESET, PAIRED, KERNELS = range(9)
-"""The commands to the process."""
-HOST_CODE = 2**32 - 1
-"""Stands for host code where a core's number is."""
-_MAGIC = 0x43424543
+from cubecore.frontends.cpp.wire import MAGIC
+
 _HEAD = struct.Struct("<7I")
+"""A `wire.Head`."""
 _READ = struct.Struct("<2IQqQ")
-READ_BYTES = _READ.size
+"""A `wire.Read`."""
 _WORD = struct.Struct("<Q")
 _ALL = 2**64 - 1
 
@@ -40,7 +34,7 @@ def is_whole(raw: bytes) -> bool:
     if len(raw) < _HEAD.size:
         return False
     magic, size, *_ = _HEAD.unpack_from(raw)
-    found: bool = magic == _MAGIC and len(raw) == _HEAD.size + size
+    found: bool = magic == MAGIC and len(raw) == _HEAD.size + size
     return found
 
 
@@ -49,12 +43,12 @@ def is_other(raw: bytes) -> bool:
     if len(raw) < _HEAD.size:
         return False
     magic, size, *_ = _HEAD.unpack_from(raw)
-    found: bool = magic != _MAGIC or len(raw) > _HEAD.size + size
+    found: bool = magic != MAGIC or len(raw) > _HEAD.size + size
     return found
 
 
 def reads_of(raw: bytes) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield the reads that a core has recorded, as records.h has them.
+    """Yield the reads that a core has recorded, as `wire.Read` has them.
 
     They are the issues before, the line, the address of the type's text, the address, and the bits.
     """

@@ -46,9 +46,9 @@ void judge_buffers(Core* core, const Step& step, const int64_t* addresses, uint3
   constexpr int64_t ANYWHERE = 1ll << 32;
   for (uint32_t n = 0; n < step.operands; ++n) {
     const uint32_t memory = step.memory[n];
-    if (memory == 0 || step.from[n] < 0 || step.high[n] - step.low[n] >= ANYWHERE) continue;
+    if (memory == 0 || step.pointers[n] < 0 || step.high[n] - step.low[n] >= ANYWHERE) continue;
     const Reach reach = reach_of(core, step, n, addresses);
-    const int64_t base = addresses[step.from[n]];
+    const int64_t base = addresses[step.pointers[n]];
     const Extent* left = core->buffers.left_by(memory, base, {reach.low, reach.high});
     if (left == nullptr || !core->buffers.is_new(step.kind, n, base)) continue;
     told_numbers(core, 5, where, {step.kind, n, base, left->low, left->high});

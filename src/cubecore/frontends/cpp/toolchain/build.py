@@ -385,8 +385,9 @@ def precompiled(macros: Sequence[str]) -> Path:
         used(ready)
         return prefix
     from cubecore.frontends.cpp.toolchain.diagnostics import compile_with
-    from cubecore.frontends.cpp.toolchain.generated_headers import TCUBETILING_NAME, capi_header
+    from cubecore.frontends.cpp.toolchain.generated_headers import capi_header
     from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME
+    from cubecore.frontends.cpp.toolchain.wire_headers import TCUBETILING_NAME
 
     if not prefix.is_file():
         write_header(base / "c_api" / "asc_simd.h", capi_header(_arch_of(macros)))

@@ -1,19 +1,13 @@
-"""Headers written from declarations in Python: the C API's, and that of TCubeTiling."""
+"""The header of the C API, written from the declarations of instructions."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 
 from cubecore.frontends.capi.calls.binding import Form, forms
-from cubecore.frontends.cpp.files import INCLUDE
-from cubecore.frontends.cpp.toolchain.class_calls import with_calls
-from cubecore.frontends.cpp.toolchain.constructors import with_constructors
 from cubecore.frontends.cpp.toolchain.header_folder import compiled_texts
-from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME, registers_header
 from cubecore.isa.catalogue import instructions, spellings
 from cubecore.isa.declare import common_3510
 from cubecore.isa.declare.instruction import Instruction, Mem
-from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 _HEAD = """// Written from cubecore's declarations: the C API's functions on architecture {arch},
 // and instructions by their own names.
@@ -55,49 +49,6 @@ _BY_HAND += "".join(
     f'inline void {name}(CUBECORE_AT) {{ cubecore::issue("{name}", at); cubecore_flush(&at); }}\n'
     for name in _CLEANED_WHOLE
 )
-TCUBETILING_NAME = "cubecore_tcubetiling.h"
-"""The name under which other headers include it."""
-_TILING_HEAD = """// TCubeTiling for host code and for kernels. Page "TCubeTiling结构体".
-#pragma once
-#ifndef CUBECORE_TCUBETILING
-#define CUBECORE_TCUBETILING
-
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-#define CUBECORE_FIELD(NAME)                     \\
-  int32_t NAME = 0;                              \\
-  void set_##NAME(int32_t value) { NAME = value; } \\
-  int32_t get_##NAME() const { return NAME; }
-
-namespace AscendC::tiling {
-
-struct TCubeTiling {
-"""
-_TILING_TAIL = """  size_t GetDataSize() const { return sizeof(*this); }
-  void SaveToBuffer(void* to, size_t most) const {
-    std::memcpy(to, this, most < sizeof(*this) ? most : sizeof(*this));
-  }
-};
-
-}  // namespace AscendC::tiling
-
-using AscendC::tiling::TCubeTiling;
-
-#endif
-"""
-
-
-def shared_headers() -> Iterator[tuple[str, str]]:
-    """Yield the headers for every architecture: their names, and their texts."""
-    yield TCUBETILING_NAME, tcubetiling_header()
-    yield REGISTERS_NAME, registers_header()
-    for path in sorted(INCLUDE.rglob("*.h")):
-        text = path.read_text("utf-8")
-        written = with_calls(with_constructors(text))
-        if written != text:
-            yield path.relative_to(INCLUDE).as_posix(), written
 
 
 def names(arch: str) -> tuple[str, ...]:
@@ -202,9 +153,3 @@ def _operand(kinds: list[Mem | None], number: int) -> str:
     """Return what an argument gives as an operand."""
     follows = number > 1 and kinds[number - 1] is kinds[number]
     return f"cubecore::given(a{number}, a{number - 1})" if follows else f"a{number}"
-
-
-def tcubetiling_header() -> str:
-    """Return the header of TCubeTiling, made of the fields that tilings have in Python."""
-    lines = [f"  CUBECORE_FIELD({each.name})\n" for each in fields(TCubeTiling)]
-    return _TILING_HEAD + "".join(lines) + _TILING_TAIL

@@ -1,21 +1,22 @@
 """The folder of headers that are written from declarations, and how compilers find headers."""
 
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.toolchain.cache import digest, folder, used
 
-_WRITERS = ("toolchain", "../../isa", "../../tiling/model/tcubetiling.py")
+_WRITERS = ("toolchain", "../capi", "../../isa", "../../tiling/model/tcubetiling.py")
 """Files and folders of Python that say what is written."""
+_RECORDS = ("wire.py", "matmul_wire.py")
 _READY = "ready"
 
 
-@cache
 def headers() -> str:
     """Return a digest of the headers and the runtime: of their sizes and times, not their text."""
-    return _state("include", "runtime")
+    return _state("include", "runtime", *_RECORDS)
 
 
 def include_flags(*folders: Path) -> list[str]:
@@ -30,13 +31,27 @@ def header_folder() -> Path:
     """
     base = folder() / f"headers-{digest((str(HERE), headers(), _state(*_WRITERS)))}"
     if not (base / _READY).is_file():
-        from cubecore.frontends.cpp.toolchain.generated_headers import shared_headers
-
         for name, text in shared_headers():
             write_header(base / name, text)
         write_header(base / _READY, "")
     used(base / _READY)
     return base
+
+
+def shared_headers() -> Iterator[tuple[str, str]]:
+    """Yield the headers for every architecture: their names, and their texts."""
+    from cubecore.frontends.cpp.toolchain.class_calls import with_calls
+    from cubecore.frontends.cpp.toolchain.constructors import with_constructors
+    from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME, registers_header
+    from cubecore.frontends.cpp.toolchain.wire_headers import wire_headers
+
+    yield from wire_headers()
+    yield REGISTERS_NAME, registers_header()
+    for path in sorted(INCLUDE.rglob("*.h")):
+        text = path.read_text("utf-8")
+        written = with_calls(with_constructors(text))
+        if written != text:
+            yield path.relative_to(INCLUDE).as_posix(), written
 
 
 @cache
@@ -58,6 +73,7 @@ def write_header(path: Path, text: str) -> None:
     beside.replace(path)
 
 
+@cache
 def _state(*names: str) -> str:
     """Return a digest of the sizes and times of files, in the folders of these names."""
     found = []

@@ -22,43 +22,16 @@ from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.cpp.launch.child_process import Child
 from cubecore.frontends.cpp.launch.device_memory import DeviceMemory
-from cubecore.frontends.cpp.launch.messages import (
-    AHEAD,
-    ANSWER,
-    ASK,
-    CONSTANT,
-    DUMP,
-    ENDED,
-    ENTER,
-    HOST,
-    HOST_CODE,
-    KERNELS,
-    LOAD,
-    MATMUL,
-    MISS,
-    PAIRED,
-    PAUSE,
-    RESET,
-    START,
-    TEXT,
-    VECTOR_FUNCTION,
-    WHERE,
-    Message,
-    text,
-    words,
-)
+from cubecore.frontends.cpp.launch.messages import Message, text, words
 from cubecore.frontends.cpp.launch.recording.call_steps import runtime_steps
 from cubecore.frontends.cpp.launch.recording.modes import BlockPatterns
 from cubecore.frontends.cpp.launch.recording.native_core import NativeCore
+from cubecore.frontends.cpp.launch.recording.registered import RegisteredKernel
 from cubecore.frontends.cpp.launch.recording.scalar_reads import ScalarReads, around
 from cubecore.frontends.cpp.launch.recording.stacks import Stacks, line_of
-from cubecore.frontends.cpp.launch.recording.structures import (
-    BridgeLaunch,
-    CallStep,
-    RegisteredKernel,
-)
 from cubecore.frontends.cpp.toolchain.elf import object_at
 from cubecore.frontends.cpp.toolchain.spelling import function_as_written
+from cubecore.frontends.cpp.wire import HOST_CODE, NOTE, Asks, CallFlags, Commands, Launch, Step
 from cubecore.frontends.source_locations import KernelError, shown_path
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.trace import Names
@@ -77,8 +50,6 @@ if TYPE_CHECKING:
 MEMORIES = (Mem.GM, Mem.UB, Mem.L1, Mem.L0A, Mem.L0B, Mem.L0C, Mem.BT, Mem.FB)
 GM_PAST_CACHE = 0x80
 """The number of global memory for the scalar unit without its data cache, as abi.h has it."""
-_WAITS, _MASKED, _COUNTED, _SETS_MASK, _DROPPED = 1, 2, 4, 8, 16
-_NOTE = 64
 _MIX = 2
 """Codes from here on are notes: numbers of sentences that a call brings with it."""
 
@@ -123,7 +94,7 @@ class Bridge:
         """
         arrays = [(gm.base + start, end - start) for start, end in gm.array_pages]
         told = words(gm.base, gm.shared.size, ahead, len(arrays))
-        self._child.tell(AHEAD, told, *(words(*each) for each in arrays))
+        self._child.tell(Commands.AHEAD, told, *(words(*each) for each in arrays))
 
     @property
     def read_ahead(self) -> bool:
@@ -138,7 +109,7 @@ class Bridge:
 
     def restart(self) -> None:
         """Forget the numbers of the launch before."""
-        self._child.tell(RESET)
+        self._child.tell(Commands.RESET)
         self._names, self._patterns, self._reads, self._notes = None, None, None, [()]
         self._stacks = Stacks()
         self._cores.clear()
@@ -146,7 +117,7 @@ class Bridge:
 
     def registered(self) -> list[RegisteredKernel]:
         """Return the kernels of the program's files; what is loaded next is their other part."""
-        answer = self._child.tell(KERNELS)
+        answer = self._child.tell(Commands.KERNELS)
         return [
             RegisteredKernel(
                 answer.said(), answer.said(), answer.said(), answer.word(), bool(answer.word())
@@ -156,7 +127,7 @@ class Bridge:
 
     def in_other_part(self, entry: int) -> int:
         """Return the same launch in the library of the other part, 0 if it has none."""
-        return self._child.tell(PAIRED, words(entry)).word()
+        return self._child.tell(Commands.PAIRED, words(entry)).word()
 
     def start(self, program: int, given: Sequence[bytes], answer: HostAnswer) -> int:
         """Run a host program's main; `answer` takes what it asks.
@@ -167,8 +138,8 @@ class Bridge:
             If one of the program's kernels fails.
         """
         self._host = answer
-        message = self._child.ask(START, words(program, len(given)), *map(text, given))
-        while message.what == HOST:
+        message = self._child.ask(Commands.START, words(program, len(given)), *map(text, given))
+        while message.what == Asks.HOST:
             message = self._hosted(message)
         return message.word()
 
@@ -180,14 +151,14 @@ class Bridge:
         answer = self._host(asked)
         raw = b"" if isinstance(answer, int) else answer
         number = answer if isinstance(answer, int) else len(answer)
-        return self._child.ask(ANSWER, words(HOST_CODE, number), text(raw))
+        return self._child.ask(Commands.ANSWER, words(HOST_CODE, number), text(raw))
 
     def run(
         self,
         handle: CoreHandle,
         entry: int,
         given: Sequence[int] | int,
-        launch: BridgeLaunch,
+        launch: Launch,
         at: Location,
     ) -> None:
         """Run an entry of a library on a core, to its end: `given` are words, or their address.
@@ -208,18 +179,18 @@ class Bridge:
         self._cores.append(native_core)
         own, address = (given, 0) if not isinstance(given, int) else ((), given)
         begin, end = words(number, entry, address), words(len(own), *own)
-        message = child.ask(ENTER, begin, bytes(launch), end)
+        message = child.ask(Commands.ENTER, begin, bytes(launch), end)
         while True:
             if message.recorded or message.reads:
                 native_core.recorded(*child.recorded(message))
-            if message.what == ENDED:
+            if message.what == Asks.ENDED:
                 self._take_workspaces(handle, message, launch.gm_base)
                 break
-            if message.what == HOST:
+            if message.what == Asks.HOST:
                 message = self._hosted(message)
                 continue
             answer = self._answers[message.what](self, native_core, message) or b""
-            message = child.ask(ANSWER, words(number), answer)
+            message = child.ask(Commands.ANSWER, words(number), answer)
         if self._requests is not None or launch.task == _MIX:
             self._matmul_requests().ended(native_core, self.names.location_number(at))
         native_core.hand_over()
@@ -270,7 +241,7 @@ class Bridge:
         steps = bytearray(runtime.raw)
         for number, (template, _) in enumerate(bound.steps):
             kind = self.names.kind(template)
-            struct.pack_into("<I", steps, number * ctypes.sizeof(CallStep), kind)
+            struct.pack_into("<I", steps, number * ctypes.sizeof(Step), kind)
         return words(self._flags(bound), note, len(bound.steps)) + steps
 
     def _vector_function(self, _: NativeCore, message: Message) -> bytes:
@@ -295,13 +266,13 @@ class Bridge:
 
     def _flags(self, bound: BoundCall) -> int:
         first = bound.steps[0][0]
-        flags = _MASKED if bound.masked else 0
-        flags |= _COUNTED if bound.counted else 0
+        flags = CallFlags.MASKED if bound.masked else 0
+        flags |= CallFlags.COUNTED if bound.counted else 0
         if not bound.counted and isinstance(first, SetVectorMask):
-            flags |= _SETS_MASK
+            flags |= CallFlags.SETS_MASK
         if isinstance(first, WaitFlagDev):
-            flags |= _WAITS
-        return flags | (_DROPPED if bound.dropped else 0)
+            flags |= CallFlags.WAITS
+        return flags | (CallFlags.DROPPED if bound.dropped else 0)
 
     def _noted(self, *note: str) -> int:
         self._notes.append(note)
@@ -357,8 +328,8 @@ class Bridge:
             native_core.flush()
         elif what == 5:
             native_core.judge_buffer(where, *map(int, texts[0].split()))
-        elif what >= _NOTE:
-            self._note(native_core, self._notes[what - _NOTE], where, stale, stale_note)
+        elif what >= NOTE:
+            self._note(native_core, self._notes[what - NOTE], where, stale, stale_note)
 
     def _note(
         self,
@@ -436,16 +407,16 @@ class Bridge:
         native_core.handle.show(f"desc {desc} at {where}: {matrix}")
 
     _answers: ClassVar[dict[int, Callable[["Bridge", NativeCore, Message], bytes | None]]] = {
-        MISS: _miss,
-        VECTOR_FUNCTION: _vector_function,
-        WHERE: _where,
-        PAUSE: _pause,
-        ASK: _ask,
-        LOAD: _load,
-        TEXT: _text,
-        DUMP: _dump,
-        MATMUL: _matmul,
-        CONSTANT: _constant,
+        Asks.MISS: _miss,
+        Asks.VECTOR_FUNCTION: _vector_function,
+        Asks.WHERE: _where,
+        Asks.PAUSE: _pause,
+        Asks.ASK: _ask,
+        Asks.LOAD: _load,
+        Asks.TEXT: _text,
+        Asks.DUMP: _dump,
+        Asks.MATMUL: _matmul,
+        Asks.CONSTANT: _constant,
     }
     """The method that answers each kind of question of a core."""
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.launch.recording.modes import BlockPatterns, RecordedModes
 from cubecore.frontends.cpp.launch.recording.scalar_reads import ScalarReads
-from cubecore.frontends.cpp.launch.recording.structures import BridgeLaunch
+from cubecore.frontends.cpp.wire import Launch
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
@@ -30,7 +30,7 @@ class NativeCore:
         self,
         handle: CoreHandle,
         number: int,
-        launch: BridgeLaunch,
+        launch: Launch,
         names: Names,
         patterns: BlockPatterns,
         reads: ScalarReads,

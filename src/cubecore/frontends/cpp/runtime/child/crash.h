@@ -15,21 +15,7 @@
 namespace {
 
 // Where a crash leaves its last words: a page that the parent process shares.
-struct Box {
-  int32_t signal;
-  uint32_t core;
-  uint64_t address;
-  uint64_t stack;
-  uint32_t line;
-  int32_t pipe;  // its end says that this process has ended
-  char file[1024];
-  char function[256];
-  char said[256];
-};
-
 Box* box = nullptr;
-// In the place of a signal's number.
-constexpr int RAN_AHEAD = 1000, TERMINATED = 1001, BY_POINTER = 1003;
 constexpr uint64_t NO_ADDRESS = ~0ull;
 
 [[noreturn]] void run_again() {

@@ -19,25 +19,6 @@
 
 namespace {
 
-// What a message to Python is: the mirror of messages.py.
-enum Asks : uint32_t {
-  ENDED,
-  MISS,
-  WHERE,
-  PAUSE,
-  ASK,
-  LOAD,
-  TEXT,
-  DUMP,
-  MATMUL,
-  CONSTANT,
-  HOST,
-  DONE,
-  VECTOR_FUNCTION
-};
-
-constexpr uint32_t MAGIC = 0x43424543;
-constexpr uint32_t HOST_CODE = ~0u;  // in the place of a core's number
 constexpr size_t STACK_BYTES = 8 << 20, GUARD_BYTES = 1 << 16;
 
 struct Pipes {
@@ -45,7 +26,6 @@ struct Pipes {
   bool forked = false;  // in a copy of this process, whose messages nobody reads
 } pipes;
 
-constexpr int CLOSED = 1002;  // in the place of a signal's number, as those of crash.h
 [[noreturn]] void end(int number);
 
 // Goes on behind a call on a pipe that failed, if it may be made again: the user's code has the
@@ -88,10 +68,6 @@ class Message {
   }
 
  private:
-  struct Head {
-    uint32_t magic, size, what, core, recorded, addresses, reads;
-  };
-
   uint32_t what_, core_;
   std::string bytes_ = std::string(sizeof(Head), '\0');
 };

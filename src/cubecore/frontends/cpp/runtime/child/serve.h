@@ -21,9 +21,6 @@
 
 namespace {
 
-// What Python tells: the mirror of messages.py.
-enum Commands : uint64_t { ANSWER, ENTER, SYMBOL, PLACE, START, AHEAD, RESET, PAIRED, KERNELS };
-
 std::vector<Core*> cores;
 
 Message done() { return Message(DONE, HOST_CODE); }
@@ -259,7 +256,7 @@ int cubecore_main(char** words) {
   struct Pages {
     union {
       Box box;
-      char page[4096];
+      char page[BOX_BYTES];
     };
     Records records;
   };

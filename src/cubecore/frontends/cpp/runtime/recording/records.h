@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cubecore/seam/abi.h"
+#include "cubecore_records.h"
 #include "recording/buffers.h"
 #include "recording/order.h"
 #include "recording/stretches.h"
@@ -15,40 +16,12 @@ using cubecore::Where;
 
 namespace {
 
-constexpr uint32_t CAPACITY = 8192;
-constexpr uint32_t MOST_ADDRESSES = CAPACITY * 8;
-constexpr uint32_t MOST_READS = 4096;
-constexpr uint32_t MOST_STEPS = 8;
-constexpr uint32_t MOST_OPERANDS = 8;
-
-// What one call issues: Python fills it in on a miss.
-struct Step {
-  uint32_t kind;
-  uint32_t operands;
-  uint32_t weighed;             // operands, and what is addressed by a register that is set before
-  int32_t from[MOST_OPERANDS];  // which pointer of the call; -1: address 0
-  uint32_t pipe;                // order.h's number
-  uint32_t
-      sync;  // 1 sets a flag, 2 waits, 3 a barrier; the mask: 4 count `event`, 5 by count, 6 not
-  uint32_t far;  // writes global memory, or bytes of UB that are not known
-  uint32_t source, target, event;
-  uint32_t access[MOST_OPERANDS];                      // of UB: 1 reads, 2 writes, 0 neither
-  uint32_t global_access[MOST_OPERANDS];               // of global memory, likewise
-  uint32_t memory[MOST_OPERANDS];                      // abi.h's number, 0 if it is not known
-  int64_t low[MOST_OPERANDS], high[MOST_OPERANDS];     // bytes, from the address on
-  int64_t stride[MOST_OPERANDS], span[MOST_OPERANDS];  // from repeat to repeat; of a repeat
-  uint32_t width;                                      // lanes of a repeat, else 0
-};
-
 struct Entry {
   uint32_t steps;
   uint32_t flags;
   uint32_t note;  // the number of a sentence that Python has for it
   Step step[MOST_STEPS];
 };
-
-constexpr uint32_t WAITS = 1, MASKED = 2, COUNTED = 4, SETS_MASK = 8, DROPPED = 16;
-constexpr uint32_t NOTE = 64;
 
 // The mask, as far as it says how many elements an instruction takes: by its count, or not.
 struct Mask {
@@ -98,19 +71,6 @@ struct Core {
 };
 
 namespace {
-
-// The records of the core that runs, in pages that Python sees: it takes them at each question.
-struct Records {
-  uint32_t kinds[CAPACITY];
-  uint32_t wheres[CAPACITY];
-  int64_t addresses[MOST_ADDRESSES];
-  struct {
-    uint32_t behind, where;  // instructions of these records; the line
-    uint64_t type;           // the address of its text
-    int64_t address;
-    uint64_t bits;
-  } reads[MOST_READS];
-};
 
 struct {
   uint32_t count, addresses, reads;

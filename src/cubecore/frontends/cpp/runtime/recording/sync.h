@@ -16,7 +16,7 @@ void push(Core* core, const Step& step, const int64_t* addresses, uint32_t where
   records->wheres[recorded.count] = where;
   ++recorded.count;
   for (uint32_t operand = 0; operand < step.operands; ++operand) {
-    int32_t from = step.from[operand];
+    int32_t from = step.pointers[operand];
     records->addresses[recorded.addresses++] = from < 0 ? 0 : addresses[from];
   }
 }
@@ -35,7 +35,7 @@ struct Reach {
 };
 
 Reach reach_of(const Core* core, const Step& step, uint32_t operand, const int64_t* addresses) {
-  const int64_t base = addresses[step.from[operand]];
+  const int64_t base = addresses[step.pointers[operand]];
   const int64_t low = base + step.low[operand], high = base + step.high[operand];
   if (!core->mask.counts || step.width == 0) return {low, high};
   const int64_t repeats = (core->mask.count + step.width - 1) / step.width;
@@ -48,7 +48,7 @@ void drop_written(Core* core, const Step& step, const int64_t* addresses) {
   if (step.far != 0) return core->near.drop_all();
   for (uint32_t n = 0; n < step.operands; ++n) {
     if ((step.access[n] & order::WRITE) == 0) continue;
-    if (step.from[n] < 0) return core->near.drop_all();
+    if (step.pointers[n] < 0) return core->near.drop_all();
     const Reach reach = reach_of(core, step, n, addresses);
     core->near.drop(reach.low, reach.high);
   }
@@ -113,7 +113,7 @@ void ordered(Core* core, const Step& step, const int64_t* addresses, const Where
     for (uint32_t n = 0; n < step.weighed; ++n) {
       const uint32_t space = step.access[n] != 0 ? order::UB : order::GM;
       const uint32_t access = step.access[n] | step.global_access[n];
-      if (access == 0 || step.from[n] < 0) continue;
+      if (access == 0 || step.pointers[n] < 0) continue;
       work(space, reach_of(core, step, n, addresses), (access & order::WRITE) != 0);
     }
   };

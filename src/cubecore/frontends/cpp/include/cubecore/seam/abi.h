@@ -11,6 +11,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cubecore_launch.h"
+
 #define CUBECORE_AT \
   ::cubecore::Here at = {__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}
 
@@ -69,24 +71,6 @@ template <typename T>
 constexpr Named<T> named(const char* name, T value) {
   return {name, value};
 }
-
-// What a launch tells a core, and what a core keeps for the runtime.
-struct Launch {
-  uint64_t gm_base;  // the host's address of global memory's address 0
-  int64_t block;     // index among the blocks of its kind
-  int64_t blocks;
-  int64_t part;   // which AIV of an AI Core; 0 for an AIC
-  int64_t parts;  // AIVs of an AI Core in a mix kernel, else 1
-  int64_t is_cube;
-  uint64_t tiling_key;
-  uint64_t workspace;
-  uint64_t ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes, bt_bytes, fb_bytes;
-  int64_t task;                   // what the launch told of its kind: 0 vector, 1 cube, 2 mix
-  int64_t auto_sync;              // whether synchronisation is put between dependent instructions
-  int64_t at_once;                // blocks that run at the same time; the others take turns
-  uint64_t tiling, tiling_bytes;  // the host's address of tiling data, and its size
-  uint64_t ub_kept;  // behind UB's end, for what only mix launches need: buffers may lie there
-};
 
 }  // namespace cubecore
 

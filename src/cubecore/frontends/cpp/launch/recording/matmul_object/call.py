@@ -1,28 +1,22 @@
 """One call of a Matmul object, as the header passes it, and the kernel's plan that it asks for."""
 
-import ctypes
 from collections.abc import Iterable, Sequence
-from ctypes import c_char_p, c_int32, c_int64, c_uint64
+from ctypes import c_char_p
 from dataclasses import replace
 
 from cubecore.chips.model import Chip
 from cubecore.chips.products import plain_outputs, quantising_mode
 from cubecore.errors import refuse
+from cubecore.frontends.cpp.matmul_wire import MatmulBits, MatmulCall
 from cubecore.kernels.matmul.plan import MatmulPlan, matmul_plan
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.problem import Problem
-from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 
-OPERANDS = ("a", "b", "bias", "scale", "c")
-"""The tensors of a call, in the order of its addresses."""
 TEMPLATES = ("NORM", "MDL", "IBSHARE")
 ATOMICS = ("none", "add", "max", "min")
-COMPUTES, STORES, ANSWERS, SUMS_ON, IN_SEQUENCE, SHARED, EACH, ALONE, PART, OWN_A, OWN_B = (
-    1 << n for n in range(11)
-)
-"""Bits of a call: what is to be done with its tiles."""
 _FORMATS = ("ND", "NZ", "ND", "ND", "ND")
 _PITCHED = 3
 """ND_ALIGN's number among the formats: rows of C begin at multiples of 32 B."""
@@ -35,37 +29,6 @@ _OF_THE_GRID = frozenset(
     }
 )
 """Rules about the shares of cores, which a kernel gives out as it likes."""
-
-
-class MatmulCall(ctypes.Structure):
-    """The facts of a call: the mirror of `cubecore::MatmulCall`."""
-
-    _fields_ = (
-        ("types", c_char_p * 4),
-        ("at", c_int64 * 5),
-        ("scale", c_uint64),
-        ("user", c_uint64 * 2),
-        ("tiling", c_int32 * len(FIELDS)),
-        ("org", c_int32 * 5),
-        ("single", c_int32 * 3),
-        ("trans", c_int32 * 2),
-        ("formats", c_int32 * 3),
-        ("template_", c_int32),
-        ("unit_flag", c_int32),
-        ("preload", c_int32),
-        ("hf32", c_int32),
-        ("quantises", c_int32),
-        ("atomic", c_int32),
-        ("bits", c_int32),
-        ("first", c_int32),
-        ("tiles", c_int32),
-        ("k_first", c_int32),
-        ("channel_split", c_int32),
-        ("object", c_int32),
-        ("batches", c_int32),
-        ("each", c_int32 * 5),
-        ("strides", c_int64 * 5),
-    )
 
 
 def matmul_call(raw: bytes, types: Iterable[bytes | None]) -> MatmulCall:
@@ -110,8 +73,9 @@ class ObjectCall:
             preload=bool(call.preload),
             quantises=call.quantises,
             channel_split=bool(call.channel_split),
-            stepped=bool(call.tiles or call.bits & EACH) and _chunks_part(tiling, call.single),
-            own_moves=bool(call.bits & (OWN_A | OWN_B)),
+            stepped=bool(call.tiles or call.bits & MatmulBits.EACH)
+            and _chunks_part(tiling, call.single),
+            own_moves=bool(call.bits & (MatmulBits.OWN_A | MatmulBits.OWN_B)),
         )
 
     def problem(self, chip: Chip, m: int, n: int, k: int) -> Problem:

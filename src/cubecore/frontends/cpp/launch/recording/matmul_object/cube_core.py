@@ -16,20 +16,8 @@ from cubecore.frontends.cpp.launch.recording.matmul_object.block_program import 
     kinds_of,
     summing,
 )
-from cubecore.frontends.cpp.launch.recording.matmul_object.call import (
-    ALONE,
-    ATOMICS,
-    COMPUTES,
-    IN_SEQUENCE,
-    OPERANDS,
-    OWN_A,
-    OWN_B,
-    PART,
-    STORES,
-    SUMS_ON,
-    MatmulCall,
-    ObjectCall,
-)
+from cubecore.frontends.cpp.launch.recording.matmul_object.call import ATOMICS, ObjectCall
+from cubecore.frontends.cpp.matmul_wire import OPERANDS, MatmulBits, MatmulCall
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.declare.scale_registers import SetAtomic, SetFpc, SetQuantPre
@@ -170,15 +158,15 @@ class CubeCore:
             If the tiling is not legal, or the kernel does not carry what is asked.
         """
         plan = self._programs.plan(ObjectCall.of(call))
-        sums = bool(call.bits & SUMS_ON)
+        sums = bool(call.bits & MatmulBits.SUMS_ON)
         # Buffers and events of another plan lie elsewhere: all must be free before they change
         # hands.
         if self._at is not None and self._at.program.plan is not plan:
             self.free(where, sums=sums)
         self._set(call, where)
-        own = [n for n, bit in enumerate((OWN_A, OWN_B)) if call.bits & bit]
+        own = [n for n, bit in enumerate((MatmulBits.OWN_A, MatmulBits.OWN_B)) if call.bits & bit]
         atomic = ATOMICS[call.atomic]
-        stores = call.bits & STORES and atomic != "none"
+        stores = call.bits & MatmulBits.STORES and atomic != "none"
         if stores:
             self._issue([SetAtomic(operation=atomic, dtype=plan.problem.c_type)], where)
         for number in range(max(call.batches, 1)):
@@ -256,7 +244,7 @@ class CubeCore:
         self, call: MatmulCall, plan: MatmulPlan, bases: Addresses, client: int, where: int
     ) -> BlockProgram:
         """Take up the program of the next block."""
-        sums = bool(call.bits & SUMS_ON)
+        sums = bool(call.bits & MatmulBits.SUMS_ON)
         self._leave(where, sums=sums)
         biased = plan.problem.bias_type is not None and call.at[2] >= 0
         m, n, k = call.single
@@ -288,15 +276,16 @@ class CubeCore:
         self, call: MatmulCall, plan: MatmulPlan, bases: Addresses, client: int, where: int
     ) -> Iterator[tuple[Piece, Addresses]]:
         """Yield the instructions of a call's tiles, and where their tensors begin."""
-        computes, stores = bool(call.bits & COMPUTES), bool(call.bits & STORES)
+        computes = bool(call.bits & MatmulBits.COMPUTES)
+        stores = bool(call.bits & MatmulBits.STORES)
         # A partial output, or a tile of a triangle, comes in no order of the block.
-        if computes and call.bits & ALONE:
+        if computes and call.bits & MatmulBits.ALONE:
             yield from self._alone(call, plan, bases, client, where)
             return
         if computes and call.first == 0:
             program = self._begin(call, plan, bases, client, where)
             # The whole block in one call: as the kernel of a plain matmul issues it.
-            if not call.tiles and stores and not call.bits & IN_SEQUENCE:
+            if not call.tiles and stores and not call.bits & MatmulBits.IN_SEQUENCE:
                 self._move_to(program.tiles - 1, stored=True)
                 yield program.whole(), bases
                 return
@@ -310,7 +299,7 @@ class CubeCore:
             if computes:
                 self._move_to(tile, stored=False)
                 computed = at.program.computing(tile)
-                yield summing(computed) if call.bits & SUMS_ON else computed, bases
+                yield summing(computed) if call.bits & MatmulBits.SUMS_ON else computed, bases
             if stores:
                 self._move_to(tile, stored=True)
                 yield self._store(call, tile, number, bases)
@@ -322,7 +311,7 @@ class CubeCore:
         assert self._at is not None, "a block was begun"
         program = self._at.program
         t, own = program.plan.tiling, bases.copy()
-        if not call.bits & IN_SEQUENCE:
+        if not call.bits & MatmulBits.IN_SEQUENCE:
             own[_C] += self._at.c_start
             return program.storing(tile), own
         own[_C] += number * program.plan.problem.c_type.bytes_of(t.baseM * t.baseN)
@@ -345,7 +334,7 @@ class CubeCore:
         # The tile becomes a block of one tile: operands begin where its row, column and K do.
         own = MatmulCall.from_buffer_copy(call)
         own.first, own.single[0], own.single[1] = 0, rows, columns
-        if call.bits & PART:
+        if call.bits & MatmulBits.PART:
             own.single[2] = min(plan.tiling.baseK, call.single[2] - call.k_first)
         starts = bases.copy()
         starts[0] += plan.a.start(row, call.k_first)
@@ -353,11 +342,11 @@ class CubeCore:
         if plan.problem.bias_type is not None:
             starts[2] += plan.problem.bias_type.bytes_of(column)
         starts[3] += column * SCALE_WORD_BYTES
-        own.bits &= ~(STORES | ALONE)
+        own.bits &= ~(MatmulBits.STORES | MatmulBits.ALONE)
         yield from self._pieces(own, plan, starts, client, where)
         assert self._at is not None, "a block was begun"
         self._at.c_start = plan.c.start(row, column)
-        if call.bits & STORES:
+        if call.bits & MatmulBits.STORES:
             self._move_to(0, stored=True)
             yield self._store(call, 0, 0, bases)
 

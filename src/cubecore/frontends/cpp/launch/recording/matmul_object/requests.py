@@ -8,15 +8,7 @@ from cubecore.frontends.cpp.launch.recording.matmul_object.block_program import 
     NO_ADDRESSES,
     kinds_of,
 )
-from cubecore.frontends.cpp.launch.recording.matmul_object.call import (
-    ANSWERS,
-    EACH,
-    OPERANDS,
-    SHARED,
-    STORES,
-    MatmulCall,
-    matmul_call,
-)
+from cubecore.frontends.cpp.launch.recording.matmul_object.call import matmul_call
 from cubecore.frontends.cpp.launch.recording.matmul_object.cube_core import (
     CubeCore,
     OwnMove,
@@ -31,14 +23,13 @@ from cubecore.frontends.cpp.launch.recording.matmul_object.service import (
     sent,
 )
 from cubecore.frontends.cpp.launch.recording.native_core import NativeCore
+from cubecore.frontends.cpp.matmul_wire import OPERANDS, MatmulAsk, MatmulBits, MatmulCall
 from cubecore.frontends.source_locations import KernelError
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.trace import Names
 
 if TYPE_CHECKING:
     from cubecore.machine.memory.buffers import GlobalTensor
-
-_RUN, _SEND, _AWAIT, _SERVE, _FREE, _SCRATCH, _GO_ON, _FACT = range(8)
 
 
 class MatmulRequests:
@@ -72,21 +63,21 @@ class MatmulRequests:
             If the tiling is not legal, or the kernel does not carry what is asked.
         """
         try:
-            if what == _RUN and call is not None:
+            if what == MatmulAsk.RUN and call is not None:
                 return self._begin(native, self._cube(native).run(call, where))
-            if what == _SEND and call is not None:
+            if what == MatmulAsk.SEND and call is not None:
                 self._send(native, call, where)
-            elif what == _AWAIT:
+            elif what == MatmulAsk.AWAIT:
                 self._issue(native, [awaited(_client(native))], where)
-            elif what == _SERVE:
+            elif what == MatmulAsk.SERVE:
                 return self._begin(native, self._serve(native, where))
-            elif what == _GO_ON:
+            elif what == MatmulAsk.GO_ON:
                 return self._go_on(native)
-            elif what == _FACT:
+            elif what == MatmulAsk.FACT:
                 return self._moves[native.number][number]
-            elif what == _FREE:
+            elif what == MatmulAsk.FREE:
                 self._cube(native).free(where)
-            elif what == _SCRATCH and call is not None:
+            elif what == MatmulAsk.SCRATCH and call is not None:
                 return self._scratch_at(native, OPERANDS[call.bits], number)
         except KernelError:
             raise
@@ -167,14 +158,14 @@ class MatmulRequests:
             self._issue(native, [received_from(client)], at)
             if call is None:
                 ended += 1
-            elif call.bits & SHARED:
+            elif call.bits & MatmulBits.SHARED:
                 shared[client] = call, at
                 if len(shared) == clients:
                     yield from cube.run(call, at)
                     for each in sorted(shared):
                         self._answer(native, shared[each][0], each, at)
                     shared.clear()
-            elif not call.bits & STORES:
+            elif not call.bits & MatmulBits.STORES:
                 begun.setdefault(client, []).append((call, at))
             else:
                 for earlier in begun.pop(client, []):
@@ -193,7 +184,7 @@ class MatmulRequests:
     def _work(
         self, native: NativeCore, cube: CubeCore, call: MatmulCall, client: int, where: int
     ) -> Iterator[OwnMove]:
-        if call.bits & EACH:
+        if call.bits & MatmulBits.EACH:
             told = [answered(client)]
             yield from cube.run(call, where, client, lambda: self._issue(native, told, where))
             return
@@ -201,7 +192,7 @@ class MatmulRequests:
         self._answer(native, call, client, where)
 
     def _answer(self, native: NativeCore, call: MatmulCall, client: int, where: int) -> None:
-        if call.bits & ANSWERS:
+        if call.bits & MatmulBits.ANSWERS:
             self._issue(native, [answered(client)], where)
 
     def _scratch_at(self, native: NativeCore, name: str, size: int) -> int:

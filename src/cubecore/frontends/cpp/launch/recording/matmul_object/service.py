@@ -6,7 +6,7 @@ answers those that ask for it, until all of its AIVs have ended.
 
 from collections import deque
 
-from cubecore.frontends.cpp.launch.recording.matmul_object.call import MatmulCall
+from cubecore.frontends.cpp.matmul_wire import MatmulCall
 from cubecore.isa.scalar.sync import AwaitMessage, SendMessage
 
 _FIRST = 2**47

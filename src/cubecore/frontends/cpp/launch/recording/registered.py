@@ -1,0 +1,14 @@
+"""What a host program's file says of its kernels."""
+
+from cubecore.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredKernel:
+    """A kernel of a host program, as its file says: name, kind, and where it is written."""
+
+    name: str
+    kind: str
+    file: str
+    line: int
+    auto_sync: bool = True
