@@ -25,7 +25,7 @@ from typing import Any
 
 from cubecore.errors import CubecoreError
 from cubecore.frontends.cpp.host_programs.driver import compile_and_link
-from cubecore.frontends.cpp.toolchain.header_folder import headers
+from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 from cubecore.workflows.scripts.project_sample import begins_project
 
 DATA = Path(__file__).with_name("cpp_programs.jsonl")

@@ -6,7 +6,7 @@ import pytest
 import cubecore
 from cubecore import CubecoreError
 from cubecore.frontends.capi.calls.binding import forms
-from cubecore.frontends.cpp.toolchain.generated_headers import calls, names
+from cubecore.frontends.cpp.toolchain.generated.capi_header import calls, names
 from cubecore.isa.catalogue import spellings
 from frontends.cpp.cpp_kernels import needs_compiler
 

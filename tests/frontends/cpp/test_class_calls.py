@@ -3,8 +3,8 @@
 import re
 
 from cubecore.frontends.cpp.toolchain.api_names import provided
-from cubecore.frontends.cpp.toolchain.class_calls import with_calls
-from cubecore.frontends.cpp.toolchain.header_folder import compiled_texts
+from cubecore.frontends.cpp.toolchain.generated.class_calls import with_calls
+from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts
 from cubecore.isa.vector.elementwise import binary, fused, unary
 
 

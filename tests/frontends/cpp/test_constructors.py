@@ -3,8 +3,11 @@
 import pytest
 
 from cubecore.frontends.cpp.files import INCLUDE
-from cubecore.frontends.cpp.toolchain import constructors
-from cubecore.frontends.cpp.toolchain.constructors import has_constructors, with_constructors
+from cubecore.frontends.cpp.toolchain.generated import constructors
+from cubecore.frontends.cpp.toolchain.generated.constructors import (
+    has_constructors,
+    with_constructors,
+)
 
 DECLARED = """struct CopyParams {
   uint16_t count = 1;

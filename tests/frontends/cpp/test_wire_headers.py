@@ -5,8 +5,12 @@ import ctypes
 from cubecore.frontends.cpp import matmul_wire, wire
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.diagnostics import ran
-from cubecore.frontends.cpp.toolchain.header_folder import include_flags
-from cubecore.frontends.cpp.toolchain.wire_headers import enumeration, record, wire_headers
+from cubecore.frontends.cpp.toolchain.generated.header_folder import include_flags
+from cubecore.frontends.cpp.toolchain.generated.wire_headers import (
+    enumeration,
+    record,
+    wire_headers,
+)
 
 RECORDS = (wire.Step, wire.Read, wire.Records, wire.Head, wire.Box)
 

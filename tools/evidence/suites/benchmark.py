@@ -23,7 +23,7 @@ from tools.evidence.suites.bindings import compile_bindings
 from tools.evidence.suites.isolated import run_alone
 from tools.evidence.suites.results import kept, rows, stands
 
-from cubecore.frontends.cpp.toolchain.header_folder import headers
+from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 
 _WALL_S = 900.0
 _NOT_RUN = {"too large", "no time", "not comparable"}

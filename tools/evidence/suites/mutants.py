@@ -23,7 +23,7 @@ from typing import Any
 from tools.evidence import cpp_programs
 from tools.evidence.suites.results import kept, rows
 
-from cubecore.frontends.cpp.toolchain.header_folder import headers
+from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 from cubecore.workflows.scripts.sample import SampleRun, run_sample
 
 SUITE = "mutants of samples"

@@ -21,7 +21,7 @@ from tools.evidence.cpp_programs import obstacle
 from tools.evidence.suites.isolated import run_alone
 from tools.evidence.suites.results import kept, rows, stands
 
-from cubecore.frontends.cpp.toolchain.header_folder import headers
+from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 
 _ROOT = Path(__file__).parents[3]
 _WALL_S = 150.0

@@ -1,7 +1,7 @@
 """Records and numbers that Python and the process of C and C++ kernels exchange.
 
-They are declared here alone: `toolchain/wire_headers.py` writes the headers that the C++ side
-includes, and has an example of their text.
+They are declared here alone: `toolchain/generated/wire_headers.py` writes the headers that the C++
+side includes, and has an example of their text.
 """
 
 import ctypes

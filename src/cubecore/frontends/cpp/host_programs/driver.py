@@ -30,7 +30,7 @@ from cubecore.frontends.cpp.toolchain.build import (
 from cubecore.frontends.cpp.toolchain.cache import scratch_folder
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.diagnostics import RewritableError, compile_with
-from cubecore.frontends.cpp.toolchain.header_folder import include_flags
+from cubecore.frontends.cpp.toolchain.generated.header_folder import include_flags
 from cubecore.lazy_dataclass import dataclass
 
 _DAV = "dav-"

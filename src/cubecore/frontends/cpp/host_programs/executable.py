@@ -16,7 +16,7 @@ from cubecore.errors import unable, unreadable
 from cubecore.frontends.cpp.files import PROGRAM_HEAD, write_at_once
 from cubecore.frontends.cpp.toolchain.build import arch_of
 from cubecore.frontends.cpp.toolchain.cache import scratch_folder
-from cubecore.frontends.cpp.toolchain.header_folder import headers
+from cubecore.frontends.cpp.toolchain.generated.header_folder import headers
 
 _END = b"\nexit 126\n"
 _MARK = b"cubecore's other part"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cubecore.frontends.cpp.rewriting.scanner import Entry
 from cubecore.frontends.cpp.rewriting.source import Source, header_names
-from cubecore.frontends.cpp.toolchain.wire_headers import (
+from cubecore.frontends.cpp.toolchain.generated.wire_headers import (
     LAUNCH_NAME,
     TCUBETILING_NAME,
     launch_header,

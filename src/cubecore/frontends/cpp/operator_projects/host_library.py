@@ -27,7 +27,7 @@ from cubecore.frontends.cpp.toolchain.cache import (
 )
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.diagnostics import MissingHeaderError, compile_with, ran
-from cubecore.frontends.cpp.toolchain.header_folder import (
+from cubecore.frontends.cpp.toolchain.generated.header_folder import (
     header_folder,
     headers,
     include_flags,

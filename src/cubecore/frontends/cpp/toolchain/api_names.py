@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from cubecore.frontends.cpp.files import HERE
-from cubecore.frontends.cpp.toolchain.header_folder import compiled_texts
+from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts
 
 _DECLARED = re.compile(
     r"^\s*(?:inline|constexpr)\s[\w:<>&*,\s]*?\b(?P<function>[A-Z]\w+)\("

@@ -29,7 +29,7 @@ from cubecore.frontends.cpp.toolchain.cache import (
 )
 from cubecore.frontends.cpp.toolchain.compiler import compiler, wrapped
 from cubecore.frontends.cpp.toolchain.elf import has_variables
-from cubecore.frontends.cpp.toolchain.header_folder import (
+from cubecore.frontends.cpp.toolchain.generated.header_folder import (
     header_folder,
     headers,
     include_flags,
@@ -385,9 +385,9 @@ def precompiled(macros: Sequence[str]) -> Path:
         used(ready)
         return prefix
     from cubecore.frontends.cpp.toolchain.diagnostics import compile_with
-    from cubecore.frontends.cpp.toolchain.generated_headers import capi_header
-    from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME
-    from cubecore.frontends.cpp.toolchain.wire_headers import TCUBETILING_NAME
+    from cubecore.frontends.cpp.toolchain.generated.capi_header import capi_header
+    from cubecore.frontends.cpp.toolchain.generated.register_headers import REGISTERS_NAME
+    from cubecore.frontends.cpp.toolchain.generated.wire_headers import TCUBETILING_NAME
 
     if not prefix.is_file():
         write_header(base / "c_api" / "asc_simd.h", capi_header(_arch_of(macros)))

@@ -1,5 +1,5 @@
 // How functions on registers become entries, by their form. The functions themselves are generated
-// from the declarations of register instructions (toolchain/register_headers.py).
+// from the declarations of register instructions (toolchain/generated/register_headers.py).
 #pragma once
 
 #include <cstring>

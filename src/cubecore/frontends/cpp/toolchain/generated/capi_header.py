@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from cubecore.frontends.capi.calls.binding import Form, forms
-from cubecore.frontends.cpp.toolchain.header_folder import compiled_texts
+from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts
 from cubecore.isa.catalogue import instructions, spellings
 from cubecore.isa.declare import common_3510
 from cubecore.isa.declare.instruction import Instruction, Mem

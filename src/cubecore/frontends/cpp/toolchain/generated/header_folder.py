@@ -40,10 +40,13 @@ def header_folder() -> Path:
 
 def shared_headers() -> Iterator[tuple[str, str]]:
     """Yield the headers for every architecture: their names, and their texts."""
-    from cubecore.frontends.cpp.toolchain.class_calls import with_calls
-    from cubecore.frontends.cpp.toolchain.constructors import with_constructors
-    from cubecore.frontends.cpp.toolchain.register_headers import REGISTERS_NAME, registers_header
-    from cubecore.frontends.cpp.toolchain.wire_headers import wire_headers
+    from cubecore.frontends.cpp.toolchain.generated.class_calls import with_calls
+    from cubecore.frontends.cpp.toolchain.generated.constructors import with_constructors
+    from cubecore.frontends.cpp.toolchain.generated.register_headers import (
+        REGISTERS_NAME,
+        registers_header,
+    )
+    from cubecore.frontends.cpp.toolchain.generated.wire_headers import wire_headers
 
     yield from wire_headers()
     yield REGISTERS_NAME, registers_header()

@@ -1,0 +1,1 @@
+"""Headers that are written from declarations: constructors, calls of families, records."""
