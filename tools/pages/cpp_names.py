@@ -1,6 +1,6 @@
 """The page of names of the class API in C++: which a kernel may use, and which are refused."""
 
-from cubecore.frontends.cpp.rewriting.source import header_names
+from cubecore.frontends.cpp.documented import header_names
 from cubecore.frontends.cpp.toolchain.api_names import missing_names, provided
 
 _HEAD = """# Names of the class API in C++

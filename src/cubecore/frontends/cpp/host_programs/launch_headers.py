@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from cubecore.frontends.cpp.documented import header_names
 from cubecore.frontends.cpp.rewriting.scanner import Entry
-from cubecore.frontends.cpp.rewriting.source import Source, header_names
+from cubecore.frontends.cpp.rewriting.source import Source
 from cubecore.frontends.cpp.toolchain.generated.wire_headers import (
     LAUNCH_NAME,
     TCUBETILING_NAME,
@@ -33,7 +34,7 @@ def host_headers() -> Mapping[str, str]:
     They are the struct of a product's tiling, that of launches, and names of the library's tiling
     functions.
     """
-    functions = (n for n in header_names("op_host_names.txt") if n.startswith(("lib/", "adv_api/")))
+    functions = (n for n in header_names("op_hosts") if n.startswith(("lib/", "adv_api/")))
     named = dict.fromkeys(functions, '#pragma once\n#include "tiling/tiling_api.h"\n')
     return {**_structs(), **named}
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from cubecore.errors import CubecoreError
+from cubecore.frontends.cpp.documented import header_names
 from cubecore.frontends.cpp.files import HERE
 from cubecore.frontends.cpp.operator_projects.project_files import (
     ProjectFiles,
@@ -15,7 +16,6 @@ from cubecore.frontends.cpp.operator_projects.project_files import (
     with_headers,
 )
 from cubecore.frontends.cpp.operator_projects.refusing_compiler import compile_refusing
-from cubecore.frontends.cpp.rewriting.source import header_names
 from cubecore.frontends.cpp.toolchain.build import dependencies, runtime
 from cubecore.frontends.cpp.toolchain.cache import (
     digest,
@@ -187,7 +187,7 @@ _PREFIX = '#include "cubecore/op_host/all.h"\n#include "tiling/tiling_api.h"\n'
 def _prefix() -> Path:
     """Return the header that every file of an op_host includes first, compiled beforehand."""
     tool = compiler()
-    names = header_names("op_host_names.txt")
+    names = header_names("op_hosts")
     made = (str(names), _PREFIX, header_folder().name)
     base = folder() / f"op-host-{digest((tool.identity, *made, *_flags()))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"

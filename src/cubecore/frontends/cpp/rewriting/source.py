@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from cubecore.errors import did_you_mean, refuse, unable, unreadable
+from cubecore.frontends.cpp.documented import header_names
 from cubecore.frontends.cpp.files import HERE, INCLUDE, is_file
 from cubecore.frontends.cpp.rewriting.definitions import defined_once
 from cubecore.frontends.cpp.rewriting.kinds import kind_of
@@ -88,13 +89,6 @@ def _is_ours(name: str) -> bool:
     """True of a header that cubecore has or makes."""
     made = name.startswith(("c_api/", "aclrtlaunch_", "cubecore"))
     return made or is_file(INCLUDE / name) or name in header_names()
-
-
-@cache
-def header_names(listed: str = "header_names.txt") -> Mapping[str, str]:
-    """Return the names that headers go by, kernels' unless `listed`, and what comes with each."""
-    lines = (HERE / listed).read_text("ascii").splitlines()
-    return {name: more for name, _, more in (line.partition(" ") for line in lines)}
 
 
 def _scan(path: Path, text: str, defines: tuple[str, ...], macros: frozenset[str] | None) -> Scan:

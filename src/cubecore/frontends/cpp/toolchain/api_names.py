@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from cubecore.frontends.cpp.files import HERE
+from cubecore.frontends.cpp.documented import documented_names
+from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts
 
 _DECLARED = re.compile(
@@ -35,6 +36,13 @@ _CLASSES = (
 """Headers of the classes that kernels make objects of."""
 
 
+_OF_3510 = re.compile(r"^#if __NPU_ARCH__ == 3510\n.*?^#endif", re.MULTILINE | re.DOTALL)
+"""The includes for kernels of one architecture."""
+_INCLUDED = re.compile(r"#include <(.+)>")
+_FOLDERS_OF_SOME = ("cubecore/op_host/", "cubecore/reg/", "cubecore/te/")
+"""Folders of headers for host code, and for one architecture."""
+
+
 def provided() -> dict[str, list[str]]:
     """Return the names of the class API by header."""
     found: dict[str, list[str]] = {}
@@ -56,6 +64,29 @@ def _named(match: re.Match[str]) -> Iterator[str]:
         yield name
 
 
+def is_missing(name: str) -> bool:
+    """True of a documented name that the headers of every kernel lack."""
+    return name in documented_names() and name not in _of_every_kernel()
+
+
+def missing_names() -> frozenset[str]:
+    """Return the documented names that the headers of every kernel lack."""
+    return documented_names() - _of_every_kernel()
+
+
+@cache
+def _of_every_kernel() -> frozenset[str]:
+    """Return the names in headers that kernels of each architecture include."""
+    found = _OF_3510.search((INCLUDE / "kernel_operator.h").read_text("utf-8"))
+    of_some = {*_INCLUDED.findall(found[0])} if found else set()
+    return frozenset(
+        name
+        for header, names in provided().items()
+        if header not in of_some and not header.startswith(_FOLDERS_OF_SOME)
+        for name in names
+    )
+
+
 @cache
 def of_api() -> frozenset[str]:
     """Return the names that no macro of a user's may have: types, functions, members, calls.
@@ -72,9 +103,3 @@ def of_api() -> frozenset[str]:
         text = compiled_texts()[f"cubecore/{name}"]
         found.update(match["name"] for match in _MEMBER.finditer(text))
     return frozenset(name for name in found if not _OURS.search(name))
-
-
-@cache
-def missing_names() -> frozenset[str]:
-    """Return the documented names of the class API that the headers do not have."""
-    return frozenset((HERE / "missing_names.txt").read_text("ascii").split())

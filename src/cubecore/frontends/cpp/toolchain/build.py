@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cubecore.errors import CubecoreError, unable
+from cubecore.frontends.cpp.documented import LIST, header_names
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.kinds import types_of_keys, words_of_kinds
 from cubecore.frontends.cpp.rewriting.source import (
     Overlay,
     Source,
-    header_names,
     host_structs,
     overlay,
     quoted,
@@ -378,7 +378,7 @@ def precompiled(macros: Sequence[str]) -> Path:
     """
     tool = compiler()
     flags = (*tool.flags(), *(f"-D{m}" for m in macros))
-    made_of = header_folder().name, file_digest(HERE / "header_names.txt")
+    made_of = header_folder().name, file_digest(HERE / LIST)
     base = folder() / f"pch-{digest((tool.identity, *made_of, *flags))}"
     prefix, ready = base / "prefix.h", base / "prefix.h.gch"
     if ready.is_file():

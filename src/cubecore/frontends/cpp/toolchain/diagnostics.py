@@ -9,7 +9,7 @@ from pathlib import Path
 from cubecore.errors import CubecoreError, RequestError, Violation, both_ends, refuse, unable
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.definitions import defined_alike
-from cubecore.frontends.cpp.toolchain.api_names import missing_names
+from cubecore.frontends.cpp.toolchain.api_names import is_missing
 from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.toolchain.excerpts import excerpt
@@ -373,8 +373,8 @@ def _told(
     name = (lacking["name"] or lacking["other"]) if lacking else ""
     if _UNNAMED.search(said):
         words = re.findall(r"\w+", "".join(lines[number + 1 : number + 2]))
-        name = next((word for word in words if word in missing_names()), name)
-    if name in missing_names():
+        name = next(filter(is_missing, words), name)
+    if is_missing(name):
         full = name if name.startswith(("asc_", "__")) else f"AscendC::{name}"
         return unable(full, f"{where}: {full} is not supported", _NAMES)
     if _OF_BUILD.fullmatch(name):

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import chain
 
-from cubecore.frontends.cpp.files import HERE, INCLUDE
-from cubecore.frontends.cpp.rewriting.source import header_names
+from cubecore.frontends.cpp.documented import header_names, library_functions
+from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.frontends.cpp.toolchain.api_names import missing_names, provided
 
 _LIBRARY = re.compile(
@@ -71,7 +71,9 @@ def _elsewhere(folder: str, own: str) -> str:
     A name without a folder is not looked for in the library: it may be a file of the user's.
     """
     stem = own.removesuffix(".h") if folder else ""
-    library = (f"adv_api/{subject}/{own}" for subject, has in _stems().items() if stem in has)
+    library = (
+        f"adv_api/{subject}/{own}" for subject, has in library_functions().items() if stem in has
+    )
     others = (each for each in _own_headers() if each.rpartition("/")[2] == own)
     return next(chain(library, others), "")
 
@@ -82,7 +84,7 @@ def _known(folder: str) -> Iterator[str]:
     yield from (name for name in _own_headers() if name.rpartition("/")[0] == folder)
     match = _LIBRARY.fullmatch(f"{folder}/any.h")
     if match is not None:
-        yield from (f"{folder}/{stem}.h" for stem in _stems().get(match["subject"], ()))
+        yield from (f"{folder}/{stem}.h" for stem in library_functions().get(match["subject"], ()))
 
 
 @cache
@@ -93,15 +95,10 @@ def _own_headers() -> tuple[str, ...]:
 
 
 @cache
-def _stems() -> dict[str, list[str]]:
-    """Return the functions of the library by subject, as names of headers."""
-    lines = (HERE / "library_names.txt").read_text("ascii").splitlines()
-    return {subject: stems for subject, *stems in map(str.split, lines)}
-
-
-@cache
 def _subjects() -> dict[str, frozenset[str]]:
-    return {subject: frozenset(map(_words, stems)) for subject, stems in _stems().items()}
+    return {
+        subject: frozenset(map(_words, stems)) for subject, stems in library_functions().items()
+    }
 
 
 def _key(header: str) -> str:
