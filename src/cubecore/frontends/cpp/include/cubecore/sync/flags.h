@@ -11,11 +11,17 @@ namespace AscendC {
 namespace detail {
 
 constexpr const char* pipe_word(pipe_t pipe) {
-#define CUBECORE_WORD(PIPE) "PIPE_" #PIPE,
-  constexpr const char* words[] = {CUBECORE_PIPES(CUBECORE_WORD)};
-#undef CUBECORE_WORD
+  switch (pipe) {
+#define CUBECORE_CASE(PIPE) \
+  case PIPE_##PIPE:         \
+    return "PIPE_" #PIPE;
+    CUBECORE_PIPES(CUBECORE_CASE)
+    CUBECORE_CASE(FIX)
+#undef CUBECORE_CASE
 #undef CUBECORE_PIPES
-  return pipe < PIPE_ALL ? words[pipe] : pipe == PIPE_FIX ? "PIPE_FIX" : "PIPE_ALL";
+    default:
+      return "PIPE_ALL";
+  }
 }
 
 struct Pair {
