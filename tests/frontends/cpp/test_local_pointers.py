@@ -87,6 +87,10 @@ COPIES = {
         "for (int n = 0; n < 4; ++n) ((__ubuf__ uint64_t*)p)[n] = ((__ubuf__ uint64_t*)p)[n + 8];",
         np.concatenate([X[16:24], X[8:]]),
     ),
+    "the first address": (
+        "*(__ubuf__ float*)0 += 5.0f; p[1] = *(__ubuf__ float*)nullptr + *(__ubuf__ float*)0;",
+        np.where(X == 0, 5, np.where(X == 1, 10, X)),
+    ),
     "a condition": ("if (p[9] == 9.0f && p[0] < p[1]) p[8] = -1.0f;", np.where(X == 8, -1, X)),
     "a struct in UB": (
         "__ubuf__ Header h{}; h.last = 2.0f; h.first[1] = h.last + 1.0f;",

@@ -12,7 +12,7 @@ from cubecore.lazy_dataclass import dataclass
 FLAGS = (
     *("-std=c++17", "-O1", "-fPIC", "-fno-strict-aliasing", "-fwrapv", "-w", "-fmax-errors=1"),
     *("-Wno-narrowing", "-fno-gnu-unique", "-fno-omit-frame-pointer", "-g1"),
-    *("-gdwarf-4", "-fno-optimize-sibling-calls", "-fno-delete-null-pointer-checks"),
+    *("-gdwarf-4", "-fno-optimize-sibling-calls"),
 )
 """Call stacks need frame pointers, calls that stay calls, and lines whose files addr2line names: of
 DWARF 5 binutils 2.40 takes the unit for the first file, where a function's section begins."""
@@ -33,6 +33,9 @@ _CLANG_FLAGS = {
     "-fmax-errors=1": "-ferror-limit=1",
     "-Wno-narrowing": "-Wno-c++11-narrowing",
 }
+_CLANG_ALONE = ("-fno-delete-null-pointer-checks",)
+"""Address 0 of UB is one: g++ (-O1) leaves accesses of it alone, and with the flag takes no
+comparison of a function's address for a constant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Compiler:
         """Return the flags that every compilation has."""
         if not self.is_clang:
             return FLAGS
-        return tuple(_CLANG_FLAGS.get(flag, flag) for flag in FLAGS)
+        return (*(_CLANG_FLAGS.get(flag, flag) for flag in FLAGS), *_CLANG_ALONE)
 
 
 @cache
