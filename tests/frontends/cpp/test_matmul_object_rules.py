@@ -158,6 +158,11 @@ RULES = {
         HALF, f"{SET} mm.GetTensorC(p.c); mm.Iterate(); mm.GetTensorC(p.c);",
         "GetTensorC: it must follow an Iterate that returned true, got none",
     ),
+    "a tile twice": (
+        HALF, f"{SET} if (mm.Iterate()) mm.GetTensorC(p.c);",
+        HALF, f"{SET} if (mm.Iterate()) mm.GetTensorC(p.c); mm.GetTensorC(p.c);",
+        "GetTensorC: it must be called once for each Iterate, got a second call",
+    ),
     "a tile ahead": (
         HALF, f"{ROOM} {SET} mm.template Iterate<false>(); mm.template GetTensorC<false>(room);",
         HALF, f"{ROOM} {SET} mm.template Iterate<false>(); mm.template GetTensorC<false>(room);"

@@ -371,14 +371,20 @@ class MatmulOperands {
       call_.quantises = 1;
       call_.scale = cubecore::float_bits(1.0f);  // lets the call go on
     }
+    if (by_tiles && first > 0 && untaken_)
+      Found(at, call, "GetTensorC must take a tile before the next one, got no call");
+    untaken_ = tiles != 0 && (bits & cubecore::MM_STORES) == 0;
     if ((bits & cubecore::MM_SUMS_ON) != 0 && Tiles() > 1)
       Found(at, call, "enPartialSum must be false for more than one tile, got true for %d tiles",
             Tiles());
     return true;
   }
   bool RequireTile(int32_t first, const cubecore::Where& at) {
-    if (first >= 0) return true;
-    Found(at, "GetTensorC", "it must follow an Iterate that returned true, got none");
+    if (first >= 0 && std::exchange(untaken_, false)) return true;
+    if (first < 0)
+      Found(at, "GetTensorC", "it must follow an Iterate that returned true, got none");
+    else
+      Found(at, "GetTensorC", "it must be called once for each Iterate, got a second call");
     unanswered_ = true;
     return false;
   }
@@ -482,6 +488,7 @@ class MatmulOperands {
   int32_t next_ = 0, got_ = 0, answers_ = 0, promised_ = 0;
   uint8_t set_ = 0, ever_ = 0;  // what was set since the last product, and ever
   bool reshaped_ = false, unanswered_ = false;
+  bool untaken_ = false;  // a tile was computed that GetTensorC has not taken
   int32_t batch_a_ = 1, batch_b_ = 1;
   bool idle_ = false;
 };

@@ -185,20 +185,14 @@ def _begins_tile(template: Instruction) -> bool:
 
 
 def summing(piece: Piece) -> Piece:
-    """Return what computes a tile on top of what stands in L0C, which no store has freed."""
-
-    def freed(template: Instruction) -> bool:
-        if not isinstance(template, (SetFlag, WaitFlag)) or template.event_id:
-            return False
-        return (template.src, template.dst) == ("FIX", "M")
+    """Return what computes a tile on top of what stands in L0C."""
 
     def added(template: Instruction) -> Instruction:
         if isinstance(template, Mad) and template.c_matrix_init_val:
             return replace(template, c_matrix_init_val=False)
         return template
 
-    templates = [added(template) for template in piece.templates if not freed(template)]
-    return Piece(templates, piece.addresses, piece.owners)
+    return Piece([added(template) for template in piece.templates], piece.addresses, piece.owners)
 
 
 def kinds_of(templates: Sequence[Instruction], names: Names) -> NDArray[np.uint32]:

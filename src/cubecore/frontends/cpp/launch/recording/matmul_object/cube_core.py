@@ -24,7 +24,7 @@ from cubecore.isa.declare.scale_registers import SetAtomic, SetFpc, SetQuantPre
 from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
 from cubecore.isa.program.trace import Names
 from cubecore.isa.scalar.control_registers import SetHf32Mode
-from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.kernels.matmul.block import BlockShape
 from cubecore.kernels.matmul.plan import MatmulPlan
 from cubecore.lazy_dataclass import dataclass
@@ -139,6 +139,7 @@ class CubeCore:
         self._programs, self._names, self._take = programs, names, take
         self._at: _Position | None = None
         self._held: _Held | None = None
+        self._freed = False
         self._settings: dict[str, Instruction] = {}
 
     def run(
@@ -158,11 +159,10 @@ class CubeCore:
             If the tiling is not legal, or the kernel does not carry what is asked.
         """
         plan = self._programs.plan(ObjectCall.of(call))
-        sums = bool(call.bits & MatmulBits.SUMS_ON)
         # Buffers and events of another plan lie elsewhere: all must be free before they change
         # hands.
         if self._at is not None and self._at.program.plan is not plan:
-            self.free(where, sums=sums)
+            self.free(where)
         self._set(call, where)
         own = [n for n, bit in enumerate((MatmulBits.OWN_A, MatmulBits.OWN_B)) if call.bits & bit]
         atomic = ATOMICS[call.atomic]
@@ -183,20 +183,16 @@ class CubeCore:
         if stores:
             self._issue([SetAtomic()], where)
 
-    def free(self, where: int, *, sums: bool = False) -> None:
-        """Take down the flags of free buffers: another program comes, or the kernel's end.
-
-        With `sums` what stands in L0C stays there.
-        """
+    def free(self, where: int) -> None:
+        """Take down the flags of free buffers: another program comes, or the kernel's end."""
         if self._at is not None:
-            # A partial sum stays in L0C over the change, and with it the buffer that it occupies.
-            kept = [("FIX", "M", 0)] if sums and not self._at.stored else []
-            self._leave(where, sums=sums)
-            down = [event for event in self._at.program.tree.up if event not in kept]
+            self._leave(where)
+            down = self._at.program.tree.up
             self._issue([WaitFlag(src=s, dst=d, event_id=event) for s, d, event in down], where)
+            self._freed = True
         self._at = self._held = None
 
-    def _leave(self, where: int, *, sums: bool = False) -> None:
+    def _leave(self, where: int) -> None:
         """Leave a block before its end: its loads end, and its buffers are free."""
         at = self._at
         if at is None or at.complete:
@@ -205,9 +201,6 @@ class CubeCore:
         # `telling` go first: a pipe may raise a lacking flag only once it knows that its last wait
         # has ended.
         raised, lacking, telling = at.program.open_flags(stop)
-        if sums:
-            lacking = [event for event in lacking if event[:2] != ("FIX", "M")]
-            telling = [event for event in telling if event[:2] != ("M", "FIX")]
         self._issue([SetFlag(src=s, dst=d, event_id=event) for s, d, event in telling], where)
         ended = [*raised, *telling]
         self._issue([WaitFlag(src=s, dst=d, event_id=event) for s, d, event in ended], where)
@@ -244,8 +237,9 @@ class CubeCore:
         self, call: MatmulCall, plan: MatmulPlan, bases: Addresses, client: int, where: int
     ) -> BlockProgram:
         """Take up the program of the next block."""
-        sums = bool(call.bits & MatmulBits.SUMS_ON)
-        self._leave(where, sums=sums)
+        self._leave(where)
+        if self._at is None and self._freed:  # a flag is raised again behind its last wait
+            self._issue([PipeBarrier(on="ALL")], where)
         biased = plan.problem.bias_type is not None and call.at[2] >= 0
         m, n, k = call.single
         kept, at = "", tuple(bases.tolist())
