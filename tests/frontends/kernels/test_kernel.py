@@ -109,6 +109,11 @@ def typed(core, a):
             "(4, 4); pass np.ascontiguousarray of it",
         ),
         (np.ones(4, np.complex64), "a must be of a type that the chip has, got complex64"),
+        (
+            np.ones(4),
+            "a must be of a type that the chip has, got float64; convert it first, as with "
+            "a.astype(np.float32)",
+        ),
         ([1, 2], "a must be a NumPy, DLPack or torch array, or a number, got list"),
         (
             np.ones(4, ml_dtypes.int4),

@@ -97,7 +97,7 @@ def _element(name: str, dtype: object) -> ElementType:
     try:
         kind = element_type(text)
     except CubecoreError:
-        wide = f"convert it with {name}.astype(np.float32)" if text == "float64" else ""
+        wide = f"convert it first, as with {name}.astype(np.float32)" if text == "float64" else ""
         raise refuse(name, "be of a type that the chip has", text, wide) from None
     if kind.bits < 8:
         need = "be of 8 bits or more"

@@ -34,8 +34,8 @@ template <typename T, typename U>
 inline void reduced(const char* call, const LocalTensor<T>& dst, const LocalTensor<U>& src,
                     int32_t times, int32_t dstRepStride, int32_t srcBlkStride, int32_t srcRepStride,
                     const cubecore::Where& at) {
-  const int32_t most = times < MOST_REPEATS ? times : MOST_REPEATS;  // more were told of
-  cubecore::issue(call, at, dst.pointer(), src.pointer(), most, dstRepStride, srcBlkStride,
+  const int32_t held = times <= MOST_REPEATS ? times : times & MOST_REPEATS;  // more were told of
+  cubecore::issue(call, at, dst.pointer(), src.pointer(), held, dstRepStride, srcBlkStride,
                   srcRepStride);
 }
 
