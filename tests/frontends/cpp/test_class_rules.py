@@ -106,6 +106,41 @@ RULES = {
         "TBuf<TPosition::VECCALC> more[64]; for (auto& each : more) pipe.InitBuffer(each, 32);",
         ("capacity", "InitBuffer: a kernel must have at most 64 buffers, got 65"),
     ),
+    "a copy inside UB": (
+        "DataCopy(c, a, 64);",
+        "DataCopy(c, a, 61);",
+        (
+            "parameter",
+            "DataCopy: count must be a multiple of 8 for float (32 B), got 61: the last 20 B stay "
+            "where they are",
+        ),
+    ),
+    "a store of less than a block": (
+        "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); DataCopy(g, a, 8);",
+        "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); DataCopy(g, a, 7);",
+        (
+            "parameter",
+            "DataCopy: count must be a multiple of 8 for float (32 B), got 7: the last 28 B stay "
+            "where they are; DataCopyPad copies them",
+        ),
+    ),
+    "a tensor past all buffers": (
+        "Duplicate(small.Get<float>(8), 1.0f, 8);",
+        "Duplicate(small.Get<float>(32), 1.0f, 8);",
+        (
+            "out-of-bounds",
+            "Get: len must be at most 8 for float in a buffer of 32 B, got 32",
+        ),
+    ),
+    "a part of a buffer": (
+        "Duplicate(all.GetWithOffset<half>(16, 16352), half(1), 16);",
+        "Duplicate(all.GetWithOffset<half>(17, 16352), half(1), 16);",
+        (
+            "out-of-bounds",
+            "GetWithOffset: size must be at most 16 for half in a buffer of 16384 B from byte "
+            "16352, got 17: it reaches into the buffers behind",
+        ),
+    ),
     "workspace of a sum": (
         "ReduceSum(c, a, w, 64, 8, 8);",
         "ReduceSum(c, a, w, 64, 16, 8);",
@@ -157,6 +192,15 @@ NOTES = {
             "rows-overlap",
             "WholeReduceSum: dstRepStride must be at least 1 for the results of several repeats, "
             "got 0: they overlap",
+        ),
+    ),
+    "a long tensor": (
+        "Duplicate(all.Get<float>(4096), 1.0f, 8);",
+        "Duplicate(all.Get<float>(4104), 1.0f, 8);",
+        (
+            "long-tensor",
+            "Get: len must be at most 4096 for float in a buffer of 16384 B, got 4104: it reaches "
+            "into the buffers behind",
         ),
     ),
     "rows": (

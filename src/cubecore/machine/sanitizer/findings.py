@@ -245,6 +245,12 @@ KINDS: dict[str, Kind] = {
         "use a type that the page lists, or check the result on the chip",
         note=True,
     ),
+    "long-tensor": Kind(
+        MEMCHECK,
+        "a tensor of more bytes than the buffer that it is taken from, into the buffers behind it",
+        "take at most what the buffer has: InitBuffer counts bytes, and Get elements",
+        note=True,
+    ),
     "call-order": Kind(
         MEMCHECK,
         "a call behind one that its page puts after it, which chips are seen to bear",

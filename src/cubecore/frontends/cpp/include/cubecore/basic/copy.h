@@ -21,8 +21,12 @@ constexpr const char* load_call(uint8_t mem) {
 template <typename T>
 inline void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const uint32_t count,
                      CUBECORE_AT) {
-  cubecore::issue(detail::load_call(dst.memory()), at, dst.pointer(), src.pointer(),
-                  cubecore::bytes_of<PrimT<T>>(count));
+  const bool to_ub = dst.memory() == memory_of(TPosition::VECIN);
+  const uint64_t bytes = cubecore::is_950 && to_ub
+                             ? static_cast<uint64_t>(cubecore::bytes_of<PrimT<T>>(count))
+                             : detail::copied_bytes<PrimT<T>>(count, to_ub, at);
+  if (bytes == 0 && count != 0) return;
+  cubecore::issue(detail::load_call(dst.memory()), at, dst.pointer(), src.pointer(), bytes);
 }
 
 template <typename T>

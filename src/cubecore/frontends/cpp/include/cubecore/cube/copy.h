@@ -53,10 +53,31 @@ inline void between_runs(const D& dst, const S& src, const DataCopyParams& p,
                   p.dstStride);
 }
 
+// The bytes of so many elements that a copy moves, whole blocks: a finding where some stay behind.
+template <typename T>
+inline uint64_t copied_bytes(uint32_t count, bool pads, const cubecore::Where& at) {
+  const uint64_t bytes = static_cast<uint64_t>(cubecore::bytes_of<T>(count));
+  const uint32_t rest = static_cast<uint32_t>(bytes % ONE_BLK_SIZE);
+  if (rest == 0) return bytes;
+  constexpr uint32_t each = 8 * ONE_BLK_SIZE / cubecore::Element<T>::bits;
+  char said[160];
+  std::snprintf(said, sizeof(said),
+                "count must be a multiple of %u for %s (32 B), got %u: the last %u B stay where "
+                "they are%s",
+                each, cubecore::Element<T>::word, count, rest,
+                pads ? "; DataCopyPad copies them" : "");
+  cubecore_finding("parameter", "DataCopy", said, &at);
+  return bytes - rest;
+}
+
 template <typename D, typename S>
 inline void between(const D& dst, const S& src, uint32_t count, const cubecore::Where& at) {
+  using T = typename S::PrimType;
   uint8_t to = dst.memory();
-  uint64_t bytes = static_cast<uint64_t>(cubecore::bytes_of<typename S::PrimType>(count));
+  const uint64_t bytes = to == memory_of(TPosition::C2PIPE2GM)
+                             ? static_cast<uint64_t>(cubecore::bytes_of<T>(count))
+                             : copied_bytes<T>(count, false, at);
+  if (bytes == 0 && count != 0) return;
   uint32_t blocks = static_cast<uint32_t>(bytes / 32);
   if (to == memory_of(TPosition::C2)) {
     into_bias_table(dst, src, 1, blocks, 0, 0, at);
@@ -73,9 +94,14 @@ inline void between(const D& dst, const S& src, uint32_t count, const cubecore::
 // To global memory: whole blocks from UB, or from L1.
 template <typename D, typename S>
 inline void store_count(const D& dst, const S& src, uint32_t count, const cubecore::Where& at) {
-  int64_t bytes = cubecore::bytes_of<typename S::PrimType>(count);
-  note_atomic<typename S::PrimType>("DataCopy", at);
-  if (src.memory() == memory_of(TPosition::A1))
+  using T = typename S::PrimType;
+  note_atomic<T>("DataCopy", at);
+  const bool of_l1 = src.memory() == memory_of(TPosition::A1);
+  const bool takes_all = cubecore::is_950 && !of_l1;
+  const uint64_t bytes = takes_all ? static_cast<uint64_t>(cubecore::bytes_of<T>(count))
+                                   : copied_bytes<T>(count, !of_l1, at);
+  if (bytes == 0 && count != 0) return;
+  if (of_l1)
     cubecore::issue("asc_copy_l12gm", at, dst.pointer(), src.pointer(), 1, bytes / 32, 0, 0);
   else
     cubecore::issue("asc_copy_ub2gm", at, dst.pointer(), src.pointer(), bytes);

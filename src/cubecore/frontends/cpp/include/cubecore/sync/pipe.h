@@ -18,6 +18,30 @@ inline void give_buffers(TPosition pos, int64_t address, uint32_t each, uint32_t
     cubecore_buffer(memory_of(pos), address + static_cast<int64_t>(n) * each, each);
 }
 
+// A tensor that leaves its buffer: a note where it reaches into buffers behind, as public kernels
+// do on purpose; a finding where no buffer lies, or the page forbids it.
+template <typename T>
+inline void judge_length(TPosition pos, int64_t address, uint64_t buffer,
+                         uint32_t offset, uint32_t size, bool of_part, const cubecore::Where& at) {
+  const uint32_t bits = cubecore::Element<PrimT<T>>::bits;
+  const uint64_t most = offset < buffer ? (buffer - offset) * 8 / bits : 0;
+  const uint64_t end = static_cast<uint64_t>(address) + offset + uint64_t{size} * bits / 8;
+  const bool of_nobody = end > whole_blocks(core_state().used[memory_of(pos)]);
+  const char* call = of_part ? "GetWithOffset" : "Get";
+  char where[48] = "";
+  if (offset != 0) std::snprintf(where, sizeof(where), " from byte %u", offset);
+  char said[192];
+  std::snprintf(said, sizeof(said), "%s must be at most %llu for %s in a buffer of %llu B%s, got %u%s",
+                of_part ? "size" : "len",
+                static_cast<unsigned long long>(most), cubecore::Element<PrimT<T>>::word,
+                static_cast<unsigned long long>(buffer), where, size,
+                of_nobody ? "" : ": it reaches into the buffers behind");
+  if (of_nobody || of_part)
+    cubecore_finding("out-of-bounds", call, said, &at);
+  else
+    note("long-tensor", call, said, at);
+}
+
 }  // namespace detail
 
 // Page TBuf: memory without a queue.
@@ -31,11 +55,11 @@ class TBuf {
   template <typename T>
   LocalTensor<T> Get(uint32_t len, CUBECORE_AT) {
     cubecore_array(memory_of(pos), address_, len_);
-    return Given<T>(len, 0, at);
+    return Given<T>(len, 0, false, at);
   }
   template <typename T>
   LocalTensor<T> GetWithOffset(uint32_t size, uint32_t bufOffset, CUBECORE_AT) {
-    const LocalTensor<T> made = Given<T>(size, bufOffset, at);
+    const LocalTensor<T> made = Given<T>(size, bufOffset, true, at);
     made.Declare();
     return made;
   }
@@ -63,13 +87,15 @@ class TBuf {
 
  private:
   template <typename T>
-  LocalTensor<T> Given(uint32_t size, uint32_t bufOffset, const cubecore::Where& at) {
+  LocalTensor<T> Given(uint32_t size, uint32_t bufOffset, bool of_part, const cubecore::Where& at) {
     cubecore_mark(&at);
     LocalTensor<T> made;
     made.Place(pos, address_ + bufOffset, size, nullptr);
-    // A tensor that is longer than its buffer is meant to reach into those behind it.
     const uint64_t end = bufOffset + static_cast<uint64_t>(made.GetLength());
-    if (end > len_) detail::give_buffers(pos, address_ + bufOffset, made.GetLength(), 1);
+    if (end > len_) {
+      detail::judge_length<T>(pos, address_, len_, bufOffset, size, of_part, at);
+      detail::give_buffers(pos, address_ + bufOffset, made.GetLength(), 1);
+    }
     made.Hold(address_, address_ + static_cast<int64_t>(end > len_ ? end : len_));
     return made;
   }
