@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import cubecore
 from frontends.cpp.cpp_kernels import kernels, needs_compiler
 
 pytestmark = needs_compiler
@@ -139,3 +140,30 @@ def test_buffers_of_the_cube_have_ends(case):
         f"{memory}, got bytes [{first}, {last})"
         for name, size, memory, (first, last) in wanted
     }
+
+
+ARRAYS = """#include "c_api/asc_simd.h"
+extern "C" __global__ __aicore__ void k(__gm__ float* x) {
+  __ubuf__ float a[64];
+  __ubuf__ float last[64];
+  asc_duplicate(a, 1.0f, 64);
+  asc_duplicate(BODY);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "extent"),
+    [
+        ("last + 8, 2.0f, 56", None),
+        ("last + 8, 2.0f, 57", (256, 512, 288, 516)),
+        ("a + 32, 2.0f, 64", (0, 256, 128, 384)),
+    ],
+)
+def test_an_access_of_the_c_api_stays_inside_its_array(body, extent):
+    run = cubecore.inline(ARRAYS.replace("BODY", body), checks="memcheck").k[1](np.ones(8, "f4"))
+    said = (
+        "vector_dup.dst must stay inside its buffer of 256 B, bytes [{}, {}) of UB, "
+        "got bytes [{}, {})"
+    )
+    assert [f.message for f in run.findings] == ([] if extent is None else [said.format(*extent)])

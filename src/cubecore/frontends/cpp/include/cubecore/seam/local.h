@@ -57,6 +57,7 @@ inline int64_t array_address(Mem mem, uint64_t bytes, const Where& at) {
   used = start + bytes;
   const int64_t address = static_cast<int64_t>(start);
   cubecore_array(number, address, static_cast<int64_t>(bytes));
+  cubecore_buffer(number, address, static_cast<int64_t>(bytes));
   return address;
 }
 
