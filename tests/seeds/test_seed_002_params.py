@@ -28,7 +28,7 @@ def run(params: MmadParams, bias: Mem | None = None, on: Chip = A2, types=TYPES)
     """
     left, _, kind = types
     a, b = matrices(params.m, params.k, params.n, (left, kind))
-    template = params.template(on, types, bias and (bias, kind))
+    template = params.template(on, types, bias, kind if bias else None)
     behind = 16384
     starts = {Mem.BT: 0, Mem.L0C: behind}
     tile = np.full((params.m, params.n), 9, kind.numpy)
