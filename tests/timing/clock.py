@@ -17,6 +17,7 @@ from cubecore.timing.memory.l2_reuse import Traffic
 from cubecore.timing.memory.memory_port import MemoryPort
 from cubecore.timing.pipes.core_clock import CoreClock
 from cubecore.timing.pipes.queues import NAMES
+from cubecore.timing.records import Timeline
 
 A2 = chip("Ascend910B3")
 HERE = Location("kernel.py", 1, "kernel")
@@ -127,3 +128,17 @@ def busy(clock: CoreClock) -> dict[str, int]:
 def done(clock: CoreClock, pipe: str) -> int:
     """Return when a pipe's last result was complete."""
     return clock.pipes[NAMES.index(pipe)].done
+
+
+def assert_adds_up(timeline: Timeline) -> None:
+    """The lines' cycles, instructions and bytes are the launch's, to the cycle."""
+    lines = timeline.lines
+    for pipe, cycles in timeline.pipes.items():
+        assert sum(line.busy_cycles.get(pipe, 0) for line in lines) == cycles
+    by_reason: dict[tuple[str, str], int] = {}
+    for stall in (stall for line in lines for stall in line.stalls):
+        key = stall.pipe, stall.reason
+        by_reason[key] = by_reason.get(key, 0) + stall.cycles
+    assert by_reason == {(stall.pipe, stall.reason): stall.cycles for stall in timeline.stalls}
+    assert sum(line.instructions for line in lines) == timeline.issued
+    assert sum(line.bytes for line in lines) == timeline.read_bytes + timeline.written_bytes

@@ -1,20 +1,24 @@
 """Timing a launch: groups of equal cores, each with its part of the shared memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from cubecore.chips.model import Chip
 from cubecore.errors import RequestError
 from cubecore.isa.program.check import program_violations
+from cubecore.isa.program.expr import Var
 from cubecore.isa.program.launch import CoreGroup, Launch
 from cubecore.isa.program.topology import CoreId
+from cubecore.isa.program.tree import Program
 from cubecore.timing.critical_path import critical_path
+from cubecore.timing.line_times import line_times
 from cubecore.timing.memory.l2_reuse import Traffic
 from cubecore.timing.memory.launch_traffic import launch_start, launch_traffic, memory_parts
 from cubecore.timing.memory.memory_port import MemoryPort
-from cubecore.timing.memory.reuse_marks import marked
+from cubecore.timing.memory.reuse_marks import ReuseMark, marked
 from cubecore.timing.pipes.core_clock import CoreClock
 from cubecore.timing.pipes.cross_core import Crossing, crosses
+from cubecore.timing.pipes.issue_log import IssueLog
 from cubecore.timing.pipes.queues import CROSS_CORE, DEVICE_MEMORY, NAMES, SCALAR
 from cubecore.timing.records import CoreTime, Link, Stall, Timeline
 from cubecore.timing.steady_state.compiled_walk import walk
@@ -29,6 +33,7 @@ def time_launch(
     record: int = 0,
     full: bool = False,
     stand_in: bool = False,
+    lines: bool = False,
 ) -> Timeline:
     """Return when a launch ends on `chip`.
 
@@ -36,7 +41,8 @@ def time_launch(
     a cycle; with both, the answer has TFLOPS and utilisation. `record` instructions of each group
     are kept as segments. `full` walks every instruction; otherwise periods in which the whole state
     recurs are skipped, with the same answer. `stand_in` lets instructions of another architecture
-    stand for this chip's own; what they cost is still the chip's.
+    stand for this chip's own; what they cost is still the chip's. With `lines` the answer tells
+    the program's source lines apart.
 
     Raises
     ------
@@ -54,7 +60,7 @@ def time_launch(
     traffic = launch_traffic(launch, chip, crossing=crossing)
     groups, start = traffic.groups, launch_start(launch.kind, chip)
     latency = chip.require("cross_core_cycles", "timing") if crossing else 0
-    clocks = _walked(traffic, latency, start, record, full=full)
+    clocks = _walked(traffic, latency, start, record, full=full, lines=lines)
     return _timeline(groups, clocks, chip, start, operations, peak)
 
 
@@ -95,6 +101,7 @@ def _timeline(
         utilisation=operations / (peak * cycles) if operations and peak else None,
         simulated_fraction=1 - skipped / issued if issued else 1.0,
         links=_links(groups, clocks, chip),
+        lines=line_times(clocks, counts, kinds, start),
     )
 
 
@@ -142,9 +149,13 @@ def _links(groups: Sequence[CoreGroup], clocks: list[CoreClock], chip: Chip) -> 
 
 
 def _walked(
-    traffic: Traffic, latency: int, start: int, record: int, *, full: bool
+    traffic: Traffic, latency: int, start: int, record: int, *, full: bool, lines: bool
 ) -> list[CoreClock]:
-    """Return the clock of each group after its tree; `latency` is that of a core's signals."""
+    """Return the clock of each group after its tree; `latency` is that of a core's signals.
+
+    `record` is the number of instructions that each records, and `lines` says that it logs its
+    leaves.
+    """
     groups, chip = traffic.groups, traffic.chip
     cores = [CoreId(group.cores[0].core, group.cores[0].sub) for group in groups]
     crossing = Crossing(cores, latency)
@@ -157,15 +168,24 @@ def _walked(
             shares=shares,
             scalar=start,
             record=record,
+            log=IssueLog() if lines else None,
             core=cores[number],
             crossing=crossing,
         )
         accesses, slots = traffic.accesses[number], group.slots[0]
         program = marked(accesses, [shares[leaf.issue].gone for leaf in accesses.leaves])
-        walks.append(partial(program.run if full else partial(walk, program), clock, slots))
+        walks.append(partial(_walk_fully if full else walk, program, clock, slots))
         clocks.append(clock)
     crossing.walk(walks)
     return clocks
+
+
+def _walk_fully(program: Program, clock: CoreClock, slots: Mapping[Var, int]) -> None:
+    """Walk every instruction of a program."""
+    if clock.log is not None:
+        leaves = [leaf for leaf in program.issues if not isinstance(leaf.template, ReuseMark)]
+        clock.log.take(leaves, [(number, 1) for number in range(len(leaves))])
+    program.run(clock, slots)
 
 
 def _parts(groups: Sequence[CoreGroup]) -> list[str]:

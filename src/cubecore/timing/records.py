@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 
 
@@ -36,6 +37,52 @@ class Segment:
     done: int = 0
     cause: str = ""
     operand: str = ""
+    line: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LineTime:
+    """What one source line, reached by one path of calls, takes of a launch.
+
+    `location` is None for what a kernel does before its first instruction. Cycles are averages over
+    the cores, as `Timeline` has them: over all lines they add up to its pipes and its stalls.
+    `instructions` and `bytes`, those moved from and to global memory, are of all cores together.
+    `text` is the line as its author wrote it, empty where the file is not at hand.
+    """
+
+    location: Location | None
+    busy_cycles: Mapping[str, int]
+    stalls: tuple[Stall, ...]
+    instructions: int
+    bytes: int
+    text: str = ""
+
+    @property
+    def busy(self) -> int:
+        """Busy cycles of all pipes together."""
+        return sum(self.busy_cycles.values())
+
+    @property
+    def stall_cycles(self) -> int:
+        """Cycles that pipes stood still before what the line issues."""
+        return sum(stall.cycles for stall in self.stalls)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the line as JSON; `call` is the function of the API that it calls, if known."""
+        where = self.location
+        return {
+            "file": None if where is None else where.file,
+            "line": None if where is None else where.line,
+            "function": None if where is None else where.function,
+            "call": "" if where is None else where.call,
+            "callers": [] if where is None else [str(caller) for caller in where.callers],
+            "text": self.text,
+            "busy_cycles": dict(self.busy_cycles),
+            "stall_cycles": self.stall_cycles,
+            "stalls": [stall.to_json() for stall in self.stalls],
+            "instructions": self.instructions,
+            "bytes": self.bytes,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +186,8 @@ class Timeline:
     `cycles` counts from the launch to the end of the slowest core. Pipe times are averages over the
     cores, as profilers give them; of a launch on AICs and AIVs they are averages over each kind,
     which stands before the pipe's name. `tflops` and `utilisation` (of the Cube's peak over all AI
-    Cores of the chip) are None where the launch is not a product.
+    Cores of the chip) are None where the launch is not a product. `lines` are the source lines,
+    the busiest first, where they were asked for.
     """
 
     cycles: int
@@ -156,6 +204,7 @@ class Timeline:
     utilisation: float | None = None
     simulated_fraction: float = 1.0
     links: tuple[Link, ...] = ()
+    lines: tuple[LineTime, ...] = ()
 
     @property
     def critical(self) -> CriticalPath | None:

@@ -31,6 +31,7 @@ from timing.clock import (
     HERE,
     ROUND,
     WORD,
+    assert_adds_up,
     barrier,
     fetch,
     issue,
@@ -46,10 +47,11 @@ BASE = Var("base", 99)
 
 def alike(launch: Launch, chip, **keys) -> Timeline:
     """Time a launch both ways; they must agree in everything but what was walked."""
-    quick = time_launch(launch, chip, **keys)
-    full = time_launch(launch, chip, full=True, **keys)
+    quick = time_launch(launch, chip, lines=True, **keys)
+    full = time_launch(launch, chip, full=True, lines=True, **keys)
     assert full.simulated_fraction == 1
     assert replace(quick, simulated_fraction=1.0) == full
+    assert_adds_up(quick)
     return quick
 
 

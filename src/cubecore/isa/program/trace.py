@@ -1,7 +1,7 @@
 """Recorded traces: the instructions that cores issued, in order, compactly."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,11 +67,16 @@ def _with_room(of_operand: NDArray[np.bool_], room: int) -> NDArray[np.bool_]:
     return wider
 
 
+def _no_callers(_: Iterable[Location]) -> Mapping[int, Location]:
+    return {}
+
+
 class Names:
     """Numbers of issue templates and source locations; traces that share them compare by number.
 
     `kind_of` and `location_of` find them by the identity of those that came first, which is
-    faster than by value.
+    faster than by value. `with_callers` returns locations with the calls that led there, by the
+    identity of each, where the front end that recorded knows them.
     """
 
     def __init__(self) -> None:
@@ -83,6 +88,7 @@ class Names:
         self.kind_of: dict[int, int] = {}
         self.location_of: dict[int, int] = {}
         self._operands = OperandPlaces()
+        self.with_callers: Callable[[Iterable[Location]], Mapping[int, Location]] = _no_callers
 
     def operands(self) -> OperandPlaces:
         """Return the operands of the templates that there are."""

@@ -15,7 +15,16 @@ from cubecore.reports.files.trace_view import (
     TRACED_INSTRUCTIONS,
     WHOLE,
 )
-from cubecore.reports.html.lanes import PIPE_ORDER, Aside, Lane, LaneGroup, groups, ranges, signals
+from cubecore.reports.html.lanes import (
+    PIPE_ORDER,
+    Aside,
+    Lane,
+    LaneGroup,
+    groups,
+    line_of,
+    ranges,
+    signals,
+)
 from cubecore.reports.text.answers import problem_line
 
 if TYPE_CHECKING:
@@ -249,8 +258,8 @@ def _events(number: int, group: LaneGroup, view: TraceView, hertz: int) -> Itera
 
 
 def _more(segment: Segment) -> Json:
-    """Return what an instruction moves and what it waited for, where that is known."""
-    told = {"operand": segment.operand, "waited_for": segment.cause}
+    """Return its line, what an instruction moves and what it waited for, where that is known."""
+    told = {"line": line_of(segment), "operand": segment.operand, "waited_for": segment.cause}
     return {name: text for name, text in told.items() if text}
 
 

@@ -122,6 +122,11 @@ class LaneGroup:
         return max((s.end for lane in self.lanes for s in lane.segments), default=0)
 
 
+def line_of(segment: Segment) -> str:
+    """Return the line that issued an instruction, as file:line; empty where it is not known."""
+    return "" if segment.line is None else f"{segment.line.file}:{segment.line.line}"
+
+
 def signals(group: LaneGroup) -> Iterator[Signal]:
     """Yield who signalled whom, for each instruction that started when a flag was up.
 

@@ -18,7 +18,7 @@ from cubecore.reports.html.charts.occupancy import occupancy
 from cubecore.reports.html.charts.roofline import roofline
 from cubecore.reports.html.core_map import core_map
 from cubecore.reports.html.facts import facts_used
-from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups, signals
+from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups, line_of, signals
 from cubecore.reports.html.slack import slack
 from cubecore.reports.html.templates import rendered
 from cubecore.reports.html.why import models, tiling_rows
@@ -227,6 +227,9 @@ def _lane(
     called = [segment.name for segment in segments] if called is None else called
     names = list(dict.fromkeys(called))
     causes = list(dict.fromkeys(segment.cause for segment in segments))
+    places = [line_of(segment) for segment in segments]
+    number_of = {place: number for number, place in enumerate(dict.fromkeys(places))}
+    of_lines = {"lines": list(number_of), "line": [number_of[place] for place in places]}
     index_of = {name: number for number, name in enumerate(names)}
     starts = [segment.start for segment in segments]
     return {
@@ -238,4 +241,5 @@ def _lane(
         "cause": [causes.index(segment.cause) for segment in segments],
         "start": [b - a for a, b in zip([0, *starts], starts, strict=False)],
         "length": [segment.end - segment.start for segment in segments],
+        **(of_lines if any(places) else {}),
     }

@@ -65,7 +65,8 @@ function describe(found) {
   const { lane, place } = found;
   const from = lane.from[place], to = lane.to[place];
   const cause = lane.causes ? lane.causes[lane.cause[place]] : "";
-  return [lane.names[lane.kind[place]], ...stepOf(lane, place),
+  const line = lane.lines ? lane.lines[lane.line[place]] : "";
+  return [lane.names[lane.kind[place]], ...(line ? [line] : []), ...stepOf(lane, place),
     ...(cause ? [`waited for ${cause}`] : []),
     `${lane.label}, number ${whole(place + 1)} of ${whole(lane.from.length)} shown`,
     `start ${whole(from)}, end ${whole(to)} cycles`,

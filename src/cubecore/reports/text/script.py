@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cubecore.machine.sanitizer.findings import faults
 from cubecore.manual import address_lines
 from cubecore.reports.text.answers import changes_lines, timeline_lines
+from cubecore.reports.text.lines import hottest_lines
 from cubecore.units import plural
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def timed_launch_text(launch: TimedLaunch) -> str:
     """Return where the cycles of a launch go."""
     lines = [launch.title, *([launch.rough] if launch.rough else [])]
     lines += timeline_lines(launch.timeline, launch.interval)
+    lines += hottest_lines(launch.lines, launch.timeline.cycles)
     if launch.run.findings:
         lines += ["", *finding_lines(launch.run.findings)]
     if launch.changes is not None:

@@ -7,6 +7,7 @@ before it are up. A wait whose flag is raised later in the program blocks its pi
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from typing import ParamSpec, TypeVar
 
 from cubecore.errors import refuse
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
@@ -32,6 +33,7 @@ from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.bank_conflicts import conflict_factor
 from cubecore.timing.pipes.cross_core import Outbox
 from cubecore.timing.pipes.flags import PipeOrder
+from cubecore.timing.pipes.issue_log import BUSY, BYTES, Amount
 from cubecore.timing.pipes.operands import moved_operand
 from cubecore.timing.pipes.queues import (
     DEVICE_MEMORY,
@@ -46,6 +48,9 @@ from cubecore.timing.pipes.queues import (
 )
 from cubecore.timing.pipes.repeated_loads import LEAST, EqualLoads
 from cubecore.timing.records import Segment
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def is_plain(issue: Issue) -> bool:
@@ -83,6 +88,20 @@ class CoreClock(PipeOrder):
 
     def handler(self, issue: Issue) -> Callable[..., None]:
         """Return the function that takes the leaf's `deciding` values, or all its addresses."""
+        handler = self.unlogged(issue)
+        log = self.log
+        if log is None or isinstance(issue.template, ReuseMark):
+            return handler
+        block = log.number(issue)
+
+        def begun(*values: int) -> None:
+            log.begin(block, self.issued)
+            handler(*values)
+
+        return begun
+
+    def unlogged(self, issue: Issue) -> Callable[..., None]:
+        """Return the same for a walk that tells the log itself which leaves it issues."""
         template = issue.template
         if isinstance(template, ReuseMark):
             return self._touch_handler(template.level)
@@ -135,7 +154,12 @@ class CoreClock(PipeOrder):
         pipe, head = self.pipes[INDEX[template.pipe.value]], cost.idle_head
         busy = self._busy(issue, template, cost)
         slowed = self._slowed(busy) if pipe is self._feeder else busy
-        once = self.handler(issue)
+        once = self.unlogged(issue)
+
+        def follow(times: int) -> None:
+            self._follow(pipe, times, (busy, slowed), head)
+
+        follow = self._logged(issue, pipe, follow)
 
         def run(times: int) -> None:
             done = 0
@@ -145,16 +169,22 @@ class CoreClock(PipeOrder):
             if done < times:
                 # Behind an instruction that has started no flag can hold its like: only the queue
                 # and the pipe count.
-                self._follow(pipe, times - done, busy, slowed, head)
+                follow(times - done)
 
         return run
 
     def _transfers(self, issue: Issue, cost: InstructionCost) -> Callable[[int], None]:
         """Return the function that moves data from or to global memory several times."""
-        once, traffic = self.handler(issue), cost.traffic
+        once, traffic = self.unlogged(issue), cost.traffic
         assert traffic is not None
         asking = self._asking(issue, traffic)
         pipe = self.pipes[INDEX[issue.template.pipe.value]]
+
+        def several(times: int) -> int | None:
+            loads = EqualLoads(pipe, self.memory, asking(), *self._until(cost, asking()))
+            return loads.issue(times, self.scalar, self._issue_cycles)
+
+        several = self._logged(issue, pipe, several, moves=True)
 
         def run(times: int) -> None:
             alone = times if traffic.writes else 1
@@ -167,9 +197,7 @@ class CoreClock(PipeOrder):
                 if times < LEAST:
                     alone = LEAST
                     continue
-                request = asking()
-                loads = EqualLoads(pipe, self.memory, request, *self._until(cost, request))
-                left = loads.issue(times, self.scalar, self._issue_cycles)
+                left = several(times)
                 if left is not None:
                     full = left - self.scalar - times * self._issue_cycles
                     if full:
@@ -233,14 +261,14 @@ class CoreClock(PipeOrder):
         pipe, head = self.pipes[INDEX[template.pipe.value]], cost.idle_head
         busy = self._busy(issue, template, cost)
         if isinstance(template, CubeProduct) and template.unit_flag:
-            chase = self._recorded(issue, template, self._chase)
+            chase = self._recorded(issue, template, self._logged(issue, pipe, self._chase))
             part = unit_part(template.m, template.n, busy)
             return lambda c, *_: self._enqueue(pipe, chase, pipe, busy, head, c, part)
         # MTE1 out of L1 while MTE2 fills it: slower by the chip's contention.
         if pipe is self._feeder:
-            feed = self._recorded(issue, template, self._feed)
+            feed = self._recorded(issue, template, self._logged(issue, pipe, self._feed))
             return self._issuing(pipe, feed, pipe, busy, head, self._slowed(busy))
-        start = self._recorded(issue, template, self._start)
+        start = self._recorded(issue, template, self._logged(issue, pipe, self._start))
         return self._issuing(pipe, start, pipe, busy, head)
 
     def _busy(self, issue: Issue, template: Instruction, cost: InstructionCost) -> int:
@@ -259,6 +287,36 @@ class CoreClock(PipeOrder):
         start = max(time, pipe.gate, pipe.free)
         return self._start(time, pipe, slowed if self._filler.free > start else busy, head)
 
+    def _logged(
+        self, issue: Issue, pipe: PipeState, action: Callable[_P, _R], *, moves: bool = False
+    ) -> Callable[_P, _R]:
+        """Return `action`, with the log of what it takes; `moves`: data from or to global memory.
+
+        Without a log, it is `action` itself.
+        """
+        log, memory = self.log, self.memory
+        if log is None:
+            return action
+        leaf = log.number(issue)
+        busy, moved = log.kind(Amount(leaf, BUSY, pipe.name)), log.kind(Amount(leaf, BYTES))
+        add_kind, add_amount = log.kinds.append, log.amounts.append
+
+        def logged(*arguments: _P.args, **words: _P.kwargs) -> _R:
+            log.leaf, before = leaf, pipe.busy
+            result = action(*arguments, **words)
+            add_kind(busy)
+            add_amount(pipe.busy - before)
+            return result
+
+        def logged_move(*arguments: _P.args, **words: _P.kwargs) -> _R:
+            before = memory.read_bytes + memory.written_bytes
+            result = logged(*arguments, **words)
+            add_kind(moved)
+            add_amount(memory.read_bytes + memory.written_bytes - before)
+            return result
+
+        return logged_move if moves else logged
+
     def _recorded(
         self, issue: Issue, template: Instruction, action: Callable[..., bool]
     ) -> Callable[..., bool]:
@@ -266,6 +324,7 @@ class CoreClock(PipeOrder):
         if not self.record:
             return action
         name, operand = template.name, moved_operand(issue, template)
+        line = None if self.log is None else issue.location
 
         def note(time: int, pipe: PipeState, *arguments: object) -> bool:
             free = pipe.free
@@ -276,7 +335,7 @@ class CoreClock(PipeOrder):
                     late = UNIT_FLAG if pipe.name in {"M", "FIX"} else DEVICE_MEMORY
                     cause = ISSUE if start == time else pipe.reason if start == pipe.gate else late
                 times = start, pipe.free, pipe.done
-                self.segments.append(Segment(pipe.name, name, *times, cause, operand))
+                self.segments.append(Segment(pipe.name, name, *times, cause, operand, line))
             return started
 
         return note
@@ -329,7 +388,7 @@ class CoreClock(PipeOrder):
         pipe, traffic = self.pipes[INDEX[template.pipe.value]], cost.traffic
         assert traffic is not None
         moving = self._store if traffic.writes else self._load
-        action = self._recorded(issue, template, moving)
+        action = self._recorded(issue, template, self._logged(issue, pipe, moving, moves=True))
         asking = self._asking(issue, traffic)
 
         unit: tuple[int, ...] = ()
@@ -419,6 +478,8 @@ class CoreClock(PipeOrder):
 
     def _scalar_handler(self, issue: Issue) -> Callable[..., None]:
         late, unit, step = len(issue.late), self.pipes[SCALAR], self._issue_cycles
+        log = self.log
+        kind = 0 if log is None else log.kind(Amount(log.number(issue), BUSY, unit.name))
         if not late and type(issue.template).apply is Instruction.apply:
             work = step + cost_of(issue.template, self.chip).busy
             name = issue.template.name
@@ -430,6 +491,8 @@ class CoreClock(PipeOrder):
                 self.scalar += work
                 unit.busy += work
                 unit.uses += 1
+                if log is not None:
+                    log.add(kind, work)
 
             return pass_time
 
@@ -441,5 +504,7 @@ class CoreClock(PipeOrder):
             self.scalar += cycles
             unit.busy += cycles
             unit.uses += 1
+            if log is not None:
+                log.add(kind, cycles)
 
         return run

@@ -15,6 +15,7 @@ from cubecore.isa.program.tree import Issue
 from cubecore.isa.scalar.sync import EVENT_IDS, Lock, SetFlag, Unlock, WaitFlag, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
 from cubecore.timing.pipes.cross_core import Crossing, Outbox
+from cubecore.timing.pipes.issue_log import IssueLog
 from cubecore.timing.pipes.queues import (
     CROSS_CORE,
     INDEX,
@@ -58,11 +59,13 @@ class PipeOrder:
     """Order in which pipes of a core may start: queues that the scalar unit fills, flags, barriers.
 
     The first `record` instructions are kept as segments. `core` signals others through `crossing`.
+    `log`, where it is asked for, tells leaves of the program apart.
     """
 
     chip: Chip
     scalar: int = 0
     record: int = 0
+    log: IssueLog | None = None
     core: CoreId = CoreId(0)
     crossing: Crossing = field(default_factory=lambda: Crossing([CoreId(0)], 0))
     issued: int = 0
@@ -128,6 +131,8 @@ class PipeOrder:
 
     def _stall(self, pipe: str, reason: str, cycles: int, until: int) -> None:
         self.stalls[pipe, reason] = self.stalls.get((pipe, reason), 0) + cycles
+        if self.log is not None:
+            self.log.stall(pipe, reason, cycles, self.issued)
         if self.record:
             self._note(Segment(pipe, reason, until - cycles, until))
 

@@ -24,6 +24,7 @@ from cubecore.isa.program.tree import (
     ProgramWriter,
 )
 from cubecore.lazy_dataclass import dataclass
+from cubecore.timing.memory.reuse_marks import ReuseMark
 from cubecore.timing.pipes.core_clock import CoreClock, is_plain
 from cubecore.timing.pipes.flags import has_late_event
 from cubecore.timing.pipes.queues import deciding
@@ -37,7 +38,9 @@ _WORTHWHILE = 64
 
 def walk(program: Program, clock: CoreClock, slots: Mapping[Var, int]) -> None:
     """Walk a program by a clock, skipping what recurs; `CoreClock.skipped` counts it."""
-    written = _written(program, recording=clock.record > 0)
+    written = _written(program, recording=clock.record > 0, logging=clock.log is not None)
+    if clock.log is not None:
+        clock.log.take(written.leaves, written.spans)
     handlers = [handler for maker in written.makers for handler in maker(clock)]
     written.run(handlers, written.numbers, [slots[var] for var in program.slots])
 
@@ -46,22 +49,26 @@ def walk(program: Program, clock: CoreClock, slots: Mapping[Var, int]) -> None:
 class _Written:
     """A program as a function of what its instructions do, of its numbers and its slots.
 
-    Each of `makers` gives the next functions for a clock.
+    Each of `makers` gives the next functions for a clock. `leaves` and `spans` are what its log
+    takes (`IssueLog.take`).
     """
 
     run: Callable[[Sequence[object], Sequence[int], Sequence[int]], None]
     makers: Sequence[Maker]
     numbers: Sequence[int]
+    leaves: Sequence[Issue]
+    spans: Sequence[tuple[int, int]]
 
 
-_TEXTS = BoundedCache[tuple[Program, bool], _Written](MOST_PROGRAMS)
+_TEXTS = BoundedCache[tuple[Program, bool, bool], _Written](MOST_PROGRAMS)
 
 
-def _written(program: Program, *, recording: bool) -> _Written:
+def _written(program: Program, *, recording: bool, logging: bool) -> _Written:
     """Return the function; those of the latest programs are kept."""
-    cached = _TEXTS.get((program, recording))
+    key = program, recording, logging
+    cached = _TEXTS.get(key)
     if cached is None:
-        cached = _TEXTS[program, recording] = _write(program, recording=recording)
+        cached = _TEXTS[key] = _write(program, recording=recording, logging=logging)
     return cached
 
 
@@ -88,8 +95,8 @@ def _written(program: Program, *, recording: bool) -> _Written:
 #     h4()
 #     v0=(v0+1)%(c1)
 #     v1+=1
-def _write(program: Program, *, recording: bool) -> _Written:
-    text = _Text(recording=recording)
+def _write(program: Program, *, recording: bool, logging: bool) -> _Written:
+    text = _LoggingText(recording=recording) if logging else _Text(recording=recording)
     text.body(program.body, " ")
     names = [text.variable(var) for var in program.slots]
     lines = ["def run(h,c,s):", *(f" {name}=0" for name in text.variables)]
@@ -98,7 +105,7 @@ def _write(program: Program, *, recording: bool) -> _Written:
     space: dict[str, Any] = dict(FUNCTIONS)
     # Generated from integer expressions only: a walk then costs what Python's own loops cost.
     exec(_compiled("\n".join(lines)), space)  # noqa: S102
-    return _Written(space["run"], text.makers, text.numbers)
+    return _Written(space["run"], text.makers, text.numbers, text.leaves, text.spans())
 
 
 @lru_cache(maxsize=256)
@@ -126,6 +133,13 @@ class _Text(ProgramWriter):
         self.functions = 0
         self.makers: list[Maker] = []
         self.numbers: list[int] = []
+        self.leaves: list[Issue] = []
+        self._block_starts: list[int] = []
+
+    def spans(self) -> Sequence[tuple[int, int]]:
+        """Return the first leaf of each block, and how many it has."""
+        ends = [*self._block_starts[1:], len(self.leaves)]
+        return [(start, end - start) for start, end in zip(self._block_starts, ends, strict=False)]
 
     @property
     def variables(self) -> Iterable[str]:
@@ -144,7 +158,7 @@ class _Text(ProgramWriter):
         if has_late_event(node):
             call = f"{self._function(lambda clock: clock.by_event(node))}[{values}]()"
         else:
-            call = f"{self._function(lambda clock: clock.handler(node))}({values})"
+            call = f"{self._function(lambda clock: clock.unlogged(node))}({values})"
         self.lines.append(indent + call)
 
     def variable(self, var: Var) -> str:
@@ -191,8 +205,7 @@ class _Text(ProgramWriter):
         # One instruction again and again is worked out at once by the clock (`EqualLoads`); where
         # segments are recorded each has to be issued.
         if isinstance(only, Issue) and plain and not self._recording:
-            repeated = self._function(lambda clock: clock.repeated(only))
-            self.lines.append(f"{indent}{repeated}({trips})")
+            self.repeated(only, trips, indent)
             return
         body = LoopBody.of(node) if _is_long(node) else None
         if body is None:
@@ -220,6 +233,61 @@ class _Text(ProgramWriter):
         ]
         self.body(node.body, indent + " ")
         self.lines.append(f"{indent} {index}+=1")
+
+    def repeated(self, only: Issue, trips: str, indent: str) -> None:
+        """Write a loop of one plain leaf."""
+        function = self._function(lambda clock: clock.repeated(only))
+        self.lines.append(f"{indent}{function}({trips})")
+
+
+class _LoggingText(_Text):
+    """The same, which tells a clock's log of each block of leaves when it begins."""
+
+    def __init__(self, *, recording: bool) -> None:
+        super().__init__(recording=recording)
+        self._begins, self._again = self._function(_beginning), self._function(_again)
+        self._in_block = False
+
+    def body(self, body: Sequence[Node], indent: str) -> None:
+        """Write nodes: a block ends where a loop, or a side of a branch, begins or ends."""
+        self._in_block = False
+        super().body(body, indent)
+        self._in_block = False
+
+    def issue(self, node: Issue, indent: str) -> None:
+        """Write a leaf, the first of a block behind a line that begins it."""
+        if not isinstance(node.template, ReuseMark):
+            self.leaf(node, indent)
+        super().issue(node, indent)
+
+    def leaf(self, node: Issue, indent: str) -> None:
+        """Take a leaf, and write the line that begins its block if it is the first."""
+        if not self._in_block:
+            block = self.number(len(self._block_starts))
+            self._block_starts.append(len(self.leaves))
+            self.lines.append(f"{indent}{self._begins}({block})")
+            self._in_block = True
+        self.leaves.append(node)
+
+    def repeated(self, only: Issue, trips: str, indent: str) -> None:
+        """Write a loop of one plain leaf, which is a block of its own."""
+        self._in_block = False
+        self.leaf(only, indent)
+        self.lines.append(f"{indent}{self._again}({trips})")
+        super().repeated(only, trips, indent)
+        self._in_block = False
+
+
+def _beginning(clock: CoreClock) -> Callable[[int], None]:
+    log = clock.log
+    assert log is not None
+    return lambda block: log.begin(block, clock.issued)
+
+
+def _again(clock: CoreClock) -> Callable[[int], None]:
+    log = clock.log
+    assert log is not None
+    return lambda trips: log.again(max(trips, 0) - 1)
 
 
 def _is_long(loop: Loop) -> bool:

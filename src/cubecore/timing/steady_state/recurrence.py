@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from cubecore.isa.declare.registers import Registers
 from cubecore.timing.pipes.core_clock import CoreClock
+from cubecore.timing.pipes.issue_log import LogMark
 from cubecore.timing.pipes.queues import SCALAR, PipeState
 from cubecore.timing.steady_state.loop_body import LoopBody
 from cubecore.timing.steady_state.loop_guards import CounterPath
@@ -46,6 +47,7 @@ class Visit(NamedTuple):
     served: int
     requests: int
     delays: int
+    logged: LogMark | None
 
     def lag(self, slack: int) -> int:
         """Return how far device memory is ahead of now; no less than it can use of the past."""
@@ -317,6 +319,8 @@ class Recurrence:
         issued = times * (after.issued - before.issued)
         clock.issued += issued
         clock.skipped += issued
+        if clock.log is not None and before.logged is not None and after.logged is not None:
+            clock.log.repeat(before.logged, after.logged, times)
         if requests := after.requests - before.requests:
             assert peak is not None, "a period without a peak"
             cycles, served = after.time - before.time, after.served - before.served
@@ -377,6 +381,7 @@ class Recurrence:
             memory.served,
             memory.requests,
             memory.delays,
+            None if clock.log is None else clock.log.mark(),
         )
 
     def _idles_alike(self, before: Visit, after: Visit, now: Visit) -> bool:

@@ -26,9 +26,10 @@ from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
 from cubecore.presented import Presented
 from cubecore.timing.launch import time_launch
-from cubecore.timing.records import Timeline
+from cubecore.timing.records import LineTime, Timeline
 from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.data.process import peak_bytes
+from cubecore.workflows.scripts.source_lines import source_lines
 from cubecore.workflows.scripts.stand_in_costs import rough_chip
 
 if TYPE_CHECKING:
@@ -102,13 +103,20 @@ class ScriptRun:
 class TimedLaunch(Presented):
     """One launch of a script, where its cycles go, and what of the chip would help if asked for.
 
-    `rough` says why a time is no more than that; None where the chip's costs are known.
+    `rough` says why a time is no more than that; None where the chip's costs are known. `script` is
+    the file that launched it.
     """
 
     run: "KernelRun | TikRun"
     timeline: Timeline
     changes: "TimedChanges | None" = None
     rough: str | None = None
+    script: str = ""
+
+    @property
+    def lines(self) -> tuple[LineTime, ...]:
+        """The source lines, by the calls that led to each, the busiest first."""
+        return source_lines(self.timeline.lines, self.run, self.script)
 
     @property
     def interval(self) -> Interval | None:
@@ -132,6 +140,7 @@ class TimedLaunch(Presented):
             "chip": self.run.chip.name,
             "findings": [finding.to_json() for finding in self.run.findings],
             **self.timeline.to_json(),
+            "lines": [line.to_json() for line in self.lines],
             **({} if self.changes is None else self.changes.to_json()),
             **({} if self.rough is None else {"rough": self.rough}),
             "interval": None if self.interval is None else self.interval.to_json(),
@@ -257,7 +266,8 @@ def times_of(
     DeadlockError
         If a pipe waits for a flag that is never set.
     """
-    return ScriptTime(path, tuple(_timed(each, record, advise=advise) for each in launches))
+    timed = (_timed(each, record, path, advise=advise) for each in launches)
+    return ScriptTime(path, tuple(timed))
 
 
 def time_kernel(run: "KernelRun | TikRun", *, record: int = 0, advise: bool = False) -> TimedLaunch:
@@ -291,10 +301,10 @@ def time_kernel(run: "KernelRun | TikRun", *, record: int = 0, advise: bool = Fa
     """
     if isinstance(run, KernelRun) and not run.traces:
         raise unable("run", "a launch is timed by its instructions; launch it with trace=True")
-    return _timed(run, record, advise=advise)
+    return _timed(run, record, "", advise=advise)
 
 
-def _timed(run: "KernelRun | TikRun", record: int, *, advise: bool) -> TimedLaunch:
+def _timed(run: "KernelRun | TikRun", record: int, script: str, *, advise: bool) -> TimedLaunch:
     target, rough = run.chip, None
     if not isinstance(run, KernelRun) and run.chip.joins_vector:
         target, rough = rough_chip(run.chip)
@@ -302,7 +312,7 @@ def _timed(run: "KernelRun | TikRun", record: int, *, advise: bool) -> TimedLaun
         require_timed(run.chip)
     launch = _recorded(run) if isinstance(run, KernelRun) else _launched(run)
     stand_in = rough is not None
-    line = time_launch(launch, target, record=record, stand_in=stand_in)
+    line = time_launch(launch, target, record=record, stand_in=stand_in, lines=True)
     changes = None
     if advise:
         from cubecore.workflows.advice.timed_changes import chip_changes
@@ -310,7 +320,7 @@ def _timed(run: "KernelRun | TikRun", record: int, *, advise: bool) -> TimedLaun
         changes = chip_changes(
             target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
         )
-    return TimedLaunch(run, line, changes, rough)
+    return TimedLaunch(run, line, changes, rough, script)
 
 
 def _launched(run: "TikRun") -> Launch:

@@ -171,6 +171,7 @@ class Bridge:
         core, child, self._begin = handle.core, self._child, at
         if self._names is None:
             self._names = core.trace.names if isinstance(core, Recorder) else Names()
+            self._names.with_callers = self._stacks.with_callers
             core.gm.local_arrays = LocalArrays(by_addresses=True)
         if self._patterns is None or self._reads is None:
             self._patterns, self._reads = BlockPatterns(self.names), ScalarReads(self.names)

@@ -50,6 +50,7 @@ class _Frame:
 
 
 _Trail = tuple[bytes, tuple[int, ...]]
+_Frames = dict[tuple[bytes, int], tuple[_Frame, ...]]
 
 
 class Stacks:
@@ -58,6 +59,7 @@ class Stacks:
     def __init__(self) -> None:
         self._numbers: dict[tuple[Location, tuple[int, ...]], int] = {}
         self._trails: dict[int, _Trail] = {}
+        self._known: _Frames = {}
 
     def number(
         self, names: Names, where: Location, library: bytes | None, trail: tuple[int, ...]
@@ -80,13 +82,9 @@ class Stacks:
             for finding in held
             for place in (finding.location, *(each.location for each in finding.accesses))
         ]
-        wanted = {id(place): place for place in places if id(place) in self._trails}
-        if not wanted:
+        known = self.with_callers(places)
+        if not known:
             return held
-        frames = self._frames([self._trails[key] for key in wanted])
-        known = {
-            key: _with_callers(place, self._trails[key], frames) for key, place in wanted.items()
-        }
         return tuple(
             replace(
                 finding,
@@ -99,10 +97,20 @@ class Stacks:
             for finding in held
         )
 
-    def _frames(self, trails: Sequence[_Trail]) -> dict[tuple[bytes, int], tuple[_Frame, ...]]:
-        found: dict[tuple[bytes, int], tuple[_Frame, ...]] = {}
+    def with_callers(self, places: Iterable[Location]) -> dict[int, Location]:
+        """Return locations with their calls, by the identity of those that a trail led to."""
+        wanted = {id(place): place for place in places if id(place) in self._trails}
+        frames = self._frames([self._trails[key] for key in wanted])
+        return {
+            key: _with_callers(place, self._trails[key], frames) for key, place in wanted.items()
+        }
+
+    def _frames(self, trails: Sequence[_Trail]) -> _Frames:
+        """Return the frames of trails; those that have been looked up are kept."""
+        found = self._known
         for library in dict.fromkeys(name for name, _ in trails):
-            addresses = sorted({at for name, trail in trails if name == library for at in trail})
+            of_library = {at for name, trail in trails if name == library for at in trail}
+            addresses = sorted(at for at in of_library if (library, at) not in found)
             for first in range(0, len(addresses), _AT_A_TIME):
                 part = addresses[first : first + _AT_A_TIME]
                 for at, frames in zip(part, _looked_up(library, part), strict=False):
@@ -151,9 +159,7 @@ def line_of(library: bytes, address: int) -> Location | None:
     return None
 
 
-def _with_callers(
-    place: Location, trail: _Trail, known: dict[tuple[bytes, int], tuple[_Frame, ...]]
-) -> Location:
+def _with_callers(place: Location, trail: _Trail, known: _Frames) -> Location:
     """Return a location with its call of the API, and with the user's calls that led there."""
     library, addresses = trail
     frames = [frame for at in addresses for frame in known.get((library, at), ())]
