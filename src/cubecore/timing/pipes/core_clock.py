@@ -157,7 +157,7 @@ class CoreClock(PipeOrder):
         once = self.unlogged(issue)
 
         def follow(times: int) -> None:
-            self._follow(pipe, times, (busy, slowed), head)
+            self._follow(pipe, times, busy, slowed, head)
 
         follow = self._logged(issue, pipe, follow)
 
