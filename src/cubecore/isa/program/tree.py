@@ -57,7 +57,8 @@ class Issue:
     `walk` says how a load that runs ahead of the loops around it walks its addresses: (position,
     trips) of each loop that it stands for, from the outermost; None where the loops around it do.
     `rules` are alignments beyond the template's own, of addresses that depend on variables;
-    `breaches` are the bounds that it is known to leave, as sentences.
+    `breaches` are the bounds that it is known to leave, as sentences. `varies`: it takes a value of
+    the scalar unit that is not always the template's, where only its time is asked for.
     """
 
     template: Instruction
@@ -67,6 +68,7 @@ class Issue:
     walk: tuple[tuple[Expr, int], ...] | None = None
     rules: tuple[AddressRule, ...] = ()
     breaches: tuple[str, ...] = ()
+    varies: bool = False
 
     def bound(self, values: tuple[int, ...]) -> Instruction:
         """Return the template with the late parameters filled in, each distinct one made once."""

@@ -5,8 +5,12 @@ of items that continues the loop before it is one more trip of it; two equal run
 two trips. Nested loops follow, since loops are items too. Unfolded, the result is the trace again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.lazy_dataclass import dataclass
 
@@ -16,11 +20,15 @@ _LONGEST_BODY = 512
 
 @dataclass(frozen=True, slots=True)
 class FoldedInstruction:
-    """One instruction of a trace: its template, its source location, its count of addresses."""
+    """One instruction of a trace: its template, its source location, its count of addresses.
+
+    `varies`: the value that its line takes from the scalar unit is not always the template's.
+    """
 
     kind: int
     location: int
     width: int
+    varies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,8 @@ class Folder:
     def __init__(self) -> None:
         self.shapes: list[Shape] = []
         self._numbers: dict[Shape, int] = {}
+        self._templates: Sequence[Instruction] = ()
+        self._numbers_timed: list[int] = []
 
     def number(self, shape: Shape) -> int:
         """Return the number of a shape."""
@@ -63,15 +73,35 @@ class Folder:
         """Return a trace as items."""
         run = _Run(self)
         widths = [len(t.operands()) for t in trace.templates]
+        timed_as = self._timed_as(trace.templates)
+        varying = _varying(trace, timed_as)
         at = 0
-        for kind, location_number in zip(trace.kinds, trace.wheres, strict=True):
+        for recorded, location_number in zip(trace.kinds, trace.wheres, strict=True):
+            kind = timed_as[recorded]
             width = widths[kind]
             bases = tuple(trace.addresses[at : at + width])
-            run.push(Item(self.number(FoldedInstruction(kind, location_number, width)), bases))
+            varies = bool(varying) and (kind, location_number) in varying
+            folded = FoldedInstruction(kind, location_number, width, varies)
+            run.push(Item(self.number(folded), bases))
             at += width
             while run.shorten():
                 pass
         return run.items
+
+    def _timed_as(self, templates: Sequence[Instruction]) -> Sequence[int]:
+        """Return for each template the first one that differs from it by a scalar's value alone.
+
+        A value that a vector instruction takes from the scalar unit changes no time, and where a
+        kernel reads it from memory it is another one each time.
+        """
+        if templates is not self._templates or len(templates) != len(self._numbers_timed):
+            firsts: dict[Instruction, int] = {}
+            numbers = (
+                firsts.setdefault(_without_value(template), number)
+                for number, template in enumerate(templates)
+            )
+            self._templates, self._numbers_timed = templates, list(numbers)
+        return self._numbers_timed
 
     def width(self, shape: int) -> int:
         """Return how many addresses an item of a shape has."""
@@ -99,6 +129,25 @@ class Folder:
                     part, tuple(bases[i] + trip * folded.steps[i] for i in span)
                 )
                 at += width
+
+
+def _varying(trace: InstructionTrace, timed_as: Sequence[int]) -> set[tuple[int, int]]:
+    """Return the templates, each with a location, that stand for several ones there."""
+    first = np.array(timed_as, np.int64)
+    if first.size == 0 or (first == np.arange(first.size)).all():
+        return set()
+    kinds = np.frombuffer(trace.kinds, np.uint32).astype(np.int64)
+    wheres = np.frombuffer(trace.wheres, np.uint32).astype(np.int64)
+    distinct = np.unique(np.stack([first[kinds], wheres, kinds]), axis=1)[:2]
+    pairs, counts = np.unique(distinct, axis=1, return_counts=True)
+    return {(kind, where) for kind, where in pairs[:, counts > 1].T.tolist()}
+
+
+def _without_value(template: Instruction) -> Instruction:
+    """Return a template with no scalar's value, where it is a vector instruction that has one."""
+    if template.pipe is not Pipe.V or not getattr(template, "value", 0):
+        return template
+    return replace(template, value=0)  # type: ignore[type-var]
 
 
 class _Run:

@@ -154,4 +154,5 @@ class _Tree:
             for var, steps in moves.items():
                 address = address + Expr.of(var) * steps[index]
             addresses.append(address)
-        return Issue(template, tuple(addresses), self._trace.locations[leaf.location])
+        where = self._trace.locations[leaf.location]
+        return Issue(template, tuple(addresses), where, varies=leaf.varies)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cubecore.machine.sanitizer.findings import faults
 from cubecore.manual import address_lines
+from cubecore.reports.text.advice import advice_lines
 from cubecore.reports.text.answers import changes_lines, timeline_lines
 from cubecore.reports.text.lines import hottest_lines
 from cubecore.units import plural
@@ -85,5 +86,5 @@ def timed_launch_text(launch: TimedLaunch) -> str:
     if launch.run.findings:
         lines += ["", *finding_lines(launch.run.findings)]
     if launch.changes is not None:
-        lines += ["", *changes_lines(launch.changes)]
+        lines += ["", *advice_lines(launch.advice), "", *changes_lines(launch.changes)]
     return "\n".join(lines)

@@ -35,6 +35,7 @@ from cubecore.workflows.scripts.stand_in_costs import rough_chip
 if TYPE_CHECKING:
     from cubecore.frontends.tik.host.kernel import TikKernel, TikRun
     from cubecore.frontends.tik.host.session import TikSession
+    from cubecore.workflows.advice.kernel_rules.rule import Advice
     from cubecore.workflows.advice.timed_changes import TimedChanges
 
 _USUAL_BITS = 16
@@ -112,6 +113,7 @@ class TimedLaunch(Presented):
     changes: "TimedChanges | None" = None
     rough: str | None = None
     script: str = ""
+    advice: "tuple[Advice, ...]" = ()
 
     @property
     def lines(self) -> tuple[LineTime, ...]:
@@ -142,6 +144,9 @@ class TimedLaunch(Presented):
             **self.timeline.to_json(),
             "lines": [line.to_json() for line in self.lines],
             **({} if self.changes is None else self.changes.to_json()),
+            **(
+                {} if self.changes is None else {"advice": [each.to_json() for each in self.advice]}
+            ),
             **({} if self.rough is None else {"rough": self.rough}),
             "interval": None if self.interval is None else self.interval.to_json(),
         }
@@ -313,14 +318,22 @@ def _timed(run: "KernelRun | TikRun", record: int, script: str, *, advise: bool)
     launch = _recorded(run) if isinstance(run, KernelRun) else _launched(run)
     stand_in = rough is not None
     line = time_launch(launch, target, record=record, stand_in=stand_in, lines=True)
-    changes = None
+    changes: TimedChanges | None = None
+    advice: tuple[Advice, ...] = ()
     if advise:
+        from cubecore.workflows.advice.kernel_rules.advise import advice_on
+        from cubecore.workflows.advice.kernel_rules.case import KernelCase
         from cubecore.workflows.advice.timed_changes import chip_changes
 
         changes = chip_changes(
             target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
         )
-    return TimedLaunch(run, line, changes, rough, script)
+        advice = advice_on(
+            KernelCase(
+                launch, target, line, lambda other: time_launch(other, target, stand_in=stand_in)
+            )
+        )
+    return TimedLaunch(run, line, changes, rough, script, advice)
 
 
 def _launched(run: "TikRun") -> Launch:

@@ -1,0 +1,91 @@
+"""An instruction that does several times the work: what larger tiles would issue."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from cubecore.chips.model import Chip
+from cubecore.isa.declare.instruction import Instruction, Pipe
+from cubecore.isa.program.check import template_violations
+from cubecore.isa.program.expr import Expr, Var
+from cubecore.isa.program.tree import Issue, Loop, Node
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
+
+_LENGTHS = ("repeat", "len_burst", "k")
+"""Parameters of which an instruction's work is a multiple, where it has one of them."""
+
+
+class Scaler:
+    """Makes instructions that do `factor` times the work, in the order in which they are issued.
+
+    In counter mode a vector instruction does what the mask counts. What has no length is repeated.
+    """
+
+    def __init__(self, factor: int, chip: Chip) -> None:
+        self._factor, self._chip = factor, chip
+        self._counts = False
+
+    def issue(self, node: Issue, *, changed: bool = True) -> Node:
+        """Return an instruction with `factor` times the work, or unchanged."""
+        template = node.template
+        if isinstance(template, SetMaskCount):
+            self._counts = True
+        elif isinstance(template, SetMaskNorm):
+            self._counts = False
+        if not changed:
+            return node
+        if isinstance(template, SetVectorMask):
+            return self._counted(node, template)
+        if template.pipe is Pipe.S or isinstance(template, SetFlag | WaitFlag | PipeBarrier):
+            return node
+        if self._counts and template.pipe is Pipe.V:
+            return node
+        return scaled(node, self._factor, self._chip)
+
+    def _counted(self, node: Issue, template: SetVectorMask) -> Issue:
+        if not self._counts:
+            return node
+        count = template.mask_low * self._factor
+        return replace(node, template=replace(template, mask_low=min(count, 2**64 - 1)))
+
+
+def scaled(node: Issue, factor: int, chip: Chip) -> Node:
+    """Return an instruction that does `factor` times the work, in as few as its ranges allow."""
+    for several in _divisors(factor):
+        for template in _longer(node.template, factor // several):
+            if not template_violations(template, chip):
+                one = replace(node, template=template)
+                return one if several == 1 else repeated(one, several)
+    return repeated(node, factor)
+
+
+def repeated(node: Issue, times: int) -> Node:
+    """Return an instruction that is issued so many times."""
+    return Loop(Var("again", _variable(node)), Expr(times), (node,))
+
+
+def _variable(node: Issue) -> int:
+    """Return the number of a variable that no address of a recorded program has."""
+    return 1 << 30 | (id(node) & 0xFFFFFFF)
+
+
+def _divisors(factor: int) -> Iterator[int]:
+    several = 1
+    while several < factor:
+        if factor % several == 0:
+            yield several
+        several += 1
+
+
+def _longer(template: Instruction, factor: int) -> Iterator[Instruction]:
+    """Yield the instruction with `factor` times its length, by whichever parameter gives it."""
+    lengths = {name: value for name in _LENGTHS if (value := getattr(template, name, None))}
+    if getattr(template, "n_burst", 1) > 1:
+        lengths = {"n_burst": getattr(template, "n_burst", 1), **lengths}
+    for name, value in lengths.items():
+        yield with_fields(template, {name: value * factor})
+
+
+def with_fields(template: Instruction, values: Mapping[str, int]) -> Instruction:
+    """Return a template with other values of some of its parameters."""
+    return replace(template, **values)  # type: ignore[type-var]

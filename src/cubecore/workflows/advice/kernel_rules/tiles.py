@@ -1,0 +1,99 @@
+"""Rules on tiles: bytes of a copy, and what of the local memories they use."""
+
+from collections.abc import Iterator
+
+from cubecore.chips.model import Chip
+from cubecore.isa.declare.instruction import GlobalTraffic, Mem
+from cubecore.isa.program.launch import Launch
+from cubecore.workflows.advice.kernel_rules.case import KernelCase, Leaf
+from cubecore.workflows.advice.kernel_rules.changed_programs import (
+    enlarged,
+    issues,
+    with_programs,
+)
+from cubecore.workflows.advice.kernel_rules.rule import Cause, rule
+
+_HEAD_SHARE = 10
+"""A copy is large enough where its head is one part in so many."""
+_LEAST_BUSY = 20
+"""A line counts if its copies keep their pipe busy for one part in so many of the time."""
+
+
+@rule(
+    "small-copies",
+    counts="bytes of a copy from or to global memory",
+    threshold="the size from which the head of a copy is under 10 % of its time",
+    source="the chip's cycles per transfer and bytes per cycle (`cubecore chips`)",
+    remedy="Copy larger tiles: raise the tile's length as far as the local memory allows.",
+)
+def small_copies(case: KernelCase) -> Iterator[Cause]:
+    """Enlarge the tiles of each loop with small copies, as far as the local memory allows."""
+    seen: set[int] = set()
+    for leaf in _hottest_first(case):
+        traffic = case.cost(leaf.issue).traffic
+        if traffic is None or not leaf.loops or id(leaf.location) in seen:
+            continue
+        if not _is_hot(case, leaf) or traffic.size_bytes >= enough_bytes(case.chip, traffic):
+            continue
+        seen |= {id(each.location) for each in issues(leaf.loops[-1])}
+        yield from _larger(case, leaf, traffic)
+
+
+def _hottest_first(case: KernelCase) -> list[Leaf]:
+    copies = [leaf for leaf in case.all_leaves if case.cost(leaf.issue).traffic is not None]
+    return sorted(copies, key=lambda leaf: -case.busy(leaf.location, leaf.issue.template.pipe))
+
+
+def _is_hot(case: KernelCase, leaf: Leaf) -> bool:
+    busy = case.busy(leaf.location, leaf.issue.template.pipe)
+    return busy * _LEAST_BUSY >= case.timeline.cycles
+
+
+def enough_bytes(chip: Chip, traffic: GlobalTraffic) -> float:
+    """Return the bytes from which on a copy's head is under a tenth of its time."""
+    if traffic.of_ub:
+        head = chip.gm_to_ub_transfer_cycles or 0
+        rate = chip.ub_to_gm_bytes_per_cycle if traffic.writes else chip.gm_to_ub_bytes_per_cycle
+    elif traffic.writes:
+        head, rate = chip.l0c_to_gm_head_cycles or 0, chip.l0c_to_gm_bytes_per_cycle
+    else:
+        head, rate = chip.gm_to_l1_transfer_cycles or 0, chip.gm_to_l1_bytes_per_cycle
+    return (_HEAD_SHARE - 1) * head * (rate or 0)
+
+
+def _larger(case: KernelCase, leaf: Leaf, traffic: GlobalTraffic) -> Iterator[Cause]:
+    mem = Mem.UB if traffic.of_ub else Mem.L1
+    used, room = case.used_bytes(mem), case.room(mem)
+    best: tuple[int, int, Launch] | None = None
+    factor = 2
+    while factor <= leaf.count and used * factor <= room:
+        launch = _enlarged(case, leaf, factor)
+        cycles = case.with_all_bytes(case.again(launch))
+        if best is None or cycles < best[0]:
+            best = cycles, factor, launch
+        factor *= 2
+    if best is None:
+        return
+    size = traffic.size_bytes
+    text = (
+        f"each copy moves {size:,} B, of which the head is {head_share(case.chip, traffic):.0%}; "
+        f"tiles of {size * best[1]:,} B fit: {mem.label} is used to {used:,} of {room:,} B"
+    )
+    yield Cause(leaf.location, text, best[2], f"tiles {best[1]} times as large")
+
+
+def _enlarged(case: KernelCase, leaf: Leaf, factor: int) -> Launch:
+    """Return the launch with larger tiles in each program, wherever it copies at that line."""
+    changed = {}
+    for program, leaves in case.leaves.items():
+        like = (each for each in leaves if each.location is leaf.location and each.loops)
+        key = next(like, None)
+        if key is not None:
+            changed[program] = enlarged(program, key.loops[-1], key, factor, case.chip)
+    return with_programs(case.launch, changed)
+
+
+def head_share(chip: Chip, traffic: GlobalTraffic) -> float:
+    """Return the share of a copy's time that its head takes."""
+    enough = enough_bytes(chip, traffic) / (_HEAD_SHARE - 1)
+    return enough / (enough + traffic.size_bytes)

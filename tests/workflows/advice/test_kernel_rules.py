@@ -1,0 +1,135 @@
+"""Advice on kernels: slow ones beside a better form, each slow for one reason that must be named.
+
+The line that is to blame is marked in the kernel's source, and what the advice says that it saves
+is held against the time of the better form.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
+from cubecore.workflows.scripts.script import TimedLaunch, time_script
+from frontends.cpp.cpp_kernels import needs_compiler
+from workflows.command import DONE, cli
+
+PAIRS = Path(__file__).parent / "pairs"
+NEAR = 0.25
+"""The share of the better form's saving by which an advice may be off."""
+
+
+@dataclass(frozen=True)
+class CppPair:
+    """A kernel of a file, launched on x, and y or w, of so many elements a block.
+
+    `better` are the blocks of the better form; where they are the same, it is a macro's.
+    """
+
+    blocks: int
+    better: int
+    share: int
+    element: str = "float"
+    inputs: str = "x"
+
+    def timed(self, file: Path, folder: Path, *, better: bool = False) -> TimedLaunch:
+        """Time a form; the slow one with advice."""
+        blocks = self.better if better else self.blocks
+        size = self.blocks * self.share
+        kinds = {"float": np.float32, "half": np.float16}
+        for name in self.inputs:
+            values = (np.arange(size) % 7 / 8 + 1).astype(kinds[self.element])
+            np.save(folder / f"{name}.npy", values)
+        given = [f"{name}={folder / name}.npy" for name in self.inputs]
+        asked = CppLaunchOptions(
+            blocks=blocks,
+            arguments=(*given, f"share={size // blocks}"),
+            outputs=(f"z={self.element}:{size}:{folder / 'z.npy'}",),
+            defines=("BETTER=1",) if better and self.better == self.blocks else (),
+        )
+        return time_script(str(file), asked=asked, advise=not better).longest
+
+
+CPP = {
+    "small_copies": CppPair(32, 32, 32768, "half", "xy"),
+    "few_blocks": CppPair(8, 40, 5 * 32768, "half", "xy"),
+    "uneven_blocks": CppPair(64, 40, 5 * 8192),
+    "one_buffer": CppPair(40, 40, 8 * 4096),
+    "barrier": CppPair(40, 40, 8 * 4096),
+    "short_vectors": CppPair(40, 40, 8 * 4096),
+    "loaded_again": CppPair(40, 40, 16 * 2048, inputs="xw"),
+    "masked_lanes": CppPair(40, 40, 16 * 2048),
+    "scalar_wait": CppPair(40, 40, 8 * 8192),
+}
+PYTHON = (
+    "small_copies",
+    "few_blocks",
+    "one_buffer",
+    "barrier",
+    "short_vectors",
+    "loaded_again",
+)
+ANYWHERE = ("few_blocks", "uneven_blocks")
+"""Causes that no line has: the advice is at the busiest one."""
+
+
+def assert_named(cause: str, slow: TimedLaunch, better: TimedLaunch, source: Path, mark: str):
+    """The first or second advice is the cause, at a marked line, with the better form's saving."""
+    assert not slow.run.findings
+    assert not better.run.findings
+    advice = [each for each in slow.advice[:2] if each.rule == cause.replace("_", "-")]
+    assert advice, [each.to_json() for each in slow.advice]
+    lines = source.read_text().splitlines()
+    marked = {number for number, line in enumerate(lines, 1) if line.rstrip().endswith(mark)}
+    if cause not in ANYWHERE:
+        assert advice[0].location.line in marked
+    assert Path(advice[0].location.file).name == source.name
+    saved = slow.timeline.us - better.timeline.us
+    assert advice[0].saves_us == pytest.approx(saved, rel=NEAR)
+
+
+@needs_compiler
+@pytest.mark.parametrize("cause", CPP)
+def test_cpp_kernels_hear_why_they_are_slow(cause, tmp_path):
+    file = PAIRS / f"{cause}.cpp"
+    slow = CPP[cause].timed(file, tmp_path)
+    better = CPP[cause].timed(file, tmp_path, better=True)
+    assert_named(cause, slow, better, file, "// slow")
+
+
+@pytest.mark.parametrize("cause", PYTHON)
+def test_python_kernels_hear_why_they_are_slow(cause):
+    file = PAIRS / "kernels.py"
+    slow = time_script(str(file), arguments=(cause,), advise=True).longest
+    better = time_script(str(file), arguments=(cause, "better")).longest
+    assert_named(cause, slow, better, file, f"# slow: {cause}")
+
+
+@pytest.mark.parametrize("cause", PYTHON)
+def test_better_python_kernels_hear_no_more_of_it(cause):
+    """A better form is no slower when its advice is followed: it has none on that cause."""
+    file = PAIRS / "kernels.py"
+    better = time_script(str(file), arguments=(cause, "better"), advise=True).longest
+    of_cause = [each for each in better.advice if each.rule == cause.replace("_", "-")]
+    assert all(each.saves_share < 0.1 for each in of_cause), [e.to_json() for e in of_cause]
+
+
+def test_the_text_has_the_advice():
+    answer = cli("time", PAIRS / "kernels.py", "--advise", "barrier")
+    assert answer.code == DONE, answer.err
+    lines = answer.out.splitlines()
+    first = lines[lines.index("Advice, the most helpful first") + 1]
+    assert first.split()[1:3] == ["barrier", "saves"]
+    assert first.endswith("timed with flags and two buffers")
+
+
+def test_json_has_the_advice():
+    answer = cli("time", PAIRS / "kernels.py", "--advise", "--json", "barrier")
+    assert answer.code == DONE, answer.err
+    advice = answer.json["advice"][0]
+    assert set(advice) >= {
+        *("rule", "file", "line", "text", "saves_us", "saves_share", "certainty", "tried"),
+    }
+    assert (advice["rule"], advice["certainty"]) == ("barrier", "modelled")
+    assert advice["saves_us"] == pytest.approx(advice["saves_share"] * answer.json["us"])
