@@ -70,6 +70,7 @@ PYTHON = (
     "short_vectors",
     "loaded_again",
 )
+TIK = ("small_copies", "few_blocks", "masked_lanes")
 ANYWHERE = ("few_blocks", "uneven_blocks")
 """Causes that no line has: the advice is at the busiest one."""
 
@@ -101,6 +102,14 @@ def test_cpp_kernels_hear_why_they_are_slow(cause, tmp_path):
 @pytest.mark.parametrize("cause", PYTHON)
 def test_python_kernels_hear_why_they_are_slow(cause):
     file = PAIRS / "kernels.py"
+    slow = time_script(str(file), arguments=(cause,), advise=True).longest
+    better = time_script(str(file), arguments=(cause, "better")).longest
+    assert_named(cause, slow, better, file, f"# slow: {cause}")
+
+
+@pytest.mark.parametrize("cause", TIK)
+def test_tik_programs_hear_why_they_are_slow(cause):
+    file = PAIRS / "tik_kernels.py"
     slow = time_script(str(file), arguments=(cause,), advise=True).longest
     better = time_script(str(file), arguments=(cause, "better")).longest
     assert_named(cause, slow, better, file, f"# slow: {cause}")

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json, JsonMapping
+from cubecore.chips.model import Chip
 from cubecore.errors import RequestError, Violation, refuse, unable, unreadable
 from cubecore.frontends.cpp.files import SUFFIXES, is_program, is_project
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from cubecore.workflows.advice.kernel_rules.rule import Advice
     from cubecore.workflows.advice.timed_changes import TimedChanges
 
+_INSERTED = ("barrier",)
+"""Rules on what TIK inserts, which its programs cannot do otherwise."""
 _USUAL_BITS = 16
 """The bits of an element for intervals of kernels, whose tensors may have several types."""
 
@@ -321,19 +324,29 @@ def _timed(run: "KernelRun | TikRun", record: int, script: str, *, advise: bool)
     changes: TimedChanges | None = None
     advice: tuple[Advice, ...] = ()
     if advise:
-        from cubecore.workflows.advice.kernel_rules.advise import advice_on
-        from cubecore.workflows.advice.kernel_rules.case import KernelCase
         from cubecore.workflows.advice.timed_changes import chip_changes
 
         changes = chip_changes(
             target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
         )
-        advice = advice_on(
-            KernelCase(
-                launch, target, line, lambda other: time_launch(other, target, stand_in=stand_in)
-            )
-        )
+        theirs = () if isinstance(run, KernelRun) else _INSERTED
+        advice = _advice(launch, run.kernel, target, theirs, stand_in=stand_in)
     return TimedLaunch(run, line, changes, rough, script, advice)
+
+
+def _advice(
+    launch: Launch, name: str, chip: Chip, without: tuple[str, ...], *, stand_in: bool
+) -> "tuple[Advice, ...]":
+    """Return what rules, but for some, advise on a launch."""
+    from cubecore.workflows.advice.kernel_rules.advise import advice_on
+    from cubecore.workflows.advice.kernel_rules.case import KernelCase
+    from cubecore.workflows.advice.kernel_rules.plain import plain_launch
+
+    def again(other: Launch, *, lines: bool = False) -> Timeline:
+        return time_launch(other, chip, stand_in=stand_in, lines=lines)
+
+    plain = plain_launch(launch, name)
+    return advice_on(KernelCase(plain, chip, again(plain, lines=True), again), without)
 
 
 def _launched(run: "TikRun") -> Launch:

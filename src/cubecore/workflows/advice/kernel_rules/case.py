@@ -49,11 +49,6 @@ class KernelCase:
     again: Callable[[Launch], Timeline]
 
     @cached_property
-    def is_plain(self) -> bool:
-        """True if all loops of all programs have constant trips, and nothing branches."""
-        return all(_is_plain(program.body) for program in self.launch.programs)
-
-    @cached_property
     def leaves(self) -> Mapping[Program, tuple[Leaf, ...]]:
         """The leaves of each program, in program order."""
         return {program: leaves_of(program) for program in self.launch.programs}
@@ -121,8 +116,10 @@ class KernelCase:
         moved = timeline.read_bytes + timeline.written_bytes
         whole = self.timeline.read_bytes + self.timeline.written_bytes
         start = min(self.start_cycles, timeline.cycles)
-        if not moved or not whole:
+        if not whole:
             return timeline.cycles
+        if not moved:
+            return self.timeline.cycles
         return start + round((timeline.cycles - start) * whole / moved)
 
     @property
@@ -132,6 +129,11 @@ class KernelCase:
         start = 0 if none is None else max(none.busy_cycles.values(), default=0)
         launch: int = self.chip.require("launch_cycles", "advice")
         return start + launch
+
+
+def is_plain(launch: Launch) -> bool:
+    """True if all loops of all programs have constant trips, and nothing branches."""
+    return all(_is_plain(program.body) for program in launch.programs)
 
 
 def leaves_of(program: Program) -> tuple[Leaf, ...]:
