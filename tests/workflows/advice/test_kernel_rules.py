@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cubecore
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
-from cubecore.workflows.scripts.script import TimedLaunch, time_script
+from cubecore.workflows.scripts.script import TimedLaunch, time_kernel, time_script
 from frontends.cpp.cpp_kernels import needs_compiler
 from workflows.command import DONE, cli
 
@@ -71,6 +72,12 @@ PYTHON = (
     "loaded_again",
 )
 TIK = ("small_copies", "few_blocks", "masked_lanes")
+OPERATORS = {
+    "small_copies": {"tile": 128, "part": 128},
+    "few_blocks": {"blocks": 5},
+    "short_vectors": {"part": 64},
+}
+"""Attributes by which the operator tiles badly."""
 ANYWHERE = ("few_blocks", "uneven_blocks")
 """Causes that no line has: the advice is at the busiest one."""
 
@@ -113,6 +120,20 @@ def test_tik_programs_hear_why_they_are_slow(cause):
     slow = time_script(str(file), arguments=(cause,), advise=True).longest
     better = time_script(str(file), arguments=(cause, "better")).longest
     assert_named(cause, slow, better, file, f"# slow: {cause}")
+
+
+@pytest.fixture(scope="module")
+def operators():
+    return cubecore.load_op(PAIRS / "weigh", trace=True)
+
+
+@needs_compiler
+@pytest.mark.parametrize("cause", OPERATORS)
+def test_operators_hear_why_they_are_slow(cause, operators):
+    x = (np.arange(40 * 32768) % 7 / 8 + 1).astype(np.float32)
+    slow = time_kernel(operators.weigh.run(x, **OPERATORS[cause]).launch, advise=True)
+    better = time_kernel(operators.weigh.run(x).launch)
+    assert_named(cause, slow, better, PAIRS / "weigh/op_kernel/weigh.cpp", f"// slow: {cause}")
 
 
 @pytest.mark.parametrize("cause", PYTHON)

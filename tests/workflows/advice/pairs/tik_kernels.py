@@ -17,15 +17,16 @@ t = tik.Tik()
 x = t.Tensor("float16", (ROWS, WIDTH), name="x", scope=tik.scope_gm)
 y = t.Tensor("float16", (ROWS, WIDTH), name="y", scope=tik.scope_gm)
 
-with t.for_range(0, BLOCKS, block_num=BLOCKS) as block:  # noqa: SIM117 - loops as a kernel writes them
-    with t.for_range(0, ROWS // BLOCKS) as row:
-        with t.for_range(0, WIDTH // TILE) as i:
-            tile = t.Tensor("float16", (TILE,), name="tile", scope=tik.scope_ubuf)
-            at = (block * (ROWS // BLOCKS) + row) * WIDTH + i * TILE
-            t.data_move(tile, x[at], 0, 1, TILE // 16, 0, 0)  # slow: small_copies
-            for _ in range(4):
-                t.vec_muls(LANES, tile, tile, 0.25, *SHAPE)  # slow: masked_lanes
-            t.data_move(y[at], tile, 0, 1, TILE // 16, 0, 0)
+with (
+    t.for_range(0, BLOCKS, block_num=BLOCKS) as block,
+    t.for_range(0, ROWS // BLOCKS * WIDTH // TILE) as i,
+):
+    tile = t.Tensor("float16", (TILE,), name="tile", scope=tik.scope_ubuf)
+    at = block * (ROWS // BLOCKS) * WIDTH + i * TILE
+    t.data_move(tile, x[at], 0, 1, TILE // 16, 0, 0)  # slow: small_copies
+    for _ in range(4):
+        t.vec_muls(LANES, tile, tile, 0.25, *SHAPE)  # slow: masked_lanes
+    t.data_move(y[at], tile, 0, 1, TILE // 16, 0, 0)
 t.BuildCCE(kernel_name=NAME, inputs=[x], outputs=[y])
 given = (np.arange(ROWS * WIDTH) % 7 / 8).astype(np.float16)
 t.tikdb.start_debug({"x": given.reshape(ROWS, WIDTH)})

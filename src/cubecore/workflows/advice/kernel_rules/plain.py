@@ -35,7 +35,7 @@ def plain_launch(launch: Launch, name: str) -> Launch:
 
 
 def _flat(body: Sequence[Node]) -> Iterator[Node]:
-    """Yield nodes; loops that are all of another one's body join it, if addresses move evenly."""
+    """Yield nodes, with a loop in a loop as one where addresses move evenly."""
     for node in body:
         if not isinstance(node, Loop):
             yield node
