@@ -13,10 +13,13 @@ import pytest
 import cubecore
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.workflows.scripts.script import TimedLaunch, time_kernel, time_script
-from frontends.cpp.cpp_kernels import needs_compiler
+from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
+from frontends.cpp.example_cases import CASES
 from workflows.command import DONE, cli
 
 PAIRS = Path(__file__).parent / "pairs"
+MATRIX = ("matmul", "split_k", "int8_matmul", "matmul_leaky_relu", "flash_attention")
+"""Examples that run on AICs."""
 NEAR = 0.25
 """The share of the better form's saving by which an advice may be off."""
 
@@ -33,6 +36,8 @@ class CppPair:
     share: int
     element: str = "float"
     inputs: str = "x"
+    made: str = ""
+    """The element and the size of z, where they are not x's."""
 
     def timed(self, file: Path, folder: Path, *, better: bool = False) -> TimedLaunch:
         """Time a form; the slow one with advice."""
@@ -46,7 +51,7 @@ class CppPair:
         asked = CppLaunchOptions(
             blocks=blocks,
             arguments=(*given, f"share={size // blocks}"),
-            outputs=(f"z={self.element}:{size}:{folder / 'z.npy'}",),
+            outputs=(f"z={self.made or f'{self.element}:{size}'}:{folder / 'z.npy'}",),
             defines=("BETTER=1",) if better and self.better == self.blocks else (),
         )
         return time_script(str(file), asked=asked, advise=not better).longest
@@ -62,6 +67,8 @@ CPP = {
     "loaded_again": CppPair(40, 40, 16 * 2048, inputs="xw"),
     "masked_lanes": CppPair(40, 40, 16 * 2048),
     "scalar_wait": CppPair(40, 40, 8 * 8192),
+    "unaligned_rows": CppPair(40, 40, 8 * 64 * 128, made=f"float:{40 * 8 * 64 * 64}"),
+    "small_products": CppPair(20, 20, 128 * 256, "half", made="float:327680"),
 }
 PYTHON = (
     "small_copies",
@@ -104,6 +111,54 @@ def test_cpp_kernels_hear_why_they_are_slow(cause, tmp_path):
     slow = CPP[cause].timed(file, tmp_path)
     better = CPP[cause].timed(file, tmp_path, better=True)
     assert_named(cause, slow, better, file, "// slow")
+
+
+@needs_compiler
+def test_mixed_kernels_hear_which_side_waits():
+    file, timed = PAIRS / "one_slot.cpp", []
+    x = ((np.arange(128 * 512) % 7) / 8).astype(np.float16)
+    for macros in ({}, {"BETTER": 1}):
+        kernel = cubecore.load(file, trace=True, defines=macros).hand_over
+        places, z = (np.zeros(size * 20 * 128 * 128, np.float32) for size in (2, 1))
+        timed.append(time_kernel(kernel[20](x, places, z, 0), advise=not macros))
+    assert_named("one_slot", *timed, file, "// slow")
+
+
+TRUE = {
+    ("matmul", "matmul"): {"unaligned-rows", "uneven-blocks"},
+    ("vector_add_capi", "add_joined"): {"barrier"},
+}
+"""Advice on examples that is true: rows of 1,332 halves and 24 tiles on 20 cores; and barriers in
+place of the flags that `add_flagged` has."""
+
+
+@needs_compiler
+@pytest.mark.parametrize("example", CASES)
+def test_examples_hear_nothing_that_is_not_true(example):
+    file, name = example
+    blocks = 20 if file in MATRIX else 40
+    run = getattr(cubecore.load(EXAMPLES / f"{file}.cpp", trace=True), name)[blocks](
+        *CASES[example](blocks, 4).arguments
+    )
+    advice = time_kernel(run, advise=True).advice
+    heard = {each.rule for each in advice if each.saves_share >= 0.08}
+    assert heard == TRUE.get(example, set()), [each.to_json() for each in advice]
+
+
+@needs_compiler
+def test_followed_advice_on_an_example_is_what_it_saves():
+    """Its rows padded to 256 B, and then 20 tiles on 20 cores in place of 24."""
+    kernel = cubecore.load(EXAMPLES / "matmul.cpp", trace=True).matmul
+    timed = []
+    for m, n, k in ((1500, 201, 1332), (1500, 256, 1408), (1280, 256, 1408)):
+        a, b, bias = (np.ones(shape, np.float16) for shape in ((m, k), (k, n), (n,)))
+        arguments = (a, b, bias.astype(np.float32), np.zeros((m, n), np.float32), m, n, k)
+        timed.append(time_kernel(kernel[20](*arguments), advise=True))
+    first = next(each for each in timed[0].advice if each.rule == "unaligned-rows")
+    second = next(each for each in timed[1].advice if each.rule == "uneven-blocks")
+    us = [each.timeline.us for each in timed]
+    assert first.saves_us == pytest.approx(us[0] - us[1], rel=NEAR)
+    assert second.saves_us == pytest.approx(us[1] - us[2], rel=NEAR)
 
 
 @pytest.mark.parametrize("cause", PYTHON)

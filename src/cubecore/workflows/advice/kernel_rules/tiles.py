@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import GlobalTraffic, Mem
+from cubecore.isa.cube.product import CubeProduct
+from cubecore.isa.declare.instruction import GlobalTraffic, Mem, Pipe
 from cubecore.isa.program.launch import Launch
 from cubecore.workflows.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.workflows.advice.kernel_rules.changed_programs import (
@@ -39,6 +40,42 @@ def small_copies(case: KernelCase) -> Iterator[Cause]:
         yield from _larger(case, leaf, traffic)
 
 
+@rule(
+    "small-products",
+    counts="elements of K in a product of the Cube",
+    threshold="the K from which the head of a product is under 10 % of its time",
+    source="cycles of `mad`, and mad_queued_cycles of the chip (`cubecore chips`)",
+    remedy="Multiply longer pieces of K at once, as far as L0A and L0B allow.",
+)
+def small_products(case: KernelCase) -> Iterator[Cause]:
+    """Multiply longer pieces of K in each loop of short products."""
+    head = case.chip.require("mad_queued_cycles", "advice")
+    seen: set[int] = set()
+    for leaf in sorted(case.all_leaves, key=lambda each: -case.busy(each.location, Pipe.M)):
+        template = leaf.issue.template
+        if not isinstance(template, CubeProduct) or not leaf.loops or id(leaf.location) in seen:
+            continue
+        busy = case.cost(leaf.issue).busy
+        if busy >= _HEAD_SHARE * head or not _waits_for_products(case):
+            continue
+        seen |= {id(each.location) for each in issues(leaf.loops[-1])}
+        room = min(case.room(mem) // max(case.used_bytes(mem), 1) for mem in (Mem.L0A, Mem.L0B))
+        best = _best(case, leaf, room)
+        if best is not None:
+            k = template.k
+            text = (
+                f"each product takes {busy} cycles, of which {head} are its head; pieces of "
+                f"{k * best[1]:,} of K in place of {k:,} fit into L0A and L0B"
+            )
+            yield Cause(leaf.location, text, best[2], f"K {best[1]} times as long")
+
+
+def _waits_for_products(case: KernelCase) -> bool:
+    """True if what feeds the Cube, or the Cube, is busy for a good part of the time."""
+    busy = sum(n for name, n in case.timeline.pipes.items() if name.split()[-1] in {"M", "MTE1"})
+    return busy * 5 >= case.timeline.cycles
+
+
 def _hottest_first(case: KernelCase) -> list[Leaf]:
     copies = [leaf for leaf in case.all_leaves if case.cost(leaf.issue).traffic is not None]
     return sorted(copies, key=lambda leaf: -case.busy(leaf.location, leaf.issue.template.pipe))
@@ -64,14 +101,7 @@ def enough_bytes(chip: Chip, traffic: GlobalTraffic) -> float:
 def _larger(case: KernelCase, leaf: Leaf, traffic: GlobalTraffic) -> Iterator[Cause]:
     mem = Mem.UB if traffic.of_ub else Mem.L1
     used, room = case.used_bytes(mem), case.room(mem)
-    best: tuple[int, int, Launch] | None = None
-    factor = 2
-    while factor <= leaf.count and used * factor <= room:
-        launch = _enlarged(case, leaf, factor)
-        cycles = case.with_all_bytes(case.again(launch))
-        if best is None or cycles < best[0]:
-            best = cycles, factor, launch
-        factor *= 2
+    best = _best(case, leaf, room // max(used, 1))
     if best is None:
         return
     size = traffic.size_bytes
@@ -80,6 +110,19 @@ def _larger(case: KernelCase, leaf: Leaf, traffic: GlobalTraffic) -> Iterator[Ca
         f"tiles of {size * best[1]:,} B fit: {mem.label} is used to {used:,} of {room:,} B"
     )
     yield Cause(leaf.location, text, best[2], f"tiles {best[1]} times as large")
+
+
+def _best(case: KernelCase, leaf: Leaf, room: int) -> tuple[int, int, Launch] | None:
+    """Return the cycles, the factor and the launch of the best larger tiles, up to `room` times."""
+    best: tuple[int, int, Launch] | None = None
+    factor = 2
+    while factor <= min(leaf.count, room):
+        launch = _enlarged(case, leaf, factor)
+        cycles = case.with_all_bytes(case.again(launch))
+        if best is None or cycles < best[0]:
+            best = cycles, factor, launch
+        factor *= 2
+    return best
 
 
 def _enlarged(case: KernelCase, leaf: Leaf, factor: int) -> Launch:
