@@ -15,6 +15,7 @@ _PAGES = {
     "finding": "findings.html#{anchor}",
     "field": "fields.html#{anchor}",
     "advice": "words.html#advice-{anchor}",
+    "kernel advice": "advice.html#{anchor}",
     "term": "words.html#{anchor}",
     "operator": "words.html#operator-{anchor}",
     "chip": "chips.html",

@@ -33,7 +33,7 @@ CHINESE_PAGES = sorted(
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.sweep) for name in TUTORIALS],
 )
 def test_a_tutorials_cells_run(name, tmp_path, monkeypatch, capsys):
-    if name == "cpp" and not (shutil.which("g++") or shutil.which("clang++")):
+    if name in {"cpp", "faster"} and not (shutil.which("g++") or shutil.which("clang++")):
         pytest.skip("no C++ compiler")
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "tutorial"}
@@ -47,10 +47,10 @@ def test_a_tutorials_cells_run(name, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-def test_there_are_five_tutorials_each_in_the_index_and_in_the_navigation():
+def test_there_are_six_tutorials_each_in_the_index_and_in_the_navigation():
     index = (DOCS / "tutorials" / "index.md").read_text("utf-8")
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
-    assert TUTORIALS == ["cpp", "model", "races", "refused", "slow"]
+    assert TUTORIALS == ["cpp", "faster", "model", "races", "refused", "slow"]
     assert all(f"({name}.md)" in index for name in TUTORIALS)
     assert all(f"tutorials/{name}.md" in navigation for name in TUTORIALS)
 

@@ -2,6 +2,7 @@
 
 import re
 from inspect import getsource
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +14,11 @@ from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules import advice
 from cubecore.timing.pipes.queues import NAMES
 from cubecore.workflows.advice import reasons
+from cubecore.workflows.advice.kernel_rules.advise import rules as kernel_rules
 from cubecore.workflows.glossary import glossary
 from workflows.command import cli
 
+ROOT = Path(__file__).parents[2]
 PRINTED = (
     *("GM", "L1", "L0A", "L0B", "L0C", "UB", "BiasTable", "L2", *NAMES, "NZ", "ND", "fractal"),
     *("TCubeTiling", "MAD", "critical path", "stall", "what-if chip", "Limited by"),
@@ -77,3 +80,12 @@ def test_the_command_prints_it():
     assert answer.out == (
         "MTE1, MTE2, MTE3\n\n  memory transfer engines: L1 to L0, GM to L1 or UB, UB to GM\n"
     )
+
+
+@pytest.mark.parametrize("name", kernel_rules())
+def test_each_rule_of_advice_on_kernels_is_explained(name):
+    told = cubecore.explain(name.upper())
+    assert (told.name, told.kind) == (name, "kernel advice")
+    assert told.text.startswith(f"{name}: advice on a kernel\n\n  counts ")
+    assert f"## {name}\n" in (ROOT / "docs" / "advice.md").read_text("utf-8")
+    assert told.page == f"advice.html#{name}"

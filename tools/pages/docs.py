@@ -302,6 +302,39 @@ def examples_page() -> str:
     return "\n".join([_EXAMPLES_INTRODUCTION, *head, *rows, "", *sections])
 
 
+_ADVICE_INTRODUCTION = """\
+# Advice on kernels
+
+`cubecore time KERNEL --advise` says why a kernel in Python, C++, C or TIK is slow, at its line.
+Each rule counts something of the launch; where the count passes its threshold, the program that the
+kernel issued is changed in that one thing and timed again. The difference is the saving. A bound is
+said to be one: no change saves more. `cubecore explain RULE` prints a rule.
+
+Under each rule is a kernel that is slow for this reason alone, and with the macro `BETTER` is not.
+`tests/workflows/advice/test_kernel_rules.py` runs both: the first or the second advice names the
+rule at a line that is marked `slow`, and its saving is that of the better form within 25 %.
+Generated from the rules' declarations and the tests' kernels.
+"""
+
+
+@document("advice.md")
+def advice_page() -> str:
+    """Return the rules of advice on kernels, each with its pair of examples."""
+    from cubecore.workflows.advice.kernel_rules.advise import rules
+
+    pairs = ROOT / "tests" / "workflows" / "advice" / "pairs"
+    lines = [_ADVICE_INTRODUCTION, "| rule | counts | speaks from |", "|---|---|---|"]
+    lines += [
+        f"| [{rule.name}](#{rule.name}) | {rule.counts} | {rule.threshold} |"
+        for rule in rules().values()
+    ]
+    for rule in rules().values():
+        source = (pairs / f"{rule.name.replace('-', '_')}.cpp").read_text(encoding="utf-8")
+        lines += ["", f"## {rule.name}", "", f"{rule.remedy} Threshold from: {rule.source}."]
+        lines += ["", "```cpp", source.rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
 @document("architecture.md")
 def architecture_page() -> str:
     """Return the page as it is written, with the glossary of `explain` as its last section."""

@@ -93,7 +93,7 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
         return Explanation(field, "field", _about_field(field))
     if name.lower() in KINDS:
         return Explanation(name.lower(), "finding", _about_finding(name.lower()))
-    if (told := _word(name)) is not None:
+    if (told := _word(name) or _kernel_rule(name.lower())) is not None:
         return told
     if called := _called(lambda spelling: spelling.lower() == name.lower()):
         return _about_instruction(called[0].name, called, target)
@@ -123,6 +123,18 @@ def _operator(name: str) -> Explanation | None:
         return None
     shape = f"shape: {' x '.join(counts_of(name))}; cubecore time --op {name} times it"
     return Explanation(name, "operator", f"{name}: operator\n\n  {meaning_of(name)}\n  {shape}\n")
+
+
+def _kernel_rule(name: str) -> Explanation | None:
+    """Return a rule of advice on kernels; None for other words."""
+    from cubecore.workflows.advice.kernel_rules.advise import rules as rules_of_kernels
+
+    rule = rules_of_kernels().get(name)
+    if rule is None:
+        return None
+    counted = f"  counts {rule.counts}; speaks from {rule.threshold}\n  {rule.remedy}"
+    text = f"{name}: advice on a kernel\n\n{counted}\n\nFrom: {rule.source}\n"
+    return Explanation(name, "kernel advice", text)
 
 
 def _word(name: str) -> Explanation | None:

@@ -1,16 +1,21 @@
 """Advice on a timed launch: every rule, each cause timed without it, the most helpful first."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from cubecore.errors import CubecoreError, DeadlockError, refuse
 from cubecore.isa.program.launch import Launch
 from cubecore.workflows.advice.kernel_rules import cores, mix, order, rows, tiles, work
 from cubecore.workflows.advice.kernel_rules.case import KernelCase
-from cubecore.workflows.advice.kernel_rules.rule import RULES, Advice, Cause
+from cubecore.workflows.advice.kernel_rules.rule import RULES, Advice, Cause, Rule
 
 LEAST_SHARE = 0.02
 """The share of the time below which nothing is advised."""
 _MODULES = (tiles, cores, order, mix, work, rows)
+
+
+def rules() -> Mapping[str, Rule]:
+    """Return all rules by their names."""
+    return RULES
 
 
 def advice_on(case: KernelCase, without: Collection[str] = ()) -> tuple[Advice, ...]:
