@@ -139,6 +139,28 @@ def kernel_options(command: Command) -> Command:
     return command
 
 
+def advice_options(command: Command) -> Command:
+    """Add what says which advice is given on a kernel, and what is tried."""
+    for option in (
+        click.option(
+            "--try",
+            "try_s",
+            type=Number(),
+            metavar="SECONDS",
+            help="launch a SCRIPT again with other blocks, macros and constants for so long",
+        ),
+        click.option(
+            "--without-rule",
+            "without_rules",
+            multiple=True,
+            metavar="RULE",
+            help="leave a rule out of --advise on a SCRIPT",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def taken_kernel_options(options: Json) -> Json:
     """Return the values of `kernel_options`, taken out of a command's options: by option."""
     return {option: options.pop(name) for option, (name, _) in _KERNEL_OPTIONS.items()}
@@ -255,8 +277,9 @@ def require_script(asked: JsonMapping, kernel: JsonMapping) -> None:
     from cubecore.errors import RequestError, Violation
 
     words = {"breaks": "--break", "watches": "--watch", "dumps": "--dump", "step": "--step"}
-    words |= {"debug_inputs": "--debug-inputs"}
-    given = [words[name] for name, value in asked.items() if value]
+    words |= {"debug_inputs": "--debug-inputs", "try_s": "--try"}
+    words |= {"without_rules": "--without-rule"}
+    given = [words[name] for name, value in asked.items() if value not in {None, False, ()}]
     given += [
         name for name, value in kernel.items() if not any(value is n for n in (None, False, ()))
     ]
@@ -320,6 +343,16 @@ def time_of_script(
     from cubecore.workflows.scripts.script import time_script
 
     keys, settings, form = split_options(options)
+    without, budget = tuple(keys.get("without_rules", ())), keys.get("try_s")
+    if without:
+        from cubecore.workflows.advice.kernel_rules.advise import require_rules
+
+        require_rules(without)
+    if budget is not None:
+        from cubecore.workflows.scripts.trials import require_budget
+
+        require_budget(budget)
+    asked = _launch_options(kernel)
     answer = time_script(
         script,
         arguments=arguments,
@@ -327,10 +360,25 @@ def time_of_script(
         record=files.record,
         quiet=form != TEXT,
         chip=keys.get("chip"),
-        advise=keys["advise"],
-        asked=_launch_options(kernel),
+        advise=keys["advise"] or budget is not None or bool(without),
+        without=without,
+        asked=asked,
         debug_inputs=keys.get("debug_inputs"),
     )
+    if budget is not None:
+        from cubecore.reports.text.progress import working
+        from cubecore.workflows.scripts.tried_script import with_trials
+
+        with working("trying other numbers") as shown:
+            answer = with_trials(
+                answer,
+                budget,
+                arguments=arguments,
+                asked=asked,
+                chip=keys.get("chip"),
+                settings=settings,
+                shown=shown,
+            )
     files.write_launches(answer)
     show(answer, form, script_time_text)
     return DONE if answer.clean else FOUND

@@ -1,6 +1,6 @@
 """The command `time`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,7 @@ from cubecore.cli.streams import DONE
 from cubecore.cli.tilings import TilingFile, given_tiling
 from cubecore.cli.verbs.operators import of_operator, operator_options, time_of_operator
 from cubecore.cli.verbs.scripts import (
+    advice_options,
     file_options,
     kernel_options,
     require_alone,
@@ -25,6 +26,9 @@ from cubecore.cli.verbs.scripts import (
     time_files,
     time_of_script,
 )
+
+if TYPE_CHECKING:
+    from cubecore.aliases import Json
 
 RECORDED = 200_000
 """Instructions of each group of cores that --critical-path looks at."""
@@ -44,6 +48,7 @@ RECORDED = 200_000
 @click.option("--full", is_flag=True, help="time every iteration; skip no recurring ones")
 @click.option("--critical-path", is_flag=True, help="print the critical path")
 @click.option("--advise", is_flag=True, help="list changes that make it faster, each timed anew")
+@advice_options
 @kernel_options
 @table_options
 def time(
@@ -55,6 +60,8 @@ def time(
     full: bool,
     critical_path: bool,
     advise: bool,
+    without_rules: tuple[str, ...],
+    try_s: float | None,
     **options: Any,
 ) -> int:
     """Time a kernel: cycles by pipe, stalls and links.
@@ -63,8 +70,8 @@ def time(
     file of C++ kernels, of which one is launched with --arg.
     """
     kernel, inputs = taken_kernel_options(options), options.pop("debug_inputs")
-    others = {"SCRIPT": script, "tiling": tiling, "step": step, "advise": advise}
-    others |= {"critical-path": critical_path}
+    others: Json = {"SCRIPT": script, "tiling": tiling, "step": step, "advise": advise}
+    others |= {"critical-path": critical_path, "try": try_s, "without-rule": without_rules}
     operator = of_operator(options, {**others, **kernel, "debug-inputs": inputs})
     if operator is not None:
         return time_of_operator(operator, full=full)
@@ -72,8 +79,10 @@ def time(
     if script is not None:
         require_alone(script, options, {"tiling": tiling, "critical-path": critical_path or None})
         options |= {"advise": advise, "debug_inputs": inputs}
+        options |= {"without_rules": without_rules, "try_s": try_s}
         return time_of_script(script, arguments, files, kernel, options)
-    require_script({"debug_inputs": inputs}, kernel)
+    of_script = {"debug_inputs": inputs, "try_s": try_s, "without_rules": without_rules}
+    require_script(of_script, kernel)
     from cubecore.reports.text.answers import time_path_text, time_text
     from cubecore.reports.text.progress import working
     from cubecore.workflows.time import time as make_time

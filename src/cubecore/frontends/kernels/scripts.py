@@ -2,11 +2,11 @@
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.kernels.assertions import NOTE, noting_checks
@@ -19,12 +19,16 @@ def _nothing() -> None:
 
 
 def run_as_main(
-    path: str, arguments: tuple[str, ...], checked: Callable[[], None] = _nothing
+    path: str,
+    arguments: tuple[str, ...],
+    checked: Callable[[], None] = _nothing,
+    constants: Mapping[str, int] = MappingProxyType({}),
 ) -> str | None:
     """Run a script; return what it holds against its kernels, None if it ran to its end.
 
     That is a failed assertion, or an exit with another code than 0. `checked` is called at each
-    check that the script makes (`noting_checks`).
+    check that the script makes (`noting_checks`). `constants` stand in place of the numbers that
+    the script gives to these names.
 
     Raises
     ------
@@ -36,7 +40,7 @@ def run_as_main(
     try:
         with _as_main(path, arguments) as main:
             setattr(main, NOTE, checked)
-            tree = noting_checks(_parsed(path))
+            tree = noting_checks(_with_constants(_parsed(path), constants))
             exec(compile(tree, path, "exec"), vars(main))  # noqa: S102 - the user's own script
     except CubecoreError:
         raise
@@ -60,6 +64,17 @@ def _parsed(path: str) -> ast.Module:
         return ast.parse(Path(path).read_bytes(), path)
     except ValueError as error:  # null bytes, before Python 3.11.4
         raise unable(path, f"{path}: {error}") from None
+
+
+def _with_constants(tree: ast.Module, constants: Mapping[str, int]) -> ast.Module:
+    """Return a script with other numbers for some of its names, where it first gives them one."""
+    left = dict(constants)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and target.id in left:
+                node.value = ast.copy_location(ast.Constant(left.pop(target.id)), node.value)
+    return tree
 
 
 def _line_of_script(path: str, error: BaseException) -> Location:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from cubecore.reports.text.answers import duration
+from cubecore.reports.text.answers import duration, table
 from cubecore.workflows.advice.kernel_rules.rule import BOUND, RULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cubecore.workflows.advice.kernel_rules.rule import Advice
+    from cubecore.workflows.scripts.trials import Trial
 
 _WIDTH = 96
 
@@ -29,3 +30,17 @@ def advice_lines(advice: Sequence[Advice]) -> list[str]:
         for text in (each.text, RULES[each.rule].remedy):
             lines += [f"    {line}" for line in wrap(text, _WIDTH)]
     return lines
+
+
+def trial_lines(trials: Sequence[Trial]) -> list[str]:
+    """Return what was tried, with its time, and what was dropped, with the reason."""
+    timed = [
+        (each.change, duration(each.us), f"saves {duration(each.saves_us)}")
+        if each.saves_us > 0
+        else (each.change, duration(each.us), "saves nothing")
+        for each in trials
+        if each.us is not None
+    ]
+    lines = ["Tried, each launched again and right", *(table(timed) or ["  nothing in that time"])]
+    dropped = [(f"{each.change}:", each.dropped) for each in trials if each.us is None]
+    return [*lines, *(["", "Dropped", *table(dropped)] if dropped else [])]

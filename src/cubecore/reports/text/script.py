@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cubecore.machine.sanitizer.findings import faults
 from cubecore.manual import address_lines
-from cubecore.reports.text.advice import advice_lines
+from cubecore.reports.text.advice import advice_lines, trial_lines
 from cubecore.reports.text.answers import changes_lines, timeline_lines
 from cubecore.reports.text.lines import hottest_lines
 from cubecore.units import plural
@@ -75,6 +75,8 @@ def _tensor(tensor: Tensor) -> str:
 def script_time_text(timed: ScriptTime) -> str:
     """Return where the cycles of a script's launches go."""
     parts = [timed_launch_text(launch) for launch in timed.launches]
+    if timed.trials is not None:
+        parts.append("\n".join(trial_lines(timed.trials)))
     return "\n\n".join(parts) + "\n"
 
 

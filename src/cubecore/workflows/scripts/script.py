@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.chips.model import Chip
 from cubecore.errors import RequestError, Violation, refuse, unable, unreadable
 from cubecore.frontends.cpp.files import SUFFIXES, is_program, is_project
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from cubecore.frontends.tik.host.session import TikSession
     from cubecore.workflows.advice.kernel_rules.rule import Advice
     from cubecore.workflows.advice.timed_changes import TimedChanges
+    from cubecore.workflows.scripts.trials import Trial
 
 _INSERTED = ("barrier",)
 """Rules on what TIK inserts, which its programs cannot do otherwise."""
@@ -157,10 +157,11 @@ class TimedLaunch(Presented):
 
 @dataclass(frozen=True, slots=True)
 class ScriptTime:
-    """A script, and the timing of its launches."""
+    """A script, the timing of its launches, and what came of other numbers that were tried."""
 
     script: str
     launches: tuple[TimedLaunch, ...]
+    trials: "tuple[Trial, ...] | None" = None
 
     @property
     def findings(self) -> tuple[SanitizerFinding, ...]:
@@ -183,6 +184,7 @@ class ScriptTime:
             "script": self.script,
             **self.longest.to_json(),
             "launches": [launch.to_json() for launch in self.launches],
+            **({} if self.trials is None else {"trials": [t.to_json() for t in self.trials]}),
         }
 
 
@@ -234,13 +236,14 @@ def time_script(
     record: int = 0,
     quiet: bool = False,
     advise: bool = False,
+    without: tuple[str, ...] = (),
     asked: CppLaunchOptions | None = None,
     debug_inputs: str | None = None,
 ) -> ScriptTime:
     """Run a script, and time what its launches issued.
 
-    `advise` times each launch again with parts of the chip made better; what a kernel of one's own
-    could do otherwise is not known.
+    `advise` names what makes each launch slow, by all rules but those of `without`, and times it
+    again with parts of the chip made better.
 
     Values that kernels read from memory are those of this run; reading them costs what the flags
     cost. TIK's earlier chips have no published costs: their times are rough, and say so.
@@ -259,11 +262,16 @@ def time_script(
         raise KernelError([Violation(path, "verify before it is timed", done.failure)])
     if not done.launches:
         raise _launches_nothing(path, tik=True)
-    return times_of(path, done.launches, record, advise=advise)
+    return times_of(path, done.launches, record, advise=advise, without=without)
 
 
 def times_of(
-    path: str, launches: "Iterable[KernelRun | TikRun]", record: int = 0, *, advise: bool = False
+    path: str,
+    launches: "Iterable[KernelRun | TikRun]",
+    record: int = 0,
+    *,
+    advise: bool = False,
+    without: tuple[str, ...] = (),
 ) -> ScriptTime:
     """Return the times of launches that a file made, which kept their traces.
 
@@ -274,7 +282,7 @@ def times_of(
     DeadlockError
         If a pipe waits for a flag that is never set.
     """
-    timed = (_timed(each, record, path, advise=advise) for each in launches)
+    timed = (_timed(each, record, path, without if advise else None) for each in launches)
     return ScriptTime(path, tuple(timed))
 
 
@@ -309,10 +317,13 @@ def time_kernel(run: "KernelRun | TikRun", *, record: int = 0, advise: bool = Fa
     """
     if isinstance(run, KernelRun) and not run.traces:
         raise unable("run", "a launch is timed by its instructions; launch it with trace=True")
-    return _timed(run, record, "", advise=advise)
+    return _timed(run, record, "", () if advise else None)
 
 
-def _timed(run: "KernelRun | TikRun", record: int, script: str, *, advise: bool) -> TimedLaunch:
+def _timed(
+    run: "KernelRun | TikRun", record: int, script: str, without: tuple[str, ...] | None
+) -> TimedLaunch:
+    """Time a launch; with advice unless `without`, rules that are left out, is None."""
     target, rough = run.chip, None
     if not isinstance(run, KernelRun) and run.chip.joins_vector:
         target, rough = rough_chip(run.chip)
@@ -323,30 +334,17 @@ def _timed(run: "KernelRun | TikRun", record: int, script: str, *, advise: bool)
     line = time_launch(launch, target, record=record, stand_in=stand_in, lines=True)
     changes: TimedChanges | None = None
     advice: tuple[Advice, ...] = ()
-    if advise:
+    if without is not None:
         from cubecore.workflows.advice.timed_changes import chip_changes
+        from cubecore.workflows.scripts.launch_advice import advice_on_launch
 
         changes = chip_changes(
             target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
         )
         theirs = () if isinstance(run, KernelRun) else _INSERTED
-        advice = _advice(launch, run.kernel, target, theirs, stand_in=stand_in)
+        left_out = (*without, *theirs)
+        advice = advice_on_launch(launch, run.kernel, target, left_out, stand_in=stand_in)
     return TimedLaunch(run, line, changes, rough, script, advice)
-
-
-def _advice(
-    launch: Launch, name: str, chip: Chip, without: tuple[str, ...], *, stand_in: bool
-) -> "tuple[Advice, ...]":
-    """Return what rules, but for some, advise on a launch."""
-    from cubecore.workflows.advice.kernel_rules.advise import advice_on
-    from cubecore.workflows.advice.kernel_rules.case import KernelCase
-    from cubecore.workflows.advice.kernel_rules.plain import plain_launch
-
-    def again(other: Launch, *, lines: bool = False) -> Timeline:
-        return time_launch(other, chip, stand_in=stand_in, lines=lines)
-
-    plain = plain_launch(launch, name)
-    return advice_on(KernelCase(plain, chip, again(plain, lines=True), again), without)
 
 
 def _launched(run: "TikRun") -> Launch:

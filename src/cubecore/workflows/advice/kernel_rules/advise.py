@@ -18,6 +18,19 @@ def rules() -> Mapping[str, Rule]:
     return RULES
 
 
+def require_rules(names: Collection[str]) -> None:
+    """Refuse names that no rule has.
+
+    Raises
+    ------
+    RequestError
+        If there is no such rule; the message names all.
+    """
+    for name in names:
+        if name not in RULES:
+            raise refuse("--without-rule", f"name a rule ({', '.join(RULES)})", name)
+
+
 def advice_on(case: KernelCase, without: Collection[str] = ()) -> tuple[Advice, ...]:
     """Return what would save time, the most helpful first; rules of `without` are left out.
 
@@ -26,9 +39,7 @@ def advice_on(case: KernelCase, without: Collection[str] = ()) -> tuple[Advice, 
     RequestError
         If there is no such rule.
     """
-    for name in without:
-        if name not in RULES:
-            raise refuse("--without-advice", f"name a rule ({', '.join(RULES)})", name)
+    require_rules(without)
     found = [each for name in RULES if name not in without for each in _by_rule(case, name)]
     found.sort(key=lambda each: -each.saves_cycles)
     return tuple(each for each in found if each.saves_share >= LEAST_SHARE)

@@ -1,0 +1,97 @@
+"""Launches of a script, or of a C++ kernel, tried with other numbers."""
+
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from functools import partial
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cubecore.aliases import Json
+from cubecore.errors import unable
+from cubecore.frontends.cpp.files import SUFFIXES
+from cubecore.frontends.cpp.launch.arguments import call_of
+from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
+from cubecore.frontends.kernels.scripts import run_as_main
+from cubecore.frontends.kernels.session import KernelRun, ScriptSession
+from cubecore.workflows.scripts.script import ScriptTime, times_of
+from cubecore.workflows.scripts.trials import Launched, Number, cpp_numbers, script_numbers, tried
+
+if TYPE_CHECKING:
+    from cubecore.arrays import Array
+
+
+def with_trials(
+    answer: ScriptTime,
+    budget_s: float,
+    *,
+    arguments: tuple[str, ...] = (),
+    asked: CppLaunchOptions | None = None,
+    chip: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    shown: Callable[[str], None] = lambda _: None,
+) -> ScriptTime:
+    """Return a timing with what came of other numbers, each launched again, checked and timed.
+
+    A result is right if it is the first launch's. `shown` takes each change before it is tried.
+
+    Raises
+    ------
+    RequestError
+        If the budget is not above 0 s, or nothing of the launch is a plain number.
+    """
+    path = answer.script
+    options: Json = {"chip": chip, "settings": settings or None, "trace": True}
+    options = {name: value for name, value in options.items() if value is not None}
+    numbers: list[Number] = []
+    if path.endswith(SUFFIXES) and asked is not None and asked.arguments:
+        of_kernel = partial(_kernel_launched, path, options)
+        base = partial(of_kernel, asked)
+        numbers = cpp_numbers(path, asked, of_kernel)
+    elif path.endswith(".py"):
+        of_script = partial(_script_launched, path, arguments, options)
+        base = partial(of_script, {})
+        numbers = script_numbers(path, of_script)
+    if not numbers:
+        raise unable("--try", f"nothing of {path} is a number that can be tried")
+    return replace(answer, trials=tried(numbers, base, partial(_us, path), budget_s, shown))
+
+
+def _us(path: str, runs: tuple[KernelRun, ...]) -> float:
+    """Return the microseconds of all launches together."""
+    return sum(launch.timeline.us for launch in times_of(path, runs).launches)
+
+
+def _kernel_launched(path: str, options: Json, asked: CppLaunchOptions) -> Launched:
+    """Launch a kernel of a C++ file; nothing is written to files."""
+    session = ScriptSession(options)
+    with session.collecting():
+        call = call_of(path, asked, options)
+        call.kernel[call.blocks](**call.arguments)
+    scratch = {text.partition(":")[0] for text in asked.scratch}
+    values = {
+        name: value
+        for name, value in call.arguments.items()
+        if isinstance(value, np.ndarray) and name not in scratch
+    }
+    return tuple(session.runs), values
+
+
+def _script_launched(
+    path: str, arguments: tuple[str, ...], options: Json, constants: Mapping[str, int]
+) -> Launched:
+    """Run a script with other numbers for some constants; what it prints is not shown."""
+    session = ScriptSession(options)
+    nowhere = StringIO()
+    with redirect_stdout(nowhere), redirect_stderr(nowhere), session.collecting():
+        failure = run_as_main(path, arguments, constants=constants)
+    if failure is not None:
+        raise unable(path, failure)
+    values: dict[str, Array] = {}
+    for number, run in enumerate(session.runs):
+        for tensor, _ in run.tensors:
+            dtype = tensor.dtype.numpy if tensor.dtype.bits >= 8 else np.dtype(np.uint8)
+            values[f"{tensor.name} of launch {number + 1}"] = tensor.raw.view(dtype).copy()
+    return tuple(session.runs), values
