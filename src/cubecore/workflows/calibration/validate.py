@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cubecore.arrays import collecting_seldom
 from cubecore.chips import Chip
 from cubecore.chips import chip as named_chip
 from cubecore.errors import CubecoreError, DeadlockError, unable
@@ -107,8 +108,9 @@ def validate(
         require_executor(executor)
         cases = list(in_order(executor, _timed_point, ((point, changed) for point in read)))
     else:
-        mapped = published_cases() if points is None else ((p, _mapped(p)) for p in read)
-        cases = [_validated(point, case, changed) for point, case in mapped]
+        with collecting_seldom():
+            mapped = published_cases() if points is None else ((p, _mapped(p)) for p in read)
+            cases = [_validated(point, case, changed) for point, case in mapped]
     return Validation(tuple(cases), tuple(unreadable))
 
 
