@@ -1,8 +1,11 @@
 """Records that Python and C++ exchange: their text, and their layout as a compiler has it."""
 
 import ctypes
+import re
+from enum import IntEnum
 
 from cubecore.frontends.cpp import matmul_wire, wire
+from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.frontends.cpp.toolchain.compiler import compiler
 from cubecore.frontends.cpp.toolchain.diagnostics import ran
 from cubecore.frontends.cpp.toolchain.generated.header_folder import include_flags
@@ -15,6 +18,11 @@ from cubecore.frontends.cpp.toolchain.generated.wire_headers import (
 RECORDS = (wire.Step, wire.Read, wire.Records, wire.Head, wire.Box)
 
 
+class Ends(IntEnum):
+    CRASHED = 1000
+    CLOSED = 1002
+
+
 class Read(ctypes.Structure):
     _fields_ = (("behind", ctypes.c_uint32), ("addresses", ctypes.c_int64 * 8))
 
@@ -22,9 +30,8 @@ class Read(ctypes.Structure):
 def test_the_examples_of_the_docstring_are_what_is_written():
     text = "struct Read {\n  uint32_t behind;\n  int64_t addresses[8];\n};\n"
     assert record(Read) == text
-    assert enumeration(wire.Ends, "int32_t") == (
-        "enum Ends : int32_t {\n  RAN_AHEAD = 1000, TERMINATED = 1001, CLOSED = 1002\n};\n"
-    )
+    text = "enum Ends : int32_t {\n  CRASHED = 1000, CLOSED = 1002\n};\n"
+    assert enumeration(Ends, "int32_t") == text
     assert (
         "enum MatmulOperand { MM_A, MM_B, MM_BIAS, MM_SCALE, MM_C, MM_OPERANDS };\n"
         in dict(wire_headers())["cubecore_matmul_call.h"]
@@ -62,3 +69,11 @@ def test_the_layouts_that_messages_are_read_by_are_those_of_the_records():
     assert messages._HEAD.size == ctypes.sizeof(wire.Head)
     assert messages._READ.size == ctypes.sizeof(wire.Read)
     assert [wire.Read.type.offset, wire.Read.address.offset, wire.Read.bits.offset] == [8, 16, 24]
+
+
+def test_host_code_of_any_compiler_asks_by_the_numbers_that_python_knows():
+    """That header is not generated: a host compiler reads it where it lies."""
+    text = (INCLUDE / "cubecore" / "host" / "device.h").read_text("utf-8")
+    names = re.findall(r"\w+", re.search(r"enum Ask : uint32_t \{(.*?)\};", text, re.DOTALL)[1])
+    assert names == [each.name for each in wire.HostAsks]
+    assert [*wire.HostAsks] == [*range(len(names))]

@@ -19,8 +19,6 @@ MOST_ADDRESSES = CAPACITY * MOST_OPERANDS
 MOST_READS = 4096
 MOST_STEPS = 8
 """Instructions of one call."""
-NOTE = 64
-"""The number of the first sentence that a call brings with it, among the kinds of texts."""
 BOX_BYTES = 4096
 """The page of the report of a crash, before those of what is recorded."""
 
@@ -41,6 +39,36 @@ class Asks(IntEnum):
     HOST = 10
     DONE = 11
     VECTOR_FUNCTION = 12
+
+
+class Tells(IntEnum):
+    """The kinds of texts of a core; from NOTE on the sentence that a call brings with it."""
+
+    FINDING = 0
+    REFUSAL = 1
+    PRINT = 2
+    FLUSH = 4
+    BUFFER = 5  # an instruction that may leave its buffer
+    THROWN = 6
+    ARRAY = 7  # a local array of the kernel's
+    NOTE = 64
+
+
+class HostAsks(IntEnum):
+    """What host code asks for: `cubecore/host/device.h` has the same, for any host compiler."""
+
+    LAUNCH = 0
+    ALLOCATE = 1
+    WRITTEN = 2
+    FREE = 3
+    CHIP = 4
+    KEY_OF_TILING = 5
+    KERNEL_MODE = 6
+    REFUSED = 7
+    ANSWER = 8
+    MATMUL_TILING = 9
+    READ = 10
+    ABSENT = 11
 
 
 class Commands(IntEnum):

@@ -28,6 +28,7 @@ from cubecore.frontends.cpp.toolchain.build import (
     macros_of,
     program_parts,
 )
+from cubecore.frontends.cpp.wire import HostAsks
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, private_memory, ready_launch
 from cubecore.frontends.kernels.session import LaunchOptions
@@ -47,8 +48,6 @@ from cubecore.units import plural
 
 _MOST_BYTES = 2 << 30
 """Device memory of a program, all its allocations together."""
-_LAUNCH, _ALLOCATE, _WRITTEN, _FREE, CHIP, _TILING_KEY, _MODE, _REFUSED = range(8)
-_MATMUL_TILING, _READ = 9, 10
 _KINDS = ("", "cube", "vector")
 """The kinds of launches by the number of a mode; none: as the kernel's file says."""
 _FACTS = ("L0A", "L0B", "L0C", "L1", "L2", "UB", "HBM", "FB", "BT")
@@ -177,26 +176,26 @@ class _Program:
 
     def _asked(self, asked: HostQuestion) -> int | bytes:
         what, a, b, text, entry, context = asked
-        if what == _ALLOCATE:
+        if what == HostAsks.ALLOCATE:
             return self._allocate(a)
-        if what == CHIP:
+        if what == HostAsks.CHIP:
             return chip_fact(chip_named(self._options.chip).what_if(self._options.settings), a)
-        if what == _MATMUL_TILING:
+        if what == HostAsks.MATMUL_TILING:
             tiling = self._tilings.answer(text, b)
             if self._tilings.reason:
                 sys.stderr.write(f"{self._tilings.reason}\n")
             return tiling
-        if what == _WRITTEN:
+        if what == HostAsks.WRITTEN:
             self._written(a, b)
-        elif what == _READ:
+        elif what == HostAsks.READ:
             self._read(a, b)
-        elif what == _TILING_KEY:
+        elif what == HostAsks.KEY_OF_TILING:
             self._tiling_key = a
-        elif what == _MODE:
+        elif what == HostAsks.KERNEL_MODE:
             self._kind = _KINDS[a] if a < len(_KINDS) else ""
-        elif what == _REFUSED:
+        elif what == HostAsks.REFUSED:
             raise unable("the program", f"the program: {text}")
-        elif what == _LAUNCH:
+        elif what == HostAsks.LAUNCH:
             self._launch(text, a, entry, context)
         return 0
 

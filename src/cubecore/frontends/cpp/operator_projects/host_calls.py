@@ -6,16 +6,16 @@ from pathlib import Path
 
 from cubecore.chips.model import Chip
 from cubecore.errors import unable
-from cubecore.frontends.cpp.host_programs.programs import CHIP, chip_fact
+from cubecore.frontends.cpp.host_programs.programs import chip_fact
 from cubecore.frontends.cpp.host_programs.tiling_calls import HostTilings
 from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
 from cubecore.frontends.cpp.launch.launch_options import TIMEOUT_S
 from cubecore.frontends.cpp.launch.recording.bridge import Bridge, HostQuestion
 from cubecore.frontends.cpp.operator_projects.element_types import FORMAT_ND
 from cubecore.frontends.cpp.operator_projects.registration import Registration, registrations
+from cubecore.frontends.cpp.wire import HostAsks
 from cubecore.lazy_dataclass import dataclass
 
-_REFUSED, _ANSWER, _MATMUL_TILING, _ABSENT = 7, 8, 9, 11
 _SHORT_NAMES = {"2201": "ascend910b", "3510": "ascend950"}
 """Names of chips in AddConfig, by architecture."""
 
@@ -181,15 +181,15 @@ def _served(
 
     def asked(question: HostQuestion) -> int | bytes:
         what, a, b, said, *_ = question
-        if what == CHIP:
+        if what == HostAsks.CHIP:
             return chip_fact(chip, a)
-        if what == _MATMUL_TILING:
+        if what == HostAsks.MATMUL_TILING:
             return tilings.answer(said, b)
-        if what == _REFUSED:
+        if what == HostAsks.REFUSED:
             raise unable(child.subject, f"{child.subject}: {said}")
-        if what == _ANSWER:
+        if what == HostAsks.ANSWER:
             lines.append(said)
-        elif what == _ABSENT and own is not None:
+        elif what == HostAsks.ABSENT and own is not None:
             child.remark = _absence(own, a, b)
         return 0
 

@@ -51,7 +51,7 @@ void judge_buffers(Core* core, const Step& step, const int64_t* addresses, uint3
     const int64_t base = addresses[step.pointers[n]];
     const Extent* left = core->buffers.left_by(memory, base, {reach.low, reach.high});
     if (left == nullptr || !core->buffers.is_new(step.kind, n, base)) continue;
-    told_numbers(core, 5, where, {step.kind, n, base, left->low, left->high});
+    told_numbers(core, TELLS_BUFFER, where, {step.kind, n, base, left->low, left->high});
   }
 }
 
@@ -77,7 +77,7 @@ void cubecore_issue(const char* call, const uint64_t* key, uint32_t words, const
   uint32_t where = number_of(at);
   if (entry->flags & (MASKED | COUNTED | SETS_MASK | DROPPED)) {
     if ((entry->flags & DROPPED) || ((entry->flags & MASKED) && core->stale != 0))
-      told(core, NOTE + entry->note, where);
+      told(core, TELLS_NOTE + entry->note, where);
     if (entry->flags & COUNTED) {
       core->stale = 1 + where;
       core->stale_note = entry->note;
@@ -150,7 +150,7 @@ static void told_at(uint32_t what, const Where* at, const char* first, const cha
 }
 
 void cubecore_finding(const char* kind, const char* subject, const char* message, const Where* at) {
-  told_at(0, at, kind, subject, message);
+  told_at(TELLS_FINDING, at, kind, subject, message);
 }
 
 void cubecore_refuse(const char* subject, const char* need, const char* got, const Where* at) {
@@ -158,7 +158,7 @@ void cubecore_refuse(const char* subject, const char* need, const char* got, con
     fprintf(stderr, "%s:%u: %s must %s, got %s\n", at->file, at->line, subject, need, got);
     abort();
   }
-  told_at(1, at, subject, need, got);
+  told_at(TELLS_REFUSAL, at, subject, need, got);
   abort();  // nobody answers
 }
 
@@ -169,26 +169,27 @@ void cubecore_ended() {
   const char* sentence =
       "a divisor must not be 0, and INT_MIN must not be divided by -1, got such "
       "a division behind this line; its quotient is 0 here";
-  told_at(0, at.file == nullptr ? nullptr : &at, "parameter", "an integer division", sentence);
+  const Where* where = at.file == nullptr ? nullptr : &at;
+  told_at(TELLS_FINDING, where, "parameter", "an integer division", sentence);
 }
 
 void cubecore_thrown(const char* text, const char* type) {
   const bool issued = current->last.file != nullptr;
   const uint32_t where = issued ? number_of(&current->last) : ~0u;
   const std::string of_type = text == nullptr ? "an object of type " + written(type) : text;
-  told(current, 6, where, of_type.c_str());
+  told(current, TELLS_THROWN, where, of_type.c_str());
 }
 
 void cubecore_print(const char* text) {
   if (current == nullptr)
     fputs(text, stdout);
   else
-    before_output(), told_at(2, nullptr, text);
+    before_output(), told_at(TELLS_PRINT, nullptr, text);
 }
 
 void cubecore_flush(const Where* at) {
   Core* core = current;
-  told_at(4, at, nullptr);
+  told_at(TELLS_FLUSH, at, nullptr);
   caught_up(core);
 }
 
@@ -284,7 +285,7 @@ void cubecore_buffer(uint8_t mem, int64_t address, int64_t bytes) {
 void cubecore_array(uint8_t mem, int64_t address, int64_t bytes) {
   Core* core = current;
   if (core == nullptr || !arrays.is_new(mem, {address, address + bytes})) return;
-  told_numbers(core, 7, 0, {mem, address, address + bytes});
+  told_numbers(core, TELLS_ARRAY, 0, {mem, address, address + bytes});
 }
 
 void cubecore_stray(int64_t address, int64_t low, int64_t high) {

@@ -31,7 +31,7 @@ from cubecore.frontends.cpp.launch.recording.scalar_reads import ScalarReads, ar
 from cubecore.frontends.cpp.launch.recording.stacks import Stacks, line_of
 from cubecore.frontends.cpp.toolchain.elf import object_at
 from cubecore.frontends.cpp.toolchain.spelling import function_as_written
-from cubecore.frontends.cpp.wire import HOST_CODE, NOTE, Asks, CallFlags, Commands, Launch, Step
+from cubecore.frontends.cpp.wire import HOST_CODE, Asks, CallFlags, Commands, Launch, Step, Tells
 from cubecore.frontends.source_locations import KernelError, shown_path
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.trace import Names
@@ -309,28 +309,28 @@ class Bridge:
         texts = [message.said() for _ in range(3)]
         locations = self.names.locations
         where = locations[at] if at < len(locations) else self._begin
-        if what == 2:
+        if what == Tells.PRINT:
             native_core.handle.show(texts[0].removesuffix("\n"))
             return
-        if what == 7:
+        if what == Tells.ARRAY:
             number, low, high = map(int, texts[0].split())
             native_core.handle.core.gm.local_arrays.declare(MEMORIES[number], low, high)
             return
-        if what == 1:
+        if what == Tells.REFUSAL:
             got, _, remedy = texts[2].partition("\n")
             raise KernelError.at(where, refuse(texts[0], texts[1], got, remedy))
-        if what == 6:
+        if what == Tells.THROWN:
             got = f"the kernel threw an exception: {' '.join(texts[0].split())}"
             raise KernelError.at(where, unable("the kernel", got))
         native_core.hand_over()
-        if what == 0:
+        if what == Tells.FINDING:
             native_core.handle.log(texts[0], f"{texts[1]}: {texts[2]}", texts[1], where)
-        elif what == 4:
+        elif what == Tells.FLUSH:
             native_core.flush()
-        elif what == 5:
+        elif what == Tells.BUFFER:
             native_core.judge_buffer(where, *map(int, texts[0].split()))
-        elif what >= NOTE:
-            self._note(native_core, self._notes[what - NOTE], where, stale, stale_note)
+        elif what >= Tells.NOTE:
+            self._note(native_core, self._notes[what - Tells.NOTE], where, stale, stale_note)
 
     def _note(
         self,

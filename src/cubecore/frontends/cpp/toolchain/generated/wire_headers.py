@@ -71,13 +71,16 @@ _TYPES: dict[Any, str] = {
 }
 _CONSTANTS = (
     *("MAGIC", "HOST_CODE", "CAPACITY", "MOST_OPERANDS", "MOST_ADDRESSES", "MOST_READS"),
-    *("MOST_STEPS", "NOTE", "BOX_BYTES"),
+    *("MOST_STEPS", "BOX_BYTES"),
 )
 
 
 _ENUMERATIONS = (
-    *((wire.Asks, "uint32_t"), (wire.Commands, "uint64_t"), (wire.CallFlags, "uint32_t")),
-    (wire.Ends, "int32_t"),
+    (wire.Asks, "uint32_t", ""),
+    (wire.Tells, "uint32_t", "TELLS_"),
+    (wire.Commands, "uint64_t", ""),
+    (wire.CallFlags, "uint32_t", ""),
+    (wire.Ends, "int32_t", ""),
 )
 
 
@@ -87,7 +90,7 @@ def wire_headers() -> Iterator[tuple[str, str]]:
     yield LAUNCH_NAME, launch_header()
     numbers = "".join(f"constexpr uint32_t {n} = {getattr(wire, n)}u;\n" for n in _CONSTANTS)
     records = map(record, (wire.Step, wire.Read, wire.Records, wire.Head, wire.Box))
-    parts = (numbers, *(enumeration(kind, base) for kind, base in _ENUMERATIONS), *records)
+    parts = (numbers, *(enumeration(*each) for each in _ENUMERATIONS), *records)
     text = _namespace("", "\n".join(parts))
     yield "cubecore_records.h", _WRITTEN.format(source="wire", includes=_INTEGERS) + text
     operands = ", ".join(f"MM_{name.upper()}" for name in (*matmul_wire.OPERANDS, "operands"))
