@@ -160,8 +160,10 @@ def _later_reads(template: Instruction, to: AddressedOperand, source: AddressedO
 def _meeting(template: Instruction, to: AddressedOperand, source: AddressedOperand) -> str | None:
     """Return what is wrong with two operands whose spans meet, or None."""
     (dst, at), (src, start) = to, source
+    # The finest unit in which both operands' elements begin and end: overlaps are exact in it.
     unit = gcd(at, start, *(template.element(o).bits // 8 for o in (dst, src)))
     written, read = (_granules(template, o, a, unit) for o, a in (to, source))
+    # A read is of an earlier repeat if a byte of it was written in one: the first writer decides.
     first = _first_writers(written, read.end)
     later = _reads_of_earlier(first, read)
     overlap = any((first[granules] < _NEVER).any() for _, granules in read.backwards())

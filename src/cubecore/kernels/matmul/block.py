@@ -76,6 +76,8 @@ class BlockTree:
         kind = plan.problem.bias_type if share.has_bias else None
         optional = {"bias": kind is not None, "scale": plan.problem.scales_columns}
         optional |= dict.fromkeys(("scale_a", "scale_b"), plan.problem.mx)
+        # Slots in this order: operands, what is optional, the result; a core's listing names
+        # tensors by it.
         names = ("a", "b", *(name for name, given in optional.items() if given), "c")
         self._slots = {name: builder.slot(name) for name in names}
         # L1 holds A, then B, then scales and bias; what a client before left stays where it was.
@@ -271,6 +273,7 @@ class BlockTree:
 
     def _step(self, k_block: Expr, k: int, m: Along, n: Along) -> None:
         b, chip, flags = self.builder, self.plan.chip, self.flags
+        # The scalar unit's own work of a step along K.
         b.issue(ScalarWork(step=self.plan.step))
         self.stream_a.enter_step(k_block, m, n)
         self.stream_b.enter_step(k_block, n, m)

@@ -34,6 +34,8 @@ class Move:
         self._source: tuple[int, int] | None = None
         if not from_.size:
             return
+        # Negative offsets are filled: the bytes that must be written before are those between the
+        # others.
         copies = from_[from_ >= 0]
         if copies.size and (fill is not None or copies.size == from_.size):
             self._source = element.extent_bytes(int(copies.min()), int(copies.max()))

@@ -142,9 +142,9 @@ def _input_values(
 
 # `minimum(2 * baseM, n) * step + share`, baseM and share of base blocks (struct 0), step of their
 # residencies (struct 1) and n the problem's, becomes the text below. What depends on a block alone
-# is computed for blocks, then taken to the rows of residencies (`up1`); a column is let go of
-# behind
-# its last use, as memory that is still in the processor's cache is written next.
+# is computed for blocks, then taken to the rows of residencies (`up1`). A column is let go of
+# behind its last use, so that the next one is made in memory that the processor's cache still has.
+#
 #   def line(ups, rows, v0, v1, v4, v8):
 #       up1 = ups[1]
 #       v2 = v1 * (2)

@@ -72,9 +72,10 @@ def _written(program: Program, *, recording: bool, logging: bool) -> _Written:
     return cached
 
 
-# A loop of 100 trips over a wait with a late event, a move, a flag and `turn = (turn + 1) % 2`
-# is written as follows. h0 and h1 are `Recurrence.begin` and `skip`, h2 the waits by event; c0 is
-# 100 and c1 is 2, so that a loop of another length shares the text; g are the trips to skip.
+# A loop of 100 trips over a wait with a late event, a move, a flag and `turn = (turn + 1) % 2` is
+# written as follows. h0 and h1 are `Recurrence.begin` and `skip`, h2 the waits by event; c0 is 100
+# and c1 is 2, so that loops of other lengths share the text; g are the trips to skip.
+#
 #   def run(h,c,s):
 #    v0=0
 #    v1=0

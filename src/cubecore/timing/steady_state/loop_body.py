@@ -72,6 +72,8 @@ class LoopBody:
         flags = dict.fromkeys(flag for issue in issues for flag in _flags(issue))
         pipes = {pipe for issue in issues for pipe in _pipes(issue)}
         pipes |= {pipe for src, dst, _ in flags for pipe in (src, dst)}
+        # MTE1 is slower while MTE2 loads, so MTE2's state decides also where the loop does not use
+        # it.
         beside = {INDEX["MTE2"]} if INDEX["MTE1"] in pipes else set()
         counters, others = _assigned(inside)
         resets = _resetting(inside, counters)
@@ -79,6 +81,8 @@ class LoopBody:
         counts = (*counters, *map(resets_of, reset))
         used = {var for expr in _expressions(inside) for var in expr.variables()}
         inner = {node.index for node in inside if isinstance(node, Loop)}
+        # Remainders of the index (`k % 3 == 0`) make trips differ: the state is compared where they
+        # are alike.
         strides = {s for expr in _expressions(inside) for s in _strides(expr, loop.index)}
         return LoopBody(
             loop=loop,

@@ -157,6 +157,8 @@ class _Unchanged:
         """True if the values are the same along these paths."""
         if not self.bits & walked.moved:
             return True
+        # A counter that enters as it is gives another value as soon as it has moved; in a remainder
+        # only what is no multiple of the divisor does.
         if self.fixed & walked.moved:
             return False
         for modulus in self.moduli:
@@ -264,6 +266,8 @@ class _Test(NamedTuple):
         The d lie between `low` and `high`, which move by `down` and `up` in every period more.
         """
         equality, more, negated = self
+        # Every comparison is one of `== 0` or `< 0`, shifted or negated: so it holds all over the
+        # range if one end is on the right side, until an end has moved across.
         high += more
         if high < 0:
             if up:

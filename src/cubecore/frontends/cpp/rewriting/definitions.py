@@ -75,6 +75,8 @@ def specialisations(text: str, code: Sequence[Token]) -> Iterator[Edit]:
     if re.search(r"\btemplate\s*<\s*>", text) is None:
         return
     members = list(_members(code))
+    # All of one template are rewritten together: each excludes the others' arguments, and the
+    # template all of them.
     pairs = [(each, _template_of(each, members, code)) for each in members if _is_full(each)]
     for primary in dict.fromkeys(general for _, general in pairs if general is not None):
         parameters = _parameters(text, code, primary.head)
@@ -212,6 +214,7 @@ def _member(code: Sequence[Token], at: int, scope: int) -> _Member | None:
             return _Member(following.text, True, head, arguments, 0, scope) if named else None
         if token.text == "operator" and following.text == "(":
             return _function(code, "operator()", number + 3, head, scope)
+        # Attributes and `noexcept(...)` have brackets as a function's parameters do.
         has_brackets = token.text.startswith("__") or token.text in _WITH_BRACKETS
         if token.kind == "word" and following.text == "(" and has_brackets:
             number = closing(code, number + 1)
@@ -352,6 +355,7 @@ def _outside_directives(text: str) -> Iterator[Token]:
     at_start, inside = True, False
     for token in tokens(text):
         ends = "\n" in token.text and token.text != "\\\n" and token.kind in {"space", "comment"}
+        # A line goes on behind a backslash; a comment over several lines ends a directive as well.
         if ends:
             at_start, inside = True, False
         elif token.text == "#" and at_start:
@@ -389,6 +393,7 @@ def _in_namespace(
 def _definition(text: str, code: Sequence[Token], names: tuple[str, ...]) -> _Definition:
     words = [t.text for t in code]
     is_device = not _DEVICE.isdisjoint(words) or "aicore" in words
+    # Words that say where a function runs, or how it is linked, do not make it another one.
     plain = (word for word in words if word not in _DEVICE | _HINTS)
     digest = sha256("\0".join((*names, "", *plain)).encode()).hexdigest()[:16]
     start, end = code[0].start, code[-1].end

@@ -65,6 +65,7 @@ def refusing(text: str, errors: Iterable[UseError], absent: Sequence[str] = ()) 
             within = [body for body in bodies if body[0] < end and start < body[1]]
             for body in within:
                 edits.setdefault(body, _refusal(text[slice(*body)], error, absent))
+            # A using-declaration of a missing name is dropped: its uses refuse where they stand.
             if not within and _USING.fullmatch(text, start, end):
                 edits[start, end] = ""
     made, at = [], 0

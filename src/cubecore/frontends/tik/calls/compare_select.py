@@ -143,6 +143,7 @@ class CompareSelectCalls(VectorCalls):
         tensor = isinstance(src1, Tensor) and src1.size != 1
         name = "vsel_tensor" if tensor else "vsel_scalar"
         self.trace.buffers.open()
+        # Between two tensors the compare register holds the address of the bits, else the scalar.
         held = "int64" if tensor else dst.dtype
         staged = self.Tensor(held, (32,), SCOPE_UB, f"{call}_register")
         staged[0].set_as(Value(sel.address) if tensor else src1)

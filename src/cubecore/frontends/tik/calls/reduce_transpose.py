@@ -75,6 +75,8 @@ class ReduceTransposeCalls(VectorCalls):
         require_immediate(times.constant, f"{call}.repeat_times", 1, _MOST_IN_ALL)
         width = 2048 // src.record.bits
         per_repeat = _blocks_of(src_rep_stride, src)
+        # Levels: each repeat to one value, then 128 (or 64) of these to one, and on, until one
+        # instruction reduces what is left.
         for first in range(0, times.constant, _MOST_REPEATS):
             of, repeats = src[first * per_repeat :], min(_MOST_REPEATS, times.constant - first)
             self._level(name, call, mask, work[first:], of, repeats, src_rep_stride)
@@ -109,6 +111,7 @@ class ReduceTransposeCalls(VectorCalls):
         width = 2048 // src.record.bits
         with self.if_scope(times > 0):
             self._level(name, call, mask, work, src, times, stride)
+            # 255 values make at most 4 repeats of 64, so that the third level is the last.
             spare = self.Tensor(
                 src.dtype, (ceil_div(_MOST_REPEATS, width),), SCOPE_UB, f"{call}_counted"
             )

@@ -88,6 +88,8 @@ class BlockProgram:
             settle(builder, left.up)
         self.tree: BlockTree = BlockTree(plan, builder, share, left)
         program = builder.finish()
+        # Slots get addresses so far apart that the high bits of what is listed name the tensor, and
+        # the low bits the distance in it; local addresses stay below all of them.
         at = {name: (number + 1) << _APART for number, name in enumerate(names)}
         start = CoreBlock(0, 0, 0, share.m, share.n, 0, share.k)
         slots: Mapping[Var, int] = {v: at[n] for v, (n, _) in self.tree.slots(start).items()}
@@ -149,6 +151,7 @@ class BlockProgram:
             elif isinstance(template, WaitFlag):
                 up[_event(template)] -= 1
                 unknown.add(_event(template))
+        # Flags of free buffers are up between blocks, and neither too many nor missing.
         free = set(self.tree.up)
         raised = [event for event, times in up.items() if times > 0 and event not in free]
         lacking = [event for event in self.tree.up if up[event] == 0]

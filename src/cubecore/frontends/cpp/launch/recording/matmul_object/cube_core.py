@@ -123,15 +123,16 @@ class _Position:
 
 # The states of a core: `_at` is None before the first call and behind `free`. Then it holds a
 # block's program and how far it is in it:
-#   begun   tile -1, stored      `_begin`: nothing was issued yet
-#   open    tile t, not stored   its products are issued, and it waits in L0C for its store
-#   between tile t, stored       the next call may go on with t + 1 (`_goes_on`)
-#   done    last tile, stored    all flags of free buffers are up, as another block expects them
+#
+#   begun    tile -1, stored      `_begin`: nothing was issued yet
+#   open     tile t, not stored   its products are issued, and it waits in L0C for its store
+#   between  tile t, stored       the next call may go on with t + 1 (`_goes_on`)
+#   done     last tile, stored    all flags of free buffers are up, as another block expects them
+#
 # A call for another block while one is not done takes `_leave`, which ends its loads and raises
-# what
-# lacks, as if the rest had been computed. One for a tile out of order runs it as a block of its own
-# (`_alone`). Another tiling, or the kernel's end, takes `free`: flags that are up must be waited
-# for.
+# what is missing, as if the rest had been computed. One for a tile out of order runs it as a block
+# of its own (`_alone`). Another tiling, or the kernel's end, takes `free`: flags that are up must
+# be waited for.
 class CubeCore:
     """The state of one Cube core between calls."""
 

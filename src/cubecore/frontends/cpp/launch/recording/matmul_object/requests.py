@@ -158,6 +158,7 @@ class MatmulRequests:
             self._issue(native, [received_from(client)], at)
             if call is None:
                 ended += 1
+            # Calls that both AIVs make together are computed once, as soon as both have come.
             elif call.bits & MatmulBits.SHARED:
                 shared[client] = call, at
                 if len(shared) == clients:
