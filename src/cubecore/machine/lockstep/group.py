@@ -176,8 +176,7 @@ class LockstepGroup:
         if isinstance(template, Sync):
             wrong = template_violations(template, self.chip)
             return self._one_by_one(template) if wrong else self._flagging(template)
-        # What a template does is worked out once for these registers; what is not settled falls
-        # back to the reference engine, core by core, with the same findings.
+        # Worked out once for these registers; what is not settled goes core by core.
         issue = checked_among(self._checked, valueless(template), self.registers, self.chip)
         if issue.wrong:
             return self._one_by_one(template)
@@ -191,8 +190,7 @@ class LockstepGroup:
         if isinstance(touching, Dcci):
             return lambda _, where: self.watch.touch(touching, (), where, self.registers)
         after = touching.apply(self.registers)
-        # Registers that values leave (masks of comparisons, counts) differ from core to core and
-        # are kept aside; all other registers are common.
+        # Registers that values leave differ from core to core, and are kept aside.
         if touching.register and not touching.operands():
             return self._setting(touching, getattr(after, touching.register))
         if not touching.operands() and all(getattr(after, f) == NONE_LEFT[f] for f in LEFT):
@@ -266,14 +264,11 @@ class LockstepGroup:
             all_addresses, values = template.operand_addresses(addresses), {}
             for number, used in reads:
                 per_core = read_inside(self, used, all_addresses[number]).read()
-                # Cores that are steered to different places share no plan: their elements are
-                # gathered row by row.
                 if self.count > 1 and (per_core != per_core[0]).any():
                     apart(addresses, where)
                     return
                 values[used.name] = per_core[0]
             key = tuple([per_core.tobytes() for per_core in values.values()])
-            # Prepared at the second use of the same values: most come once.
             prepared = acts.get(key)
             if prepared is None and key in acts:
                 prepared = self._for_values(issued, template.located(values))
@@ -367,7 +362,6 @@ class LockstepGroup:
         for name in LEFT:
             self.left[name] = [getattr(registers, name) for registers in after]
         shared = [replace(registers, position=CorePosition(), **NONE_LEFT) for registers in after]
-        # Modes that differ would make every later instruction differ: such cores go apart.
         if len(set(shared)) > 1:
             raise UnlikeError("registers that differ from core to core", shared)
         self._enter(shared[0])
@@ -396,8 +390,7 @@ class LockstepGroup:
         steered = self.count > 1 and (bool(template.steering) or template.reads_left)
         followed = reason is not None and reason.followed
         watching = self.watch.row_by_row(steered=steered, followed=followed)
-        # Initialised maps are shared by the cores: each must find them as they were, not as the
-        # core before left them.
+        # Initialised maps are shared: each core finds them as they were before the first.
         maps = SharedMaps(self.stacks) if self.count > 1 else None
         for core, row in enumerate(rows):
             row.watch = watching.next_core()  # type: ignore[assignment]
@@ -486,7 +479,6 @@ class LockstepGroup:
         """Follow a value that every core's scalar unit has read, at its address."""
         at, size = addresses[0], loads[0].element.size_bytes
         watching = self._watching_loads(loads)
-        # The others read at the same distances.
         if not self.watch.notes_each:  # the first core's stands for all
             watching.next_core().scalar_read(scalar_touch(loads[0]), at, at + size)
             return

@@ -134,8 +134,7 @@ def perform(
     """
     template, known = issue.template, step.known
     at = template.operand_addresses(addresses)
-    # Loops come back to the same local addresses: where operands lie and what is checked there is
-    # the same, but for global memory.
+    # At the same local addresses operands lie, and are checked, as before.
     bound = None if known is None else known.get(issue.local(at))
     if bound is None:
         bound = _bind(cores, issue, at, where, given or {})
@@ -158,7 +157,6 @@ def perform(
         require_written(cores, template, issue.uses[number], place, at[number], where)
 
     follows = cores.gm.fillings is not None and template.pipe is Pipe.V
-    # A repeat reads what an earlier one wrote, so that they are computed one after another.
     if bound.feeds:
         for repeat in range(issue.uses[0].elements.offsets.shape[0]):
             parts = [part(template, used.name, repeat) for used in issue.uses]

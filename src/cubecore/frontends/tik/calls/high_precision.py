@@ -83,18 +83,11 @@ class HighPrecisionCalls(ConvertCalls):
         work = work_tensor.reinterpret_cast_to("float32")
 
         def do(lanes: TikValue, first: int) -> None:
-            self._expm1(
-                lanes,
-                dst[first:],
-                src[first:],
-                work[first:],
-                repeat_times,
-                dst_rep_stride,
-                src_rep_stride,
-            )
+            tensors = dst[first:], src[first:], work[first:]
+            self._expm1(lanes, *tensors, repeat_times, dst_rep_stride, src_rep_stride)
 
-        # float16 masks name 128 lanes, float32 has 64: each half is a call of its own, and a half
-        # that only the run knows to be empty must not be issued with a mask of 0.
+        # float32 has 64 lanes a repeat, the mask 128: each half is a call of its own, which must
+        # not be issued if the run finds it empty.
 
         if isinstance(mask, (list, tuple)) and len(mask) == 2:
             for word, first in zip(reversed(mask), (0, _HALF), strict=True):
