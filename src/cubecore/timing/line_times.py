@@ -87,6 +87,8 @@ def _averaged(sums: Sequence[_Line], cores: Mapping[str, int]) -> Iterator[LineT
         stalls: list[Stall] = []
         for reason, cycles in line.cycles.items():
             kind, pipe, what = reason
+            # Differences of rounded running sums: averages that were rounded each by itself would
+            # not add up to the launch's.
             before = until.get(reason, 0)
             after = until[reason] = before + cycles
             average = after // cores[kind] - before // cores[kind]

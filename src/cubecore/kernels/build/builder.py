@@ -95,6 +95,8 @@ class Builder:
         walk = self._walk
         if walk is not None and count.constant != 1:
             self._walk = (*walk, (Expr.of(index), count.constant or 1))
+        # One trip: its body is built in place, with 0 for the index, so that what depends on it is
+        # decided here.
         yield Expr(0) if count.constant == 1 else Expr.of(index)
         self._walk = walk
         self._open.pop()

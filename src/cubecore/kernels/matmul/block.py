@@ -300,6 +300,8 @@ class BlockTree:
         c = self._l0_slot(self.l0c, chip.l0c_bytes).at
         a = self._l0_slot(self.l0a, chip.l0a_bytes).at
         bb = self._l0_slot(self.l0b, chip.l0b_bytes).at
+        # Templates differ in the first step (from 0 or the bias) and, with the unit flag, in the
+        # last: a branch of the program each.
         for first in b.choose(k_block, "==", 0):
             for final in self._lasts(k_block):
                 biased = self.bias is not None

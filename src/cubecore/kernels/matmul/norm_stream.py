@@ -75,6 +75,8 @@ class StayingBlocks(_Blocks):
         self, builder: Builder, plan: OperandPlan, addresses: OperandAddresses, walk: StreamGeometry
     ) -> None:
         super().__init__(builder, plan, addresses, walk)
+        # A buffer has a slot for each base block of a chunk, which is loaded in the order of its
+        # first use.
         self._slots = walk.step * walk.step_k
         self._buffers = plan.buffers // self._slots
         rounds = self._other_chunks if self._level == "inner" else 1
@@ -83,6 +85,7 @@ class StayingBlocks(_Blocks):
         self._cursor = Cursor(builder, self._name, [*levels, ("round", rounds)])
         if self._r_tiles % walk.step and self._r_chunks > 1:
             self._cursor.limit("tile", self._tiles_of(self._cursor.at("own")))
+        # Events are few: one for each buffer, and what is left announces blocks in turns.
         seen = EVENTS - self._buffers
         self._ready = Ring(builder, f"{self._name}_ready", seen)
         self._taken = Ring(builder, f"{self._name}_taken", seen)

@@ -162,16 +162,11 @@ def perform(
             parts = [part(template, used.name, repeat) for used in issue.uses]
             touched = list(zip(issue.uses, spots, parts, strict=True))
             sides = _sides(cores, template, touched, where)
+            work = partial(operate, *sides, step.compute, lack, template)
             if follows:
-                computed(
-                    cores,
-                    template,
-                    touched,
-                    where,
-                    partial(operate, *sides, step.compute, lack, template),
-                )
+                computed(cores, template, touched, where, work)
             else:
-                operate(*sides, step.compute, lack, template)
+                work()
         return None
     reads, writes = bound.reads, bound.writes
     if issue.outside:

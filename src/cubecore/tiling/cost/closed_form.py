@@ -118,6 +118,8 @@ def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:
     pipes["S"] = pipes["S"] + (a.count + b.count) * scalar_cycles(problem, chip).load
     carried["GM->L1"] = a.core_bytes + b.core_bytes
     busy, tail = busy_cycles(Work(case, w, pipes, a, b))
+    # Blocks of C that a core computes in turn: each takes the same, and device memory serves all of
+    # them together.
     clients = clients_per_core(tiling, problem, chip)
     hbm = costs.hbm_cycles(chip, a.hbm_bytes, a.row_bytes)
     hbm = problem.batch * (hbm + costs.hbm_cycles(chip, b.hbm_bytes, b.row_bytes))
@@ -125,6 +127,8 @@ def cost(tiling: Tilings, problem: Problem, chip: Chip) -> TilingCost:
     hbm = hbm + written_back(
         case, problem.batch * (a.hbm_bytes + b.hbm_bytes), row_bytes, w.k_blocks
     )
+    # Device memory alone: its last data come after all it serves, and then the last chunk's tiles
+    # are left to compute.
     served = (chip.hbm_latency_cycles or 0) + hbm + tail
     start = start_cycles(chip)
     return TilingCost(
@@ -159,6 +163,7 @@ def matrices_per_core(t: Tilings, problem: Problem, chip: Chip) -> Column:
     """Return how many matrices of the batch one AI Core computes blocks of."""
     if problem.batch == 1:
         return 1
+    # Groups of usedCoreNum cores take a matrix each.
     together = np.maximum(problem.core_count(chip) // np.maximum(t.usedCoreNum, 1), 1)
     return ceil_div(problem.batch, np.minimum(together, problem.batch))
 
@@ -179,6 +184,7 @@ def written_back(
     """
     chip, problem = case.chip, case.problem
     size = problem.c_type.bytes_of(problem.batch * problem.m * problem.n) * floats(k_blocks)
+    # What is still dirty in L2 at the end is written back after the launch.
     gone = 1 - costs.l2_kept_dirty(chip, read_bytes + size)
     return costs.hbm_cycles(chip, size * gone, row_bytes) * (chip.hbm_write_weight or 1)
 
@@ -192,6 +198,7 @@ def inner_pipes(
     With `fewest`, MTE1 makes the fewest moves of any residency in L1.
     """
     t, chip, problem = case.tiling, case.chip, case.problem
+    # Moves and products take whole fractals; only loads and stores have the problem's own extents.
     k = _padded(w.k, t.baseK, w.k_steps, case.k_align)
     to_l0a = case.a.bytes_of(w.n_tiles * _padded(w.m, t.baseM, w.m_tiles, case.row_align) * k)
     to_l0b = case.b.bytes_of(w.m_tiles * _padded(w.n, t.baseN, w.n_tiles, case.column_align) * k)
@@ -206,6 +213,7 @@ def inner_pipes(
     if (bias := problem.bias_type) is not None:
         row_bytes = bias.bytes_of(w.n) / w.n_tiles
         held = problem.accumulator_type.bytes_of(w.n) / w.n_tiles
+        # N first: a part of the bias for each tile; M first: one for a column of tiles of a chunk.
         rows = np.where(np.equal(t.iterateOrder, 1), w.m_tiles, w.m_chunks) * w.n_tiles
         mte2 = rows * costs.gm_to_l1_cycles(chip, 1, row_bytes, bias.bytes_of(t.N))
         mte1 = mte1 + rows * costs.l1_to_bt_cycles(chip, held)
@@ -290,6 +298,7 @@ def lower_bound(problem: Problem, chip: Chip, step: str | None = None) -> int:
     cube = costs.mad_cycles(chip, a, m, n, k, hf32=problem.hf32) / cores
     memory = costs.hbm_cycles(chip, a.bytes_of(m * k), longest_row_bytes(problem, "a"))
     memory += costs.hbm_cycles(chip, b.bytes_of(k * n), longest_row_bytes(problem, "b"))
+    # Overlap is perfect here, so that no tiling can be faster.
     rate = chip.l0c_to_gm_bytes_per_cycle
     output = problem.c_type.bytes_of(m * n) / (rate * cores) if rate else 0.0
     bound: float = start_cycles(chip, step) + problem.batch * max(cube, memory, output)

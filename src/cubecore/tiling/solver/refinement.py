@@ -81,14 +81,19 @@ def refined(
     """
     mix = case.problem.launch == "mix"
     order = np.argsort(result.cycles, kind="stable")
+    # The closed form is some per cent off, so that the best by the walk is among what it has near
+    # its best.
     near = np.count_nonzero(result.cycles <= NEAR * result.cycles[order[0]])
     most = max(min(near, MOST_WALKED), FEWEST_WALKED * count)
     shortlist = _plain(result.tilings.take(order[:most]))
     values = _measured(case, shortlist, traces)
     cycles = walked_cycles(case, values, FIRST_CHUNKS)
+    # A short walk of all, then other residencies of the best base blocks, then a long walk of what
+    # is left.
     rows = _best_of_each(shortlist, cycles, max(MOST_VARIED, count), mix=mix)
     rows = _filled(shortlist, cycles, rows, count + 1)
     limit = MARGIN * cycles[rows[:count][-1]]
+    # Row 0, the closed form's best, goes along whatever its walk says.
     first = shortlist.take(rows if 0 in rows else np.append(rows, 0))
     every, values = _variants(case, first, limit, wanted, traces)
     cycles = walked_cycles(case, values, ALL_CHUNKS)
@@ -117,6 +122,7 @@ def _variants(
     legal = column(_LEGAL(traces, case, every)[0], len(every))
     every = _plain(every.take(np.flatnonzero(legal)))
     values = _measured(case, every, traces)
+    # Busiest pipes bound a walk from below at a tenth of its cost.
     likely = least_cycles(case, values) <= limit
     firsts = int(np.count_nonzero(legal[: len(first)]))
     likely[:firsts] = True

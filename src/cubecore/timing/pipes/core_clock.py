@@ -167,8 +167,6 @@ class CoreClock(PipeOrder):
                 once()
                 done += 1
             if done < times:
-                # Behind an instruction that has started no flag can hold its like: only the queue
-                # and the pipe count.
                 follow(times - done)
 
         return run
@@ -192,8 +190,6 @@ class CoreClock(PipeOrder):
                 for _ in range(min(alone, times)):
                     once()
                 times, alone = times - alone, 2 * alone
-                # Too few to be looked at as a whole, or they wait for different things: twice as
-                # many alone, then another look.
                 if times < LEAST:
                     alone = LEAST
                     continue
@@ -264,7 +260,6 @@ class CoreClock(PipeOrder):
             chase = self._recorded(issue, template, self._logged(issue, pipe, self._chase))
             part = unit_part(template.m, template.n, busy)
             return lambda c, *_: self._enqueue(pipe, chase, pipe, busy, head, c, part)
-        # MTE1 out of L1 while MTE2 fills it: slower by the chip's contention.
         if pipe is self._feeder:
             feed = self._recorded(issue, template, self._logged(issue, pipe, self._feed))
             return self._issuing(pipe, feed, pipe, busy, head, self._slowed(busy))
@@ -275,7 +270,6 @@ class CoreClock(PipeOrder):
         """Return the cycles on the pipe; Vector's repeats longer by the conflicts of UB's banks."""
         if template.pipe is not Pipe.V:
             return cost.busy
-        # The head of an instruction is not repeated by conflicts.
         factor = conflict_factor(issue, template, self.chip.ub_bank_groups)
         return cost.busy + (factor - 1) * max(cost.busy - (self.chip.vector_head_cycles or 0), 0)
 
@@ -345,7 +339,6 @@ class CoreClock(PipeOrder):
     ) -> bool:
         """Run a step that shares a place in L0C by the unit flag: `part` behind the other pipe."""
         other, began, ended = self.units.get(address, (pipe, 0, 0))
-        # Behind itself no unit flag is waited for.
         if other is pipe:
             self._start(time, pipe, busy, head)
         else:
@@ -362,7 +355,6 @@ class CoreClock(PipeOrder):
         start = max(gate, time, begin)
         if start > free:
             waited = start - free
-            # Fixpipe takes fractals as they are handed over; profilers count that as work.
             if pipe.name == "FIX" and start == begin:  # at work, as profilers count
                 waited = max(gate, time, free) - free
                 pipe.busy += start - free - waited
@@ -437,14 +429,12 @@ class CoreClock(PipeOrder):
         ready = max(time, gate, free)
         start, data_at = self.memory.load(ready, request)
         idle_from = max(free, done)
-        # MTE2 is idle only when no data is on its way any more.
         if ready > idle_from:
             reason = pipe.reason if gate > time else ISSUE
             self._stall(pipe.name, reason, ready - idle_from, ready)
         self.memory.waited += max(start - max(ready, done), 0)
         asked, arrive = self._until(cost, request)
         pipe.free, arrived = start + asked, start + arrive
-        # Device memory held it up: such a period recurs only if it does so again (`recurrence`).
         if start > ready or data_at > arrived:
             self.memory.delays += 1
         pipe.done = max(done, arrived, data_at)

@@ -97,6 +97,7 @@ class IssueLog:
         leaf = self.leaf
         if pipe == NAMES[SCALAR]:
             first, count = self.spans[self.blocks[-1]]
+            # A block's leaves are issued in a row, so that the count since its begin is the leaf.
             leaf = first + min(issued - self.first, count) - 1
         self.add(self.kind(Amount(leaf, reason, pipe)), cycles)
 
@@ -132,6 +133,8 @@ class IssueLog:
         blocks = np.ones(len(self.blocks), np.int64)
         amounts = np.ones(len(self.amounts), np.int64)
         repeats = np.ones(len(self.repeats), np.int64)
+        # From the last to the first: what a repeat says of earlier ones is complete before they are
+        # counted themselves.
         for number in range(len(self.repeats) - 1, -1, -1):
             begin, end, times = self.repeats[number]
             more = times * repeats[number]
@@ -143,6 +146,7 @@ class IssueLog:
 
 def _added(numbers: Counts, amounts: Counts, count: int) -> Counts:
     """Return the sum of the amounts of each number, exactly."""
+    # Exact sums of int64: `np.bincount` with weights adds in float64.
     order = np.argsort(numbers, kind="stable")
     totals = np.zeros(count + 1, np.int64)
     np.cumsum(amounts[order], out=amounts)

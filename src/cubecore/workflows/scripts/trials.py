@@ -98,6 +98,8 @@ def tried(
     us = timed(runs)
     trials: list[Trial] = []
     for number in numbers:
+        # One direction at a time, as far as it saves time; if doubling helped, halving is not
+        # tried.
         for factor in (2.0, 0.5):
             best = us
             for value in _steps(number.value, factor):
@@ -131,6 +133,8 @@ def _tried(
     change = number.change(value)
     try:
         runs, values = number.launch(value)
+        # A faster launch that is wrong is no answer: findings and other values drop it before it is
+        # timed.
         wrong = faults(tuple(finding for run in runs for finding in run.findings))
         if wrong:
             return Trial(change, None, dropped=f"the launch has findings ({wrong[0].id})")
@@ -200,6 +204,7 @@ def script_numbers(path: str, launch: Callable[[Mapping[str, int]], Launched]) -
     for node in body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             value, target = node.value.value, node.targets[0]
+            # By convention capitals are what an author means to be set.
             named = isinstance(target, ast.Name) and target.id.isupper()
             if named and type(value) is int and value > 0:
                 name = ast.unparse(target)

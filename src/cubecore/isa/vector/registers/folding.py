@@ -104,6 +104,8 @@ def _once(items: Sequence[_Item], numbers: _Kinds) -> Iterator[_Item]:
 
 def _repetition(kinds: NDArray[np.int64], at: int) -> tuple[int, int]:
     """Return the period and the trips of a loop that begins at a place; no trips: there is none."""
+    # A period can only be a distance at which the same call comes again; the shortest that repeats
+    # is the innermost loop.
     ahead = kinds[at + 1 : at + 1 + _LONGEST_PERIOD]
     for period in np.flatnonzero(ahead == kinds[at])[:_MOST_PERIODS] + 1:
         trips = 1 + _agreement(kinds, at, int(period)) // int(period)
@@ -115,6 +117,8 @@ def _repetition(kinds: NDArray[np.int64], at: int) -> tuple[int, int]:
 def _agreement(kinds: NDArray[np.int64], at: int, period: int) -> int:
     """Return how many items from a place on equal those a period behind them."""
     most, chunk, agreed = kinds.size - period - at, 64, 0
+    # In growing pieces: most candidates differ within the first, and long loops are compared in few
+    # calls.
     while agreed < most:
         start, stop = at + agreed, at + min(agreed + chunk, most)
         differ = np.flatnonzero(kinds[start:stop] != kinds[start + period : stop + period])

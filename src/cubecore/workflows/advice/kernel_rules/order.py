@@ -37,6 +37,8 @@ def one_buffer(case: KernelCase) -> Iterator[Cause]:
     waits: dict[tuple[str, str], list[Leaf]] = {}
     for leaf in case.all_leaves:
         flag = leaf.issue.template
+        # A flag against the flow of data says that a buffer is free; raised once more at the start
+        # it stands for a second buffer.
         if isinstance(flag, WaitFlag) and leaf.loops and _goes_back(flag.src, flag.dst):
             waits.setdefault((flag.src, flag.dst), []).append(leaf)
     stalled = {pair: _stalled(case, *pair) for pair in waits}
@@ -96,6 +98,7 @@ def barrier(case: KernelCase) -> Iterator[Cause]:
         return
     leaf = max(places.values(), key=lambda each: each.count)
     pipes = [pipe for pipe in _FLOW if pipe in _pipes(leaf.loops[-1])]
+    # One pipe alone has nobody to work beside.
     if len(pipes) < 2:
         return
     changed = {each: _by_flags(each) for each in case.launch.programs}
@@ -128,6 +131,7 @@ def _by_flags(program: Program) -> Program:
             if len(pipes) > 1:
                 body = [n for n in node.body if not (isinstance(n, Issue) and _is_barrier(n))]
                 where = next(issues(node)).location
+                # Two free buffers between each pair of pipes.
                 first.extend(_flags(pipes, where, SetFlag, back=True) * 2)
                 return [replace(node, body=tuple(_ordered(body, pipes, where)))]
         return None
@@ -159,12 +163,15 @@ def _ordered(body: Sequence[Node], pipes: Sequence[str], where: Location) -> Ite
 
     for number, node in enumerate(body):
         for a, b in pairs:
+            # Before its first work a pipe waits for a free buffer behind it, and for data before
+            # it.
             if firsts.get(a) == number:
                 yield flag(WaitFlag, b, a)
             if firsts.get(b) == number:
                 yield flag(WaitFlag, a, b)
         yield node
         for a, b in pairs:
+            # Behind its last work it hands the data on, and gives the buffer back.
             if lasts.get(a) == number:
                 yield flag(SetFlag, a, b)
             if lasts.get(b) == number:
