@@ -247,7 +247,7 @@ def test_a_client_that_does_not_wait_for_the_one_before_is_a_race():
         frees = isinstance(flag, WaitFlag | SetFlag) and (flag.src, flag.dst) == ("MTE1", "MTE2")
         return None if frees else leaf
 
-    for broken, ids in ((launch, set()), (changed(launch, hasty), {"race-war", "race-waw"})):
+    for broken, ids in ((launch, set()), (changed(launch, hasty), {"race-war"})):
         gm, bases = GlobalMemory(), {}
         for spec in broken.tensors:
             made = (

@@ -339,18 +339,22 @@ class LocalShadow:
         for other, _ in region.near:
             if reads:
                 other.fresh = None
+            unread = False
+            if writes:
+                for at, (when, who) in other.reads.items():
+                    if when > clock[at]:
+                        unread = True
+                        self._meet(
+                            "war", RegionAccess(other, at, who), RegionAccess(region, pipe, touch)
+                        )
+            if unread and not reads:  # the order behind that read is one behind its write, too
+                continue
             for at, (when, who) in other.writes.items():
                 if when > clock[at]:
                     kind = "raw" if reads else "waw"
                     self._meet(
                         kind, RegionAccess(other, at, who), RegionAccess(region, pipe, touch)
                     )
-            if writes:
-                for at, (when, who) in other.reads.items():
-                    if when > clock[at]:
-                        self._meet(
-                            "war", RegionAccess(other, at, who), RegionAccess(region, pipe, touch)
-                        )
 
     def enter(self, region: Region, pipe: int, number: int, touch: MemoryAccess) -> None:
         """Remember an access of instruction `number` of a pipe; a write hides what it covers."""
