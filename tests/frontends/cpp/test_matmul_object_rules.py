@@ -256,3 +256,21 @@ def test_a_rule_of_a_call_is_held(runs: dict[Any, Any], rule: str) -> None:
 
 def test_objects_are_registered_before_buffers(runs: dict[Any, Any]) -> None:
     assert runs["early"] == [("call-order", BEFORE[1])]
+
+
+def test_an_object_is_registered_before_its_calls() -> None:
+    """Without it nobody answers: the kernel is one of AIVs alone."""
+    text = FILE + KERNEL.format(name="k", types=HALF, before="", body=ALL)
+    begin = text.index("  REGIST_MATMUL_OBJ(&p.pipe")
+    wrong = text[:begin] + text[text.index("\n", begin) + 1 :]
+    raw = np.frombuffer(tiling(HALF).to_bytes(), np.uint8).copy()
+
+    def messages(source: str) -> list[str]:
+        a, c = np.ones(3 * M * K, "f4"), np.zeros(3 * M * N, "f4")
+        run = cubecore.inline(source, chip=CHIP).k[1](a, a.copy(), c, np.zeros(8, "f4"), raw)
+        return [finding.message for finding in run.findings]
+
+    assert messages(text) == []
+    assert messages(wrong) == [
+        "IterateAll: REGIST_MATMUL_OBJ must be called before it, got no call"
+    ]

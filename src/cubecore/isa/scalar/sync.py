@@ -212,6 +212,15 @@ class FftsCrossCoreSync(Sync):
     flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")
 
 
+FIRST_MESSAGE = 2**47
+"""The number of a first message of the Matmul object, beyond those of flags and notices."""
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal between cores; the number of a message means nothing."""
+    return "message of the Matmul object" if number >= FIRST_MESSAGE else f"flag {number}"
+
+
 @instruction(
     "wait_flag_dev",
     Pipe.S,
@@ -235,7 +244,7 @@ class WaitFlagDev(Sync):
     @property
     def signal(self) -> str:
         """The signal that it waits for, as a stall names it."""
-        return f"flag {self.flag_id}"
+        return signal_name(self.flag_id)
 
 
 _NOTICES = (
@@ -324,4 +333,4 @@ class AwaitMessage(WaitFlagDev):
     @property
     def signal(self) -> str:
         """A message, whose number means nothing to a reader."""
-        return "message of the Matmul object"
+        return signal_name(self.flag_id)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Location
-from cubecore.isa.scalar.sync import WaitFlagDev
+from cubecore.isa.scalar.sync import WaitFlagDev, signal_name
 from cubecore.machine.sanitizer.finding_log import FindingLog
 from cubecore.machine.sanitizer.findings import RACECHECK, SanitizerFinding
 
@@ -93,4 +93,4 @@ def _sentence(one: Standing, standings: Sequence[Standing]) -> str:
         missing[_SHOWN_CORES:] = [f"{len(missing) - _SHOWN_CORES} more cores"]
     verb = "has" if len(missing) == 1 else "have"
     unsent = f"{', '.join(missing)} {verb} not sent" if missing else "no core has sent"
-    return f"{one.core} waits for flag {flag} at {where}, which {unsent}"
+    return f"{one.core} waits for {signal_name(flag)} at {where}, which {unsent}"

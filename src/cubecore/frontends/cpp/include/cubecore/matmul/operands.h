@@ -192,7 +192,10 @@ class MatmulOperands {
 
   // Ours: of an object that this core does not run, and its number among a kernel's.
   void MakeIdle() { idle_ = true; }
-  void SetNumber(int32_t number) { call_.object = number; }
+  void SetNumber(int32_t number) {
+    call_.object = number;
+    registered_ = true;
+  }
   int32_t GetNumber() const { return call_.object; }
 
  protected:
@@ -351,7 +354,9 @@ class MatmulOperands {
       RequireEnabled(config.enableGetTensorC, call, at);
       return RequireTile(first, at);
     }
-    const char* missing = (ever_ & HAS_A) == 0   ? "SetTensorA"
+    const bool unknown = CUBECORE_PART == 2 && !registered_;  // to the AIC that it calls
+    const char* missing = unknown                ? "REGIST_MATMUL_OBJ"
+                          : (ever_ & HAS_A) == 0 ? "SetTensorA"
                           : (ever_ & HAS_B) == 0 ? "SetTensorB"
                                                  : nullptr;
     set_ = 0;
@@ -490,7 +495,7 @@ class MatmulOperands {
   bool reshaped_ = false, unanswered_ = false;
   bool untaken_ = false;  // a tile was computed that GetTensorC has not taken
   int32_t batch_a_ = 1, batch_b_ = 1;
-  bool idle_ = false;
+  bool idle_ = false, registered_ = false;
 };
 
 }  // namespace AscendC

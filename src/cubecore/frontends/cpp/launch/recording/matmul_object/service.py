@@ -7,11 +7,9 @@ answers those that ask for it, until all of its AIVs have ended.
 from collections import deque
 
 from cubecore.frontends.cpp.matmul_wire import MatmulCall
-from cubecore.isa.scalar.sync import AwaitMessage, SendMessage
+from cubecore.isa.scalar.sync import FIRST_MESSAGE, AwaitMessage, SendMessage
 
-_FIRST = 2**47
-"""The first message's number: beyond the notices, which are numbered by their addresses."""
-_ANY = _FIRST
+_ANY = FIRST_MESSAGE
 
 
 Messages = deque[tuple[int, MatmulCall | None, int]]
@@ -44,8 +42,8 @@ def awaited(client: int) -> AwaitMessage:
 
 
 def _of(client: int) -> int:
-    return _FIRST + 1 + client
+    return FIRST_MESSAGE + 1 + client
 
 
 def _answer(client: int) -> int:
-    return _FIRST + 64 + client
+    return FIRST_MESSAGE + 64 + client
