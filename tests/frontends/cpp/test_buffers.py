@@ -167,3 +167,14 @@ def test_an_access_of_the_c_api_stays_inside_its_array(body, extent):
         "got bytes [{}, {})"
     )
     assert [f.message for f in run.findings] == ([] if extent is None else [said.format(*extent)])
+
+
+def test_arrays_beside_addresses_of_ones_own_are_not_judged():
+    """Both begin at 0: which of the two an access is of is not known."""
+    text = ARRAYS.replace("BODY", "last + 8, 2.0f, 57").replace(
+        "  asc_duplicate(a, 1.0f, 64);",
+        "  AscendC::LocalTensor<float> t(AscendC::TPosition::VECCALC, 0, 256);\n"
+        "  AscendC::Duplicate(t, 1.0f, 256);",
+    )
+    text = text.replace('#include "c_api', '#include "kernel_operator.h"\n#include "c_api', 1)
+    assert cubecore.inline(text, checks="memcheck").k[1](np.ones(8, "f4")).findings == ()

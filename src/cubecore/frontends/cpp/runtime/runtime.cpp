@@ -288,6 +288,14 @@ void cubecore_array(uint8_t mem, int64_t address, int64_t bytes) {
   told_numbers(core, TELLS_ARRAY, 0, {mem, address, address + bytes});
 }
 
+void cubecore_array_buffer(uint8_t mem, int64_t address, int64_t bytes) {
+  current->buffers.enter_array(mem, {address, address + bytes});
+}
+
+void cubecore_own_addresses() {
+  if (current != nullptr) current->buffers.take_own_addresses();
+}
+
 void cubecore_stray(int64_t address, int64_t low, int64_t high) {
   current->buffers.stray({address, {low, high}});
 }

@@ -33,6 +33,19 @@ class Buffers {
     all_[memory].push_back(extent);
   }
 
+  // Takes an array, unless the kernel has addresses of its own, which may be the same bytes.
+  void enter_array(uint32_t memory, Extent extent) {
+    if (own_addresses_) return;
+    has_arrays_ = true;
+    enter(memory, extent);
+  }
+  void take_own_addresses() {
+    own_addresses_ = true;
+    if (!has_arrays_) return;
+    has_arrays_ = false;
+    forget();
+  }
+
   void forget() {
     any_ = false;
     for (std::vector<Extent>& each : all_) each.clear();
@@ -64,8 +77,9 @@ class Buffers {
   }
 
  private:
-  bool any_ = false;
+  bool any_ = false, own_addresses_ = false;
   std::vector<Extent> all_[8];  // by memory
+  bool has_arrays_ = false;
   std::vector<Stray> strays_;
   std::unordered_set<uint64_t> asked_;
 };

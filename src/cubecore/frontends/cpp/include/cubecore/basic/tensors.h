@@ -249,6 +249,7 @@ class LocalTensor {
   LocalTensor() = default;
   // Page "LocalTensor构造函数": a position, a byte address and a number of elements.
   LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize) {
+    cubecore_own_addresses();
     Place(pos, addr, tileSize, nullptr);
     Declare();
   }

@@ -112,6 +112,9 @@ void** cubecore_slot(uint32_t slot);
 void cubecore_buffer(uint8_t mem, int64_t address, int64_t bytes);
 // Says that bytes of a local memory are a tensor or an array, whose elements belong together.
 void cubecore_array(uint8_t mem, int64_t address, int64_t bytes);
+// An array whose accesses stay inside; not where a kernel has addresses of its own as well.
+void cubecore_array_buffer(uint8_t mem, int64_t address, int64_t bytes);
+void cubecore_own_addresses();
 // Says that an operand of the next instruction, at `address`, is of a tensor in these bytes.
 void cubecore_stray(int64_t address, int64_t low, int64_t high);
 void cubecore_forget_buffers();

@@ -31,6 +31,7 @@ inline void judge_allocation(uint8_t array_memory, bool physical, const Where& a
   bool both = state.array_memory != 0 && state.physical;
   if (array_memory != 0 && state.array_memory == 0) state.array_memory = array_memory;
   state.physical |= physical;
+  if (physical) cubecore_own_addresses();
   if (both || state.array_memory == 0 || !state.physical) return;
   char message[160];
   snprintf(message, sizeof message,
@@ -57,7 +58,7 @@ inline int64_t array_address(Mem mem, uint64_t bytes, const Where& at) {
   used = start + bytes;
   const int64_t address = static_cast<int64_t>(start);
   cubecore_array(number, address, static_cast<int64_t>(bytes));
-  cubecore_buffer(number, address, static_cast<int64_t>(bytes));
+  cubecore_array_buffer(number, address, static_cast<int64_t>(bytes));
   return address;
 }
 
