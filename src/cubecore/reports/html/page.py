@@ -20,6 +20,7 @@ from cubecore.reports.html.core_map import core_map
 from cubecore.reports.html.facts import facts_used
 from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups, line_of, signals
 from cubecore.reports.html.slack import slack
+from cubecore.reports.html.source import source_panel
 from cubecore.reports.html.templates import rendered
 from cubecore.reports.html.why import models, tiling_rows
 from cubecore.reports.text.answers import interval_line, problem_line
@@ -28,13 +29,14 @@ from cubecore.tiling.rules.model import RuleCase
 from cubecore.timing.records import Segment, Timeline
 from cubecore.units import ceil_div
 from cubecore.version import __version__
+from cubecore.workflows.advice.kernel_rules.advise import rules
 from cubecore.workflows.scripts.script import TimedLaunch
 from cubecore.workflows.time import Timed
 
 SHOWN_INSTRUCTIONS = 5000
 """Instructions of each group of cores that the page's timeline holds."""
 SHOWN_GROUPS = 12
-_SCRIPTS = ("dom.js", "panels.js", "roofline.js", "map.js", "timeline.js", "main.js")
+_SCRIPTS = ("dom.js", "panels.js", "source.js", "roofline.js", "map.js", "timeline.js", "main.js")
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 _ASSUMPTIONS = (
     "Cores that run the same tree march in step; requests to L2 and device memory are served in "
@@ -73,8 +75,14 @@ def launch_report(
     roof = kernel_roofline(launch.run.traces, chip, line)
     if roof is not None:
         data["roofline"] = roof
+    if launch.timeline.lines:
+        data["source"] = source_panel(launch)
     if launch.changes is not None:
         data |= launch.changes.to_json()
+        remedies = {name: rule.remedy for name, rule in rules().items()}
+        data["advice"] = [
+            each.to_json() | {"remedy": remedies[each.rule]} for each in launch.advice
+        ]
     if len(among) > 1:
         data["launches"] = [_launch_row(other, shown=other is launch) for other in among]
     return page(launch.title, data)

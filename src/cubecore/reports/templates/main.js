@@ -201,7 +201,8 @@ function printed(on) {
 }
 
 const panels = [["head", "answer", drawHead], ["pair", "pair", drawPair], ["launches", "launches", drawLaunches],
-  ["findings", "findings", drawFindings], ["tiling", "tiling", drawTiling], ["why", "models", drawWhy],
+  ["findings", "findings", drawFindings], ["advice", "advice", drawAdvice],
+  ["source", "source", drawSource], ["tiling", "tiling", drawTiling], ["why", "models", drawWhy],
   ["timeline", "timeline", drawTimeline], ["stalls", "stalls", drawStalls],
   ["links", "links", drawLinks], ["critical", "critical", drawCritical],
   ["changes", "changes", drawChanges], ["roofline", "roofline", drawRoofline], ["buffers", "buffers", drawBuffers],

@@ -40,6 +40,14 @@ def source_lines(
     return tuple(_busiest_first(merged.values()))
 
 
+def source_text(file: str, script: str) -> tuple[str, ...]:
+    """Return the lines of a file of locations; none where it cannot be read.
+
+    It is looked for beside the `script` that was run, too.
+    """
+    return next(filter(None, map(_texts, _candidates(file, script))), ())
+
+
 def by_place(lines: Iterable[LineTime]) -> tuple[LineTime, ...]:
     """Return the lines with those of one place added up, by whatever calls they were reached."""
     merged: dict[object, LineTime] = {}
