@@ -12,6 +12,7 @@ import numpy as np
 
 from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.program.trace import InstructionTrace
+from cubecore.isa.scalar.store import ScalarStore
 from cubecore.lazy_dataclass import dataclass
 
 _LONGEST_BODY = 512
@@ -91,8 +92,8 @@ class Folder:
     def _timed_as(self, templates: Sequence[Instruction]) -> Sequence[int]:
         """Return for each template the first one that differs from it by a scalar's value alone.
 
-        A value that a vector instruction takes from the scalar unit changes no time, and where a
-        kernel reads it from memory it is another one each time.
+        A value that a vector instruction takes from the scalar unit, or that this stores, changes
+        no time, and where a kernel reads it from memory it is another one each time.
         """
         if templates is not self._templates or len(templates) != len(self._numbers_timed):
             firsts: dict[Instruction, int] = {}
@@ -144,8 +145,9 @@ def _varying(trace: InstructionTrace, timed_as: Sequence[int]) -> set[tuple[int,
 
 
 def _without_value(template: Instruction) -> Instruction:
-    """Return a template with no scalar's value, where it is a vector instruction that has one."""
-    if template.pipe is not Pipe.V or not getattr(template, "value", 0):
+    """Return a template with no scalar's value, where a vector instruction or a store has one."""
+    has_value = template.pipe is Pipe.V or isinstance(template, ScalarStore)
+    if not has_value or not getattr(template, "value", 0):
         return template
     return replace(template, value=0)  # type: ignore[type-var]
 

@@ -3,13 +3,10 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from cubecore.chips.model import Chip
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.isa.program.tree import Issue, Location, Loop, Node, Program
 from cubecore.isa.scalar.sync import SetFlag
-from cubecore.workflows.advice.kernel_rules.case import Leaf
-from cubecore.workflows.advice.kernel_rules.scaled import Scaler
 
 Change = Callable[[Node], Iterable[Node] | None]
 """What stands for a node; None: itself, with its body changed."""
@@ -42,49 +39,6 @@ def rewritten(body: Sequence[Node], change: Change) -> Iterator[Node]:
             yield node
 
 
-def enlarged(program: Program, tile: Loop, key: Leaf, factor: int, chip: Chip) -> Program:
-    """Return a program whose tiles, one for each trip of a loop, are `factor` times as large.
-
-    What stands in the loop does so many times the work, a loop in it has so many times the trips,
-    and so it is where the same lines stand outside, as a first or a last tile does. `key` is the
-    instruction by which tiles are counted: there are as many less of them.
-    """
-    direct = {id(node.location) for node in tile.body if isinstance(node, Issue)}
-    nested = {
-        id(leaf.location) for node in tile.body if isinstance(node, Loop) for leaf in issues(node)
-    }
-    scaler = Scaler(factor, chip)
-    outside = _runs(program.body, key.location, tile)
-    inside = sum(each.location is key.location for each in tile.body if isinstance(each, Issue))
-    trips = tile.trips.constant or 0
-    turns = _product(key.loops, tile)
-    kept = round(((trips * inside + outside / turns) / factor - outside / turns) / max(inside, 1))
-
-    def change(node: Node) -> Iterable[Node] | None:
-        if node is tile:
-            return (
-                [replace(tile, trips=Expr(kept), body=tuple(_scaled(tile.body)))]
-                if kept > 0
-                else []
-            )
-        if isinstance(node, Issue):
-            return [scaler.issue(node, changed=id(node.location) in direct)]
-        if isinstance(node, Loop):
-            places = {id(leaf.location) for leaf in issues(node)}
-            if places <= nested and not places & direct:
-                return [replace(node, trips=Expr((node.trips.constant or 0) * factor))]
-        return None
-
-    def _scaled(body: Sequence[Node]) -> Iterator[Node]:
-        for node in body:
-            if isinstance(node, Loop):
-                yield replace(node, trips=Expr((node.trips.constant or 0) * factor))
-            elif isinstance(node, Issue):
-                yield scaler.issue(node)
-
-    return with_body(program, rewritten(program.body, change))
-
-
 def issues(loop: Loop) -> Iterator[Issue]:
     """Yield the instructions in a loop."""
     for node in loop.body:
@@ -92,27 +46,6 @@ def issues(loop: Loop) -> Iterator[Issue]:
             yield node
         elif isinstance(node, Loop):
             yield from issues(node)
-
-
-def _runs(body: Sequence[Node], where: Location, but: Loop, times: int = 1) -> int:
-    """Return how often a line's instruction runs outside of a loop."""
-    count = 0
-    for node in body:
-        if isinstance(node, Issue):
-            count += times * (node.location is where)
-        elif isinstance(node, Loop) and node is not but:
-            count += _runs(node.body, where, but, times * (node.trips.constant or 0))
-    return count
-
-
-def _product(loops: Sequence[Loop], inner: Loop) -> int:
-    """Return how often a loop is entered."""
-    entered = 1
-    for loop in loops:
-        if loop is inner:
-            break
-        entered *= loop.trips.constant or 0
-    return max(entered, 1)
 
 
 def shortened(program: Program, share: float) -> Program:

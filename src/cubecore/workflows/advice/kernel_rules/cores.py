@@ -24,7 +24,8 @@ def few_blocks(case: KernelCase) -> Iterator[Cause]:
     used = [(core.core, core.sub) for core in case.launch.cores]
     subs = {sub for _, sub in used}
     if 0 in subs and len(subs) > 1:
-        return  # of a mix, a core's parts belong together
+        yield from _few_of_mix(case)
+        return
     kind, every = "AIC", [(core, 0) for core in range(case.chip.aic_count)]
     if 0 not in subs:
         aivs = case.chip.aiv_count or case.chip.aic_count
@@ -39,6 +40,20 @@ def few_blocks(case: KernelCase) -> Iterator[Cause]:
             f"{len(every) - len(used)} of them do nothing"
         )
         yield Cause(where, text, spread(case.launch, every), f"{len(every)} blocks")
+
+
+def _few_of_mix(case: KernelCase) -> Iterator[Cause]:
+    """Let all AI Cores take a part, each with its AIVs: a bound."""
+    used = len({core.core for core in case.launch.cores})
+    where, every = _hottest(case), case.chip.aic_count
+    if used < every and where is not None:
+        text = (
+            f"{plural(used, 'block')} on {used} of {every} AI Cores: {every - used} of them do "
+            "nothing"
+        )
+        start = case.start_cycles
+        shared = start + round((case.timeline.cycles - start) * used / every)
+        yield Cause(where, text, max(shared, start + case.memory_cycles))
 
 
 @rule(

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from cubecore.isa.declare.instruction import Mem, Pipe
 from cubecore.isa.program.tree import Issue, Location, Loop, Node, Program
+from cubecore.isa.scalar.load import ScalarLoad
+from cubecore.isa.scalar.store import ScalarStore
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.workflows.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.workflows.advice.kernel_rules.changed_programs import (
@@ -101,9 +103,12 @@ def barrier(case: KernelCase) -> Iterator[Cause]:
     # One pipe alone has nobody to work beside.
     if len(pipes) < 2:
         return
-    changed = {each: _by_flags(each) for each in case.launch.programs}
+    mems = [Mem.UB] if "V" in pipes or "M" not in pipes else [Mem.L1, Mem.L0A]
+    twice = all(2 * case.used_bytes(mem) <= case.room(mem) for mem in mems)
+    changed = {each: _by_flags(each, 2 if twice else 1) for each in case.launch.programs}
     text = f"a barrier of all pipes in a loop lets {', '.join(pipes)} take turns"
-    yield Cause(leaf.location, text, with_programs(case.launch, changed), "flags and two buffers")
+    tried = "flags and two buffers" if twice else "flags"
+    yield Cause(leaf.location, text, with_programs(case.launch, changed), tried)
 
 
 def _is_barrier(issue: Issue) -> bool:
@@ -119,8 +124,8 @@ def _is_sync(issue: Issue) -> bool:
     return isinstance(issue.template, (SetFlag, WaitFlag, PipeBarrier))
 
 
-def _by_flags(program: Program) -> Program:
-    """Return a program whose loops have flags in place of barriers, raised twice at first."""
+def _by_flags(program: Program, buffers: int) -> Program:
+    """Return a program whose loops have flags in place of barriers, and so many buffers."""
     first: list[Issue] = []
 
     def change(node: Node) -> Iterable[Node] | None:
@@ -131,8 +136,8 @@ def _by_flags(program: Program) -> Program:
             if len(pipes) > 1:
                 body = [n for n in node.body if not (isinstance(n, Issue) and _is_barrier(n))]
                 where = next(issues(node)).location
-                # Two free buffers between each pair of pipes.
-                first.extend(_flags(pipes, where, SetFlag, back=True) * 2)
+                # As many free buffers between each pair of pipes as fit.
+                first.extend(_flags(pipes, where, SetFlag, back=True) * buffers)
                 return [replace(node, body=tuple(_ordered(body, pipes, where)))]
         return None
 
@@ -220,3 +225,31 @@ def _waiting(case: KernelCase, leaf: Leaf) -> int:
 
 def _is_scalar_wait(issue: Issue) -> bool:
     return isinstance(issue.template, WaitFlag) and issue.template.dst == "S"
+
+
+@rule(
+    "scalar-work",
+    counts="cycles in which the scalar unit reads and writes elements one by one",
+    threshold="a twentieth of the time",
+    source="busy cycles of the scalar unit by the timing model",
+    remedy="Let a vector instruction do it: Duplicate, Arange, Select or Gather, or a copy.",
+)
+def scalar_work(case: KernelCase) -> Iterator[Cause]:
+    """Leave out reads and writes of single elements, and the waits of the scalar unit for them."""
+    works = [leaf for leaf in case.all_leaves if _is_element(leaf.issue)]
+    busy = {id(leaf.location): case.busy(leaf.location, Pipe.S) for leaf in works}
+    if sum(busy.values()) * 20 < case.timeline.cycles:
+        return
+    leaf = max(works, key=lambda each: busy[id(each.location)])
+    changed = {
+        each: without(each, lambda issue: _is_element(issue) or _is_scalar_wait(issue))
+        for each in case.launch.programs
+    }
+    most = busy[id(leaf.location)]
+    text = f"the scalar unit works {most:,} cycles here, element by element; nothing else is issued"
+    launch = with_programs(case.launch, changed)
+    yield Cause(leaf.location, text, launch, "no scalar work", at_most=True)
+
+
+def _is_element(issue: Issue) -> bool:
+    return isinstance(issue.template, (ScalarStore, ScalarLoad))

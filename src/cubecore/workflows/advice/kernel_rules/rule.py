@@ -20,7 +20,8 @@ class Cause:
     """What a rule found: the line, what to say of it, and what the launch takes without it.
 
     `better` is the changed launch, or the cycles that it takes at least; `tried` says what was
-    changed. `moves_less` says that it moves fewer bytes from or to global memory.
+    changed. `moves_less` says that it moves fewer bytes from or to global memory, `at_most` that
+    the saving of a changed launch is a bound.
     """
 
     location: Location
@@ -28,6 +29,7 @@ class Cause:
     better: Launch | int
     tried: str = ""
     moves_less: bool = False
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class Advice:
         """Return the advice of a cause without which the launch takes so many cycles."""
         saved = timeline.cycles - cycles
         share = saved / timeline.cycles
-        certainty = BOUND if isinstance(cause.better, int) else MODELLED
+        bound = cause.at_most or isinstance(cause.better, int)
+        certainty = BOUND if bound else MODELLED
         us = timeline.us * share
         where = cause.location
         return Advice(rule_name, where, cause.text, saved, us, share, certainty, cause.tried)

@@ -4,14 +4,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import Instruction, Pipe
+from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
+from cubecore.isa.mte.copies import Bursts
 from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import Issue, Loop, Node
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
+from cubecore.units import DATA_BLOCK_BYTES
 
-_LENGTHS = ("repeat", "len_burst", "k")
+_LENGTHS = ("repeat", "len_burst", "k", "n_size", "d_value", "n_value")
 """Parameters of which an instruction's work is a multiple, where it has one of them."""
 
 
@@ -57,6 +59,21 @@ def scaled(node: Issue, factor: int, chip: Chip) -> Node:
                 one = replace(node, template=template)
                 return one if several == 1 else repeated(one, several)
     return repeated(node, factor)
+
+
+def rows_together(node: Issue, loop: Loop, chip: Chip) -> Node:
+    """Return one copy of as many rows as a loop has trips, each as the loop's copy brings it."""
+    template, trips = node.template, loop.trips.constant or 1
+    operands = zip(template.operands(), node.addresses, strict=True)
+    in_gm = {o.name: dict(at.terms).get(loop.index, 0) for o, at in operands if o.mem is Mem.GM}
+    if getattr(template, "n_burst", 0) == 1 and in_gm:
+        side, step = next(iter(in_gm.items()))
+        unit = DATA_BLOCK_BYTES if isinstance(template, Bursts) else 1
+        gap, rest = divmod(step - template.size_bytes, unit)
+        rows = with_fields(template, {"n_burst": trips, f"{side}_gap": gap})
+        if gap >= 0 and not rest and not template_violations(rows, chip):
+            return replace(node, template=rows)
+    return scaled(node, trips, chip)
 
 
 def repeated(node: Issue, times: int) -> Node:

@@ -1,21 +1,27 @@
 """Rules on tiles: bytes of a copy, and what of the local memories they use."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cubecore.chips.model import Chip
 from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import GlobalTraffic, Mem, Pipe
 from cubecore.isa.program.launch import Launch
+from cubecore.isa.program.tree import Issue, Loop, Node
 from cubecore.workflows.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.workflows.advice.kernel_rules.changed_programs import (
-    enlarged,
     issues,
+    rewritten,
+    with_body,
     with_programs,
 )
+from cubecore.workflows.advice.kernel_rules.larger_tiles import enlarged
 from cubecore.workflows.advice.kernel_rules.rule import Cause, rule
+from cubecore.workflows.advice.kernel_rules.scaled import rows_together
 
 _HEAD_SHARE = 10
 """A copy is large enough where its head is one part in so many."""
+_LEAST_ROWS = 4
+"""Copies in a row that one copy of several rows may do."""
 _LEAST_BUSY = 20
 """A line counts if its copies keep their pipe busy for one part in so many of the time."""
 
@@ -34,10 +40,62 @@ def small_copies(case: KernelCase) -> Iterator[Cause]:
         traffic = case.cost(leaf.issue).traffic
         if traffic is None or not leaf.loops or id(leaf.location) in seen:
             continue
+        if _is_alone(case, leaf):
+            continue
         if not _is_hot(case, leaf) or traffic.size_bytes >= enough_bytes(case.chip, traffic):
             continue
         seen |= {id(each.location) for each in issues(leaf.loops[-1])}
         yield from _larger(case, leaf, traffic)
+
+
+@rule(
+    "rows-one-by-one",
+    counts="copies in a row, each of one row",
+    threshold="four in a row, smaller than a copy whose head is under 10 % of its time",
+    source="the chip's cycles per transfer and bytes per cycle (`cubecore chips`)",
+    remedy="Copy all rows at once: one copy has a count of rows and the gaps between them.",
+)
+def rows_one_by_one(case: KernelCase) -> Iterator[Cause]:
+    """Copy in one go what loops of nothing but a copy bring."""
+    alone = [leaf for leaf in case.all_leaves if _is_alone(case, leaf)]
+    if not alone:
+        return
+    loops = {id(leaf.loops[-1]) for leaf in alone}
+
+    def change(node: Node) -> Iterable[Node] | None:
+        if not isinstance(node, Loop) or id(node) not in loops:
+            return None
+        copy = node.body[0]
+        assert isinstance(copy, Issue)
+        return [rows_together(copy, node, case.chip)]
+
+    changed = {each: with_body(each, rewritten(each.body, change)) for each in case.launch.programs}
+    leaf = max(alone, key=lambda each: case.busy(each.location, each.issue.template.pipe))
+    traffic = case.cost(leaf.issue).traffic
+    assert traffic is not None
+    trips = leaf.loops[-1].trips.constant or 0
+    text = (
+        f"{trips:,} copies in a row move {traffic.size_bytes:,} B each, of which the head is "
+        f"{head_share(case.chip, traffic):.0%}"
+    )
+    yield Cause(leaf.location, text, with_programs(case.launch, changed), "one copy of all rows")
+
+
+def _is_alone(case: KernelCase, leaf: Leaf) -> bool:
+    """True if a copy is all of a loop, and goes elsewhere in the local memory in each trip."""
+    traffic = case.cost(leaf.issue).traffic
+    loop = leaf.loops[-1] if leaf.loops else None
+    if traffic is None or loop is None or len(loop.body) > 1:
+        return False
+    if (loop.trips.constant or 0) < _LEAST_ROWS:
+        return False
+    return _goes_elsewhere(leaf) and traffic.size_bytes < enough_bytes(case.chip, traffic)
+
+
+def _goes_elsewhere(leaf: Leaf) -> bool:
+    """True if a copy's addresses all move with the loop: no buffer is used again."""
+    index = leaf.loops[-1].index
+    return all(index in dict(at.terms) for at in leaf.issue.addresses)
 
 
 @rule(
@@ -99,16 +157,19 @@ def enough_bytes(chip: Chip, traffic: GlobalTraffic) -> float:
 
 
 def _larger(case: KernelCase, leaf: Leaf, traffic: GlobalTraffic) -> Iterator[Cause]:
-    mem = Mem.UB if traffic.of_ub else Mem.L1
+    mem = Mem.UB if traffic.of_ub else Mem.L0C if traffic.writes else Mem.L1
     used, room = case.used_bytes(mem), case.room(mem)
-    best = _best(case, leaf, room // max(used, 1))
+    fresh = _goes_elsewhere(leaf)
+    best = _best(case, leaf, leaf.count if fresh else room // max(used, 1))
     if best is None:
         return
     size = traffic.size_bytes
     text = (
         f"each copy moves {size:,} B, of which the head is {head_share(case.chip, traffic):.0%}; "
-        f"tiles of {size * best[1]:,} B fit: {mem.label} is used to {used:,} of {room:,} B"
+        f"tiles of {size * best[1]:,} B fit"
     )
+    if not fresh:
+        text += f": {mem.label} is used to {used:,} of {room:,} B"
     yield Cause(leaf.location, text, best[2], f"tiles {best[1]} times as large")
 
 
@@ -132,7 +193,7 @@ def _enlarged(case: KernelCase, leaf: Leaf, factor: int) -> Launch:
         like = (each for each in leaves if each.location is leaf.location and each.loops)
         key = next(like, None)
         if key is not None:
-            changed[program] = enlarged(program, key.loops[-1], key, factor, case.chip)
+            changed[program] = enlarged(program, key, factor, case.chip)
     return with_programs(case.launch, changed)
 
 
