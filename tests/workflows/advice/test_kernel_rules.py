@@ -73,6 +73,7 @@ CPP = {
     "small_products": CppPair(20, 20, 128 * 256, "half", made="float:327680"),
     "scalar_work": CppPair(40, 40, 8 * 1024),
     "rows_one_by_one": CppPair(40, 40, 8 * 3200),
+    "strip_again": CppPair(40, 40, 8 * 8192, inputs="xw", rule="loaded_again"),
     "small_chunks": CppPair(20, 20, 128 * 2048, "half", made="float:327680", rule="small_copies"),
     "small_stores": CppPair(20, 20, 128 * 128, "half", made="float:327680", rule="small_copies"),
 }
@@ -131,11 +132,11 @@ def test_mixed_kernels_hear_which_side_waits():
 
 
 TRUE = {
-    ("matmul", "matmul"): {"unaligned-rows", "uneven-blocks"},
+    ("matmul", "matmul"): {"unaligned-rows", "uneven-blocks", "loaded-again"},
     ("vector_add_capi", "add_joined"): {"barrier"},
 }
-"""Advice on examples that is true: rows of 1,332 halves and 24 tiles on 20 cores; and barriers in
-place of the flags that `add_flagged` has."""
+"""Advice on examples that is true: rows of 1,332 halves, 24 tiles on 20 cores, and the two tiles of
+a core that load the same rows of A; and barriers in place of the flags that `add_flagged` has."""
 
 
 @needs_compiler

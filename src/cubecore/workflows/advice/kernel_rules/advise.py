@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator, Mapping
 
 from cubecore.errors import CubecoreError, DeadlockError, refuse
 from cubecore.isa.program.launch import Launch
-from cubecore.workflows.advice.kernel_rules import cores, mix, order, rows, tiles, work
+from cubecore.workflows.advice.kernel_rules import cores, loads, mix, order, rows, tiles, work
 from cubecore.workflows.advice.kernel_rules.case import KernelCase
 from cubecore.workflows.advice.kernel_rules.rule import RULES, Advice, Cause, Rule
 
 LEAST_SHARE = 0.02
 """The share of the time below which nothing is advised."""
-_MODULES = (tiles, cores, order, mix, work, rows)
+_MODULES = (tiles, cores, order, mix, work, rows, loads)
 
 
 def rules() -> Mapping[str, Rule]:

@@ -13,6 +13,8 @@ from cubecore.workflows.advice.kernel_rules.case import is_plain
 from cubecore.workflows.advice.kernel_rules.changed_programs import issues
 
 _APART = 4096
+Keeps = Callable[[Issue, Sequence[int]], bool]
+"""True for an instruction that is kept, given its addresses."""
 
 
 def plain_launch(launch: Launch, name: str) -> Launch:
@@ -77,14 +79,25 @@ def _as_one(outer: Loop, inner: Loop) -> Loop | None:
 
 
 def _recorded(launch: Launch, name: str) -> Launch:
-    bases, address = dict[str, int](), _APART
-    for tensor in launch.tensors:
-        bases[tensor.name] = address
-        address += align_up(tensor.size_bytes, _APART) + _APART
-    names = Names()
+    return recorded_anew(launch, name, lambda *_: True)
+
+
+def recorded_anew(
+    launch: Launch, name: str, keeps: Callable[[Issue, Sequence[int]], bool]
+) -> Launch:
+    """Return a launch of what cores issue that `keeps` says true of, given its addresses.
+
+    `keeps` is asked core by core, in the order in which a core issues.
+
+    Raises
+    ------
+    TypeError
+        If a program reads memory: what it does then is known where it was recorded.
+    """
+    bases, names = bases_of(launch), Names()
     recordings = []
     for core in launch.cores:
-        recorder = _Recorder(names)
+        recorder = Recorder(names, keeps)
         core.program.run(recorder, core.addresses(bases))
         recordings.append(Recording(core.core, core.sub, recorder.trace))
     tensors = [RecordedTensor(tensor, bases[tensor.name]) for tensor in launch.tensors]
@@ -92,19 +105,31 @@ def _recorded(launch: Launch, name: str) -> Launch:
     return replace(launch, cores=plain.cores)
 
 
-class _Recorder:
-    """A sink that records each instruction."""
+def bases_of(launch: Launch) -> dict[str, int]:
+    """Return an address for each tensor, all apart from each other."""
+    bases, address = dict[str, int](), _APART
+    for tensor in launch.tensors:
+        bases[tensor.name] = address
+        address += align_up(tensor.size_bytes, _APART) + _APART
+    return bases
 
-    def __init__(self, names: Names) -> None:
-        self.trace = InstructionTrace(names)
+
+class Recorder:
+    """A sink that records each instruction that `keeps` says true of, given its addresses."""
+
+    def __init__(self, names: Names, keeps: Keeps) -> None:
+        self.trace, self._keeps = InstructionTrace(names), keeps
 
     def handler(self, issue: Issue) -> Callable[..., None]:
+        """Return the function that takes an instruction's late values and addresses."""
         late, where = len(issue.late), issue.location
 
         def keep(*values: int) -> None:
-            self.trace.append(issue.bound(values[:late]), values[late:], where)
+            if self._keeps(issue, values[late:]):
+                self.trace.append(issue.bound(values[:late]), values[late:], where)
 
         return keep
 
     def load_scalar(self, load: LoadScalar, address: int) -> int:
+        """Refuse: the program reads what is not there."""
         raise TypeError(f"{load.target.name} is read from memory at {address}")

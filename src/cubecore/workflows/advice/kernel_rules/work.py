@@ -1,15 +1,15 @@
-"""Rules on work: short vector calls, masked lanes, and loads of the same bytes again."""
+"""Rules on work: short vector calls, and masked lanes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from cubecore.isa.declare.instruction import Mem, Pipe
+from cubecore.isa.declare.instruction import Pipe
 from cubecore.isa.program.tree import Issue, Loop, Node, Program
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.units import DATA_BLOCK_BYTES, ceil_div
-from cubecore.workflows.advice.kernel_rules.case import KernelCase, Leaf, leaves_of
+from cubecore.workflows.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.workflows.advice.kernel_rules.changed_programs import (
     rewritten,
     with_body,
@@ -106,90 +106,6 @@ def _called_once(case: KernelCase, program: Program, chosen: set[int]) -> Progra
         return [scaler.issue(each) for each in node.body if isinstance(each, Issue)]
 
     return with_body(program, rewritten(program.body, change))
-
-
-@rule(
-    "loaded-again",
-    counts="loads from global memory that bring what an earlier trip of a loop brought",
-    threshold="the second such load",
-    source="addresses of the loads",
-    remedy="Load it once in front of the loop and keep it in the local memory.",
-)
-def loaded_again(case: KernelCase) -> Iterator[Cause]:
-    """Load in front of the loop what does not depend on it."""
-    again = [leaf for leaf in case.all_leaves if _loads_again(case, leaf)]
-    for where in dict.fromkeys(leaf.location for leaf in again):
-        of_line = [leaf for leaf in again if leaf.location is where]
-        template = of_line[0].issue.template
-        unwanted = {id(leaf.issue): leaf for leaf in of_line}
-        changed = {each: _hoisted(each, unwanted) for each in case.launch.programs}
-        size = template.size_bytes
-        times = max(_idle_trips(leaf) for leaf in of_line)
-        text = f"the same {size:,} B are loaded {times:,} times; a loop does not change the address"
-        once = with_programs(case.launch, changed)
-        yield Cause(where, text, once, "loaded once", moves_less=True)
-
-
-def _loads_again(case: KernelCase, leaf: Leaf) -> bool:
-    traffic = case.cost(leaf.issue).traffic
-    return traffic is not None and not traffic.writes and _idle_trips(leaf) > 1
-
-
-def _idle_trips(leaf: Leaf) -> int:
-    """Return the trips of the innermost loops that leave the address in global memory as it is."""
-    trips, address = 1, _gm_variables(leaf.issue)
-    for loop in reversed(leaf.loops):
-        if loop.index in address:
-            break
-        trips *= loop.trips.constant or 0
-    return trips
-
-
-def _gm_address(issue: Issue) -> tuple[object, ...]:
-    memories = zip(issue.template.operands(), issue.addresses, strict=True)
-    return tuple((at.const, at.terms) for operand, at in memories if operand.mem is Mem.GM)
-
-
-def _gm_variables(issue: Issue) -> set[object]:
-    variables: set[object] = set()
-    for operand, address in zip(issue.template.operands(), issue.addresses, strict=True):
-        if operand.mem is Mem.GM:
-            variables |= {atom for atom, _ in address.terms}
-    return variables
-
-
-def _hoisted(program: Program, unwanted: dict[int, Leaf]) -> Program:
-    """Return a program that runs a load once for each address, in front of all that repeats it."""
-    first: dict[object, Leaf] = {}
-    for leaf in leaves_of(program):
-        if any(leaf.location is each.location for each in unwanted.values()):
-            first.setdefault(_gm_address(leaf.issue), leaf)
-    kept = {id(leaf.issue): leaf for leaf in first.values()}
-    outermost: dict[int, list[Issue]] = {}
-    for key, leaf in kept.items():
-        outer = _outermost(leaf) if key in unwanted else None
-        if outer is not None:
-            outermost.setdefault(id(outer), []).append(leaf.issue)
-
-    def change(node: Node) -> Iterable[Node] | None:
-        if isinstance(node, Issue) and id(node) in unwanted:
-            return []
-        if id(node) in outermost and isinstance(node, Loop):
-            inner = replace(node, body=tuple(rewritten(node.body, change)))
-            return [*outermost[id(node)], inner]
-        return None
-
-    return with_body(program, rewritten(program.body, change))
-
-
-def _outermost(leaf: Leaf) -> Loop | None:
-    """Return the outermost of the innermost loops that leave an address as it is."""
-    outer = None
-    for loop in reversed(leaf.loops):
-        if loop.index in _gm_variables(leaf.issue):
-            break
-        outer = loop
-    return outer
 
 
 @rule(
