@@ -13,6 +13,7 @@ from cubecore.machine.memory import int4
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.numerics import round_hf32
 from cubecore.numerics.codes import numbers
+from cubecore.numerics.nibbles import decode
 
 _PART = 1 << 20
 """Elements that one thread converts at a time, about."""
@@ -97,7 +98,7 @@ def elements(tensor: GlobalTensor, kind: ElementType) -> Array:
     """Return a tensor's elements, flat; 4-bit ones one to a byte."""
     data = tensor.buffer.data
     if kind.bits == int4.BITS:
-        return int4.decode(int4.unpack(data), kind)
+        return decode(int4.unpack(data), kind)
     return data[: data.size // kind.size_bytes * kind.size_bytes].view(kind.numpy)
 
 

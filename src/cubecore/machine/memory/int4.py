@@ -8,14 +8,11 @@ as written if both of its elements are.
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.arrays import Array
-from cubecore.dtypes import ElementType
 from cubecore.layouts import Offsets
 
 Bytes = NDArray[np.uint8]
 
 BITS = 4
-_SIGN = 1 << (BITS - 1)
 
 
 def take(data: Bytes, offsets: Offsets) -> Bytes:
@@ -37,18 +34,6 @@ def mark(valid: Bytes, offsets: Offsets, defined: NDArray[np.bool_] | None) -> N
     valid[offsets >> 1] = 1
     if defined is not None:
         valid[offsets[~defined] >> 1] = 0
-
-
-def decode(codes: Bytes, element: ElementType) -> Array:
-    """Return the values of `codes` as NumPy holds them, one to a byte."""
-    if element.kind == "int":
-        return np.asarray((codes ^ _SIGN) - np.uint8(_SIGN), np.uint8).view(element.numpy)
-    return codes.view(element.numpy)
-
-
-def encode(values: Array) -> Bytes:
-    """Return the codes of `values`, which NumPy holds one to a byte."""
-    return np.asarray(np.ascontiguousarray(values).view(np.uint8) & 0xF, np.uint8)
 
 
 def pack(codes: Bytes) -> Bytes:

@@ -16,6 +16,7 @@ from cubecore.machine.memory import int4
 from cubecore.machine.memory.buffers import POISON_BYTE, WORDS, MemoryBuffer, Spot, word_of
 from cubecore.machine.memory.elements import Elements, even
 from cubecore.machine.memory.strided import Lattice, Rows, gathered, scatter, whole
+from cubecore.numerics.nibbles import decode, encode
 
 Bytes = NDArray[np.uint8]
 Known = NDArray[np.bool_] | None
@@ -70,7 +71,7 @@ class Place:
             return np.zeros(self._shape, element.numpy)
         if element.bits == int4.BITS:
             codes = [int4.take(spot.data[at:], here.offsets) for at in _starts(spot.rows)]
-            return int4.decode(np.stack(codes), element).reshape(self._shape)
+            return decode(np.stack(codes), element).reshape(self._shape)
         parts = []
         for rows in spot.rows:
             lattice = even(here)
@@ -248,7 +249,7 @@ class Place:
         spot, here = self._spot, self.here
         through = here.through.reshape(-1)
         chosen = slice(None) if here.active is None else np.flatnonzero(here.active)
-        codes = int4.encode(flat)[..., chosen]
+        codes = encode(flat)[..., chosen]
         for number, at in enumerate(_starts(spot.rows)):
             int4.put(spot.data[at:], through, codes[number] if codes.ndim > 1 else codes)
         for at in _starts(spot.maps):

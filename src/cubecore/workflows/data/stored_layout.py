@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.machine.memory import int4
+from cubecore.numerics.nibbles import decode, encode
 from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 
@@ -43,12 +44,12 @@ def from_nz(values: Array, rows: int, columns: int) -> Array:
 def memory_bytes(values: Array, kind: ElementType) -> Array:
     """Return the bytes that memory holds for an array, flat."""
     if kind.bits == int4.BITS:
-        return int4.pack(int4.encode(values).reshape(-1))
+        return int4.pack(encode(values).reshape(-1))
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
 
 
 def from_memory(data: NDArray[np.uint8], kind: ElementType) -> Array:
     """Return the elements that bytes of memory hold, flat; no copy but for 4-bit types."""
     if kind.bits == int4.BITS:
-        return int4.decode(int4.unpack(data), kind)
+        return decode(int4.unpack(data), kind)
     return data.view(kind.numpy)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.isa.vector.registers.folding import Leaf, Node
 from cubecore.isa.vector.registers.moves import LOADS, STORES
-from cubecore.isa.vector.registers.operation import REGISTER_BYTES, Bits, Call, Form
+from cubecore.isa.vector.registers.operation import REGISTER_BYTES, STORES_MEMORY, Bits, Call
 from cubecore.isa.vector.registers.program import NONE, RegisterProgram, Source, Step
 from cubecore.lazy_dataclass import dataclass
 
@@ -72,7 +72,7 @@ class Execution:
             window = self._window(addresses, LOADS[call.mode].span)
             inputs.append(window.copy() if self._program.rewrites else window)
         results = self.results(call, inputs, mask, scalars[None])
-        if form is Form.STORE:
+        if form in STORES_MEMORY:
             self._store(step, addresses, results[0], mask)
             return
         for number, array in enumerate(results):

@@ -105,6 +105,9 @@ def _unpacked(width: int, ratio: int) -> Distribution:
     return Distribution(REGISTER_BYTES // ratio, 32, spread)
 
 
+BLOCKS = REGISTER_BYTES // 32
+"""Blocks of a register, which a strided move takes one by one."""
+_TWO = Distribution(2 * REGISTER_BYTES, 32, _same, alone=True)
 LOADS: dict[str, Distribution] = {
     "NORM": Distribution(REGISTER_BYTES, 32, _same),
     **{f"BRC_B{8 * w}": _broadcast(w) for w in (1, 2, 4)},
@@ -114,8 +117,18 @@ LOADS: dict[str, Distribution] = {
     **{f"DS_B{8 * w}": _downsampled(w) for w in (1, 2)},
     **{f"UNPACK_B{8 * w}": _unpacked(w, 2) for w in (1, 2, 4)},
     "UNPACK4_B8": _unpacked(1, 4),
+    "UNALIGNED": Distribution(REGISTER_BYTES, 1, _same),
+    **{f"BLOCK{k}": Distribution(32, 32, _same) for k in range(BLOCKS)},
+    **{
+        f"DINTLV_B{8 * w}": Distribution(2 * REGISTER_BYTES, 32, _same, alone=True)
+        for w in (1, 2, 4)
+    },
+    "MASK_NORM": Distribution(REGISTER_BYTES // 8, 32, _same),
+    "MASK_US": Distribution(REGISTER_BYTES // 16, 16, _same),
+    "MASK_DS": Distribution(REGISTER_BYTES // 4, 32, _same),
 }
-"""Distributions of loads by their names."""
+"""Distributions of loads by their names; those of a block, of pairs and of masks are of their own
+instructions."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -153,10 +166,21 @@ def _stored_packed(width: int, ratio: int) -> StoreDistribution:
     return StoreDistribution(REGISTER_BYTES // ratio, 32, pack, masked)
 
 
+def _stored_block(block: int) -> StoreDistribution:
+    """One block of 32 bytes of a register."""
+    part = slice(32 * block, 32 * block + 32)
+
+    def masked(mask: Bits, width: int) -> Bits:
+        return _by_lane(mask, width)[..., part]
+
+    return StoreDistribution(32, 32, lambda register: register[..., part], masked)
+
+
 def _first(width: int) -> StoreDistribution:
     return StoreDistribution(width, width, lambda register: register[..., :width], None)
 
 
+_STORED_TWO = StoreDistribution(2 * REGISTER_BYTES, 32, _same, None)
 STORES: dict[str, StoreDistribution] = {
     "NORM": StoreDistribution(REGISTER_BYTES, 32, _same, _by_lane),
     **{
@@ -166,12 +190,72 @@ STORES: dict[str, StoreDistribution] = {
     **{f"FIRST_ELEMENT_B{8 * w}": _first(w) for w in (1, 2, 4)},
     **{f"PACK_B{8 * w}": _stored_packed(w, 2) for w in (2, 4, 8)},
     "PACK4_B32": _stored_packed(4, 4),
+    "UNALIGNED": StoreDistribution(REGISTER_BYTES, 1, _same, _by_lane),
+    **{f"BLOCK{k}": _stored_block(k) for k in range(BLOCKS)},
+    **{
+        f"INTLV_B{8 * w}": StoreDistribution(2 * REGISTER_BYTES, 32, _same, None) for w in (1, 2, 4)
+    },
+    "MASK_NORM": StoreDistribution(REGISTER_BYTES // 8, 32, _same, None),
+    "MASK_PACK": StoreDistribution(REGISTER_BYTES // 16, 16, _same, None),
 }
-"""Distributions of stores by their names."""
+"""Distributions of stores by their names, likewise."""
 
 
 def _load(call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array) -> Sequence[Array]:
     return (LOADS[call.mode].spread(inputs[0]),)
+
+
+def _load_block(
+    call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array
+) -> Sequence[Array]:
+    """Put a block into the register before; one with no active lane is 0."""
+    before, block = inputs
+    start = 32 * int(call.mode.removeprefix("BLOCK"))
+    if mask is not None:
+        active = governed(mask[..., start : start + 32], call.width).any(axis=-1, keepdims=True)
+        block = np.where(active, block, np.uint8(0))
+    shape = np.broadcast_shapes(before.shape[:-1], block.shape[:-1])
+    register = np.broadcast_to(before, (*shape, REGISTER_BYTES)).copy()
+    register[..., start : start + 32] = block
+    return (register,)
+
+
+def _load_pair(
+    call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array
+) -> Sequence[Array]:
+    elements = _elements(inputs[0], int(call.mode.removeprefix("DINTLV_B")) // 8)
+    return _flat(elements[..., ::2, :]), _flat(elements[..., 1::2, :])
+
+
+def _store_pair(
+    call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array
+) -> Sequence[Array]:
+    width = int(call.mode.removeprefix("INTLV_B")) // 8
+    both = np.broadcast_arrays(*(_elements(each, width) for each in inputs))
+    return (_flat(np.stack(both, axis=-2).reshape(*both[0].shape[:-2], -1, width)),)
+
+
+def _load_mask(
+    call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array
+) -> Sequence[Array]:
+    bits = np.unpackbits(np.ascontiguousarray(inputs[0]), axis=-1, bitorder="little").astype(bool)
+    if call.mode == "MASK_US":
+        bits = np.repeat(bits, 2, axis=-1)
+    return (bits[..., ::2] if call.mode == "MASK_DS" else bits,)
+
+
+def _store_mask(
+    call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array
+) -> Sequence[Array]:
+    bits = inputs[0].astype(bool)
+    bits = bits[..., ::2] if call.mode == "MASK_PACK" else bits
+    return (np.packbits(bits, axis=-1, bitorder="little"),)
+
+
+def _nothing(
+    _: Call, _inputs: Sequence[Array], _mask: Bits | None, _scalar: Array
+) -> Sequence[Array]:
+    return ()
 
 
 def _store(call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array) -> Sequence[Array]:
@@ -198,5 +282,59 @@ declare(
         older=("DataCopy",),
         alone=True,
         uncertain=("a packed lane keeps its place where others are inactive",),
+    ),
+    RegisterOperation(
+        name="LoadBlock",
+        form=Form.LOAD,
+        doc="Load a block of 32 bytes of a strided move",
+        compute=_load_block,
+        types=_ANY,
+        alone=True,
+    ),
+    RegisterOperation(
+        name="StoreBlock",
+        form=Form.STORE,
+        doc="Store a block of 32 bytes of a strided move",
+        compute=_store,
+        types=_ANY,
+        alone=True,
+    ),
+    RegisterOperation(
+        name="LoadPair",
+        form=Form.LOAD_PAIR,
+        doc="Load two registers, even elements and odd ones",
+        compute=_load_pair,
+        types=_ANY,
+        alone=True,
+    ),
+    RegisterOperation(
+        name="StorePair",
+        form=Form.STORE_PAIR,
+        doc="Store two registers, their elements in turn",
+        compute=_store_pair,
+        types=_ANY,
+        alone=True,
+    ),
+    RegisterOperation(
+        name="LoadMask",
+        form=Form.LOAD_MASK,
+        doc="Load a mask from UB",
+        compute=_load_mask,
+        types=(),
+    ),
+    RegisterOperation(
+        name="StoreMask",
+        form=Form.STORE_MASK,
+        doc="Store a mask to UB",
+        compute=_store_mask,
+        types=(),
+        alone=True,
+    ),
+    RegisterOperation(
+        name="LocalMemBar",
+        form=Form.BARRIER,
+        doc="Order accesses of UB of one kind behind those of another",
+        compute=_nothing,
+        types=(),
     ),
 )

@@ -30,22 +30,47 @@ class Form(Enum):
     STORE = "address, src, mask"
     STORE_PAIR = "address, src0, src1, mask"
     STORE_MASK = "address, mask"
+    BARRIER = "nothing"
     PATTERN = "a mask of a pattern"
     COUNT = "a mask of a count"
     UNARY = "dst, src, mask"
     BINARY = "dst, src0, src1, mask"
+    SHIFT = "dst, src, amounts, mask"
     SCALAR = "dst, src, scalar, mask"
+    SHIFT_SCALAR = "dst, src, amount, mask"
     FILL = "dst, scalar, mask"
     TERNARY = "dst, src0, src1, mask; dst is read"
     AXPY = "dst, src, scalar, mask; dst is read"
+    CARRY = "carry, dst, src0, src1, mask"
+    CARRIED = "carry, dst, src0, src1, carry, mask"
+    WIDE = "dst0, dst1, src0, src1, mask"
     COMPARE = "mask, src0, src1, mask"
     COMPARE_SCALAR = "mask, src, scalar, mask"
     SELECT = "dst, src0, src1, mask, which selects"
     CAST = "dst, src, mask; types of their own"
-    PLAIN = "dst, src"
+    TRUNCATE = "dst, src, mask; a rounding"
+    REDUCE = "dst, src, mask; what is reduced"
+    MOVE = "dst, src, perhaps a mask, which merges"
+    PLAIN = "dst, src; a half"
+    FROM_MASK = "dst, mask"
     PAIR = "dst0, dst1, src0, src1"
-    MASKS = "mask, mask, mask"
-    INDEX = "dst, scalar"
+    INDEXED = "dst, src, indices"
+    INDEX = "dst, scalar; an order"
+    MASK_UNARY = "mask, mask, mask"
+    MASK_BINARY = "mask, mask, mask, mask"
+    MASK_PLAIN = "mask, mask; a half"
+    MASK_PAIR = "mask0, mask1, mask2, mask3"
+
+
+LOADS_MEMORY = frozenset({Form.LOAD, Form.LOAD_PAIR, Form.LOAD_MASK})
+STORES_MEMORY = frozenset({Form.STORE, Form.STORE_PAIR, Form.STORE_MASK})
+MAKES_MASK = frozenset(
+    {
+        *(Form.LOAD_MASK, Form.PATTERN, Form.COUNT, Form.COMPARE, Form.COMPARE_SCALAR),
+        *(Form.MASK_UNARY, Form.MASK_BINARY, Form.MASK_PLAIN, Form.MASK_PAIR),
+    }
+)
+"""Forms whose results are masks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +87,8 @@ class Call:
 
     @property
     def width(self) -> int:
-        """Bytes of a lane."""
-        return self.dtype.size_bytes
+        """Bytes of a lane; two lanes of 4 bits share one."""
+        return max(self.dtype.bits // 8, 1)
 
 
 Compute = Callable[[Call, Sequence[Array], Bits | None, Array], Sequence[Array]]
@@ -134,8 +159,13 @@ def governed(mask: Bits, width: int) -> Bits:
     return mask[..., ::width]
 
 
-def zeroed(values: Array, mask: Bits | None, width: int) -> Array:
-    """Return lanes as bytes, 0 where the mask lets none through."""
+def zeroed(values: Array, mask: Bits | None, width: int, instead: Array | None = None) -> Array:
+    """Return lanes as bytes; where the mask lets none through they are 0, or of `instead`."""
     if mask is not None:
-        values = np.where(governed(mask, width), values, np.zeros((), values.dtype))
+        others = np.zeros((), values.dtype) if instead is None else instead
+        values = np.where(governed(mask, width), values, others)
     return raw(values)
+
+
+MERGING = "MERGING"
+"""The mode of an instruction that keeps the lanes of dst that the mask does not let through."""

@@ -15,13 +15,17 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Indices, Leaf, Loop, Node, folded
 from cubecore.isa.vector.registers.masks import lanes_of
 from cubecore.isa.vector.registers.moves import LOADS, STORES
-from cubecore.isa.vector.registers.operation import REGISTER_BYTES, Call, Form
+from cubecore.isa.vector.registers.operation import (
+    LOADS_MEMORY,
+    REGISTER_BYTES,
+    STORES_MEMORY,
+    Call,
+    Form,
+)
 from cubecore.lazy_dataclass import dataclass
 
 NONE = -1
 """Stands for a leaf where a register was never written."""
-_STORES = frozenset({Form.STORE, Form.STORE_PAIR, Form.STORE_MASK})
-_LOADS = frozenset({Form.LOAD, Form.LOAD_PAIR, Form.LOAD_MASK})
 _MOST_PAIRS = 1 << 22
 """Pairs of trips that are looked at for a conflict; loops with more run trip by trip."""
 
@@ -86,12 +90,12 @@ class Step:
     @property
     def stores(self) -> bool:
         """True if it writes to UB."""
-        return self.call.operation.form in _STORES
+        return self.call.operation.form in STORES_MEMORY
 
     @property
     def loads(self) -> bool:
         """True if it reads UB."""
-        return self.call.operation.form in _LOADS
+        return self.call.operation.form in LOADS_MEMORY
 
     @property
     def span(self) -> int:
@@ -102,9 +106,9 @@ class Step:
 def span_of(call: Call) -> int:
     """Return the bytes of UB that a call touches where all lanes are active; 0 of most calls."""
     form = call.operation.form
-    if form in _STORES:
+    if form in STORES_MEMORY:
         return STORES[call.mode].span
-    return LOADS[call.mode].span if form in _LOADS else 0
+    return LOADS[call.mode].span if form in LOADS_MEMORY else 0
 
 
 class RegisterProgram:
@@ -202,7 +206,7 @@ class _Flow:
         """
         span, form = span_of(call), call.operation.form
         full = np.full(masks.shape, span, np.int64)
-        if form not in _STORES or STORES[call.mode].masked is None or not masks.any():
+        if form not in STORES_MEMORY or STORES[call.mode].masked is None or not masks.any():
             return full, True
         makers, numbers = np.unique(self._made[masks, 0], return_inverse=True)
         counts = [self._first_lanes(int(maker)) for maker in makers]

@@ -11,12 +11,28 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.isa.vector.registers.execution import Execution
-from cubecore.isa.vector.registers.operation import REGISTER_BYTES, Bits, Call, Form, governed
+from cubecore.isa.vector.registers.moves import STORES
+from cubecore.isa.vector.registers.operation import (
+    MAKES_MASK,
+    MERGING,
+    REGISTER_BYTES,
+    Bits,
+    Call,
+    Form,
+    governed,
+)
 from cubecore.isa.vector.registers.program import RegisterProgram
 
-_MOVED = frozenset({Form.LOAD, Form.STORE, Form.PATTERN, Form.COUNT})
+_MOVED = frozenset(
+    {
+        *(Form.LOAD, Form.LOAD_PAIR, Form.STORE, Form.STORE_PAIR, Form.BARRIER),
+        *(Form.PATTERN, Form.COUNT),
+    }
+)
 """Forms whose meaning moves bytes, or looks at none."""
-_MASKS = frozenset({Form.COMPARE, Form.COMPARE_SCALAR, Form.MASKS, Form.LOAD_MASK})
+_MASKS = MAKES_MASK - _MOVED
+_BLENDED = frozenset({Form.SELECT, Form.MOVE})
+"""Forms that take lanes of one of two registers each."""
 
 
 def mark_undefined(program: RegisterProgram, image: Array) -> None:
@@ -35,14 +51,27 @@ class _Marks(Execution):
         """Mark each lane of a result some of whose inputs are marked."""
         if call.operation.form in _MOVED:
             return call.operation.compute(call, inputs, mask, scalars)
-        if call.operation.form in _MASKS:
-            return (np.ones((1, REGISTER_BYTES), bool),)
-        lanes = [each.reshape(*each.shape[:-1], -1, call.width).max(axis=-1) for each in inputs]
-        marked = np.zeros((), np.uint8)
-        for each in lanes:
-            marked = marked | each
-        if not call.operation.by_lane:
-            marked = np.broadcast_to(marked.max(axis=-1, keepdims=True), marked.shape)
-        if mask is not None:
+        form = call.operation.form
+        if form in _MASKS:
+            everywhere = np.ones((1, REGISTER_BYTES), bool)
+            return (everywhere,) * 2
+        if form is Form.STORE_MASK:
+            return (np.zeros((1, STORES[call.mode].span), np.uint8),)
+        if form in {Form.CARRY, Form.CARRIED}:
+            return np.ones((1, REGISTER_BYTES), bool), self._lanes(call, inputs, mask)
+        return (self._lanes(call, inputs, mask),) * 2
+
+    @staticmethod
+    def _lanes(call: Call, inputs: Sequence[Array], mask: Bits | None) -> Array:
+        marked = np.zeros((1, REGISTER_BYTES // call.width), np.uint8)
+        alike = call.source.size_bytes == call.dtype.size_bytes
+        for each in inputs:
+            if each.dtype == bool:
+                continue
+            lanes = each.reshape(*each.shape[:-1], -1, call.width).max(axis=-1)
+            by_lane = call.operation.by_lane and alike
+            marked = marked | (lanes if by_lane else lanes.max(axis=-1, keepdims=True))
+        kept = call.mode == MERGING or call.operation.form in _BLENDED
+        if mask is not None and not kept:
             marked = np.where(governed(mask, call.width), marked, 0).astype(np.uint8)
-        return (np.repeat(marked, call.width, axis=-1),)
+        return np.repeat(marked, call.width, axis=-1)

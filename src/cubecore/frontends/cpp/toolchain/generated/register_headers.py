@@ -1,10 +1,10 @@
 """The header of register instructions, written from their declarations: C++, older C++ and C.
 
-Of ``Add``, a binary instruction that C calls ``asc_add``, it has::
+Of ``Add``, a binary instruction that C calls ``asc_add``, it has in AscendC::Reg::
 
     template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, typename U>
     inline void Add(U& dst, const U& src0, const U& src1, const MaskReg& mask, CUBECORE_AT) {
-      detail::binary("Add", dst, src0, src1, mask, at);
+      detail::lanes<mode>("Add", dst, mask, at, src0, src1);
     }
 
 and outside of the namespaces::
@@ -12,14 +12,18 @@ and outside of the namespaces::
     template <typename T>
     inline void asc_add(vector_of<T>& dst, const vector_of<T>& src0, const vector_of<T>& src1,
                         const vector_bool& mask, CUBECORE_AT) {
-      AscendC::Reg::detail::binary("Add", dst, src0, src1, mask, at);
+      AscendC::Reg::detail::lanes<...ZEROING>("Add", dst, mask, at, src0, src1);
     }
+
+What has parameters of its own (loads, stores, casts, masks) is written by hand in
+`cubecore/reg/moves.h` and `cubecore/reg/convert.h`, over the enumerations that are written here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from cubecore.isa.vector.registers import catalogue
+from cubecore.isa.vector.registers.convert import CASTS, LAYOUTS, ROUNDINGS, SATURATIONS
 from cubecore.isa.vector.registers.masks import PATTERNS
 from cubecore.isa.vector.registers.moves import LOADS, STORES
 from cubecore.isa.vector.registers.operation import Form, RegisterOperation
@@ -32,40 +36,46 @@ _HEAD = """// Generated from the declarations of register instructions, isa/vect
 #include "cubecore/reg/issue.h"
 
 """
-_MASKED = "const MaskReg& mask"
-_PARAMETERS: Mapping[Form, tuple[str, str, str]] = MappingProxyType(
+_IN = "namespace AscendC {\nnamespace Reg {\n\n"
+_OUT = "}  // namespace Reg\n}  // namespace AscendC\n\n"
+_ZERO = "AscendC::Reg::MaskMergeMode::ZEROING"
+
+
+class _Shape:
+    """How a form is written: parameters behind dst, and what is passed; `{R}` is a register."""
+
+    def __init__(self, parameters: str, passed: str, *, scalar: bool = False) -> None:
+        self.parameters, self.passed, self.scalar = parameters, passed, scalar
+
+
+_SHAPES: Mapping[Form, _Shape] = MappingProxyType(
     {
-        Form.UNARY: ("unary", "{R}& dst, const {R}& src", "dst, src"),
-        Form.BINARY: (
-            "binary",
-            "{R}& dst, const {R}& src0, const {R}& src1",
-            "dst, src0, src1",
-        ),
-        Form.SCALAR: ("scalar", "{R}& dst, const {R}& src, const S& value", "dst, src, value"),
+        Form.UNARY: _Shape("const {R}& src", "src"),
+        Form.BINARY: _Shape("const {R}& src0, const {R}& src1", "src0, src1"),
+        Form.SCALAR: _Shape("const {R}& src, const S& value", "src", scalar=True),
+        Form.TERNARY: _Shape("const {R}& src0, const {R}& src1", "src0, src1, dst"),
+        Form.AXPY: _Shape("const {R}& src, const S& value", "src, dst", scalar=True),
     }
 )
-"""By form: the function of issue.h, the parameters, and the arguments of the call."""
 
 
 def registers_header() -> str:
     """Return the header."""
     body = [*_enumeration("LoadDist", "DIST_", LOADS), *_enumeration("StoreDist", "DIST_", STORES)]
-    body += [*_enumeration("MaskPattern", "", PATTERNS), _MOVES]
-    c_api = [_C_HEAD]
+    body += [*_enumeration("MaskPattern", "", PATTERNS), *_enumeration("RegLayout", "", LAYOUTS)]
+    body += [*_enumeration("SatMode", "", SATURATIONS), _casts()]
+    c_api = ['#include "cubecore/reg/c_api.h"\n\n', *_c_conversions()]
     for operation in catalogue.operations().values():
-        if operation.form in _PARAMETERS:
-            body += [_function(name, operation) for name in (operation.name, *operation.older)]
-            c_api.append(_c_function(operation))
+        shape = _SHAPES.get(operation.form)
+        if shape is not None:
+            names = (operation.name, *operation.older)
+            body += [_function(name, operation, shape) for name in names if "Lane" not in name]
+            if operation.c_api:
+                c_api.append(_c_function(operation, shape))
     return "".join([_HEAD, _IN, *body, _OUT, *c_api])
 
 
-_IN = "namespace AscendC {\nnamespace Reg {\n\n"
-_OUT = "}  // namespace Reg\n}  // namespace AscendC\n\n"
-
-
-def _enumeration(
-    name: str, prefix: str, words: Mapping[str, object] | tuple[str, ...]
-) -> Iterator[str]:
+def _enumeration(name: str, prefix: str, words: Iterable[str]) -> Iterator[str]:
     """Yield an enumeration and the words that a call passes for its values."""
     yield f"enum class {name} {{ " + ", ".join(f"{prefix}{word}" for word in words) + " };\n"
     quoted = ", ".join(f'"{word}"' for word in words)
@@ -73,60 +83,102 @@ def _enumeration(
     yield f"inline constexpr const char* words_of_{name}[] = {{{quoted}}};\n}}\n"
 
 
-_MOVES = """
-template <typename T, MaskPattern pattern = MaskPattern::ALL,
-          const RegTrait& trait = RegTraitNumOne>
-inline MaskReg CreateMask(CUBECORE_AT) {
-  auto& entry = cubecore::register_entry("CreateMask", detail::width_of<T>(), at);
-  entry.mode = detail::words_of_MaskPattern[static_cast<int>(pattern)];
-  MaskReg mask;
-  detail::made(mask, entry);
-  return mask;
+_C_TYPES = {
+    "float16": ("half", "half"),
+    "bfloat16": ("bfloat16", "bfloat16_t"),
+    "float32": ("float", "float"),
+    "int4": ("int4x2", "int4x2_t"),
+    **{
+        f"{sign}int{bits}": (f"{sign}int{bits}", f"{sign}int{bits}_t")
+        for sign in ("", "u")
+        for bits in (8, 16, 32, 64)
+    },
+    "hifloat8": ("hif8", "hifloat8_t"),
+    "float8_e4m3fn": ("e4m3", "fp8_e4m3fn_t"),
+    "float8_e5m2": ("e5m2", "fp8_e5m2_t"),
+    "float8_e8m0fnu": ("e8m0", "fp8_e8m0_t"),
+    "float4_e2m1fn": ("e2m1x2", "fp4x2_e2m1_t"),
+    "float4_e1m2": ("e1m2x2", "fp4x2_e1m2_t"),
+}
+"""By element type: its word in the names of the C API's conversions, and the type in C++."""
+_C_ROUNDINGS = {
+    "": "CAST_NONE",
+    "_rn": "CAST_RINT",
+    "_rna": "CAST_ROUND",
+    "_rd": "CAST_FLOOR",
+    "_ru": "CAST_CEIL",
+    "_rz": "CAST_TRUNC",
+    "_ro": "CAST_ODD",
+    "_rh": "CAST_HYBRID",
 }
 
-template <typename T = DefaultType, LoadDist dist = LoadDist::DIST_NORM, typename U, typename P>
-inline void LoadAlign(U& dst, const P* from, CUBECORE_AT) {
-  detail::load(detail::words_of_LoadDist[static_cast<int>(dist)], dst, from, at);
-}
 
-template <typename T = DefaultType, StoreDist dist = StoreDist::DIST_NORM, typename U, typename P>
-inline void StoreAlign(P* to, const U& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::store(detail::words_of_StoreDist[static_cast<int>(dist)], to, src, mask, at);
-}
+def _c_conversions() -> Iterator[str]:
+    """Yield a macro over the names asc_<from>2<to>, with a rounding, `_sat` and a layout each.
 
-"""
-_C_HEAD = """template <typename T>
-using vector_of = AscendC::Reg::RegTensor<T>;
+    ``asc_float2int16_rna_sat_v2`` rounds ties away, saturates, and fills the odd lanes.
+    """
+    yield "#define CUBECORE_C_CAST(NAME, FROM, TO, MODE) \\\n"
+    yield "  inline void NAME(vector_of<TO>& dst, const vector_of<FROM>& src, \\\n"
+    yield "                   const vector_bool& mask, CUBECORE_AT) { \\\n"
+    yield "    namespace reg = AscendC::Reg::detail; \\\n"
+    yield '    auto& entry = reg::of_types<vector_of<TO>, vector_of<FROM>>("Cast", MODE, at); \\\n'
+    yield "    entry.mask = mask.value; \\\n    reg::read(entry, src); \\\n"
+    yield "    reg::made(entry, dst); \\\n  }\n"
+    for (source, target), roundings in CASTS.items():
+        (word, given), (to_word, taken) = _C_TYPES[source], _C_TYPES[target]
+        for suffix, rounding in _C_ROUNDINGS.items():
+            if rounding not in {*roundings, "CAST_NONE"}:
+                continue
+            for saturation, sat in (("", "NO_SAT"), ("_sat", "SAT")):
+                for number, layout in enumerate(LAYOUTS, 1):
+                    name = f"asc_{word}2{to_word}{suffix}{saturation}"
+                    name += f"_v{number}" if number > 1 else ""
+                    mode = f'"{layout}.{sat}.{rounding}"'
+                    yield f"CUBECORE_C_CAST({name}, {given}, {taken}, {mode})\n"
+    yield "#undef CUBECORE_C_CAST\n\n"
 
-template <typename T>
-inline void asc_loadalign(vector_of<T>& dst, const T* from, CUBECORE_AT) {
-  AscendC::Reg::detail::load("NORM", dst, from, at);
-}
-template <typename T>
-inline void asc_storealign(T* to, const vector_of<T>& src, const vector_bool& mask, CUBECORE_AT) {
-  AscendC::Reg::detail::store("NORM", to, src, mask, at);
-}
 
-"""
-
-
-def _function(name: str, operation: RegisterOperation) -> str:
-    function, parameters, arguments = _PARAMETERS[operation.form]
-    scalar = ", typename S" if operation.form is Form.SCALAR else ""
+def _casts() -> str:
+    """Return the words of a conversion by its layout, saturation and rounding."""
+    rows = [
+        "{" + ", ".join(f'"{layout}.{saturation}.{rounding}"' for rounding in ROUNDINGS) + "}"
+        for layout in LAYOUTS
+        for saturation in SATURATIONS
+    ]
+    count = len(SATURATIONS)
+    blocks = (", ".join(rows[n : n + count]) for n in range(0, len(rows), count))
+    words = ", ".join(f"{{{block}}}" for block in blocks)
+    size = f"[{len(LAYOUTS)}][{count}][{len(ROUNDINGS)}]"
+    truncations = ", ".join(f'"{rounding}"' for rounding in ROUNDINGS)
     return (
-        "template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::ZEROING, "
-        f"typename U{scalar}>\n"
-        f"inline void {name}({parameters.format(R='U')}, {_MASKED}, CUBECORE_AT) {{\n"
-        f'  detail::{function}("{operation.name}", {arguments}, mask, at);\n}}\n'
+        f"namespace detail {{\ninline constexpr const char* words_of_cast{size} = {{{words}}};\n"
+        f"inline constexpr const char* words_of_rounding[] = {{{truncations}}};\n}}\n"
     )
 
 
-def _c_function(operation: RegisterOperation) -> str:
-    function, parameters, arguments = _PARAMETERS[operation.form]
-    scalar = ", typename S" if operation.form is Form.SCALAR else ""
+def _function(name: str, operation: RegisterOperation, shape: _Shape) -> str:
+    scalar = ", typename S" if shape.scalar else ""
+    value = "value, " if shape.scalar else ""
+    function = "with_scalar" if shape.scalar else "lanes"
+    return (
+        "template <typename T = DefaultType, auto mode = MaskMergeMode::ZEROING, "
+        f"typename U{scalar}>\n"
+        f"inline void {name}(U& dst, {shape.parameters.format(R='U')}, const MaskReg& mask, "
+        f"CUBECORE_AT) {{\n"
+        f'  detail::{function}<mode>("{operation.name}", dst, mask, at, '
+        f"{value}{shape.passed});\n}}\n"
+    )
+
+
+def _c_function(operation: RegisterOperation, shape: _Shape) -> str:
+    scalar = ", typename S" if shape.scalar else ""
+    value = "value, " if shape.scalar else ""
+    function = "with_scalar" if shape.scalar else "lanes"
     return (
         f"template <typename T{scalar}>\n"
-        f"inline void {operation.c_api}({parameters.format(R='vector_of<T>')}, "
-        f"const vector_bool& mask, CUBECORE_AT) {{\n"
-        f'  AscendC::Reg::detail::{function}("{operation.name}", {arguments}, mask, at);\n}}\n'
+        f"inline void {operation.c_api}(vector_of<T>& dst, "
+        f"{shape.parameters.format(R='vector_of<T>')}, const vector_bool& mask, CUBECORE_AT) {{\n"
+        f'  AscendC::Reg::detail::{function}<{_ZERO}>("{operation.name}", dst, mask, at, '
+        f"{value}{shape.passed});\n}}\n"
     )

@@ -1,14 +1,24 @@
-// How functions on registers become entries, by their form. The functions themselves are generated
-// from the declarations of register instructions (toolchain/generated/register_headers.py).
+// How functions on registers become entries. Those that are alike are generated from the declarations
+// of register instructions (toolchain/generated/register_headers.py), others are in moves.h, masks.h
+// and convert.h.
 #pragma once
 
 #include <cstring>
 
 #include "cubecore/reg/types.h"
+#include "cubecore/seam/enums.h"
 
 namespace AscendC {
 namespace Reg {
+
+// Ways to compute that the pages offer; all are rounded correctly here.
+struct SpecificMode {
+  MaskMergeMode mrgMode = MaskMergeMode::ZEROING;
+};
+
 namespace detail {
+using cubecore::Here;
+using cubecore::RegisterEntry;
 
 template <typename U>
 constexpr const char* type_of() {
@@ -18,7 +28,8 @@ constexpr const char* type_of() {
 // A mask's width decides its lanes, whatever the type.
 template <typename T>
 constexpr const char* width_of() {
-  return sizeof(T) == 1 ? "uint8" : sizeof(T) == 2 ? "uint16" : sizeof(T) == 4 ? "uint32" : "uint64";
+  constexpr uint32_t bits = cubecore::Element<T>::bits;
+  return bits <= 8 ? "uint8" : bits == 16 ? "uint16" : bits == 32 ? "uint32" : "uint64";
 }
 
 // The bits of a scalar in the type of the lanes.
@@ -30,86 +41,72 @@ inline uint64_t bits_of(const S& scalar) {
   return bits;
 }
 
-template <typename R>
-inline void made(R& dst, cubecore::RegisterEntry& entry) {
-  dst.value = entry.results[0] = cubecore::new_register();
+template <typename... R>
+inline void read(RegisterEntry& entry, const R&... sources) {
+  uint32_t n = 0;
+  ((entry.sources[n++] = sources.value), ...);
+}
+
+template <typename... R>
+inline void made(RegisterEntry& entry, R&... results) {
+  uint32_t n = 0;
+  ((results.value = entry.results[n++] = cubecore::new_register()), ...);
+}
+
+inline RegisterEntry& entry_of(const char* name, const char* type, const Here& at) {
+  return cubecore::register_entry(name, type, at);
 }
 
 template <typename U>
-inline cubecore::RegisterEntry& of(const char* name, const MaskReg& mask, const cubecore::Here& at) {
-  cubecore::RegisterEntry& entry = cubecore::register_entry(name, type_of<U>(), at);
+inline RegisterEntry& entry_of(const char* name, const MaskReg& mask, const Here& at) {
+  RegisterEntry& entry = entry_of(name, type_of<U>(), at);
   entry.mask = mask.value;
   return entry;
 }
 
-template <typename U>
-inline void unary(const char* name, U& dst, const U& src, const MaskReg& mask, const cubecore::Here& at) {
-  cubecore::RegisterEntry& entry = of<U>(name, mask, at);
-  entry.sources[0] = src.value;
-  made(dst, entry);
+template <auto mode>
+constexpr bool merges() {
+  if constexpr (std::is_same_v<std::remove_cv_t<decltype(mode)>, MaskMergeMode>)
+    return mode == MaskMergeMode::MERGING;
+  else
+    return false;
 }
 
-template <typename U>
-inline void binary(const char* name, U& dst, const U& src0, const U& src1, const MaskReg& mask,
-                   const cubecore::Here& at) {
-  cubecore::RegisterEntry& entry = of<U>(name, mask, at);
-  entry.sources[0] = src0.value;
-  entry.sources[1] = src1.value;
-  made(dst, entry);
+// A merging instruction reads the old destination, too.
+template <auto mode, typename U, typename... R>
+inline void lanes(const char* name, U& dst, const MaskReg& mask, const Here& at,
+                  const R&... sources) {
+  RegisterEntry& entry = entry_of<U>(name, mask, at);
+  if constexpr (merges<mode>()) {
+    entry.mode = "MERGING";
+    read(entry, sources..., dst);
+  } else {
+    read(entry, sources...);
+  }
+  made(entry, dst);
 }
 
-template <typename U, typename S>
-inline void scalar(const char* name, U& dst, const U& src, const S& value, const MaskReg& mask,
-                   const cubecore::Here& at) {
-  cubecore::RegisterEntry& entry = of<U>(name, mask, at);
-  entry.sources[0] = src.value;
+template <auto mode, typename U, typename S, typename... R>
+inline void with_scalar(const char* name, U& dst, const MaskReg& mask, const Here& at,
+                        const S& value, const R&... sources) {
+  RegisterEntry& entry = entry_of<U>(name, mask, at);
   entry.scalar = bits_of<typename U::ActualT>(value);
-  made(dst, entry);
+  if constexpr (merges<mode>()) {
+    entry.mode = "MERGING";
+    read(entry, sources..., dst);
+  } else {
+    read(entry, sources...);
+  }
+  made(entry, dst);
 }
 
-inline int64_t address_of(const void* pointer) { return reinterpret_cast<int64_t>(pointer); }
-
-template <typename U>
-inline void load(const char* mode, U& dst, const void* from, const cubecore::Here& at) {
-  cubecore::RegisterEntry& entry = cubecore::register_entry("LoadAlign", type_of<U>(), at);
-  entry.mode = mode;
-  entry.address = address_of(from);
-  entry.variable = dst.variable;
-  made(dst, entry);
-}
-
-template <typename U>
-inline void store(const char* mode, void* to, const U& src, const MaskReg& mask, const cubecore::Here& at) {
-  cubecore::RegisterEntry& entry = of<U>("StoreAlign", mask, at);
-  entry.mode = mode;
-  entry.address = address_of(to);
-  entry.variable = src.variable;
-  entry.sources[0] = src.value;
+inline int64_t address_of(const volatile void* pointer) {
+  return reinterpret_cast<int64_t>(pointer);
 }
 
 }  // namespace detail
-
-// The first lanes of a count, which is as much smaller behind the call. Page: UpdateMask.
-template <typename T, const RegTrait& trait = RegTraitNumOne>
-inline MaskReg UpdateMask(uint32_t& count, CUBECORE_AT) {
-  constexpr uint32_t lanes = VECTOR_REG_WIDTH / sizeof(T);
-  cubecore::RegisterEntry& entry = cubecore::register_entry("UpdateMask", detail::width_of<T>(), at);
-  entry.scalar = count < lanes ? count : lanes;
-  count -= count < lanes ? count : lanes;
-  MaskReg mask;
-  detail::made(mask, entry);
-  return mask;
-}
-
 }  // namespace Reg
 }  // namespace AscendC
 
-inline vector_bool asc_update_mask_b8(uint32_t& count, CUBECORE_AT) {
-  return AscendC::Reg::UpdateMask<uint8_t>(count, at);
-}
-inline vector_bool asc_update_mask_b16(uint32_t& count, CUBECORE_AT) {
-  return AscendC::Reg::UpdateMask<uint16_t>(count, at);
-}
-inline vector_bool asc_update_mask_b32(uint32_t& count, CUBECORE_AT) {
-  return AscendC::Reg::UpdateMask<uint32_t>(count, at);
-}
+template <typename T>
+using vector_of = AscendC::Reg::RegTensor<T>;

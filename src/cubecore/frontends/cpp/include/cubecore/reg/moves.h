@@ -1,0 +1,633 @@
+// Loads, stores, masks and moves of registers. Pages: LoadAlign, LoadUnAlign, Load, StoreAlign,
+// StoreUnAlign, Store, CreateMask, UpdateMask, Duplicate, Move, Interleave, LocalMemBar, AddrReg ...
+#pragma once
+
+#include "cubecore_registers.h"
+
+namespace AscendC {
+namespace Reg {
+
+enum class DataCopyMode { NORMAL, DATA_BLOCK_COPY };
+enum class MaskDist { DIST_NORM, DIST_US, DIST_DS, DIST_PACK };
+enum class MemType { VEC_STORE, VEC_LOAD, SCALAR_STORE, SCALAR_LOAD, VEC_ALL, SCALAR_ALL };
+enum class HighLowPart { LOWEST, HIGHEST };
+enum class GatherMaskMode { NO_STORE_REG, STORE_REG };
+enum class IndexOrder { INCREASE_ORDER, DECREASE_ORDER };
+enum class ReduceType { SUM, MAX, MIN };
+enum class PairReduce { SUM };
+enum class SpecialPurposeReg { AR };
+
+// Buffers of unaligned streams: moves are direct here, and a stream keeps no bytes.
+struct UnalignRegForLoad {};
+struct UnalignRegForStore {};
+using UnalignReg = UnalignRegForStore;
+
+namespace detail {
+
+template <LoadDist dist>
+constexpr const char* word_of() {
+  return words_of_LoadDist[static_cast<int>(dist)];
+}
+template <StoreDist dist>
+constexpr const char* word_of() {
+  return words_of_StoreDist[static_cast<int>(dist)];
+}
+template <HighLowPart part>
+constexpr const char* half() {
+  return part == HighLowPart::LOWEST ? "LOWEST" : "HIGHEST";
+}
+
+template <typename U>
+inline void load(const char* mode, U& dst, const volatile void* from, const Here& at) {
+  RegisterEntry& entry = entry_of("LoadAlign", type_of<U>(), at);
+  entry.mode = mode;
+  entry.address = address_of(from);
+  entry.variable = dst.variable;
+  made(entry, dst);
+}
+
+template <typename U>
+inline void store(const char* mode, volatile void* to, const U& src, const MaskReg& mask,
+                  const Here& at) {
+  RegisterEntry& entry = entry_of<U>("StoreAlign", mask, at);
+  entry.mode = mode;
+  entry.address = address_of(to);
+  entry.variable = src.variable;
+  read(entry, src);
+}
+
+// Blocks of 32 bytes, `stride` blocks apart.
+inline const char* const BLOCK_WORDS[] = {"BLOCK0", "BLOCK1", "BLOCK2", "BLOCK3",
+                                          "BLOCK4", "BLOCK5", "BLOCK6", "BLOCK7"};
+template <typename U>
+inline void load_blocks(U& dst, const volatile void* from, uint32_t stride, const MaskReg& mask,
+                        const Here& at) {
+  for (uint32_t block = 0; block < 8; ++block) {
+    RegisterEntry& entry = entry_of<U>("LoadBlock", mask, at);
+    entry.mode = BLOCK_WORDS[block];
+    entry.address = address_of(from) + 32ll * stride * block;
+    entry.variable = dst.variable;
+    read(entry, dst);
+    made(entry, dst);
+  }
+}
+template <typename U>
+inline void store_blocks(volatile void* to, const U& src, uint32_t stride, const MaskReg& mask,
+                         const Here& at) {
+  for (uint32_t block = 0; block < 8; ++block) {
+    RegisterEntry& entry = entry_of<U>("StoreBlock", mask, at);
+    entry.mode = BLOCK_WORDS[block];
+    entry.address = address_of(to) + 32ll * stride * block;
+    entry.variable = src.variable;
+    read(entry, src);
+  }
+}
+
+// The first lanes of a register, as many as `count`.
+template <typename T>
+inline MaskReg first(uint32_t count, const Here& at) {
+  RegisterEntry& entry = entry_of("UpdateMask", width_of<T>(), at);
+  entry.scalar = count;
+  MaskReg mask;
+  made(entry, mask);
+  return mask;
+}
+
+template <typename U, typename V>
+inline RegisterEntry& of_types(const char* name, const char* mode, const Here& at) {
+  RegisterEntry& entry = entry_of(name, type_of<U>(), at);
+  entry.source = type_of<V>();
+  entry.mode = mode;
+  return entry;
+}
+
+}  // namespace detail
+
+// --- masks
+
+template <typename T, MaskPattern pattern = MaskPattern::ALL,
+          const RegTrait& trait = RegTraitNumOne>
+inline MaskReg CreateMask(CUBECORE_AT) {
+  auto& entry = detail::entry_of("CreateMask", detail::width_of<T>(), at);
+  entry.mode = detail::words_of_MaskPattern[static_cast<int>(pattern)];
+  MaskReg mask;
+  detail::made(entry, mask);
+  return mask;
+}
+
+// The first lanes of a count, which is as much smaller behind the call.
+template <typename T, const RegTrait& trait = RegTraitNumOne>
+inline MaskReg UpdateMask(uint32_t& count, CUBECORE_AT) {
+  constexpr uint32_t lanes = VECTOR_REG_WIDTH / sizeof(T);
+  const uint32_t taken = count < lanes ? count : lanes;
+  count -= taken;
+  return detail::first<T>(taken, at);
+}
+
+#define CUBECORE_MASKS(NAME)                                                                  \
+  inline void NAME(MaskReg& dst, const MaskReg& src0, const MaskReg& src1, const MaskReg& mask, \
+                   CUBECORE_AT) {                                                             \
+    auto& entry = detail::entry_of("Mask" #NAME, "uint8", at);                                \
+    entry.mask = mask.value;                                                                  \
+    detail::read(entry, src0, src1);                                                          \
+    detail::made(entry, dst);                                                                 \
+  }
+CUBECORE_MASKS(And)
+CUBECORE_MASKS(Or)
+CUBECORE_MASKS(Xor)
+CUBECORE_MASKS(Select)
+#undef CUBECORE_MASKS
+inline void MaskAnd(MaskReg& dst, const MaskReg& a, const MaskReg& b, const MaskReg& mask,
+                    CUBECORE_AT) {
+  And(dst, a, b, mask, at);
+}
+inline void MaskOr(MaskReg& dst, const MaskReg& a, const MaskReg& b, const MaskReg& mask,
+                   CUBECORE_AT) {
+  Or(dst, a, b, mask, at);
+}
+inline void MaskXor(MaskReg& dst, const MaskReg& a, const MaskReg& b, const MaskReg& mask,
+                    CUBECORE_AT) {
+  Xor(dst, a, b, mask, at);
+}
+inline void MaskSel(MaskReg& dst, const MaskReg& a, const MaskReg& b, const MaskReg& mask,
+                    CUBECORE_AT) {
+  Select(dst, a, b, mask, at);
+}
+inline void Not(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE_AT) {
+  auto& entry = detail::entry_of("MaskNot", "uint8", at);
+  entry.mask = mask.value;
+  detail::read(entry, src);
+  detail::made(entry, dst);
+}
+inline void MaskNot(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE_AT) {
+  Not(dst, src, mask, at);
+}
+inline void Move(MaskReg& dst, const MaskReg& src) { dst = src; }
+inline void Move(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE_AT) {
+  auto& entry = detail::entry_of("MaskMove", "uint8", at);
+  entry.mask = mask.value;
+  detail::read(entry, src);
+  detail::made(entry, dst);
+}
+template <typename T>
+inline void Interleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, const MaskReg& src1,
+                       CUBECORE_AT) {
+  auto& entry = detail::entry_of("MaskInterleave", detail::width_of<T>(), at);
+  detail::read(entry, src0, src1);
+  detail::made(entry, dst0, dst1);
+}
+template <typename T>
+inline void DeInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, const MaskReg& src1,
+                         CUBECORE_AT) {
+  auto& entry = detail::entry_of("MaskDeInterleave", detail::width_of<T>(), at);
+  detail::read(entry, src0, src1);
+  detail::made(entry, dst0, dst1);
+}
+template <HighLowPart part = HighLowPart::LOWEST>
+inline void Pack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
+  auto& entry = detail::entry_of("MaskPack", "uint8", at);
+  entry.mode = detail::half<part>();
+  detail::read(entry, src);
+  detail::made(entry, dst);
+}
+template <HighLowPart part = HighLowPart::LOWEST>
+inline void UnPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
+  auto& entry = detail::entry_of("MaskUnPack", "uint8", at);
+  entry.mode = detail::half<part>();
+  detail::read(entry, src);
+  detail::made(entry, dst);
+}
+
+namespace detail {
+constexpr const char* words_of_CMPMODE[] = {"LT", "GT", "EQ", "LE", "GE", "NE"};
+template <typename U>
+inline void compare(const char* mode, MaskReg& dst, const U& a, const U& b, const MaskReg& mask,
+                    const Here& at) {
+  RegisterEntry& entry = entry_of<U>("Compare", mask, at);
+  entry.mode = mode;
+  read(entry, a, b);
+  made(entry, dst);
+}
+template <typename U, typename S>
+inline void compare_scalar(const char* mode, MaskReg& dst, const U& a, const S& value,
+                           const MaskReg& mask, const Here& at) {
+  RegisterEntry& entry = entry_of<U>("Compares", mask, at);
+  entry.mode = mode;
+  entry.scalar = bits_of<typename U::ActualT>(value);
+  read(entry, a);
+  made(entry, dst);
+}
+}  // namespace detail
+
+template <typename T = DefaultType, CMPMODE mode = CMPMODE::EQ, typename U>
+inline void Compare(MaskReg& dst, const U& src0, const U& src1, const MaskReg& mask, CUBECORE_AT) {
+  detail::compare(detail::words_of_CMPMODE[static_cast<int>(mode)], dst, src0, src1, mask, at);
+}
+template <typename T = DefaultType, CMPMODE mode = CMPMODE::EQ, typename U, typename S>
+inline void Compares(MaskReg& dst, const U& src, S value, const MaskReg& mask, CUBECORE_AT) {
+  detail::compare_scalar(detail::words_of_CMPMODE[static_cast<int>(mode)], dst, src, value, mask,
+                         at);
+}
+template <typename T = DefaultType, CMPMODE mode = CMPMODE::EQ, typename U, typename S>
+inline void CompareScalar(MaskReg& dst, const U& src, S value, const MaskReg& mask, CUBECORE_AT) {
+  Compares<T, mode>(dst, src, value, mask, at);
+}
+template <typename T = DefaultType, typename U>
+inline void Select(U& dst, const U& src0, const U& src1, const MaskReg& mask, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::entry_of<U>("Select", mask, at);
+  detail::read(entry, src0, src1);
+  detail::made(entry, dst);
+}
+
+// --- aligned loads and stores
+
+template <typename T = DefaultType, LoadDist dist = LoadDist::DIST_NORM, typename U, typename P>
+inline void LoadAlign(U& dst, const P* from, CUBECORE_AT) {
+  detail::load(detail::word_of<dist>(), dst, from, at);
+}
+template <typename T = DefaultType, LoadDist dist = LoadDist::DIST_NORM, typename U, typename P>
+inline void LoadAlign(U& dst, const P* from, AddrReg offset, CUBECORE_AT) {
+  detail::load(detail::word_of<dist>(), dst, from + offset.offset, at);
+}
+template <typename T = DefaultType, PostLiteral post, LoadDist dist = LoadDist::DIST_NORM,
+          typename U, typename P>
+inline void LoadAlign(U& dst, P*& from, int32_t stride, CUBECORE_AT) {
+  detail::load(detail::word_of<dist>(), dst, from, at);
+  if (post == PostLiteral::POST_MODE_UPDATE) from += stride;
+}
+template <typename T = DefaultType, LoadDist dist, typename U, typename P>
+inline void LoadAlign(U& dst0, U& dst1, const P* from, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::entry_of("LoadPair", detail::type_of<U>(), at);
+  entry.mode = detail::word_of<dist>();
+  entry.address = detail::address_of(from);
+  entry.variable = dst0.variable;
+  detail::made(entry, dst0, dst1);
+}
+template <typename T = DefaultType, PostLiteral post, LoadDist dist, typename U, typename P>
+inline void LoadAlign(U& dst0, U& dst1, P*& from, int32_t stride, CUBECORE_AT) {
+  LoadAlign<T, dist>(dst0, dst1, static_cast<const P*>(from), at);
+  if (post == PostLiteral::POST_MODE_UPDATE) from += stride;
+}
+template <typename T = DefaultType, DataCopyMode mode, typename U, typename P>
+inline void LoadAlign(U& dst, const P* from, uint32_t blockStride, const MaskReg& mask,
+                      CUBECORE_AT) {
+  detail::load_blocks(dst, from, blockStride, mask, at);
+}
+template <typename T = DefaultType, DataCopyMode mode, PostLiteral post, typename U, typename P>
+inline void LoadAlign(U& dst, P*& from, uint32_t blockStride, uint32_t repeatStride,
+                      const MaskReg& mask, CUBECORE_AT) {
+  const int64_t step = 32ll * repeatStride / static_cast<int64_t>(sizeof(P));
+  const bool updates = post == PostLiteral::POST_MODE_UPDATE;
+  detail::load_blocks(dst, updates ? from : from + step, blockStride, mask, at);
+  if (updates) from += step;
+}
+
+template <typename T = DefaultType, StoreDist dist = StoreDist::DIST_NORM, typename U, typename P>
+inline void StoreAlign(P* to, const U& src, const MaskReg& mask, CUBECORE_AT) {
+  detail::store(detail::word_of<dist>(), to, src, mask, at);
+}
+template <typename T = DefaultType, StoreDist dist = StoreDist::DIST_NORM, typename U, typename P>
+inline void StoreAlign(P* to, const U& src, AddrReg offset, const MaskReg& mask, CUBECORE_AT) {
+  detail::store(detail::word_of<dist>(), to + offset.offset, src, mask, at);
+}
+template <typename T = DefaultType, PostLiteral post, StoreDist dist = StoreDist::DIST_NORM,
+          typename U, typename P>
+inline void StoreAlign(P*& to, const U& src, int32_t stride, const MaskReg& mask, CUBECORE_AT) {
+  detail::store(detail::word_of<dist>(), to, src, mask, at);
+  if (post == PostLiteral::POST_MODE_UPDATE) to += stride;
+}
+template <typename T = DefaultType, StoreDist dist, typename U, typename P>
+inline void StoreAlign(P* to, const U& src0, const U& src1, const MaskReg& mask, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::entry_of("StorePair", detail::type_of<U>(), at);
+  entry.mode = detail::word_of<dist>();
+  entry.address = detail::address_of(to);
+  entry.variable = src0.variable;
+  detail::read(entry, src0, src1);
+}
+template <typename T = DefaultType, DataCopyMode mode, typename U, typename P>
+inline void StoreAlign(P* to, const U& src, uint32_t blockStride, const MaskReg& mask,
+                       CUBECORE_AT) {
+  detail::store_blocks(to, src, blockStride, mask, at);
+}
+template <typename T = DefaultType, DataCopyMode mode, PostLiteral post, typename U, typename P>
+inline void StoreAlign(P*& to, const U& src, uint32_t blockStride, uint32_t repeatStride,
+                       const MaskReg& mask, CUBECORE_AT) {
+  const int64_t step = 32ll * repeatStride / static_cast<int64_t>(sizeof(P));
+  const bool updates = post == PostLiteral::POST_MODE_UPDATE;
+  detail::store_blocks(updates ? to : to + step, src, blockStride, mask, at);
+  if (updates) to += step;
+}
+
+namespace detail {
+inline const char* const MASK_LOADS[] = {"MASK_NORM", "MASK_US", "MASK_DS", "MASK_NORM"};
+inline void load_mask(MaskDist dist, MaskReg& dst, const volatile void* from, const Here& at) {
+  RegisterEntry& entry = entry_of("LoadMask", "uint8", at);
+  entry.mode = MASK_LOADS[static_cast<int>(dist)];
+  entry.address = address_of(from);
+  entry.variable = dst.variable;
+  made(entry, dst);
+}
+inline void store_mask(MaskDist dist, volatile void* to, const MaskReg& src, const Here& at) {
+  RegisterEntry& entry = entry_of("StoreMask", "uint8", at);
+  entry.mode = dist == MaskDist::DIST_PACK ? "MASK_PACK" : "MASK_NORM";
+  entry.address = address_of(to);
+  entry.variable = src.variable;
+  read(entry, src);
+}
+}  // namespace detail
+template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
+inline void LoadAlign(MaskReg& dst, const P* from, CUBECORE_AT) {
+  detail::load_mask(dist, dst, from, at);
+}
+template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
+inline void LoadAlign(MaskReg& dst, const P* from, AddrReg offset, CUBECORE_AT) {
+  detail::load_mask(dist, dst, from + offset.offset, at);
+}
+template <typename T = DefaultType, PostLiteral post, MaskDist dist = MaskDist::DIST_NORM,
+          typename P>
+inline void LoadAlign(MaskReg& dst, P*& from, int32_t stride, CUBECORE_AT) {
+  detail::load_mask(dist, dst, from, at);
+  if (post == PostLiteral::POST_MODE_UPDATE)
+    from = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(from) + stride);
+}
+template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
+inline void StoreAlign(P* to, const MaskReg& src, CUBECORE_AT) {
+  detail::store_mask(dist, to, src, at);
+}
+template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
+inline void StoreAlign(P* to, const MaskReg& src, AddrReg offset, CUBECORE_AT) {
+  detail::store_mask(dist, to + offset.offset, src, at);
+}
+template <typename T = DefaultType, PostLiteral post, MaskDist dist = MaskDist::DIST_NORM,
+          typename P>
+inline void StoreAlign(P*& to, const MaskReg& src, int32_t stride, CUBECORE_AT) {
+  detail::store_mask(dist, to, src, at);
+  if (post == PostLiteral::POST_MODE_UPDATE)
+    to = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(to) + stride);
+}
+
+// --- unaligned loads and stores
+
+template <typename T = DefaultType, typename P>
+inline void LoadUnAlignPre(UnalignRegForLoad&, const P*) {}
+template <typename T = DefaultType, typename P>
+inline void LoadUnAlignPre(UnalignRegForLoad&, const P*, AddrReg) {}
+template <typename T = DefaultType, typename U, typename P>
+inline void LoadUnAlign(U& dst, UnalignRegForLoad&, const P* from, CUBECORE_AT) {
+  detail::load("UNALIGNED", dst, from, at);
+}
+template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
+          typename P>
+inline void LoadUnAlign(U& dst, UnalignRegForLoad&, P*& from, uint32_t stride, CUBECORE_AT) {
+  detail::load("UNALIGNED", dst, from, at);
+  from += stride;
+}
+template <typename T = DefaultType, typename U, typename P>
+inline void LoadUnAlign(U& dst, UnalignRegForLoad&, P*& from, AddrReg& offset, uint32_t step = 0,
+                        CUBECORE_AT) {
+  detail::load("UNALIGNED", dst, from + offset.offset, at);
+  from += step;
+}
+template <typename T = DefaultType, typename U, typename P>
+inline void Load(U& dst, const P* from, CUBECORE_AT) {
+  detail::load("UNALIGNED", dst, from, at);
+}
+template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
+          typename P>
+inline void StoreUnAlign(P*& to, const U& src, UnalignRegForStore&, uint32_t stride, CUBECORE_AT) {
+  const MaskReg mask = detail::first<typename U::ActualT>(stride, at);
+  detail::store("UNALIGNED", to, src, mask, at);
+  to += stride;
+}
+template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename P>
+inline void StoreUnAlignPost(P*&, UnalignRegForStore&, int32_t) {}
+template <typename T = DefaultType, typename P>
+inline void StoreUnAlignPost(P*&, UnalignRegForStore&, AddrReg&) {}
+template <typename T = DefaultType, typename U, typename P>
+inline void Store(P* to, const U& src, CUBECORE_AT) {
+  detail::store("UNALIGNED", to, src, MaskReg{}, at);
+}
+template <typename T = DefaultType, typename U, typename P>
+inline void Store(P* to, const U& src, uint32_t count, CUBECORE_AT) {
+  detail::store("UNALIGNED", to, src, detail::first<typename U::ActualT>(count, at), at);
+}
+
+// --- within registers
+
+template <typename T = DefaultType, auto mode = MaskMergeMode::ZEROING, typename U, typename S,
+          std::enable_if_t<!std::is_class_v<S> || cubecore::is_half<S>, int> = 0>
+inline void Duplicate(U& dst, S value, const MaskReg& mask, CUBECORE_AT) {
+  detail::with_scalar<mode>("Duplicate", dst, mask, at, value);
+}
+template <typename T = DefaultType, typename U, typename S,
+          std::enable_if_t<!std::is_class_v<S> || cubecore::is_half<S>, int> = 0>
+inline void Duplicate(U& dst, S value, CUBECORE_AT) {
+  detail::with_scalar<MaskMergeMode::ZEROING>("Duplicate", dst, MaskReg{}, at, value);
+}
+template <typename T = DefaultType, HighLowPart part = HighLowPart::LOWEST,
+          auto mode = MaskMergeMode::ZEROING, typename U>
+inline void Duplicate(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
+  detail::lanes<mode>("DuplicateLane", dst, mask, at, src);
+}
+template <typename T = DefaultType, typename U>
+inline void Move(U& dst, const U& src) {
+  dst = src;
+}
+template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::MERGING, typename U>
+inline void Move(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::entry_of<U>("Move", mask, at);
+  detail::read(entry, src, dst);
+  detail::made(entry, dst);
+}
+template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::MERGING, typename U>
+inline void Copy(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
+  Move<T, mode>(dst, src, mask, at);
+}
+#define CUBECORE_PAIR(NAME)                                                             \
+  template <typename T = DefaultType, typename U>                                       \
+  inline void NAME(U& dst0, U& dst1, const U& src0, const U& src1, CUBECORE_AT) {       \
+    detail::RegisterEntry& entry = detail::entry_of(#NAME, detail::type_of<U>(), at);   \
+    detail::read(entry, src0, src1);                                                    \
+    detail::made(entry, dst0, dst1);                                                    \
+  }
+CUBECORE_PAIR(Interleave)
+CUBECORE_PAIR(DeInterleave)
+#undef CUBECORE_PAIR
+template <typename T = DefaultType, typename U>
+inline void Unsqueeze(U& dst, const MaskReg& mask, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::entry_of<U>("Unsqueeze", mask, at);
+  detail::made(entry, dst);
+}
+template <typename T = DefaultType, typename I = DefaultType, HighLowPart part = HighLowPart::LOWEST,
+          typename U, typename V>
+inline void Pack(U& dst, const V& src, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::of_types<U, V>("Pack", detail::half<part>(), at);
+  detail::read(entry, src);
+  detail::made(entry, dst);
+}
+template <typename T = DefaultType, typename I = DefaultType, HighLowPart part = HighLowPart::LOWEST,
+          typename U, typename V>
+inline void UnPack(U& dst, const V& src, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::of_types<U, V>("UnPack", detail::half<part>(), at);
+  detail::read(entry, src);
+  detail::made(entry, dst);
+}
+template <typename T = DefaultType, IndexOrder order = IndexOrder::INCREASE_ORDER, typename U,
+          typename S>
+inline void Arange(S& dst, U value, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::entry_of("Arange", detail::type_of<S>(), at);
+  entry.mode = order == IndexOrder::INCREASE_ORDER ? "INCREASE_ORDER" : "DECREASE_ORDER";
+  entry.scalar = detail::bits_of<typename S::ActualT>(value);
+  detail::made(entry, dst);
+}
+template <typename T = DefaultType, typename I = DefaultType, typename U, typename V>
+inline void Gather(U& dst, const U& src, const V& index, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::entry_of("Gather", detail::type_of<U>(), at);
+  detail::read(entry, src, index);
+  detail::made(entry, dst);
+}
+
+namespace detail {
+constexpr const char* words_of_ReduceType[] = {"SUM", "MAX", "MIN"};
+template <typename U, typename V>
+inline void reduce(const char* name, ReduceType type, U& dst, const V& src, const MaskReg& mask,
+                   const Here& at) {
+  RegisterEntry& entry = of_types<U, V>(name, words_of_ReduceType[static_cast<int>(type)], at);
+  entry.mask = mask.value;
+  read(entry, src);
+  made(entry, dst);
+}
+template <bool left, typename U, typename V>
+inline void shift(U& dst, const U& src, const V& amounts, const MaskReg& mask, const Here& at) {
+  RegisterEntry& entry = entry_of<U>(left ? "ShiftLeft" : "ShiftRight", mask, at);
+  read(entry, src, amounts);
+  made(entry, dst);
+}
+template <bool left, typename U>
+inline void shift(U& dst, const U& src, int16_t amount, const MaskReg& mask, const Here& at) {
+  RegisterEntry& entry = entry_of<U>(left ? "ShiftLefts" : "ShiftRights", mask, at);
+  entry.scalar = bits_of<int16_t>(amount);
+  read(entry, src);
+  made(entry, dst);
+}
+template <typename U>
+inline void with_carry(const char* name, MaskReg& carry, U& dst, const U& a, const U& b,
+                       const MaskReg& mask, const Here& at) {
+  RegisterEntry& entry = entry_of<U>(name, mask, at);
+  read(entry, a, b);
+  made(entry, carry, dst);
+}
+template <typename U>
+inline void carried(const char* name, MaskReg& carry, U& dst, const U& a, const U& b,
+                    const MaskReg& from, const MaskReg& mask, const Here& at) {
+  RegisterEntry& entry = entry_of<U>(name, mask, at);
+  read(entry, a, b, from);
+  made(entry, carry, dst);
+}
+}  // namespace detail
+template <ReduceType type = ReduceType::SUM, typename T = DefaultType, typename I = DefaultType,
+          MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
+inline void Reduce(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
+  detail::reduce("Reduce", type, dst, src, mask, at);
+}
+template <ReduceType type = ReduceType::SUM, typename T = DefaultType,
+          MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
+inline void ReduceDataBlock(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
+  detail::reduce("ReduceDataBlock", type, dst, src, mask, at);
+}
+template <PairReduce type = PairReduce::SUM, typename T = DefaultType,
+          MaskMergeMode mode = MaskMergeMode::ZEROING, typename U>
+inline void PairReduceElem(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
+  detail::reduce("PairReduceElem", ReduceType::SUM, dst, src, mask, at);
+}
+#define CUBECORE_OLDER_REDUCE(NAME, FUNCTION, TYPE)                                             \
+  template <typename T = DefaultType, typename I = DefaultType,                                 \
+            MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>                \
+  inline void NAME(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {                    \
+    detail::reduce(FUNCTION, ReduceType::TYPE, dst, src, mask, at);                             \
+  }
+CUBECORE_OLDER_REDUCE(ReduceSum, "Reduce", SUM)
+CUBECORE_OLDER_REDUCE(ReduceMax, "Reduce", MAX)
+CUBECORE_OLDER_REDUCE(ReduceMin, "Reduce", MIN)
+CUBECORE_OLDER_REDUCE(ReduceSumWithDataBlock, "ReduceDataBlock", SUM)
+CUBECORE_OLDER_REDUCE(ReduceMaxWithDataBlock, "ReduceDataBlock", MAX)
+CUBECORE_OLDER_REDUCE(ReduceMinWithDataBlock, "ReduceDataBlock", MIN)
+CUBECORE_OLDER_REDUCE(PairReduceSum, "PairReduceElem", SUM)
+#undef CUBECORE_OLDER_REDUCE
+#define CUBECORE_SHIFTS(NAME, LEFT)                                                           \
+  template <typename T = DefaultType, typename I = DefaultType,                               \
+            MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>              \
+  inline void NAME(U& dst, const U& src, const V& amounts, const MaskReg& mask, CUBECORE_AT) { \
+    detail::shift<LEFT>(dst, src, amounts, mask, at);                                         \
+  }                                                                                           \
+  template <typename T = DefaultType, typename I, MaskMergeMode mode = MaskMergeMode::ZEROING, \
+            typename U>                                                                       \
+  inline void NAME##s(U& dst, const U& src, I amount, const MaskReg& mask, CUBECORE_AT) {     \
+    detail::shift<LEFT>(dst, src, static_cast<int16_t>(amount), mask, at);                    \
+  }
+CUBECORE_SHIFTS(ShiftLeft, true)
+CUBECORE_SHIFTS(ShiftRight, false)
+#undef CUBECORE_SHIFTS
+template <typename T = DefaultType, typename U>
+inline void Add(MaskReg& carry, U& dst, const U& a, const U& b, const MaskReg& mask, CUBECORE_AT) {
+  detail::with_carry("AddCarry", carry, dst, a, b, mask, at);
+}
+template <typename T = DefaultType, typename U>
+inline void Sub(MaskReg& carry, U& dst, const U& a, const U& b, const MaskReg& mask, CUBECORE_AT) {
+  detail::with_carry("SubCarry", carry, dst, a, b, mask, at);
+}
+template <typename T = DefaultType, typename U>
+inline void AddC(MaskReg& carry, U& dst, const U& a, const U& b, const MaskReg& from,
+                 const MaskReg& mask, CUBECORE_AT) {
+  detail::carried("AddC", carry, dst, a, b, from, mask, at);
+}
+template <typename T = DefaultType, typename U>
+inline void SubC(MaskReg& carry, U& dst, const U& a, const U& b, const MaskReg& from,
+                 const MaskReg& mask, CUBECORE_AT) {
+  detail::carried("SubC", carry, dst, a, b, from, mask, at);
+}
+template <typename T = DefaultType, typename U>
+inline void Mull(U& dst0, U& dst1, const U& a, const U& b, const MaskReg& mask, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::entry_of<U>("Mull", mask, at);
+  detail::read(entry, a, b);
+  detail::made(entry, dst0, dst1);
+}
+
+// --- order, addresses
+
+template <MemType src, MemType dst>
+inline void LocalMemBar(CUBECORE_AT) {
+  constexpr const char* words[] = {"VEC_STORE",   "VEC_LOAD", "SCALAR_STORE",
+                                   "SCALAR_LOAD", "VEC_ALL",  "SCALAR_ALL"};
+  detail::RegisterEntry& entry =
+      detail::entry_of("LocalMemBar", "uint8", at);
+  entry.mode = words[static_cast<int>(src)];
+  entry.scalar = static_cast<uint64_t>(dst);
+}
+template <SpecialPurposeReg spr>
+inline void ClearSpr() {}
+
+#define CUBECORE_STEP(N) int64_t(index##N) * stride##N
+template <typename T>
+inline AddrReg CreateAddrReg(uint32_t index0, uint32_t stride0) {
+  return {CUBECORE_STEP(0)};
+}
+template <typename T>
+inline AddrReg CreateAddrReg(uint32_t index0, uint32_t stride0, uint32_t index1, uint32_t stride1) {
+  return {CUBECORE_STEP(0) + CUBECORE_STEP(1)};
+}
+template <typename T>
+inline AddrReg CreateAddrReg(uint32_t index0, uint32_t stride0, uint32_t index1, uint32_t stride1,
+                             uint32_t index2, uint32_t stride2) {
+  return {CUBECORE_STEP(0) + CUBECORE_STEP(1) + CUBECORE_STEP(2)};
+}
+template <typename T>
+inline AddrReg CreateAddrReg(uint32_t index0, uint32_t stride0, uint32_t index1, uint32_t stride1,
+                             uint32_t index2, uint32_t stride2, uint32_t index3,
+                             uint32_t stride3) {
+  return {CUBECORE_STEP(0) + CUBECORE_STEP(1) + CUBECORE_STEP(2) + CUBECORE_STEP(3)};
+}
+#undef CUBECORE_STEP
+
+}  // namespace Reg
+}  // namespace AscendC
