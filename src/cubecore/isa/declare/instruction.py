@@ -394,6 +394,7 @@ def instruction(
     kirin: Kirin | None = None,
     carried: bool = False,
     copies: bool = False,
+    listed: bool = True,
     variants: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[type[Any]], type[Any]]:
     """Declare an instruction: freeze the class, collect its operands, enter it in the registry.
@@ -403,7 +404,8 @@ def instruction(
     `kirin` what the Kirin chips' pages say of it, if they have it; `carried` that it also stands
     for a function of architecture 3510's class API; `uncertain` lists inferred
     semantics, which the manual repeats; `copies` says that it moves bytes, so that uninitialised
-    bytes travel instead of being a finding.
+    bytes travel instead of being a finding; `listed` that the catalogue has it: what no call names
+    is not there.
     """
 
     def declare(cls: type[Any]) -> Any:
@@ -425,7 +427,8 @@ def instruction(
         frozen.offsets = lru_cache(maxsize=64)(frozen.offsets)
         if name in DECLARED:
             raise ValueError(f"instruction {name} is declared twice")
-        DECLARED[name] = frozen
+        if listed:
+            DECLARED[name] = frozen
         return frozen
 
     return declare

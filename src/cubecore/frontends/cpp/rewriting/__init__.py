@@ -1,4 +1,4 @@
-"""What is rewritten before the compiler sees a file, and why.
+"""Rewriting of C++ before the compiler sees a file: each piece, and why it is rewritten.
 
 The vendor's compiler takes a dialect of C++: words for address spaces, launches in triple angles,
 and some definitions that the standard refuses. A user's g++ or clang takes none of it. So a file is

@@ -35,7 +35,7 @@ class Execution:
     """One run: the latest values of each leaf, and where the loops are."""
 
     unwritten = 0
-    """What the bytes of a register hold that was never written."""
+    """The bytes of a register that was never written."""
 
     def __init__(self, program: RegisterProgram, image: Array) -> None:
         self._program, self._image = program, image

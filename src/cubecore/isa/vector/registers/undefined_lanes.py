@@ -1,4 +1,4 @@
-"""Which bytes of a vector function's results hang on bytes that nobody has written.
+"""Marks of the bytes of a vector function's results that hang on bytes nobody has written.
 
 The program runs on marks in place of values: a byte is 1 where it is undefined. Lanes that a mask
 of a pattern or a count keeps out are 0, as their values are. A mask that values decide may let any

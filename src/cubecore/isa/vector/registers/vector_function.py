@@ -37,6 +37,7 @@ MOST_RUNS = 4
     Pipe.V,
     source="asc-devkit, Reg vector compute",
     archs=("3510",),
+    listed=False,
 )
 class VectorFunction(Instruction):
     """A program of register instructions, which no other instruction of the core interrupts.
