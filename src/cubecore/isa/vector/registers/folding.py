@@ -44,7 +44,7 @@ Node = Leaf | Loop
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Item:
-    """What stands at a place of the list: a kind, the first entry, how many entries."""
+    """One place of the list: a kind, the first entry, how many entries."""
 
     kind: int
     start: int

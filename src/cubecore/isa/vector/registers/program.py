@@ -54,7 +54,7 @@ class Entries:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Source:
-    """Where a call takes a value from: the leaf that made it, and which of its results.
+    """The origin of a value that a call takes: the leaf that made it, and one of its results.
 
     With a `level`, on the first trip of that loop it is `initial` instead; a leaf of NONE was
     never made.
@@ -157,7 +157,7 @@ class RegisterProgram:
 
 
 class _Flow:
-    """Where each leaf's calls take their values from."""
+    """The origins of the values that each leaf takes."""
 
     def __init__(self, entries: Entries, nodes: Sequence[Node]) -> None:
         self._entries = entries
