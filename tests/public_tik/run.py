@@ -25,7 +25,7 @@ from .case import Array, Case
 from .place import importable
 from .table import CASES
 
-DATA = Path(__file__).resolve().parents[2] / "tools" / "public_tik.jsonl"
+DATA = Path(__file__).resolve().parents[2] / "tools" / "evidence" / "public_tik.jsonl"
 LIMIT = 120
 """Seconds that a case may take."""
 _OPEN = 2**31 - 1
