@@ -1,4 +1,4 @@
-// Comparing and selecting. Pages: Compare, Compares, Select, GetCmpMask(ISASI), SetCmpMask(ISASI).
+// Comparing and selecting. Pages: Compare, Compares (CompareScalar), Select, GetCmpMask(ISASI), SetCmpMask(ISASI).
 #pragma once
 
 #include "cubecore/basic/reduce.h"

@@ -1,6 +1,6 @@
 // How functions on registers become entries. Those that are alike are generated from the declarations
-// of register instructions (toolchain/generated/register_headers.py), others are in moves.h, masks.h
-// and convert.h.
+// of register instructions (toolchain/generated/register_headers.py), others are in moves.h,
+// convert.h and c_api.h.
 #pragma once
 
 #include <cstring>
