@@ -74,6 +74,7 @@ CPP = {
     "scalar_work": CppPair(40, 40, 8 * 1024),
     "rows_one_by_one": CppPair(40, 40, 8 * 3200),
     "strip_again": CppPair(40, 40, 8 * 8192, inputs="xw", rule="loaded_again"),
+    "barrier_of_vector": CppPair(40, 40, 6 * 8192, rule="barrier"),
     "small_chunks": CppPair(20, 20, 128 * 2048, "half", made="float:327680", rule="small_copies"),
     "small_stores": CppPair(20, 20, 128 * 128, "half", made="float:327680", rule="small_copies"),
 }

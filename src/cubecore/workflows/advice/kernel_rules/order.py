@@ -88,7 +88,8 @@ def _has_room(case: KernelCase, src: str, dst: str) -> bool:
     counts="barriers of all pipes in a loop",
     threshold="one in a loop whose pipes could work side by side",
     source="the timing model",
-    remedy="Order the pipes by flags or queues, and use two buffers.",
+    remedy="Order the pipes by flags or queues, and use two buffers; between steps of one pipe a "
+    "barrier of that pipe is enough.",
 )
 def barrier(case: KernelCase) -> Iterator[Cause]:
     """Order the pipes of the loop by flags, with two buffers, in place of the barriers."""
@@ -102,6 +103,7 @@ def barrier(case: KernelCase) -> Iterator[Cause]:
     pipes = [pipe for pipe in _FLOW if pipe in _pipes(leaf.loops[-1])]
     # One pipe alone has nobody to work beside.
     if len(pipes) < 2:
+        yield from _of_one_pipe(case, leaf, pipes)
         return
     mems = [Mem.UB] if "V" in pipes or "M" not in pipes else [Mem.L1, Mem.L0A]
     twice = all(2 * case.used_bytes(mem) <= case.room(mem) for mem in mems)
@@ -109,6 +111,31 @@ def barrier(case: KernelCase) -> Iterator[Cause]:
     text = f"a barrier of all pipes in a loop lets {', '.join(pipes)} take turns"
     tried = "flags and two buffers" if twice else "flags"
     yield Cause(leaf.location, text, with_programs(case.launch, changed), tried)
+
+
+def _of_one_pipe(case: KernelCase, leaf: Leaf, pipes: Sequence[str]) -> Iterator[Cause]:
+    """Let barriers in loops of one pipe hold that pipe alone."""
+    if not pipes:
+        return
+    own = PipeBarrier(on=pipes[0])
+
+    def change(node: Node) -> Iterable[Node] | None:
+        if isinstance(node, Loop) and _pipes(node) == set(pipes):
+            return [replace(node, body=tuple(_with_barrier(node.body, own)))]
+        return None
+
+    changed = {each: with_body(each, rewritten(each.body, change)) for each in case.launch.programs}
+    text = f"a barrier of all pipes in a loop of {pipes[0]} alone keeps the others from going on"
+    tried = f"barriers of {pipes[0]}"
+    yield Cause(leaf.location, text, with_programs(case.launch, changed), tried)
+
+
+def _with_barrier(body: Sequence[Node], own: PipeBarrier) -> Iterator[Node]:
+    for node in body:
+        if isinstance(node, Issue) and _is_barrier(node):
+            yield replace(node, template=own)
+        else:
+            yield node
 
 
 def _is_barrier(issue: Issue) -> bool:
