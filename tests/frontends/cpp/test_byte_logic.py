@@ -141,7 +141,7 @@ def test_python_kernels_have_the_note():
     run = both[1](x, z)
     assert (run.clean, np.array_equal(z, ~x)) == (True, True)
     (note,) = run.findings
-    assert note.location.file.endswith("test_cpp_byte_logic.py")
+    assert note.location.file.endswith("test_byte_logic.py")
     assert note.message == (
         "vnot of int8 by a count gives the chip's bits; the documentation lists int16 and uint16"
     )

@@ -81,7 +81,7 @@ def launch_report(
         data |= launch.changes.to_json()
         remedies = {name: rule.remedy for name, rule in rules().items()}
         data["advice"] = [
-            each.to_json() | {"remedy": remedies[each.rule]} for each in launch.advice
+            each.to_json() | {"remedy": remedies[each.rule]} for each in launch.advice or ()
         ]
     if len(among) > 1:
         data["launches"] = [_launch_row(other, shown=other is launch) for other in among]

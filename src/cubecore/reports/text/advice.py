@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 _WIDTH = 96
 
 
-def advice_lines(advice: Sequence[Advice]) -> list[str]:
-    """Return each advice with its line, its reason, its saving and its remedy."""
+def advice_lines(advice: Sequence[Advice] | None) -> list[str]:
+    """Return each advice with its line, its reason, its saving and its remedy.
+
+    None is a launch that was too long to be looked at.
+    """
+    if advice is None:
+        return ["Advice", "  none: the kernel branches, and issues too much to be recorded for it"]
     if not advice:
         return ["Advice", "  nothing that a rule counts costs 2% or more"]
     lines = ["Advice, the most helpful first"]

@@ -116,7 +116,7 @@ class TimedLaunch(Presented):
     changes: "TimedChanges | None" = None
     rough: str | None = None
     script: str = ""
-    advice: "tuple[Advice, ...]" = ()
+    advice: "tuple[Advice, ...] | None" = None
 
     @property
     def lines(self) -> tuple[LineTime, ...]:
@@ -147,9 +147,7 @@ class TimedLaunch(Presented):
             **self.timeline.to_json(),
             "lines": [line.to_json() for line in self.lines],
             **({} if self.changes is None else self.changes.to_json()),
-            **(
-                {} if self.changes is None else {"advice": [each.to_json() for each in self.advice]}
-            ),
+            **({} if self.advice is None else {"advice": [each.to_json() for each in self.advice]}),
             **({} if self.rough is None else {"rough": self.rough}),
             "interval": None if self.interval is None else self.interval.to_json(),
         }
@@ -333,7 +331,7 @@ def _timed(
     stand_in = rough is not None
     line = time_launch(launch, target, record=record, stand_in=stand_in, lines=True)
     changes: TimedChanges | None = None
-    advice: tuple[Advice, ...] = ()
+    advice: tuple[Advice, ...] | None = None
     if without is not None:
         from cubecore.workflows.advice.timed_changes import chip_changes
         from cubecore.workflows.scripts.launch_advice import advice_on_launch
