@@ -133,3 +133,20 @@ def test_a_script_without_numbers_has_nothing_to_try(folder):
     (folder / "mover.py").write_text(text.replace("SIZE = 4096", "SIZE = 64 * 64"))
     line = "nothing of mover.py is a number that can be tried"
     assert_refused(cli("time", "mover.py", "--try", "3"), line)
+
+
+def test_a_tik_program_is_not_tried(folder):
+    (folder / "t.py").write_text(
+        "import numpy as np\n"
+        "from tbe import tik\n"
+        't = tik.Tik(tik.Dprofile("v100", "cloud"))\n'
+        'x = t.Tensor("float16", (128,), name="x", scope=tik.scope_gm)\n'
+        'y = t.Tensor("float16", (128,), name="y", scope=tik.scope_gm)\n'
+        'tile = t.Tensor("float16", (128,), name="tile", scope=tik.scope_ubuf)\n'
+        "t.data_move(tile, x, 0, 1, 8, 0, 0)\n"
+        "t.data_move(y, tile, 0, 1, 8, 0, 0)\n"
+        't.BuildCCE(kernel_name="k", inputs=[x], outputs=[y])\n'
+        't.tikdb.start_debug({"x": np.ones(128, np.float16)})\n'
+    )
+    line = "--try takes kernels in Python and C++; t.py is a TIK program"
+    assert_refused(cli("time", "t.py", "--try", "3"), line)

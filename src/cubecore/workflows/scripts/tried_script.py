@@ -16,6 +16,7 @@ from cubecore.frontends.cpp.launch.arguments import call_of
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
+from cubecore.frontends.tik.host.imports import imports_tik
 from cubecore.workflows.scripts.script import ScriptTime, times_of
 from cubecore.workflows.scripts.trials import Launched, Number, cpp_numbers, script_numbers, tried
 
@@ -50,6 +51,8 @@ def with_trials(
         of_kernel = partial(_kernel_launched, path, options)
         base = partial(of_kernel, asked)
         numbers = cpp_numbers(path, asked, of_kernel)
+    elif path.endswith(".py") and imports_tik(path):
+        raise unable("--try", f"--try takes kernels in Python and C++; {path} is a TIK program")
     elif path.endswith(".py"):
         of_script = partial(_script_launched, path, arguments, options)
         base = partial(of_script, {})
