@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from cubecore.reports.text.answers import table
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _WIDTH = 60
+_PATH = 30
+"""Characters above which a path is shown as the file's name."""
 
 
 def hottest_lines(lines: Sequence[LineTime], cycles: int) -> list[str]:
@@ -35,4 +38,5 @@ def _row(line: LineTime, cycles: int) -> tuple[str, ...]:
     text = line.text if len(line.text) <= _WIDTH else line.text[: _WIDTH - 3] + "..."
     waits = f"{line.stall_cycles:,} waiting" if line.stall_cycles else ""
     share = f"{busy / cycles:.0%}"
-    return (f"{where.file}:{where.line}", pipe, f"{busy:,}", share, waits, text)
+    file = where.file if len(where.file) <= _PATH else PurePath(where.file).name
+    return (f"{file}:{where.line}", pipe, f"{busy:,}", share, waits, text)
