@@ -178,6 +178,15 @@ def test_python_kernels_hear_why_they_are_slow(cause):
     assert_named(cause, slow, better, file, f"# slow: {cause}")
 
 
+def test_a_product_hears_of_the_chunks_that_are_best():
+    """Twice as large; four times as large would not be as fast, though L1 has room."""
+    file = PAIRS / "cube_chunks.py"
+    slow = time_script(str(file), advise=True).longest
+    better = time_script(str(file), arguments=("better",)).longest
+    assert_named("small_copies", slow, better, file, "# slow")
+    assert slow.advice[0].tried == "tiles 2 times as large"
+
+
 @pytest.mark.parametrize("cause", TIK)
 def test_tik_programs_hear_why_they_are_slow(cause):
     file = PAIRS / "tik_kernels.py"

@@ -5,29 +5,35 @@ from dataclasses import replace
 
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem, Pipe
-from cubecore.isa.program.expr import Expr
+from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import Issue, Location, Loop, Node, Program
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.workflows.advice.kernel_rules.case import Leaf
 from cubecore.workflows.advice.kernel_rules.changed_programs import issues, rewritten, with_body
-from cubecore.workflows.advice.kernel_rules.scaled import Scaler
+from cubecore.workflows.advice.kernel_rules.scaled import Scaler, repeated
 
 
-def enlarged(program: Program, key: Leaf, factor: int, chip: Chip) -> Program:
+def enlarged(
+    program: Program, key: Leaf, factor: int, chip: Chip, *, fits_l0: bool = True
+) -> Program:
     """Return a program whose tiles are `factor` times as large.
 
     A tile is a trip of the innermost loop around `key`, or a part of one: there are as many less of
     them. What stands in the loop does so many times the work. A loop in it has so many times the
     trips, but one of loads into L0, which brings rows of M or N: each is so many times as long. So
-    it is where the same lines stand outside, as a first or a last tile does.
+    it is where the same lines stand outside, as a first or a last tile does. Where the larger tile
+    does not fit L0 (`fits_l0`), what goes by L0 is done so many times, as before.
     """
-    return _Enlarged(program, key, factor, chip).program()
+    return _Enlarged(program, key, factor, chip, fits_l0=fits_l0).program()
 
 
 class _Enlarged:
     """Rewrites one program."""
 
-    def __init__(self, program: Program, key: Leaf, factor: int, chip: Chip) -> None:
-        self._program, self._factor = program, factor
+    def __init__(
+        self, program: Program, key: Leaf, factor: int, chip: Chip, *, fits_l0: bool
+    ) -> None:
+        self._program, self._factor, self._fits_l0 = program, factor, fits_l0
         self._tile = tile = key.loops[-1]
         self._scaler = Scaler(factor, chip)
         own = [node for node in tile.body if isinstance(node, Issue)]
@@ -71,8 +77,11 @@ class _Enlarged:
             )
         if isinstance(node, Issue):
             changed = id(node.location) in self._direct
+            if changed and not self._fits_l0 and _works_on_l0(node):
+                return [repeated(node, self._factor)]
             moved = self._outside(node) if changed else node
-            return [self._scaler.issue(moved, changed=changed)]
+            step = self._steps.get(id(node.location), 0)
+            return [self._scaler.issue(moved, step, changed=changed)]
         if isinstance(node, Loop):
             places = {id(issue.location) for issue in issues(node)}
             if places <= self._nested and not places & self._direct:
@@ -85,11 +94,32 @@ class _Enlarged:
         return replace(loop, trips=Expr((loop.trips.constant or 0) * self._factor))
 
     def _scaled(self, body: Sequence[Node]) -> Iterator[Node]:
+        if self._fits_l0:
+            yield from self._larger(body)
+            return
+        run: list[Node] = []
+        behind: list[Node] = []
+        for node in (*body, None):
+            if node is not None and _is_by_l0(node):
+                run.append(node)
+            elif run and node is not None and _frees_l1(node):
+                behind.append(node)
+            else:
+                if run:
+                    index = Var("again", 1 << 30 | id(run[0]) & 0xFFFFFFF)
+                    yield Loop(index, Expr(self._factor), tuple(run))
+                yield from behind
+                run, behind = [], []
+                if node is not None:
+                    yield from self._larger([node])
+
+    def _larger(self, body: Sequence[Node]) -> Iterator[Node]:
         for node in body:
             if isinstance(node, Loop):
                 yield self._longer(node)
             elif isinstance(node, Issue):
-                yield self._scaler.issue(self._inside_moved(node))
+                step = self._steps.get(id(node.location), 0)
+                yield self._scaler.issue(self._inside_moved(node), step)
 
     def _inside_moved(self, issue: Issue) -> Issue:
         """Return an instruction of the loop whose tiles lie so many times as far apart."""
@@ -109,6 +139,33 @@ class _Enlarged:
             return issue
         base = self._bases[id(issue.location)]
         return _moved(issue, Expr(base + (at.const - base) // step * step, at.terms))
+
+
+_L0 = {"MTE1", "M"}
+
+
+def _works_on_l0(issue: Issue) -> bool:
+    template = issue.template
+    flags = isinstance(template, (SetFlag, WaitFlag, PipeBarrier))
+    return template.pipe.value in _L0 and not flags
+
+
+def _is_by_l0(node: Node) -> bool:
+    """True of loads into L0 and products, and of what orders these two."""
+    if isinstance(node, Loop):
+        return all(map(_is_by_l0, node.body))
+    if not isinstance(node, Issue):
+        return False
+    template = node.template
+    if isinstance(template, (SetFlag, WaitFlag)):
+        return {template.src, template.dst} <= _L0
+    return template.on in _L0 if isinstance(template, PipeBarrier) else _works_on_l0(node)
+
+
+def _frees_l1(node: Node) -> bool:
+    """True of a flag by which MTE2 may fill L1 again."""
+    template = node.template if isinstance(node, Issue) else None
+    return isinstance(template, SetFlag) and (template.src, template.dst) == ("MTE1", "MTE2")
 
 
 def _in_gm(issue: Issue) -> Expr | None:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from cubecore.chips.model import Chip
+from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
-from cubecore.isa.mte.copies import Bursts
+from cubecore.isa.mte.copies import Bursts, CopyGmToCbufMultiNd2Nz
 from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import Issue, Loop, Node
@@ -13,8 +14,10 @@ from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.units import DATA_BLOCK_BYTES
 
-_LENGTHS = ("repeat", "len_burst", "k", "n_size", "d_value", "n_value")
+_LENGTHS = ("repeat", "len_burst", "k", "n_value", "m_size")
 """Parameters of which an instruction's work is a multiple, where it has one of them."""
+_ROW_LENGTHS = {"n_value": "d_value", "m_size": "n_size", "n_burst": "len_burst"}
+"""By the count of rows of a copy: the length of one."""
 
 
 class Scaler:
@@ -27,8 +30,11 @@ class Scaler:
         self._factor, self._chip = factor, chip
         self._counts = False
 
-    def issue(self, node: Issue, *, changed: bool = True) -> Node:
-        """Return an instruction with `factor` times the work, or unchanged."""
+    def issue(self, node: Issue, step: int = 0, *, changed: bool = True) -> Node:
+        """Return an instruction with `factor` times the work, or unchanged.
+
+        `step` is how far apart the tiles of a copy lie in global memory, 0 where that is not known.
+        """
         template = node.template
         if isinstance(template, SetMaskCount):
             self._counts = True
@@ -42,7 +48,7 @@ class Scaler:
             return node
         if self._counts and template.pipe is Pipe.V:
             return node
-        return scaled(node, self._factor, self._chip)
+        return scaled(node, self._factor, self._chip, step)
 
     def _counted(self, node: Issue, template: SetVectorMask) -> Issue:
         if not self._counts:
@@ -51,10 +57,15 @@ class Scaler:
         return replace(node, template=replace(template, mask_low=min(count, 2**64 - 1)))
 
 
-def scaled(node: Issue, factor: int, chip: Chip) -> Node:
-    """Return an instruction that does `factor` times the work, in as few as its ranges allow."""
+def scaled(node: Issue, factor: int, chip: Chip, step: int = 0) -> Node:
+    """Return an instruction that does `factor` times the work, in as few as its ranges allow.
+
+    A copy of rows has longer ones where its tiles lie `step` bytes apart, the length of a row; else
+    it has more of them.
+    """
+    along = step > 0 and step == _row_bytes(node.template)
     for several in _divisors(factor):
-        for template in _longer(node.template, factor // several):
+        for template in _longer(node.template, factor // several, along=along):
             if not template_violations(template, chip):
                 one = replace(node, template=template)
                 return one if several == 1 else repeated(one, several)
@@ -94,13 +105,26 @@ def _divisors(factor: int) -> Iterator[int]:
         several += 1
 
 
-def _longer(template: Instruction, factor: int) -> Iterator[Instruction]:
+def _longer(template: Instruction, factor: int, *, along: bool) -> Iterator[Instruction]:
     """Yield the instruction with `factor` times its length, by whichever parameter gives it."""
-    lengths = {name: value for name in _LENGTHS if (value := getattr(template, name, None))}
+    names = [name for name in _LENGTHS if getattr(template, name, 0)]
     if getattr(template, "n_burst", 1) > 1:
-        lengths = {"n_burst": getattr(template, "n_burst", 1), **lengths}
-    for name, value in lengths.items():
-        yield with_fields(template, {name: value * factor})
+        names.insert(0, "n_burst")
+    if along:
+        names = [_ROW_LENGTHS.get(name, name) for name in names]
+    for name in names:
+        yield with_fields(template, {name: getattr(template, name) * factor})
+
+
+def _row_bytes(template: Instruction) -> int:
+    """Return the bytes of a row of a copy; 0 of other instructions."""
+    if isinstance(template, CopyGmToCbufMultiNd2Nz):
+        size: int = template.dtype.bytes_of(template.d_value)
+        return size
+    if isinstance(template, CopyMatrixCcToGm):
+        return template.n_size * template.element(template.operands()[0]).bits // 8
+    rows = getattr(template, "n_burst", 0)
+    return template.size_bytes // rows if rows else 0
 
 
 def with_fields(template: Instruction, values: Mapping[str, int]) -> Instruction:

@@ -189,11 +189,13 @@ def _best(case: KernelCase, leaf: Leaf, room: int) -> tuple[int, int, Launch] | 
 def _enlarged(case: KernelCase, leaf: Leaf, factor: int) -> Launch:
     """Return the launch with larger tiles in each program, wherever it copies at that line."""
     changed = {}
+    l0 = (Mem.L0A, Mem.L0B)
+    fits = all(factor * case.used_bytes(mem) <= case.room(mem) for mem in l0)
     for program, leaves in case.leaves.items():
         like = (each for each in leaves if each.location is leaf.location and each.loops)
         key = next(like, None)
         if key is not None:
-            changed[program] = enlarged(program, key, factor, case.chip)
+            changed[program] = enlarged(program, key, factor, case.chip, fits_l0=fits)
     return with_programs(case.launch, changed)
 
 
