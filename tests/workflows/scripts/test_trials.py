@@ -1,5 +1,7 @@
 """Numbers of a launch that are tried: each change is launched again, checked and timed."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,8 @@ from frontends.cpp.cpp_kernels import needs_compiler
 from workflows.command import BAD_REQUEST, DONE, assert_refused, cli
 
 SCRIPT = """\
+from pathlib import Path
+
 import numpy as np
 
 from cubecore import kernel
@@ -150,3 +154,17 @@ def test_a_tik_program_is_not_tried(folder):
     )
     line = "--try takes kernels in Python and C++; t.py is a TIK program"
     assert_refused(cli("time", "t.py", "--try", "3"), line)
+
+
+@needs_compiler
+def test_attributes_of_an_operator_are_tried():
+    project = Path(__file__).parents[1] / "advice" / "pairs" / "weigh"
+    np.save("x.npy", np.arange(8 * 4096, dtype=np.float32))
+    given = ("x=x.npy", "blocks=8", "tile=128", "part=128")
+    words = [word for text in given for word in ("--arg", text)]
+    answer = cli("time", project, *words, "--try", "60", "--json")
+    assert answer.code == DONE, answer.err
+    trials = {trial["change"]: trial for trial in answer.json["trials"]}
+    assert trials["--arg tile=256"]["saves_us"] > 0
+    assert trials["--arg blocks=16"]["saves_us"] > 0
+    assert "findings" in trials["--arg part=256"]["dropped"]  # a part leaves its tile

@@ -1,8 +1,8 @@
 """Changes of a launch that are plain numbers, each tried: launched again, checked and timed.
 
 Such a number is the count of blocks, a macro of ``-D`` (or one that the file lets ``-D`` replace),
-a field of ``--tiling-data``, or a constant of a Python script. One is changed at a time, doubled or
-halved for as long as that saves time.
+a field of ``--tiling-data``, an attribute of an operator, or a constant of a Python script. One is
+changed at a time, doubled or halved for as long as that saves time.
 """
 
 import ast
@@ -175,6 +175,39 @@ def cpp_numbers(
             change = _with_field(asked, text, name, launch)
             numbers.append(Number(f"--tiling-data {name.strip()}=", int(value), change))
     return numbers
+
+
+def operator_numbers(
+    asked: CppLaunchOptions, launch: Callable[[CppLaunchOptions], Launched]
+) -> list[Number]:
+    """Return the numbers of a launch of an operator: its attributes and macros."""
+    numbers = []
+    for option, texts in (("arguments", asked.arguments), ("defines", asked.defines)):
+        spelled = {"arguments": "--arg", "defines": "-D"}[option]
+        for place, text in enumerate(texts):
+            name, _, value = text.partition("=")
+            if _NUMBER.fullmatch(value):
+                change = _with_text(asked, option, place, launch)
+                numbers.append(Number(f"{spelled} {name}=", int(value), change))
+    return numbers
+
+
+def _with_text(
+    asked: CppLaunchOptions,
+    option: str,
+    place: int,
+    launch: Callable[[CppLaunchOptions], Launched],
+) -> Callable[[int], Launched]:
+    texts: tuple[str, ...] = getattr(asked, option)
+    name = texts[place].partition("=")[0]
+
+    def with_number(number: int) -> Launched:
+        changed = (*texts[:place], f"{name}={number}", *texts[place + 1 :])
+        if option == "arguments":
+            return launch(replace(asked, arguments=changed))
+        return launch(replace(asked, defines=changed))
+
+    return with_number
 
 
 def _with_macro(

@@ -5,23 +5,31 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from io import StringIO
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cubecore.aliases import Json
+from cubecore.arrays import Array
 from cubecore.errors import unable
-from cubecore.frontends.cpp.files import SUFFIXES
+from cubecore.frontends.cpp.files import SUFFIXES, is_project
 from cubecore.frontends.cpp.launch.arguments import call_of
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
+from cubecore.frontends.cpp.operator_projects.operator_arguments import run_operator
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.tik.host.imports import imports_tik
 from cubecore.workflows.scripts.script import ScriptTime, times_of
-from cubecore.workflows.scripts.trials import Launched, Number, cpp_numbers, script_numbers, tried
+from cubecore.workflows.scripts.trials import (
+    Launched,
+    Number,
+    cpp_numbers,
+    operator_numbers,
+    script_numbers,
+    tried,
+)
 
-if TYPE_CHECKING:
-    from cubecore.arrays import Array
+_TOLD = ("tiling", "workspace")
+"""Tensors by which the host tells a kernel how it is tiled, and in which kernels compute."""
 
 
 def with_trials(
@@ -51,6 +59,10 @@ def with_trials(
         of_kernel = partial(_kernel_launched, path, options)
         base = partial(of_kernel, asked)
         numbers = cpp_numbers(path, asked, of_kernel)
+    elif is_project(path) and asked is not None:
+        of_operator = partial(_operator_launched, path, options)
+        base = partial(of_operator, asked)
+        numbers = operator_numbers(asked, of_operator)
     elif path.endswith(".py") and imports_tik(path):
         raise unable("--try", f"--try takes kernels in Python and C++; {path} is a TIK program")
     elif path.endswith(".py"):
@@ -82,6 +94,26 @@ def _kernel_launched(path: str, options: Json, asked: CppLaunchOptions) -> Launc
     return tuple(session.runs), values
 
 
+def _operator_launched(path: str, options: Json, asked: CppLaunchOptions) -> Launched:
+    """Launch an operator of a project; nothing is written to files."""
+    unwritten = tuple(":".join(text.split(":")[:2]) for text in asked.outputs)
+    session = ScriptSession(options)
+    with session.collecting():
+        run_operator(path, replace(asked, outputs=unwritten), options)
+    return tuple(session.runs), _tensors(session)
+
+
+def _tensors(session: ScriptSession) -> dict[str, Array]:
+    """Return what launches left in their tensors, but for what the host tells the kernel."""
+    values: dict[str, Array] = {}
+    for number, run in enumerate(session.runs):
+        for tensor, _ in run.tensors:
+            if tensor.name not in _TOLD:
+                dtype = tensor.dtype.numpy if tensor.dtype.bits >= 8 else np.dtype(np.uint8)
+                values[f"{tensor.name} of launch {number + 1}"] = tensor.raw.view(dtype).copy()
+    return values
+
+
 def _script_launched(
     path: str, arguments: tuple[str, ...], options: Json, constants: Mapping[str, int]
 ) -> Launched:
@@ -92,9 +124,4 @@ def _script_launched(
         failure = run_as_main(path, arguments, constants=constants)
     if failure is not None:
         raise unable(path, failure)
-    values: dict[str, Array] = {}
-    for number, run in enumerate(session.runs):
-        for tensor, _ in run.tensors:
-            dtype = tensor.dtype.numpy if tensor.dtype.bits >= 8 else np.dtype(np.uint8)
-            values[f"{tensor.name} of launch {number + 1}"] = tensor.raw.view(dtype).copy()
-    return tuple(session.runs), values
+    return tuple(session.runs), _tensors(session)
