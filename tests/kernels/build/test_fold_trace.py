@@ -142,3 +142,28 @@ def test_cores_that_differ_otherwise_have_trees_of_their_own(other):
     for core, its in zip(launch.cores, [recording(0, 0), other], strict=True):
         listed = list(core.program.listing(core.addresses({"a": 4096, "c": 65536})))
         assert listed == [(t, a) for t, a, _ in its.trace]
+
+
+def muls(value):
+    return instruction_named("vmuls")(dtype=element_type("float32"), value=value)
+
+
+def test_values_of_the_scalar_unit_keep_no_loop_apart_and_a_line_says_so():
+    """Line 1 takes another value each time, line 2 always the same one."""
+    steps = []
+    for trip in range(9):
+        steps += [(muls(trip), (0, 256 * trip), 1), (muls(5), (0, 256 * trip), 2)]
+    recording = Recording(0, 1, trace_of(*steps))
+    (loop,) = recorded_launch("k", TENSORS, [recording]).programs[0].body
+    assert isinstance(loop, Loop)
+    assert loop.trips.constant == 9
+    assert [(issue.location.line, issue.varies) for issue in loop.body] == [(1, True), (2, False)]
+
+
+def test_other_parameters_keep_instructions_apart():
+    """A count that the mask takes decides the time: it is no value of a vector instruction."""
+    mask = instruction_named("set_vector_mask")
+    steps = [(mask(mask_high=0, mask_low=trip + 1), (), 1) for trip in range(4)]
+    recording = Recording(0, 1, trace_of(*steps))
+    issues = recorded_launch("k", TENSORS, [recording]).programs[0].issues
+    assert [issue.template.mask_low for issue in issues] == [1, 2, 3, 4]

@@ -139,9 +139,11 @@ def _varying(trace: InstructionTrace, timed_as: Sequence[int]) -> set[tuple[int,
         return set()
     kinds = np.frombuffer(trace.kinds, np.uint32).astype(np.int64)
     wheres = np.frombuffer(trace.wheres, np.uint32).astype(np.int64)
-    distinct = np.unique(np.stack([first[kinds], wheres, kinds]), axis=1)[:2]
-    pairs, counts = np.unique(distinct, axis=1, return_counts=True)
-    return {(kind, where) for kind, where in pairs[:, counts > 1].T.tolist()}
+    places = int(wheres.max(initial=0)) + 1
+    pairs = np.unique((first[kinds] * places + wheres) * first.size + kinds) // first.size
+    distinct, counts = np.unique(pairs, return_counts=True)
+    several = distinct[counts > 1].tolist()
+    return {divmod(pair, places) for pair in several}
 
 
 def _without_value(template: Instruction) -> Instruction:
