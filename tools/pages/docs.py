@@ -311,7 +311,7 @@ kernel issued is changed in that one thing and timed again. The difference is th
 said to be one: no change saves more. `cubecore explain RULE` prints a rule.
 
 Under each rule is a kernel that is slow for this reason alone, and with the macro `BETTER` is not.
-`tests/workflows/advice/test_kernel_rules.py` runs both: the first or the second advice names the
+`tests/advice/test_kernel_rules.py` runs both: the first or the second advice names the
 rule at a line that is marked `slow`, and its saving is that of the better form within 25 %.
 Generated from the rules' declarations and the tests' kernels.
 """
@@ -320,9 +320,9 @@ Generated from the rules' declarations and the tests' kernels.
 @document("advice.md")
 def advice_page() -> str:
     """Return the rules of advice on kernels, each with its pair of examples."""
-    from cubecore.workflows.advice.kernel_rules.advise import rules
+    from cubecore.advice.kernel_rules.advise import rules
 
-    pairs = ROOT / "tests" / "workflows" / "advice" / "pairs"
+    pairs = ROOT / "tests" / "advice" / "pairs"
     lines = [_ADVICE_INTRODUCTION, "| rule | counts | speaks from |", "|---|---|---|"]
     lines += [
         f"| [{rule.name}](#{rule.name}) | {rule.counts} | {rule.threshold} |"
@@ -349,7 +349,8 @@ def architecture_page() -> str:
 @document("validation.md")
 def validation() -> str:
     """Return the timing model's error on every published point."""
-    from cubecore.reports.text.validation import validation_page
+    from tools.pages.validation_page import validation_page
+
     from cubecore.workflows.calibration.held_out import held_out
     from cubecore.workflows.calibration.validate import published_validation
 
@@ -422,10 +423,10 @@ def mechanisms_page() -> str:
 @document("chips.md")
 def chips_page() -> str:
     """Return the catalogue: one line a chip, then what each architecture shares."""
-    from cubecore.reports.text.answers import chip_text, chips_text
     from cubecore.workflows.chips import chip_list
 
-    sheets = chip_list().sheets
+    listed = chip_list()
+    sheets = listed.sheets
     lines = [
         "# Chips",
         "",
@@ -436,7 +437,7 @@ def chips_page() -> str:
         "(planning.md#a-chip-of-your-own).",
         "",
         "```text",
-        chips_text(sheets).rstrip(),
+        listed.text.rstrip(),
         "```",
         "",
         *_buffers([sheet.chip for sheet in sheets]),
@@ -448,7 +449,7 @@ def chips_page() -> str:
     ]
     first = {sheet.chip.arch: sheet for sheet in reversed(sheets)}
     for arch in sorted(first):
-        text = chip_text(first[arch]).rstrip()
+        text = first[arch].text.rstrip()
         lines += [f"## Architecture {arch}", "", "```text", text, "```", ""]
     return "\n".join(lines)
 

@@ -5,12 +5,10 @@ from dataclasses import fields
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
-from cubecore import manual
-from cubecore.aliases import Json
+from cubecore.answers.explain import Explanation
 from cubecore.chips import Chip, chip, expand_family
 from cubecore.citations import cite_row
 from cubecore.errors import did_you_mean, refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_meanings import FIELD_MEANINGS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.advice import MEANINGS, ROWS
@@ -24,28 +22,6 @@ if TYPE_CHECKING:
     from cubecore.isa.declare.instruction import Instruction
 
 _MOST_NAMES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The meaning of a name: the kind of thing it is, and its declaration as text."""
-
-    name: str
-    kind: str
-    text: str
-
-    def __str__(self) -> str:
-        """Return what the command prints."""
-        return self.text.rstrip("\n")
-
-    @property
-    def page(self) -> str:
-        """The page of the documentation about the name, relative to the site's root."""
-        return manual.page(self.kind, self.name)
-
-    def to_json(self) -> Json:
-        """Return the three, and the page about the name, as JSON."""
-        return {"name": self.name, "kind": self.kind, "text": self.text, "manual": self.page}
 
 
 def explain(name: str, chip_name: str | None = None) -> Explanation:
@@ -127,7 +103,7 @@ def _operator(name: str) -> Explanation | None:
 
 def _kernel_rule(name: str) -> Explanation | None:
     """Return a rule of advice on kernels; None for other words."""
-    from cubecore.workflows.advice.kernel_rules.advise import rules as rules_of_kernels
+    from cubecore.advice.kernel_rules.advise import rules as rules_of_kernels
 
     rule = rules_of_kernels().get(name)
     if rule is None:

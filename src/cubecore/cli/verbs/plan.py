@@ -50,14 +50,13 @@ def plan(
 ) -> int:
     """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
     from cubecore.errors import unable
-    from cubecore.reports.text.answers import plan_text
     from cubecore.workflows.plan import plan as make_plan
 
     keys, settings, form = split_options(options)
     if exact:
         raise unable("--exact", "--exact is gone: every plan is timed event by event")
     if queries is not None:
-        from cubecore.cli.verbs.queries import Sweep
+        from cubecore.cli.requests.queries import Sweep
 
         asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
         return asked.run(form)
@@ -65,13 +64,13 @@ def plan(
         if value is not None:
             raise unable(name, f"{name} needs --queries")
     if out is not None:
+        from cubecore.output_files import require_writable, write_whole
         from cubecore.tiling.model.export import require_form, tiling_data
-        from cubecore.workflows.data.files import require_writable, write_whole
 
         require_writable(out, "--out")
         require_form(out, "--out")
     answer = make_plan(settings=settings, alternatives=alternatives, **keys)
     if out is not None:
         write_whole(out, tiling_data(answer.tiling, out), "--out")
-    show(answer, form, plan_text)
+    show(answer, form)
     return DONE
