@@ -15,6 +15,7 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import STEERED, overlaps
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
@@ -56,8 +57,10 @@ def execute(core: Core, recorded: Recorded) -> None:
         core.report(issue.wrong, issue.template, where)
         _log_starts(core, issue.template, addresses, where)
         return
-    if issue.note is not None:
-        core.note(issue.note, issue.template, where)
+    if issue.remarks:
+        core.remark(issue.remarks, issue.template, addresses, where)
+        if issue.stops:
+            return
     if issue.applies:
         core.registers = issue.template.apply(core.registers)
     if not issue.template.operands():
@@ -96,7 +99,7 @@ def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
             watch.sync(template, where)
         return
     issue = checked(core, template)
-    if issue.wrong or not (issue.template.operands() or _is_followed(issue.template)):
+    if issue.wrong or issue.stops or not (issue.template.operands() or _is_followed(issue.template)):
         return
     resolved, addresses = _rebased(issue, addresses)
     if resolved.steering:
@@ -353,6 +356,16 @@ class OneCore:
             "uninitialised", message, template.name, where, core, accesses=tuple(accesses)
         )
         self.core.log.add(finding, operand.name)
+
+    def remark(
+        self,
+        remarks: Sequence[Remark],
+        template: Instruction,
+        addresses: tuple[int, ...],
+        where: Location,
+    ) -> None:
+        """Log remarks of an instruction on itself."""
+        self.core.remark(remarks, template, addresses, where)
 
     def read_filling(self, found: FilledRead, reader: FillingReader) -> None:
         """Log filling that was read for a result that is needed."""

@@ -25,7 +25,7 @@ from cubecore.isa.vector.registers.program import RegisterProgram
 
 _MOVED = frozenset(
     {
-        *(Form.LOAD, Form.LOAD_PAIR, Form.STORE, Form.STORE_PAIR, Form.BARRIER),
+        *(Form.LOAD, Form.LOAD_PAIR, Form.STORE, Form.STORE_PAIR, Form.BARRIER, Form.STREAM),
         *(Form.PATTERN, Form.COUNT),
     }
 )

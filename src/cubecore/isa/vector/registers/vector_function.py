@@ -19,6 +19,7 @@ from cubecore.isa.declare.instruction import (
     instruction,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Remark
 from cubecore.layouts import Offsets
 
 if TYPE_CHECKING:
@@ -71,11 +72,17 @@ class VectorFunction(Instruction):
         first = runs[0][0]
         return np.concatenate([np.arange(low - first, high - first) for low, high in runs])
 
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return what is wrong with the program, whatever the values."""
+        from cubecore.isa.vector.registers.checks.program_remarks import remarks_on
+
+        return remarks_on(self.program, self.spans[0][1][0][0] if self.spans else 0)
+
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Run the program on the bytes that it reads."""
         from cubecore.isa.vector.registers.execution import execute  # most kernels have none
 
-        size = max(runs[-1][1] for _, runs in self.spans)
+        size = self.program.reach
         some = next(iter(inputs.values()), np.zeros(0, np.uint8))
         image = np.empty((some.shape[0] if some.ndim > 1 else 1, size), np.uint8)
         for operand, runs in self.spans:
@@ -85,11 +92,15 @@ class VectorFunction(Instruction):
         taken = self._written(image)
         return taken if some.ndim > 1 else {name: values[0] for name, values in taken.items()}
 
+    def keeps_behind(self, earlier: Instruction, mem: Mem) -> bool:
+        """Return whether the earlier one is a vector function, too: they follow each other."""
+        return isinstance(earlier, VectorFunction)
+
     def known(self, ready: Mapping[str, NDArray[np.bool_]]) -> Mapping[str, NDArray[np.bool_]]:
         """Return which stored bytes hang on none that were never written."""
         from cubecore.isa.vector.registers.undefined_lanes import mark_undefined
 
-        image = np.zeros((1, max(runs[-1][1] for _, runs in self.spans)), np.uint8)
+        image = np.zeros((1, self.program.reach), np.uint8)
         for operand, runs in self.spans:
             if operand.name in ready:
                 _put(image, runs, (~ready[operand.name]).astype(np.uint8))

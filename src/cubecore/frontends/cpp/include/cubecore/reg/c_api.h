@@ -58,12 +58,12 @@ constexpr const char* by_width(const char* b8, const char* b16, const char* b32)
   inline vector_bool asc_update_mask_b##BITS(uint32_t& count, CUBECORE_AT) {          \
     return AscendC::Reg::UpdateMask<TYPE>(count, at);                                 \
   }                                                                                   \
-  inline void asc_intlv_b##BITS(vector_bool& dst0, vector_bool& dst1, vector_bool a,  \
-                                vector_bool b, CUBECORE_AT) {                         \
+  inline void asc_intlv_b##BITS(vector_bool& dst0, vector_bool& dst1, const vector_bool& a,  \
+                                const vector_bool& b, CUBECORE_AT) {                         \
     AscendC::Reg::Interleave<TYPE>(dst0, dst1, a, b, at);                             \
   }                                                                                   \
-  inline void asc_deintlv_b##BITS(vector_bool& dst0, vector_bool& dst1, vector_bool a, \
-                                  vector_bool b, CUBECORE_AT) {                       \
+  inline void asc_deintlv_b##BITS(vector_bool& dst0, vector_bool& dst1, const vector_bool& a, \
+                                  const vector_bool& b, CUBECORE_AT) {                       \
     AscendC::Reg::DeInterleave<TYPE>(dst0, dst1, a, b, at);                           \
   }
 CUBECORE_WIDTHS(CUBECORE_MASK_OF)
@@ -106,12 +106,8 @@ CUBECORE_C_LOAD(_unpack4, "UNPACK4_B8")
 template <typename T>
 inline void asc_loadalign_deintlv(vector_of<T>& dst0, vector_of<T>& dst1, const T* from,
                                   CUBECORE_AT) {
-  auto& entry = AscendC::Reg::detail::entry_of(
-      "LoadPair", AscendC::Reg::detail::type_of<vector_of<T>>(), at);
-  entry.mode = cubecore::by_width<T>("DINTLV_B8", "DINTLV_B16", "DINTLV_B32");
-  entry.address = AscendC::Reg::detail::address_of(from);
-  entry.variable = dst0.variable;
-  AscendC::Reg::detail::made(entry, dst0, dst1);
+  AscendC::Reg::detail::load_pair(cubecore::by_width<T>("DINTLV_B8", "DINTLV_B16", "DINTLV_B32"),
+                                  dst0, dst1, from, at);
 }
 template <typename T>
 inline void asc_loadalign_deintlv_postupdate(vector_of<T>& dst0, vector_of<T>& dst1, T*& from,
@@ -134,21 +130,21 @@ inline void asc_loadalign_postupdate(vector_of<T>& dst, T*& from, uint16_t block
 
 #define CUBECORE_C_STORE(NAME, MODE)                                                           \
   template <typename T>                                                                        \
-  inline void asc_storealign##NAME(T* to, vector_of<T> src, vector_bool mask, CUBECORE_AT) {   \
+  inline void asc_storealign##NAME(T* to, const vector_of<T>& src, vector_bool mask, CUBECORE_AT) {   \
     AscendC::Reg::detail::store(MODE, to, src, mask, at);                                      \
   }                                                                                            \
   template <typename T>                                                                        \
-  inline void asc_storealign##NAME(T* to, vector_of<T> src, int32_t offset, vector_bool mask,  \
+  inline void asc_storealign##NAME(T* to, const vector_of<T>& src, int32_t offset, vector_bool mask,  \
                                    CUBECORE_AT) {                                              \
     AscendC::Reg::detail::store(MODE, to + offset, src, mask, at);                             \
   }                                                                                            \
   template <typename T>                                                                        \
-  inline void asc_storealign##NAME(T* to, vector_of<T> src, addr_reg offset, vector_bool mask, \
+  inline void asc_storealign##NAME(T* to, const vector_of<T>& src, addr_reg offset, vector_bool mask, \
                                    CUBECORE_AT) {                                              \
     AscendC::Reg::detail::store(MODE, to + offset.offset, src, mask, at);                      \
   }                                                                                            \
   template <typename T>                                                                        \
-  inline void asc_storealign##NAME##_postupdate(T*& to, vector_of<T> src, int32_t stride,      \
+  inline void asc_storealign##NAME##_postupdate(T*& to, const vector_of<T>& src, int32_t stride,      \
                                                 vector_bool mask, CUBECORE_AT) {               \
     AscendC::Reg::detail::store(MODE, to, src, mask, at);                                      \
     to += stride;                                                                              \
@@ -161,23 +157,19 @@ CUBECORE_C_STORE(_pack, (cubecore::by_width<T>("PACK_B16", "PACK_B16", "PACK_B32
 CUBECORE_C_STORE(_pack_quarter, "PACK4_B32")
 #undef CUBECORE_C_STORE
 template <typename T>
-inline void asc_storealign_intlv(T* to, vector_of<T> src0, vector_of<T> src1, vector_bool,
+inline void asc_storealign_intlv(T* to, const vector_of<T>& src0, const vector_of<T>& src1, vector_bool,
                                  CUBECORE_AT) {
-  auto& entry = AscendC::Reg::detail::entry_of(
-      "StorePair", AscendC::Reg::detail::type_of<vector_of<T>>(), at);
-  entry.mode = cubecore::by_width<T>("INTLV_B8", "INTLV_B16", "INTLV_B32");
-  entry.address = AscendC::Reg::detail::address_of(to);
-  entry.variable = src0.variable;
-  AscendC::Reg::detail::read(entry, src0, src1);
+  AscendC::Reg::detail::store_pair(cubecore::by_width<T>("INTLV_B8", "INTLV_B16", "INTLV_B32"), to,
+                                   src0, src1, at);
 }
 template <typename T>
-inline void asc_storealign(T* to, vector_of<T> src, uint16_t block_stride, uint16_t repeat_stride,
+inline void asc_storealign(T* to, const vector_of<T>& src, uint16_t block_stride, uint16_t repeat_stride,
                            vector_bool mask, CUBECORE_AT) {
   AscendC::Reg::detail::store_blocks(to + 32 / sizeof(T) * repeat_stride, src, block_stride, mask,
                                      at);
 }
 template <typename T>
-inline void asc_storealign_postupdate(T*& to, vector_of<T> src, uint16_t block_stride,
+inline void asc_storealign_postupdate(T*& to, const vector_of<T>& src, uint16_t block_stride,
                                       uint16_t repeat_stride, vector_bool mask, CUBECORE_AT) {
   AscendC::Reg::detail::store_blocks(to, src, block_stride, mask, at);
   to += 32 / sizeof(T) * repeat_stride;
@@ -198,20 +190,20 @@ CUBECORE_C_MASK_MOVE(asc_loadalign_upsample, DIST_US)
 CUBECORE_C_MASK_MOVE(asc_loadalign_downsample, DIST_DS)
 #undef CUBECORE_C_MASK_MOVE
 template <typename P>
-inline void asc_storealign(P* to, vector_bool src, CUBECORE_AT) {
+inline void asc_storealign(P* to, const vector_bool& src, CUBECORE_AT) {
   AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST_NORM, to, src, at);
 }
 template <typename P>
-inline void asc_storealign_pack(P* to, vector_bool src, CUBECORE_AT) {
+inline void asc_storealign_pack(P* to, const vector_bool& src, CUBECORE_AT) {
   AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST_PACK, to, src, at);
 }
 template <typename P>
-inline void asc_storealign_postupdate(P*& to, vector_bool src, int32_t bytes, CUBECORE_AT) {
+inline void asc_storealign_postupdate(P*& to, const vector_bool& src, int32_t bytes, CUBECORE_AT) {
   AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST_NORM, to, src, at);
   to = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(to) + bytes);
 }
 template <typename P>
-inline void asc_storealign_pack_postupdate(P*& to, vector_bool src, int32_t bytes, CUBECORE_AT) {
+inline void asc_storealign_pack_postupdate(P*& to, const vector_bool& src, int32_t bytes, CUBECORE_AT) {
   AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST_PACK, to, src, at);
   to = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(to) + bytes);
 }
@@ -221,40 +213,50 @@ inline void asc_load(vector_of<T>& dst, const T* from, CUBECORE_AT) {
   AscendC::Reg::Load(dst, from, at);
 }
 template <typename T>
-inline void asc_store(T* to, vector_of<T> src, CUBECORE_AT) {
+inline void asc_store(T* to, const vector_of<T>& src, CUBECORE_AT) {
   AscendC::Reg::Store(to, src, at);
 }
 template <typename T>
-inline void asc_store(T* to, vector_of<T> src, uint32_t count, CUBECORE_AT) {
+inline void asc_store(T* to, const vector_of<T>& src, uint32_t count, CUBECORE_AT) {
   AscendC::Reg::Store(to, src, count, at);
 }
 template <typename T>
-inline void asc_loadunalign_pre(vector_load_unalign&, const T*) {}
-template <typename T>
-inline void asc_loadunalign(vector_of<T>& dst, vector_load_unalign&, const T* from, CUBECORE_AT) {
-  AscendC::Reg::Load(dst, from, at);
+inline void asc_loadunalign_pre(vector_load_unalign& buffer, const T* from, CUBECORE_AT) {
+  AscendC::Reg::detail::stream("LoadUnAlignPre", buffer, from, at);
 }
 template <typename T>
-inline void asc_loadunalign_postupdate(vector_of<T>& dst, vector_load_unalign&, T*& from,
+inline void asc_loadunalign(vector_of<T>& dst, vector_load_unalign& buffer, const T* from,
+                            CUBECORE_AT) {
+  AscendC::Reg::detail::load_unaligned(dst, buffer, from, at);
+}
+template <typename T>
+inline void asc_loadunalign_postupdate(vector_of<T>& dst, vector_load_unalign& buffer, T*& from,
                                        uint32_t stride, CUBECORE_AT) {
-  AscendC::Reg::Load(dst, from, at);
+  AscendC::Reg::detail::load_unaligned(dst, buffer, from, at);
   from += stride;
 }
 template <typename T>
-inline void asc_storeunalign(T* to, vector_store_unalign&, vector_of<T> src, uint32_t count,
-                             CUBECORE_AT) {
-  AscendC::Reg::Store(to, src, count, at);
+inline void asc_storeunalign(T* to, vector_store_unalign& buffer, const vector_of<T>& src,
+                             uint32_t count, CUBECORE_AT) {
+  const vector_bool mask = AscendC::Reg::detail::first<T>(count, at);
+  AscendC::Reg::detail::store_unaligned(to, src, buffer, mask, at);
 }
 template <typename T>
-inline void asc_storeunalign_postupdate(T*& to, vector_store_unalign&, vector_of<T> src,
-                                        uint32_t count, CUBECORE_AT) {
-  AscendC::Reg::Store(to, src, count, at);
+inline void asc_storeunalign_postupdate(T*& to, vector_store_unalign& buffer,
+                                        const vector_of<T>& src, uint32_t count, CUBECORE_AT) {
+  asc_storeunalign(to, buffer, src, count, at);
   to += count;
 }
 template <typename T>
-inline void asc_storeunalign_post(T*, vector_store_unalign&, int32_t = 0) {}
+inline void asc_storeunalign_post(T* to, vector_store_unalign& buffer, int32_t count = 0,
+                                  CUBECORE_AT) {
+  AscendC::Reg::detail::stream("StoreUnAlignPost", buffer, to + count, at);
+}
 template <typename T>
-inline void asc_storeunalign_post_postupdate(T*&, vector_store_unalign&, int32_t = 0) {}
+inline void asc_storeunalign_post_postupdate(T*& to, vector_store_unalign& buffer,
+                                             int32_t count = 0, CUBECORE_AT) {
+  asc_storeunalign_post(to, buffer, count, at);
+}
 
 // --- lanes
 
@@ -308,8 +310,8 @@ inline void asc_copy(vector_of<T>& dst, vector_of<T> src, vector_bool mask, CUBE
 }
 template <typename T, typename S>
 inline void asc_duplicate_scalar(vector_of<T>& dst, S value, CUBECORE_AT) {
-  AscendC::Reg::detail::with_scalar<AscendC::Reg::MaskMergeMode::ZEROING>("Duplicate", dst,
-                                                                          vector_bool{}, at, value);
+  AscendC::Reg::detail::with_scalar<AscendC::Reg::MaskMergeMode::ZEROING>(
+      "Duplicate", dst, AscendC::Reg::detail::all_lanes(), at, value);
 }
 template <typename T, typename S>
 inline void asc_duplicate_scalar(vector_of<T>& dst, S value, vector_bool mask, CUBECORE_AT) {
@@ -448,11 +450,15 @@ enum asc_mem_bar_type {
   ST_ST,
 };
 inline void asc_mem_bar(asc_mem_bar_type type, CUBECORE_AT) {
-  static const char* const words[] = {
-      "VEC_STORE", "VEC_LOAD", "VEC_STORE", "VEC_STORE", "VEC_STORE",   "VEC_LOAD",
-      "SCALAR_STORE", "SCALAR_STORE", "SCALAR_LOAD", "VEC_ALL", "VEC_ALL", "SCALAR_ALL",
-      "SCALAR_ALL", "SCALAR_STORE", "SCALAR_LOAD", "SCALAR_STORE"};
-  auto& entry = AscendC::Reg::detail::entry_of("LocalMemBar", "uint8", at);
-  entry.mode = words[type];
-  entry.scalar = static_cast<uint64_t>(type) + 16;
+  using M = AscendC::Reg::MemType;
+  static const M sides[][2] = {
+      {M::VEC_STORE, M::VEC_LOAD},       {M::VEC_LOAD, M::VEC_STORE},
+      {M::VEC_STORE, M::VEC_STORE},      {M::VEC_STORE, M::SCALAR_LOAD},
+      {M::VEC_STORE, M::SCALAR_STORE},   {M::VEC_LOAD, M::SCALAR_STORE},
+      {M::SCALAR_STORE, M::VEC_LOAD},    {M::SCALAR_STORE, M::VEC_STORE},
+      {M::SCALAR_LOAD, M::VEC_STORE},    {M::VEC_ALL, M::VEC_ALL},
+      {M::VEC_ALL, M::SCALAR_ALL},       {M::SCALAR_ALL, M::VEC_ALL},
+      {M::SCALAR_ALL, M::SCALAR_ALL},    {M::SCALAR_STORE, M::SCALAR_LOAD},
+      {M::SCALAR_LOAD, M::SCALAR_STORE}, {M::SCALAR_STORE, M::SCALAR_STORE}};
+  AscendC::Reg::detail::barrier(sides[type][0], sides[type][1], at);
 }
