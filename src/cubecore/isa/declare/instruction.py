@@ -12,7 +12,7 @@ from dataclasses import field, fields
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from cubecore.isa.declare.remark import Remark
 from cubecore.isa.declare.template import Template, parameters
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from cubecore.isa.program.tree import Location
 
 
 class Pipe(Enum):
@@ -308,6 +311,16 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         `ready` is as of `known`.
         """
         return ()
+
+    def beyond(
+        self, operand: str, address: int, size: int
+    ) -> "tuple[str, int, int, Location] | None":
+        """Return its own first access that leaves `size` bytes, of an operand at an address.
+
+        That is the access's name, its bytes [start, end) and its line; None where the operand is
+        all that there is to tell.
+        """
+        return None
 
     def reordered(self, choose: Callable[[int], int]) -> "Instruction":
         """Return it with its own accesses in another legal order, where it has several.

@@ -4,6 +4,7 @@ Slow, readable, and the definition: nothing is remembered of an issue for the ne
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -268,10 +269,11 @@ class OneCore:
         """Log what is wrong with an operand's address; return where it lies, None if outside."""
         core, operand, span = self.core, used.operand, used.elements.span
 
+        subject, at = f"{template.name}.{operand.name}", where
+
         def log(kind: str, message: str) -> None:
-            subject = f"{template.name}.{operand.name}"
             finding = SanitizerFinding(
-                kind, f"{subject} must {message}", template.name, where, str(core.id)
+                kind, f"{subject} must {message}", template.name, at, str(core.id)
             )
             core.log.add(finding, operand.name)
 
@@ -290,6 +292,9 @@ class OneCore:
             log("parameter", f"lie in a memory of the {kind}, got {operand.mem.label}")
             return None
         _, usable = memory_bytes(core.chip, operand.mem)
+        if (inner := template.beyond(operand.name, address, usable)) is not None:
+            subject, first, last, line = inner
+            at = replace(where, file=line.file, line=line.line)
         if _is_outside(core, used, address):
             log("out-of-bounds", _inside(operand.mem.label, memory.size_bytes, first, last))
             return None

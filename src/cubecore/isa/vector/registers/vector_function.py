@@ -1,6 +1,8 @@
 """A vector function as one instruction of pipe V: it reads and writes runs of UB."""
 
 from collections.abc import Mapping
+from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +25,7 @@ from cubecore.isa.declare.remark import Remark
 from cubecore.layouts import Offsets
 
 if TYPE_CHECKING:
+    from cubecore.isa.program.tree import Location
     from cubecore.isa.vector.registers.program import RegisterProgram
 
 Runs = tuple[tuple[int, int], ...]
@@ -30,7 +33,7 @@ Spans = tuple[tuple[Operand, Runs], ...]
 """Operands, and the bytes [start, end) of each from the program's base on."""
 _BYTE = element_type("uint8")
 MOST_RUNS = 4
-"""Runs of bytes that are operands of their own; more of them are one operand."""
+"""Operands of each side; one has several runs of bytes where there are more."""
 
 
 @instruction(
@@ -77,6 +80,26 @@ class VectorFunction(Instruction):
         from cubecore.isa.vector.registers.checks.program_remarks import remarks_on
 
         return remarks_on(self.program, self.spans[0][1][0][0] if self.spans else 0)
+
+    def beyond(
+        self, operand: str, address: int, size: int
+    ) -> "tuple[str, int, int, Location] | None":
+        """Return the first load or store of the program that leaves UB."""
+        (runs,) = (runs for each, runs in self.spans if each.name == operand)
+        base, found = address - runs[0][0], []
+        for step in self.program.steps.values():
+            if not (step.stores if operand.startswith("dst") else step.loads):
+                continue
+            low = base + step.addresses.reshape(-1)
+            high = low + step.extents.reshape(-1)
+            outside = np.flatnonzero((high > low) & ((low < 0) | (high > size)))
+            if outside.size:
+                at = outside[0]
+                found.append((int(step.entries.reshape(-1)[at]), step, int(low[at]), int(high[at])))
+        if not found:
+            return None
+        _, step, start, end = min(found, key=itemgetter(0))
+        return step.call.operation.name, start, end, step.location
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Run the program on the bytes that it reads."""
@@ -129,9 +152,11 @@ def _spans(program: "RegisterProgram") -> Spans:
 
 
 def _grouped(runs: tuple[tuple[int, int], ...]) -> list[tuple[tuple[int, int], ...]]:
-    if not runs:
-        return []
-    return [(run,) for run in runs] if len(runs) <= MOST_RUNS else [runs]
+    """Return runs as operands, parted where the widest gaps are: those are of other arrays."""
+    gaps = [following[0] - run[1] for run, following in pairwise(runs)]
+    widest = sorted(range(len(gaps)), key=gaps.__getitem__)[1 - MOST_RUNS :]
+    cuts = [0, *sorted(n + 1 for n in widest), len(runs)]
+    return [runs[start:stop] for start, stop in pairwise(cuts) if stop > start]
 
 
 def _put(image: Array, runs: tuple[tuple[int, int], ...], values: Array) -> None:

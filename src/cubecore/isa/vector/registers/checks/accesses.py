@@ -96,12 +96,13 @@ class Order:
         """
         entries = self.entries
         needed = np.zeros(entries.calls.size, np.int64)
-        let_through = self._first_bytes(program)
+        let_through, used = self._first_bytes(program), np.zeros(needed.size, bool)
         for column in entries.sources.T:
             made = self._made[column]
             taken = np.flatnonzero(made >= 0)
             np.maximum.at(needed, made[taken], let_through[taken])
-        return needed
+            used[made[taken]] = True
+        return np.where(used, needed, REGISTER_BYTES)
 
     def _first_bytes(self, program: RegisterProgram) -> NDArray[np.int64]:
         """Return how many bytes of its sources each entry looks at, from their first on."""

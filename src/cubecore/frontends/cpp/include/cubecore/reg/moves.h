@@ -528,11 +528,12 @@ inline void Gather(U& dst, const U& src, const V& index, CUBECORE_AT) {
 
 namespace detail {
 constexpr const char* words_of_ReduceType[] = {"SUM", "MAX", "MIN"};
-template <typename U, typename V>
+template <MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void reduce(const char* name, ReduceType type, U& dst, const V& src, const MaskReg& mask,
                    const Here& at) {
   RegisterEntry& entry = of_types<U, V>(name, words_of_ReduceType[static_cast<int>(type)], at);
   entry.mask = mask.value;
+  entry.scalar = mode == MaskMergeMode::MERGING;  // which there is not: it is a finding
   read(entry, src);
   made(entry, dst);
 }
@@ -567,23 +568,23 @@ inline void carried(const char* name, MaskReg& carry, U& dst, const U& a, const 
 template <ReduceType type = ReduceType::SUM, typename T = DefaultType, typename I = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void Reduce(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::reduce("Reduce", type, dst, src, mask, at);
+  detail::reduce<mode>("Reduce", type, dst, src, mask, at);
 }
 template <ReduceType type = ReduceType::SUM, typename T = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void ReduceDataBlock(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::reduce("ReduceDataBlock", type, dst, src, mask, at);
+  detail::reduce<mode>("ReduceDataBlock", type, dst, src, mask, at);
 }
 template <PairReduce type = PairReduce::SUM, typename T = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U>
 inline void PairReduceElem(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::reduce("PairReduceElem", ReduceType::SUM, dst, src, mask, at);
+  detail::reduce<mode>("PairReduceElem", ReduceType::SUM, dst, src, mask, at);
 }
 #define CUBECORE_OLDER_REDUCE(NAME, FUNCTION, TYPE)                                             \
   template <typename T = DefaultType, typename I = DefaultType,                                 \
             MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>                \
   inline void NAME(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {                    \
-    detail::reduce(FUNCTION, ReduceType::TYPE, dst, src, mask, at);                             \
+    detail::reduce<mode>(FUNCTION, ReduceType::TYPE, dst, src, mask, at);                            \
   }
 CUBECORE_OLDER_REDUCE(ReduceSum, "Reduce", SUM)
 CUBECORE_OLDER_REDUCE(ReduceMax, "Reduce", MAX)
