@@ -184,7 +184,9 @@ def perform(
         outside = ((issue.uses[n], spots[n], issue.uses[n].elements) for n in issue.outside)
         also_reads, also_writes = _sides(cores, template, outside, where)
         reads, writes = [*reads, *also_reads], [*writes, *also_writes]
-    needed = partial(cores.remark, template=template, addresses=at, where=where)
+    def needed(remarks: Sequence[Remark]) -> None:
+        cores.remark(remarks, template, at, where)
+
     work = partial(operate, reads, writes, step.compute, lack, template, needed=needed)
     if cores.gm.fillings is None and template.pipe is not Pipe.FIX:
         return work()

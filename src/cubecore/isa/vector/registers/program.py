@@ -7,10 +7,12 @@ the trip before, or of before the loop. What a call reads is told by leaves: `So
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.cache import BoundedCache
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Indices, Leaf, Loop, Node, folded
 from cubecore.isa.vector.registers.masks import lanes_of
@@ -28,6 +30,7 @@ NONE = -1
 """Stands for a leaf where a register was never written."""
 _FARTHEST = 1 << 21
 """Bytes that no UB has: a program that reaches as far is wrong, and its bytes are not counted."""
+_MOST_MARKED = 16
 _MOST_PAIRS = 1 << 22
 """Pairs of trips that are looked at for a conflict; loops with more run trip by trip."""
 
@@ -134,6 +137,11 @@ class RegisterProgram:
 
     def __len__(self) -> int:
         return self.entries.calls.size
+
+    @cached_property
+    def marked(self) -> BoundedCache[tuple[object, ...], Any]:
+        """The outcomes of runs on marks of bytes that were never written, by those bytes."""
+        return BoundedCache(_MOST_MARKED)
 
     @cached_property
     def together(self) -> frozenset[int]:

@@ -121,14 +121,31 @@ class VectorFunction(Instruction):
 
     def known(self, ready: Mapping[str, NDArray[np.bool_]]) -> Mapping[str, NDArray[np.bool_]]:
         """Return which stored bytes hang on none that were never written."""
-        from cubecore.isa.vector.registers.undefined_lanes import mark_undefined
+        return self._followed(ready)[0]
 
+    def needs(self, ready: Mapping[str, NDArray[np.bool_]]) -> tuple[Remark, ...]:
+        """Return the comparisons and reductions of bytes that were never written."""
+        return self._followed(ready)[1]
+
+    def _followed(
+        self, ready: Mapping[str, NDArray[np.bool_]]
+    ) -> tuple[Mapping[str, NDArray[np.bool_]], tuple[Remark, ...]]:
+        """Return which stored bytes are known, and what needs others: the same for equal bytes."""
+        from cubecore.isa.vector.registers.checks.undefined import needed_remarks
+        from cubecore.isa.vector.registers.undefined_lanes import UndefinedLanes
+
+        known = self.program.marked
+        key = tuple((name, np.packbits(each).tobytes()) for name, each in ready.items())
+        if (found := known.get(key)) is not None:
+            return found
         image = np.zeros((1, self.program.reach), np.uint8)
         for operand, runs in self.spans:
             if operand.name in ready:
                 _put(image, runs, (~ready[operand.name]).astype(np.uint8))
-        mark_undefined(self.program, image)
-        return {name: marks[0] == 0 for name, marks in self._written(image).items()}
+        needing = UndefinedLanes(self.program, image).needing
+        taken = {name: marks[0] == 0 for name, marks in self._written(image).items()}
+        known[key] = taken, needed_remarks(self.program, needing)
+        return known[key]
 
     def _written(self, image: Array) -> dict[str, Array]:
         written = (each for each in self.spans if each[0].access.writes)

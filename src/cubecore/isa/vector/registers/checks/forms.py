@@ -59,7 +59,8 @@ def _alignment(step: Step) -> Iterator[Remark]:
 # --- registers that no call has written
 
 
-def _never_written(source: Source | None) -> bool:
+def never_written(source: Source | None) -> bool:
+    """Return whether a value is none that a call made, on the first trip at least."""
     while source is not None:
         if source.leaf == NONE:
             return True
@@ -77,7 +78,7 @@ def _unwritten(step: Step) -> Iterator[Remark]:
         return
     sources = step.sources[:-1] if merges_into(step) else step.sources
     for number, source in enumerate(sources):
-        if _never_written(source):
+        if never_written(source):
             which = "dst" if number == 2 else f"src{number}" if len(sources) > 1 else "src"
             first = "" if source.leaf == NONE else " on the first trip of the loop"
             yield _remark(
@@ -86,7 +87,7 @@ def _unwritten(step: Step) -> Iterator[Remark]:
                 f"read a register that was written in the vector function, got {which}, which no"
                 f" call has written{first}",
             )
-    if _never_written(step.mask):
+    if never_written(step.mask):
         yield _remark(
             step,
             "register-uninitialised",
