@@ -100,7 +100,11 @@ def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
             watch.sync(template, where)
         return
     issue = checked(core, template)
-    if issue.wrong or issue.stops or not (issue.template.operands() or _is_followed(issue.template)):
+    if (
+        issue.wrong
+        or issue.stops
+        or not (issue.template.operands() or _is_followed(issue.template))
+    ):
         return
     resolved, addresses = _rebased(issue, addresses)
     if resolved.steering:

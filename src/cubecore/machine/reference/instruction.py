@@ -184,6 +184,7 @@ def perform(
         outside = ((issue.uses[n], spots[n], issue.uses[n].elements) for n in issue.outside)
         also_reads, also_writes = _sides(cores, template, outside, where)
         reads, writes = [*reads, *also_reads], [*writes, *also_writes]
+
     def needed(remarks: Sequence[Remark]) -> None:
         cores.remark(remarks, template, at, where)
 

@@ -7,12 +7,12 @@ the trip before, or of before the loop. What a call reads is told by leaves: `So
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.cache import BoundedCache
+from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Indices, Leaf, Loop, Node, folded
 from cubecore.isa.vector.registers.masks import lanes_of
@@ -122,6 +122,10 @@ def block_of(call: Call) -> int | None:
     return int(number) if number.isdecimal() and number != call.mode else None
 
 
+Marked = tuple[Mapping[str, NDArray[np.bool_]], tuple[Remark, ...]]
+"""Stored bytes that are known, by operand, and what is said of loaded ones that are not."""
+
+
 class RegisterProgram:
     """A vector function's body, equal to another one by being the same."""
 
@@ -139,7 +143,7 @@ class RegisterProgram:
         return self.entries.calls.size
 
     @cached_property
-    def marked(self) -> BoundedCache[tuple[object, ...], Any]:
+    def marked(self) -> BoundedCache[tuple[object, ...], Marked]:
         """The outcomes of runs on marks of bytes that were never written, by those bytes."""
         return BoundedCache(_MOST_MARKED)
 

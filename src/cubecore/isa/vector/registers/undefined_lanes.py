@@ -141,7 +141,9 @@ class UndefinedLanes(Execution):
         form = call.operation.form
         kept = form in {Form.SELECT, Form.MOVE} or call.mode == MERGING
         new, old = (marked[:-1], marked[-1]) if kept and marked else (marked, none)
-        made: Array = np.maximum.reduce([np.broadcast_arrays(each, none)[0] for each in new] or [none])
+        made: Array = np.maximum.reduce(
+            [np.broadcast_arrays(each, none)[0] for each in new] or [none]
+        )
         if mask is None:
             return made
         on = governed(mask, call.width)
@@ -149,4 +151,3 @@ class UndefinedLanes(Execution):
             made = np.maximum(made, old)
         blended: Array = np.where(on, made, old)
         return blended
-

@@ -1,6 +1,7 @@
 """A vector function as one instruction of pipe V: it reads and writes runs of UB."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -21,17 +22,18 @@ from cubecore.isa.declare.instruction import (
     instruction,
 )
 from cubecore.isa.declare.registers import Registers
-from cubecore.isa.declare.remark import Remark
+from cubecore.isa.declare.remark import Line, Remark
 from cubecore.layouts import Offsets
 
 if TYPE_CHECKING:
-    from cubecore.isa.program.tree import Location
     from cubecore.isa.vector.registers.program import RegisterProgram
 
 Runs = tuple[tuple[int, int], ...]
 Spans = tuple[tuple[Operand, Runs], ...]
 """Operands, and the bytes [start, end) of each from the program's base on."""
 _BYTE = element_type("uint8")
+_STALE = 0xFF
+"""The bytes that another order loads before they are stored: no number, and a mask of all."""
 MOST_RUNS = 4
 """Operands of each side; one has several runs of bytes where there are more."""
 
@@ -52,6 +54,8 @@ class VectorFunction(Instruction):
 
     propagates = True
     program: "RegisterProgram"
+    performed: "RegisterProgram | None" = None
+    """The program in the order that is executed; None: as it was issued."""
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the runs that are read, then those that are written."""
@@ -81,9 +85,7 @@ class VectorFunction(Instruction):
 
         return remarks_on(self.program, self.spans[0][1][0][0] if self.spans else 0)
 
-    def beyond(
-        self, operand: str, address: int, size: int
-    ) -> "tuple[str, int, int, Location] | None":
+    def beyond(self, operand: str, address: int, size: int) -> tuple[str, int, int, Line] | None:
         """Return the first load or store of the program that leaves UB."""
         (runs,) = (runs for each, runs in self.spans if each.name == operand)
         base, found = address - runs[0][0], []
@@ -108,10 +110,12 @@ class VectorFunction(Instruction):
         size = self.program.reach
         some = next(iter(inputs.values()), np.zeros(0, np.uint8))
         image = np.empty((some.shape[0] if some.ndim > 1 else 1, size), np.uint8)
+        if self.performed is not None:
+            image[...] = _STALE
         for operand, runs in self.spans:
             if operand.access.reads:
                 _put(image, runs, inputs[operand.name])
-        execute(self.program, image)
+        execute(self.performed or self.program, image)
         taken = self._written(image)
         return taken if some.ndim > 1 else {name: values[0] for name, values in taken.items()}
 
@@ -150,6 +154,13 @@ class VectorFunction(Instruction):
     def _written(self, image: Array) -> dict[str, Array]:
         written = (each for each in self.spans if each[0].access.writes)
         return {operand.name: _taken(image, runs) for operand, runs in written}
+
+    def reordered(self, choose: Callable[[int], int]) -> "VectorFunction":
+        """Return it with its loads and stores of UB in another legal order."""
+        from cubecore.isa.vector.registers.checks.legal_orders import reordered
+
+        performed = reordered(self.program, choose)
+        return self if performed is self.program else replace(self, performed=performed)
 
     def cost(self, chip: Chip) -> InstructionCost:
         """Return the cycles of the first model."""

@@ -159,7 +159,9 @@ class Order:
 
 def covers(word: str, kind: str) -> bool:
     """Return whether a class that a barrier names includes a class of accesses."""
-    return word == kind or (word.endswith("_ALL") and word.split("_")[0] == kind.split("_")[0])
+    return word == kind or (
+        word.endswith("_ALL") and word.split("_", maxsplit=1)[0] == kind.split("_", maxsplit=1)[0]
+    )
 
 
 def variables_of(step: Step, variables: NDArray[np.uint32]) -> list[int]:
@@ -207,5 +209,3 @@ def _barriers(program: RegisterProgram) -> Mapping[tuple[str, str], Indices]:
             key = step.call.mode, behind
             found.setdefault(key, []).append(step.entries.reshape(-1))
     return {key: np.sort(np.concatenate(parts)) for key, parts in found.items()}
-
-

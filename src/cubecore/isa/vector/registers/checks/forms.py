@@ -170,6 +170,4 @@ def _same_results(step: Step, program: RegisterProgram) -> Iterator[Remark]:
     if form is Form.LOAD_PAIR:
         same = step.scalars.reshape(-1)[0] == program.entries.variables[step.entries.reshape(-1)[0]]
     if same:
-        yield _remark(
-            step, "overlap", "have two registers for its two results, got one for both"
-        )
+        yield _remark(step, "overlap", "have two registers for its two results, got one for both")

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 
-from cubecore.isa.declare.remark import Remark
+from cubecore.isa.declare.remark import Remark, RemarkedAccess
 from cubecore.isa.vector.registers.checks.forms import call_remarks
 from cubecore.isa.vector.registers.checks.mask_widths import mask_width_remarks
 from cubecore.isa.vector.registers.checks.races import races
@@ -21,7 +21,7 @@ def remarks_on(program: RegisterProgram, start: int) -> tuple[Remark, ...]:
     return tuple(replace(each, accesses=_from(each, start)) for each in found)
 
 
-def _from(remark: Remark, start: int) -> tuple[object, ...]:
+def _from(remark: Remark, start: int) -> tuple[RemarkedAccess, ...]:
     return tuple(
         replace(access, start=access.start - start, end=access.end - start)
         for access in remark.accesses
