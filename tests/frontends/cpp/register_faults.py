@@ -262,6 +262,25 @@ PAIRS = {
             {"dist": "PACK_B32"},
         ),
     ),
+    "elements_of_another_width": (
+        "parameter",
+        *both(
+            """Reg::LoadAlign<float, Reg::LoadDist::DIST_{dist}>(a, xu); //!
+    Reg::StoreAlign(zu, a, all);""",
+            {"dist": "BRC_B32"},
+            {"dist": "BRC_B16"},
+        ),
+    ),
+    "pairs_of_another_width": (
+        "parameter",
+        *both(
+            """Reg::LoadAlign<float, Reg::LoadDist::DIST_{dist}>(a, b, xu); //!
+    Reg::Add(c, a, b, all);
+    Reg::StoreAlign(zu, c, all);""",
+            {"dist": "DINTLV_B32"},
+            {"dist": "DINTLV_B16"},
+        ),
+    ),
     "mask_address": (
         "misaligned",
         *both(

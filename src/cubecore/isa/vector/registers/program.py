@@ -7,6 +7,7 @@ the trip before, or of before the loop. What a call reads is told by leaves: `So
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -388,7 +389,7 @@ class Cover:
         touched = _touched(concerned)
         if loads and program.rewrites:
             touched &= _first_loads(program)[: touched.size]
-        return Cover(_runs(touched))
+        return Cover(tuple(_parted(_runs(touched), _starts(concerned))))
 
 
 def _touched(steps: Sequence[Step]) -> NDArray[np.bool_]:
@@ -414,6 +415,37 @@ def _first_loads(program: RegisterProgram) -> NDArray[np.bool_]:
     for n in np.argsort(-entry):  # the first access to a byte is the last one that is noted
         first[low[n] : high[n]] = 1 if kinds[n] else -1
     return np.asarray(first > 0)
+
+
+def _starts(steps: Sequence[Step]) -> NDArray[np.int64]:
+    """Return where bytes begin that no call touches together with those before them.
+
+    Those of two calls that meet there are of two arrays, most often.
+    """
+    ends = [_joined(s.addresses.reshape(-1), s.extents.reshape(-1), gap=0) for s in steps]
+    if not ends:
+        return np.zeros(0, np.int64)
+    low, high = (np.concatenate(column) for column in zip(*ends, strict=True))
+    return _joined(low, high - low, gap=-1)[0]
+
+
+def _joined(
+    low: NDArray[np.int64], size: NDArray[np.int64], gap: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the ends of runs of bytes, joined where they are at most `gap` bytes apart."""
+    low, size = low[size > 0], size[size > 0]
+    order = np.argsort(low, kind="stable")
+    low, high = low[order], np.maximum.accumulate((low + size)[order])
+    begins = np.flatnonzero(np.concatenate([[True], low[1:] > high[:-1] + gap])[: low.size])
+    return low[begins], high[np.append(begins[1:] - 1, low.size - 1)[: begins.size]]
+
+
+def _parted(
+    runs: Sequence[tuple[int, int]], starts: NDArray[np.int64]
+) -> Iterator[tuple[int, int]]:
+    for low, high in runs:
+        cuts = [low, *starts[(starts > low) & (starts < high)].tolist(), high]
+        yield from pairwise(cuts)
 
 
 def _runs(touched: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
