@@ -120,6 +120,35 @@ def test_an_access_behind_ub_names_its_line_and_bytes(built):
     )
 
 
+IN_ARRAYS = """  __ubuf__ float first[512];
+  __ubuf__ float second[512];
+  __ubuf__ float *xu = first, *yu = second;
+  asc_copy_gm2ub((__ubuf__ void*)xu, (__gm__ void*)x, n * 4);
+  SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);
+  __VEC_SCOPE__ {
+    Reg::RegTensor<float> a;
+    Reg::MaskReg all = Reg::CreateMask<float>();
+    for (uint16_t i = 0; i < n / 64; ++i) {
+      Reg::LoadAlign(a, xu + 64 * i);
+      Reg::StoreAlign(yu + 64 * i + OFF, a, all);
+    }
+  }
+  SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0);
+  asc_copy_ub2gm((__gm__ void*)z, (__ubuf__ void*)yu, n * 4);"""
+
+
+def test_arrays_that_meet_are_each_their_own_buffer():
+    made = {name: IN_ARRAYS.replace("OFF", off) for name, off in (("in", "0"), ("out", "8"))}
+    built = kernels(made, PARAMETERS, chip=CHIP, auto_sync=False, checks="all")
+    outcome, z = run(getattr(built, "in"))
+    assert outcome.findings == ()
+    assert z.any()
+    outcome, _ = run(built.out)
+    found = [(f.id, f.location.line, f.message) for f in outcome.findings]
+    stray = "StoreAlign must stay inside its buffer of 2048 B, bytes [2048, 4096) of UB, got bytes "
+    assert ("out-of-bounds", 32, stray + "[3872, 4128)") in found
+
+
 MESSAGES = {
     "unaligned_load": (
         "LoadAlign must start at a multiple of 32 B in UB (NORM), got one 4 B behind; LoadUnAlign "

@@ -85,8 +85,10 @@ class VectorFunction(Instruction):
 
         return remarks_on(self.program, self.spans[0][1][0][0] if self.spans else 0)
 
-    def beyond(self, operand: str, address: int, size: int) -> tuple[str, int, int, Line] | None:
-        """Return the first load or store of the program that leaves UB."""
+    def beyond(
+        self, operand: str, address: int, allowed: tuple[int, int]
+    ) -> tuple[str, int, int, Line] | None:
+        """Return the first load or store of an operand's bytes that leaves those allowed."""
         (runs,) = (runs for each, runs in self.spans if each.name == operand)
         base, found = address - runs[0][0], []
         for step in self.program.steps.values():
@@ -94,7 +96,8 @@ class VectorFunction(Instruction):
                 continue
             low = base + step.addresses.reshape(-1)
             high = low + step.extents.reshape(-1)
-            outside = np.flatnonzero((high > low) & ((low < 0) | (high > size)))
+            within = (low < high) & (low < address + runs[-1][1] - runs[0][0]) & (high > address)
+            outside = np.flatnonzero(within & ((low < allowed[0]) | (high > allowed[1])))
             if outside.size:
                 at = outside[0]
                 found.append((int(step.entries.reshape(-1)[at]), step, int(low[at]), int(high[at])))

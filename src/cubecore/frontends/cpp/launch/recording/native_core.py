@@ -1,6 +1,7 @@
 """One core in the C++ runtime: what it records, and how the recorder takes it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,8 +120,12 @@ class NativeCore:
         first, last = address + start, address + end
         if low <= first and last <= high:
             return
+        subject = f"{template.name}.{operand.name}"
+        if (inner := template.beyond(operand.name, address, (low, high))) is not None:
+            subject, first, last, line = inner
+            where = replace(where, file=line.file, line=line.line)
         message = (
-            f"{template.name}.{operand.name} must stay inside its buffer of {high - low} B, bytes "
+            f"{subject} must stay inside its buffer of {high - low} B, bytes "
             f"[{low}, {high}) of {operand.mem.label}, got bytes [{first}, {last})"
         )
         self.handle.log("out-of-bounds", message, template.name, where, operand.name)
