@@ -69,6 +69,17 @@ def many(count):
     return MANY.format(buffers=", ".join(names), pres=pres, loads="\n    ".join(loads))
 
 
+def values(count):
+    """Load so many registers, and then add them up; the line of the first that is too many."""
+    text = f"Reg::RegTensor<float> r[{count}];"
+    for n in range(count):
+        text += f"\n    Reg::LoadAlign(r[{n}], xu + {8 * n});" + (" //!" if n == 32 else "")
+    text += "\n    a = r[0];"
+    for n in range(1, count):
+        text += f"\n    Reg::Add(a, a, r[{n}], all);"
+    return text + "\n    Reg::StoreAlign(zu, a, all);"
+
+
 def both(form, right, wrong):
     return form.format(**right), form.format(**wrong)
 
@@ -510,6 +521,7 @@ PAIRS = {
             {"second": "c"},
         ),
     ),
+    "forty_values": ("registers-spilled", values(30), values(40)),
     "behind_ub": (
         "out-of-bounds",
         *both(

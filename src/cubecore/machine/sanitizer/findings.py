@@ -286,6 +286,12 @@ KINDS: dict[str, Kind] = {
         "make the mask for the width of the lanes, or MaskPack, MaskUnPack it to that",
         note=True,
     ),
+    "registers-spilled": Kind(
+        MEMCHECK,
+        "a vector function needs more values at a time than there are registers",
+        "take fewer rows or columns at once, or load values anew where they are needed",
+        note=True,
+    ),
     "other-sign": Kind(
         MEMCHECK,
         "an array of signed integers for a typed pointer of unsigned ones, or the other way round:"
