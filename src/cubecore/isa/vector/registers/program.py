@@ -417,35 +417,20 @@ def _first_loads(program: RegisterProgram) -> NDArray[np.bool_]:
     return np.asarray(first > 0)
 
 
-def _starts(steps: Sequence[Step]) -> NDArray[np.int64]:
-    """Return where bytes begin that no call touches together with those before them.
-
-    Those of two calls that meet there are of two arrays, most often.
-    """
-    ends = [_joined(s.addresses.reshape(-1), s.extents.reshape(-1), gap=0) for s in steps]
-    if not ends:
-        return np.zeros(0, np.int64)
-    low, high = (np.concatenate(column) for column in zip(*ends, strict=True))
-    return _joined(low, high - low, gap=-1)[0]
-
-
-def _joined(
-    low: NDArray[np.int64], size: NDArray[np.int64], gap: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ends of runs of bytes, joined where they are at most `gap` bytes apart."""
-    low, size = low[size > 0], size[size > 0]
-    order = np.argsort(low, kind="stable")
-    low, high = low[order], np.maximum.accumulate((low + size)[order])
-    begins = np.flatnonzero(np.concatenate([[True], low[1:] > high[:-1] + gap])[: low.size])
-    return low[begins], high[np.append(begins[1:] - 1, low.size - 1)[: begins.size]]
+def _starts(steps: Sequence[Step]) -> list[int]:
+    """Return where calls' bytes begin behind all those of others: of another array, most often."""
+    ends = sorted((int(s.addresses.min()), int((s.addresses + s.extents).max())) for s in steps)
+    starts, stop = [], 0
+    for low, high in ends:
+        if low >= stop:
+            starts.append(low)
+        stop = max(stop, high)
+    return starts
 
 
-def _parted(
-    runs: Sequence[tuple[int, int]], starts: NDArray[np.int64]
-) -> Iterator[tuple[int, int]]:
+def _parted(runs: Sequence[tuple[int, int]], starts: Sequence[int]) -> Iterator[tuple[int, int]]:
     for low, high in runs:
-        cuts = [low, *starts[(starts > low) & (starts < high)].tolist(), high]
-        yield from pairwise(cuts)
+        yield from pairwise([low, *(start for start in starts if low < start < high), high])
 
 
 def _runs(touched: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:

@@ -24,10 +24,10 @@ def live_register_remarks(program: RegisterProgram) -> Iterator[Remark]:
     is_mask = _masks(program, made.size)
     for name, most, which in (("vector", _VECTORS, ~is_mask), ("mask", _MASKS, is_mask)):
         held = which & (made >= 0) & (last > made)
-        steps = np.zeros(count + 1, np.int64)
-        np.add.at(steps, made[held], 1)
-        np.subtract.at(steps, last[held], 1)
-        live = np.cumsum(steps)[:count]
+        if np.count_nonzero(held) <= most:
+            continue
+        begun, ended = (np.bincount(at[held], minlength=count) for at in (made, last))
+        live = np.cumsum(begun - ended)
         beyond = np.flatnonzero(live > most)
         if beyond.size:
             at = int(beyond[0])
@@ -42,14 +42,13 @@ def live_register_remarks(program: RegisterProgram) -> Iterator[Remark]:
 
 def _lives(program: RegisterProgram) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the entries that make each value and take it for the last time; -1 for none."""
-    entries, order = program.entries, np.arange(program.entries.calls.size)
-    columns = (*entries.results.T, *entries.sources.T, entries.masks)
-    most = max(int(column.max(initial=0)) for column in columns)
-    made, last = (np.full(most + 1, -1, np.intp) for _ in range(2))
-    for column in entries.results.T:
-        made[column] = order
-    for column in (*entries.sources.T, entries.masks):
-        np.maximum.at(last, column, order)
+    entries = program.entries
+    taken = np.concatenate([entries.sources, entries.masks[:, None]], axis=1)
+    order = np.arange(entries.calls.size)[:, None]
+    most = max(int(taken.max()), int(entries.results.max()))
+    made, last = np.full((2, most + 1), -1, np.intp)
+    made[entries.results] = order
+    last[taken] = order  # of a value that is taken again the last time holds
     made[0] = last[0] = -1
     return made, last
 

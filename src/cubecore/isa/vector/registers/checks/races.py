@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cubecore.isa.declare.remark import Remark, RemarkedAccess
-from cubecore.isa.vector.registers.checks.accesses import Access, Order
+from cubecore.isa.vector.registers.checks.accesses import ORDERED_BYTES, Access, Order
 from cubecore.isa.vector.registers.folding import Indices
 from cubecore.isa.vector.registers.program import RegisterProgram
 
@@ -22,7 +22,7 @@ _IN_C = {"VEC_STORE": "VST", "VEC_LOAD": "VLD"}
 
 def races(program: RegisterProgram) -> Iterator[Remark]:
     """Yield a finding for each two calls whose accesses race, the later one's line first."""
-    if not any(step.stores for step in program.steps.values()):
+    if not _may_meet(program):
         return
     order = Order(program)
     found = []
@@ -33,6 +33,23 @@ def races(program: RegisterProgram) -> Iterator[Remark]:
                 found.append((pair, first, second))
     for (one, other), first, second in sorted(found, key=lambda each: (each[0][1], each[0][0])):
         yield _remark(first, one, second, other)
+
+
+def _may_meet(program: RegisterProgram) -> bool:
+    """Return whether a store's bytes, from the first to the last, are near those of another call.
+
+    Most programs have none, and are not looked at more closely.
+    """
+    memory = [step for step in program.steps.values() if step.loads or step.stores]
+    if not any(step.stores for step in memory):
+        return False
+    low = np.array([step.addresses.min() for step in memory])
+    high = np.array([step.addresses.max() + step.span for step in memory])
+    low, high = low // ORDERED_BYTES, -(-high // ORDERED_BYTES)
+    meets = (low[:, None] < high) & (low < high[:, None])
+    np.fill_diagonal(meets, val=False)
+    stores = np.array([step.stores for step in memory])
+    return bool((meets & stores).any())
 
 
 def _candidates(accesses: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
