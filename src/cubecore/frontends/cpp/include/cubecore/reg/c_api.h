@@ -130,21 +130,25 @@ inline void asc_loadalign_postupdate(vector_of<T>& dst, T*& from, uint16_t block
 
 #define CUBECORE_C_STORE(NAME, MODE)                                                           \
   template <typename T>                                                                        \
-  inline void asc_storealign##NAME(T* to, const vector_of<T>& src, vector_bool mask, CUBECORE_AT) {   \
+  inline void asc_storealign##NAME(T* to, const vector_of<T>& src, vector_bool mask,           \
+                                   CUBECORE_AT) {                                              \
     AscendC::Reg::detail::store(MODE, to, src, mask, at);                                      \
   }                                                                                            \
   template <typename T>                                                                        \
-  inline void asc_storealign##NAME(T* to, const vector_of<T>& src, int32_t offset, vector_bool mask,  \
+  inline void asc_storealign##NAME(T* to, const vector_of<T>& src, int32_t offset,             \
+                                   vector_bool mask,                                           \
                                    CUBECORE_AT) {                                              \
     AscendC::Reg::detail::store(MODE, to + offset, src, mask, at);                             \
   }                                                                                            \
   template <typename T>                                                                        \
-  inline void asc_storealign##NAME(T* to, const vector_of<T>& src, addr_reg offset, vector_bool mask, \
+  inline void asc_storealign##NAME(T* to, const vector_of<T>& src, addr_reg offset,            \
+                                   vector_bool mask,                                           \
                                    CUBECORE_AT) {                                              \
     AscendC::Reg::detail::store(MODE, to + offset.offset, src, mask, at);                      \
   }                                                                                            \
   template <typename T>                                                                        \
-  inline void asc_storealign##NAME##_postupdate(T*& to, const vector_of<T>& src, int32_t stride,      \
+  inline void asc_storealign##NAME##_postupdate(T*& to, const vector_of<T>& src,               \
+                                                int32_t stride,                                \
                                                 vector_bool mask, CUBECORE_AT) {               \
     AscendC::Reg::detail::store(MODE, to, src, mask, at);                                      \
     to += stride;                                                                              \
@@ -157,13 +161,15 @@ CUBECORE_C_STORE(_pack, (cubecore::by_width<T>("PACK_B16", "PACK_B16", "PACK_B32
 CUBECORE_C_STORE(_pack_quarter, "PACK4_B32")
 #undef CUBECORE_C_STORE
 template <typename T>
-inline void asc_storealign_intlv(T* to, const vector_of<T>& src0, const vector_of<T>& src1, vector_bool,
+inline void asc_storealign_intlv(T* to, const vector_of<T>& src0, const vector_of<T>& src1,
+                                 vector_bool,
                                  CUBECORE_AT) {
   AscendC::Reg::detail::store_pair(cubecore::by_width<T>("INTLV_B8", "INTLV_B16", "INTLV_B32"), to,
                                    src0, src1, at);
 }
 template <typename T>
-inline void asc_storealign(T* to, const vector_of<T>& src, uint16_t block_stride, uint16_t repeat_stride,
+inline void asc_storealign(T* to, const vector_of<T>& src, uint16_t block_stride,
+                           uint16_t repeat_stride,
                            vector_bool mask, CUBECORE_AT) {
   AscendC::Reg::detail::store_blocks(to + 32 / sizeof(T) * repeat_stride, src, block_stride, mask,
                                      at);
@@ -203,7 +209,8 @@ inline void asc_storealign_postupdate(P*& to, const vector_bool& src, int32_t by
   to = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(to) + bytes);
 }
 template <typename P>
-inline void asc_storealign_pack_postupdate(P*& to, const vector_bool& src, int32_t bytes, CUBECORE_AT) {
+inline void asc_storealign_pack_postupdate(P*& to, const vector_bool& src, int32_t bytes,
+                                           CUBECORE_AT) {
   AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST_PACK, to, src, at);
   to = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(to) + bytes);
 }
