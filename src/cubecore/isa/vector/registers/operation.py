@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
+from cubecore.isa.declare.registers import (
+    CTRL_CAST_BIT,
+    CTRL_CAST_WRAPS_BIT,
+    CTRL_FLOAT_IEEE_BIT,
+    CTRL_INT_SATURATE_BIT,
+)
 from cubecore.lazy_dataclass import dataclass
 
 REGISTER_BYTES = 256
@@ -77,18 +83,40 @@ MAKES_MASK = frozenset(
 class Call:
     """A register instruction as a program has it: types, a word that chooses a mode, its scalar.
 
-    `mode` is a distribution, a pattern, a comparison or the words of a cast.
+    `mode` is a distribution, a pattern, a comparison or the words of a cast. `ctrl` is CTRL while
+    the program runs: bit 60 hands saturation from the instruction to bits 48 (float results) and 59
+    (integers of conversions); in a kernel that leaves it alone half results may be infinite.
     """
 
     operation: "RegisterOperation"
     dtype: ElementType
     source: ElementType
     mode: str = ""
+    ctrl: int = 0
 
     @property
     def width(self) -> int:
         """Bytes of a lane; two lanes of 4 bits share one."""
         return max(self.dtype.bits // 8, 1)
+
+    @property
+    def finite(self) -> bool:
+        """True if half results of arithmetic are clamped, and NaN is 0."""
+        return self.dtype.name == "float16" and self.global_saturation is True
+
+    @property
+    def integers_saturate(self) -> bool:
+        """True if sums, differences and products of integers are clamped."""
+        return bool(self.ctrl >> CTRL_INT_SATURATE_BIT & 1)
+
+    @property
+    def global_saturation(self) -> bool | None:
+        """Whether conversions to dtype saturate by CTRL; None where the instruction says so."""
+        if not self.ctrl >> CTRL_CAST_BIT & 1:
+            return None
+        integer = self.dtype.kind in {"int", "uint"}
+        bit = CTRL_CAST_WRAPS_BIT if integer else CTRL_FLOAT_IEEE_BIT
+        return not self.ctrl >> bit & 1
 
 
 Compute = Callable[[Call, Sequence[Array], Bits | None, Array], Sequence[Array]]
@@ -105,7 +133,8 @@ class RegisterOperation:
     `older` are its names in the namespace MicroAPI, `c_api` its name in C, with `{T}` for a width.
     `cycles` are those of one register by the type's name, `""` for others; `alone` says that it
     shares its cycle with no other instruction; `by_lane` that a lane of the result hangs on that
-    lane of the inputs alone.
+    lane of the inputs alone. `types` are those of all operands; where they are not one type,
+    `pairs` are sources, results and modes ("": all). No types at all: those of masks.
     """
 
     name: str
@@ -119,6 +148,14 @@ class RegisterOperation:
     alone: bool = False
     by_lane: bool = True
     uncertain: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str, str], ...] = ()
+
+    def takes(self, call: "Call") -> bool:
+        """Return whether there is this instruction between the types of a call."""
+        if self.pairs:
+            here = call.source.name, call.dtype.name
+            return any((*here, mode) in self.pairs for mode in {call.mode, ""})
+        return not self.types or call.dtype.name in self.types
 
     def cycles_of(self, dtype: ElementType) -> int:
         """Return the cycles of one register."""

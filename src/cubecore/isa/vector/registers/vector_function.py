@@ -81,7 +81,7 @@ class VectorFunction(Instruction):
         for operand, runs in self.spans:
             if operand.access.reads:
                 _put(image, runs, inputs[operand.name])
-        execute(self.program, image)
+        execute(self.program, image, registers.ctrl)
         taken = self._written(image)
         return taken if some.ndim > 1 else {name: values[0] for name, values in taken.items()}
 
