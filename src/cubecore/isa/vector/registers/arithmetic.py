@@ -373,7 +373,8 @@ declare(
     ),
     RegisterOperation(
         *("ExpSub", Form.CAST, "Raise e to the difference", _exponential_of_difference),
-        ("float32",),
+        (),
+        pairs=(("float16", "float32", ""), ("float32", "float32", "")),
         older=("FusedExpSub",),
         cycles=(("", 4),),
         uncertain=_PRECISE,

@@ -136,7 +136,7 @@ def _scales(exact: Array, target: ElementType) -> Array:
     biased = np.clip(exponents - 1 + _SCALE_BIAS, 0, _LARGEST_SCALE)
     biased = np.where(exact == 0, 0, biased)
     biased = np.where(np.isfinite(exact), biased, _LARGEST_SCALE + 1)
-    return biased.astype(np.uint8).view(target.numpy)
+    return np.asarray(biased.astype(np.uint8).view(target.numpy))
 
 
 _SCALE_BIAS, _LARGEST_SCALE = 127, 254
@@ -155,15 +155,16 @@ def _float4(exact: Array, target: ElementType, rounding: str) -> Array:
     above = np.minimum(below + 1, sizes.size - 1)
     inside = sizes[below] != size
     middle = (sizes[below] + sizes[above]) / 2
-    up = {
+    ties: dict[str, Array] = {
         "trunc": np.zeros_like(inside),
         "floor": negative,
         "ceil": ~negative,
         "round": size >= middle,
         "rint": (size > middle) | (size == middle) & (below % 2 == 1),
-    }["rint" if rounding == "none" else rounding]
+    }
+    up = ties["rint" if rounding == "none" else rounding]
     code = np.where(inside & up, above, below).astype(np.uint8) | negative.astype(np.uint8) << 3
-    return code.view(target.numpy)
+    return np.asarray(code.view(target.numpy))
 
 
 def _hybrid(exact: Array, source: ElementType) -> Array:
@@ -191,8 +192,8 @@ def _hybrid(exact: Array, source: ElementType) -> Array:
 
 
 def _cast(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -> Sequence[Array]:
-    layout, _, rounding = call.mode.split(".")
-    position, saturates = LAYOUTS.index(layout), _saturates(call)
+    words = call.mode.split(".")
+    position, rounding, saturates = LAYOUTS.index(words[0]), words[2], _saturates(call)
     source, target = call.source, call.dtype
     ratio = max(source.bits, target.bits) // min(source.bits, target.bits)
     on = np.ones(REGISTER_BYTES, bool) if mask is None else mask

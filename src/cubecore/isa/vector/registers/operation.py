@@ -153,9 +153,12 @@ class RegisterOperation:
     def takes(self, call: "Call") -> bool:
         """Return whether there is this instruction between the types of a call."""
         if self.pairs:
-            here = call.source.name, call.dtype.name
-            return any((*here, mode) in self.pairs for mode in {call.mode, ""})
+            return (call.source.name, call.dtype.name) in self.pairs_of(call.mode)
         return not self.types or call.dtype.name in self.types
+
+    def pairs_of(self, mode: str) -> tuple[tuple[str, str], ...]:
+        """Return the sources and results that an instruction between types takes in a mode."""
+        return tuple((source, to) for source, to, of in self.pairs if of in {mode, ""})
 
     def cycles_of(self, dtype: ElementType) -> int:
         """Return the cycles of one register."""
