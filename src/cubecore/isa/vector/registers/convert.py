@@ -75,7 +75,9 @@ CASTS: dict[tuple[str, str], tuple[str, ...]] = {
     **{(f"float4_{kind}", "bfloat16"): _EXACT for kind in ("e2m1fn", "e1m2")},
 }
 """The conversions that there are, and their rounding modes."""
-_KEEPING = frozenset({("float16", "bfloat16"), ("float8_e8m0fnu", "bfloat16")})
+_KEEPING = frozenset(
+    {("float16", "bfloat16"), ("float8_e8m0fnu", "bfloat16"), ("hifloat8", "float16")}
+)
 _NEVER_WRAPS = frozenset({("float16", "int16")})
 _EXACT_IN_FLOAT64 = 53
 
@@ -245,8 +247,8 @@ def _of_pairs(call: Call, register: Array, on: Bits, position: int, ratio: int) 
 
 
 def _truncate(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -> Sequence[Array]:
-    values = lanes(inputs[0], call.dtype).astype(np.float64)
     with np.errstate(all="ignore"):
+        values = lanes(inputs[0], call.dtype).astype(np.float64)
         whole = to_integral(values, ROUNDINGS[call.mode]).astype(call.dtype.numpy)
     return (zeroed(whole, mask, call.width),)
 

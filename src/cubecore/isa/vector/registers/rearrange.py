@@ -207,8 +207,8 @@ def _halves_up(exact: Array) -> Array:
 
 def _picked(call: Call, inputs: Sequence[Array], _: Bits | None, _s: Array) -> Sequence[Array]:
     values, indices = (_codes(each, call.width) for each in inputs)
-    values, indices = np.broadcast_arrays(values, indices % values.shape[-1])
-    return (raw(np.take_along_axis(values, indices.astype(np.intp), axis=-1)),)
+    values, indices = np.broadcast_arrays(values, indices.astype(np.intp) % values.shape[-1])
+    return (raw(np.take_along_axis(values, indices, axis=-1)),)
 
 
 # --- masks
