@@ -350,7 +350,11 @@ declare(
         uncertain=_CLAMPED,
     ),
     *(
-        RegisterOperation(name, form, doc, compute, _CARRIES, c_api, cycles=_TWO_CYCLES)
+        RegisterOperation(
+            *(name, form, doc, compute, _CARRIES, c_api),
+            cycles=_TWO_CYCLES,
+            cpp=name.removesuffix("Carry"),
+        )
         for name, form, doc, compute, c_api in (
             (
                 *("AddCarry", Form.CARRY, "Add, with the carry as a mask"),
@@ -387,6 +391,7 @@ declare(
         *("DuplicateLane", Form.UNARY, "Fill with lane 0", _lane_zero, (*ALL, *BYTES)),
         c_api="asc_duplicate",
         by_lane=False,
+        cpp="Duplicate",
     ),
     RegisterOperation(
         *("Move", Form.MOVE, "Copy the active lanes, and keep the others", _moved, ALL),

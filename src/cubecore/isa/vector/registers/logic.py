@@ -177,11 +177,13 @@ declare(
     RegisterOperation(
         *("MaskNot", Form.MASK_UNARY, "Invert a mask", _of_masks(np.logical_not), ()),
         c_api="asc_not",
+        cpp="Not",
     ),
     *(
         RegisterOperation(
             *(f"Mask{name}", Form.MASK_BINARY, f"{name} two masks", _of_masks(function), ()),
             c_api=f"asc_{name.lower()}",
+            cpp=name,
         )
         for name, function in (
             ("And", np.logical_and),
@@ -192,9 +194,11 @@ declare(
     RegisterOperation(
         *("MaskMove", Form.MASK_UNARY, "Copy a mask", _of_masks(np.array), ()),
         c_api="asc_copy",
+        cpp="Move",
     ),
     RegisterOperation(
         *("MaskSelect", Form.MASK_BINARY, "Select of two masks", _select_masks, ()),
         c_api="asc_select",
+        cpp="Select",
     ),
 )

@@ -111,7 +111,7 @@ class Call:
 
     @property
     def global_saturation(self) -> bool | None:
-        """Whether conversions to dtype saturate by CTRL; None where the instruction says so."""
+        """True if CTRL makes conversions to dtype saturate; None if it leaves that to them."""
         if not self.ctrl >> CTRL_CAST_BIT & 1:
             return None
         integer = self.dtype.kind in {"int", "uint"}
@@ -134,7 +134,8 @@ class RegisterOperation:
     `cycles` are those of one register by the type's name, `""` for others; `alone` says that it
     shares its cycle with no other instruction; `by_lane` that a lane of the result hangs on that
     lane of the inputs alone. `types` are those of all operands; where they are not one type,
-    `pairs` are sources, results and modes ("": all). No types at all: those of masks.
+    `pairs` are sources, results and modes ("": all). No types at all: those of masks. `cpp` is the
+    name in C++ where others share it.
     """
 
     name: str
@@ -149,6 +150,12 @@ class RegisterOperation:
     by_lane: bool = True
     uncertain: tuple[str, ...] = ()
     pairs: tuple[tuple[str, str, str], ...] = ()
+    cpp: str = ""
+
+    @property
+    def spelling(self) -> str:
+        """The name in C++, which instructions on registers, pairs and masks may share."""
+        return self.cpp or self.name
 
     def takes(self, call: "Call") -> bool:
         """Return whether there is this instruction between the types of a call."""

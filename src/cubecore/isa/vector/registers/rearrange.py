@@ -341,18 +341,22 @@ declare(
         *("MaskInterleave", Form.MASK_PAIR, "Interleave two masks", _interleave_masks),
         ("uint8", "uint16", "uint32"),
         alone=True,
+        cpp="Interleave",
     ),
     RegisterOperation(
         *("MaskDeInterleave", Form.MASK_PAIR, "Part even bits from odd ones", _deinterleave_masks),
         ("uint8", "uint16", "uint32"),
         alone=True,
+        cpp="DeInterleave",
     ),
     RegisterOperation(
         *("MaskPack", Form.MASK_PLAIN, "Pack the even bits of a mask", _pack_mask, ()),
         alone=True,
+        cpp="Pack",
     ),
     RegisterOperation(
         *("MaskUnPack", Form.MASK_PLAIN, "Spread half of a mask's bits", _unpack_mask, ()),
         alone=True,
+        cpp="UnPack",
     ),
 )
