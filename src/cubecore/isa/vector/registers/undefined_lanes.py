@@ -31,8 +31,8 @@ _MOVED = frozenset(
 )
 """Forms whose meaning moves bytes, or looks at none."""
 _MASKS = MAKES_MASK - _MOVED
-_BLENDED = frozenset({Form.SELECT, Form.MOVE})
-"""Forms that take lanes of one of two registers each."""
+_BLENDED = frozenset({Form.SELECT, Form.MOVE, Form.HISTOGRAM})
+"""Forms whose mask lets lanes of dst stay, or chooses between two registers."""
 
 
 def mark_undefined(program: RegisterProgram, image: Array) -> None:

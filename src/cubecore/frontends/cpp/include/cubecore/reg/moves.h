@@ -5,7 +5,9 @@
 #include "cubecore_registers.h"
 
 namespace AscendC {
+enum class SpecialPurposeReg { AR };
 namespace Reg {
+using AscendC::SpecialPurposeReg;
 
 enum class DataCopyMode { NORMAL, DATA_BLOCK_COPY };
 enum class MaskDist { DIST_NORM, DIST_US, DIST_DS, DIST_PACK };
@@ -15,12 +17,11 @@ enum class GatherMaskMode { NO_STORE_REG, STORE_REG };
 enum class IndexOrder { INCREASE_ORDER, DECREASE_ORDER };
 enum class ReduceType { SUM, MAX, MIN };
 enum class PairReduce { SUM };
-enum class SpecialPurposeReg { AR };
 
 // Buffers of unaligned streams: moves are direct here, and a stream keeps no bytes.
-struct UnalignRegForLoad {};
-struct UnalignRegForStore {};
-using UnalignReg = UnalignRegForStore;
+struct UnalignReg {};
+using UnalignRegForLoad = UnalignReg;
+using UnalignRegForStore = UnalignReg;
 
 namespace detail {
 
@@ -54,6 +55,25 @@ inline void store(const char* mode, volatile void* to, const U& src, const MaskR
   entry.address = address_of(to);
   entry.variable = src.variable;
   read(entry, src);
+}
+
+template <typename U>
+inline void load_pair(const char* mode, U& dst0, U& dst1, const volatile void* from,
+                      const Here& at) {
+  RegisterEntry& entry = entry_of("LoadPair", type_of<U>(), at);
+  entry.mode = mode;
+  entry.address = address_of(from);
+  entry.variable = dst0.variable;
+  made(entry, dst0, dst1);
+}
+template <typename U>
+inline void store_pair(const char* mode, volatile void* to, const U& src0, const U& src1,
+                       const Here& at) {
+  RegisterEntry& entry = entry_of("StorePair", type_of<U>(), at);
+  entry.mode = mode;
+  entry.address = address_of(to);
+  entry.variable = src0.variable;
+  read(entry, src0, src1);
 }
 
 // Blocks of 32 bytes, `stride` blocks apart.
@@ -169,6 +189,10 @@ inline void Move(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE
   detail::read(entry, src);
   detail::made(entry, dst);
 }
+inline void MaskMov(MaskReg& dst, const MaskReg& src) { dst = src; }
+inline void MaskMov(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE_AT) {
+  Move(dst, src, mask, at);
+}
 template <typename T>
 inline void Interleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, const MaskReg& src1,
                        CUBECORE_AT) {
@@ -183,6 +207,16 @@ inline void DeInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, cons
   detail::read(entry, src0, src1);
   detail::made(entry, dst0, dst1);
 }
+template <typename T>
+inline void MaskInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, const MaskReg& src1,
+                           CUBECORE_AT) {
+  Interleave<T>(dst0, dst1, src0, src1, at);
+}
+template <typename T>
+inline void MaskDeInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0,
+                             const MaskReg& src1, CUBECORE_AT) {
+  DeInterleave<T>(dst0, dst1, src0, src1, at);
+}
 template <HighLowPart part = HighLowPart::LOWEST>
 inline void Pack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
   auto& entry = detail::entry_of("MaskPack", "uint8", at);
@@ -196,6 +230,15 @@ inline void UnPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
   entry.mode = detail::half<part>();
   detail::read(entry, src);
   detail::made(entry, dst);
+}
+
+template <HighLowPart part = HighLowPart::LOWEST>
+inline void MaskPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
+  Pack<part>(dst, src, at);
+}
+template <HighLowPart part = HighLowPart::LOWEST>
+inline void MaskUnPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
+  UnPack<part>(dst, src, at);
 }
 
 namespace detail {
@@ -247,7 +290,7 @@ inline void LoadAlign(U& dst, const P* from, CUBECORE_AT) {
 }
 template <typename T = DefaultType, LoadDist dist = LoadDist::DIST_NORM, typename U, typename P>
 inline void LoadAlign(U& dst, const P* from, AddrReg offset, CUBECORE_AT) {
-  detail::load(detail::word_of<dist>(), dst, from + offset.offset, at);
+  detail::load(detail::word_of<dist>(), dst, from + offset, at);
 }
 template <typename T = DefaultType, PostLiteral post, LoadDist dist = LoadDist::DIST_NORM,
           typename U, typename P>
@@ -257,11 +300,11 @@ inline void LoadAlign(U& dst, P*& from, int32_t stride, CUBECORE_AT) {
 }
 template <typename T = DefaultType, LoadDist dist, typename U, typename P>
 inline void LoadAlign(U& dst0, U& dst1, const P* from, CUBECORE_AT) {
-  detail::RegisterEntry& entry = detail::entry_of("LoadPair", detail::type_of<U>(), at);
-  entry.mode = detail::word_of<dist>();
-  entry.address = detail::address_of(from);
-  entry.variable = dst0.variable;
-  detail::made(entry, dst0, dst1);
+  detail::load_pair(detail::word_of<dist>(), dst0, dst1, from, at);
+}
+template <typename T = DefaultType, LoadDist dist, typename U, typename P>
+inline void LoadAlign(U& dst0, U& dst1, const P* from, AddrReg offset, CUBECORE_AT) {
+  detail::load_pair(detail::word_of<dist>(), dst0, dst1, from + offset, at);
 }
 template <typename T = DefaultType, PostLiteral post, LoadDist dist, typename U, typename P>
 inline void LoadAlign(U& dst0, U& dst1, P*& from, int32_t stride, CUBECORE_AT) {
@@ -288,7 +331,7 @@ inline void StoreAlign(P* to, const U& src, const MaskReg& mask, CUBECORE_AT) {
 }
 template <typename T = DefaultType, StoreDist dist = StoreDist::DIST_NORM, typename U, typename P>
 inline void StoreAlign(P* to, const U& src, AddrReg offset, const MaskReg& mask, CUBECORE_AT) {
-  detail::store(detail::word_of<dist>(), to + offset.offset, src, mask, at);
+  detail::store(detail::word_of<dist>(), to + offset, src, mask, at);
 }
 template <typename T = DefaultType, PostLiteral post, StoreDist dist = StoreDist::DIST_NORM,
           typename U, typename P>
@@ -297,12 +340,13 @@ inline void StoreAlign(P*& to, const U& src, int32_t stride, const MaskReg& mask
   if (post == PostLiteral::POST_MODE_UPDATE) to += stride;
 }
 template <typename T = DefaultType, StoreDist dist, typename U, typename P>
-inline void StoreAlign(P* to, const U& src0, const U& src1, const MaskReg& mask, CUBECORE_AT) {
-  detail::RegisterEntry& entry = detail::entry_of("StorePair", detail::type_of<U>(), at);
-  entry.mode = detail::word_of<dist>();
-  entry.address = detail::address_of(to);
-  entry.variable = src0.variable;
-  detail::read(entry, src0, src1);
+inline void StoreAlign(P* to, const U& src0, const U& src1, const MaskReg&, CUBECORE_AT) {
+  detail::store_pair(detail::word_of<dist>(), to, src0, src1, at);
+}
+template <typename T = DefaultType, StoreDist dist, typename U, typename P>
+inline void StoreAlign(P* to, const U& src0, const U& src1, AddrReg offset, const MaskReg&,
+                       CUBECORE_AT) {
+  detail::store_pair(detail::word_of<dist>(), to + offset, src0, src1, at);
 }
 template <typename T = DefaultType, DataCopyMode mode, typename U, typename P>
 inline void StoreAlign(P* to, const U& src, uint32_t blockStride, const MaskReg& mask,
@@ -341,7 +385,7 @@ inline void LoadAlign(MaskReg& dst, const P* from, CUBECORE_AT) {
 }
 template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
 inline void LoadAlign(MaskReg& dst, const P* from, AddrReg offset, CUBECORE_AT) {
-  detail::load_mask(dist, dst, from + offset.offset, at);
+  detail::load_mask(dist, dst, from + offset, at);
 }
 template <typename T = DefaultType, PostLiteral post, MaskDist dist = MaskDist::DIST_NORM,
           typename P>
@@ -356,7 +400,7 @@ inline void StoreAlign(P* to, const MaskReg& src, CUBECORE_AT) {
 }
 template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
 inline void StoreAlign(P* to, const MaskReg& src, AddrReg offset, CUBECORE_AT) {
-  detail::store_mask(dist, to + offset.offset, src, at);
+  detail::store_mask(dist, to + offset, src, at);
 }
 template <typename T = DefaultType, PostLiteral post, MaskDist dist = MaskDist::DIST_NORM,
           typename P>
@@ -385,7 +429,7 @@ inline void LoadUnAlign(U& dst, UnalignRegForLoad&, P*& from, uint32_t stride, C
 template <typename T = DefaultType, typename U, typename P>
 inline void LoadUnAlign(U& dst, UnalignRegForLoad&, P*& from, AddrReg& offset, uint32_t step = 0,
                         CUBECORE_AT) {
-  detail::load("UNALIGNED", dst, from + offset.offset, at);
+  detail::load("UNALIGNED", dst, from + offset, at);
   from += step;
 }
 template <typename T = DefaultType, typename U, typename P>
@@ -402,7 +446,14 @@ inline void StoreUnAlign(P*& to, const U& src, UnalignRegForStore&, uint32_t str
 template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename P>
 inline void StoreUnAlignPost(P*&, UnalignRegForStore&, int32_t) {}
 template <typename T = DefaultType, typename P>
-inline void StoreUnAlignPost(P*&, UnalignRegForStore&, AddrReg&) {}
+inline void StoreUnAlignPost(P*, UnalignRegForStore&, const AddrReg&) {}
+// The register's bytes lie at the pointer's offset; the pointer stays.
+template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
+          typename P>
+inline void StoreUnAlign(P* to, const U& src, UnalignRegForStore&, const AddrReg& offset,
+                         CUBECORE_AT) {
+  detail::store("UNALIGNED", to + offset, src, MaskReg{}, at);
+}
 template <typename T = DefaultType, typename U, typename P>
 inline void Store(P* to, const U& src, CUBECORE_AT) {
   detail::store("UNALIGNED", to, src, MaskReg{}, at);
@@ -607,7 +658,7 @@ inline void LocalMemBar(CUBECORE_AT) {
 template <SpecialPurposeReg spr>
 inline void ClearSpr() {}
 
-#define CUBECORE_STEP(N) int64_t(index##N) * stride##N
+#define CUBECORE_STEP(N) int64_t(index##N) * stride##N * static_cast<int64_t>(sizeof(T))
 template <typename T>
 inline AddrReg CreateAddrReg(uint32_t index0, uint32_t stride0) {
   return {CUBECORE_STEP(0)};
