@@ -199,7 +199,9 @@ def _counters(code: list[Token]) -> Iterator[tuple[int, int, str]]:
             last += 1
         equals = next((n for n in range(number, close) if code[n].text == "="), close)
         if equals < close and any(close < use <= last for use in uses):
-            counter = f" if (::cubecore::LoopCounter cubecore_counter{{{code[equals - 1].text}}}; true)"
+            counter = (
+                f" if (::cubecore::LoopCounter cubecore_counter{{{code[equals - 1].text}}}; true)"
+            )
             yield code[close].end, code[close].end, counter
 
 

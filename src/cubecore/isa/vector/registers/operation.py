@@ -31,6 +31,7 @@ class Form(Enum):
     STORE_PAIR = "address, src0, src1, mask"
     STORE_MASK = "address, mask"
     BARRIER = "nothing"
+    STREAM = "the buffer of an unaligned stream, address"
     PATTERN = "a mask of a pattern"
     COUNT = "a mask of a count"
     UNARY = "dst, src, mask"

@@ -74,7 +74,9 @@ _OLDER_MOVES = MappingProxyType(
     }
 )
 """Moves whose names in the namespace MicroAPI were others, with the same parameters."""
-_FUNCTION = re.compile(r"^template <[^;{}]*?>\ninline void (\w+)\(.*?(?:\{\}|^\})\n", re.M | re.S)
+_FUNCTION = re.compile(
+    r"^template <[^;{}]*?>\ninline void (\w+)\(.*?(?:\{\}|^\})\n", re.MULTILINE | re.DOTALL
+)
 
 
 def _older_moves() -> Iterator[str]:
@@ -89,7 +91,10 @@ def _older_moves() -> Iterator[str]:
 def registers_header() -> str:
     """Return the header."""
     body = [*_enumeration("LoadDist", "DIST_", LOADS), *_enumeration("StoreDist", "DIST_", STORES)]
-    body += [*_enumeration("MaskPattern", "", PATTERNS), *_enumeration("RegLayout", "", LAYOUTS, _UNKNOWN)]
+    body += [
+        *_enumeration("MaskPattern", "", PATTERNS),
+        *_enumeration("RegLayout", "", LAYOUTS, _UNKNOWN),
+    ]
     body += [*_enumeration("SatMode", "", SATURATIONS), _casts()]
     c_api = ['#include "cubecore/reg/c_api.h"\n\n', *_c_conversions()]
     for operation in catalogue.operations().values():

@@ -187,7 +187,7 @@ template <typename U, typename P>
 inline void asc_storealign_1st(P* to, const U& src, CUBECORE_AT) {
   const char* mode =
       cubecore::by_lane<U>("FIRST_ELEMENT_B8", "FIRST_ELEMENT_B16", "FIRST_ELEMENT_B32");
-  AscendC::Reg::detail::store(mode, to, src, vector_bool{}, at);
+  AscendC::Reg::detail::store(mode, to, src, AscendC::Reg::detail::all_lanes(), at);
 }
 template <typename U, typename P>
 inline void asc_storealign_1st(P* to, const U& src, cubecore::Distance distance, CUBECORE_AT) {
@@ -277,12 +277,13 @@ inline void asc_store(P* to, const U& src, uint32_t count, CUBECORE_AT) {
   AscendC::Reg::Store(to, src, count, at);
 }
 template <typename P>
-inline void asc_loadunalign_pre(vector_load_unalign& buffer, const P* from) {
-  AscendC::Reg::LoadUnAlignPre(buffer, from);
+inline void asc_loadunalign_pre(vector_load_unalign& buffer, const P* from, CUBECORE_AT) {
+  AscendC::Reg::LoadUnAlignPre(buffer, from, at);
 }
 template <typename P>
-inline void asc_loadunalign_pre(vector_load_unalign& buffer, const P* from, addr_reg offset) {
-  AscendC::Reg::LoadUnAlignPre(buffer, from, offset);
+inline void asc_loadunalign_pre(vector_load_unalign& buffer, const P* from, addr_reg offset,
+                                CUBECORE_AT) {
+  AscendC::Reg::LoadUnAlignPre(buffer, from, offset, at);
 }
 template <typename U, typename P>
 inline void asc_loadunalign(U& dst, vector_load_unalign& buffer, const P* from, CUBECORE_AT) {
@@ -314,17 +315,19 @@ inline void asc_storeunalign_postupdate(P* to, vector_store_unalign& buffer, con
   AscendC::Reg::StoreUnAlign(to, src, buffer, offset, at);
 }
 template <typename P>
-inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, int32_t count = 0) {
-  AscendC::Reg::StoreUnAlignPost(to, buffer, count);
+inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, int32_t count = 0,
+                                  CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlignPost(to, buffer, count, at);
 }
 template <typename P>
-inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, addr_reg offset) {
-  AscendC::Reg::StoreUnAlignPost(to, buffer, offset);
+inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, addr_reg offset,
+                                  CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlignPost(to, buffer, offset, at);
 }
 template <typename P>
 inline void asc_storeunalign_post_postupdate(P*& to, vector_store_unalign& buffer,
-                                             int32_t count) {
-  AscendC::Reg::StoreUnAlignPost(to, buffer, count);
+                                             int32_t count, CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlignPost(to, buffer, count, at);
 }
 
 // --- lanes
@@ -385,7 +388,7 @@ inline void asc_copy(vector_bool& dst, const vector_of<T>& src, int32_t block, C
 template <typename T, typename S>
 inline void asc_duplicate_scalar(vector_of<T>& dst, S value, CUBECORE_AT) {
   AscendC::Reg::detail::with_scalar<AscendC::Reg::MaskMergeMode::ZEROING>("Duplicate", dst,
-                                                                          vector_bool{}, at, value);
+                                                                          AscendC::Reg::detail::all_lanes(), at, value);
 }
 template <typename T, typename S>
 inline void asc_duplicate_scalar(vector_of<T>& dst, S value, const vector_bool& mask, CUBECORE_AT) {
@@ -577,13 +580,17 @@ enum MEM_TYPE {
   ST_ST,
 };
 inline void asc_mem_bar(MEM_TYPE type, CUBECORE_AT) {
-  static const char* const words[] = {
-      "VEC_STORE", "VEC_LOAD", "VEC_STORE", "VEC_STORE", "VEC_STORE",   "VEC_LOAD",
-      "SCALAR_STORE", "SCALAR_STORE", "SCALAR_LOAD", "VEC_ALL", "VEC_ALL", "SCALAR_ALL",
-      "SCALAR_ALL", "SCALAR_STORE", "SCALAR_LOAD", "SCALAR_STORE"};
-  auto& entry = AscendC::Reg::detail::entry_of("LocalMemBar", "uint8", at);
-  entry.mode = words[type];
-  entry.scalar = static_cast<uint64_t>(type) + 16;
+  using M = AscendC::Reg::MemType;
+  static const M sides[][2] = {
+      {M::VEC_STORE, M::VEC_LOAD},       {M::VEC_LOAD, M::VEC_STORE},
+      {M::VEC_STORE, M::VEC_STORE},      {M::VEC_STORE, M::SCALAR_LOAD},
+      {M::VEC_STORE, M::SCALAR_STORE},   {M::VEC_LOAD, M::SCALAR_STORE},
+      {M::SCALAR_STORE, M::VEC_LOAD},    {M::SCALAR_STORE, M::VEC_STORE},
+      {M::SCALAR_LOAD, M::VEC_STORE},    {M::VEC_ALL, M::VEC_ALL},
+      {M::VEC_ALL, M::SCALAR_ALL},       {M::SCALAR_ALL, M::VEC_ALL},
+      {M::SCALAR_ALL, M::SCALAR_ALL},    {M::SCALAR_STORE, M::SCALAR_LOAD},
+      {M::SCALAR_LOAD, M::SCALAR_STORE}, {M::SCALAR_STORE, M::SCALAR_STORE}};
+  AscendC::Reg::detail::barrier(sides[type][0], sides[type][1], at);
 }
 
 // --- addresses: strides only, the counters are those of the loops around, the innermost first

@@ -26,6 +26,7 @@ inline void Cast(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
                            [exact ? 0 : static_cast<int>(trait.roundMode)];
   detail::RegisterEntry& entry = detail::of_types<U, V>("Cast", mode, at);
   entry.mask = mask.value;
+  entry.scalar = trait.mrgMode == MaskMergeMode::MERGING;  // which there is not: it is a finding
   detail::read(entry, src);
   detail::made(entry, dst);
 }
@@ -34,6 +35,7 @@ template <typename T = DefaultType, RoundMode rounding = RoundMode::CAST_NONE,
 inline void Truncate(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
   detail::RegisterEntry& entry = detail::entry_of<U>("Truncate", mask, at);
   entry.mode = detail::words_of_rounding[static_cast<int>(rounding)];
+  entry.scalar = mode == MaskMergeMode::MERGING;
   detail::read(entry, src);
   detail::made(entry, dst);
 }

@@ -18,11 +18,6 @@ enum class IndexOrder { INCREASE_ORDER, DECREASE_ORDER };
 enum class ReduceType { SUM, MAX, MIN };
 enum class PairReduce { SUM };
 
-// Buffers of unaligned streams: moves are direct here, and a stream keeps no bytes.
-struct UnalignReg {};
-using UnalignRegForLoad = UnalignReg;
-using UnalignRegForStore = UnalignReg;
-
 namespace detail {
 
 template <LoadDist dist>
@@ -39,24 +34,27 @@ constexpr const char* half() {
 }
 
 template <typename U>
-inline void load(const char* mode, U& dst, const volatile void* from, const Here& at) {
+inline RegisterEntry& load(const char* mode, U& dst, const volatile void* from, const Here& at) {
   RegisterEntry& entry = entry_of("LoadAlign", type_of<U>(), at);
   entry.mode = mode;
   entry.address = address_of(from);
   entry.variable = dst.variable;
   made(entry, dst);
+  return entry;
 }
 
 template <typename U>
-inline void store(const char* mode, volatile void* to, const U& src, const MaskReg& mask,
+inline RegisterEntry& store(const char* mode, volatile void* to, const U& src, const MaskReg& mask,
                   const Here& at) {
   RegisterEntry& entry = entry_of<U>("StoreAlign", mask, at);
   entry.mode = mode;
   entry.address = address_of(to);
   entry.variable = src.variable;
   read(entry, src);
+  return entry;
 }
 
+// A pair's second register is told of by the scalar, which no load or store has.
 template <typename U>
 inline void load_pair(const char* mode, U& dst0, U& dst1, const volatile void* from,
                       const Here& at) {
@@ -64,6 +62,7 @@ inline void load_pair(const char* mode, U& dst0, U& dst1, const volatile void* f
   entry.mode = mode;
   entry.address = address_of(from);
   entry.variable = dst0.variable;
+  entry.scalar = dst1.variable;
   made(entry, dst0, dst1);
 }
 template <typename U>
@@ -73,8 +72,28 @@ inline void store_pair(const char* mode, volatile void* to, const U& src0, const
   entry.mode = mode;
   entry.address = address_of(to);
   entry.variable = src0.variable;
+  entry.scalar = src1.variable;
   read(entry, src0, src1);
 }
+
+// A step of an unaligned stream that moves no lanes; the moves tell their buffer by the scalar.
+inline void stream(const char* name, const UnalignReg& buffer, const volatile void* address,
+                   const Here& at) {
+  RegisterEntry& entry = entry_of(name, "uint8", at);
+  entry.address = address_of(address);
+  entry.scalar = entry.variable = buffer.variable;
+}
+template <typename U>
+inline void load_unaligned(U& dst, const UnalignReg& buffer, const volatile void* from,
+                           const Here& at) {
+  load("UNALIGNED", dst, from, at).scalar = buffer.variable;
+}
+template <typename U>
+inline void store_unaligned(volatile void* to, const U& src, const UnalignReg& buffer,
+                            const MaskReg& mask, const Here& at) {
+  store("UNALIGNED", to, src, mask, at).scalar = buffer.variable;
+}
+
 
 // Blocks of 32 bytes, `stride` blocks apart.
 inline const char* const BLOCK_WORDS[] = {"BLOCK0", "BLOCK1", "BLOCK2", "BLOCK3",
@@ -413,23 +432,27 @@ inline void StoreAlign(P*& to, const MaskReg& src, int32_t stride, CUBECORE_AT) 
 // --- unaligned loads and stores
 
 template <typename T = DefaultType, typename P>
-inline void LoadUnAlignPre(UnalignRegForLoad&, const P*) {}
+inline void LoadUnAlignPre(UnalignRegForLoad& buffer, const P* from, CUBECORE_AT) {
+  detail::stream("LoadUnAlignPre", buffer, from, at);
+}
 template <typename T = DefaultType, typename P>
-inline void LoadUnAlignPre(UnalignRegForLoad&, const P*, AddrReg) {}
+inline void LoadUnAlignPre(UnalignRegForLoad& buffer, const P* from, AddrReg offset, CUBECORE_AT) {
+  detail::stream("LoadUnAlignPre", buffer, from + offset, at);
+}
 template <typename T = DefaultType, typename U, typename P>
-inline void LoadUnAlign(U& dst, UnalignRegForLoad&, const P* from, CUBECORE_AT) {
-  detail::load("UNALIGNED", dst, from, at);
+inline void LoadUnAlign(U& dst, UnalignRegForLoad& buffer, const P* from, CUBECORE_AT) {
+  detail::load_unaligned(dst, buffer, from, at);
 }
 template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
           typename P>
-inline void LoadUnAlign(U& dst, UnalignRegForLoad&, P*& from, uint32_t stride, CUBECORE_AT) {
-  detail::load("UNALIGNED", dst, from, at);
+inline void LoadUnAlign(U& dst, UnalignRegForLoad& buffer, P*& from, uint32_t stride, CUBECORE_AT) {
+  detail::load_unaligned(dst, buffer, from, at);
   from += stride;
 }
 template <typename T = DefaultType, typename U, typename P>
-inline void LoadUnAlign(U& dst, UnalignRegForLoad&, P*& from, AddrReg& offset, uint32_t step = 0,
-                        CUBECORE_AT) {
-  detail::load("UNALIGNED", dst, from + offset, at);
+inline void LoadUnAlign(U& dst, UnalignRegForLoad& buffer, P*& from, AddrReg& offset,
+                        uint32_t step = 0, CUBECORE_AT) {
+  detail::load_unaligned(dst, buffer, from + offset, at);
   from += step;
 }
 template <typename T = DefaultType, typename U, typename P>
@@ -438,25 +461,31 @@ inline void Load(U& dst, const P* from, CUBECORE_AT) {
 }
 template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
           typename P>
-inline void StoreUnAlign(P*& to, const U& src, UnalignRegForStore&, uint32_t stride, CUBECORE_AT) {
+inline void StoreUnAlign(P*& to, const U& src, UnalignRegForStore& buffer, uint32_t stride,
+                         CUBECORE_AT) {
   const MaskReg mask = detail::first<typename U::ActualT>(stride, at);
-  detail::store("UNALIGNED", to, src, mask, at);
+  detail::store_unaligned(to, src, buffer, mask, at);
   to += stride;
 }
 template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename P>
-inline void StoreUnAlignPost(P*&, UnalignRegForStore&, int32_t) {}
+inline void StoreUnAlignPost(P*& to, UnalignRegForStore& buffer, int32_t count, CUBECORE_AT) {
+  detail::stream("StoreUnAlignPost", buffer, to + count, at);
+}
 template <typename T = DefaultType, typename P>
-inline void StoreUnAlignPost(P*, UnalignRegForStore&, const AddrReg&) {}
+inline void StoreUnAlignPost(P* to, UnalignRegForStore& buffer, const AddrReg& offset,
+                             CUBECORE_AT) {
+  detail::stream("StoreUnAlignPost", buffer, to + offset, at);
+}
 // The register's bytes lie at the pointer's offset; the pointer stays.
 template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
           typename P>
-inline void StoreUnAlign(P* to, const U& src, UnalignRegForStore&, const AddrReg& offset,
+inline void StoreUnAlign(P* to, const U& src, UnalignRegForStore& buffer, const AddrReg& offset,
                          CUBECORE_AT) {
-  detail::store("UNALIGNED", to + offset, src, MaskReg{}, at);
+  detail::store_unaligned(to + offset, src, buffer, detail::all_lanes(), at);
 }
 template <typename T = DefaultType, typename U, typename P>
 inline void Store(P* to, const U& src, CUBECORE_AT) {
-  detail::store("UNALIGNED", to, src, MaskReg{}, at);
+  detail::store("UNALIGNED", to, src, detail::all_lanes(), at);
 }
 template <typename T = DefaultType, typename U, typename P>
 inline void Store(P* to, const U& src, uint32_t count, CUBECORE_AT) {
@@ -473,7 +502,7 @@ inline void Duplicate(U& dst, S value, const MaskReg& mask, CUBECORE_AT) {
 template <typename T = DefaultType, typename U, typename S,
           std::enable_if_t<!std::is_class_v<S> || cubecore::is_half<S>, int> = 0>
 inline void Duplicate(U& dst, S value, CUBECORE_AT) {
-  detail::with_scalar<MaskMergeMode::ZEROING>("Duplicate", dst, MaskReg{}, at, value);
+  detail::with_scalar<MaskMergeMode::ZEROING>("Duplicate", dst, detail::all_lanes(), at, value);
 }
 template <typename T = DefaultType, HighLowPart part = HighLowPart::LOWEST,
           auto mode = MaskMergeMode::ZEROING, typename U>
@@ -498,6 +527,7 @@ inline void Copy(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
   template <typename T = DefaultType, typename U>                                       \
   inline void NAME(U& dst0, U& dst1, const U& src0, const U& src1, CUBECORE_AT) {       \
     detail::RegisterEntry& entry = detail::entry_of(#NAME, detail::type_of<U>(), at);   \
+    entry.scalar = &dst0 == &dst1;                                                      \
     detail::read(entry, src0, src1);                                                    \
     detail::made(entry, dst0, dst1);                                                    \
   }
@@ -540,11 +570,12 @@ inline void Gather(U& dst, const U& src, const V& index, CUBECORE_AT) {
 
 namespace detail {
 constexpr const char* words_of_ReduceType[] = {"SUM", "MAX", "MIN"};
-template <typename U, typename V>
+template <MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void reduce(const char* name, ReduceType type, U& dst, const V& src, const MaskReg& mask,
                    const Here& at) {
   RegisterEntry& entry = of_types<U, V>(name, words_of_ReduceType[static_cast<int>(type)], at);
   entry.mask = mask.value;
+  entry.scalar = mode == MaskMergeMode::MERGING;  // which there is not: it is a finding
   read(entry, src);
   made(entry, dst);
 }
@@ -579,23 +610,23 @@ inline void carried(const char* name, MaskReg& carry, U& dst, const U& a, const 
 template <ReduceType type = ReduceType::SUM, typename T = DefaultType, typename I = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void Reduce(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::reduce("Reduce", type, dst, src, mask, at);
+  detail::reduce<mode>("Reduce", type, dst, src, mask, at);
 }
 template <ReduceType type = ReduceType::SUM, typename T = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void ReduceDataBlock(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::reduce("ReduceDataBlock", type, dst, src, mask, at);
+  detail::reduce<mode>("ReduceDataBlock", type, dst, src, mask, at);
 }
 template <PairReduce type = PairReduce::SUM, typename T = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U>
 inline void PairReduceElem(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::reduce("PairReduceElem", ReduceType::SUM, dst, src, mask, at);
+  detail::reduce<mode>("PairReduceElem", ReduceType::SUM, dst, src, mask, at);
 }
 #define CUBECORE_OLDER_REDUCE(NAME, FUNCTION, TYPE)                                             \
   template <typename T = DefaultType, typename I = DefaultType,                                 \
             MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>                \
   inline void NAME(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {                    \
-    detail::reduce(FUNCTION, ReduceType::TYPE, dst, src, mask, at);                             \
+    detail::reduce<mode>(FUNCTION, ReduceType::TYPE, dst, src, mask, at);                            \
   }
 CUBECORE_OLDER_REDUCE(ReduceSum, "Reduce", SUM)
 CUBECORE_OLDER_REDUCE(ReduceMax, "Reduce", MAX)
@@ -646,14 +677,19 @@ inline void Mull(U& dst0, U& dst1, const U& a, const U& b, const MaskReg& mask, 
 
 // --- order, addresses
 
-template <MemType src, MemType dst>
-inline void LocalMemBar(CUBECORE_AT) {
-  constexpr const char* words[] = {"VEC_STORE",   "VEC_LOAD", "SCALAR_STORE",
-                                   "SCALAR_LOAD", "VEC_ALL",  "SCALAR_ALL"};
-  detail::RegisterEntry& entry =
-      detail::entry_of("LocalMemBar", "uint8", at);
+namespace detail {
+// The mode is the class of accesses before the barrier, the scalar the number of that behind it.
+inline void barrier(MemType src, MemType dst, const Here& at) {
+  static const char* const words[] = {"VEC_STORE",   "VEC_LOAD", "SCALAR_STORE",
+                                      "SCALAR_LOAD", "VEC_ALL",  "SCALAR_ALL"};
+  RegisterEntry& entry = entry_of("LocalMemBar", "uint8", at);
   entry.mode = words[static_cast<int>(src)];
   entry.scalar = static_cast<uint64_t>(dst);
+}
+}  // namespace detail
+template <MemType src, MemType dst>
+inline void LocalMemBar(CUBECORE_AT) {
+  detail::barrier(src, dst, at);
 }
 template <SpecialPurposeReg spr>
 inline void ClearSpr() {}

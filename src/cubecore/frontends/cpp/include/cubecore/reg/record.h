@@ -25,12 +25,14 @@ static_assert(sizeof(RegisterEntry) == 88, "hashed in whole words");
 
 // The counter of a loop, and the loop around it.
 struct LoopCounter;
+// The number of a value that no call has made: of registers until they are written. 0 is no value.
+constexpr uint32_t UNWRITTEN = 1;
 
 // The open vector function of a core, if `depth` is above 0.
 struct RegisterBlock {
   RegisterEntry* next = nullptr;
   RegisterEntry* end = nullptr;
-  uint32_t values = 0, variables = 0, depth = 0;
+  uint32_t values = UNWRITTEN, variables = 0, depth = 0;
   const LoopCounter* innermost = nullptr;
 };
 

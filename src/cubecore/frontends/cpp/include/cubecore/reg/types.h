@@ -24,7 +24,7 @@ enum class PostLiteral { POST_MODE_NORMAL, POST_MODE_UPDATE };
 template <typename T, const RegTrait& trait = RegTraitNumOne>
 struct RegTensor {
   using ActualT = T;
-  uint32_t value = 0, variable;
+  uint32_t value = cubecore::UNWRITTEN, variable;
 
   RegTensor() : variable(++cubecore_registers()->variables) {}
   RegTensor(const RegTensor& other)
@@ -40,7 +40,7 @@ struct RegTensor {
 };
 
 struct MaskReg {
-  uint32_t value = 0, variable;
+  uint32_t value = cubecore::UNWRITTEN, variable;
 
   MaskReg() : variable(++cubecore_registers()->variables) {}
   MaskReg(const MaskReg& other)
@@ -50,6 +50,22 @@ struct MaskReg {
     return *this;
   }
 };
+
+namespace detail {
+// For calls without a mask: all lanes.
+inline MaskReg all_lanes() {
+  MaskReg mask;
+  mask.value = 0;
+  return mask;
+}
+}  // namespace detail
+
+// The buffer of an unaligned stream. Moves are direct here: the calls are recorded to be checked.
+struct UnalignReg {
+  uint32_t variable = ++cubecore_registers()->variables;
+};
+using UnalignRegForLoad = UnalignReg;
+using UnalignRegForStore = UnalignReg;
 
 // An offset, which was given in elements of a type.
 struct AddrReg {
