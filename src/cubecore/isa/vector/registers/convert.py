@@ -253,6 +253,22 @@ def _truncate(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) 
     return (zeroed(whole, mask, call.width),)
 
 
+def _multiplied(
+    call: Call, inputs: Sequence[Array], mask: Bits | None, scalar: Array
+) -> Sequence[Array]:
+    """Multiply, round, and put each result at the even or odd place of its lane."""
+    values = lanes(inputs[0], call.source)
+    low = np.ascontiguousarray(scalar).view(np.float32)[..., :1]
+    with np.errstate(all="ignore"):
+        product = (values * low).astype(np.float64)
+        result = to_float(product, call.dtype, ROUNDINGS["CAST_ROUND"], finite=False)
+    on = np.ones(REGISTER_BYTES, bool) if mask is None else mask
+    result = np.where(governed(on, call.source.size_bytes), result, np.zeros((), result.dtype))
+    register = np.zeros((*result.shape, 2), result.dtype)
+    register[..., int(call.mode == "ONE")] = result
+    return (raw(register.reshape(*result.shape[:-1], -1)),)
+
+
 _FLOATS = ("float16", "bfloat16", "float32")
 declare(
     RegisterOperation(
@@ -280,5 +296,14 @@ declare(
         compute=_truncate,
         types=_FLOATS,
         cycles=(("", 2),),
+    ),
+    RegisterOperation(
+        name="MulsCast",
+        form=Form.CAST,
+        doc="Multiply by a scalar and round to half lanes at even or odd places",
+        compute=_multiplied,
+        types=("float16",),
+        cycles=(("", 2),),
+        uncertain=("the product is rounded to float before it is rounded to half",),
     ),
 )

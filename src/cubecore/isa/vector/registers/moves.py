@@ -337,6 +337,21 @@ declare(
         alone=True,
     ),
     RegisterOperation(
+        name="LoadUnAlignPre",
+        form=Form.STREAM,
+        doc="Fill the buffer of an unaligned stream of loads",
+        compute=_nothing,
+        types=(),
+    ),
+    RegisterOperation(
+        name="StoreUnAlignPost",
+        form=Form.STREAM,
+        doc="Store what the buffer of an unaligned stream still holds",
+        compute=_nothing,
+        types=(),
+        alone=True,
+    ),
+    RegisterOperation(
         name="LocalMemBar",
         form=Form.BARRIER,
         doc="Order accesses of UB of one kind behind those of another",

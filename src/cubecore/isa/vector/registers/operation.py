@@ -37,6 +37,7 @@ class Form(Enum):
     STORE_PAIR = "address, src0, src1, mask"
     STORE_MASK = "address, mask"
     BARRIER = "nothing"
+    STREAM = "the buffer of an unaligned stream, address"
     PATTERN = "a mask of a pattern"
     COUNT = "a mask of a count"
     UNARY = "dst, src, mask"
@@ -62,6 +63,8 @@ class Form(Enum):
     PAIR = "dst0, dst1, src0, src1"
     INDEXED = "dst, src, indices"
     INDEX = "dst, scalar; an order"
+    HISTOGRAM = "dst, src, mask; dst is read; a bin"
+    BLOCK_MASK = "mask, src; a block"
     MASK_UNARY = "mask, mask, mask"
     MASK_BINARY = "mask, mask, mask, mask"
     MASK_PLAIN = "mask, mask; a half"
@@ -73,7 +76,7 @@ STORES_MEMORY = frozenset({Form.STORE, Form.STORE_PAIR, Form.STORE_MASK})
 MAKES_MASK = frozenset(
     {
         *(Form.LOAD_MASK, Form.PATTERN, Form.COUNT, Form.COMPARE, Form.COMPARE_SCALAR),
-        *(Form.MASK_UNARY, Form.MASK_BINARY, Form.MASK_PLAIN, Form.MASK_PAIR),
+        *(Form.MASK_UNARY, Form.MASK_BINARY, Form.MASK_PLAIN, Form.MASK_PAIR, Form.BLOCK_MASK),
     }
 )
 """Forms whose results are masks."""

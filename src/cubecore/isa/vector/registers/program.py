@@ -7,10 +7,12 @@ the trip before, or of before the loop. What a call reads is told by leaves: `So
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.cache import BoundedCache
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Indices, Leaf, Loop, Node, folded
 from cubecore.isa.vector.registers.masks import lanes_of
@@ -27,6 +29,9 @@ from cubecore.lazy_dataclass import dataclass
 
 NONE = -1
 """Stands for a leaf where a register was never written."""
+_FARTHEST = 1 << 21
+"""Bytes that no UB has: a program that reaches as far is wrong, and its bytes are not counted."""
+_MOST_MARKED = 16
 _MOST_PAIRS = 1 << 22
 """Pairs of trips that are looked at for a conflict; loops with more run trip by trip."""
 
@@ -112,6 +117,12 @@ def span_of(call: Call) -> int:
     return LOADS[call.mode].span if form in LOADS_MEMORY else 0
 
 
+def block_of(call: Call) -> int | None:
+    """Return which block of a register a call of a strided move is for; None of other calls."""
+    number = call.mode.removeprefix("BLOCK")
+    return int(number) if number.isdecimal() and number != call.mode else None
+
+
 class RegisterProgram:
     """A vector function's body, equal to another one by being the same."""
 
@@ -130,13 +141,26 @@ class RegisterProgram:
         return self.entries.calls.size
 
     @cached_property
+    def marked(self) -> BoundedCache[tuple[object, ...], Any]:
+        """The outcomes of runs on marks of bytes that were never written, by those bytes."""
+        return BoundedCache(_MOST_MARKED)
+
+    @cached_property
     def together(self) -> frozenset[int]:
         """The loops whose trips may run at once: nothing passes from one to another."""
         return frozenset(_independent(self.nodes, self.steps))
 
     @cached_property
+    def reach(self) -> int:
+        """The bytes from the base to the end of the last access, whatever its mask lets through."""
+        memory = [step for step in self.steps.values() if step.loads or step.stores]
+        return max((int(step.addresses.max()) + step.span for step in memory), default=0)
+
+    @cached_property
     def rewrites(self) -> bool:
         """True if it stores to bytes that it loads: what was loaded is a copy then."""
+        if self.reach > _FARTHEST:
+            return False
         loaded = _touched([step for step in self.steps.values() if step.loads])
         stored = _touched([step for step in self.steps.values() if step.stores])
         both = min(loaded.size, stored.size)
@@ -169,7 +193,7 @@ class _Flow:
         for leaf, _ in self._leaves:
             flat = leaf.entries.reshape(-1)
             self._leaf_of[flat], self._order[leaf.number] = leaf.number, flat
-        most = int(entries.results.max()) if count else 0
+        most = int(max(entries.results.max(), entries.sources.max(), entries.masks.max()))
         self._made = np.full((most + 1, 2), NONE, np.intp)
         for slot in range(entries.results.shape[1]):
             made = np.flatnonzero(entries.results[:, slot])
@@ -207,8 +231,9 @@ class _Flow:
         A mask that lets the first lanes through, as those of counts do, cuts a store's bytes off.
         """
         span, form = span_of(call), call.operation.form
-        full = np.full(masks.shape, span, np.int64)
-        if form not in STORES_MEMORY or STORES[call.mode].masked is None or not masks.any():
+        full, block = np.full(masks.shape, span, np.int64), block_of(call)
+        masked = form in STORES_MEMORY and STORES[call.mode].masked is not None
+        if not (masked or block is not None) or not masks.any():
             return full, True
         makers, numbers = np.unique(self._made[masks, 0], return_inverse=True)
         counts = [self._first_lanes(int(maker)) for maker in makers]
@@ -216,7 +241,10 @@ class _Flow:
         if len(known) < len(counts):
             return full, False
         lanes = np.array(known, np.int64)[numbers.reshape(masks.shape)]  # bytes of a register
-        return lanes * span // REGISTER_BYTES, True
+        if block is None:
+            return lanes * span // REGISTER_BYTES, True
+        inside = np.clip(lanes - block * span, 0, span)
+        return (inside if form in STORES_MEMORY else np.where(inside > 0, span, 0)), True
 
     def _first_lanes(self, entry: int) -> int | None:
         """Return how many bytes of a register a mask lets through from its first on.
@@ -351,7 +379,11 @@ class Cover:
     def of(program: RegisterProgram, *, loads: bool) -> "Cover":
         """Return the bytes that a program loads before it stores there, or those that it stores."""
         steps = program.steps.values()
-        touched = _touched([step for step in steps if (step.loads if loads else step.stores)])
+        concerned = [step for step in steps if (step.loads if loads else step.stores)]
+        if program.reach > _FARTHEST:  # it leaves UB, and is not executed
+            ends = [(int(s.addresses.min()), int(s.addresses.max()) + s.span) for s in concerned]
+            return Cover(((min(a for a, _ in ends), max(b for _, b in ends)),) if ends else ())
+        touched = _touched(concerned)
         if loads and program.rewrites:
             touched &= _first_loads(program)[: touched.size]
         return Cover(_runs(touched))

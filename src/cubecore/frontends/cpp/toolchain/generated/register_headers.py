@@ -19,9 +19,11 @@ What has parameters of its own (loads, stores, casts, masks) is written by hand 
 `cubecore/reg/moves.h` and `cubecore/reg/convert.h`, over the enumerations that are written here.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
+from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.isa.vector.registers import catalogue
 from cubecore.isa.vector.registers.convert import CASTS, LAYOUTS, ROUNDINGS, SATURATIONS
 from cubecore.isa.vector.registers.masks import PATTERNS
@@ -38,6 +40,8 @@ _HEAD = """// Generated from the declarations of register instructions, isa/vect
 """
 _IN = "namespace AscendC {\nnamespace Reg {\n\n"
 _OUT = "}  // namespace Reg\n}  // namespace AscendC\n\n"
+_BY_HAND = frozenset({"DuplicateLane", "Squeeze", "GatherMask"})
+"""Names whose parameters in C++ are others than their form's."""
 _ZERO = "AscendC::Reg::MaskMergeMode::ZEROING"
 
 
@@ -59,25 +63,58 @@ _SHAPES: Mapping[Form, _Shape] = MappingProxyType(
 )
 
 
+_OLDER_MOVES = MappingProxyType(
+    {
+        "LoadAlign": "DataCopy",
+        "StoreAlign": "DataCopy",
+        "LoadUnAlignPre": "DataCopyUnAlignPre",
+        "LoadUnAlign": "DataCopyUnAlign",
+        "StoreUnAlign": "DataCopyUnAlign",
+        "StoreUnAlignPost": "DataCopyUnAlignPost",
+    }
+)
+"""Moves whose names in the namespace MicroAPI were others, with the same parameters."""
+_FUNCTION = re.compile(
+    r"^template <[^;{}]*?>\ninline void (\w+)\(.*?(?:\{\}|^\})\n", re.MULTILINE | re.DOTALL
+)
+
+
+def _older_moves() -> Iterator[str]:
+    """Yield the functions of moves.h by their older names."""
+    text = (INCLUDE / "cubecore" / "reg" / "moves.h").read_text("utf-8")
+    for match in _FUNCTION.finditer(text):
+        older = _OLDER_MOVES.get(match[1])
+        if older is not None:
+            yield re.sub(rf"\b{match[1]}\b", older, match[0])
+
+
 def registers_header() -> str:
     """Return the header."""
     body = [*_enumeration("LoadDist", "DIST_", LOADS), *_enumeration("StoreDist", "DIST_", STORES)]
-    body += [*_enumeration("MaskPattern", "", PATTERNS), *_enumeration("RegLayout", "", LAYOUTS)]
+    body += [
+        *_enumeration("MaskPattern", "", PATTERNS),
+        *_enumeration("RegLayout", "", LAYOUTS, _UNKNOWN),
+    ]
     body += [*_enumeration("SatMode", "", SATURATIONS), _casts()]
     c_api = ['#include "cubecore/reg/c_api.h"\n\n', *_c_conversions()]
     for operation in catalogue.operations().values():
         shape = _SHAPES.get(operation.form)
         if shape is not None:
             names = (operation.name, *operation.older)
-            body += [_function(name, operation, shape) for name in names if "Lane" not in name]
+            body += [_function(each, operation, shape) for each in names if each not in _BY_HAND]
             if operation.c_api:
                 c_api.append(_c_function(operation, shape))
-    return "".join([_HEAD, _IN, *body, _OUT, *c_api])
+    return "".join([_HEAD, _IN, *body, _OUT, *c_api, _IN, *_older_moves(), _OUT])
 
 
-def _enumeration(name: str, prefix: str, words: Iterable[str]) -> Iterator[str]:
+_UNKNOWN = ", UNKNOWN = -1"
+"""An enumerator without a word: what it stands for is the callee's."""
+
+
+def _enumeration(name: str, prefix: str, words: Iterable[str], more: str = "") -> Iterator[str]:
     """Yield an enumeration and the words that a call passes for its values."""
-    yield f"enum class {name} {{ " + ", ".join(f"{prefix}{word}" for word in words) + " };\n"
+    named = ", ".join(f"{prefix}{word}" for word in words)
+    yield f"enum class {name} {{ {named}{more} }};\n"
     quoted = ", ".join(f'"{word}"' for word in words)
     yield "namespace detail {\n"
     yield f"inline constexpr const char* words_of_{name}[] = {{{quoted}}};\n}}\n"
@@ -158,16 +195,21 @@ def _casts() -> str:
 
 
 def _function(name: str, operation: RegisterOperation, shape: _Shape) -> str:
-    scalar = ", typename S" if shape.scalar else ""
-    value = "value, " if shape.scalar else ""
+    """Return a function; a scalar's type stands before the mode, and may be left out."""
     function = "with_scalar" if shape.scalar else "lanes"
-    return (
-        "template <typename T = DefaultType, auto mode = MaskMergeMode::ZEROING, "
-        f"typename U{scalar}>\n"
+    value = "value, " if shape.scalar else ""
+    body = (
         f"inline void {name}(U& dst, {shape.parameters.format(R='U')}, const MaskReg& mask, "
         f"CUBECORE_AT) {{\n"
         f'  detail::{function}<mode>("{operation.name}", dst, mask, at, '
         f"{value}{shape.passed});\n}}\n"
+    )
+    mode = "auto mode = MaskMergeMode::ZEROING"
+    if not shape.scalar:
+        return f"template <typename T = DefaultType, {mode}, typename U>\n{body}"
+    return (
+        f"template <typename T = DefaultType, typename S, {mode}, typename U>\n{body}"
+        f"template <typename T, auto mode, typename U, typename S>\n{body}"
     )
 
 

@@ -1,0 +1,35 @@
+"""Remarks of an instruction on itself: findings that its template alone decides."""
+
+from typing import TYPE_CHECKING
+
+from cubecore.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from cubecore.isa.program.tree import Location
+
+
+@dataclass(frozen=True, slots=True)
+class RemarkedAccess:
+    """An access that a remark names: bytes [start, end) from the first operand's address on."""
+
+    how: str
+    name: str
+    start: int
+    end: int
+    location: "Location"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A finding of a kind, about a line inside of the instruction, or about it as a whole.
+
+    `subject` tells apart two remarks of a kind at one line. An instruction that one of its remarks
+    `stops` is not executed.
+    """
+
+    kind: str
+    message: str
+    subject: str = ""
+    location: "Location | None" = None
+    accesses: tuple[RemarkedAccess, ...] = ()
+    stops: bool = False
