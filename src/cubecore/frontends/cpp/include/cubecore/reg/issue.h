@@ -71,6 +71,16 @@ constexpr bool merges() {
     return false;
 }
 
+// A way to compute without flushing subnormal numbers names itself so, or computes with 0 ulp by the
+// inverse root (reg/precision.h).
+template <auto mode>
+constexpr bool keeps_subnormals() {
+  if constexpr (std::is_pointer_v<std::remove_cv_t<decltype(mode)>>)
+    return cubecore_keeps_subnormals(mode->algo);
+  else
+    return false;
+}
+
 // A merging instruction reads the old destination, too.
 template <auto mode, typename U, typename... R>
 inline void lanes(const char* name, U& dst, const MaskReg& mask, const Here& at,
@@ -80,6 +90,7 @@ inline void lanes(const char* name, U& dst, const MaskReg& mask, const Here& at,
     entry.mode = "MERGING";
     read(entry, sources..., dst);
   } else {
+    if constexpr (keeps_subnormals<mode>()) entry.mode = "SUBNORMAL";
     read(entry, sources...);
   }
   made(entry, dst);

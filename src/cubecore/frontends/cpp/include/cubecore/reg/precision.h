@@ -1,5 +1,5 @@
 // Ways to compute that Div, Exp, Ln, Sqrt and the logarithms offer. Pages: Div, Exp, Ln, Log, Log2,
-// Log10, Sqrt. Results are rounded correctly in all of them.
+// Log10, Sqrt. Results are rounded correctly in all of them; FTZ_FALSE keeps subnormal numbers.
 #pragma once
 
 #include "cubecore/reg/types.h"
@@ -28,6 +28,17 @@ CUBECORE_ALGORITHM(LogAlgo)
 CUBECORE_ALGORITHM(Log2Algo)
 CUBECORE_ALGORITHM(Log10Algo)
 #undef CUBECORE_ALGORITHM
+
+template <typename T>
+constexpr bool cubecore_keeps_subnormals(T algo) {
+  if constexpr (std::is_same_v<T, DivAlgo>)
+    return algo == DivAlgo::PRECISION_0ULP_FTZ_FALSE || algo == DivAlgo::PRECISION_1ULP_FTZ_FALSE;
+  else if constexpr (std::is_same_v<T, SqrtAlgo>)
+    return algo == SqrtAlgo::FAST_INVERSE || algo == SqrtAlgo::PRECISION_0ULP_FTZ_FALSE ||
+           algo == SqrtAlgo::PRECISION_1ULP_FTZ_FALSE;
+  else
+    return algo == T::PRECISION_1ULP_FTZ_FALSE;
+}
 
 namespace Reg {
 using AscendC::DivAlgo;
