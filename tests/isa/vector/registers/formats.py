@@ -4,9 +4,10 @@ A value is an int, a Fraction, or a float for zeros, infinities and NaN.
 """
 
 import math
-import struct
+from bisect import bisect_right
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -167,19 +168,20 @@ def to_hifloat8(value, *, finite):
     """Return the code nearest to a number, ties away from zero."""
     if math.isnan(value):
         return 0 if finite else 0x80
-    order = sorted((size, code) for code, size in enumerate(hifloat8()[:128]) if size < INF)
     size, sign = abs(value), 0x80 if value < 0 else 0
-    if size >= Fraction(5, 4) * 2**15:
-        return sign | (order[-1][1] if finite else 0x6F)
-    code = next(
-        (
-            code
-            for (below, _), (above, code) in zip(order[::-1][1:], order[::-1], strict=False)
-            if size >= (Fraction(below) + above) / 2
-        ),
-        0,
-    )
+    sizes, codes, steps = hifloat8_steps()
+    if size >= Fraction(5, 4) * sizes[-1]:
+        return sign | (codes[-1] if finite else 0x6F)
+    code = codes[bisect_right(steps, size)]
     return sign | code if code else 0
+
+
+@cache
+def hifloat8_steps():
+    """Return the sizes of hifloat8, their codes, and the halves between neighbours."""
+    order = sorted((Fraction(s), code) for code, s in enumerate(hifloat8()[:128]) if s < INF)
+    sizes, codes = zip(*order, strict=True)
+    return sizes, codes, [(low + high) / 2 for low, high in pairwise(sizes)]
 
 
 def lanes(register, kind):
@@ -211,11 +213,6 @@ def same(got, wanted, kind):
         return False
     one, other = decode(got, kind), decode(wanted, kind)
     return math.isnan(one) and math.isnan(other)
-
-
-def float32_code(value):
-    """Return the code of a Python float that float32 has."""
-    return struct.unpack("<I", struct.pack("<f", value))[0]
 
 
 def samples(kind, count=192, seed=0):
