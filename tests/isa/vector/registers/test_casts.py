@@ -288,5 +288,38 @@ def test_exponentials_of_differences(kind, layout):
     assert np.allclose(got, wanted, rtol=3e-7, atol=2e-45, equal_nan=True)
 
 
+@pytest.mark.parametrize("layout", ["ZERO", "ONE"])
+@pytest.mark.parametrize("kind", ["float16", "float32"])
+def test_an_exponential_has_the_bit_of_the_lane_that_it_reads(kind, layout):
+    element = element_type("float32"), element_type(kind)
+    call = Call(operations()["ExpSub"], *element, layout)
+    width = bits_of(kind) // 8
+    on = np.arange(256 // width) % 3 == 0
+    mask = np.zeros((1, 256), bool)
+    mask[0, ::width] = on
+    part = registers([0] * (256 // width), kind)
+    made = lanes(operations()["ExpSub"].compute(call, [part, part], mask, None)[0], "float32")
+    read = on[int(layout == "ONE") :: 2] if width == 2 else on
+    assert made == [0x3F800000 if bit else 0 for bit in read]
+
+
+@pytest.mark.parametrize("layout", ["ZERO", "ONE"])
+def test_products_are_rounded_to_halves_ties_away(layout):
+    call = Call(operations()["MulsCast"], element_type("float16"), element_type("float32"), layout)
+    codes = [to_float(Fraction(n, 8), "float32") for n in range(16379, 16411)] * 2
+    codes[5:9] = samples("float32")[20:24]
+    mask = np.repeat(np.arange(64) % 3 == 0, 4)[None]
+    scalar = np.full(1, to_float(3, "float32"), np.uint64)
+    parts = [registers(codes, "float32")]
+    got = lanes(operations()["MulsCast"].compute(call, parts, mask, scalar)[0], "float16")
+    first = int(layout == "ONE")
+    assert not any(got[1 - first :: 2])
+    for n, (code, made) in enumerate(zip(codes, got[first::2], strict=True)):
+        value = decode(code, "float32")
+        product = decode(to_float(3 * value, "float32"), "float32")
+        wanted = 0 if n % 3 else to_float(product, "float16", "round")
+        assert same(made, wanted, "float16")
+
+
 def test_floats_are_declared():
     assert set(FLOATS) <= {kind for types in CASTS for kind in types}

@@ -299,3 +299,36 @@ def test_masks_of_masks():
     assert (run("MaskNot", "uint8", [a], on)[0] == (~a & on)).all()
     assert (run("MaskMove", "uint8", [a], on)[0] == (a & on)).all()
     assert (run("MaskSelect", "uint8", [a, b], on)[0] == ((a & on) | (b & ~on))).all()
+
+
+@pytest.mark.parametrize("which", WHICH)
+@pytest.mark.parametrize("half", ["BIN0", "BIN1"])
+@pytest.mark.parametrize("mode", ["FREQUENCY", "ACCUMULATE"])
+def test_histograms(mode, half, which):
+    on, mask = active(which, "uint8")
+    data = np.random.default_rng(4).integers(0, 256, 256).tolist()
+    data[:40] = [200] * 20 + [7] * 20
+    old = [65530 + n % 6 for n in range(128)]
+    counted = [value for value, bit in zip(data, on, strict=True) if bit]
+    first = 128 if half == "BIN1" else 0
+    wanted = [
+        before + sum(v == n + first if mode == "FREQUENCY" else v <= n + first for v in counted)
+        for n, before in enumerate(old)
+    ]
+    parts = [registers(data, "uint8"), registers(old, "uint16")]
+    made = run("Histograms", "uint16", parts, mask, f"{mode}.{half}", "uint8")[0]
+    assert lanes(made, "uint16") == [count & 0xFFFF for count in wanted]
+
+
+@pytest.mark.parametrize(("kind", "size"), [("uint16", 16), ("uint32", 8)])
+def test_a_block_of_a_register_is_a_mask(kind, size):
+    data = np.random.default_rng(6).integers(0, 256, 256).tolist()
+    for block in (0, 1, 256 // size - 1):
+        bits = [
+            byte >> n & 1 for byte in data[block * size : block * size + size] for n in range(8)
+        ]
+        wanted = [bool(bit) for bit in bits for _ in range(16 // size * 2)]
+        scalar = np.full(1, block, np.uint64)
+        parts = [registers(data, "uint8")]
+        made = run("MaskGenWithRegTensor", kind, parts, scalar=scalar)[0]
+        assert made[0].tolist() == wanted

@@ -75,6 +75,8 @@ def flushed(values: Array, element: ElementType) -> Array:
     """Return floats with zeros of their signs for subnormal numbers."""
     smallest = float(2.0**-14 if element.name == "float16" else 2.0**-126)
     tiny = np.abs(values) < smallest
+    if not tiny.any():
+        return values
     return np.where(tiny, np.copysign(np.zeros((), values.dtype), values), values)
 
 
@@ -183,11 +185,15 @@ def _exponential_of_difference(
     call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array
 ) -> Sequence[Array]:
     parts = [lanes(each, call.source) for each in inputs]
-    if call.source.size_bytes < call.dtype.size_bytes:
-        parts = [each[..., int(call.mode == "ONE") :: 2] for each in parts]
-    x, y = (each.astype(np.float32) for each in parts)
+    on = None if mask is None else governed(mask, call.source.size_bytes)
+    if call.source.size_bytes < call.dtype.size_bytes:  # one lane of each two, and its own bit
+        read = slice(int(call.mode == "ONE"), None, 2)
+        parts = [each[..., read] for each in parts]
+        on = None if on is None else on[..., read]
     with np.errstate(all="ignore"):
-        return (zeroed(settled(np.exp((x - y).astype(np.float64)), call), mask, call.width),)
+        x, y = (each.astype(np.float32) for each in parts)
+        result = settled(np.exp((x - y).astype(np.float64)), call)
+    return (raw(result if on is None else np.where(on, result, np.zeros((), result.dtype))),)
 
 
 def _lane_zero(
