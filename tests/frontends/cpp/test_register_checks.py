@@ -71,7 +71,9 @@ def many(count):
     names = [f"u{n}" for n in range(count)]
     pres = " ".join(f"Reg::LoadUnAlignPre({u}, xu + 1 + {n});" for n, u in enumerate(names[:4]))
     pres += " //ok" + "".join(f"\n    Reg::LoadUnAlignPre({u}, xu + 9); //!" for u in names[4:])
-    loads = [f"Reg::LoadUnAlign(a, {u}, xu + {n});" for u, n in zip(names, (1, 2, 3, 4, 9), strict=False)]
+    loads = [
+        f"Reg::LoadUnAlign(a, {u}, xu + {n});" for u, n in zip(names, (1, 2, 3, 4, 9), strict=False)
+    ]
     return MANY.format(buffers=", ".join(names), pres=pres, loads="\n    ".join(loads))
 
 
@@ -214,10 +216,16 @@ PAIRS = {
         ),
     ),
     # alignment and distribution
-    "unaligned_load": ("misaligned", TAIL + "Reg::StoreAlign(zu, b, all);",
-        "Reg::LoadAlign(a, xu + 1); //!\n    Reg::StoreAlign(zu, a, all);"),
-    "unaligned_store": ("misaligned", TAIL + "Reg::StoreAlign(zu + 8, b, all);",
-        TAIL + "Reg::StoreAlign(zu + 4, b, all); //!"),
+    "unaligned_load": (
+        "misaligned",
+        TAIL + "Reg::StoreAlign(zu, b, all);",
+        "Reg::LoadAlign(a, xu + 1); //!\n    Reg::StoreAlign(zu, a, all);",
+    ),
+    "unaligned_store": (
+        "misaligned",
+        TAIL + "Reg::StoreAlign(zu + 8, b, all);",
+        TAIL + "Reg::StoreAlign(zu + 4, b, all); //!",
+    ),
     "stride_breaks": (
         "misaligned",
         *both(
@@ -274,11 +282,16 @@ PAIRS = {
         ),
     ),
     # registers
-    "never_loaded": ("register-uninitialised", TAIL + "Reg::StoreAlign(zu, b, all);",
-        "Reg::LoadAlign(a, xu);\n    Reg::Add(b, a, c, all); //!\n"
-        "    Reg::StoreAlign(zu, b, all);"),
-    "never_computed": ("register-uninitialised", TAIL + "Reg::StoreAlign(zu, b, all);",
-        TAIL + "Reg::StoreAlign(zu, c, all); //!"),
+    "never_loaded": (
+        "register-uninitialised",
+        TAIL + "Reg::StoreAlign(zu, b, all);",
+        "Reg::LoadAlign(a, xu);\n    Reg::Add(b, a, c, all); //!\n    Reg::StoreAlign(zu, b, all);",
+    ),
+    "never_computed": (
+        "register-uninitialised",
+        TAIL + "Reg::StoreAlign(zu, b, all);",
+        TAIL + "Reg::StoreAlign(zu, c, all); //!",
+    ),
     "sum_from_nothing": (
         "register-uninitialised",
         *both(
@@ -315,19 +328,27 @@ PAIRS = {
             {"first": ""},
         ),
     ),
-    "never_loaded_in_c": ("register-uninitialised",
+    "never_loaded_in_c": (
+        "register-uninitialised",
         "vector_float e;\n    asc_loadalign(e, xu);\n    asc_storealign(zu, e, all);",
-        "vector_float e;\n    asc_storealign(zu, e, all); //!"),
+        "vector_float e;\n    asc_storealign(zu, e, all); //!",
+    ),
     # masks
-    "mask_of_16_bits": ("mask-width", TAIL + "Reg::StoreAlign(zu, b, all);",
+    "mask_of_16_bits": (
+        "mask-width",
+        TAIL + "Reg::StoreAlign(zu, b, all);",
         "Reg::LoadAlign(a, xu);\n    Reg::MaskReg m = Reg::CreateMask<half, Reg::MaskPattern::VL32>"
-        "();\n    Reg::Adds(b, a, 1.0f, m); //!\n    Reg::StoreAlign(zu, b, all);"),
-    "mask_of_32_bits": ("mask-width",
+        "();\n    Reg::Adds(b, a, 1.0f, m); //!\n    Reg::StoreAlign(zu, b, all);",
+    ),
+    "mask_of_32_bits": (
+        "mask-width",
         "Reg::LoadAlign(h, (__ubuf__ half*)xu);\n    Reg::Adds(k, h, (half)1, all16);\n"
         "    Reg::StoreAlign((__ubuf__ half*)zu, k, all16);",
         "Reg::LoadAlign(h, (__ubuf__ half*)xu);\n    Reg::Adds(k, h, (half)1, all); //!\n"
-        "    Reg::StoreAlign((__ubuf__ half*)zu, k, all16);"),
-    "count_of_another": ("mask-width",
+        "    Reg::StoreAlign((__ubuf__ half*)zu, k, all16);",
+    ),
+    "count_of_another": (
+        "mask-width",
         *both(
             """uint32_t left = 40;
     Reg::MaskReg m = Reg::UpdateMask<{type}>(left);
@@ -335,34 +356,48 @@ PAIRS = {
     Reg::StoreAlign(zu, a, m); //!""",
             {"type": "float"},
             {"type": "half"},
-        )),
-    "merged_product": ("mask-merge",
+        ),
+    ),
+    "merged_product": (
+        "mask-merge",
         *both(
             """Reg::LoadAlign(a, xu); Reg::LoadAlign(c, yu);
     Reg::{call}(c, a, a, all); //!
     Reg::StoreAlign(zu, c, all);""",
             {"call": "Add<float, Reg::MaskMergeMode::MERGING>"},
             {"call": "Mul<float, Reg::MaskMergeMode::MERGING>"},
-        )),
+        ),
+    ),
     "merged_cast": ("mask-merge", *both(CAST, WIDE, {**WIDE, "merge": "MERGING"})),
-    "merged_sum": ("mask-merge",
+    "merged_sum": (
+        "mask-merge",
         *both(
             """Reg::LoadAlign(a, xu);
     Reg::Reduce<Reg::ReduceType::SUM, float, float, Reg::MaskMergeMode::{mode}>(b, a, all); //!
     Reg::StoreAlign(zu, b, all);""",
             {"mode": "ZEROING"},
             {"mode": "MERGING"},
-        )),
+        ),
+    ),
     # unaligned streams
-    "no_pre": ("unalign-protocol",
-        *both(LOADS, {"pre": "Reg::LoadUnAlignPre(u, p);"}, {"pre": ""})),
-    "pre_of_another": ("unalign-protocol",
-        *both(LOADS, {"pre": "Reg::LoadUnAlignPre(u, p);"}, {"pre": "Reg::LoadUnAlignPre(v, p);"})),
-    "pre_elsewhere": ("unalign-protocol",
-        *both(LOADS, {"pre": "Reg::LoadUnAlignPre(u, p);"}, {"pre": "Reg::LoadUnAlignPre(u, q);"})),
-    "no_post": ("unalign-protocol",
-        *both(STORES, {"post": "Reg::StoreUnAlignPost(p, u, 0);"}, {"post": ""})),
-    "two_streams_of_loads": ("unalign-protocol",
+    "no_pre": (
+        "unalign-protocol",
+        *both(LOADS, {"pre": "Reg::LoadUnAlignPre(u, p);"}, {"pre": ""}),
+    ),
+    "pre_of_another": (
+        "unalign-protocol",
+        *both(LOADS, {"pre": "Reg::LoadUnAlignPre(u, p);"}, {"pre": "Reg::LoadUnAlignPre(v, p);"}),
+    ),
+    "pre_elsewhere": (
+        "unalign-protocol",
+        *both(LOADS, {"pre": "Reg::LoadUnAlignPre(u, p);"}, {"pre": "Reg::LoadUnAlignPre(u, q);"}),
+    ),
+    "no_post": (
+        "unalign-protocol",
+        *both(STORES, {"post": "Reg::StoreUnAlignPost(p, u, 0);"}, {"post": ""}),
+    ),
+    "two_streams_of_loads": (
+        "unalign-protocol",
         *both(
             """__ubuf__ float *p = xu + 1, *q = yu + 2;
     Reg::UnalignReg u, v;
@@ -376,8 +411,10 @@ PAIRS = {
     }}""",
             {"pre": "Reg::LoadUnAlignPre(v, q);", "of": "v", "first": "", "second": ""},
             {"pre": "", "of": "u", "first": "//!", "second": "//!"},
-        )),
-    "two_streams_of_stores": ("unalign-protocol",
+        ),
+    ),
+    "two_streams_of_stores": (
+        "unalign-protocol",
         *both(
             """__ubuf__ float *p = zu + 1, *q = tu + 2;
     Reg::UnalignReg u, v;
@@ -388,9 +425,11 @@ PAIRS = {
     {post}""",
             {"of": "v", "end": "q", "post": "Reg::StoreUnAlignPost(p, u, 0);"},
             {"of": "u", "end": "q", "post": ""},
-        )),
+        ),
+    ),
     "five_buffers": ("unalign-protocol", many(4), many(5)),
-    "no_pre_in_c": ("unalign-protocol",
+    "no_pre_in_c": (
+        "unalign-protocol",
         *both(
             """vector_load_unalign u;
     vector_float e;
@@ -399,8 +438,10 @@ PAIRS = {
     asc_storealign(zu, e, all);""",
             {"pre": "asc_loadunalign_pre(u, xu + 1);"},
             {"pre": ""},
-        )),
-    "no_post_in_c": ("unalign-protocol",
+        ),
+    ),
+    "no_post_in_c": (
+        "unalign-protocol",
         *both(
             """vector_store_unalign u;
     vector_float e;
@@ -409,11 +450,13 @@ PAIRS = {
     {post}""",
             {"post": "asc_storeunalign_post(zu + 1, u, 40);"},
             {"post": ""},
-        )),
+        ),
+    ),
     # conversions and others
     "layout_beyond": ("cast-form", *both(CAST, WIDE, {**WIDE, "layout": "TWO"})),
     "rounding_that_lacks": ("cast-form", *both(CAST, WIDE, {**WIDE, "rounding": "CAST_HYBRID"})),
-    "types_that_lack": ("cast-form",
+    "types_that_lack": (
+        "cast-form",
         *both(
             """static constexpr Reg::CastTrait how = {{Reg::RegLayout::ZERO, Reg::SatMode::NO_SAT,
         Reg::MaskMergeMode::ZEROING, RoundMode::CAST_RINT}};
@@ -422,16 +465,20 @@ PAIRS = {
     Reg::Cast<{type}, float, how>(e, a, all); //!""",
             {"type": "int32_t"},
             {"type": "uint32_t"},
-        )),
-    "shift_backwards": ("shift-amount",
+        ),
+    ),
+    "shift_backwards": (
+        "shift-amount",
         *both(
             """Reg::LoadAlign(s, (__ubuf__ int32_t*)xu);
     Reg::ShiftLefts(t, s, (int16_t){amount}, all); //!
     Reg::StoreAlign((__ubuf__ int32_t*)zu, t, all);""",
             {"amount": 3},
             {"amount": -3},
-        )),
-    "shift_by_lanes_backwards": ("shift-amount",
+        ),
+    ),
+    "shift_by_lanes_backwards": (
+        "shift-amount",
         *both(
             """Reg::LoadAlign(s, (__ubuf__ int32_t*)xu);
     Reg::Duplicate(t, {amount}, all);
@@ -439,16 +486,20 @@ PAIRS = {
     Reg::StoreAlign((__ubuf__ int32_t*)zu, t, all);""",
             {"amount": 3},
             {"amount": -3},
-        )),
-    "results_in_one": ("overlap",
+        ),
+    ),
+    "results_in_one": (
+        "overlap",
         *both(
             """Reg::LoadAlign(a, xu); Reg::LoadAlign(b, yu);
     Reg::DeInterleave(c, {second}, a, b); //!
     Reg::StoreAlign(zu, c, all);""",
             {"second": "d"},
             {"second": "c"},
-        )),
-    "behind_ub": ("out-of-bounds",
+        ),
+    ),
+    "behind_ub": (
+        "out-of-bounds",
         *both(
             """Reg::LoadAlign(a, xu);
     Reg::LoadAlign(b, xu + {at}); //!
@@ -456,7 +507,8 @@ PAIRS = {
     Reg::StoreAlign(zu, c, all);""",
             {"at": 64},
             {"at": 65536},
-        )),
+        ),
+    ),
 }
 
 
@@ -486,7 +538,9 @@ def marked_lines(name):
         begin = text.count("\n")
         text += FUNCTION.format(name=each, parameters=PARAMETERS, body=body)
         if each == name:
-            return [n for n, line in enumerate(text.split("\n")[begin:], begin + 1) if "//!" in line]
+            return [
+                n for n, line in enumerate(text.split("\n")[begin:], begin + 1) if "//!" in line
+            ]
     raise AssertionError(name)
 
 
