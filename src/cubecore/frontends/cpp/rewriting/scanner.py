@@ -178,6 +178,15 @@ def _vector_functions(code: list[Token]) -> Iterator[tuple[int, int, str]]:
             yield end, end, _BEGIN_VECTOR_FUNCTION
 
 
+def _statement_end(code: list[Token], at: int) -> int:
+    """Return the index of the last token of the statement that begins at an index."""
+    while at + 1 < len(code) and code[at].text in {"for", "if", "while"}:
+        at = closing(code, at + 1) + 1
+    if at < len(code) and code[at].text == "{":
+        return closing(code, at)
+    return next((number for number in range(at, len(code)) if code[number].text == ";"), at)
+
+
 _OF_COUNTERS = re.compile(r"asc_(?:update_addr|create_iter)_reg_b(?:8|16|32)")
 """Functions that make an address of the counters of the loops around them."""
 
@@ -192,11 +201,7 @@ def _counters(code: list[Token]) -> Iterator[tuple[int, int, str]]:
         if token.text != "for" or number + 1 >= len(code) or code[number + 1].text != "(":
             continue
         close = closing(code, number + 1)
-        if close + 1 >= len(code):
-            continue
-        last = closing(code, close + 1) if code[close + 1].text == "{" else close + 1
-        while code[last].text not in {";", "}"} and last + 1 < len(code):
-            last += 1
+        last = _statement_end(code, close + 1)
         equals = next((n for n in range(number, close) if code[n].text == "="), close)
         if equals < close and any(close < use <= last for use in uses):
             counter = (

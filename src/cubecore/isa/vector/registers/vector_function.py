@@ -93,6 +93,7 @@ class VectorFunction(Instruction):
         """Return the first load or store that begins in a buffer and later leaves it.
 
         Accesses of other buffers, whose bytes may follow this one's in an operand, are not judged.
+        A load may end behind the buffer: it takes no mask, and the last one of a row often does.
         """
         return self._outside(operand, address, low, high, begins=True)
 
@@ -109,11 +110,14 @@ class VectorFunction(Instruction):
             end = start + step.extents.reshape(-1)
             if begins and not low <= start[0] < high:
                 continue
+            if begins and step.loads:
+                end = start + 1
             outside = np.flatnonzero((end > start) & ((start < low) | (end > high)))
             if outside.size:
                 at = outside[0]
                 entry = int(step.entries.reshape(-1)[at])
-                found.append((entry, step, int(start[at]), int(end[at])))
+                last = int(start[at] + step.extents.reshape(-1)[at])
+                found.append((entry, step, int(start[at]), last))
         if not found:
             return None
         _, step, first, last = min(found, key=itemgetter(0))
@@ -180,7 +184,7 @@ def _spans(program: "RegisterProgram") -> Spans:
     stored = OperandAccess.WRITE if program.exact else OperandAccess.UPDATE
     sides = (("src", OperandAccess.READ, program.loaded.runs), ("dst", stored, program.stored.runs))
     return tuple(
-        (Operand(Mem.UB, access, "", "byte", align_bytes=1, name=f"{name}{n}"), runs)
+        (Operand(Mem.UB, access, "", "function byte", align_bytes=1, name=f"{name}{n}"), runs)
         for name, access, all_runs in sides
         for n, runs in enumerate(_grouped(all_runs))
     )

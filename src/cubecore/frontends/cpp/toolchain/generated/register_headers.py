@@ -21,8 +21,10 @@ What has parameters of its own (loads, stores, casts, masks) is written by hand 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from types import MappingProxyType
 
+from cubecore.dtypes import element_type
 from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.isa.vector.registers import catalogue
 from cubecore.isa.vector.registers.convert import CASTS, LAYOUTS, ROUNDINGS, SATURATIONS
@@ -104,7 +106,23 @@ def registers_header() -> str:
             body += [_function(each, operation, shape) for each in names if each not in _BY_HAND]
             if operation.c_api:
                 c_api.append(_c_function(operation, shape))
-    return "".join([_HEAD, _IN, *body, _OUT, *c_api, _IN, *_older_moves(), _OUT])
+    older = [_IN, *_older_moves(), _OUT]
+    return "".join([_HEAD, _IN, *body, _OUT, *c_api, *older, *_of_2201("".join(c_api))])
+
+
+def _of_2201(c_api: str) -> Iterator[str]:
+    """Yield what refuses the calls of 2201 on addresses, of names that registers have, too."""
+    from cubecore.frontends.cpp.toolchain.generated.capi_header import names
+
+    by_hand = (INCLUDE / "cubecore" / "reg" / "c_api.h").read_text("utf-8")
+    for name in names("2201"):
+        if re.search(rf"\b{name}\b", c_api) or re.search(rf"\b{name}\(", by_hand):
+            said = f"{name} takes registers on architecture 3510, got addresses in UB; {_LOAD_THEM}"
+            yield f"template <typename P, typename... A>\ninline void {name}(P*, A&&...) {{\n"
+            yield f'  static_assert(sizeof(P) == 0, "{said}");\n}}\n'
+
+
+_LOAD_THEM = "load them by asc_loadalign in a function with __simd_vf__"
 
 
 _UNKNOWN = ", UNKNOWN = -1"
@@ -117,7 +135,8 @@ def _enumeration(name: str, prefix: str, words: Iterable[str], more: str = "") -
     yield f"enum class {name} {{ {named}{more} }};\n"
     quoted = ", ".join(f'"{word}"' for word in words)
     yield "namespace detail {\n"
-    yield f"inline constexpr const char* words_of_{name}[] = {{{quoted}}};\n}}\n"
+    yield f"inline constexpr const char* words_of_{name}[] = {{{quoted}}};\n"
+    yield "}  // namespace detail\n"
 
 
 _C_TYPES = {
@@ -163,17 +182,43 @@ def _c_conversions() -> Iterator[str]:
     yield "    entry.mask = mask.value; \\\n    reg::read(entry, src); \\\n"
     yield "    reg::made(entry, dst); \\\n  }\n"
     for (source, target), roundings in CASTS.items():
+        if (source, target) in _IN_CPP_ALONE:
+            continue
         (word, given), (to_word, taken) = _C_TYPES[source], _C_TYPES[target]
-        for suffix, rounding in _C_ROUNDINGS.items():
-            if rounding not in {*roundings, "CAST_NONE"}:
+        saturations = [("", "NO_SAT"), *([("_sat", "SAT")] if _saturates(source, target) else [])]
+        for (suffix, rounding), (ending, sat) in product(_C_ROUNDINGS.items(), saturations):
+            if rounding not in roundings:
                 continue
-            for saturation, sat in (("", "NO_SAT"), ("_sat", "SAT")):
-                for number, layout in enumerate(LAYOUTS, 1):
-                    name = f"asc_{word}2{to_word}{suffix}{saturation}"
-                    name += f"_v{number}" if number > 1 else ""
-                    mode = f'"{layout}.{sat}.{rounding}"'
-                    yield f"CUBECORE_C_CAST({name}, {given}, {taken}, {mode})\n"
+            for number, layout in enumerate(LAYOUTS[: _positions(source, target)], 1):
+                name = f"asc_{word}2{to_word}{suffix}{ending}"
+                name += f"_v{number}" if number > 1 else ""
+                mode = f'"{layout}.{sat}.{rounding}"'
+                yield f"CUBECORE_C_CAST({name}, {given}, {taken}, {mode})\n"
     yield "#undef CUBECORE_C_CAST\n\n"
+
+
+_IN_CPP_ALONE = frozenset(
+    {("int16", "int4"), ("bfloat16", "float8_e8m0fnu"), ("float8_e8m0fnu", "bfloat16")}
+)
+"""Conversions that the C API has no names for."""
+
+
+def _saturates(source: str, target: str) -> bool:
+    """Return whether the C API has names with `_sat`: the source goes beyond the target."""
+    given, taken = element_type(source), element_type(target)
+    if taken.kind in {"int", "uint"}:
+        narrower = taken.bits < given.bits
+        return narrower if given.kind != "float" else source != "float16" or taken.bits < 32
+    eight = element_type("int8").bits
+    if (source, target) == ("bfloat16", "float16"):
+        return True
+    return given.kind == "float" and eight <= taken.bits < given.bits
+
+
+def _positions(source: str, target: str) -> int:
+    """Return how many narrow elements are in the place of a wide one."""
+    widths = sorted(element_type(name).bits for name in (source, target))
+    return widths[1] // widths[0]
 
 
 def _casts() -> str:
@@ -190,7 +235,8 @@ def _casts() -> str:
     truncations = ", ".join(f'"{rounding}"' for rounding in ROUNDINGS)
     return (
         f"namespace detail {{\ninline constexpr const char* words_of_cast{size} = {{{words}}};\n"
-        f"inline constexpr const char* words_of_rounding[] = {{{truncations}}};\n}}\n"
+        f"inline constexpr const char* words_of_rounding[] = {{{truncations}}};\n"
+        "}  // namespace detail\n"
     )
 
 

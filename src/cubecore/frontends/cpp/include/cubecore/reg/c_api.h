@@ -50,7 +50,6 @@ constexpr const char* by_width(const char* b8, const char* b16, const char* b32)
 }
 }  // namespace cubecore
 
-#define CUBECORE_WIDTHS(DO) DO(8, uint8_t) DO(16, uint16_t) DO(32, uint32_t)
 #define CUBECORE_MASK_OF(BITS, TYPE)                                                  \
   inline vector_bool asc_create_mask_b##BITS(asc_mask_pattern pattern, CUBECORE_AT) { \
     return cubecore::pattern_mask<TYPE>(pattern, at);                                 \
@@ -66,9 +65,10 @@ constexpr const char* by_width(const char* b8, const char* b16, const char* b32)
                                   const vector_bool& b, CUBECORE_AT) {                       \
     AscendC::Reg::DeInterleave<TYPE>(dst0, dst1, a, b, at);                           \
   }
-CUBECORE_WIDTHS(CUBECORE_MASK_OF)
+CUBECORE_MASK_OF(8, uint8_t)
+CUBECORE_MASK_OF(16, uint16_t)
+CUBECORE_MASK_OF(32, uint32_t)
 #undef CUBECORE_MASK_OF
-#undef CUBECORE_WIDTHS
 
 // --- loads and stores: at a pointer, behind it by elements or by a register, with it moved
 
@@ -592,6 +592,8 @@ inline void asc_mem_bar(MEM_TYPE type, CUBECORE_AT) {
       {M::SCALAR_LOAD, M::SCALAR_STORE}, {M::SCALAR_STORE, M::SCALAR_STORE}};
   AscendC::Reg::detail::barrier(sides[type][0], sides[type][1], at);
 }
+
+inline void asc_clear_ar_spr() {}
 
 // --- addresses: strides only, the counters are those of the loops around, the innermost first
 
