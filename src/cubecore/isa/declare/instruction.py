@@ -309,10 +309,8 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         """
         return ()
 
-    def beyond(
-        self, operand: str, address: int, allowed: tuple[int, int]
-    ) -> tuple[str, int, int, Line] | None:
-        """Return its own first access that leaves the allowed bytes, of an operand at an address.
+    def beyond(self, operand: str, address: int, size: int) -> tuple[str, int, int, Line] | None:
+        """Return its own first access that leaves `size` bytes, of an operand at an address.
 
         That is the access's name, its bytes [start, end) and its line; None where the operand is
         all that there is to tell.

@@ -285,6 +285,7 @@ declare(
     ),
     RegisterOperation(
         name="LoadBlock",
+        cpp="LoadAlign",
         form=Form.LOAD,
         doc="Load a block of 32 bytes of a strided move",
         compute=_load_block,
@@ -293,6 +294,7 @@ declare(
     ),
     RegisterOperation(
         name="StoreBlock",
+        cpp="StoreAlign",
         form=Form.STORE,
         doc="Store a block of 32 bytes of a strided move",
         compute=_store,
@@ -301,6 +303,7 @@ declare(
     ),
     RegisterOperation(
         name="LoadPair",
+        cpp="LoadAlign",
         form=Form.LOAD_PAIR,
         doc="Load two registers, even elements and odd ones",
         compute=_load_pair,
@@ -309,6 +312,7 @@ declare(
     ),
     RegisterOperation(
         name="StorePair",
+        cpp="StoreAlign",
         form=Form.STORE_PAIR,
         doc="Store two registers, their elements in turn",
         compute=_store_pair,
@@ -317,6 +321,7 @@ declare(
     ),
     RegisterOperation(
         name="LoadMask",
+        cpp="LoadAlign",
         form=Form.LOAD_MASK,
         doc="Load a mask from UB",
         compute=_load_mask,
@@ -324,6 +329,7 @@ declare(
     ),
     RegisterOperation(
         name="StoreMask",
+        cpp="StoreAlign",
         form=Form.STORE_MASK,
         doc="Store a mask to UB",
         compute=_store_mask,

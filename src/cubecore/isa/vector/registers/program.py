@@ -25,6 +25,7 @@ from cubecore.isa.vector.registers.operation import (
     Call,
     Form,
 )
+from cubecore.isa.vector.registers.types_taken import require_types
 from cubecore.lazy_dataclass import dataclass
 
 NONE = -1
@@ -132,6 +133,7 @@ class RegisterProgram:
 
     def __init__(self, entries: Entries, location: Location) -> None:
         self.entries, self.location = entries, location
+        require_types(entries.table, entries.locations, entries.calls, entries.places)
         kinds = entries.calls * (len(entries.locations) + 1) + entries.places
         self.nodes = folded(kinds.astype(np.int64))
         try:

@@ -79,6 +79,9 @@ class UndefinedLanes(Execution):
             return (np.zeros((1, STORES[call.mode].span), np.uint8),)
         if form in _CARRIES:
             return np.ones((1, REGISTER_BYTES), bool), self._lanes(call, inputs, mask)
+        if form is Form.HISTOGRAM:
+            counted = self._active(1, inputs[0], mask).max(axis=-1, keepdims=True)
+            return (np.maximum(inputs[1], counted),)
         if form is Form.REDUCE:
             self._need(self._active(call.source.size_bytes, inputs[0], mask))
             return (np.zeros((1, REGISTER_BYTES), np.uint8),)

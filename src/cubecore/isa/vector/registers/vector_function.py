@@ -85,26 +85,45 @@ class VectorFunction(Instruction):
 
         return remarks_on(self.program, self.spans[0][1][0][0] if self.spans else 0)
 
-    def beyond(
-        self, operand: str, address: int, allowed: tuple[int, int]
+    def beyond(self, operand: str, address: int, size: int) -> tuple[str, int, int, Line] | None:
+        """Return the first load or store of the program that leaves UB."""
+        return self._outside(operand, address, 0, size)
+
+    def leaves_buffer(
+        self, operand: str, address: int, low: int, high: int
     ) -> tuple[str, int, int, Line] | None:
-        """Return the first load or store of an operand's bytes that leaves those allowed."""
+        """Return the first load or store that begins in a buffer and later leaves it.
+
+        Accesses of other buffers, whose bytes may follow this one's in an operand, are not judged.
+        A load may end behind the buffer: it takes no mask, and the last one of a row often does.
+        """
+        return self._outside(operand, address, low, high, begins=True)
+
+    def _outside(
+        self, operand: str, address: int, low: int, high: int, *, begins: bool = False
+    ) -> tuple[str, int, int, Line] | None:
+        """Return the first access that is not in bytes [low, high), of those that begin there."""
         (runs,) = (runs for each, runs in self.spans if each.name == operand)
         base, found = address - runs[0][0], []
         for step in self.program.steps.values():
             if not (step.stores if operand.startswith("dst") else step.loads):
                 continue
-            low = base + step.addresses.reshape(-1)
-            high = low + step.extents.reshape(-1)
-            within = (low < high) & (low < address + runs[-1][1] - runs[0][0]) & (high > address)
-            outside = np.flatnonzero(within & ((low < allowed[0]) | (high > allowed[1])))
+            start = base + step.addresses.reshape(-1)
+            end = start + step.extents.reshape(-1)
+            if begins and not low <= start[0] < high:
+                continue
+            if begins and step.loads:
+                end = start + 1
+            outside = np.flatnonzero((end > start) & ((start < low) | (end > high)))
             if outside.size:
                 at = outside[0]
-                found.append((int(step.entries.reshape(-1)[at]), step, int(low[at]), int(high[at])))
+                entry = int(step.entries.reshape(-1)[at])
+                last = int(start[at] + step.extents.reshape(-1)[at])
+                found.append((entry, step, int(start[at]), last))
         if not found:
             return None
-        _, step, start, end = min(found, key=itemgetter(0))
-        return step.call.operation.name, start, end, step.location
+        _, step, first, last = min(found, key=itemgetter(0))
+        return step.call.operation.name, first, last, step.location
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Run the program on the bytes that it reads."""
@@ -118,7 +137,7 @@ class VectorFunction(Instruction):
         for operand, runs in self.spans:
             if operand.access.reads:
                 _put(image, runs, inputs[operand.name])
-        execute(self.performed or self.program, image)
+        execute(self.performed or self.program, image, registers.ctrl)
         taken = self._written(image)
         return taken if some.ndim > 1 else {name: values[0] for name, values in taken.items()}
 
@@ -176,7 +195,7 @@ def _spans(program: "RegisterProgram") -> Spans:
     stored = OperandAccess.WRITE if program.exact else OperandAccess.UPDATE
     sides = (("src", OperandAccess.READ, program.loaded.runs), ("dst", stored, program.stored.runs))
     return tuple(
-        (Operand(Mem.UB, access, "", "byte", align_bytes=1, name=f"{name}{n}"), runs)
+        (Operand(Mem.UB, access, "", "function byte", align_bytes=1, name=f"{name}{n}"), runs)
         for name, access, all_runs in sides
         for n, runs in enumerate(_grouped(all_runs))
     )

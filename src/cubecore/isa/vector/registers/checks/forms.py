@@ -130,7 +130,7 @@ def _merging(step: Step) -> Iterator[Remark]:
 
 def _casts(step: Step) -> Iterator[Remark]:
     call = step.call
-    if call.operation.form is not Form.CAST:
+    if call.operation.name != "Cast":
         return
     source, target = call.source, call.dtype
     layout, _, rounding = call.mode.split(".")

@@ -5,7 +5,9 @@
 #include "cubecore_registers.h"
 
 namespace AscendC {
+enum class SpecialPurposeReg { AR };
 namespace Reg {
+using AscendC::SpecialPurposeReg;
 
 enum class DataCopyMode { NORMAL, DATA_BLOCK_COPY };
 enum class MaskDist { DIST_NORM, DIST_US, DIST_DS, DIST_PACK };
@@ -15,7 +17,6 @@ enum class GatherMaskMode { NO_STORE_REG, STORE_REG };
 enum class IndexOrder { INCREASE_ORDER, DECREASE_ORDER };
 enum class ReduceType { SUM, MAX, MIN };
 enum class PairReduce { SUM };
-enum class SpecialPurposeReg { AR };
 
 namespace detail {
 
@@ -92,6 +93,7 @@ inline void store_unaligned(volatile void* to, const U& src, const UnalignReg& b
                             const MaskReg& mask, const Here& at) {
   store("UNALIGNED", to, src, mask, at).scalar = buffer.variable;
 }
+
 
 // Blocks of 32 bytes, `stride` blocks apart.
 inline const char* const BLOCK_WORDS[] = {"BLOCK0", "BLOCK1", "BLOCK2", "BLOCK3",
@@ -206,6 +208,10 @@ inline void Move(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE
   detail::read(entry, src);
   detail::made(entry, dst);
 }
+inline void MaskMov(MaskReg& dst, const MaskReg& src) { dst = src; }
+inline void MaskMov(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE_AT) {
+  Move(dst, src, mask, at);
+}
 template <typename T>
 inline void Interleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, const MaskReg& src1,
                        CUBECORE_AT) {
@@ -220,6 +226,16 @@ inline void DeInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, cons
   detail::read(entry, src0, src1);
   detail::made(entry, dst0, dst1);
 }
+template <typename T>
+inline void MaskInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, const MaskReg& src1,
+                           CUBECORE_AT) {
+  Interleave<T>(dst0, dst1, src0, src1, at);
+}
+template <typename T>
+inline void MaskDeInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0,
+                             const MaskReg& src1, CUBECORE_AT) {
+  DeInterleave<T>(dst0, dst1, src0, src1, at);
+}
 template <HighLowPart part = HighLowPart::LOWEST>
 inline void Pack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
   auto& entry = detail::entry_of("MaskPack", "uint8", at);
@@ -233,6 +249,15 @@ inline void UnPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
   entry.mode = detail::half<part>();
   detail::read(entry, src);
   detail::made(entry, dst);
+}
+
+template <HighLowPart part = HighLowPart::LOWEST>
+inline void MaskPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
+  Pack<part>(dst, src, at);
+}
+template <HighLowPart part = HighLowPart::LOWEST>
+inline void MaskUnPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
+  UnPack<part>(dst, src, at);
 }
 
 namespace detail {
@@ -284,7 +309,7 @@ inline void LoadAlign(U& dst, const P* from, CUBECORE_AT) {
 }
 template <typename T = DefaultType, LoadDist dist = LoadDist::DIST_NORM, typename U, typename P>
 inline void LoadAlign(U& dst, const P* from, AddrReg offset, CUBECORE_AT) {
-  detail::load(detail::word_of<dist>(), dst, from + offset.offset, at);
+  detail::load(detail::word_of<dist>(), dst, from + offset, at);
 }
 template <typename T = DefaultType, PostLiteral post, LoadDist dist = LoadDist::DIST_NORM,
           typename U, typename P>
@@ -295,6 +320,10 @@ inline void LoadAlign(U& dst, P*& from, int32_t stride, CUBECORE_AT) {
 template <typename T = DefaultType, LoadDist dist, typename U, typename P>
 inline void LoadAlign(U& dst0, U& dst1, const P* from, CUBECORE_AT) {
   detail::load_pair(detail::word_of<dist>(), dst0, dst1, from, at);
+}
+template <typename T = DefaultType, LoadDist dist, typename U, typename P>
+inline void LoadAlign(U& dst0, U& dst1, const P* from, AddrReg offset, CUBECORE_AT) {
+  detail::load_pair(detail::word_of<dist>(), dst0, dst1, from + offset, at);
 }
 template <typename T = DefaultType, PostLiteral post, LoadDist dist, typename U, typename P>
 inline void LoadAlign(U& dst0, U& dst1, P*& from, int32_t stride, CUBECORE_AT) {
@@ -321,7 +350,7 @@ inline void StoreAlign(P* to, const U& src, const MaskReg& mask, CUBECORE_AT) {
 }
 template <typename T = DefaultType, StoreDist dist = StoreDist::DIST_NORM, typename U, typename P>
 inline void StoreAlign(P* to, const U& src, AddrReg offset, const MaskReg& mask, CUBECORE_AT) {
-  detail::store(detail::word_of<dist>(), to + offset.offset, src, mask, at);
+  detail::store(detail::word_of<dist>(), to + offset, src, mask, at);
 }
 template <typename T = DefaultType, PostLiteral post, StoreDist dist = StoreDist::DIST_NORM,
           typename U, typename P>
@@ -330,8 +359,13 @@ inline void StoreAlign(P*& to, const U& src, int32_t stride, const MaskReg& mask
   if (post == PostLiteral::POST_MODE_UPDATE) to += stride;
 }
 template <typename T = DefaultType, StoreDist dist, typename U, typename P>
-inline void StoreAlign(P* to, const U& src0, const U& src1, const MaskReg& mask, CUBECORE_AT) {
+inline void StoreAlign(P* to, const U& src0, const U& src1, const MaskReg&, CUBECORE_AT) {
   detail::store_pair(detail::word_of<dist>(), to, src0, src1, at);
+}
+template <typename T = DefaultType, StoreDist dist, typename U, typename P>
+inline void StoreAlign(P* to, const U& src0, const U& src1, AddrReg offset, const MaskReg&,
+                       CUBECORE_AT) {
+  detail::store_pair(detail::word_of<dist>(), to + offset, src0, src1, at);
 }
 template <typename T = DefaultType, DataCopyMode mode, typename U, typename P>
 inline void StoreAlign(P* to, const U& src, uint32_t blockStride, const MaskReg& mask,
@@ -370,7 +404,7 @@ inline void LoadAlign(MaskReg& dst, const P* from, CUBECORE_AT) {
 }
 template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
 inline void LoadAlign(MaskReg& dst, const P* from, AddrReg offset, CUBECORE_AT) {
-  detail::load_mask(dist, dst, from + offset.offset, at);
+  detail::load_mask(dist, dst, from + offset, at);
 }
 template <typename T = DefaultType, PostLiteral post, MaskDist dist = MaskDist::DIST_NORM,
           typename P>
@@ -385,7 +419,7 @@ inline void StoreAlign(P* to, const MaskReg& src, CUBECORE_AT) {
 }
 template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
 inline void StoreAlign(P* to, const MaskReg& src, AddrReg offset, CUBECORE_AT) {
-  detail::store_mask(dist, to + offset.offset, src, at);
+  detail::store_mask(dist, to + offset, src, at);
 }
 template <typename T = DefaultType, PostLiteral post, MaskDist dist = MaskDist::DIST_NORM,
           typename P>
@@ -403,7 +437,7 @@ inline void LoadUnAlignPre(UnalignRegForLoad& buffer, const P* from, CUBECORE_AT
 }
 template <typename T = DefaultType, typename P>
 inline void LoadUnAlignPre(UnalignRegForLoad& buffer, const P* from, AddrReg offset, CUBECORE_AT) {
-  detail::stream("LoadUnAlignPre", buffer, from + offset.offset, at);
+  detail::stream("LoadUnAlignPre", buffer, from + offset, at);
 }
 template <typename T = DefaultType, typename U, typename P>
 inline void LoadUnAlign(U& dst, UnalignRegForLoad& buffer, const P* from, CUBECORE_AT) {
@@ -418,7 +452,7 @@ inline void LoadUnAlign(U& dst, UnalignRegForLoad& buffer, P*& from, uint32_t st
 template <typename T = DefaultType, typename U, typename P>
 inline void LoadUnAlign(U& dst, UnalignRegForLoad& buffer, P*& from, AddrReg& offset,
                         uint32_t step = 0, CUBECORE_AT) {
-  detail::load_unaligned(dst, buffer, from + offset.offset, at);
+  detail::load_unaligned(dst, buffer, from + offset, at);
   from += step;
 }
 template <typename T = DefaultType, typename U, typename P>
@@ -438,8 +472,16 @@ inline void StoreUnAlignPost(P*& to, UnalignRegForStore& buffer, int32_t count, 
   detail::stream("StoreUnAlignPost", buffer, to + count, at);
 }
 template <typename T = DefaultType, typename P>
-inline void StoreUnAlignPost(P*& to, UnalignRegForStore& buffer, AddrReg& offset, CUBECORE_AT) {
-  detail::stream("StoreUnAlignPost", buffer, to + offset.offset, at);
+inline void StoreUnAlignPost(P* to, UnalignRegForStore& buffer, const AddrReg& offset,
+                             CUBECORE_AT) {
+  detail::stream("StoreUnAlignPost", buffer, to + offset, at);
+}
+// The register's bytes lie at the pointer's offset; the pointer stays.
+template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
+          typename P>
+inline void StoreUnAlign(P* to, const U& src, UnalignRegForStore& buffer, const AddrReg& offset,
+                         CUBECORE_AT) {
+  detail::store_unaligned(to + offset, src, buffer, detail::all_lanes(), at);
 }
 template <typename T = DefaultType, typename U, typename P>
 inline void Store(P* to, const U& src, CUBECORE_AT) {
@@ -652,7 +694,7 @@ inline void LocalMemBar(CUBECORE_AT) {
 template <SpecialPurposeReg spr>
 inline void ClearSpr() {}
 
-#define CUBECORE_STEP(N) int64_t(index##N) * stride##N
+#define CUBECORE_STEP(N) int64_t(index##N) * stride##N * static_cast<int64_t>(sizeof(T))
 template <typename T>
 inline AddrReg CreateAddrReg(uint32_t index0, uint32_t stride0) {
   return {CUBECORE_STEP(0)};

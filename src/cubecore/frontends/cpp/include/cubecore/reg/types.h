@@ -29,6 +29,10 @@ struct RegTensor {
   RegTensor() : variable(++cubecore_registers()->variables) {}
   RegTensor(const RegTensor& other)
       : value(other.value), variable(++cubecore_registers()->variables) {}
+  // A cast in C is another view of the same register.
+  template <typename O>
+  explicit RegTensor(const RegTensor<O, trait>& other)
+      : value(other.value), variable(other.variable) {}
   RegTensor& operator=(const RegTensor& other) {
     value = other.value;
     return *this;
@@ -63,10 +67,14 @@ struct UnalignReg {
 using UnalignRegForLoad = UnalignReg;
 using UnalignRegForStore = UnalignReg;
 
-// An offset in elements of the type that it was made for.
+// An offset, which was given in elements of a type.
 struct AddrReg {
-  int64_t offset = 0;
+  int64_t bytes = 0;
 };
+template <typename P>
+inline P* operator+(P* pointer, const AddrReg& offset) {
+  return reinterpret_cast<P*>(reinterpret_cast<uint64_t>(pointer) + offset.bytes);
+}
 
 }  // namespace Reg
 namespace MicroAPI = Reg;
@@ -87,4 +95,11 @@ using vector_int32_t = AscendC::Reg::RegTensor<int32_t>;
 using vector_uint32_t = AscendC::Reg::RegTensor<uint32_t>;
 using vector_int64_t = AscendC::Reg::RegTensor<int64_t>;
 using vector_uint64_t = AscendC::Reg::RegTensor<uint64_t>;
+using vector_hifloat8_t = AscendC::Reg::RegTensor<hifloat8_t>;
+using vector_fp8_e4m3fn_t = AscendC::Reg::RegTensor<fp8_e4m3fn_t>;
+using vector_fp8_e5m2_t = AscendC::Reg::RegTensor<fp8_e5m2_t>;
+using vector_fp8_e8m0_t = AscendC::Reg::RegTensor<fp8_e8m0_t>;
+using vector_fp4x2_e2m1_t = AscendC::Reg::RegTensor<fp4x2_e2m1_t>;
+using vector_fp4x2_e1m2_t = AscendC::Reg::RegTensor<fp4x2_e1m2_t>;
+using vector_int4x2_t = AscendC::Reg::RegTensor<int4x2_t>;
 constexpr uint32_t asc_get_vf_len() { return AscendC::VECTOR_REG_WIDTH; }
