@@ -36,6 +36,10 @@ PAGES = {
     "Unsqueeze": f"{B8} {B16} {B32}",
     "Arange": f"int8 int16 int32 int64 {FLOATS}",
 }
+BYTES_AND_LESS = "int4 float4_e2m1fn float4_e1m2 hifloat8 float8_e4m3fn float8_e5m2 float8_e8m0fnu "
+MOVED = BYTES_AND_LESS + EVERY
+PAGES |= dict.fromkeys(("LoadAlign", "StoreAlign"), MOVED)
+PAGES |= dict.fromkeys(("LoadBlock", "StoreBlock"), MOVED.replace(B64, ""))
 ALIKE = "int16>int16 uint16>uint16 float16>float16 float32>float32 int32>int32 uint32>uint32"
 SUMS = "int16>int32 uint16>uint32 float16>float16 float32>float32 int32>int32 uint32>uint32"
 LONG = " int64>int64 uint64>uint64"

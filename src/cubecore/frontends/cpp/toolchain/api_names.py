@@ -63,6 +63,7 @@ _GENERATED = f"{_REGISTERS}{REGISTERS_NAME}"
 """The header of register instructions that is written from their declarations, by this name."""
 _MACRO = re.compile(r"^#define (CUBECORE_\w+)\(([^)]*)\)((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
 _MADE = re.compile(r"\binline [\w:&* ]+?[\s&*](\w*[a-z]\w*|\w+##\w[\w#]*|NAME\w*)\(")
+_ALIAS = re.compile(r"^(?:using|inline constexpr \w+) (\w+) = ", re.MULTILINE)
 _FUNCTION = re.compile(r"^inline [\w:&* ]+?[\s&*](\w*[a-z]\w*)\(", re.MULTILINE)
 
 
@@ -73,7 +74,7 @@ def _generated() -> str:
 def _functions(text: str) -> Iterator[str]:
     """Yield the functions and types of a header, with functions that its macros make."""
     yield from _FUNCTION.findall(text)
-    yield from re.findall(r"^using (\w+) = AscendC::Reg::", text, re.MULTILINE)
+    yield from _ALIAS.findall(text)
     for macro, parameters, body in _MACRO.findall(text):
         made = [re.sub(r"\s", "", name) for name in _MADE.findall(body)]
         for arguments in re.findall(rf"^{macro}\(([^()]*)", text, re.MULTILINE):

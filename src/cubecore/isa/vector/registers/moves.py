@@ -26,6 +26,7 @@ _ANY = (
     *("float16", "bfloat16", "float32", "hifloat8", "float8_e4m3fn", "float8_e5m2"),
     *("float8_e8m0fnu", "float4_e2m1fn", "float4_e1m2", "int4"),
 )
+_TO_32_BITS = tuple(name for name in _ANY if not name.endswith("64"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -289,7 +290,7 @@ declare(
         form=Form.LOAD,
         doc="Load a block of 32 bytes of a strided move",
         compute=_load_block,
-        types=_ANY,
+        types=_TO_32_BITS,
         alone=True,
     ),
     RegisterOperation(
@@ -298,7 +299,7 @@ declare(
         form=Form.STORE,
         doc="Store a block of 32 bytes of a strided move",
         compute=_store,
-        types=_ANY,
+        types=_TO_32_BITS,
         alone=True,
     ),
     RegisterOperation(

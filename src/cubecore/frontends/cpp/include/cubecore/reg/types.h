@@ -23,6 +23,8 @@ enum class PostLiteral { POST_MODE_NORMAL, POST_MODE_UPDATE };
 // Kernels read a register as another type by a cast of its reference: all have one layout.
 template <typename T, const RegTrait& trait = RegTraitNumOne>
 struct RegTensor {
+  static_assert(trait.REG_NUM == 1,
+                "a pair of registers (RegTraitNumTwo) is not supported; RegTraitNumOne is");
   using ActualT = T;
   uint32_t value = cubecore::UNWRITTEN, variable;
 
