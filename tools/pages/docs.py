@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,12 +76,21 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if old else 0
 
 
-@document("architecture.svg")
-def architecture_picture() -> str:
-    """Return the picture of the packages and their imports."""
-    from tools.pages.architecture import picture
+_ELSEWHERE = {
+    "architecture.svg": ("tools.pages.architecture", "picture"),
+    "decisions.md": ("tools.pages.decisions", "page"),
+    "registers.md": ("cubecore.workflows.register_manual", "registers_page"),
+}
+"""Pages that functions of other modules return, by module and function."""
 
-    return picture()
+
+def _of(module: str, function: str) -> str:
+    text: str = getattr(import_module(module), function)()
+    return text
+
+
+for _name, _where in _ELSEWHERE.items():
+    document(_name)(partial(_of, *_where))
 
 
 def _pictures() -> None:
@@ -474,14 +484,6 @@ def _buffers(chips: "list[Chip]") -> list[str]:
         "|---|---|---|---|---|---|---|---|---|",
         *(f"| {', '.join(names)} | {' | '.join(values)} |" for values, names in rows.items()),
     ]
-
-
-@document("decisions.md")
-def decisions_page() -> str:
-    """Return the index of design decisions, which docs/decisions has by area."""
-    from tools.pages.decisions import page
-
-    return page()
 
 
 @document("seeds.md")

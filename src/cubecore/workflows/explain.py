@@ -58,9 +58,12 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     from cubecore.isa.catalogue import spellings
     from cubecore.isa.declare.not_modelled import why_not
     from cubecore.machine.sanitizer.findings import KINDS
+    from cubecore.workflows.register_manual import spellings_of_registers
 
     if called := _called(lambda spelling: spelling == name):
         return _about_instruction(name, called, target)
+    if (told := _register(name)) is not None:
+        return told
     if (reason := why_not(name)) is not None:
         text = f"{name}: not modelled\n\n{reason}\n"
         return Explanation(name, "not modelled", text)
@@ -76,7 +79,7 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     if (told := _operator(name.lower())) is not None:
         return told
     need = "be a rule, a field, an instruction, a finding, advice, a chip or a term of the glossary"
-    known = [*ids, *FIELDS, *spellings(), *KINDS, *MEANINGS]
+    known = [*ids, *FIELDS, *spellings(), *spellings_of_registers(), *KINDS, *MEANINGS]
     raise refuse("NAME", need, repr(name), _near(name, known))
 
 
@@ -89,6 +92,17 @@ def _called(is_it: "Callable[[str], bool]") -> "list[type[Instruction]]":
         for cls in instructions().values()
         if any(map(is_it, (cls.name, *cls.names.values(), *cls.variants)))
     ]
+
+
+def _register(name: str) -> Explanation | None:
+    """Return the declarations of register instructions of a name; None for other words."""
+    from cubecore.workflows.register_manual import describe_register, registers_called, title_of
+
+    called = registers_called(name)
+    if not called:
+        return None
+    text = "\n".join(map(describe_register, called))
+    return Explanation(title_of(called[0]), "register instruction", text)
 
 
 def _operator(name: str) -> Explanation | None:
@@ -149,10 +163,22 @@ def _about_instruction(
         if other is not cls:
             where = " or ".join(other.archs)
             text += f"{name} is also {other.name}, on architecture {where}.\n"
+    text += _also_on_registers(name)
     if target is not None:
         has = "has" if target.arch in cls.archs else "is not known to have"
         text += f"{target.name} {has} it.\n"
     return Explanation(cls.name, "instruction", text)
+
+
+def _also_on_registers(name: str) -> str:
+    """Return where the register instruction of an instruction's name is explained, if there is."""
+    from cubecore.workflows.register_manual import registers_called
+
+    spelled = {each.spelling for each in registers_called(name)}
+    return "".join(
+        f"In a vector function of 3510 {name} works on registers: explain Reg::{one}.\n"
+        for one in sorted(spelled)
+    )
 
 
 def _about_field(field: str) -> str:
