@@ -12,7 +12,7 @@ from dataclasses import field, fields
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +28,10 @@ from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.placement import Placement
 from cubecore.isa.declare.register_use import RegisterUse
 from cubecore.isa.declare.registers import Registers
-from cubecore.isa.declare.remark import Remark
+from cubecore.isa.declare.remark import Line, Remark
 from cubecore.isa.declare.template import Template, parameters
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from cubecore.isa.program.tree import Location
 
 
 class Pipe(Enum):
@@ -313,9 +310,9 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         return ()
 
     def beyond(
-        self, operand: str, address: int, size: int
-    ) -> "tuple[str, int, int, Location] | None":
-        """Return its own first access that leaves `size` bytes, of an operand at an address.
+        self, operand: str, address: int, allowed: tuple[int, int]
+    ) -> tuple[str, int, int, Line] | None:
+        """Return its own first access that leaves the allowed bytes, of an operand at an address.
 
         That is the access's name, its bytes [start, end) and its line; None where the operand is
         all that there is to tell.

@@ -1,11 +1,22 @@
 """Remarks of an instruction on itself: findings that its template alone decides."""
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from cubecore.lazy_dataclass import dataclass
 
-if TYPE_CHECKING:
-    from cubecore.isa.program.tree import Location
+
+class Line(Protocol):
+    """A line of the author's file: a location, as far as an instruction needs to know."""
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        ...
+
+    @property
+    def line(self) -> int:
+        """The line's number, from 1."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +27,7 @@ class RemarkedAccess:
     name: str
     start: int
     end: int
-    location: "Location"
+    location: Line
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +41,6 @@ class Remark:
     kind: str
     message: str
     subject: str = ""
-    location: "Location | None" = None
+    location: Line | None = None
     accesses: tuple[RemarkedAccess, ...] = ()
     stops: bool = False

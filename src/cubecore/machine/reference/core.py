@@ -10,7 +10,7 @@ from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
-from cubecore.isa.declare.remark import Remark
+from cubecore.isa.declare.remark import Line, Remark
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar, Location
@@ -170,7 +170,7 @@ class Core:
         """Log remarks of an instruction on itself; their lines were called as it was."""
         core, pipe = str(self.id), template.pipe.value
 
-        def inside(line: Location | None) -> Location:
+        def inside(line: Line | None) -> Location:
             return where if line is None else replace(where, file=line.file, line=line.line)
 
         for remark in remarks:

@@ -296,7 +296,7 @@ class OneCore:
             log("parameter", f"lie in a memory of the {kind}, got {operand.mem.label}")
             return None
         _, usable = memory_bytes(core.chip, operand.mem)
-        if (inner := template.beyond(operand.name, address, usable)) is not None:
+        if (inner := template.beyond(operand.name, address, (0, usable))) is not None:
             subject, first, last, line = inner
             at = replace(where, file=line.file, line=line.line)
         if _is_outside(core, used, address):

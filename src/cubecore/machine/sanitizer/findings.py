@@ -162,6 +162,13 @@ KINDS: dict[str, Kind] = {
         "put LocalMemBar (asc_mem_bar) of the two classes that the finding names between them; a"
         " register dependence orders them, too",
     ),
+    "vf-store-order": Kind(
+        RACECHECK,
+        "two stores of different registers in one vector function touch a common byte, and nothing"
+        " orders them; chips are seen to keep them in order",
+        "put LocalMemBar of VEC_STORE and VEC_STORE (asc_mem_bar(VST_VST)) between them",
+        note=True,
+    ),
     "stale-cache": Kind(
         RACECHECK,
         "a line of 64 B of the scalar unit's data cache that differs from global memory: it is "
@@ -277,6 +284,12 @@ KINDS: dict[str, Kind] = {
         MEMCHECK,
         "a mask that was made for lanes of one width governs lanes of another",
         "make the mask for the width of the lanes, or MaskPack, MaskUnPack it to that",
+        note=True,
+    ),
+    "registers-spilled": Kind(
+        MEMCHECK,
+        "a vector function needs more values at a time than there are registers",
+        "take fewer rows or columns at once, or load values anew where they are needed",
         note=True,
     ),
     "other-sign": Kind(

@@ -7,12 +7,13 @@ the trip before, or of before the loop. What a call reads is told by leaves: `So
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.cache import BoundedCache
+from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Indices, Leaf, Loop, Node, folded
 from cubecore.isa.vector.registers.masks import lanes_of
@@ -122,6 +123,10 @@ def block_of(call: Call) -> int | None:
     return int(number) if number.isdecimal() and number != call.mode else None
 
 
+Marked = tuple[Mapping[str, NDArray[np.bool_]], tuple[Remark, ...]]
+"""Stored bytes that are known, by operand, and what is said of loaded ones that are not."""
+
+
 class RegisterProgram:
     """A vector function's body, equal to another one by being the same."""
 
@@ -139,7 +144,7 @@ class RegisterProgram:
         return self.entries.calls.size
 
     @cached_property
-    def marked(self) -> BoundedCache[tuple[object, ...], Any]:
+    def marked(self) -> BoundedCache[tuple[object, ...], Marked]:
         """The outcomes of runs on marks of bytes that were never written, by those bytes."""
         return BoundedCache(_MOST_MARKED)
 
@@ -384,7 +389,7 @@ class Cover:
         touched = _touched(concerned)
         if loads and program.rewrites:
             touched &= _first_loads(program)[: touched.size]
-        return Cover(_runs(touched))
+        return Cover(tuple(_parted(_runs(touched), _starts(concerned))))
 
 
 def _touched(steps: Sequence[Step]) -> NDArray[np.bool_]:
@@ -410,6 +415,22 @@ def _first_loads(program: RegisterProgram) -> NDArray[np.bool_]:
     for n in np.argsort(-entry):  # the first access to a byte is the last one that is noted
         first[low[n] : high[n]] = 1 if kinds[n] else -1
     return np.asarray(first > 0)
+
+
+def _starts(steps: Sequence[Step]) -> list[int]:
+    """Return where calls' bytes begin behind all those of others: of another array, most often."""
+    ends = sorted((int(s.addresses.min()), int((s.addresses + s.extents).max())) for s in steps)
+    starts, stop = [], 0
+    for low, high in ends:
+        if low >= stop:
+            starts.append(low)
+        stop = max(stop, high)
+    return starts
+
+
+def _parted(runs: Sequence[tuple[int, int]], starts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for low, high in runs:
+        yield from pairwise([low, *(start for start in starts if low < start < high), high])
 
 
 def _runs(touched: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:

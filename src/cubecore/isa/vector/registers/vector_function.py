@@ -1,6 +1,7 @@
 """A vector function as one instruction of pipe V: it reads and writes runs of UB."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -21,17 +22,18 @@ from cubecore.isa.declare.instruction import (
     instruction,
 )
 from cubecore.isa.declare.registers import Registers
-from cubecore.isa.declare.remark import Remark
+from cubecore.isa.declare.remark import Line, Remark
 from cubecore.layouts import Offsets
 
 if TYPE_CHECKING:
-    from cubecore.isa.program.tree import Location
     from cubecore.isa.vector.registers.program import RegisterProgram
 
 Runs = tuple[tuple[int, int], ...]
 Spans = tuple[tuple[Operand, Runs], ...]
 """Operands, and the bytes [start, end) of each from the program's base on."""
 _BYTE = element_type("uint8")
+_STALE = 0xFF
+"""The bytes that another order loads before they are stored: no number, and a mask of all."""
 MOST_RUNS = 4
 """Operands of each side; one has several runs of bytes where there are more."""
 
@@ -52,6 +54,8 @@ class VectorFunction(Instruction):
 
     propagates = True
     program: "RegisterProgram"
+    performed: "RegisterProgram | None" = None
+    """The program in the order that is executed; None: as it was issued."""
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the runs that are read, then those that are written."""
@@ -82,42 +86,41 @@ class VectorFunction(Instruction):
         return remarks_on(self.program, self.spans[0][1][0][0] if self.spans else 0)
 
     def beyond(
-        self, operand: str, address: int, size: int
-    ) -> "tuple[str, int, int, Location] | None":
-        """Return the first load or store of the program that leaves UB."""
-        return self._outside(operand, address, 0, size)
+        self, operand: str, address: int, allowed: tuple[int, int]
+    ) -> tuple[str, int, int, Line] | None:
+        """Return the first load or store of an operand's bytes that leaves those allowed."""
+        return self._outside(operand, address, allowed)
 
     def leaves_buffer(
-        self, operand: str, address: int, low: int, high: int
-    ) -> "tuple[str, int, int, Location] | None":
+        self, operand: str, address: int, buffer: tuple[int, int]
+    ) -> tuple[str, int, int, Line] | None:
         """Return the first load or store that begins in a buffer and later leaves it.
 
         Accesses of other buffers, whose bytes may follow this one's in an operand, are not judged.
         A load may end behind the buffer: it takes no mask, and the last one of a row often does.
         """
-        return self._outside(operand, address, low, high, begins=True)
+        return self._outside(operand, address, buffer, begins=True)
 
     def _outside(
-        self, operand: str, address: int, low: int, high: int, *, begins: bool = False
-    ) -> "tuple[str, int, int, Location] | None":
-        """Return the first access that is not in bytes [low, high), of those that begin there."""
+        self, operand: str, address: int, allowed: tuple[int, int], *, begins: bool = False
+    ) -> tuple[str, int, int, Line] | None:
+        """Return the first access that leaves the bytes allowed, of those that begin there."""
         (runs,) = (runs for each, runs in self.spans if each.name == operand)
         base, found = address - runs[0][0], []
         for step in self.program.steps.values():
             if not (step.stores if operand.startswith("dst") else step.loads):
                 continue
-            start = base + step.addresses.reshape(-1)
-            end = start + step.extents.reshape(-1)
-            if begins and not low <= start[0] < high:
+            low = base + step.addresses.reshape(-1)
+            high = low + step.extents.reshape(-1)
+            if begins and not allowed[0] <= low[0] < allowed[1]:
                 continue
-            if begins and step.loads:
-                end = start + 1
-            outside = np.flatnonzero((end > start) & ((start < low) | (end > high)))
+            end = low + 1 if begins and step.loads else high
+            within = (low < high) & (low < address + runs[-1][1] - runs[0][0]) & (high > address)
+            outside = np.flatnonzero(within & ((low < allowed[0]) | (end > allowed[1])))
             if outside.size:
                 at = outside[0]
                 entry = int(step.entries.reshape(-1)[at])
-                last = int(start[at] + step.extents.reshape(-1)[at])
-                found.append((entry, step, int(start[at]), last))
+                found.append((entry, step, int(low[at]), int(high[at])))
         if not found:
             return None
         _, step, first, last = min(found, key=itemgetter(0))
@@ -130,10 +133,12 @@ class VectorFunction(Instruction):
         size = self.program.reach
         some = next(iter(inputs.values()), np.zeros(0, np.uint8))
         image = np.empty((some.shape[0] if some.ndim > 1 else 1, size), np.uint8)
+        if self.performed is not None:
+            image[...] = _STALE
         for operand, runs in self.spans:
             if operand.access.reads:
                 _put(image, runs, inputs[operand.name])
-        execute(self.program, image)
+        execute(self.performed or self.program, image)
         taken = self._written(image)
         return taken if some.ndim > 1 else {name: values[0] for name, values in taken.items()}
 
@@ -172,6 +177,13 @@ class VectorFunction(Instruction):
     def _written(self, image: Array) -> dict[str, Array]:
         written = (each for each in self.spans if each[0].access.writes)
         return {operand.name: _taken(image, runs) for operand, runs in written}
+
+    def reordered(self, choose: Callable[[int], int]) -> "VectorFunction":
+        """Return it with its loads and stores of UB in another legal order."""
+        from cubecore.isa.vector.registers.checks.legal_orders import reordered
+
+        performed = reordered(self.program, choose)
+        return self if performed is self.program else replace(self, performed=performed)
 
     def cost(self, chip: Chip) -> InstructionCost:
         """Return the cycles of the first model."""

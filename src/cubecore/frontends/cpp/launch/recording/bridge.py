@@ -259,6 +259,10 @@ class Bridge:
         assert isinstance(template, VectorFunction)
         steps = bytearray(runtime_steps(bound).raw)
         struct.pack_into("<I", steps, 0, self.names.kind(template))
+        step = Step.from_buffer(steps)
+        for number, span in enumerate(template.spans):
+            if len(span[1]) > 1:  # of several arrays, perhaps: no buffer holds them
+                step.memory[number] = 0
         starts = [runs[0][0] for _, runs in template.spans]
         return words(len(starts), *starts) + steps
 

@@ -1,6 +1,7 @@
 """One core in the C++ runtime: what it records, and how the recorder takes it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,10 +122,11 @@ class NativeCore:
         if low <= first and last <= high:
             return
         if isinstance(template, VectorFunction):
-            left = template.leaves_buffer(operand.name, address, low, high)
+            left = template.leaves_buffer(operand.name, address, (low, high))
             if left is None:
                 return
-            name, first, last, where = left
+            name, first, last, line = left
+            where = replace(where, file=line.file, line=line.line)
         message = (
             f"{name} must stay inside its buffer of {high - low} B, bytes "
             f"[{low}, {high}) of {operand.mem.label}, got bytes [{first}, {last})"

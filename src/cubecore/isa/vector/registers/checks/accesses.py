@@ -17,7 +17,7 @@ from cubecore.lazy_dataclass import dataclass
 
 CLASSES = ("VEC_STORE", "VEC_LOAD", "SCALAR_STORE", "SCALAR_LOAD", "VEC_ALL", "SCALAR_ALL")
 """Classes of accesses that barriers name, in the order of MemType."""
-_ORDERED_BYTES = 32
+ORDERED_BYTES = 32
 """Bytes that a load of one element reads, for the purpose of order."""
 _PAIRS = frozenset({Form.LOAD_PAIR, Form.STORE_PAIR})
 _UNMASKED = frozenset({Form.SELECT, Form.MOVE, Form.TERNARY, Form.AXPY, Form.FROM_MASK})
@@ -73,8 +73,8 @@ class Order:
         flat = step.entries.reshape(-1)
         low, span = step.addresses.reshape(-1), step.extents.reshape(-1)
         if step.loads and step.call.mode.startswith("BRC_"):
-            low = low // _ORDERED_BYTES * _ORDERED_BYTES
-            span = np.full_like(low, _ORDERED_BYTES)
+            low = low // ORDERED_BYTES * ORDERED_BYTES
+            span = np.full_like(low, ORDERED_BYTES)
         elif step.loads and needed is not None and step.call.mode in _WHOLE:
             span = np.minimum(span, needed[flat])
         return Access(

@@ -14,7 +14,9 @@ _MERGES = frozenset({"Duplicate", "DuplicateLane", "Move", "Add", "Max", "Min"})
 """Instructions that can keep the lanes of dst that the mask does not let through."""
 _ASKED = frozenset({Form.CAST, Form.TRUNCATE, Form.REDUCE})
 """Forms whose mode is taken: a scalar of 1 says that merging was asked for."""
-_OLD_LAST = frozenset({Form.MOVE})
+_BY_WIDTH = frozenset({"BRC", "E2B", "US", "DS", "UNPACK", "DINTLV", "INTLV", "FIRST_ELEMENT"})
+"""Distributions that are for elements of the width that they end in."""
+_WIDTHS = frozenset({16, 32})
 _FREE = frozenset({"CAST_NONE", "CAST_UNKNOWN"})
 _SOFT = frozenset({"CAST_RINT", "CAST_ROUND", "CAST_FLOOR", "CAST_CEIL", "CAST_TRUNC"})
 """Roundings that a conversion without loss bears."""
@@ -25,6 +27,7 @@ def call_remarks(program: RegisterProgram) -> Iterator[Remark]:
     """Yield what is wrong with the calls of a program, in their order."""
     for step in program.steps.values():
         yield from _alignment(step)
+        yield from _distribution(step)
         yield from _unwritten(step)
         yield from _merging(step)
         yield from _casts(step)
@@ -54,6 +57,19 @@ def _alignment(step: Step) -> Iterator[Remark]:
             f"start at a multiple of {align} B in UB ({mode}), got one {off[first]} B behind"
             f"{trip}{remedy}",
         )
+
+
+def _distribution(step: Step) -> Iterator[Remark]:
+    """Yield a load or store whose distribution is for elements of another width."""
+    name, _, bits = step.call.mode.rpartition("_B")
+    own = 8 * step.call.width
+    if name not in _BY_WIDTH or own not in _WIDTHS or int(bits) == own:
+        return
+    yield _remark(
+        step,
+        "parameter",
+        f"have a distribution for the {own} bits of {step.call.dtype.name}, got {step.call.mode}",
+    )
 
 
 # --- registers that no call has written

@@ -1,44 +1,74 @@
 """Races inside a vector function: accesses of a common byte that nothing orders."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from cubecore.isa.declare.remark import Remark, RemarkedAccess
-from cubecore.isa.vector.registers.checks.accesses import Access, Order
+from cubecore.isa.vector.registers.checks.accesses import ORDERED_BYTES, Access, Order
 from cubecore.isa.vector.registers.folding import Indices
 from cubecore.isa.vector.registers.program import RegisterProgram
 
-_MOST_PAIRS = 1 << 20
+_MOST_PAIRS = 1 << 16
 """Pairs of entries of two calls that are looked at; of more, those of the first trips."""
-_MOST_TRIPS = 1024
-_MOST_CHAINS = 512
+_MOST_TRIPS = 256
+_MOST_CHAINS = 128
 """Stores of a call that are looked at for loads that their data hang on."""
+_RACE = "vf-race"
+_STORES = "vf-store-order"
+"""The kind of two stores: a public sample that is right on chips relies on their order."""
 _IN_C = {"VEC_STORE": "VST", "VEC_LOAD": "VLD"}
 
 
 def races(program: RegisterProgram) -> Iterator[Remark]:
     """Yield a finding for each two calls whose accesses race, the later one's line first."""
-    if not any(step.stores for step in program.steps.values()):
+    if not _may_meet(program):
         return
     order = Order(program)
     found = []
-    for first in order.accesses:
-        for second in order.accesses:
-            if not (first.stores or second.stores) or first.variables & second.variables:
-                continue
-            if (pair := _race(order, first, second)) is not None:
+    for first, second in _candidates(order.accesses):
+        if not first.variables & second.variables:
+            pair = _race(order, first, second)
+            if pair is not None:
                 found.append((pair, first, second))
     for (one, other), first, second in sorted(found, key=lambda each: (each[0][1], each[0][0])):
         yield _remark(first, one, second, other)
 
 
+def _may_meet(program: RegisterProgram) -> bool:
+    """Return whether a store's bytes, from the first to the last, are near those of another call.
+
+    Most programs have none, and are not looked at more closely.
+    """
+    memory = [step for step in program.steps.values() if step.loads or step.stores]
+    if not any(step.stores for step in memory):
+        return False
+    low = np.array([step.addresses.min() for step in memory])
+    high = np.array([step.addresses.max() + step.span for step in memory])
+    low, high = low // ORDERED_BYTES, -(-high // ORDERED_BYTES)
+    meets = (low[:, None] < high) & (low < high[:, None])
+    np.fill_diagonal(meets, val=False)
+    stores = np.array([step.stores for step in memory])
+    return bool((meets & stores).any())
+
+
+def _candidates(accesses: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
+    """Yield calls, one of which stores, whose bytes may meet, the later one second."""
+    low = np.array([access.low.min() for access in accesses])
+    high = np.array([access.high.max() for access in accesses])
+    begin = np.array([access.entries[0] for access in accesses])
+    end = np.array([access.entries[-1] for access in accesses])
+    stores = np.array([access.stores for access in accesses])
+    exact = np.array([access.exact for access in accesses])
+    for number, first in enumerate(accesses):
+        meets = (low < high[number]) & (low[number] < high) & (begin[number] < end)
+        meets &= (stores | first.stores) & (exact | first.exact)
+        for other in np.flatnonzero(meets).tolist():
+            yield first, accesses[other]
+
+
 def _race(order: Order, first: Access, second: Access) -> tuple[int, int] | None:
     """Return the places of the first two accesses that race, of a first call and a later one."""
-    if first.low.min() >= second.high.max() or second.low.min() >= first.high.max():
-        return None
-    if first.entries[0] >= second.entries[-1] or not (first.exact or second.exact):
-        return None
     one, other = _meeting(first, second)
     behind = order.is_behind_barrier(first, second, first.entries[one], second.entries[other])
     one, other = one[~behind], other[~behind]
@@ -95,6 +125,7 @@ def _remark(first: Access, one: int, second: Access, other: int) -> Remark:
     verb = "store" if second.stores else "load"
     before = "stores" if first.stores else "loads"
     place = f"{first.location.file}:{first.location.line}"
+    kind = _STORES if first.stores and second.stores else _RACE
     word = f"{_IN_C[first.kind]}_{_IN_C[second.kind]}"
     message = (
         f"{second.name} must {verb} bytes of UB behind {first.name} ({place}), which {before} them,"
@@ -111,4 +142,4 @@ def _remark(first: Access, one: int, second: Access, other: int) -> Remark:
         )
         for access, at in ((first, one), (second, other))
     )
-    return Remark("vf-race", message, f"{first.name} {place}", second.location, accesses)
+    return Remark(kind, message, f"{first.name} {place}", second.location, accesses)

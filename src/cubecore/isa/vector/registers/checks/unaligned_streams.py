@@ -40,7 +40,7 @@ def stream_remarks(program: RegisterProgram) -> Iterator[Remark]:
                 yield Remark(_KIND, message, message, step.location)
     for step in walk.open_stores():
         message = (
-            f"{step.call.operation.name} must be followed by StoreUnAlignPost (asc_storeunalign_"
+            "StoreUnAlign must be followed by StoreUnAlignPost (asc_storeunalign_"
             "post) behind the last store of its stream, got none; bytes stay in the buffer"
         )
         yield Remark(_KIND, message, message, step.location)
