@@ -106,17 +106,16 @@ def registers_header() -> str:
             body += [_function(each, operation, shape) for each in names if each not in _BY_HAND]
             if operation.c_api:
                 c_api.append(_c_function(operation, shape))
-    older = [_IN, *_older_moves(), _OUT]
-    return "".join([_HEAD, _IN, *body, _OUT, *c_api, *older, *_of_2201("".join(c_api))])
+    return "".join([_HEAD, _IN, *body, _OUT, *c_api, _IN, *_older_moves(), _OUT])
 
 
-def _of_2201(c_api: str) -> Iterator[str]:
+def calls_of_2201(names: Iterable[str]) -> Iterator[str]:
     """Yield what refuses the calls of 2201 on addresses, of names that registers have, too."""
-    from cubecore.frontends.cpp.toolchain.generated.capi_header import names
-
     by_hand = (INCLUDE / "cubecore" / "reg" / "c_api.h").read_text("utf-8")
-    for name in names("2201"):
-        if re.search(rf"\b{name}\b", c_api) or re.search(rf"\b{name}\(", by_hand):
+    known = {operation.c_api for operation in catalogue.operations().values()}
+    known.update(re.findall(r"\b(asc_\w+)\(", by_hand))
+    for name in names:
+        if name in known:
             said = f"{name} takes registers on architecture 3510, got addresses in UB; {_LOAD_THEM}"
             yield f"template <typename P, typename... A>\ninline void {name}(P*, A&&...) {{\n"
             yield f'  static_assert(sizeof(P) == 0, "{said}");\n}}\n'

@@ -125,6 +125,17 @@ inline void DataCopyScatter(P*, const U&, const V&, const MaskReg&, CUBECORE_AT)
   detail::refuse_indexed("DataCopyScatter", at);
 }
 
+// Stores of as many bytes as the last Squeeze has counted, likewise.
+template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
+          typename P, typename V = typename U::ActualT>
+inline void StoreUnAlign(P*, const U&, UnalignRegForStore&, CUBECORE_AT) {
+  detail::refuse_indexed("StoreUnAlign", at);
+}
+template <typename T = DefaultType, typename P>
+inline void StoreUnAlignPost(P*, UnalignRegForStore&, CUBECORE_AT) {
+  detail::refuse_indexed("StoreUnAlignPost", at);
+}
+
 template <typename T = DefaultType, GatherMaskMode store = GatherMaskMode::NO_STORE_REG, typename U>
 inline void Squeeze(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
   if constexpr (store == GatherMaskMode::STORE_REG) detail::refuse_indexed("STORE_REG", at);
