@@ -1,4 +1,4 @@
-"""What a vector function's program says of itself: the remarks of all checks, in one order."""
+"""Remarks of a vector function's program on itself: those of all checks, in one order.
 
 from dataclasses import replace
 from functools import lru_cache
