@@ -1,4 +1,4 @@
-"""Remarks of a vector function's program on itself: those of all checks, in one order.
+"""Remarks of a vector function on itself: those of all checks, in one order."""
 
 from dataclasses import replace
 from functools import lru_cache
