@@ -111,9 +111,9 @@ constexpr const char* by_lane(const char* b8, const char* b16, const char* b32) 
     AscendC::Reg::detail::load((__VA_ARGS__), dst, from, at);                                \
     from += stride;                                                                          \
   }
-#define CUBECORE_EACH "BRC_B8", "BRC_B16", "BRC_B32"
+#define CUBECORE_ELEMENT_LOADS "BRC_B8", "BRC_B16", "BRC_B32"
 CUBECORE_C_LOAD(, , "NORM")
-CUBECORE_C_LOAD(_brc_elem, , cubecore::by_lane<U>(CUBECORE_EACH))
+CUBECORE_C_LOAD(_brc_elem, , cubecore::by_lane<U>(CUBECORE_ELEMENT_LOADS))
 CUBECORE_C_LOAD(_brc_datablock, , "BLK")
 CUBECORE_C_LOAD(_brc_elem2datablock, , cubecore::by_lane<U>("", "E2B_B16", "E2B_B32"))
 CUBECORE_C_LOAD(_upsample, , cubecore::by_lane<U>("US_B8", "US_B16", ""))
@@ -121,11 +121,11 @@ CUBECORE_C_LOAD(_downsample, , cubecore::by_lane<U>("DS_B8", "DS_B16", ""))
 CUBECORE_C_LOAD(_unpack, , cubecore::by_width<P>("UNPACK_B8", "UNPACK_B16", "UNPACK_B32"))
 CUBECORE_C_LOAD(_unpack4, , "UNPACK4_B8")
 // Their names before: _brc for _brc_elem, and two that were numbered.
-CUBECORE_C_LOAD(_brc, , cubecore::by_lane<U>(CUBECORE_EACH))
+CUBECORE_C_LOAD(_brc, , cubecore::by_lane<U>(CUBECORE_ELEMENT_LOADS))
 CUBECORE_C_LOAD(_brc, _v2, "BLK")
 CUBECORE_C_LOAD(_brc, _v3, cubecore::by_lane<U>("", "E2B_B16", "E2B_B32"))
 CUBECORE_C_LOAD(_unpack, _v2, "UNPACK4_B8")
-#undef CUBECORE_EACH
+#undef CUBECORE_ELEMENT_LOADS
 #undef CUBECORE_C_LOAD
 
 template <typename U, typename P>
