@@ -8,6 +8,7 @@ from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import NoLegalTilingError, RequestError, refuse, unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.event_ranking import START_UP, timed_plan
+from cubecore.planning.local_search import STANDARD, effort_named
 from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import Prediction, start_cycles
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
@@ -177,12 +178,14 @@ def plan(
     *,
     settings: Mapping[str, str] | None = None,
     alternatives: int = 5,
+    search: str = STANDARD,
     **keys: Unpack[ProblemKeys],
 ) -> TilingPlan:
     """Return the fastest legal tiling for a problem, and the next best.
 
-    The closed form ranks tilings; those that it puts first are timed event by event, and the
-    fastest is the answer: predictions are what `time` says.
+    The closed form ranks tilings; those that it puts first are timed event by event, and so are
+    changes of one and two fields of the fastest, until none of them is faster: that is the answer.
+    Predictions are what `time` says.
 
     Parameters
     ----------
@@ -193,6 +196,8 @@ def plan(
         Fields of the chip to replace, as texts: a what-if chip.
     alternatives : int
         How many more tilings to return.
+    search : str
+        ``quick`` leaves out the changes of the fastest, ``thorough`` looks at more of everything.
     **keys
         Fields of `Problem` (m, n, k, a, chip, ...).
 
@@ -218,12 +223,13 @@ def plan(
         raise refuse("alternatives", "be at least 0", alternatives)
     if "exact" in keys:
         raise unable("exact", "exact is gone: every plan is timed event by event")
-    return plan_request(make_request(problem, settings, keys), alternatives)
+    effort_named(search)
+    return plan_request(make_request(problem, settings, keys), alternatives, search)
 
 
-def plan_request(request: TilingRequest, alternatives: int) -> TilingPlan:
+def plan_request(request: TilingRequest, alternatives: int, search: str = STANDARD) -> TilingPlan:
     """Return the plan of a request, as `plan` does; raises `NoLegalTilingError` as it does."""
-    solution, timed = _solution(request, alternatives)
+    solution, timed = _solution(request, alternatives, search)
     return TilingPlan(
         request=request,
         tiling=solution.best.tiling,
@@ -241,7 +247,9 @@ def plan_request(request: TilingRequest, alternatives: int) -> TilingPlan:
     )
 
 
-def _solution(request: TilingRequest, alternatives: int) -> tuple[Solution, int]:
+def _solution(
+    request: TilingRequest, alternatives: int, search: str = STANDARD
+) -> tuple[Solution, int]:
     """Return the solution, and how many tilings were timed event by event for it."""
 
     def narrowed() -> "Narrowing":
@@ -249,7 +257,7 @@ def _solution(request: TilingRequest, alternatives: int) -> tuple[Solution, int]
 
         return narrowing(request.problem, request.settings, planned_chip)
 
-    return timed_plan(request.problem, request.chip, alternatives, narrowed)
+    return timed_plan(request.problem, request.chip, alternatives, narrowed, search)
 
 
 def legal_or_planned(

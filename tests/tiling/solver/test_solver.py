@@ -14,7 +14,7 @@ from cubecore.errors import NoLegalTilingError, RequestError
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.tiling.solver.branch_and_bound import MAX_FUTILE_BLOCKS, _first_of_each
+from cubecore.tiling.solver.branch_and_bound import MAX_ILLEGAL_BLOCKS, _first_of_each
 from cubecore.tiling.solver.solver import solve
 from parts import examples
 from tiling.cases import B3, problem
@@ -172,7 +172,7 @@ def test_a_hopeless_search_ends_early_and_says_so():
         "4-bit A are even)"
     )
     # Each is looked at twice: near the bounds, and beyond.
-    assert 0 < int(excluded.split()[0]) < 3 * MAX_FUTILE_BLOCKS
+    assert 0 < int(excluded.split()[0]) < 3 * MAX_ILLEGAL_BLOCKS
 
 
 def test_the_smallest_buffers_that_hold_one_fractal_suffice():

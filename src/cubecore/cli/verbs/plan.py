@@ -10,6 +10,7 @@ from cubecore.cli.console import (
     Integer,
     OutputFile,
     Verb,
+    Word,
     problem_options,
     show,
     split_options,
@@ -37,10 +38,17 @@ from cubecore.cli.streams import DONE
 @click.option(
     "--processes", type=Integer(), help="number of processes for --queries (default: all cores)"
 )
+@click.option(
+    "--search",
+    type=Word(["quick", "standard", "thorough"]),
+    default="standard",
+    help="how far to look for faster changes of the best tiling",
+)
 @click.option("--exact", is_flag=True, hidden=True)
 @table_options
 def plan(
     alternatives: int,
+    search: str,
     exact: bool,
     out: str | None,
     queries: str | None,
@@ -59,7 +67,7 @@ def plan(
     if queries is not None:
         from cubecore.cli.verbs.queries import Sweep
 
-        asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
+        asked = Sweep(queries, out, store, processes, alternatives, settings, keys, search)
         return asked.run(form)
     for name, value in (("--store", store), ("--processes", processes)):
         if value is not None:
@@ -70,7 +78,7 @@ def plan(
 
         require_writable(out, "--out")
         require_form(out, "--out")
-    answer = make_plan(settings=settings, alternatives=alternatives, **keys)
+    answer = make_plan(settings=settings, alternatives=alternatives, search=search, **keys)
     if out is not None:
         write_whole(out, tiling_data(answer.tiling, out), "--out")
     show(answer, form, plan_text)
