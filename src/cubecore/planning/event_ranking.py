@@ -13,6 +13,7 @@ from cubecore.planning.local_search import STANDARD, Effort, LocalSearch, effort
 from cubecore.planning.planner import over_shared_k, plan_tilings
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS
 from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
@@ -75,9 +76,7 @@ def improved(
     count += len(local.times)
     if tiling == solution.best.tiling:
         return replace(solution, judged=solution.judged + local.judged), count
-    shared = replace(tiling, Ka=problem.shared_k, Kb=problem.shared_k)
-    predicted = predict(shared, over_shared_k(problem), chip)
-    best = timed(Ranked(tiling, predicted), problem, chip)
+    best = timed_tiling(tiling, problem, chip)
     assert best.predicted.cycles == cycles, "a tiling takes the same time again"
     known = (solution.best, *solution.alternatives)
     others = [one for one in known if _group(one) != _group(best)]
@@ -139,6 +138,13 @@ def retimed(
         proven=best.predicted.cycles <= bound,
     )
     return answer, len(shortlist) + len(variants)
+
+
+def timed_tiling(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Ranked:
+    """Return a tiling with its event timing."""
+    shared = replace(tiling, Ka=problem.shared_k, Kb=problem.shared_k)
+    predicted = predict(shared, over_shared_k(problem), chip)
+    return timed(Ranked(tiling, predicted), problem, chip)
 
 
 def _last_to_stay(

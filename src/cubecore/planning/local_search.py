@@ -13,6 +13,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.planner import over_shared_k, whole_tiling
 from cubecore.tiling.cost.tracing import TraceCache
 from cubecore.tiling.model.field_limits import FieldLimits
+from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.changes import changes
 from cubecore.tiling.solver.solver import planned_chip
@@ -74,12 +75,17 @@ class LocalSearch:
         self, problem: "Problem", chip: "Chip", wanted: FieldLimits, effort: Effort
     ) -> None:
         self.problem, self.chip, self.wanted, self.effort = problem, chip, wanted, effort
-        self.case = RuleCase(None, over_shared_k(problem), planned_chip(chip))
+        self.space = planned_chip(chip)
         self.times: dict[TCubeTiling, int] = {}
         self.judged = 0
 
     def run(self, start: "TCubeTiling", cycles: int) -> "tuple[TCubeTiling, int]":
-        """Return the tiling at which no change that was timed is faster, and its cycles."""
+        """Return the tiling at which no change that was timed is faster, and its cycles.
+
+        Changes leave as much of L1 as plans do, unless the start does not.
+        """
+        if check_case(RuleCase(start, self.problem, self.space)).findings:
+            self.space = self.chip
         best, fewest = start, cycles
         for _ in range(self.effort.rounds):
             found, least = self._round(best, fewest)
@@ -93,10 +99,9 @@ class LocalSearch:
 
     def _round(self, tiling: "TCubeTiling", cycles: int) -> "tuple[TCubeTiling | None, int]":
         """Return the fastest of a tiling's changes and its cycles; None if none is faster."""
-        shared = replace(tiling, Ka=self.case.problem.k, Kb=self.case.problem.k)
-        # Traces are those of the search before: this is the same problem.
-        traces = TraceCache.of(self.case)
-        near = changes(self.case, shared, cycles, self.wanted, traces)
+        case = RuleCase(None, over_shared_k(self.problem), self.space)
+        shared = replace(tiling, Ka=case.problem.k, Kb=case.problem.k)
+        near = changes(case, shared, cycles, self.wanted, TraceCache.of(case))
         self.judged += near.judged
         left = self._at_once(tiling)
         found, fewest = None, cycles
@@ -105,7 +110,7 @@ class LocalSearch:
                 break
             if likely > self.effort.near * fewest / cycles:
                 continue
-            whole = whole_tiling(one, self.problem, self.chip)
+            whole = whole_tiling(one, self.problem, self.space)
             if whole is None or whole in self.times:
                 continue
             left -= 1

@@ -183,15 +183,17 @@ def _completed(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling
 
 
 def whole_tiling(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling | None:
-    """Return a legal tiling over the shared K as the whole problem has it; None if illegal so."""
+    """Return a legal tiling over the shared K as the whole problem has it; None if illegal so.
+
+    `chip` is the one whose L1 it may fill.
+    """
     if _is_shared(problem):
         return tiling
     try:
         whole = _completed(tiling, problem, chip)
     except NoLegalTilingError:
         return None
-    findings = check_case(RuleCase(whole, problem, planned_chip(chip))).findings
-    return None if findings else whole
+    return None if check_case(RuleCase(whole, problem, chip)).findings else whole
 
 
 def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits) -> Solution:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import NoLegalTilingError, RequestError, refuse, unable
 from cubecore.lazy_dataclass import dataclass
-from cubecore.planning.event_ranking import START_UP, timed_plan
-from cubecore.planning.local_search import STANDARD, effort_named
+from cubecore.planning.event_ranking import START_UP, timed_plan, timed_tiling
+from cubecore.planning.local_search import STANDARD, LocalSearch, effort_named
 from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import Prediction, start_cycles
 from cubecore.tiling.model.core_grid import CoreBlock, problem_blocks
@@ -258,6 +258,30 @@ def _solution(
         return narrowing(request.problem, request.settings, planned_chip)
 
     return timed_plan(request.problem, request.chip, alternatives, narrowed, search)
+
+
+def improved_plan(plan: TilingPlan, tiling: TCubeTiling, cycles: int) -> TilingPlan:
+    """Return the plan that a search from another, faster tiling of known cycles leads to.
+
+    What was the plan is then the first alternative.
+    """
+    problem, chip = plan.problem, plan.request.chip
+    local = LocalSearch(problem, chip, problem.fix, effort_named(STANDARD))
+    found, _ = local.run(tiling, cycles)
+    best = timed_tiling(found, problem, chip)
+    gap = plan.gap * best.predicted.cycles / plan.predicted.cycles
+    return replace(
+        plan,
+        tiling=found,
+        predicted=best.predicted,
+        gap=gap,
+        proven=gap <= 1,
+        alternatives=(Ranked(plan.tiling, plan.predicted), *plan.alternatives),
+        blocks=problem_blocks(problem, chip, found),
+        judged=plan.judged + local.judged,
+        timed=plan.timed + len(local.times),
+        advice=advise_plan(RuleCase(found, problem, chip)),
+    )
 
 
 def legal_or_planned(

@@ -27,7 +27,7 @@ from cubecore.units import plural
 from cubecore.workflows.advice.timed_changes import TimedChange, TimedChanges, differing
 from cubecore.workflows.check import RepairedFindings, check
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
-from cubecore.workflows.plan import TilingPlan, plan_request
+from cubecore.workflows.plan import TilingPlan, improved_plan, plan_request
 from cubecore.workflows.request import Planned, TilingRequest, given_tiling, is_plan, make_request
 from cubecore.workflows.time import Timed
 
@@ -56,7 +56,8 @@ class Tuned(Presented):
         Changes of one field, of two and of three that save time, each timed with all other fields
         kept; those of fewer fields first.
     best : TilingPlan or None
-        The planner's tiling; None where no tiling is legal.
+        The planner's tiling, or one that is faster, where the search from the tiling or one of its
+        changes leads to one: nothing else here is faster. None where no tiling is legal.
     """
 
     request: TilingRequest
@@ -152,7 +153,20 @@ def tune(
     line = TimedProduct(request.problem, legal, request.chip).timed(record=record)
     findings = _as_timed(findings, line)
     changes = tuple(_changes(request, legal, line.cycles))
+    best = _at_least(best, legal, line.cycles, changes)
     return Tuned(request, given, findings, Timed(request, legal, line), changes, best)
+
+
+def _at_least(
+    best: TilingPlan | None, given: TCubeTiling, cycles: int, changes: Sequence[TimedChange]
+) -> TilingPlan | None:
+    """Return the plan, or the better one to which a faster tiling beside it leads."""
+    near = [(given, cycles), *((one.tiling, one.cycles) for one in changes if one.tiling)]
+    tiling, least = min(near, key=lambda entry: entry[1])
+    fits = best is not None and next(best.problem.fix.broken(tiling), None) is None
+    if best is None or not fits or least >= best.predicted.cycles:
+        return best
+    return improved_plan(best, tiling, least)
 
 
 def _legal_one(given: TCubeTiling, findings: Findings) -> TCubeTiling | None:

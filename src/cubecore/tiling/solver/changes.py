@@ -34,7 +34,7 @@ SKETCHED_CHUNKS, WALKED_CHUNKS = 8, 96
 SKETCHED_NEAR, WALKED_NEAR = 1.04, 1.015
 """Times the tiling's own walk: changes whose walk is above it are not followed."""
 SAME_FIELDS = 0.004
-"""What a change is put back by for each likelier one of the same fields."""
+"""Times the own walk: a change is put back by it for each likelier one of the same fields."""
 MOST_SKETCHED, MOST_WALKED = 1500, 160
 EVEN_K = 32
 """Every multiple of it is tried as baseK: rows of a chunk begin well."""
@@ -45,7 +45,7 @@ _CHOSEN = (
     *("singleCoreM", "singleCoreN", "singleCoreK", "baseM", "baseN", "baseK"),
     *("stepM", "stepN", "stepKa", "stepKb", *_BUFFERS, "iterateOrder", *BUFFER_FIELDS),
 )
-"""What a change sets; depths follow from steps and buffers."""
+"""The fields that a change sets; depths follow from steps and buffers."""
 _AT = {name: index for index, name in enumerate(_CHOSEN)}
 
 
