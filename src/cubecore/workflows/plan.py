@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cubecore.planning.timed_product import TimedProduct
     from cubecore.tiling.repair.infeasibility import Narrowing
     from cubecore.workflows.advice.reasons import Reason
+    from cubecore.workflows.beside import Beside
     from cubecore.workflows.calibration.intervals import Interval
 
 
@@ -113,6 +114,16 @@ class TilingPlan(Presented):
             return told
         return dearest([*told, *self._padded(product)], self.predicted.cycles)
 
+    @property
+    def beside(self) -> "tuple[Beside, ...]":
+        """Plans with split K, another template or padded rows that are over 10 % faster.
+
+        They are made when asked for; none where `timed` is 0.
+        """
+        from cubecore.workflows.beside import beside
+
+        return beside(self) if self.timed else ()
+
     def _padded(self, product: "TimedProduct") -> "Iterator[Reason]":
         """Yield the saving of the plan for a size whose rows begin on the boundary.
 
@@ -149,7 +160,10 @@ class TilingPlan(Presented):
         return interval(self.predicted.us, chip.arch, "known", bits)
 
     def to_json(self, *, reasons: bool = True) -> Json:
-        """Return the public contract's object; its reasons are timed for it, unless left out."""
+        """Return the public contract's object.
+
+        Its reasons, and what lies beside its space, are timed for it, unless left out.
+        """
         interval = self.interval
         answer = {
             "problem": self.problem.to_json(),
@@ -169,6 +183,7 @@ class TilingPlan(Presented):
         }
         if reasons:
             answer["reasons"] = [reason.to_json() for reason in self.reasons]
+            answer["beside"] = [one.to_json() for one in self.beside]
         return answer
 
 

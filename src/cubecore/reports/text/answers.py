@@ -143,6 +143,11 @@ def plan_text(plan: TilingPlan) -> str:
     lines += [f"Advice {advice.id}: {advice.message}" for advice in plan.advice]
     if reasons := plan.reasons:
         lines += ["", *reasons_lines(reasons, p.cycles)]
+    if others := plan.beside:
+        lines += ["", "Faster beside what was asked for"]
+        for one in others:
+            lines += [f"  {number(one.us)} us, {one.saves:.0%} less: {one.what}"]
+            lines += [f"    {one.command}"]
     head = ("", "us", "cores", "singleCore M x N", "base M x N x K", "by")
     rows: list[Sequence[Any]] = [head]
     for index, ranked in enumerate(plan.alternatives, 1):

@@ -222,7 +222,8 @@ def _buffers(case: RuleCase) -> Iterator[tuple[str, str]]:
     for name, capacity in (("dbL0A", l0a_capacity), ("dbL0B", l0b_capacity)):
         if getattr(t, name) == 1:
             text = f"{name} = 1 serialises MTE1 and the Cube"
-            fits = bool(capacity(case.with_tiling({name: 2})).holds())
+            measure = capacity(case.with_tiling({name: 2}))
+            fits = measure is not None and bool(measure.holds())
             yield "DOUBLE-BUFFER-L0", f"{text}: {_recommended(2, name[2:], fits=fits)}"
     for side, depth, product in (
         ("A", t.depthA1, t.stepM * t.stepKa),
