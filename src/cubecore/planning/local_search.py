@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 LEAST_GAIN = 0.001
-"""Share of the time that a round must save for another one."""
+"""Share of the time that a round must save for another one, or for a tiling that is less simple."""
 
 SHORT_STEPS = 64
 """Base-K steps of a core up to which twice as many changes are timed."""
@@ -65,6 +65,17 @@ def effort_named(search: str) -> Effort:
     return EFFORTS[search]
 
 
+def ragged(t: "TCubeTiling") -> int:
+    """Return how many lengths of a tiling do not divide what they cut: the fewer, the simpler."""
+    k_steps = ceil_div(t.singleCoreK, t.baseK)
+    cuts = (
+        *((t.M, t.singleCoreM), (t.N, t.singleCoreN), (min(t.Ka, t.Kb), t.singleCoreK)),
+        *((t.singleCoreM, t.baseM), (t.singleCoreN, t.baseN), (t.singleCoreK, t.baseK)),
+        *((k_steps, t.stepKa), (k_steps, t.stepKb)),
+    )
+    return sum(whole % part != 0 for whole, part in cuts)
+
+
 class LocalSearch:
     """The search from timed tilings of one problem; `times` are the cycles of all that it timed.
 
@@ -92,6 +103,8 @@ class LocalSearch:
             if found is None:
                 break
             enough = least <= (1 - LEAST_GAIN) * fewest
+            if not enough and ragged(found) > ragged(best):
+                break
             best, fewest = found, least
             if not enough or len(self.times) >= self.effort.all:
                 break

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from cubecore.workflows.calibration.intervals import Interval
 
 
+TIED = 0.02
+"""Share of the time within which tilings of a problem are equal: less than a prediction is off."""
 LEAST_BEYOND_START = 0.15
 """Share of the time beyond launch and start from which on a padded size is planned as well."""
 
@@ -115,6 +117,12 @@ class TilingPlan(Presented):
         return dearest([*told, *self._padded(product)], self.predicted.cycles)
 
     @property
+    def ties(self) -> int:
+        """How many of the alternatives, the first ones, are as fast within the model's error."""
+        limit = (1 + TIED) * self.predicted.cycles
+        return sum(ranked.predicted.cycles <= limit for ranked in self.alternatives)
+
+    @property
     def beside(self) -> "tuple[Beside, ...]":
         """Plans with split K, another template or padded rows that are over 10 % faster.
 
@@ -176,6 +184,7 @@ class TilingPlan(Presented):
             "complete": self.complete,
             "proven": self.proven,
             "alternatives": [ranked.to_json() for ranked in self.alternatives],
+            "ties": self.ties,
             "cores": [block.to_json() for block in self.blocks],
             "judged": self.judged,
             "timed": self.timed,

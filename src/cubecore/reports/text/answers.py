@@ -163,9 +163,19 @@ def plan_text(plan: TilingPlan) -> str:
             )
         )
     if plan.alternatives:
-        lines += ["", "Alternatives", *table(rows)]
+        lines += ["", f"Alternatives{_ties(plan)}", *table(rows)]
     lines += ["", "Cores", *core_map(plan.blocks)]
     return "\n".join(lines) + "\n"
+
+
+def _ties(plan: TilingPlan) -> str:
+    """Return how many alternatives are as fast within the model's error."""
+    from cubecore.workflows.plan import TIED
+
+    if not plan.ties:
+        return ""
+    first = "the first is" if plan.ties == 1 else f"the first {plan.ties} are"
+    return f": {first} equal to it within the model's error, {TIED:.0%}"
 
 
 def _proven(plan: TilingPlan) -> str:
