@@ -16,7 +16,7 @@ from cubecore.cli.console import (
     split_options,
     table_options,
 )
-from cubecore.cli.streams import DONE
+from cubecore.cli.streams import DONE, say
 
 
 @click.command(cls=Verb)
@@ -44,11 +44,22 @@ from cubecore.cli.streams import DONE
     default="standard",
     help="how far to look for faster changes of the best tiling",
 )
+@click.option(
+    "--format",
+    "written",
+    type=Word(["cpp", "cpp-setters"]),
+    help="write the tiling as a C++ constant, or as setters for host code; printed without --out",
+)
+@click.option("--name", help="name of the constant or of the function with the setters")
+@click.option("--namespace", help="namespace of it, such as ours::tilings")
 @click.option("--exact", is_flag=True, hidden=True)
 @table_options
 def plan(
     alternatives: int,
     search: str,
+    written: str | None,
+    name: str | None,
+    namespace: str | None,
     exact: bool,
     out: str | None,
     queries: str | None,
@@ -58,6 +69,7 @@ def plan(
 ) -> int:
     """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
     from cubecore.errors import unable
+    from cubecore.reports.files.cpp_tiling import HEADER, cpp_source, require_cpp
     from cubecore.reports.text.answers import plan_text
     from cubecore.workflows.plan import plan as make_plan
 
@@ -65,13 +77,17 @@ def plan(
     if exact:
         raise unable("--exact", "--exact is gone: every plan is timed event by event")
     if queries is not None:
+        for option, value in (("--format", written), ("--name", name), ("--namespace", namespace)):
+            if value is not None:
+                raise unable(option, f"{option} is of one plan, not of --queries")
         from cubecore.cli.verbs.queries import Sweep
 
         asked = Sweep(queries, out, store, processes, alternatives, settings, keys, search)
         return asked.run(form)
-    for name, value in (("--store", store), ("--processes", processes)):
+    for option, value in (("--store", store), ("--processes", processes)):
         if value is not None:
-            raise unable(name, f"{name} needs --queries")
+            raise unable(option, f"{option} needs --queries")
+    require_cpp(written, out, name=name, namespace=namespace)
     if out is not None:
         from cubecore.tiling.model.export import require_form, tiling_data
         from cubecore.workflows.data.files import require_writable, write_whole
@@ -79,7 +95,13 @@ def plan(
         require_writable(out, "--out")
         require_form(out, "--out")
     answer = make_plan(settings=settings, alternatives=alternatives, search=search, **keys)
+    cpp = written is not None or (out is not None and out.endswith((".h", ".hpp")))
+    source = cpp_source(answer, written or HEADER, name, namespace) if cpp else ""
     if out is not None:
-        write_whole(out, tiling_data(answer.tiling, out), "--out")
-    show(answer, form, plan_text)
+        data = source.encode() if cpp else tiling_data(answer.tiling, out)
+        write_whole(out, data, "--out")
+    if written is not None and out is None:
+        say(source, newline=False)
+    else:
+        show(answer, form, plan_text)
     return DONE
