@@ -18,12 +18,12 @@ from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.cost.closed_form import lower_bound
 from cubecore.tiling.model.problem import TEMPLATES, Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate
 from cubecore.workflows.request import TilingRequest
 
 if TYPE_CHECKING:
     from cubecore.tiling.repair.infeasibility import Narrowing
-    from cubecore.workflows.plan import TilingPlan
 
 LEAST_SAVED = 0.1
 """Share of the time from which another kernel or layout is told."""
@@ -49,12 +49,11 @@ class Beside:
         return {name: getattr(self, name) for name in names}
 
 
-def beside(plan: "TilingPlan") -> tuple[Beside, ...]:
-    """Return what is over 10 % faster than a timed plan, the fastest first."""
-    request, cycles = plan.request, plan.predicted.cycles
+def beside(request: TilingRequest, tiling: TCubeTiling, cycles: int) -> tuple[Beside, ...]:
+    """Return what is over 10 % faster than a plan's tiling of known cycles, the fastest first."""
     limit = (1 - LEAST_SAVED) * cycles
     found = []
-    for what, changes in _others(plan):
+    for what, changes in _others(request, tiling):
         problem = _changed(request.problem, changes)
         took = None if problem is None else _planned_cycles(problem, request, limit)
         if problem is not None and took is not None and took < limit:
@@ -64,17 +63,17 @@ def beside(plan: "TilingPlan") -> tuple[Beside, ...]:
     return tuple(sorted(found, key=lambda one: one.cycles))
 
 
-def _others(plan: "TilingPlan") -> Iterator[tuple[str, JsonMapping]]:
+def _others(request: TilingRequest, tiling: TCubeTiling) -> Iterator[tuple[str, JsonMapping]]:
     """Yield what else could be asked for: in words, and as keys of the problem."""
     from cubecore.workflows.advice.reasons import padded_extents
 
-    problem = plan.problem
+    problem = request.problem
     if not problem.split_k:
         yield "split K over cores", {"split_k": True}
     for template in TEMPLATES:
         if template != problem.template:
             yield f"template {template}", {"template": template}
-    off = padded_extents(TimedProduct(problem, plan.tiling, plan.request.chip))
+    off = padded_extents(TimedProduct(problem, tiling, request.chip))
     if off is not None:
         extents: Mapping[str, int] = off[1]
         yield " and ".join(f"{x.upper()} padded to {n:,}" for x, n in extents.items()), extents

@@ -130,7 +130,7 @@ class TilingPlan(Presented):
         """
         from cubecore.workflows.beside import beside
 
-        return beside(self) if self.timed else ()
+        return beside(self.request, self.tiling, self.predicted.cycles) if self.timed else ()
 
     def _padded(self, product: "TimedProduct") -> "Iterator[Reason]":
         """Yield the saving of the plan for a size whose rows begin on the boundary.

@@ -84,8 +84,8 @@ def plan(
 
         asked = Sweep(queries, out, store, processes, alternatives, settings, keys, search)
         return asked.run(form)
-    for option, value in (("--store", store), ("--processes", processes)):
-        if value is not None:
+    for option, given in (("--store", store), ("--processes", processes)):
+        if given is not None:
             raise unable(option, f"{option} needs --queries")
     require_cpp(written, out, name=name, namespace=namespace)
     if out is not None:
