@@ -6,6 +6,7 @@ bounded at once; the walk of chunks ranks those whose busiest pipe leaves them a
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.cost.chunk_columns import least_cycles
@@ -38,6 +39,8 @@ SAME_FIELDS = 0.004
 MOST_SKETCHED, MOST_WALKED = 1500, 160
 EVEN_K = 32
 """Every multiple of it is tried as baseK: rows of a chunk begin well."""
+EVERY_SHARE = 256
+"""Up to this extent every share of whole fractals is tried."""
 EVERY_STEP = 16
 """Up to so many steps along K each is tried; beyond, the least of each number of chunks."""
 _BUFFERS = ("buffersA", "buffersB")
@@ -76,7 +79,7 @@ def changes(
     if len(kept) == 0:
         return Changes((), (), 0)
     own_row = _columns(case, tiling, own, wanted)
-    rows, likely = _spread(*_ranked(case, own_row, kept, cycles, traces), fields)
+    rows, likely = _spread(*_ranked(case, own_row, kept, cycles, fields % 100 == 0, traces), fields)
     table = {n: np.broadcast_to(kept.take(rows).fields[n], len(rows)) for n in kept.names}
     listed = {n: np.asarray(x).astype(np.int64).tolist() for n, x in table.items()}
     same = {n: getattr(tiling, n) for n in FIELDS}
@@ -132,6 +135,8 @@ def _shares(t: TCubeTiling, name: str, planned: Floats, base: int) -> list[int]:
     if base:
         shares |= {int(ceil_div(extent, ceil_div(extent, share))) for share in shares}
         shares |= {int(align_up(getattr(t, name), unit)) for unit in (FRACTAL_ROWS, base)}
+        if extent <= EVERY_SHARE:
+            shares |= set(range(FRACTAL_ROWS, extent, FRACTAL_ROWS))
     return sorted(share for share in shares if share <= extent)
 
 
@@ -144,7 +149,7 @@ def _blocks(
     other = t.baseN if name == "baseM" else t.baseM
     most = case.chip.l0c_bytes // (case.accumulator.size_bytes * min(other, 64))
     plain = np.arange(FRACTAL_ROWS, max(min(most, 4080), FRACTAL_ROWS) + 1, FRACTAL_ROWS)
-    plain = plain[plain <= align_up(share, FRACTAL_ROWS)]
+    plain = plain[plain <= align_up(2 * share, FRACTAL_ROWS)]  # for a longer share as well
     k_steps = ceil_div(t.singleCoreK, t.baseK)
     found: list[dict[str, float]] = []
     for size in wanted.blocks(name, plain).tolist():
@@ -248,10 +253,16 @@ def _likely_legal(case: RuleCase, t: TilingColumns, wanted: FieldLimits) -> Ints
 
 
 def _ranked(
-    case: RuleCase, own: TilingColumns, t: TilingColumns, cycles: int, traces: TraceCache
+    case: RuleCase,
+    own: TilingColumns,
+    t: TilingColumns,
+    cycles: int,
+    single: NDArray[np.bool_],
+    traces: TraceCache,
 ) -> tuple[Ints, Floats]:
     """Return the rows that may be faster, the likeliest first, and how likely: times the own walk.
 
+    `single` changes of one field are walked far whatever the first chunks say, as another order.
     Of rows with the same walk to the last bit, the same work, one is told.
     """
     if case.problem.template != "MDL":
@@ -270,7 +281,10 @@ def _ranked(
         times = walked_cycles(case, walked, chunks)
         likely = times[1:] / times[0]
         order = np.argsort(likely, kind="stable")
-        order = order[likely[order] <= near][:most]
+        kept = likely[order] <= near
+        if chunks == SKETCHED_CHUNKS:
+            kept |= single[rows[order]]
+        order = order[kept][:most]
         rows, likely = rows[order], likely[order]
     _, first = np.unique(likely, return_index=True)
     return rows[first], likely[first]
