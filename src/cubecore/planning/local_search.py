@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 LEAST_GAIN = 0.001
 """Share of the time that a round must save for another one, or for a tiling that is less simple."""
 
+MOST_LITTLE = 2
+"""Rounds that save less, by which the search ends: the first may lead to one that saves more."""
 SHORT_STEPS = 64
 """Base-K steps of a core up to which twice as many changes are timed."""
 
@@ -97,7 +99,7 @@ class LocalSearch:
         """
         if check_case(RuleCase(start, self.problem, self.space)).findings:
             self.space = self.chip
-        best, fewest = start, cycles
+        best, fewest, little = start, cycles, 0
         for _ in range(self.effort.rounds):
             found, least = self._round(best, fewest)
             if found is None:
@@ -105,8 +107,8 @@ class LocalSearch:
             enough = least <= (1 - LEAST_GAIN) * fewest
             if not enough and ragged(found) > ragged(best):
                 break
-            best, fewest = found, least
-            if not enough or len(self.times) >= self.effort.all:
+            best, fewest, little = found, least, little + (not enough)
+            if little == MOST_LITTLE or len(self.times) >= self.effort.all:
                 break
         return best, fewest
 

@@ -34,9 +34,16 @@ SKETCHED_CHUNKS, WALKED_CHUNKS = 8, 96
 """Chunks that are walked of all changes that a bound leaves a chance, and of those still near."""
 SKETCHED_NEAR, WALKED_NEAR = 1.04, 1.015
 """Times the tiling's own walk: changes whose walk is above it are not followed."""
+MOST_SKETCHED, MOST_WALKED = 1500, 160
+_SHORT = (
+    (SKETCHED_CHUNKS, SKETCHED_NEAR, MOST_WALKED),
+    (WALKED_CHUNKS, WALKED_NEAR, MOST_WALKED),
+)
+_LONG = ((SKETCHED_CHUNKS, 1.25, 320), (WALKED_CHUNKS, 1.2, 48), (256, WALKED_NEAR, 48))
+"""Chunks that are walked, what is near then, and how many are: where walks end within the first
+row of tiles, which brings what later ones find in L2, shorter ones are believed less."""
 SAME_FIELDS = 0.004
 """Times the own walk: a change is put back by it for each likelier one of the same fields."""
-MOST_SKETCHED, MOST_WALKED = 1500, 160
 EVEN_K = 32
 """Every multiple of it is tried as baseK: rows of a chunk begin well."""
 EVERY_SHARE = 256
@@ -273,10 +280,10 @@ def _ranked(
     limit = max(cycles, float(walked_cycles(case, own_values, WALKED_CHUNKS)[0]))
     rows = np.flatnonzero(least <= limit)
     rows = rows[np.argsort(least[rows], kind="stable")][:MOST_SKETCHED]
-    for chunks, near, most in (
-        (SKETCHED_CHUNKS, SKETCHED_NEAR, MOST_WALKED),
-        (WALKED_CHUNKS, WALKED_NEAR, MOST_WALKED),
-    ):
+    row_of_tiles = own_values["inner_tiles"][0] * own_values["parts"][0]
+    several = bool(own_values["tiles"][0] > own_values["inner_tiles"][0])
+    stages = _LONG if several and 2 * row_of_tiles > WALKED_CHUNKS else _SHORT
+    for chunks, near, most in stages:
         walked = {n: np.append(own_values[n], x[rows]) for n, x in values.items()}
         times = walked_cycles(case, walked, chunks)
         likely = times[1:] / times[0]
