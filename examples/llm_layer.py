@@ -6,7 +6,6 @@ against an independent product, and timed.
 """
 
 import cubecore
-from cubecore.reports.text.answers import plan_text, run_text, time_text
 
 LAYER = {"m": 128, "n": 4096, "k": 4096, "trans_b": True, "chip": "Ascend910B3"}
 
@@ -15,12 +14,12 @@ def main() -> None:
     """Plan, run, verify and time the layer."""
     plan = cubecore.plan(LAYER)
     print("1. Which tiling?\n")
-    print(plan_text(plan))
+    print(plan.text)
     print("2. Does the kernel that it implies compute the right thing?\n")
     run = cubecore.run(LAYER, tiling=plan.tiling)
-    print(run_text(run))
+    print(run.text)
     print("3. How fast would it be, and what limits it?\n")
-    print(time_text(cubecore.time(LAYER, tiling=plan.tiling)))
+    print(cubecore.time(LAYER, tiling=plan.tiling).text)
     if not run.verified:
         raise SystemExit(1)
 

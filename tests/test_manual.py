@@ -16,6 +16,9 @@ from workflows.command import cli
     [
         ("l0c-capacity", "rules/L0C-CAPACITY.html"),
         ("Mmad", "instructions/mad.html"),
+        ("Reg::Muls", "registers.html#muls"),
+        ("MicroAPI::GatherMask", "registers.html#squeeze"),
+        ("asc_unsqueeze", "registers.html#unsqueeze"),
         ("RACE-RAW", "findings.html#race-raw"),
         ("basem", "fields.html#basem"),
         ("IDLE-CORES", "words.html#advice-idle-cores"),

@@ -12,6 +12,7 @@ from pathlib import Path
 _PAGES = {
     "rule": "rules/{name}.html",
     "instruction": "instructions/{name}.html",
+    "register instruction": "registers.html#{anchor}",
     "finding": "findings.html#{anchor}",
     "field": "fields.html#{anchor}",
     "advice": "words.html#advice-{anchor}",

@@ -17,6 +17,8 @@ HEAVY = {
     "multiprocessing", "zipfile", "tempfile",
 }  # fmt: skip
 CHIPS = {
+    "answers",
+    "presented",
     "aliases",
     "chips",
     "citations",
@@ -27,23 +29,29 @@ CHIPS = {
     "lazy_dataclass",
     "manual",
     "package_data",
-    "reports.text",
     "typing",
     "units",
     "version",
     "workflows",
 }
 RULES = CHIPS | {
-    "arrays", "dtypes", "layouts", "numpy", "presented", "tiling.model", "tiling.rules",
+    "arrays", "dtypes", "layouts", "numpy", "tiling.model", "tiling.rules",
 }  # fmt: skip
-PLAN = RULES | {"cache", "tiling.cost", "tiling.repair", "tiling.solver", "workflows.data"}
+PLAN = RULES | {
+    "cache",
+    "cli.requests",
+    "output_files",
+    "tiling.cost",
+    "tiling.repair",
+    "tiling.solver",
+    "workflows.data",
+}
 KERNEL = PLAN | {
     "isa.cube", "isa.declare", "isa.mte", "isa.program", "isa.scalar", "kernels.build",
     "kernels.matmul", "numerics", "reports.files",
 }  # fmt: skip
 PLAN_TIMING = {
-    *("kernels.matmul.clock", "planning", "timing.memory", "timing.pipes"),
-    *("workflows.advice", "workflows.calibration"),  # of the latter, the intervals alone
+    *("advice", "kernels.matmul.clock", "planning", "timing.memory", "timing.pipes"),
 }
 TIMING = PLAN_TIMING | {"greenlet", "reports.html", "timing.steady_state"}
 MACHINE = {
@@ -61,13 +69,14 @@ COMPILER = {
     *("machine.reference", "machine.sanitizer", "numpy", "package_data", "tempfile", "typing"),
     *("manual", "tiling.model", "units", "version", "zipfile"),
 }
+HELP = {"aliases", "cli", "cli.verbs", "click", "typing", "version"}
 MAY_LOAD = {
     ("--help",): {"cli", "version"},
-    ("plan", "--help"): {"aliases", "cli", "cli.verbs", "click", "typing", "version"},
+    ("plan", "--help"): HELP,
     ("chips",): CHIPS,
     ("chips", "Ascend910B3"): CHIPS,
-    ("explain", "L0C-CAPACITY"): RULES - {"reports.text"},
-    ("check", "TILING", *SHAPE): RULES | {"workflows.data"},
+    ("explain", "L0C-CAPACITY"): RULES,
+    ("check", "TILING", *SHAPE): RULES | {"cli.requests", "output_files"},
     ("plan", *SHAPE): KERNEL | PLAN_TIMING,
     ("model", "CONFIG", "--phase", "decode", "--batch", "1"): KERNEL | PLAN_TIMING | MODEL,
     ("time", *SHAPE): KERNEL | TIMING,
@@ -77,7 +86,7 @@ MAY_LOAD = {
         *("typing", "version"),
     },
     ("c++", "-c", "HOST", "-o", "OBJECT"): COMPILER,
-    ("sample", "--help"): {"aliases", "cli", "cli.verbs", "click", "typing", "version"},
+    ("sample", "--help"): HELP,
     ("tune", "TILING", *SHAPE): KERNEL | TIMING,
     ("run", *SHAPE): KERNEL | MACHINE | TIMING,
 }

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cubecore.frontends.kernels.session import ScriptSession
-from cubecore.reports.html.page import launch_report
 from cubecore.workflows.scripts.script import time_script
 from parts import strided
 
@@ -76,7 +75,7 @@ def test_the_time_and_the_report(name, golden, capsys):
     module = example(name)
     assert {launch.run.kernel for launch in timed.launches} == {k.name for k in module.KERNELS}
     golden([summary(launch) for launch in timed.launches])
-    page = launch_report(timed.longest, timed.launches)
+    page = timed.page()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
     assert data["answer"]["cycles"] == timed.longest.timeline.cycles
     assert data["findings"] == []

@@ -4,6 +4,7 @@ import statistics
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
+from cubecore.advice.infeasibility import narrowing
 from cubecore.errors import CubecoreError
 from cubecore.planning.event_ranking import can_be_timed, timed, timed_plan
 from cubecore.tiling.cost.closed_form import predict
@@ -11,7 +12,6 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import Ranked, Solution, solve
-from cubecore.workflows.advice.infeasibility import narrowing
 from data_files import data
 
 SIZES = {"l0a": "l0a_bytes", "l0b": "l0b_bytes", "l0c": "l0c_bytes", "bt": "bt_bytes"}

@@ -6,7 +6,7 @@ import pytest
 
 import cubecore
 from cubecore.errors import NoLegalTilingError, RequestError
-from cubecore.reports.text.answers import number
+from cubecore.presented.text import number
 from cubecore.tiling.model.export import load_tiling, tiling_data
 from cubecore.tiling.model.tcubetiling import FIELDS
 from tiling.cases import problem, tiling

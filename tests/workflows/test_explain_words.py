@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import cubecore
+from cubecore.advice import reasons
+from cubecore.advice.kernel_rules.advise import rules as kernel_rules
 from cubecore.chips import chip_names, expand_family
 from cubecore.kernels.operators.named import operator_names
 from cubecore.machine.sanitizer.findings import KINDS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules import advice
 from cubecore.timing.pipes.queues import NAMES
-from cubecore.workflows.advice import reasons
-from cubecore.workflows.advice.kernel_rules.advise import rules as kernel_rules
 from cubecore.workflows.glossary import glossary
 from workflows.command import cli
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.answers.model import NOT_COUNTED
 from cubecore.errors import RequestError
 from cubecore.models.collectives import Links
 from cubecore.models.products import BOTH
-from cubecore.workflows.model import NOT_COUNTED
 from cubecore.workflows.operators.operators import time_operator
 from cubecore.workflows.operators.step_terms import CONTINUED
 from models.configs import DEEPSEEK_V3, LLAMA3_8B, PHI2, QWEN3_8B

@@ -4,10 +4,9 @@ import pytest
 
 from cubecore.chips import chip
 from cubecore.dtypes import element_type
+from cubecore.frontends.launch_timing import rough_chip
 from cubecore.isa.mte.copies_joined_core import CopyMatrixCcToUbuf
-from cubecore.reports.text.script import script_time_text
 from cubecore.workflows.scripts.script import time_script
-from cubecore.workflows.scripts.stand_in_costs import rough_chip
 
 PROGRAM = """
 import numpy as np
@@ -86,7 +85,7 @@ def test_an_earlier_chips_time_is_rough_and_no_shorter_than_its_rates_allow(
         f"rough: no costs of {named} are published; its own clock, cores and configured rates were "
         "taken, and Ascend910B3's costs of instructions"
     )
-    assert timed.rough in script_time_text(done).splitlines()
+    assert timed.rough in done.text.splitlines()
     assert timed.to_json()["rough"] == timed.rough
 
 
@@ -95,7 +94,7 @@ def test_a_chip_whose_costs_are_known_has_no_rough_time(tmp_path):
     path.write_text(MOVED.format(profile='"v100", "mini"'), encoding="utf-8")
     done = time_script(str(path), chip="Ascend910B3")
     assert done.launches[0].rough is None
-    assert "rough" not in script_time_text(done)
+    assert "rough" not in done.text
     assert "rough" not in done.to_json()
 
 

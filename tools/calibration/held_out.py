@@ -22,8 +22,8 @@ from tools.calibration.fit_cases import (
     unseen_cases,
 )
 
+from cubecore.advice.intervals import Residual, interval_among, residuals
 from cubecore.workflows.calibration.held_out import HELD_OUT, HeldOutCase
-from cubecore.workflows.calibration.intervals import Residual, interval_among, residuals
 from cubecore.workflows.calibration.validation import MeasuredPair
 
 Fits = Mapping[str, Mapping[str, Mapping[str, float]]]

@@ -32,7 +32,7 @@ from tools.calibration.fitting import OF_VECTOR_CORES, Cases, Fit, case_rows, de
 from tools.calibration.held_out import main as record_held_out
 from tools.calibration.held_out import residuals_of
 
-from cubecore.workflows.calibration.intervals import LEFT_OUT
+from cubecore.advice.intervals import LEFT_OUT
 
 STARTS: Mapping[str, Mapping[str, float]] = {
     "2201": {

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,12 +76,21 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if old else 0
 
 
-@document("architecture.svg")
-def architecture_picture() -> str:
-    """Return the picture of the packages and their imports."""
-    from tools.pages.architecture import picture
+_ELSEWHERE = {
+    "architecture.svg": ("tools.pages.architecture", "picture"),
+    "decisions.md": ("tools.pages.decisions", "page"),
+    "registers.md": ("cubecore.workflows.register_manual", "registers_page"),
+}
+"""Pages that functions of other modules return, by module and function."""
 
-    return picture()
+
+def _of(module: str, function: str) -> str:
+    text: str = getattr(import_module(module), function)()
+    return text
+
+
+for _name, _where in _ELSEWHERE.items():
+    document(_name)(partial(_of, *_where))
 
 
 def _pictures() -> None:
@@ -311,7 +321,7 @@ kernel issued is changed in that one thing and timed again. The difference is th
 said to be one: no change saves more. `cubecore explain RULE` prints a rule.
 
 Under each rule is a kernel that is slow for this reason alone, and with the macro `BETTER` is not.
-`tests/workflows/advice/test_kernel_rules.py` runs both: the first or the second advice names the
+`tests/advice/test_kernel_rules.py` runs both: the first or the second advice names the
 rule at a line that is marked `slow`, and its saving is that of the better form within 25 %.
 Generated from the rules' declarations and the tests' kernels.
 """
@@ -320,9 +330,9 @@ Generated from the rules' declarations and the tests' kernels.
 @document("advice.md")
 def advice_page() -> str:
     """Return the rules of advice on kernels, each with its pair of examples."""
-    from cubecore.workflows.advice.kernel_rules.advise import rules
+    from cubecore.advice.kernel_rules.advise import rules
 
-    pairs = ROOT / "tests" / "workflows" / "advice" / "pairs"
+    pairs = ROOT / "tests" / "advice" / "pairs"
     lines = [_ADVICE_INTRODUCTION, "| rule | counts | speaks from |", "|---|---|---|"]
     lines += [
         f"| [{rule.name}](#{rule.name}) | {rule.counts} | {rule.threshold} |"
@@ -349,7 +359,8 @@ def architecture_page() -> str:
 @document("validation.md")
 def validation() -> str:
     """Return the timing model's error on every published point."""
-    from cubecore.reports.text.validation import validation_page
+    from tools.pages.validation_page import validation_page
+
     from cubecore.workflows.calibration.held_out import held_out
     from cubecore.workflows.calibration.validate import published_validation
 
@@ -422,10 +433,10 @@ def mechanisms_page() -> str:
 @document("chips.md")
 def chips_page() -> str:
     """Return the catalogue: one line a chip, then what each architecture shares."""
-    from cubecore.reports.text.answers import chip_text, chips_text
     from cubecore.workflows.chips import chip_list
 
-    sheets = chip_list().sheets
+    listed = chip_list()
+    sheets = listed.sheets
     lines = [
         "# Chips",
         "",
@@ -436,7 +447,7 @@ def chips_page() -> str:
         "(planning.md#a-chip-of-your-own).",
         "",
         "```text",
-        chips_text(sheets).rstrip(),
+        listed.text.rstrip(),
         "```",
         "",
         *_buffers([sheet.chip for sheet in sheets]),
@@ -448,7 +459,7 @@ def chips_page() -> str:
     ]
     first = {sheet.chip.arch: sheet for sheet in reversed(sheets)}
     for arch in sorted(first):
-        text = chip_text(first[arch]).rstrip()
+        text = first[arch].text.rstrip()
         lines += [f"## Architecture {arch}", "", "```text", text, "```", ""]
     return "\n".join(lines)
 
@@ -473,14 +484,6 @@ def _buffers(chips: "list[Chip]") -> list[str]:
         "|---|---|---|---|---|---|---|---|---|",
         *(f"| {', '.join(names)} | {' | '.join(values)} |" for values, names in rows.items()),
     ]
-
-
-@document("decisions.md")
-def decisions_page() -> str:
-    """Return the index of design decisions, which docs/decisions has by area."""
-    from tools.pages.decisions import page
-
-    return page()
 
 
 @document("seeds.md")

@@ -5,7 +5,7 @@ from importlib import import_module
 import click
 
 from cubecore.cli.console import CommandGroup
-from cubecore.cli.front_page import PURPOSE, SUMMARIES, front_page
+from cubecore.cli.front_page import PURPOSE, front_page, verbs
 from cubecore.version import __version__
 
 
@@ -14,14 +14,16 @@ class LazyGroup(CommandGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
-        return sorted(SUMMARIES)
+        return list(verbs())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command from its module; None if there is none of that name."""
-        if cmd_name not in SUMMARIES:
+        file = verbs().get(cmd_name)
+        if file is None:
             return None
-        name = "cpp" if cmd_name == "c++" else cmd_name
-        command: click.Command = getattr(import_module(f"cubecore.cli.verbs.{name}"), name)
+        module = file.removesuffix(".py").replace("/", ".")
+        loaded = import_module(f"cubecore.cli.verbs.{module}")
+        command: click.Command = getattr(loaded, module.rpartition(".")[2])
         return command
 
     def get_help(self, ctx: click.Context) -> str:

@@ -6,7 +6,7 @@ Importing this module loads nothing heavy, so that --help is instant.
 import os
 import sys
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import click
 
@@ -46,11 +46,16 @@ Command = Callable[..., Any]
 class _Answer(Protocol):
     """An answer of a workflow, as a command prints it."""
 
+    @property
+    def text(self) -> str:
+        """The answer as lines."""
+
     def to_json(self) -> JsonMapping:
         """Return the answer as a JSON object."""
 
+    def to_rows(self) -> list[Json]:
+        """Return the rows of the answer's table."""
 
-_AnswerT = TypeVar("_AnswerT", bound=_Answer)
 
 _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("m", int, "rows of A and C"),
@@ -274,7 +279,7 @@ class Verb(click.Command):
             if isinstance(param.type, OutputFile) and value is not None
         ]
         if outputs:
-            from cubecore.workflows.data.files import require_apart
+            from cubecore.output_files import require_apart
 
             inputs = [
                 (_subject(param), path)
@@ -379,7 +384,7 @@ def fail_known(error: Exception, as_json: bool, keys: Collection[str] = ()) -> N
     if not as_json:
         shown["message"] = _as_typed(shown["message"], error, keys)
     if others and not as_json:
-        from cubecore.reports.text.script import finding_lines
+        from cubecore.frontends.finding_text import finding_lines
 
         shown["message"] = "\n".join([shown["message"], *finding_lines(others)])
     if error.detail and not as_json:
@@ -442,20 +447,22 @@ def taken_form(options: Json) -> str:
     return CSV if as_csv else JSON if as_json else TEXT
 
 
-def show(answer: _AnswerT, form: str, text: Callable[[_AnswerT], str]) -> None:
-    """Print an answer: one JSON object on one line, its table as CSV, or what `text` makes."""
+def show(answer: _Answer, form: str, text: str | None = None) -> None:
+    """Print an answer: one JSON object on one line, its table as CSV, or its text or another."""
     if form == JSON:
         say(_object(answer.to_json()))
-    elif form == CSV:
-        from cubecore.reports.tables import csv_text
+        return
+    if form == CSV:
+        from cubecore.presented.rows import csv_text
 
-        say(csv_text(answer), newline=False)
-    elif sys.stdout.isatty():
+        say(csv_text(answer.to_rows()), newline=False)
+        return
+    text = answer.text if text is None else text
+    if sys.stdout.isatty():
         from cubecore.cli.terminal import dressed
 
-        say(dressed(text(answer)), newline=False)
-    else:
-        say(text(answer), newline=False)
+        text = dressed(text)
+    say(text, newline=False)
 
 
 def _object(value: JsonMapping) -> str:

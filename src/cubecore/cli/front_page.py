@@ -1,33 +1,73 @@
-"""The page of ``cubecore --help``: no command is loaded for it, nor is Click."""
+"""The page of ``cubecore --help``: no command is loaded for it, nor is Click.
+
+What a command does is read from the text of its module: the first paragraph of its help.
+"""
+
+import os
+
+TYPE_CHECKING = False  # typing would be most of what --help loads
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PURPOSE = "Plan, check, execute and time matrix kernels for the Ascend (Da Vinci) AI Core."
-SUMMARIES = {
-    "c++": "Compile C++ kernels and host code to a program that runs on cubecore.",
-    "check": (
-        "Check the tiling in a file against every rule; --repair finds the nearest legal one."
-    ),
-    "chips": "List the chips, or the facts about one with their sources.",
-    "compare": (
-        "Compare the tilings in two files; --report and --trace draw both on one timeline."
-    ),
-    "env": 'Show the shell\'s settings for CMake projects of kernels: eval "$(cubecore env)".',
-    "explain": "Explain a rule, a field of TCubeTiling, an instruction or a finding by its id.",
-    "model": "List, plan, time and sum the matrix products of a step of a language model.",
-    "plan": "Find a legal, fast TCubeTiling for a product, or for every product in a file.",
-    "run": "Execute the kernel instruction by instruction and verify its result.",
-    "sample": "Build, run and verify a sample project of kernels, as its README does.",
-    "store": "Show, compare or export a store of plans (plan --store).",
-    "sweep": "Time a product over values of its shape, its options, its tiling or its chip.",
-    "time": "Time a kernel: cycles by pipe, stalls and links.",
-    "tune": "Say of a tiling whether it is legal, what it costs and which small changes help.",
-    "validate": "Compare the timing model with measurements, case by case.",
-}
-"""Every command and its summary."""
 OPTIONS = {
     "--version": "Show the version and exit.",
     "-h, --help": "Show this message and exit.",
 }
 _USAGE = "Usage: "
+_VERBS = f"{os.path.dirname(__file__)}/verbs/"  # noqa: PTH120 - pathlib takes longer than the page
+_TEXT_BYTES = 1 << 14
+"""The bytes of a module within which its command's help begins and ends."""
+
+
+def verbs() -> dict[str, str]:
+    """Return the file of each command by the command's name, sorted."""
+    files = dict(_files(""))
+    return {name: files[name] for name in sorted(files)}
+
+
+def _files(folder: str) -> "Iterator[tuple[str, str]]":
+    """Yield the commands in a folder of modules and in its folders."""
+    for name in _listed(folder):
+        if name.endswith(".py"):
+            stem = name[:-3]
+            if stem != "__init__":
+                yield "c++" if stem == "cpp" else stem, f"{folder}{name}"
+        elif "." not in name and name != "__pycache__":
+            yield from _files(f"{name}/")
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(_VERBS + folder)  # noqa: PTH208
+    except OSError:  # in an archive
+        from cubecore.package_data import packaged
+
+        return [entry.name for entry in packaged("cli", "verbs", folder).iterdir()]
+
+
+def summaries() -> dict[str, str]:
+    """Return what each command does."""
+    return {name: _summary(file) for name, file in verbs().items()}
+
+
+def _summary(file: str) -> str:
+    """Return the first paragraph of the docstring of the function that is called as its module."""
+    name = file[file.rfind("/") + 1 : -3]
+    help_text = _text(file).partition(f"\ndef {name}(")[2].split('"""', 2)[1]
+    return " ".join(help_text.partition("\n\n")[0].split())
+
+
+def _text(file: str) -> str:
+    try:
+        opened = os.open(_VERBS + file, os.O_RDONLY)
+    except OSError:  # in an archive
+        from cubecore.package_data import packaged
+
+        return packaged("cli", "verbs", *file.split("/")).read_text("utf-8")
+    text = os.read(opened, _TEXT_BYTES)
+    os.close(opened)
+    return text.decode()
 
 
 def front_page(program: str, width: int) -> str:
@@ -42,7 +82,7 @@ def front_page(program: str, width: int) -> str:
             *_table(OPTIONS),
             "",
             "Commands:",
-            *_table(_shortened(SUMMARIES, width)),
+            *_table(_shortened(summaries(), width)),
         ]
     )
 

@@ -26,10 +26,10 @@ def main() -> int:
 
 
 def _run(path: str, words: tuple[str, ...]) -> int:
+    from cubecore.cli.files import TimeFiles
     from cubecore.errors import refuse
     from cubecore.frontends.cpp.launch.launch_options import TIMEOUT_S, CppLaunchOptions
-    from cubecore.reports.files.output_files import TimeFiles
-    from cubecore.reports.text.script import finding_lines
+    from cubecore.frontends.finding_text import finding_lines
     from cubecore.workflows.scripts.program import run_linked
 
     given = {name: os.environ.get(variable) for name, variable in _OPTIONS.items()}
@@ -53,7 +53,8 @@ def _run(path: str, words: tuple[str, ...]) -> int:
     if report is not None and answer.launches and not answer.findings:
         from cubecore.workflows.scripts.script import times_of
 
-        files.write_launches(times_of(path, answer.launches, files.record))
+        timed = times_of(path, answer.launches, files.record)
+        files.write(timed.longest.run.chip.name, timed)
     return answer.code or (FOUND if answer.findings and left == "fail" else 0)
 
 

@@ -1,1 +1,1 @@
-"""Answers as text, HTML pages and files for other tools."""
+"""Parts of HTML pages, and files for other tools."""

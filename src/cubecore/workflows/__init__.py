@@ -1,1 +1,1 @@
-"""The questions that the command line and the Python API answer."""
+"""Functions behind the commands and the Python API: each computes an answer."""

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
-from cubecore.aliases import Json, JsonMapping
+from cubecore.aliases import JsonMapping
+from cubecore.answers.check import RepairedFindings
 from cubecore.errors import RequestError, Violation, did_you_mean
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import Findings, check_case
@@ -15,29 +15,7 @@ from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import Planned, given_tiling, is_plan, make_request
 
 if TYPE_CHECKING:
-    from cubecore.tiling.repair.infeasibility import Conflict
     from cubecore.tiling.repair.repair import Repair
-
-
-@dataclass(frozen=True)
-class RepairedFindings(Findings):
-    """The result of a check, and the nearest legal tiling.
-
-    `repair` is None where none was found; `conflict` then says what no tiling satisfies together,
-    or is None where the search ended without a proof.
-    """
-
-    repair: "Repair | None"
-    conflict: "Conflict | None"
-
-    def to_json(self) -> Json:
-        """Return the public contract's object, with `repaired` and `changed`."""
-        repaired: Json = {"repaired": None, "changed": [], "proven": None}
-        return {
-            **super().to_json(),
-            **(repaired if self.repair is None else self.repair.to_json()),
-            "conflict": None if self.conflict is None else self.conflict.to_json(),
-        }
 
 
 @takes_problem
@@ -107,8 +85,8 @@ def _repaired(
     mended = find_repair(case, keep)
     conflict = None
     if mended is None:
+        from cubecore.advice.infeasibility import narrowing
         from cubecore.tiling.repair.infeasibility import find_conflict
-        from cubecore.workflows.advice.infeasibility import narrowing
 
         conflict = find_conflict(case, keep, narrowing(case.problem, settings))
     else:

@@ -4,81 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
+from cubecore.answers.compare import ComparedTiling, Comparison
+from cubecore.answers.time import time_legal
 from cubecore.kernels.runnable import require_timed
-from cubecore.lazy_dataclass import dataclass
-from cubecore.presented import Presented
-from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
-from cubecore.tiling.rules.checker import Findings, check_case
+from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
-from cubecore.workflows.request import TilingRequest, given_tiling, make_request
-from cubecore.workflows.time import Timed, time_legal
+from cubecore.workflows.request import given_tiling, make_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cubecore.aliases import Json, JsonMapping
+    from cubecore.aliases import JsonMapping
     from cubecore.tiling.model.problem import Problem
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedTiling:
-    """One of two tilings, its broken rules, and its time if it is legal."""
-
-    tiling: TCubeTiling
-    findings: Findings
-    timed: Timed | None
-
-    def to_json(self) -> Json:
-        """Return the side as JSON; `time` and `interval` are null for an illegal tiling."""
-        return {
-            "tiling": self.tiling.to_json(),
-            **self.findings.to_json(),
-            "time": None if self.timed is None else self.timed.timeline.to_json(),
-            "interval": None if self.timed is None else self.timed.interval.to_json(),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison(Presented):
-    """Two tilings; `ratio` is the second's time over the first's, None unless both are legal."""
-
-    request: TilingRequest
-    first: ComparedTiling
-    second: ComparedTiling
-
-    @property
-    def ratio(self) -> float | None:
-        """Time of the second over time of the first."""
-        if self.first.timed is None or self.second.timed is None:
-            return None
-        return self.second.timed.timeline.cycles / self.first.timed.timeline.cycles
-
-    @property
-    def timed(self) -> list[Timed]:
-        """The times of both, none unless both are legal."""
-        first, second = self.first.timed, self.second.timed
-        return [] if first is None or second is None else [first, second]
-
-    @property
-    def differing(self) -> dict[str, tuple[int, int]]:
-        """Fields whose values differ."""
-        pairs = {f: (getattr(self.first.tiling, f), getattr(self.second.tiling, f)) for f in FIELDS}
-        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-
-    @property
-    def legal(self) -> bool:
-        """True if both are legal."""
-        return self.first.findings.legal and self.second.findings.legal
-
-    def to_json(self) -> Json:
-        """Return both sides, the differing fields and the ratio."""
-        return {
-            "problem": self.request.problem.to_json(),
-            "tilings": [self.first.to_json(), self.second.to_json()],
-            "differing": {name: list(pair) for name, pair in self.differing.items()},
-            "ratio": self.ratio,
-        }
+    from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 
 @takes_problem

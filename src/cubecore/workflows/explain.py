@@ -5,12 +5,10 @@ from dataclasses import fields
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
-from cubecore import manual
-from cubecore.aliases import Json
+from cubecore.answers.explain import Explanation
 from cubecore.chips import Chip, chip, expand_family
 from cubecore.citations import cite_row
 from cubecore.errors import did_you_mean, refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.field_meanings import FIELD_MEANINGS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.advice import MEANINGS, ROWS
@@ -24,28 +22,6 @@ if TYPE_CHECKING:
     from cubecore.isa.declare.instruction import Instruction
 
 _MOST_NAMES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The meaning of a name: the kind of thing it is, and its declaration as text."""
-
-    name: str
-    kind: str
-    text: str
-
-    def __str__(self) -> str:
-        """Return what the command prints."""
-        return self.text.rstrip("\n")
-
-    @property
-    def page(self) -> str:
-        """The page of the documentation about the name, relative to the site's root."""
-        return manual.page(self.kind, self.name)
-
-    def to_json(self) -> Json:
-        """Return the three, and the page about the name, as JSON."""
-        return {"name": self.name, "kind": self.kind, "text": self.text, "manual": self.page}
 
 
 def explain(name: str, chip_name: str | None = None) -> Explanation:
@@ -82,9 +58,12 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     from cubecore.isa.catalogue import spellings
     from cubecore.isa.declare.not_modelled import why_not
     from cubecore.machine.sanitizer.findings import KINDS
+    from cubecore.workflows.register_manual import spellings_of_registers
 
     if called := _called(lambda spelling: spelling == name):
         return _about_instruction(name, called, target)
+    if (told := _register(name)) is not None:
+        return told
     if (reason := why_not(name)) is not None:
         text = f"{name}: not modelled\n\n{reason}\n"
         return Explanation(name, "not modelled", text)
@@ -100,7 +79,7 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     if (told := _operator(name.lower())) is not None:
         return told
     need = "be a rule, a field, an instruction, a finding, advice, a chip or a term of the glossary"
-    known = [*ids, *FIELDS, *spellings(), *KINDS, *MEANINGS]
+    known = [*ids, *FIELDS, *spellings(), *spellings_of_registers(), *KINDS, *MEANINGS]
     raise refuse("NAME", need, repr(name), _near(name, known))
 
 
@@ -115,6 +94,17 @@ def _called(is_it: "Callable[[str], bool]") -> "list[type[Instruction]]":
     ]
 
 
+def _register(name: str) -> Explanation | None:
+    """Return the declarations of register instructions of a name; None for other words."""
+    from cubecore.workflows.register_manual import describe_register, registers_called, title_of
+
+    called = registers_called(name)
+    if not called:
+        return None
+    text = "\n".join(map(describe_register, called))
+    return Explanation(title_of(called[0]), "register instruction", text)
+
+
 def _operator(name: str) -> Explanation | None:
     """Return the meaning of an operator's name; None for other words."""
     from cubecore.kernels.operators.named import counts_of, meaning_of, operator_names
@@ -127,7 +117,7 @@ def _operator(name: str) -> Explanation | None:
 
 def _kernel_rule(name: str) -> Explanation | None:
     """Return a rule of advice on kernels; None for other words."""
-    from cubecore.workflows.advice.kernel_rules.advise import rules as rules_of_kernels
+    from cubecore.advice.kernel_rules.advise import rules as rules_of_kernels
 
     rule = rules_of_kernels().get(name)
     if rule is None:
@@ -173,10 +163,22 @@ def _about_instruction(
         if other is not cls:
             where = " or ".join(other.archs)
             text += f"{name} is also {other.name}, on architecture {where}.\n"
+    text += _also_on_registers(name)
     if target is not None:
         has = "has" if target.arch in cls.archs else "is not known to have"
         text += f"{target.name} {has} it.\n"
     return Explanation(cls.name, "instruction", text)
+
+
+def _also_on_registers(name: str) -> str:
+    """Return where the register instruction of an instruction's name is explained, if there is."""
+    from cubecore.workflows.register_manual import registers_called
+
+    spelled = {each.spelling for each in registers_called(name)}
+    return "".join(
+        f"In a vector function of 3510 {name} works on registers: explain Reg::{one}.\n"
+        for one in sorted(spelled)
+    )
 
 
 def _about_field(field: str) -> str:

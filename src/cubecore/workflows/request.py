@@ -1,15 +1,14 @@
 """From what a user asks to a problem on a chip."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.chips import Chip, chip
+from cubecore.chips import chip
 from cubecore.errors import CubecoreError, Violation, unable
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.request import TilingRequest
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate
 from cubecore.tiling.rules.checker import RuleFinding
@@ -31,18 +30,6 @@ class IllegalTilingError(CubecoreError):
     def to_json(self) -> Json:
         """Return the findings beside the message."""
         return super().to_json() | {"findings": [finding.to_json() for finding in self.findings]}
-
-
-@dataclass(frozen=True, slots=True)
-class TilingRequest:
-    """A problem and the chip that it is for: fields replaced as asked, buffers cut to the budget.
-
-    `settings` are the replaced fields, as texts.
-    """
-
-    problem: Problem
-    chip: Chip
-    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 class Planned(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import fields
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
+from cubecore.answers.run import Run
 from cubecore.errors import refuse, unable
 from cubecore.isa.program.tree import Location
 from cubecore.kernels.matmul.launch import matmul_launch, require_supported
@@ -19,12 +20,11 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.options import require_engine, require_order
-from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of, faults
-from cubecore.numerics import ACCUMULATION_POLICY
+from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, checks_of
 from cubecore.numerics.quantisation import scale_words
-from cubecore.presented import Presented
+from cubecore.output_files import require_apart, require_writable, write_whole
 from cubecore.units import SCALE_WORD_BYTES
-from cubecore.workflows.data.files import array_file, require_apart, require_writable, write_whole
+from cubecore.workflows.data.files import array_file
 from cubecore.workflows.data.operands import (
     OperandFiles,
     Operands,
@@ -37,95 +37,23 @@ from cubecore.workflows.data.operands import (
 from cubecore.workflows.data.process import peak_bytes
 from cubecore.workflows.data.reference import reference_seconds
 from cubecore.workflows.data.stored_layout import from_memory, from_nz, memory_bytes
-from cubecore.workflows.data.verify import Verification, finite, verify
+from cubecore.workflows.data.verify import verify
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
-from cubecore.workflows.request import (
-    TilingRequest,
-    make_request,
-    of_plan,
-)
+from cubecore.workflows.request import make_request, of_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from cubecore.aliases import Json, JsonMapping
+    from cubecore.aliases import JsonMapping
+    from cubecore.answers.plan import TilingPlan
     from cubecore.arrays import Array
     from cubecore.isa.program.launch import Launch
     from cubecore.tiling.model.problem import Problem
+    from cubecore.tiling.model.request import TilingRequest
     from cubecore.tiling.model.tcubetiling import TCubeTiling
-    from cubecore.workflows.plan import TilingPlan
-
-
-@dataclass(frozen=True, slots=True)
-class Run(Presented):
-    """The result of an execution.
-
-    Attributes
-    ----------
-    wall_s : float
-        Seconds from the first issue to the last byte of C, checks included; generation and
-        verification are not.
-    peak_bytes : int or None
-        The process's largest resident size; None where the system does not report it.
-    """
-
-    request: TilingRequest
-    tiling: TCubeTiling
-    verification: Verification
-    findings: tuple[SanitizerFinding, ...]
-    issued: int
-    engine: str
-    order: str
-    operands_wall_s: float
-    wall_s: float
-    verify_wall_s: float
-    total_wall_s: float
-    reference_wall_s: float | None
-    peak_bytes: int | None
-    c: Array = field(repr=False)
-
-    @property
-    def verified(self) -> bool:
-        """True if the result is the product and there is no finding but notes."""
-        return self.verification.verified and not faults(self.findings)
-
-    @property
-    def policy(self) -> str:
-        """Return the order in which products were summed."""
-        kind = self.request.problem.accumulator_type
-        if kind.kind == "int":
-            return "exact integers, saturated to int32"
-        return ACCUMULATION_POLICY[self.engine].replace("to float32", f"to {kind}")
-
-    def to_json(self) -> Json:
-        """Return the public contract's object."""
-        v = self.verification
-        return {
-            "problem": self.request.problem.to_json(),
-            "tiling": self.tiling.to_json(),
-            "verified": self.verified,
-            "max_abs_error": finite(v.max_abs_error),
-            "max_rel_error": finite(v.max_rel_error),
-            "tolerance": finite(v.tolerance),
-            "worst_error_over_tolerance": finite(v.worst),
-            "tolerance_policy": v.policy,
-            "float64_elements": v.compared,
-            "nonfinite": {"nan": v.nan, "infinite": v.infinite, "differ": v.nonfinite_differ},
-            "policy": self.policy,
-            "findings": [finding.to_json() for finding in self.findings],
-            "issued": self.issued,
-            "engine": self.engine,
-            "order": self.order,
-            "operands_wall_s": self.operands_wall_s,
-            "wall_s": self.wall_s,
-            "verify_wall_s": self.verify_wall_s,
-            "total_wall_s": self.total_wall_s,
-            "reference_wall_s": self.reference_wall_s,
-            "peak_bytes": self.peak_bytes,
-        }
 
 
 def _unseen(_stage: str) -> None:

@@ -2,85 +2,31 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
+from cubecore.answers.time import Timed
 from cubecore.errors import refuse
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.runnable import require_timed
-from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.timed_product import TimedProduct
-from cubecore.presented import Presented
-from cubecore.tiling.cost.closed_form import lower_bound
 from cubecore.units import ceil_div
-from cubecore.workflows.advice.reasons import Reason, reasons
-from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.plan import legal_or_planned
-from cubecore.workflows.request import (
-    TilingRequest,
-    make_request,
-    of_plan,
-)
+from cubecore.workflows.request import make_request, of_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cubecore.aliases import Json, JsonMapping
+    from cubecore.advice.timed_changes import TimedChanges
+    from cubecore.aliases import JsonMapping
+    from cubecore.answers.plan import TilingPlan
     from cubecore.tiling.model.problem import Problem
+    from cubecore.tiling.model.request import TilingRequest
     from cubecore.tiling.model.tcubetiling import TCubeTiling
     from cubecore.timing.records import Timeline
-    from cubecore.workflows.advice.timed_changes import TimedChanges
-    from cubecore.workflows.plan import TilingPlan
 
 _MOST_STEPS = 50_000_000
 """Base-K steps of one core that are walked one by one: some ten minutes."""
-
-
-@dataclass(frozen=True)
-class Timed(Presented):
-    """A timeline, the problem and tiling that it is of, and the advice that was asked for.
-
-    `step` is the kind of kernel, None for the template's.
-    """
-
-    request: TilingRequest
-    tiling: TCubeTiling
-    timeline: Timeline
-    changes: TimedChanges | None = None
-    step: str | None = None
-
-    @cached_property
-    def reasons(self) -> tuple[Reason, ...]:
-        """Causes of the time in words, the dearest first; timed when first asked for."""
-        request = self.request
-        product = TimedProduct(request.problem, self.tiling, request.chip, self.step)
-        return reasons(product, self.timeline)
-
-    @property
-    def interval(self) -> Interval:
-        """The time's interval, by how far the model was off on publications left out of its fit."""
-        return product_interval(self.timeline.us, self.request)
-
-    @property
-    def lower_bound(self) -> int:
-        """Cycles that no tiling of this kind of kernel can beat."""
-        return lower_bound(self.request.problem, self.request.chip, self.step)
-
-    def to_json(self) -> Json:
-        """Return the public contract's object, with the problem and the tiling.
-
-        ``changes`` and ``untried`` are there where they were asked for.
-        """
-        return {
-            "problem": self.request.problem.to_json(),
-            "tiling": self.tiling.to_json(),
-            **self.timeline.to_json(),
-            "interval": self.interval.to_json(),
-            "lower_bound_us": self.request.chip.microseconds(self.lower_bound),
-            "reasons": [reason.to_json() for reason in self.reasons],
-            **({} if self.changes is None else self.changes.to_json()),
-        }
 
 
 @takes_problem
@@ -146,11 +92,6 @@ def time(
     return Timed(request, chosen, line, changes, step)
 
 
-def product_interval(us: float, request: TilingRequest) -> Interval:
-    """Return the interval of a product's time."""
-    return interval(us, request.chip.arch, "known", request.problem.a_type.bits)
-
-
 def _timed_request(
     problem: Problem | JsonMapping | None,
     settings: Mapping[str, str] | None,
@@ -165,22 +106,9 @@ def _timed_request(
 
 
 def _changes(product: TimedProduct, line: Timeline) -> TimedChanges:
-    from cubecore.workflows.advice.timed_changes import product_changes
+    from cubecore.advice.timed_changes import product_changes
 
     return product_changes(product, line)
-
-
-def time_legal(request: TilingRequest, tiling: TCubeTiling, record: int) -> Timed:
-    """Return the timing of a legal tiling, `record` instructions kept.
-
-    Raises
-    ------
-    RequestError
-        If the kernel does not support the request.
-    """
-    require_supported(request.problem)
-    line = TimedProduct(request.problem, tiling, request.chip).timed(record=record)
-    return Timed(request, tiling, line)
 
 
 def _require_walkable(tiling: TCubeTiling, *, full: bool) -> None:

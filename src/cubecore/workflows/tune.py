@@ -5,18 +5,21 @@ from dataclasses import replace
 from math import log
 from typing import Unpack
 
-from cubecore.aliases import Json, JsonMapping
+from cubecore.advice.timed_changes import TimedChange, tiling_change
+from cubecore.aliases import JsonMapping
+from cubecore.answers.check import RepairedFindings
+from cubecore.answers.plan import TilingPlan
+from cubecore.answers.time import Timed
+from cubecore.answers.tune import Tuned
 from cubecore.errors import NoLegalTilingError
 from cubecore.kernels.matmul.clock.launch import is_known
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.runnable import require_timed
-from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.event_ranking import timed as event_timed
 from cubecore.planning.timed_product import TimedProduct
-from cubecore.presented import Presented
 from cubecore.tiling.cost.closed_form import predict
-from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.request import TilingRequest
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.repair.faster import Nearby, nearby
 from cubecore.tiling.rules.checker import Findings
@@ -24,12 +27,10 @@ from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.solver import Ranked
 from cubecore.timing.records import Timeline
 from cubecore.units import plural
-from cubecore.workflows.advice.timed_changes import TimedChange, TimedChanges, differing
-from cubecore.workflows.check import RepairedFindings, check
+from cubecore.workflows.check import check
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
-from cubecore.workflows.plan import TilingPlan, improved_plan, plan_request
-from cubecore.workflows.request import Planned, TilingRequest, given_tiling, is_plan, make_request
-from cubecore.workflows.time import Timed
+from cubecore.workflows.plan import improved_plan, plan_request
+from cubecore.workflows.request import Planned, given_tiling, is_plan, make_request
 
 MOST_FIELDS = 3
 """Fields of a change."""
@@ -38,59 +39,6 @@ LEAST_GAIN = 0.005
 _TIMED, _WALKED = 16, 4
 """Changes of so many fields that are timed; the second where trees have to be walked."""
 _SHOWN = 3
-
-
-@dataclass(frozen=True)
-class Tuned(Presented):
-    """A tiling judged, timed and improved by small changes.
-
-    Attributes
-    ----------
-    tiling : TCubeTiling
-        The tiling that was given.
-    findings : Findings
-        The rules that it breaks; `RepairedFindings` where it breaks one.
-    timed : Timed or None
-        The timing of the tiling, or of the nearest legal one; None where there is none.
-    changes : tuple of TimedChange
-        Changes of one field, of two and of three that save time, each timed with all other fields
-        kept; those of fewer fields first.
-    best : TilingPlan or None
-        The planner's tiling, or one that is faster, where the search from the tiling or one of its
-        changes leads to one: nothing else here is faster. None where no tiling is legal.
-    """
-
-    request: TilingRequest
-    tiling: TCubeTiling
-    findings: Findings
-    timed: Timed | None
-    changes: tuple[TimedChange, ...]
-    best: TilingPlan | None
-
-    @property
-    def legal(self) -> bool:
-        """True if the tiling that was given breaks no rule."""
-        return self.findings.legal
-
-    @property
-    def as_changes(self) -> TimedChanges:
-        """The changes and the best plan, the most helpful first, as a page shows them."""
-        if self.timed is None or self.best is None:
-            return TimedChanges(self.changes)
-        plan = Ranked(self.best.tiling, self.best.predicted)
-        whole = _change("plan", self.timed.tiling, plan, self.timed.timeline.cycles)
-        return TimedChanges(tuple(sorted((*self.changes, whole), key=lambda one: one.cycles)))
-
-    def to_json(self) -> Json:
-        """Return the public contract's object."""
-        return {
-            "problem": self.request.problem.to_json(),
-            "tiling": self.tiling.to_json(),
-            **self.findings.to_json(),
-            "timed": None if self.timed is None else self.timed.to_json(),
-            "changes": [change.to_json() for change in self.changes],
-            "best": None if self.best is None else self.best.to_json(),
-        }
 
 
 @takes_problem
@@ -195,17 +143,9 @@ def _changes(request: TilingRequest, given: TCubeTiling, cycles: int) -> Iterato
         ranked = _ranked(request, given, level[:count])
         faster = [one for one in ranked if one.predicted.cycles <= (1 - LEAST_GAIN) * fewest]
         for one in faster[:_SHOWN]:
-            yield _change(plural(number, "field"), given, one, cycles)
+            yield tiling_change(plural(number, "field"), given, one, cycles)
         if faster:
             fewest = faster[0].predicted.cycles
-
-
-def _change(kind: str, given: TCubeTiling, ranked: Ranked, cycles: int) -> TimedChange:
-    """Return another tiling as a change of one that takes so many cycles."""
-    new = ranked.predicted
-    what = differing(given, ranked.tiling, PLANNED_FIELDS) or "the same tiling"
-    figures = (new.cycles, new.us or 0.0, 1 - new.cycles / cycles, new.limited_by)
-    return TimedChange(kind, "tiling", what, *figures, tiling=ranked.tiling)
 
 
 def _ranked(

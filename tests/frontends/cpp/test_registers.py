@@ -76,6 +76,7 @@ BODIES = {
     "in_c": body("AddInC(xu, yu, zu, n);"),
     "early": body("AddRows<float>(xu, yu, zu, n);", first=""),
     "late": body("AddRows<float>(xu, yu, zu, n);", last=""),
+    "again": body("AddRows<float>(xu, yu, zu, n); AddRows<float>(zu, yu, zu, n);"),
     "outside": "Reg::RegTensor<float> a; Reg::LoadAlign(a, (__ubuf__ float*)0);",
     "rows": body(
         "for (uint32_t r = 0; r < n; r += 64) AddRows<float>(xu + r, yu + r, zu + r, 64);"
@@ -102,6 +103,14 @@ def test_a_sum_of_rows_is_right_and_clean_however_it_begins(built, name):
     z, expected, findings = added(built[name])
     assert np.array_equal(z, expected)
     assert findings == ()
+
+
+def test_vector_functions_follow_each_other_without_a_barrier(built):
+    rng = np.random.default_rng(2)
+    x, y = (rng.normal(size=COUNT).astype(np.float32) for _ in range(2))
+    z = np.zeros_like(x)
+    assert built["again"][1](x, y, z, COUNT).findings == ()
+    assert np.array_equal(z, x + y + y)
 
 
 @pytest.mark.parametrize("count", [8, 64, 72, 500])

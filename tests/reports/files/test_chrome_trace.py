@@ -8,16 +8,12 @@ from itertools import pairwise
 
 import pytest
 
+from cubecore.answers.compare import pair_data, pair_report
 from cubecore.errors import RequestError
-from cubecore.reports.files.chrome_trace import (
-    MAX_EVENTS,
-    require_openable,
-    trace_bytes,
-    trace_json,
-)
-from cubecore.reports.files.trace_view import TRACED_INSTRUCTIONS, TraceView
+from cubecore.reports.files import chrome_trace
+from cubecore.reports.files.chrome_trace import MAX_EVENTS, require_openable
+from cubecore.reports.files.trace_view import TRACED_INSTRUCTIONS, WHOLE, TraceView
 from cubecore.reports.html.lanes import PIPE_ORDER, groups, ranges, signals
-from cubecore.reports.html.pair import pair_data, pair_report
 from cubecore.tiling.model.export import load_tiling
 from cubecore.workflows.time import time
 from reports.browser import browser, chromium
@@ -25,6 +21,14 @@ from reports.cases import BIASED, HOSTILE, LARGE, RAGGED, SMALL, hostile, timed
 from workflows.command import BAD_REQUEST, assert_refused, cli, names_in
 
 PROBLEMS = (SMALL, RAGGED, BIASED)
+
+
+def trace_json(of, view=WHOLE):
+    return of.trace(view)
+
+
+def trace_bytes(of, view=WHOLE):
+    return chrome_trace.trace_bytes(of.trace(view))
 
 
 def nanoseconds(microseconds):

@@ -20,12 +20,8 @@ from cubecore.reports.html.facts import RELIABILITY, USED_FACTS
 from cubecore.reports.html.page import (
     SHOWN_INSTRUCTIONS,
     embed,
-    html_report,
-    launch_report,
-    page_data,
 )
 from cubecore.reports.html.slack import slack
-from cubecore.reports.text.answers import time_text
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.model import RuleCase
@@ -109,24 +105,24 @@ def test_embedded_json_holds_any_text_and_ends_no_element(text):
 
 
 def test_the_page_is_one_small_file():
-    page = html_report(timed(**LARGE))
+    page = timed(**LARGE).page()
     assert len(page.encode()) < 5e6
     assert set(re.findall(r"https?://[^\"'\s;]+", page)) == {NAMESPACE}
     assert not re.search(r"(src|href)\s*=|@import|url\(", page)
 
 
 def test_equal_products_give_equal_pages():
-    assert html_report(timed(**SMALL)) == html_report(timed(**SMALL))
+    assert timed(**SMALL).page() == timed(**SMALL).page()
 
 
 def test_the_timeline_is_whole_or_says_what_it_holds():
-    small = page_data(timed(**SMALL), "", SHOWN_INSTRUCTIONS)["timeline"]
+    small = timed(**SMALL).page_data()["timeline"]
     assert [group["complete"] for group in small["groups"]] == [True]
-    large = page_data(timed(**LARGE), "", SHOWN_INSTRUCTIONS)["timeline"]
+    large = timed(**LARGE).page_data()["timeline"]
     assert [(g["shown"], g["complete"]) for g in large["groups"]] == [
         (SHOWN_INSTRUCTIONS, False) for _ in timed(**LARGE).timeline.groups
     ]
-    unrecorded = page_data(timed(0, **SMALL), "", SHOWN_INSTRUCTIONS)["timeline"]
+    unrecorded = timed(0, **SMALL).page_data()["timeline"]
     assert [(g["shown"], g["complete"]) for g in unrecorded["groups"]] == [(0, False)]
 
 
@@ -178,7 +174,7 @@ def page(tmp_path_factory):
 def open_report(page, tmp_path):
     def opened(of, **options):
         path = tmp_path / "report.html"
-        path.write_text(html_report(of, **options), "utf-8")
+        path.write_text(of.page(**options), "utf-8")
         page.open(path)
         return page
 
@@ -190,7 +186,7 @@ def open_report(page, tmp_path):
 def test_it_opens_quietly_and_draws_everything(problem, scheme, page, tmp_path):
     of = timed(**problem)
     path = tmp_path / "report.html"
-    path.write_text(html_report(of), "utf-8")
+    path.write_text(of.page(), "utf-8")
     page.open(path, scheme=scheme)
     assert page.console == []
     assert page.requests == [path.as_uri()]
@@ -221,7 +217,7 @@ def test_what_is_cut_is_said_on_the_page(open_report):
 def test_the_head_has_the_time_and_the_interval_that_the_text_has(problem, open_report):
     of = timed(**problem)
     head = open_report(of).ask("document.getElementById('head').textContent")
-    lines = time_text(of).splitlines()
+    lines = of.text.splitlines()
     (line,) = [line for line in lines if line.endswith("cases like it")]
     assert line in head
     (duration,) = [line.split(" (")[0] for line in lines if "cycles), limited by" in line]
@@ -416,7 +412,7 @@ def test_a_launch_of_ones_own_kernel_opens_without_the_panels_of_products(page, 
         tensors=(),
     )
     path = tmp_path / "report.html"
-    path.write_text(launch_report(TimedLaunch(run, line)), "utf-8")
+    path.write_text(TimedLaunch(run, line).page(), "utf-8")
     page.open(path)
     assert page.console == []
     assert page.requests == [path.as_uri()]
@@ -426,7 +422,7 @@ def test_a_launch_of_ones_own_kernel_opens_without_the_panels_of_products(page, 
     assert HOSTILE in page.ask("document.getElementById('findings').textContent")
     assert page.ask("document.scripts.length") == 2
     shown = TimedLaunch(replace(run, findings=()), line)
-    path.write_text(launch_report(shown, [TimedLaunch(run, line), shown]), "utf-8")
+    path.write_text(shown.page([TimedLaunch(run, line), shown]), "utf-8")
     page.open(path)
     rows = "[...document.querySelectorAll('#launches tbody tr')].map((r) => r.textContent)"
     assert [row[-1] for row in page.ask(rows)] == ["1", "0"]

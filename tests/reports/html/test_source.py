@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cubecore.reports.html.page import launch_report
 from cubecore.workflows.scripts.script import time_script
 from reports.browser import browser, chromium
 
-PAIRS = Path(__file__).parents[2] / "workflows" / "advice" / "pairs"
+PAIRS = Path(__file__).parents[2] / "advice" / "pairs"
 HOSTILE = "</script><b>x</b>"
 
 
@@ -24,7 +23,7 @@ def data_of(page):
 
 
 def test_the_source_has_each_line_that_issues_with_the_line_s_cycles(launch):
-    [file] = data_of(launch_report(launch))["source"]
+    [file] = data_of(launch.page())["source"]
     rows = {row["line"]: row for row in file["rows"]}
     text = (PAIRS / "kernels.py").read_text().splitlines()
     assert all(row["text"] == text[number - 1] for number, row in rows.items())
@@ -38,7 +37,7 @@ def test_the_source_has_each_line_that_issues_with_the_line_s_cycles(launch):
 
 
 def test_the_report_has_the_advice_with_its_remedy(launch):
-    advice = data_of(launch_report(launch))["advice"]
+    advice = data_of(launch.page())["advice"]
     assert [each["rule"] for each in advice] == [each.rule for each in launch.advice]
     assert advice[0]["remedy"].startswith("Order the pipes by flags or queues")
 
@@ -48,7 +47,7 @@ def test_the_page_draws_both_and_takes_nothing_for_markup(tmp_path):
     script = (PAIRS / "kernels.py").read_text()
     (tmp_path / "k.py").write_text(script.replace("# slow: barrier", f"# {HOSTILE}"))
     slow = time_script(str(tmp_path / "k.py"), arguments=("barrier",), advise=True).longest
-    (tmp_path / "r.html").write_text(launch_report(slow), "utf-8")
+    (tmp_path / "r.html").write_text(slow.page(), "utf-8")
     with browser(chromium(), tmp_path / "profile") as page:
         page.open(tmp_path / "r.html")
         assert page.console == []

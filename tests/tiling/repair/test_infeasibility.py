@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.advice.infeasibility import narrowing
 from cubecore.errors import CubecoreError
 from cubecore.tiling.model.field_limits import NO_LIMITS, PLANNED_FIELDS, FieldLimits, Limits
 from cubecore.tiling.model.tcubetiling import FIELDS
@@ -24,7 +25,6 @@ from cubecore.tiling.rules.checker import check_tiling, rule_named
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.tiling.solver.solver import planned_chip
-from cubecore.workflows.advice.infeasibility import narrowing
 from parts import part, stride
 from tiling.cases import B3, problem, tiling
 from tiling.solver.test_plans_legal import drawn

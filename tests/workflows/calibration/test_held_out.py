@@ -15,9 +15,9 @@ from tools.calibration.fit_cases import (
 from tools.calibration.fitting import Cases, Fit
 from tools.calibration.held_out import record, written
 from tools.calibration.refit import STARTS, shipped
+from tools.pages.validation_page import validation_page
 
 from cubecore.chips import chip
-from cubecore.reports.text.validation import validation_page, validation_text
 from cubecore.workflows.calibration.held_out import OF_OTHER_HALF, held_out, held_out_cases
 from workflows.command import assert_refused, cli
 
@@ -169,7 +169,7 @@ def test_a_fit_finds_what_made_its_points_without_seeing_the_others():
 
 def test_the_table_is_part_of_the_page_and_of_the_answer(published, without_publications):
     answer = replace(published, held_out=without_publications)
-    page, text = validation_page(answer), validation_text(answer)
+    page, text = validation_page(answer), answer.text
     for one in without_publications:
         row = [line for line in page.splitlines() if line.startswith(f"| {one.name} |")]
         assert len(row) == 1

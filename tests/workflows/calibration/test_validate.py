@@ -11,8 +11,6 @@ import pytest
 import cubecore
 from cubecore.chips import chip
 from cubecore.chips.catalog import chip_names
-from cubecore.reports.html.charts.scatter import scatter_page
-from cubecore.reports.text.validation import validation_text
 from cubecore.timing.launch import time_launch
 from cubecore.workflows.calibration.cases import Unmapped
 from cubecore.workflows.calibration.measured_points import PUBLISHED, published, read_points
@@ -674,8 +672,8 @@ def test_a_file_that_is_not_there_and_a_setting_that_is_none(tmp_path):
 
 def test_the_text_has_every_case_once_and_the_page_every_mark(published):
     answer = published
-    words = re.findall(r"\S+", validation_text(answer))
+    words = re.findall(r"\S+", answer.text)
     for case in answer.cases:
         assert words.count(case.point.id) == 1
-    page = scatter_page(answer)
+    page = answer.page()
     assert page.count('class="case"') == sum(case.wall is not None for case in answer.timed)

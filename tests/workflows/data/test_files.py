@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cubecore.output_files import write_whole
 from cubecore.tiling.model.cpp_source import to_header
 from cubecore.tiling.model.export import to_json_text
-from cubecore.workflows.data.files import write_whole
 from workflows.command import (
     BAD_REQUEST,
     DONE,

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.reports.text.answers import run_text
+from cubecore.answers.run import Verification
 from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.problem import Problem
 from cubecore.workflows.data.float32_screen import is_worth_screening
 from cubecore.workflows.data.operands import Operands, make_operands
-from cubecore.workflows.data.verify import Verification, verify
+from cubecore.workflows.data.verify import verify
 from parts import crossed
 from workflows.data.products import BREAKABLE, random_case
 
@@ -231,8 +231,8 @@ def test_the_answer_states_how_limits_are_derived(keys, wanted):
 def test_the_answer_says_how_many_elements_its_errors_are_of():
     small = cubecore.run(m=16, n=48, k=32, batch=2)
     assert small.to_json()["float64_elements"] == 2 * 16 * 48
-    assert "  errors  " not in run_text(small)
+    assert "  errors  " not in small.text
     most = small.verification.compared - 5
     large = replace(small, verification=replace(small.verification, compared=most))
     line = "  errors  of 1,531 elements in float64, with those farthest from a float32 product; it "
-    assert f"{line}settles the other 5\n" in run_text(large)
+    assert f"{line}settles the other 5\n" in large.text

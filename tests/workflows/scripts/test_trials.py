@@ -158,7 +158,7 @@ def test_a_tik_program_is_not_tried(folder):
 
 @needs_compiler
 def test_attributes_of_an_operator_are_tried():
-    project = Path(__file__).parents[1] / "advice" / "pairs" / "weigh"
+    project = Path(__file__).parents[2] / "advice" / "pairs" / "weigh"
     np.save("x.npy", np.arange(8 * 4096, dtype=np.float32))
     given = ("x=x.npy", "blocks=8", "tile=128", "part=128")
     words = [word for text in given for word in ("--arg", text)]

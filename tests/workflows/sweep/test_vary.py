@@ -8,9 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import cubecore
+from cubecore.advice.intervals import interval_range
 from cubecore.errors import RequestError
-from cubecore.reports.html.charts.curves import sweep_svg, sweep_text
-from cubecore.reports.text.answers import interval_range
 from cubecore.workflows.sweep.vary import MOST_POINTS, Axis, sweep
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, names_in
 
@@ -145,8 +144,8 @@ def test_a_point_without_a_time_says_why_and_the_others_are_timed():
     assert bad.error.startswith("no legal tiling for 256 x 256 x 256 on Ascend910B3")
     assert not answer.complete
     assert answer.to_json()["points"][1]["us"] is None
-    assert "baseM = 8192" in sweep_text(answer)
-    assert len(circles(sweep_svg(answer))) == 2  # a dot in each panel
+    assert "baseM = 8192" in answer.text
+    assert len(circles(answer.plot())) == 2  # a dot in each panel
 
 
 def test_sweeps_that_are_refused():
@@ -183,7 +182,7 @@ def place(circle):
 
 def test_the_plot_has_a_dot_for_every_point_where_its_values_are():
     answer = sweep({"k": [128, 256, 1024], "cores": [1, 4]}, SHAPE)
-    dots = circles(sweep_svg(answer))
+    dots = circles(answer.plot())
     times = [a.timed.timeline.us for a in answer.answers]
     assert len(dots) == 2 * len(times)
     by_curve = [dots[:3], dots[3:6]]
@@ -202,7 +201,7 @@ def test_the_plot_has_a_dot_for_every_point_where_its_values_are():
 
 def test_words_are_drawn_side_by_side_and_cannot_become_markup():
     answer = sweep({"template": ["MDL", "NORM"]}, SHAPE)
-    svg = sweep_svg(answer)
+    svg = answer.plot()
     (first, second, *_) = circles(svg)
     assert place(first)[0] < place(second)[0]
     assert not list(ET.fromstring(svg).iter(f"{SVG}polyline")), "words have nothing in between"
@@ -216,14 +215,14 @@ def test_the_command(tmp_path):
     answer = cli(*words, "--plot", plot)
     assert answer.code == DONE
     expected = sweep({"k": [128, 256]}, {"m": 256, "n": 256})
-    assert answer.out == sweep_text(expected)
+    assert answer.out == expected.text
     rows = [re.split(r" {2,}", line) for line in answer.out.splitlines()]
     assert rows[0] == ["k", "us", "in 8 of 10 cases", "TFLOPS", "of peak", "limited by"]
     assert [row[0] for row in rows[1:]] == ["128", "256"]
     for row, point in zip(rows[1:], expected.answers, strict=True):
         assert row[2] == interval_range(point.timed.interval)
         assert point.to_json()["interval"] == point.timed.interval.to_json()
-    assert plot.read_text("utf-8") == sweep_svg(expected)
+    assert plot.read_text("utf-8") == expected.plot()
     assert cli(*words, "--json").json == json.loads(json.dumps(expected.to_json()))
     bad = cli("sweep", "baseM=64,8192", "--m", 256, "--n", 256, "--k", 256)
     assert bad.code == FOUND

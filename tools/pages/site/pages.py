@@ -7,7 +7,6 @@ and instruction has a page of its own, and the manual is its index.
 import re
 from collections.abc import Callable
 from dataclasses import fields
-from importlib import import_module
 from inspect import getdoc
 
 import click
@@ -234,8 +233,8 @@ def api_page() -> str:
 
 def _results() -> list[type]:
     """Return the classes of results that print themselves."""
-    import_module("cubecore.reports.presenters")
-    import_module("cubecore.workflows.tune")
+    for name in cubecore.__all__:
+        getattr(cubecore, name)
     found, open_ = [], [Presented]
     while open_:
         below = open_.pop().__subclasses__()

@@ -1,1 +1,1 @@
-"""The commands, one a module under its own name, and parts that some of them share."""
+"""The commands, one a module under its own name; the front page reads their docstrings."""

@@ -13,8 +13,8 @@ from cubecore.cli.console import (
     split_options,
     table_options,
 )
+from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND
-from cubecore.cli.tilings import TilingFile, given_tiling
 
 
 @click.command(cls=Verb)
@@ -36,12 +36,11 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
     TILING is JSON, a header, the structure's bytes, or any log that prints its fields (FILE#2 is
     the second of a log, - standard input); extents that are not given are the tiling's.
     """
+    from cubecore.answers.check import RepairedFindings
     from cubecore.errors import unable
-    from cubecore.reports.text.repair import findings_text
+    from cubecore.output_files import require_writable, write_whole
     from cubecore.tiling.model.export import require_form, tiling_data
-    from cubecore.workflows.check import RepairedFindings
     from cubecore.workflows.check import check as make_check
-    from cubecore.workflows.data.files import require_writable, write_whole
 
     keys, settings, form = split_options(options)
     if not keys["repair"] and (out is not None or keys["keep"]):
@@ -53,5 +52,5 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
     answer = make_check(given_tiling(tiling), settings=settings, **keys)
     if out is not None and isinstance(answer, RepairedFindings) and answer.repair is not None:
         write_whole(out, tiling_data(answer.repair.tiling, out), "--out")
-    show(answer, form, findings_text)
+    show(answer, form)
     return DONE if answer.legal else FOUND

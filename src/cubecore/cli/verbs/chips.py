@@ -15,12 +15,11 @@ from cubecore.cli.streams import DONE
 def chips(name: str | None, chip: str | None, **options: Any) -> int:
     """List the chips, or the facts about one with their sources."""
     name = name or chip
-    from cubecore.reports.text.answers import chip_text, chips_text
     from cubecore.workflows.chips import chip_list, chip_sheet
 
     _, settings, form = split_options(options)
     if name is not None:
-        show(chip_sheet(name, settings), form, chip_text)
-        return DONE
-    show(chip_list(), form, lambda listed: chips_text(listed.sheets))
+        show(chip_sheet(name, settings), form)
+    else:
+        show(chip_list(), form)
     return DONE

@@ -11,9 +11,9 @@ from cubecore.cli.console import (
     split_options,
     table_options,
 )
+from cubecore.cli.requests.scripts import file_options, time_files
+from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND
-from cubecore.cli.tilings import TilingFile, given_tiling
-from cubecore.cli.verbs.scripts import file_options, time_files
 
 if TYPE_CHECKING:
     from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -27,19 +27,16 @@ if TYPE_CHECKING:
 @table_options
 def compare(first: str, second: str, **options: Any) -> int:
     """Compare the tilings in two files; --report and --trace draw both on one timeline."""
-    from cubecore.reports.text.answers import compare_text, problem_line
     from cubecore.workflows.compare import compare as make_compare
 
-    files = time_files(options)
+    files = time_files(options, f"1 is {first}, 2 is {second}")
     keys, settings, form = split_options(options)
     keys |= {"first": _named(first), "second": _named(second), "settings": settings}
     files.require_openable(lambda: make_compare(**keys).timed)
     answer = make_compare(**keys, record=files.record)
-    one, other = answer.first.timed, answer.second.timed
-    if one is not None and other is not None:
-        title = f"1 is {first}, 2 is {second}: {problem_line(answer.request)}"
-        files.write_pair(one, other, title)
-    show(answer, form, compare_text)
+    if answer.timed:
+        files.write(answer.request.chip.name, answer)
+    show(answer, form)
     return DONE if answer.legal else FOUND
 
 

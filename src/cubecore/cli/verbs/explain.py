@@ -1,15 +1,11 @@
 """The command `explain`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cubecore.cli.console import Verb, common_options, show, split_options
 from cubecore.cli.streams import DONE
-from cubecore.manual import address
-
-if TYPE_CHECKING:
-    from cubecore.workflows.explain import Explanation
 
 
 @click.command(cls=Verb)
@@ -21,11 +17,6 @@ def explain(name: str, chip: str | None, **options: Any) -> int:
     from cubecore.workflows.explain import explain as make_explanation
 
     _, _, form = split_options(options)
-    show(make_explanation(name, chip), form, _with_page)
+    answer = make_explanation(name, chip)
+    show(answer, form, answer.linked_text)
     return DONE
-
-
-def _with_page(explanation: "Explanation") -> str:
-    """Return the text, and the address of the name's page where the site is known."""
-    link = address(explanation.kind, explanation.name)
-    return explanation.text + (f"\n{link}\n" if link else "")

@@ -52,10 +52,9 @@ def model(config: str, **options: Any) -> int:
     or Phi. Attention, norms, rotary embedding, activations, quantisation, permutation for experts
     and collectives are terms beside the products. The exit code is 1 if a product has no plan.
     """
+    from cubecore.cli.progress import working
     from cubecore.errors import RequestError, Violation
-    from cubecore.reports.text.model import model_text
-    from cubecore.reports.text.progress import working
-    from cubecore.workflows.data.files import require_writable, write_whole
+    from cubecore.output_files import require_writable, write_whole
     from cubecore.workflows.model import model as make_model
 
     keys, settings, form = split_options(options)
@@ -75,8 +74,6 @@ def model(config: str, **options: Any) -> int:
         lines = (json.dumps(row.to_json()) for row in answer.rows)
         write_whole(out, "".join(f"{line}\n" for line in lines), "--out")
     if report is not None:
-        from cubecore.reports.html.model import model_page
-
-        write_whole(report, model_page(answer), "--report")
-    show(answer, form, model_text)
+        write_whole(report, answer.page(), "--report")
+    show(answer, form)
     return DONE if answer.complete else FOUND

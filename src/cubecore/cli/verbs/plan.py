@@ -68,9 +68,8 @@ def plan(
     **options: Any,
 ) -> int:
     """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
+    from cubecore.answers.cpp_tiling import HEADER, cpp_source, require_cpp
     from cubecore.errors import unable
-    from cubecore.reports.files.cpp_tiling import HEADER, cpp_source, require_cpp
-    from cubecore.reports.text.answers import plan_text
     from cubecore.workflows.plan import plan as make_plan
 
     keys, settings, form = split_options(options)
@@ -80,7 +79,7 @@ def plan(
         for option, value in (("--format", written), ("--name", name), ("--namespace", namespace)):
             if value is not None:
                 raise unable(option, f"{option} is of one plan, not of --queries")
-        from cubecore.cli.verbs.queries import Sweep
+        from cubecore.cli.requests.queries import Sweep
 
         asked = Sweep(queries, out, store, processes, alternatives, settings, keys, search)
         return asked.run(form)
@@ -89,8 +88,8 @@ def plan(
             raise unable(option, f"{option} needs --queries")
     require_cpp(written, out, name=name, namespace=namespace)
     if out is not None:
+        from cubecore.output_files import require_writable, write_whole
         from cubecore.tiling.model.export import require_form, tiling_data
-        from cubecore.workflows.data.files import require_writable, write_whole
 
         require_writable(out, "--out")
         require_form(out, "--out")
@@ -103,5 +102,5 @@ def plan(
     if written is not None and out is None:
         say(source, newline=False)
     else:
-        show(answer, form, plan_text)
+        show(answer, form)
     return DONE

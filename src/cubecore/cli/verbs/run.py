@@ -16,10 +16,8 @@ from cubecore.cli.console import (
     split_options,
     table_options,
 )
-from cubecore.cli.streams import DONE, FOUND
-from cubecore.cli.tilings import TilingFile, given_tiling
-from cubecore.cli.verbs.operators import of_operator, operator_options, run_of_operator
-from cubecore.cli.verbs.scripts import (
+from cubecore.cli.requests.operators import of_operator, operator_options, run_of_operator
+from cubecore.cli.requests.scripts import (
     debug_options,
     kernel_options,
     require_alone,
@@ -28,6 +26,8 @@ from cubecore.cli.verbs.scripts import (
     script_arguments,
     taken_kernel_options,
 )
+from cubecore.cli.requests.tilings import TilingFile, given_tiling
+from cubecore.cli.streams import DONE, FOUND
 
 
 @click.command(cls=Verb)
@@ -119,9 +119,9 @@ def _run_product(
     options: Json, tiling: str | None, operands: tuple[str | None, ...], sarif: str | None
 ) -> int:
     """Run a product with the operands of files, and return the exit code."""
-    from cubecore.reports.files.run_files import RunFiles
-    from cubecore.reports.text.answers import run_text
-    from cubecore.reports.text.progress import working
+    from cubecore.cli.files import write_sarif
+    from cubecore.cli.progress import working
+    from cubecore.output_files import require_writable
     from cubecore.workflows.data.operands import OperandFiles
     from cubecore.workflows.data.process import process_seconds
     from cubecore.workflows.run import run as make_run
@@ -129,11 +129,11 @@ def _run_product(
     keys, settings, form = split_options(options)
     keys["tiling"] = None if tiling is None else given_tiling(tiling)
     keys["operands"] = OperandFiles(*operands)
-    files = RunFiles(sarif)
-    files.require_writable()
+    if sarif is not None:
+        require_writable(sarif, "--sarif")
     with working("planning") as on_stage:
         answer = make_run(settings=settings, on_stage=on_stage, **keys)
-        files.write(answer.findings)
+        write_sarif(sarif, answer.findings)
     answer = replace(answer, total_wall_s=process_seconds())
-    show(answer, form, run_text)
+    show(answer, form)
     return DONE if answer.verified else FOUND

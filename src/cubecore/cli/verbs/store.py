@@ -68,7 +68,7 @@ def _code(store: "Store") -> int:
 @table_options
 def show_store(path: str, limit: int, **options: Any) -> int:
     """List the models that answered, and plans."""
-    from cubecore.reports.text.sweeps import StoreView
+    from cubecore.answers.store import StoreView
     from cubecore.workflows.sweep.store import Store
 
     chosen, form = _chosen(options)
@@ -78,7 +78,7 @@ def show_store(path: str, limit: int, **options: Any) -> int:
         with closing(opened.plans(**chosen)) as found:
             plans = tuple(islice(found, max(limit, 0)))
             more = limit > 0 and next(found, None) is not None
-        show(StoreView(opened.models(), plans, more), form, lambda view: view.text)
+        show(StoreView(opened.models(), plans, more), form)
         return _code(opened)
 
 
@@ -90,13 +90,12 @@ def show_store(path: str, limit: int, **options: Any) -> int:
 @table_options
 def compare_store(path: str, old: str | None, new: str | None, **options: Any) -> int:
     """Compare the plans of two models: the last two unless named."""
-    from cubecore.reports.text.sweeps import comparison_text
     from cubecore.workflows.sweep.store import Store
     from cubecore.workflows.sweep.store_compare import compare_models
 
     chosen, form = _chosen(options)
     with Store.open(path) as opened:
-        show(compare_models(opened, old, new, **chosen), form, comparison_text)
+        show(compare_models(opened, old, new, **chosen), form)
         return _code(opened)
 
 
@@ -109,8 +108,8 @@ def export_store(path: str, out: str | None, **options: Any) -> int:
     """Write plans as CSV, a line each."""
     from io import StringIO
 
-    from cubecore.reports.text.sweeps import Exported
-    from cubecore.workflows.data.files import require_writable, write_whole
+    from cubecore.answers.store import Exported
+    from cubecore.output_files import require_writable, write_whole
     from cubecore.workflows.sweep.store import Store
     from cubecore.workflows.sweep.store_compare import write_csv
 
@@ -127,5 +126,5 @@ def export_store(path: str, out: str | None, **options: Any) -> int:
         say(text.getvalue(), newline=False)
     else:
         write_whole(out, text.getvalue(), "--out")
-        show(Exported(count, out), form, lambda answer: answer.text)
+        show(Exported(count, out), form)
     return code

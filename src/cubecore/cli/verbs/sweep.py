@@ -14,8 +14,8 @@ from cubecore.cli.console import (
     split_options,
     table_options,
 )
+from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND
-from cubecore.cli.tilings import TilingFile, given_tiling
 
 
 @click.command(cls=Verb)
@@ -46,11 +46,10 @@ def sweep(
     chip (hbm_bytes_per_second). VALUES are 64,128,512 or 512..4096/512 (every 512) or
     1024..65536x2 (doubling). The exit code is 1 if a point has no time.
     """
+    from cubecore.answers.sweep import Axis
+    from cubecore.cli.progress import counting
     from cubecore.errors import refuse
-    from cubecore.reports.html.charts.curves import sweep_svg, sweep_text
-    from cubecore.reports.text.progress import counting
-    from cubecore.workflows.data.files import require_writable, write_whole
-    from cubecore.workflows.sweep.vary import Axis
+    from cubecore.output_files import require_writable, write_whole
     from cubecore.workflows.sweep.vary import sweep as make_sweep
 
     keys, settings, form = split_options(options)
@@ -72,6 +71,6 @@ def sweep(
             **keys,
         )
     if plot is not None:
-        write_whole(plot, sweep_svg(answer), "--plot")
-    show(answer, form, sweep_text)
+        write_whole(plot, answer.plot(), "--plot")
+    show(answer, form)
     return DONE if answer.complete else FOUND

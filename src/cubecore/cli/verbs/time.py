@@ -12,10 +12,8 @@ from cubecore.cli.console import (
     split_options,
     table_options,
 )
-from cubecore.cli.streams import DONE
-from cubecore.cli.tilings import TilingFile, given_tiling
-from cubecore.cli.verbs.operators import of_operator, operator_options, time_of_operator
-from cubecore.cli.verbs.scripts import (
+from cubecore.cli.requests.operators import of_operator, operator_options, time_of_operator
+from cubecore.cli.requests.scripts import (
     advice_options,
     file_options,
     kernel_options,
@@ -26,6 +24,8 @@ from cubecore.cli.verbs.scripts import (
     time_files,
     time_of_script,
 )
+from cubecore.cli.requests.tilings import TilingFile, given_tiling
+from cubecore.cli.streams import DONE
 
 if TYPE_CHECKING:
     from cubecore.aliases import Json
@@ -83,8 +83,7 @@ def time(
         return time_of_script(script, arguments, files, kernel, options)
     of_script = {"debug_inputs": inputs, "try_s": try_s, "without_rules": without_rules}
     require_script(of_script, kernel)
-    from cubecore.reports.text.answers import time_path_text, time_text
-    from cubecore.reports.text.progress import working
+    from cubecore.cli.progress import working
     from cubecore.workflows.time import time as make_time
 
     keys, settings, form = split_options(options)
@@ -94,6 +93,6 @@ def time(
         keys |= {"tiling": given, "step": step, "settings": settings}
         files.require_openable(lambda: [make_time(**keys)])
         answer = make_time(**keys, record=record, full=full, advise=advise)
-        files.write(answer)
-    show(answer, form, time_path_text if critical_path else time_text)
+        files.write(answer.request.chip.name, answer)
+    show(answer, form, answer.path_text if critical_path else None)
     return DONE

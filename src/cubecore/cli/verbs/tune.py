@@ -12,8 +12,8 @@ from cubecore.cli.console import (
     split_options,
     table_options,
 )
+from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND
-from cubecore.cli.tilings import TilingFile, given_tiling
 
 
 @click.command(cls=Verb)
@@ -28,9 +28,8 @@ def tune(tiling: str, report: str | None, **options: Any) -> int:
     the second of a log, - standard input); extents that are not given are the tiling's. One that
     breaks rules is repaired by the fewest changes first, and the exit code is 1.
     """
-    from cubecore.reports.text.progress import working
-    from cubecore.reports.text.tune import tune_text
-    from cubecore.workflows.data.files import require_writable, write_whole
+    from cubecore.cli.progress import working
+    from cubecore.output_files import require_writable, write_whole
     from cubecore.workflows.tune import tune as make_tuned
 
     keys, settings, form = split_options(options)
@@ -44,8 +43,6 @@ def tune(tiling: str, report: str | None, **options: Any) -> int:
     with working("timing the changes"):
         answer = make_tuned(given, settings=settings, record=record, **keys)
     if report is not None:
-        from cubecore.reports.html.tuned import tuned_page
-
-        write_whole(report, tuned_page(answer, tiling), "--report")
-    show(answer, form, tune_text)
+        write_whole(report, answer.page(tiling), "--report")
+    show(answer, form)
     return DONE if answer.legal else FOUND

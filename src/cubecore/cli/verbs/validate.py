@@ -26,13 +26,11 @@ def validate(
 
     The exit code is 1 if a line of the file is no point.
     """
+    from cubecore.cli.progress import working
     from cubecore.errors import unable
-    from cubecore.reports.html.charts.scatter import scatter_page
-    from cubecore.reports.text.progress import working
-    from cubecore.reports.text.validation import validation_text
+    from cubecore.output_files import require_writable, write_whole
     from cubecore.workflows.calibration.held_out import held_out as make_held_out
     from cubecore.workflows.calibration.validate import validate as make_validation
-    from cubecore.workflows.data.files import require_writable, write_whole
 
     if held_out and (points is not None or options["settings"]):
         raise unable("--held-out", "--held-out excludes --points and --set")
@@ -44,6 +42,6 @@ def validate(
         if held_out:
             answer = replace(answer, held_out=make_held_out(answer))
         if report is not None:
-            write_whole(report, scatter_page(answer), "--report")
-    show(answer, form, validation_text)
+            write_whole(report, answer.page(), "--report")
+    show(answer, form)
     return FOUND if answer.unreadable else DONE

@@ -8,6 +8,7 @@ from dataclasses import field, fields, replace
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, default_chip
 from cubecore.errors import did_you_mean, refuse
+from cubecore.frontends.finding_text import launch_text
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
@@ -16,7 +17,7 @@ from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.options import require_engine, require_order
 from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
-from cubecore.presented import Presented
+from cubecore.presented import Figures, Presented
 
 MOST_ISSUES = 2_000_000
 """The default limit of a launch's instructions: ten seconds' to a minute's work."""
@@ -149,6 +150,34 @@ class KernelRun(Presented):
             "engine": self.engine,
             "wall_s": self.wall_s,
         }
+
+    @property
+    def title(self) -> str:
+        """The kernel with its blocks, on its chip."""
+        return f"{self.kernel}[{self.blocks}] on {self.chip.name}"
+
+    @property
+    def text(self) -> str:
+        """The title, and what was found."""
+        return launch_text(self.title, self.issued, self.wall_s, self.findings)
+
+    def to_rows(self) -> list[Json]:
+        """Return the findings as rows.
+
+        Returns
+        -------
+        list of dict
+            A row for each finding.
+        """
+        return [finding.to_json() for finding in self.findings]
+
+    def _figures(self) -> Figures:
+        ids = ", ".join(dict.fromkeys(finding.id for finding in self.findings))
+        figures = [("findings", ids or "none"), ("issued", f"{self.issued:,}")]
+        return self.title, [*figures, ("engine", self.engine)]
+
+    def _remarks(self) -> list[str]:
+        return [finding.message for finding in self.findings]
 
 
 _session: ContextVar["ScriptSession | None"] = ContextVar("session", default=None)

@@ -28,6 +28,7 @@ from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.placement import Placement
 from cubecore.isa.declare.register_use import RegisterUse
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Line, Remark
 from cubecore.isa.declare.template import Template, parameters
 from cubecore.layouts import Offsets
 from cubecore.lazy_dataclass import dataclass
@@ -301,6 +302,28 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         defined = np.logical_and.reduce(list(ready.values()))
         return {o.name: defined for o in self.operands() if o.access.writes}
 
+    def needs(self, ready: Mapping[str, NDArray[np.bool_]]) -> tuple[Remark, ...]:
+        """Return findings about elements that were never written, where it propagates.
+
+        `ready` is as of `known`.
+        """
+        return ()
+
+    def beyond(self, operand: str, address: int, size: int) -> tuple[str, int, int, Line] | None:
+        """Return its own first access that leaves `size` bytes, of an operand at an address.
+
+        That is the access's name, its bytes [start, end) and its line; None where the operand is
+        all that there is to tell.
+        """
+        return None
+
+    def reordered(self, choose: Callable[[int], int]) -> "Instruction":
+        """Return it with its own accesses in another legal order, where it has several.
+
+        `choose` says which of so many that may be the next one is.
+        """
+        return self
+
     def run(
         self, inputs: Mapping[str, Array], registers: Registers
     ) -> tuple[Mapping[str, Array], Registers]:
@@ -335,6 +358,10 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
     def preconditions(self, chip: Chip) -> list[Violation]:
         """Return what this template breaks beyond the ranges of its parameters."""
         return []
+
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return the findings that the template alone decides, wherever its operands lie."""
+        return ()
 
     def cost(self, chip: Chip) -> InstructionCost:
         """Return the cycles on the pipe."""

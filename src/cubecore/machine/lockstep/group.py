@@ -178,7 +178,8 @@ class LockstepGroup:
             return self._one_by_one(template) if wrong else self._flagging(template)
         # Worked out once for these registers; what is not settled goes core by core.
         issue = checked_among(self._checked, valueless(template), self.registers, self.chip)
-        if issue.wrong:
+        alone = issue.remarks and not issue.template.operands()
+        if issue.wrong or issue.stops or alone:
             return self._one_by_one(template)
         if isinstance(template, ScalarStore):
             return self._stores.act(self, self._acts, issue, template) or self._one_by_one(template)

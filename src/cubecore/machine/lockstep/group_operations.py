@@ -9,6 +9,7 @@ from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.store import ScalarStore
 from cubecore.machine.lockstep.batching import REPLACING, computing_left, stacks
@@ -119,6 +120,16 @@ class GroupMemory:
         """Let each core find what nobody wrote."""
         raise DivergenceError(f"{template.name} reads uninitialised bytes", followed=True)
 
+    def remark(
+        self,
+        _remarks: Sequence[Remark],
+        template: Instruction,
+        _addresses: tuple[int, ...],
+        _where: Location,
+    ) -> None:
+        """Let each core log what its values say."""
+        raise DivergenceError(f"{template.name} needs what was never written", followed=True)
+
     def read_filling(self, found: FilledRead, _reader: FillingReader) -> None:
         """Let each core report filling."""
         raise DivergenceError(f"{found.subject} reads filling", followed=True)
@@ -132,9 +143,9 @@ def _written(buffer: MemoryBuffer, rows: Sequence[Rows], at: int, low: int, high
 def group_operation(
     group: Group, issue: CachedIssue, compute: Callable[[Inputs], Mapping[str, Array]]
 ) -> Operation:
-    """Return what a settled instruction does on all cores, with the note that it may have."""
+    """Return what a settled instruction does on all cores, with the remarks that it may have."""
     act = _performing(group, issue, compute)
-    return act if issue.note is None else _noting(group, issue.note, issue.template, act)
+    return _remarking(group, issue, act) if issue.remarks else act
 
 
 def _performing(
@@ -162,15 +173,15 @@ def _performing(
     return with_uncertain_reads
 
 
-def _noting(group: Group, note: str, template: Instruction, act: Operation) -> Operation:
-    """Return an act that logs a note on its template on every core."""
+def _remarking(group: Group, issue: CachedIssue, act: Operation) -> Operation:
+    """Return an act that logs what its template says of itself, on every core."""
 
-    def noting(addresses: tuple[int, ...], where: Location) -> Inputs | None:
+    def remarking(addresses: tuple[int, ...], where: Location) -> Inputs | None:
         for core, row in enumerate(group.cores):
-            row.note(note, template, group.where_of(core, where))
+            row.remark(issue.remarks, issue.template, addresses, group.where_of(core, where))
         return act(addresses, where)
 
-    return noting
+    return remarking
 
 
 class ValueStores:

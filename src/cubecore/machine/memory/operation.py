@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from cubecore.arrays import Array
 from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Remark
 from cubecore.machine.memory.places import Known, Place
 
 Read = tuple[str, Place, bool]
@@ -29,12 +30,14 @@ def operate(
     unwritten: Callable[[str, Place], object],
     template: Instruction,
     padded: Callable[[NDArray[np.bool_]], NDArray[np.bool_]] = lambda ready: ready,
+    needed: Callable[[Sequence[Remark]], object] | None = None,
 ) -> Inputs:
     """Compute of what is read, store the results, and return what was read, perhaps as views.
 
     Results of elements that were never written are unknown where that propagates; elsewhere
     `unwritten` is called for an operand some of whose bytes were not, before anything is computed.
-    `padded` adds the elements that count as written to those that were.
+    `padded` adds the elements that count as written to those that were; `needed` takes what the
+    instruction itself says of others.
     """
     inputs: Inputs = {}
     partly = {}
@@ -45,6 +48,8 @@ def operate(
                 partly[name] = padded(operand.ready())
             else:
                 unwritten(name, operand)
+    if partly and needed is not None and (remarks := template.needs(partly)):
+        needed(remarks)
     results = compute(inputs)
     known: Mapping[str, Known] = template.known(partly) if partly else {}
     for name, write in writes:

@@ -1,7 +1,7 @@
 """One core: its local memories and registers, and the record of what it issued."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Line, Remark
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue, LoadScalar, Location
@@ -22,7 +23,7 @@ from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.reference.checked_ub import checked_at
 from cubecore.machine.reference.queue_order import Queues
 from cubecore.machine.sanitizer.finding_log import FindingLog
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 from cubecore.machine.sanitizer.racecheck import CoreWatch
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 
@@ -159,10 +160,33 @@ class Core:
             self.log.add(finding, violation.subject)
         return not violations
 
-    def note(self, issue_note: str, template: Instruction, where: Location) -> None:
-        """Log a note on an instruction's element type."""
-        finding = SanitizerFinding("unlisted-type", issue_note, template.name, where, str(self.id))
-        self.log.add(finding)
+    def remark(
+        self,
+        remarks: Sequence[Remark],
+        template: Instruction,
+        addresses: Sequence[int],
+        where: Location,
+    ) -> None:
+        """Log remarks of an instruction on itself; their lines were called as it was."""
+        core, pipe = str(self.id), template.pipe.value
+
+        def inside(line: Line | None) -> Location:
+            return where if line is None else replace(where, file=line.file, line=line.line)
+
+        for remark in remarks:
+            accesses = tuple(
+                FindingAccess(
+                    *(each.how, each.name, "", pipe, template.operands()[0].mem.label),
+                    *(addresses[0] + each.start, addresses[0] + each.end),
+                    *(core, inside(each.location)),
+                )
+                for each in remark.accesses
+            )
+            finding = SanitizerFinding(
+                *(remark.kind, remark.message, template.name, inside(remark.location), core),
+                accesses=accesses,
+            )
+            self.log.add(finding, remark.subject)
 
     def flush(self) -> None:
         """Execute everything recorded; what stands in queues is left there."""

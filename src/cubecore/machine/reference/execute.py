@@ -4,6 +4,7 @@ Slow, readable, and the definition: nothing is remembered of an issue for the ne
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import STEERED, overlaps
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
@@ -56,8 +58,10 @@ def execute(core: Core, recorded: Recorded) -> None:
         core.report(issue.wrong, issue.template, where)
         _log_starts(core, issue.template, addresses, where)
         return
-    if issue.note is not None:
-        core.note(issue.note, issue.template, where)
+    if issue.remarks:
+        core.remark(issue.remarks, issue.template, addresses, where)
+        if issue.stops:
+            return
     if issue.applies:
         core.registers = issue.template.apply(core.registers)
     if not issue.template.operands():
@@ -96,7 +100,11 @@ def follow_issue(core: Core, watch: CoreWatch, recorded: Recorded) -> None:
             watch.sync(template, where)
         return
     issue = checked(core, template)
-    if issue.wrong or not (issue.template.operands() or _is_followed(issue.template)):
+    if (
+        issue.wrong
+        or issue.stops
+        or not (issue.template.operands() or _is_followed(issue.template))
+    ):
         return
     resolved, addresses = _rebased(issue, addresses)
     if resolved.steering:
@@ -265,10 +273,11 @@ class OneCore:
         """Log what is wrong with an operand's address; return where it lies, None if outside."""
         core, operand, span = self.core, used.operand, used.elements.span
 
+        subject, at = f"{template.name}.{operand.name}", where
+
         def log(kind: str, message: str) -> None:
-            subject = f"{template.name}.{operand.name}"
             finding = SanitizerFinding(
-                kind, f"{subject} must {message}", template.name, where, str(core.id)
+                kind, f"{subject} must {message}", template.name, at, str(core.id)
             )
             core.log.add(finding, operand.name)
 
@@ -287,6 +296,9 @@ class OneCore:
             log("parameter", f"lie in a memory of the {kind}, got {operand.mem.label}")
             return None
         _, usable = memory_bytes(core.chip, operand.mem)
+        if (inner := template.beyond(operand.name, address, usable)) is not None:
+            subject, first, last, line = inner
+            at = replace(where, file=line.file, line=line.line)
         if _is_outside(core, used, address):
             log("out-of-bounds", _inside(operand.mem.label, memory.size_bytes, first, last))
             return None
@@ -353,6 +365,16 @@ class OneCore:
             "uninitialised", message, template.name, where, core, accesses=tuple(accesses)
         )
         self.core.log.add(finding, operand.name)
+
+    def remark(
+        self,
+        remarks: Sequence[Remark],
+        template: Instruction,
+        addresses: tuple[int, ...],
+        where: Location,
+    ) -> None:
+        """Log remarks of an instruction on itself."""
+        self.core.remark(remarks, template, addresses, where)
 
     def read_filling(self, found: FilledRead, reader: FillingReader) -> None:
         """Log filling that was read for a result that is needed."""

@@ -21,8 +21,9 @@ from cubecore.machine.memory.filling_table import Filling, FillingReader, Marks
 from cubecore.machine.memory.operation import Inputs
 
 Touched = tuple[Use, Spot, Elements]
-_BITS = "repeat byte"
-"""The axes of bits, one for each lane: of lanes that hold filling nobody can tell them apart."""
+_UNTOLD = frozenset({"repeat byte", "function byte"})
+"""The axes of bits, one for each lane, and of a vector function's bytes, whose loads take no mask:
+of lanes that hold filling nobody can tell them apart."""
 
 
 class FilledRead(NamedTuple):
@@ -65,7 +66,7 @@ def computed(
 ) -> Inputs:
     """Do the work of a vector instruction, and mark results of filling; return what was read."""
     target = next((part for part in touched if part[0].writes), None)
-    if target is None or target[0].operand.axes == _BITS:
+    if target is None or target[0].operand.axes in _UNTOLD:
         return work()
     made: Marks | None = None
     for part in touched:
@@ -106,7 +107,7 @@ def _made_of(
     """Return the marks of results by one operand; report filling that lanes are taken with."""
     (used, spot, elements), (to, _, results) = source, target
     marks, table = marks_of(spot, elements, used.element), cores.gm.fillings
-    if marks is None or table is None or used.operand.axes == _BITS:
+    if marks is None or table is None or used.operand.axes in _UNTOLD:
         return None
     axes, names = to.operand.axes.split(), used.operand.axes.split()
     passes = template.propagates and not used.operand.used

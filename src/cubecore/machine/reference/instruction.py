@@ -16,6 +16,7 @@ from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
 from cubecore.layouts import Offsets
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor, Spot
@@ -78,6 +79,16 @@ class Cores(Protocol):
 
     def lack(self, template: Instruction, lacking: "Lacking", where: Location) -> None:
         """Take elements that are read and were never written."""
+        ...
+
+    def remark(
+        self,
+        remarks: Sequence[Remark],
+        template: Instruction,
+        addresses: tuple[int, ...],
+        where: Location,
+    ) -> None:
+        """Take what an instruction says of elements that were never written."""
         ...
 
     def read_filling(self, found: FilledRead, reader: FillingReader) -> None:
@@ -173,7 +184,11 @@ def perform(
         outside = ((issue.uses[n], spots[n], issue.uses[n].elements) for n in issue.outside)
         also_reads, also_writes = _sides(cores, template, outside, where)
         reads, writes = [*reads, *also_reads], [*writes, *also_writes]
-    work = partial(operate, reads, writes, step.compute, lack, template)
+
+    def needed(remarks: Sequence[Remark]) -> None:
+        cores.remark(remarks, template, at, where)
+
+    work = partial(operate, reads, writes, step.compute, lack, template, needed=needed)
     if cores.gm.fillings is None and template.pipe is not Pipe.FIX:
         return work()
     touched = [(u, s, u.elements) for u, s in zip(issue.uses, spots, strict=True)]

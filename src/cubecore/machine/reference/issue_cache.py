@@ -15,8 +15,8 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import relation
 from cubecore.isa.declare.registers import CorePosition, Registers
+from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.check import memory_bytes, template_violations
-from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.elements import Use, uses
 from cubecore.machine.memory.moves import Move, move_of
@@ -39,7 +39,7 @@ class CachedIssue:
     `local` picks the addresses of the others. `moves` are those of a copy, each with the numbers of
     its source and its target. `applies` says that it sets registers, `judges` that it has rules of
     its own on how its operands lie. `unsettled`: addresses or values decide what it touches, so
-    that nothing is known of operands. `note` says that no page lists its element type.
+    that nothing is known of operands. `remarks` are findings that the template alone decides.
     """
 
     template: Instruction
@@ -52,7 +52,7 @@ class CachedIssue:
     applies: bool = False
     judges: bool = False
     unsettled: bool = False
-    note: str | None = None
+    remarks: tuple[Remark, ...] = ()
     _relations: BoundedCache[tuple[int, ...], tuple[bool, bool]] = field(
         default_factory=lambda: BoundedCache(_MOST_ADDRESSES)
     )
@@ -71,8 +71,13 @@ class CachedIssue:
             moves=_moves(template, registers) if template.copies else (),
             applies=kind.apply is not Instruction.apply,
             judges=kind.address_violations is not Instruction.address_violations,
-            note=template.type_note if isinstance(template, Repeated) else None,
+            remarks=template.remarks(),
         )
+
+    @property
+    def stops(self) -> bool:
+        """True if a remark forbids to execute it."""
+        return any(remark.stops for remark in self.remarks)
 
     def relation(self, addresses: tuple[int, ...]) -> tuple[bool, bool]:
         """Return what `isa.overlap.relation` says of the template at these addresses."""

@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cubecore.cache import BoundedCache
 from cubecore.errors import CubecoreError, DeadlockError, Violation
 from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.declare.registers import Registers
@@ -203,6 +204,7 @@ class Queues:
         self._queues: dict[str, deque[_Entry]] = {pipe: deque() for pipe in _LATE}
         self._units = UnitGate()
         self._unlocks, self._unlocked = Counter[int](), Counter[int]()
+        self._reordered = BoundedCache[Instruction, Instruction]()
 
     def issue(self, recorded: Recorded) -> None:
         """Take what the scalar unit issues; it stands still where it waits itself."""
@@ -238,7 +240,17 @@ class Queues:
         unlocks = self._unlocks[template.mutex_id] if isinstance(template, Lock) else 0
         if isinstance(template, FftsCrossCoreSync):
             send = self.signal(template, recorded[2])
-        self._queues[pipe].append(_Entry(recorded, self.core.registers, unlocks, send))
+        performed = self._in_its_order(template), *recorded[1:]
+        self._queues[pipe].append(_Entry(performed, self.core.registers, unlocks, send))
+
+    def _in_its_order(self, template: Instruction) -> Instruction:
+        """Return an instruction with its own accesses in an order of the schedule."""
+        if type(template).reordered is Instruction.reordered:
+            return template
+        performed = self._reordered.get(template)
+        if performed is None:
+            performed = self._reordered[template] = template.reordered(self.schedule.place)
+        return performed
 
     def _is_queued(self, template: Instruction) -> bool:
         """Return whether it is a store of the scalar unit that may land late, or is behind one."""

@@ -82,6 +82,28 @@ KINDS: dict[str, Kind] = {
         "an access to bytes of UB that the kernel has checked (CheckLocalMemoryIA)",
         "move the access, or the range; the chip stops there with an exception",
     ),
+    "mask-merge": Kind(
+        MEMCHECK,
+        "a register instruction is asked to keep lanes of its result, which it cannot",
+        "use MaskMergeMode::ZEROING, and Select to take lanes of two registers",
+    ),
+    "unalign-protocol": Kind(
+        MEMCHECK,
+        "an unaligned stream of registers whose calls are out of order: a buffer that was not"
+        " filled, is shared or is not emptied, or more than four of them",
+        "call LoadUnAlignPre before the first load, StoreUnAlignPost behind the last store, and"
+        " keep one buffer for each stream of consecutive addresses",
+    ),
+    "cast-form": Kind(
+        MEMCHECK,
+        "a conversion in registers that there is not: of these types, this layout or rounding",
+        "use what the finding lists, or convert in two steps",
+    ),
+    "shift-amount": Kind(
+        MEMCHECK,
+        "lanes are shifted by less than 0 bits",
+        "shift the other way by the positive amount",
+    ),
     "mixed-allocation": Kind(
         MEMCHECK,
         "arrays and physical addresses in one memory, which may overlap",
@@ -93,6 +115,18 @@ KINDS: dict[str, Kind] = {
         "write the bytes first: a load that is too short, a missing fill of a tail, or a "
         "wait that is missing are the usual causes",
         "uninitialized read",
+    ),
+    "register-uninitialised": Kind(
+        INITCHECK,
+        "a register or a mask is read that no call of its vector function has written",
+        "load it, fill it (Duplicate), or make the mask (CreateMask, UpdateMask) first; registers"
+        " keep nothing from one vector function to the next",
+    ),
+    "lanes-stale": Kind(
+        INITCHECK,
+        "lanes of a register are used that no call of its vector function has written",
+        "write the whole register before lanes are merged into it, or leave the others out by the"
+        " mask",
     ),
     "array-overwritten": Kind(
         RACECHECK,
@@ -120,6 +154,20 @@ KINDS: dict[str, Kind] = {
         "two writes may run in either order",
         "order the two writes by a flag between their pipes, or by pipe_barrier within one",
         "Potential WAW hazard detected",
+    ),
+    "vf-race": Kind(
+        RACECHECK,
+        "two accesses of Unified Buffer in one vector function touch a common byte, one of them"
+        " stores, and nothing orders them",
+        "put LocalMemBar (asc_mem_bar) of the two classes that the finding names between them; a"
+        " register dependence orders them, too",
+    ),
+    "vf-store-order": Kind(
+        RACECHECK,
+        "two stores of different registers in one vector function touch a common byte, and nothing"
+        " orders them; chips are seen to keep them in order",
+        "put LocalMemBar of VEC_STORE and VEC_STORE (asc_mem_bar(VST_VST)) between them",
+        note=True,
     ),
     "stale-cache": Kind(
         RACECHECK,
@@ -230,6 +278,18 @@ KINDS: dict[str, Kind] = {
         MEMCHECK,
         "an atomic store of another element type than its copy's",
         "set the atomic mode for the type that the copy stores",
+        note=True,
+    ),
+    "mask-width": Kind(
+        MEMCHECK,
+        "a mask that was made for lanes of one width governs lanes of another",
+        "make the mask for the width of the lanes, or MaskPack, MaskUnPack it to that",
+        note=True,
+    ),
+    "registers-spilled": Kind(
+        MEMCHECK,
+        "a vector function needs more values at a time than there are registers",
+        "take fewer rows or columns at once, or load values anew where they are needed",
         note=True,
     ),
     "other-sign": Kind(

@@ -25,7 +25,6 @@ from cubecore.reports.html.lanes import (
     ranges,
     signals,
 )
-from cubecore.reports.text.answers import problem_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from cubecore.chips.model import Chip
     from cubecore.reports.files.trace_view import TraceView
     from cubecore.timing.records import CoreTime, Segment, Timeline
-    from cubecore.workflows.scripts.script import TimedLaunch
-    from cubecore.workflows.time import Timed
 
 MAX_EVENTS = 110_000
 """Instructions of all groups together, unless more are asked for: about 19 MB."""
@@ -73,45 +70,25 @@ def require_openable(lines: Sequence[Timeline], chip: Chip, view: TraceView) -> 
         raise _too_large(size, int(events), begin, fits, chosen)
 
 
-def trace_bytes(timed: Timed, view: TraceView = WHOLE) -> bytes:
-    """Return the trace as UTF-8 JSON.
+def trace_bytes(document: Json) -> bytes:
+    """Return a trace as UTF-8 JSON."""
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def trace_json(
+    title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: TraceView = WHOLE
+) -> Json:
+    """Return the trace of timelines on one time axis as a JSON object, each with its name.
+
+    A group of equal cores is a process, a pipe a thread, an instruction a complete event. Time 0 is
+    the cores' start, so the launch before it is not in the trace. Times are microseconds in whole
+    nanoseconds; `args` keep the cycles, which are exact. What was cut is in ``otherData``.
 
     Raises
     ------
     RequestError
         If no viewer would open the trace; raised before it is made.
     """
-    return _bytes(trace_json(timed, view))
-
-
-def launch_trace_bytes(launch: TimedLaunch, view: TraceView = WHOLE) -> bytes:
-    """Return the same of a launch of a user's kernel."""
-    return _bytes(_trace(launch.title, launch.run.chip, [("", launch.timeline)], view))
-
-
-def pair_trace_bytes(first: Timed, second: Timed, view: TraceView = WHOLE) -> bytes:
-    """Return two runs on one time axis: the groups of both, named ``first`` and ``second``."""
-    chip = first.request.chip
-    runs = [("first: ", first.timeline), ("second: ", second.timeline)]
-    return _bytes(_trace(problem_line(first.request), chip, runs, view))
-
-
-def _bytes(document: Json) -> bytes:
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def trace_json(timed: Timed, view: TraceView = WHOLE) -> Json:
-    """Return the trace as a JSON object.
-
-    A group of equal cores is a process, a pipe a thread, an instruction a complete event. Time 0 is
-    the cores' start, so the launch before it is not in the trace. Times are microseconds in whole
-    nanoseconds; `args` keep the cycles, which are exact. What was cut is in ``otherData``.
-    """
-    runs = [("", timed.timeline)]
-    return _trace(problem_line(timed.request), timed.request.chip, runs, view)
-
-
-def _trace(title: str, chip: Chip, runs: Sequence[tuple[str, Timeline]], view: TraceView) -> Json:
     hertz: int = chip.require("frequency_hz", "a trace")
     named_groups = [(name, group) for name, line in runs for group in _chosen(line, view)]
     _require_small([group for _, group in named_groups], view, hertz)

@@ -1,14 +1,17 @@
 """The map of cores to blocks of C, as cells of a grid; big grids are aggregated."""
 
 from collections.abc import Sequence
+from html import escape
 
 from cubecore.aliases import Json
+from cubecore.presented.card import svg
 from cubecore.reports.html.lanes import ranges
 from cubecore.tiling.model.core_grid import CoreBlock
 from cubecore.units import ceil_div
 
 MAX_CELLS = 32
 """Rows and columns of the drawn grid."""
+_CELL_SPAN = 200
 
 
 def core_map(blocks: Sequence[CoreBlock], groups: Sequence[Sequence[int]]) -> Json:
@@ -44,3 +47,23 @@ def _cell(blocks: Sequence[CoreBlock], group_of: dict[int, int]) -> Json:
         "m1": max(b.m0 + b.m_len for b in blocks),
         "n1": max(b.n0 + b.n_len for b in blocks),
     }
+
+
+def grid(blocks: Sequence[CoreBlock]) -> str:
+    """Return an SVG of C with each core's block, drawn to scale within a square."""
+    cells = core_map(blocks, ())["cells"]
+    m, n = max(cell["m1"] for cell in cells), max(cell["n1"] for cell in cells)
+    scale = _CELL_SPAN / max(m, n)
+    least = 4.0  # a thin matrix is still seen
+    down, across = max(m * scale, least), max(n * scale, least)
+    drawn = []
+    for cell in cells:
+        x, y = cell["n0"] / n * across, cell["m0"] / m * down
+        wide, high = (cell["n1"] - cell["n0"]) / n * across, (cell["m1"] - cell["m0"]) / m * down
+        drawn.append(
+            f'<rect x="{x + 1:.1f}" y="{y + 1:.1f}" width="{wide:.1f}" height="{high:.1f}" '
+            f'fill-opacity="0.12" stroke="currentColor" stroke-width="1"><title>cores '
+            f"{escape(str(cell['cores']))}: {cell['m1'] - cell['m0']} x "
+            f"{cell['n1'] - cell['n0']}</title></rect>"
+        )
+    return svg(across + 2, down + 2, drawn)

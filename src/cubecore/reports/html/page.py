@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML page about a timed product, or a launch of one's own kernel.
+"""The report: one self-contained HTML page about a timed kernel.
 
 Everything that varies goes into the page as one JSON object, which its own script puts into the
 DOM as text; names from files can therefore not become markup.
@@ -11,27 +11,11 @@ from markupsafe import Markup
 
 from cubecore.aliases import Json
 from cubecore.chips.model import Chip
-from cubecore.machine.sanitizer.findings import KINDS
-from cubecore.manual import address
-from cubecore.reports.html.charts.kernel_roofline import kernel_roofline
-from cubecore.reports.html.charts.occupancy import occupancy
-from cubecore.reports.html.charts.roofline import roofline
-from cubecore.reports.html.core_map import core_map
 from cubecore.reports.html.facts import facts_used
 from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups, line_of, signals
-from cubecore.reports.html.slack import slack
-from cubecore.reports.html.source import source_panel
 from cubecore.reports.html.templates import rendered
-from cubecore.reports.html.why import models, tiling_rows
-from cubecore.reports.text.answers import interval_line, problem_line
-from cubecore.tiling.model.core_grid import problem_blocks
-from cubecore.tiling.rules.model import RuleCase
 from cubecore.timing.records import Segment, Timeline
-from cubecore.units import ceil_div
 from cubecore.version import __version__
-from cubecore.workflows.advice.kernel_rules.advise import rules
-from cubecore.workflows.scripts.script import TimedLaunch
-from cubecore.workflows.time import Timed
 
 SHOWN_INSTRUCTIONS = 5000
 """Instructions of each group of cores that the page's timeline holds."""
@@ -47,59 +31,6 @@ _ASSUMPTIONS = (
 )
 
 
-def html_report(timed: Timed, *, tiling_from: str = "", limit: int = SHOWN_INSTRUCTIONS) -> str:
-    """Return the page; the timeline shows the first `limit` recorded instructions of each group.
-
-    `tiling_from` names the file of the tiling; empty for the plan's own.
-    """
-    return page(problem_line(timed.request), page_data(timed, tiling_from, limit))
-
-
-def launch_report(
-    launch: TimedLaunch, among: Sequence[TimedLaunch] = (), *, limit: int = SHOWN_INSTRUCTIONS
-) -> str:
-    """Return the page about a launch of a user's kernel: what holds of any kernel, and findings.
-
-    Where it is one `among` several of its script, they are listed.
-    """
-    chip, line = launch.run.chip, launch.timeline
-    data = common_data(launch.title, chip, line, limit)
-    likely = launch.interval
-    data["likely"] = launch.rough or ("" if likely is None else interval_line(likely))
-    findings = [
-        finding.to_json()
-        | {"remedy": KINDS[finding.id].remedy, "link": address("finding", finding.id)}
-        for finding in launch.run.findings
-    ]
-    data |= {"findings": findings}
-    roof = kernel_roofline(launch.run.traces, chip, line)
-    if roof is not None:
-        data["roofline"] = roof
-    if launch.timeline.lines:
-        data["source"] = source_panel(launch)
-    if launch.changes is not None:
-        data |= launch.changes.to_json()
-        remedies = {name: rule.remedy for name, rule in rules().items()}
-        data["advice"] = [
-            each.to_json() | {"remedy": remedies[each.rule]} for each in launch.advice or ()
-        ]
-    if len(among) > 1:
-        data["launches"] = [_launch_row(other, shown=other is launch) for other in among]
-    return page(launch.title, data)
-
-
-def _launch_row(launch: TimedLaunch, *, shown: bool) -> Json:
-    line = launch.timeline
-    return {
-        "title": launch.title,
-        "us": line.us,
-        "cycles": line.cycles,
-        "limited_by": line.limited_by,
-        "findings": len(launch.run.findings),
-        "shown": shown,
-    }
-
-
 def page(title: str, data: Json) -> str:
     """Return the page that shows `data`; panels whose data is missing are left out."""
     return rendered(
@@ -113,38 +44,8 @@ def embed(data: object) -> Markup:
     return Markup(text.translate(_ESCAPES))  # noqa: S704 - escaped in the line itself
 
 
-def page_data(timed: Timed, tiling_from: str, limit: int) -> Json:
-    """Return everything that the page shows, as one JSON object."""
-    problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
-    case = RuleCase(timed.tiling, problem, chip)
-    changes = {} if timed.changes is None else timed.changes.to_json()
-    depth = min(timed.tiling.singleCoreK, problem.shared_k)
-    steps = {"steps": ceil_div(depth, timed.tiling.baseK)}
-    return common_data(problem_line(timed.request), chip, line, limit) | {
-        **changes,
-        **steps,
-        "likely": interval_line(timed.interval),
-        "tiling": {
-            "from": tiling_from,
-            "rows": tiling_rows(case),
-            "fields": timed.tiling.to_json(),
-            "launch": problem.launch,
-            "template": problem.template,
-        },
-        "models": models(timed),
-        "reasons": [reason.to_json() for reason in timed.reasons],
-        "rules": slack(case),
-        "buffers": occupancy(case),
-        "roofline": roofline(problem, chip, line),
-        "map": core_map(
-            problem_blocks(timed.request.problem, timed.request.chip, timed.tiling),
-            [group.cores for group in line.groups],
-        ),
-    }
-
-
-def common_data(title: str, chip: Chip, line: Timeline, limit: int) -> Json:
-    """Return what the page shows of any kernel; a panel whose data is missing is left out."""
+def common_data(title: str, chip: Chip, line: Timeline, limit: int | None = None) -> Json:
+    """Return what the page shows of any kernel; the first `limit` instructions of each group."""
     return {
         "version": __version__,
         "problem": title,
@@ -178,8 +79,9 @@ def common_data(title: str, chip: Chip, line: Timeline, limit: int) -> Json:
     }
 
 
-def timeline_data(line: Timeline, chip: Chip, limit: int) -> Json:
-    """Return what the page's timeline draws."""
+def timeline_data(line: Timeline, chip: Chip, limit: int | None = None) -> Json:
+    """Return what the page's timeline draws: of each group `limit` instructions."""
+    limit = SHOWN_INSTRUCTIONS if limit is None else limit
     shown = groups(line, limit)
     return {
         "cycles_per_us": line.cycles / line.us,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cubecore.workflows.scripts.source_lines import by_place, source_text
+from cubecore.frontends.source_lines import by_place, source_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cubecore.aliases import Json
     from cubecore.timing.records import LineTime
-    from cubecore.workflows.scripts.script import TimedLaunch
 
 _AROUND = 3
 """Lines that are shown around one that issues something."""
@@ -19,18 +18,21 @@ _MOST_LINES = 600
 """Lines of a file that are shown."""
 
 
-def source_panel(launch: TimedLaunch) -> list[Json]:
-    """Return the files of a launch, the busiest first: their lines around those that issue."""
+def source_panel(lines: Iterable[LineTime], script: str) -> list[Json]:
+    """Return the files of a launch, the busiest first: their lines around those that issue.
+
+    `script` is the file that launched it.
+    """
     by_file: dict[str, list[LineTime]] = {}
-    for line in launch.lines:
+    for line in lines:
         if line.location is not None:
             by_file.setdefault(line.location.file, []).append(line)
     files = sorted(by_file.items(), key=lambda each: -sum(line.busy for line in each[1]))
-    return [_file(name, lines, launch) for name, lines in files]
+    return [_file(name, of_file, script) for name, of_file in files]
 
 
-def _file(name: str, lines: Sequence[LineTime], launch: TimedLaunch) -> Json:
-    text = source_text(name, launch.script)
+def _file(name: str, lines: Sequence[LineTime], script: str) -> Json:
+    text = source_text(name, script)
     paths: dict[int, list[str]] = {}
     for line in lines:
         if line.location is not None and line.location.callers:

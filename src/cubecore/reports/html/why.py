@@ -1,14 +1,14 @@
 """The tiling in words, and what three models say of it."""
 
 from cubecore.aliases import Json
+from cubecore.presented.text import duration
 from cubecore.reports.html.lanes import PIPE_ORDER, PIPE_WORK
-from cubecore.reports.text.answers import duration
-from cubecore.tiling.cost.closed_form import cost, predict, start_cycles
+from cubecore.tiling.cost.closed_form import cost, predict
 from cubecore.tiling.model.core_grid import batch_groups
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.model import RuleCase
+from cubecore.timing.records import Timeline
 from cubecore.units import ceil_div, plural
-from cubecore.workflows.time import Timed
 
 
 def tiling_rows(case: RuleCase) -> list[Json]:
@@ -66,17 +66,17 @@ def _depths(t: TCubeTiling) -> str:
     return f"base blocks in L1: {plural(a, 'chunk')} of A, {plural(b, 'chunk')} of B"
 
 
-def models(timed: Timed) -> Json:
+def models(case: RuleCase, line: Timeline, lower_bound: int, still: int) -> Json:
     """Return the lower bound, the closed form and the event timing, and pipes by the last two.
 
-    The closed form counts the fullest core, the event timing averages over the cores.
+    The closed form counts the fullest core, the event timing averages over the cores; `still` are
+    the cycles of launch and start.
     """
-    problem, chip, line = timed.request.problem, timed.request.chip, timed.timeline
-    predicted = predict(timed.tiling, problem, chip)
-    closed = cost(timed.tiling, problem, chip)
-    least = timed.lower_bound
+    chip = case.chip
+    predicted = predict(case.tiling, case.problem, chip)
+    closed = cost(case.tiling, case.problem, chip)
     estimates = [
-        ("lower bound", least, "no tiling can be under it in this model"),
+        ("lower bound", lower_bound, "no tiling can be under it in this model"),
         ("closed form", predicted.cycles, f"what the planner ranks by; {predicted.limited_by}"),
         ("event timing", line.cycles, f"what this page shows; {line.limited_by}"),
     ]
@@ -101,17 +101,14 @@ def models(timed: Timed) -> Json:
         ],
         "pipes": pipes,
         "cycles": line.cycles,
-        "verdict": _verdict(timed, predicted.cycles, least),
+        "verdict": _verdict(line, predicted.cycles, lower_bound, still),
     }
 
 
-def _verdict(timed: Timed, predicted: int, least: int) -> str:
-    line = timed.timeline
+def _verdict(line: Timeline, predicted: int, least: int, still: int) -> str:
     gap = f"{line.cycles / least:.2f} times the lower bound" if least else ""
     off = f"{line.cycles / predicted:.2f} times the closed form" if predicted else ""
     texts = [f"{duration(line.us)} is {gap} and {off}."]
-    chip = timed.request.chip
-    still = start_cycles(chip, timed.step)
     texts.append(f"Launch and start take {still / line.cycles:.1%} of it.")
     if 2 * still >= line.cycles:
         return " ".join(texts)

@@ -4,7 +4,7 @@
 same rules over many candidates, for the solver.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from functools import cache
 from types import MappingProxyType
@@ -17,7 +17,8 @@ from cubecore.chips import Chip
 from cubecore.citations import EDITIONS, cite_rows
 from cubecore.errors import did_you_mean, refuse
 from cubecore.lazy_dataclass import dataclass
-from cubecore.presented import Presented
+from cubecore.manual import address_lines
+from cubecore.presented import Figures, Presented
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import RESERVED_FIELDS, TCubeTiling
 from cubecore.tiling.rules import (
@@ -40,6 +41,7 @@ from cubecore.tiling.rules.model import (
     registered,
     satisfied,
 )
+from cubecore.units import plural
 
 RULE_MODULES = (
     extents,
@@ -128,6 +130,39 @@ class Findings(Presented):
             "advice": [advice.to_json() for advice in self.advice],
             "letter": list(self.letter),
         }
+
+    @property
+    def text(self) -> str:
+        """Every violated rule with its source, and the advice."""
+        count = len(self.findings)
+        lines = ["legal" if self.legal else f"illegal: {plural(count, 'rule')} broken"]
+        for finding in self.findings:
+            lines += [f"  {finding.message}", f"    {finding.source}"]
+        lines += address_lines("rule", (finding.rule for finding in self.findings))
+        if self.letter:
+            names = ", ".join(self.letter)
+            lines.append(f"The letter of the page refuses {names}: --reading documented says why")
+        lines += self._outcome_lines()
+        if self.advice:
+            lines += ["", "Advice", *(f"  {one.to_json()['message']}" for one in self.advice)]
+        return "\n".join(lines) + "\n"
+
+    def _outcome_lines(self) -> Iterable[str]:
+        """Return what a repair came to, where one was asked for."""
+        return ()
+
+    def to_rows(self) -> list[Json]:
+        """Return a row for each violated rule."""
+        return [finding.to_json() for finding in self.findings]
+
+    def _figures(self) -> Figures:
+        if self.legal:
+            return "legal", [("advice", str(len(self.advice)))]
+        names = ", ".join(finding.rule for finding in self.findings)
+        return f"illegal: {plural(len(self.findings), 'rule')} broken", [("rules", names)]
+
+    def _remarks(self) -> list[str]:
+        return [finding.message for finding in self.findings]
 
 
 @cache

@@ -1,15 +1,21 @@
 """The answer of a validation: every case's error, and statistics of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from itertools import combinations
 from statistics import median
+from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json
 from cubecore.lazy_dataclass import dataclass
-from cubecore.presented import Presented
+from cubecore.presented import Figures, Presented
+from cubecore.presented.text import duration, number, table
+from cubecore.units import plural
 from cubecore.workflows.calibration.measured_points import Point, Unreadable
+
+if TYPE_CHECKING:
+    from cubecore.reports.html.charts.scatter import Dot
 
 APART = 0.02
 """Measured times of tilings that differ by less have no order."""
@@ -29,6 +35,7 @@ GROUPS: Mapping[str, str] = {
     "launch": "empty kernels",
 }
 """The groups that cases are counted in."""
+_NUMBERS = {name: index for index, name in enumerate(GROUPS)}
 PIPES = ("M", "MTE1", "MTE2", "FIX", "S")
 
 
@@ -69,6 +76,11 @@ class Validated:
     tiling_known: bool = False
     assumed: tuple[str, ...] = ()
     skipped: str | None = None
+
+    @property
+    def pipe_errors(self) -> dict[str, float]:
+        """The error of each pipe's busy time."""
+        return {name: pair.error for name, pair in self.pipes.items()}
 
     def to_json(self) -> Json:
         """Return the public contract's keys."""
@@ -257,6 +269,102 @@ class Validation(Presented):
             **({"held_out": [one.to_json() for one in self.held_out]} if self.held_out else {}),
         }
 
+    @property
+    def text(self) -> str:
+        """Every case, what was left out and why, and a summary at the end."""
+        lines = []
+        for group in self.by_group:
+            lines.append(f"{group}: {GROUPS[group]}")
+            cases = [case for case in self.timed if case.group == group]
+            lines += table([_cells(case) for case in cases])
+            lines.append("")
+        skipped = [(c.point.id, c.skipped) for c in self.cases if c.skipped is not None]
+        if skipped:
+            lines += ["not timed", *table(skipped), ""]
+        if self.unreadable:
+            lines.append("not read")
+            lines += [f"  line {line.line}: {line.reason}" for line in self.unreadable]
+            lines.append("")
+        return "\n".join([*lines, *_summary_lines(self)]) + "\n"
+
+    def to_rows(self) -> list[Json]:
+        """Return a row for each case."""
+        return [
+            {
+                "point": case.point.id,
+                "chip": case.chip,
+                "group": case.group,
+                "measured_us": case.wall and case.wall.measured_us,
+                "predicted_us": case.wall and case.wall.predicted_us,
+                "error": case.wall and case.wall.error,
+                "skipped": case.skipped,
+                "source": case.point.source,
+            }
+            for case in self.cases
+        ]
+
+    def _figures(self) -> Figures:
+        figures = [("cases", str(len(self.timed)))]
+        figures.append(("skipped", str(len(self.cases) - len(self.timed))))
+        for name, group in self.by_group.items():
+            if group.median is not None:
+                figures.append((name, f"median error {group.median:.1%} of {len(group.values)}"))
+        return "predictions beside measurements", figures
+
+    def _page(self) -> str:
+        return self.page()
+
+    def page(self) -> str:
+        """Return the page: measured against predicted, and every case."""
+        from cubecore.reports.html.charts.scatter import SIZE, mark_of, scatter_plot
+        from cubecore.reports.html.templates import rendered
+
+        groups = [
+            {
+                "name": name,
+                "text": GROUPS[name],
+                "count": len(errors.values),
+                "median": _share(errors.median),
+                "p90": _share(errors.p90),
+                **mark_of(_NUMBERS[name]),
+            }
+            for name, errors in self.by_group.items()
+        ]
+        return rendered(
+            "validation.html",
+            title="cubecore validate",
+            styles=("validation.css",),
+            plot=scatter_plot(list(_dots(self))),
+            groups=groups,
+            cases=[_page_case(case) for case in self.timed],
+            skipped=[case for case in self.cases if case.skipped is not None],
+            unreadable=self.unreadable,
+            number=number,
+            size=SIZE,
+        )
+
+
+def _dots(answer: Validation) -> "Iterator[Dot]":
+    """Yield the cases that have a time, as the plot has them."""
+    from cubecore.reports.html.charts.scatter import Dot
+
+    for case in answer.timed:
+        if (wall := case.wall) is not None:
+            times = f"measured {wall.measured_us:.4g} us, predicted {wall.predicted_us:.4g} us"
+            title = f"{case.point.id}: {times}, {100 * wall.error:+.1f}%"
+            yield Dot(wall.measured_us, wall.predicted_us, title, _NUMBERS[case.group])
+
+
+def _page_case(case: Validated) -> Json:
+    return {
+        "point": case.point,
+        "chip": case.chip,
+        "group": case.group,
+        "wall": case.wall,
+        "pipes": [(name, f"{100 * error:+.0f}%") for name, error in case.pipe_errors.items()],
+        "assumed": case.assumed,
+    }
+
 
 def _counted(pairs: Sequence[Order]) -> Json:
     return {"pairs": len(pairs), "right": sum(order.right for order in pairs)}
@@ -283,3 +391,75 @@ def _orders(
                 right = (second.predicted_us - first.predicted_us) * slower > 0
                 pairs.append(Order(one, other, right))
     return tuple(pairs)
+
+
+def _cells(case: Validated) -> tuple[str, ...]:
+    wall = case.wall
+    pipes = " ".join(f"{name} {_signed(error)}" for name, error in case.pipe_errors.items())
+    if wall is None:
+        return (case.point.id, case.chip, "", "", "", pipes)
+    times = (duration(wall.measured_us), duration(wall.predicted_us))
+    return (case.point.id, case.chip, *times, _signed(wall.error), pipes)
+
+
+def _signed(error: float) -> str:
+    return f"{100 * error:+.1f}%"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}%"
+
+
+def _summary_lines(answer: Validation) -> Iterator[str]:
+    counts = answer.summary
+    yield (
+        f"{plural(counts['points'], 'point')}: {counts['timed']} timed, {counts['skipped']} not, "
+        f"{plural(counts['unreadable'], 'line')} not read"
+    )
+    for title, errors in error_tables(answer):
+        rows = [(title, "cases", "median", "90th percentile")]
+        rows += [(name, *figures_of(some)) for name, some in errors.items() if some.values]
+        if len(rows) > 1:
+            yield ""
+            yield from table(rows)
+    if answer.held_out:
+        yield ""
+        yield from table([("left out", "cases", *FITS), *map(held_row, answer.held_out)])
+    if answer.orders:
+        yield ""
+        yield f"order of two tilings of one product: {order_text(answer.orders)}"
+    if answer.variants:
+        yield f"order of two kernels of libraries: {order_text(answer.variants)}"
+
+
+def error_tables(answer: Validation) -> tuple[tuple[str, Mapping[str, Errors]], ...]:
+    """Return the errors by several keys, each with its title."""
+    return (
+        ("absolute error", answer.by_group),
+        ("pipe (known)", answer.by_pipe),
+        ("chip and kind", answer.by_chip),
+        ("publication and group", answer.by_source),
+    )
+
+
+FITS = ("chip files", "fitted on all", "left out", "in the interval")
+"""Columns of the errors on publications that were left out."""
+
+
+def held_row(one: HeldOut) -> tuple[str, ...]:
+    """Return the medians and 90th percentiles of a row's cases under each fit."""
+    fits = (one.shipped, one.fitted, one.held)
+    shares = (f"{_share(errors.median)}, {_share(errors.p90)}" for errors in fits)
+    count = len(one.held.values)
+    return (one.name, str(count), *shares, _share(one.inside / count))
+
+
+def figures_of(errors: Errors) -> tuple[str, str, str]:
+    """Return the count, the median and the 90th percentile as texts."""
+    return str(len(errors.values)), _share(errors.median), _share(errors.p90)
+
+
+def order_text(pairs: Sequence[Order]) -> str:
+    """Return how many pairs are in the right order."""
+    right = sum(order.right for order in pairs)
+    return f"right in {right} of {len(pairs)} pairs ({_share(right / len(pairs))})"

@@ -1,6 +1,5 @@
 """Verification: every element of C against an independent product and a limit of its own."""
 
-import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +8,9 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from cubecore.answers.run import Verification
 from cubecore.arrays import Array
 from cubecore.chips.products import L0A_NZ_ARCHS
-from cubecore.lazy_dataclass import dataclass
 from cubecore.numerics import HF32_ROUNDINGS, HF32_SHORT_ROUNDINGS, round_hf32
 from cubecore.tiling.model.problem import SCALE_GROUP, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -28,31 +27,6 @@ _THREADS_FROM = 1 << 28
 """Products of so many multiplications are verified by as many threads as there are processors."""
 _CHAIN_ELEMENTS = 1 << 22
 """Terms of sequential sums that are held at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """The comparison of a result with the product.
-
-    Errors are of elements compared in float64: all of them, or, for a large product of floats,
-    those that a float32 product leaves in doubt and the farthest of each block of rows; `compared`
-    counts them.
-    `tolerance` is the largest limit of those elements; each has its own. `worst` is the largest
-    error over its limit. `nan` and `infinite` count elements of the product, `nonfinite_differ`
-    those where the product or the result is not finite and the other is not the same. `policy` says
-    how limits are derived.
-    """
-
-    verified: bool
-    max_abs_error: float
-    max_rel_error: float
-    tolerance: float
-    worst: float
-    nan: int
-    infinite: int
-    nonfinite_differ: int
-    policy: str
-    compared: int
 
 
 def verify(
@@ -185,8 +159,3 @@ def _combined(problem: Problem, parts: list[Judged]) -> Verification:
         policy=limit_policy(problem),
         compared=sum(part.error.size for part in parts),
     )
-
-
-def finite(value: float) -> float | None:
-    """Return a number that JSON has: None for infinity."""
-    return value if math.isfinite(value) else None

@@ -4,99 +4,22 @@ import re
 from collections.abc import Mapping
 from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cubecore.answers.operators import OperatorRun, TimedOperator
 from cubecore.chips import chip as named_chip
 from cubecore.chips import default_chip
 from cubecore.errors import refuse
-from cubecore.kernels.operators.launch import is_fused
 from cubecore.kernels.operators.named import NamedOperator, operator_of
 from cubecore.kernels.runnable import require_timed
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
-from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.operators.results import operator_inputs, worst_error
 
-if TYPE_CHECKING:
-    from cubecore.aliases import Json
-    from cubecore.chips.model import Chip
-    from cubecore.timing.records import Timeline
-
-FUSED = (
-    "an instruction of three goes to UB: this architecture computes in registers (an assumption)"
-)
 _MOST_RUN = 2**24
 """Elements that are run: more take minutes."""
 _SHAPE = re.compile(r"\d+(x\d+)*")
-
-
-@dataclass(frozen=True, slots=True)
-class TimedOperator:
-    """An operator on a chip, and where its cycles go."""
-
-    problem: NamedOperator
-    chip: "Chip"
-    timeline: "Timeline"
-
-    @property
-    def fused(self) -> bool:
-        """True if the time is of fewer instructions than `run` executes."""
-        return is_fused(self.chip) and self.problem.cores == "vector"
-
-    @property
-    def interval(self) -> Interval:
-        """The time's interval, by how far the model was off on operators that no fit has seen."""
-        group = "operator" if self.problem.rows else "vector library"
-        return interval(self.timeline.us, self.chip.arch, group, self.problem.dtype.bits)
-
-    def to_json(self) -> "Json":
-        """Return the operator, its chip and its timeline."""
-        return {
-            "operator": _json(self.problem),
-            "chip": self.chip.name,
-            **self.timeline.to_json(),
-            "interval": self.interval.to_json(),
-            "assumed": [FUSED] if self.fused else [],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class OperatorRun:
-    """An operator that was executed: its findings, and its worst error over the tolerance."""
-
-    problem: NamedOperator
-    chip: "Chip"
-    findings: tuple[SanitizerFinding, ...]
-    worst: float
-    issued: int
-    engine: str
-    wall_s: float
-
-    @property
-    def verified(self) -> bool:
-        """True if every result is right and nothing but notes was found."""
-        return self.worst <= 1 and not faults(self.findings)
-
-    def to_json(self) -> "Json":
-        """Return what was run, and how it ended."""
-        return {
-            "operator": _json(self.problem),
-            "chip": self.chip.name,
-            "verified": self.verified,
-            "worst_error_over_tolerance": self.worst,
-            "findings": [finding.to_json() for finding in self.findings],
-            "issued": self.issued,
-            "engine": self.engine,
-            "wall_s": self.wall_s,
-        }
-
-
-def _json(problem: NamedOperator) -> "Json":
-    return {"op": problem.op, "shape": list(problem.extents), "a": problem.dtype.name}
 
 
 def operator_problem(op: str, shape: str, dtype: str = "float16") -> NamedOperator:

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
+from cubecore.advice.intervals import interval
 from cubecore.aliases import Json
+from cubecore.answers.operators import TERMS, TermRow
 from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError, did_you_mean, refuse
@@ -13,12 +15,9 @@ from cubecore.kernels.operators.named import operator_of
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES, links_of, step_collectives
 from cubecore.models.decoder import Decoder
-from cubecore.models.operators import OPERATOR_TERMS, StepOperator, step_operators
+from cubecore.models.operators import StepOperator, step_operators
 from cubecore.models.step import InferenceStep
-from cubecore.workflows.calibration.intervals import Interval, interval
 
-TERMS = (*OPERATOR_TERMS, COLLECTIVES)
-"""The terms of a step beside its products; each can be left out."""
 _FEW_KEYS = 8
 """Blocks of keys from which attention is continued in proportion."""
 _MOST_BLOCKS = 64
@@ -27,43 +26,11 @@ CONTINUED = "attention of many keys and queries is timed on fewer, and continued
 
 
 @dataclass(frozen=True, slots=True)
-class TermRow:
-    """An operator or a collective of a step: its time, or in `error` why it has none.
+class StepTypes:
+    """The element types of a step: of its products, and of what keeps 16 bits."""
 
-    `extents` are those of `time --op`; a collective has its bytes and cards, and no interval, since
-    its rates are not measured.
-    """
-
-    term: str
-    name: str
-    layers: str
-    launches: int
-    op: str
-    extents: tuple[int, ...]
-    us: float | None
-    error: str | None = None
-    assumed: tuple[str, ...] = ()
-    interval: Interval | None = None
-
-    @property
-    def step_us(self) -> float:
-        """The time of all launches of a step; 0 without a time."""
-        return (self.us or 0.0) * self.launches
-
-    def to_json(self) -> Json:
-        """Return the row."""
-        return {
-            "term": self.term,
-            "name": self.name,
-            "of": self.layers,
-            "launches": self.launches,
-            "op": self.op,
-            "extents": list(self.extents),
-            "us": self.us,
-            "step_us": None if self.us is None else self.step_us,
-            "interval": None if self.interval is None else self.interval.to_json(),
-            "error": self.error,
-        }
+    products: str
+    kept: str
 
 
 def require_terms(names: Sequence[str]) -> frozenset[str]:
@@ -84,17 +51,14 @@ def step_terms(
     decoder: Decoder,
     step: InferenceStep,
     chip: Chip,
-    kind: str,
-    kept: str,
+    types: StepTypes,
     without: frozenset[str],
 ) -> tuple[TermRow, ...]:
-    """Return a step's operators and collectives, but for the terms that are left out.
-
-    `kind` is the type of products, `kept` that of what keeps 16 bits.
-    """
+    """Return a step's operators and collectives, but for the terms that are left out."""
+    kept = types.kept
     rows: list[TermRow] = []
     timer = cache(lambda op, extents: _timed(op, extents, kept, chip))
-    for one in step_operators(decoder, step, quantised=kind != kept):
+    for one in step_operators(decoder, step, quantised=types.products != kept):
         if one.term in without:
             continue
         row = _row(one)

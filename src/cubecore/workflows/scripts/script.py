@@ -9,181 +9,29 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json, JsonMapping
+from cubecore.answers.scripts import ScriptRun, ScriptTime, TimedLaunch
 from cubecore.errors import RequestError, Violation, refuse, unable, unreadable
 from cubecore.frontends.cpp.files import SUFFIXES, is_program, is_project
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
+from cubecore.frontends.launch_timing import launch_of, timed_chip
 from cubecore.frontends.source_locations import KernelError
 from cubecore.frontends.tik.host.imports import imports_tik
 from cubecore.frontends.tik.trace.run_options import TikOptions
-from cubecore.isa.program.launch import Launch, TensorSpec
-from cubecore.kernels.build.recorded_launch import RecordedTensor, Recording, recorded_launch
-from cubecore.kernels.runnable import require_timed
-from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.options import require_engine, require_order
-from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
-from cubecore.presented import Presented
 from cubecore.timing.launch import time_launch
-from cubecore.timing.records import LineTime, Timeline
-from cubecore.workflows.calibration.intervals import Interval, interval
 from cubecore.workflows.data.process import peak_bytes
-from cubecore.workflows.scripts.source_lines import source_lines
-from cubecore.workflows.scripts.stand_in_costs import rough_chip
 
 if TYPE_CHECKING:
-    from cubecore.frontends.tik.host.kernel import TikKernel, TikRun
+    from cubecore.advice.kernel_rules.rule import Advice
+    from cubecore.advice.timed_changes import TimedChanges
+    from cubecore.frontends.tik.host.kernel import TikRun
     from cubecore.frontends.tik.host.session import TikSession
-    from cubecore.workflows.advice.kernel_rules.rule import Advice
-    from cubecore.workflows.advice.timed_changes import TimedChanges
-    from cubecore.workflows.scripts.trials import Trial
 
 _INSERTED = ("barrier",)
 """Rules on what TIK inserts, which its programs cannot do otherwise."""
-_USUAL_BITS = 16
-"""The bits of an element for intervals of kernels, whose tensors may have several types."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptRun:
-    """The result of a script: its launches in order, and how it ended.
-
-    `failure` is what an assertion of the script, or an exit with another code than 0, said; None
-    if it ran to its end. `checked` tells if the script checked anything after a launch, and `built`
-    are the kernels of TIK that it built and did not run.
-    """
-
-    script: str
-    launches: "tuple[KernelRun | TikRun, ...]"
-    failure: str | None
-    total_wall_s: float
-    peak_bytes: int | None
-    checked: bool = False
-    built: "tuple[TikKernel, ...]" = ()
-
-    @property
-    def findings(self) -> tuple[SanitizerFinding, ...]:
-        """The findings of every launch."""
-        return tuple(finding for launch in self.launches for finding in launch.findings)
-
-    @property
-    def clean(self) -> bool:
-        """True if nothing but notes was found and no check of the script failed."""
-        return self.failure is None and not faults(self.findings)
-
-    @property
-    def verified(self) -> bool:
-        """True if nothing was found, and the script checked a result and holds it for right."""
-        return self.clean and self.checked
-
-    @property
-    def verdict(self) -> str:
-        """The outcome in a word or two."""
-        if not self.clean:
-            return "NOT verified"
-        if not self.launches:
-            return "built, not run"
-        return "verified" if self.checked else "ran, not verified"
-
-    def to_json(self) -> Json:
-        """Return the run as JSON."""
-        return {
-            "script": self.script,
-            "verified": self.verified,
-            "verdict": self.verdict,
-            "failure": self.failure,
-            "findings": [finding.to_json() for finding in self.findings],
-            "launches": [launch.to_json() for launch in self.launches],
-            "built": [kernel.to_json() for kernel in self.built],
-            "issued": sum(launch.issued for launch in self.launches),
-            "wall_s": sum(launch.wall_s for launch in self.launches),
-            "total_wall_s": self.total_wall_s,
-            "peak_bytes": self.peak_bytes,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class TimedLaunch(Presented):
-    """One launch of a script, where its cycles go, and what of the chip would help if asked for.
-
-    `rough` says why a time is no more than that; None where the chip's costs are known. `script` is
-    the file that launched it.
-    """
-
-    run: "KernelRun | TikRun"
-    timeline: Timeline
-    changes: "TimedChanges | None" = None
-    rough: str | None = None
-    script: str = ""
-    advice: "tuple[Advice, ...] | None" = None
-
-    @property
-    def lines(self) -> tuple[LineTime, ...]:
-        """The source lines, by the calls that led to each, the busiest first."""
-        return source_lines(self.timeline.lines, self.run, self.script)
-
-    @property
-    def interval(self) -> Interval | None:
-        """The time's interval; None of a rough time."""
-        if self.rough is not None:
-            return None
-        of_vector = all(group.part == "AIV" for group in self.timeline.groups)
-        group = "vector" if of_vector else "known"
-        return interval(self.timeline.us, self.run.chip.arch, group, _USUAL_BITS)
-
-    @property
-    def title(self) -> str:
-        """The launch in a line."""
-        return f"{self.run.kernel}[{self.run.blocks}] on {self.run.chip.name}"
-
-    def to_json(self) -> Json:
-        """Return the launch's timeline as JSON."""
-        return {
-            "kernel": self.run.kernel,
-            "blocks": self.run.blocks,
-            "chip": self.run.chip.name,
-            "findings": [finding.to_json() for finding in self.run.findings],
-            **self.timeline.to_json(),
-            "lines": [line.to_json() for line in self.lines],
-            **({} if self.changes is None else self.changes.to_json()),
-            **({} if self.advice is None else {"advice": [each.to_json() for each in self.advice]}),
-            **({} if self.rough is None else {"rough": self.rough}),
-            "interval": None if self.interval is None else self.interval.to_json(),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptTime:
-    """A script, the timing of its launches, and what came of other numbers that were tried."""
-
-    script: str
-    launches: tuple[TimedLaunch, ...]
-    trials: "tuple[Trial, ...] | None" = None
-
-    @property
-    def findings(self) -> tuple[SanitizerFinding, ...]:
-        """The findings of every launch."""
-        return tuple(finding for launch in self.launches for finding in launch.run.findings)
-
-    @property
-    def clean(self) -> bool:
-        """True if no launch left findings but notes."""
-        return not faults(self.findings)
-
-    @property
-    def longest(self) -> TimedLaunch:
-        """The launch that takes the longest."""
-        return max(self.launches, key=lambda launch: launch.timeline.cycles)
-
-    def to_json(self) -> Json:
-        """Return every launch; the keys beside them are those of the longest."""
-        return {
-            "script": self.script,
-            **self.longest.to_json(),
-            "launches": [launch.to_json() for launch in self.launches],
-            **({} if self.trials is None else {"trials": [t.to_json() for t in self.trials]}),
-        }
 
 
 def run_script(
@@ -322,19 +170,15 @@ def _timed(
     run: "KernelRun | TikRun", record: int, script: str, without: tuple[str, ...] | None
 ) -> TimedLaunch:
     """Time a launch; with advice unless `without`, rules that are left out, is None."""
-    target, rough = run.chip, None
-    if not isinstance(run, KernelRun) and run.chip.joins_vector:
-        target, rough = rough_chip(run.chip)
-    else:
-        require_timed(run.chip)
-    launch = _recorded(run) if isinstance(run, KernelRun) else _launched(run)
+    target, rough = timed_chip(run)
+    launch = launch_of(run)
     stand_in = rough is not None
     line = time_launch(launch, target, record=record, stand_in=stand_in, lines=True)
     changes: TimedChanges | None = None
     advice: tuple[Advice, ...] | None = None
     if without is not None:
-        from cubecore.workflows.advice.timed_changes import chip_changes
-        from cubecore.workflows.scripts.launch_advice import advice_on_launch
+        from cubecore.advice.launch_advice import advice_on_launch
+        from cubecore.advice.timed_changes import chip_changes
 
         changes = chip_changes(
             target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
@@ -343,25 +187,6 @@ def _timed(
         left_out = (*without, *theirs)
         advice = advice_on_launch(launch, run.kernel, target, left_out, stand_in=stand_in)
     return TimedLaunch(run, line, changes, rough, script, advice)
-
-
-def _launched(run: "TikRun") -> Launch:
-    """Return what a TIK kernel launched: its tree, or what it issued where that reads memory."""
-    if not run.traces:
-        return run.launch
-    tensors = [RecordedTensor(spec, run.bases[spec.name]) for spec in run.launch.tensors]
-    recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
-    return recorded_launch(run.kernel, tensors, recordings)
-
-
-def _recorded(run: KernelRun) -> Launch:
-    buffers = {tensor.name: tensor for _, tensor in run.tensors}  # an array given twice is one
-    tensors = [
-        RecordedTensor(TensorSpec(name, tensor.buffer.size_bytes), tensor.address)
-        for name, tensor in buffers.items()
-    ]
-    recordings = [Recording(core.core, core.sub, trace) for core, trace in run.traces.items()]
-    return recorded_launch(run.kernel, tensors, recordings)
 
 
 _Work = Callable[[JsonMapping, Callable[[], None]], str | None]

@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from cubecore.aliases import Json
+from cubecore.answers.scripts import Trial
 from cubecore.arrays import Array
 from cubecore.errors import CubecoreError, refuse
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
@@ -30,25 +30,6 @@ _NEAR = 1e-3
 
 Values = Mapping[str, Array]
 Launched = tuple[tuple[KernelRun, ...], Values]
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A change that was tried: what, and the time; or why it was dropped, which leaves no time."""
-
-    change: str
-    us: float | None
-    saves_us: float = 0.0
-    dropped: str = ""
-
-    def to_json(self) -> Json:
-        """Return the trial as JSON."""
-        return {
-            "change": self.change,
-            "us": self.us,
-            "saves_us": self.saves_us,
-            "dropped": self.dropped,
-        }
 
 
 @dataclass(frozen=True, slots=True)

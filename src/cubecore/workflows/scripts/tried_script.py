@@ -9,6 +9,7 @@ from io import StringIO
 import numpy as np
 
 from cubecore.aliases import Json
+from cubecore.answers.scripts import ScriptTime
 from cubecore.arrays import Array
 from cubecore.errors import unable
 from cubecore.frontends.cpp.files import SUFFIXES, is_project
@@ -18,7 +19,7 @@ from cubecore.frontends.cpp.operator_projects.operator_arguments import run_oper
 from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.tik.host.imports import imports_tik
-from cubecore.workflows.scripts.script import ScriptTime, times_of
+from cubecore.workflows.scripts.script import times_of
 from cubecore.workflows.scripts.trials import (
     Launched,
     Number,

@@ -19,7 +19,7 @@ from cubecore.workflows.request import make_request, request_of
 
 _DECIDES = (
     *("dtypes.py", "units.py", "chips", "isa", "tiling", "timing", "kernels", "planning"),
-    "workflows/plan.py",
+    *("answers/plan.py", "workflows/plan.py"),
 )
 """The files of the package that a plan depends on."""
 

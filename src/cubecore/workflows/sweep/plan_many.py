@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from cubecore.aliases import Json, JsonMapping
+from cubecore.answers.plan import QueryAnswer
 from cubecore.chips import chip, default_chip
 from cubecore.errors import RequestError, refuse, unable
 from cubecore.lazy_dataclass import dataclass
@@ -24,39 +25,6 @@ from cubecore.workflows.sweep.store import Store
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-
-
-@dataclass(frozen=True, slots=True)
-class QueryAnswer:
-    """One answer of a sweep.
-
-    Attributes
-    ----------
-    line : int
-        The number of the question from 1; in a file, the line's.
-    text : str
-        The answer as one line of JSON, with the question's label where it has one.
-    planned : bool
-        True if the answer is a plan.
-    label : str or None
-        The question's ``label``.
-    stored : bool
-        True if it came from a store.
-    error : RequestError or None
-        The reason for which a malformed question has no plan.
-    """
-
-    line: int
-    text: str = field(repr=False)
-    planned: bool
-    stored: bool
-    error: RequestError | None
-    label: str | None = None
-
-    def to_json(self) -> Json:
-        """Return a plan's keys, or ``{problem, error {rule, message}}``."""
-        record: Json = json.loads(self.text)
-        return record
 
 
 def plan_many(

@@ -20,7 +20,7 @@ from typing import BinaryIO, Self
 from cubecore.aliases import JsonMapping
 from cubecore.chips import chip_key, is_chip_file
 from cubecore.errors import refuse, unable, unwritable
-from cubecore.workflows.data.files import TEMPORARY, put_in_place
+from cubecore.output_files import TEMPORARY, put_in_place
 from cubecore.workflows.sweep.answers import SweepOptions, model_version
 
 try:

@@ -14,12 +14,12 @@ from time import monotonic, sleep
 from typing import Any, NoReturn, Self
 
 from cubecore.aliases import JsonMapping
+from cubecore.answers.store import StoredPlan
 from cubecore.errors import did_you_mean, refuse, unable, unreadable, unwritable
 from cubecore.tiling.model.problem import Problem
 from cubecore.workflows.sweep.answers import Line, SweepOptions, key_of, model_version
 from cubecore.workflows.sweep.store_rows import (
     PLAN_COLUMNS,
-    StoredPlan,
     line_of,
     plan_of,
     row_of,

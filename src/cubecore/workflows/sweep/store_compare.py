@@ -2,86 +2,18 @@
 
 import csv
 import json
-import math
 from collections.abc import Iterable, Mapping
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from cubecore.aliases import Json, JsonMapping
+from cubecore.answers.store import AnswerPair, ModelComparison, StoredPlan
 from cubecore.errors import refuse
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.workflows.sweep.store import Store
-from cubecore.workflows.sweep.store_rows import StoredPlan
+
+if TYPE_CHECKING:
+    from cubecore.aliases import JsonMapping
 
 _COLUMNS = ("us", "cycles", "lower_bound_us", "limited_by", "rule", "message")
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerPair:
-    """One question, as two models answered it."""
-
-    old: StoredPlan
-    new: StoredPlan
-
-    @property
-    def ratio(self) -> float | None:
-        """The new predicted cycles over the old; None unless both have a plan."""
-        if self.old.cycles is None or self.new.cycles is None:
-            return None
-        return self.new.cycles / self.old.cycles
-
-    def to_json(self) -> Json:
-        """Return the problem and both answers in short."""
-        sides = {
-            name: {"us": side.us, "cycles": side.cycles, "message": side.message}
-            for name, side in (("old", self.old), ("new", self.new))
-        }
-        return {"problem": dict(self.old.problem), **sides, "ratio": self.ratio}
-
-
-@dataclass(frozen=True, slots=True)
-class ModelComparison:
-    """Two models on the questions that both answered.
-
-    `pairs` are those with a plan from both, the largest ratio of new to old first; `lost` have a
-    plan from the old model only, `gained` from the new only. `same_tiling` counts pairs whose
-    tilings are equal. `only_old` and `only_new` count questions that one model answered.
-    """
-
-    old: str
-    new: str
-    pairs: tuple[AnswerPair, ...]
-    lost: tuple[AnswerPair, ...]
-    gained: tuple[AnswerPair, ...]
-    only_old: int
-    only_new: int
-
-    @property
-    def same_tiling(self) -> int:
-        """Return the number of tilings that did not change."""
-        return sum(pair.old.tiling == pair.new.tiling for pair in self.pairs)
-
-    @property
-    def mean_ratio(self) -> float | None:
-        """The geometric mean of new over old predicted cycles; None without a pair."""
-        if not self.pairs:
-            return None
-        logs = [math.log(pair.ratio) for pair in self.pairs if pair.ratio]
-        return math.exp(sum(logs) / len(logs))
-
-    def to_json(self) -> Json:
-        """Return the counts, the mean and every pair."""
-        return {
-            "old": self.old,
-            "new": self.new,
-            "mean_ratio": self.mean_ratio,
-            "same_tiling": self.same_tiling,
-            "only_old": self.only_old,
-            "only_new": self.only_new,
-            "pairs": [pair.to_json() for pair in self.pairs],
-            "lost": [pair.to_json() for pair in self.lost],
-            "gained": [pair.to_json() for pair in self.gained],
-        }
 
 
 def compare_models(

@@ -2,52 +2,17 @@
 
 import json
 import zlib
-from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cubecore.aliases import Json, JsonMapping
+from cubecore.answers.store import StoredPlan
 from cubecore.chips import is_chip_file
 from cubecore.errors import CubecoreError
-from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.workflows.sweep.answers import Line, SweepOptions, key_of
 
-
-@dataclass(frozen=True, slots=True)
-class StoredPlan:
-    """One answer of a store: a plan, or `rule` and `message` of why there is none.
-
-    `key` stands for the question, whatever the model.
-    """
-
-    model: str
-    key: str
-    problem: JsonMapping
-    settings: Mapping[str, str]
-    us: float | None
-    cycles: int | None
-    lower_bound_us: float | None
-    limited_by: str | None
-    rule: str | None
-    message: str | None
-    tiling: TCubeTiling | None
-
-    def to_json(self) -> Json:
-        """Return the parts."""
-        return {
-            "model": self.model,
-            "problem": dict(self.problem),
-            "settings": dict(self.settings),
-            "us": self.us,
-            "cycles": self.cycles,
-            "lower_bound_us": self.lower_bound_us,
-            "limited_by": self.limited_by,
-            "rule": self.rule,
-            "message": self.message,
-            "tiling": None if self.tiling is None else self.tiling.to_json(),
-        }
-
+if TYPE_CHECKING:
+    from cubecore.aliases import Json
 
 PLAN_COLUMNS = (
     "models.model, key, problem, settings, us, cycles, lower_bound_us, limited_by, rule, message, "

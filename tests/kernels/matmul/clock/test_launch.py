@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from cubecore.advice.infeasibility import narrowing
 from cubecore.chips import chip
 from cubecore.kernels.matmul.clock.launch import launch_time
 from cubecore.planning.planner import plan_tilings
@@ -12,7 +13,6 @@ from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
 from cubecore.tiling.solver.solver import planned_chip
-from cubecore.workflows.advice.infeasibility import narrowing
 from cubecore.workflows.request import make_request
 from parts import part
 

@@ -66,6 +66,7 @@
 #include <cubecore/system/prints.h>
 #if __NPU_ARCH__ == 3510
 #include <cubecore/basic/bitwise_3510.h>
+#include <cubecore/system/cache_modes.h>
 #include <cubecore/sync/mutex.h>
 #include <cubecore/te/all.h>
 #endif

@@ -19,6 +19,7 @@ from cubecore.lazy_dataclass import dataclass
 
 _LOCAL = {
     "__ubuf__": "UB",
+    "__local_mem__": "UB",
     "__cbuf__": "L1",
     "__ca__": "L0A",
     "__cb__": "L0B",
@@ -80,7 +81,7 @@ def scanned(
     edits = [*_attributes(code), *_launches(text, code), *arrays, *_addresses(text, code, arrays)]
     if not launches:
         edits += _launchers(code)
-    edits += [*specialisations(text, code), *_vector_functions(code)]
+    edits += [*specialisations(text, code), *_vector_functions(code), *_counters(code)]
     includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
     edited = _edited(text, edits)
     named = (each.partition("=") for each in defines)
@@ -175,6 +176,38 @@ def _vector_functions(code: list[Token]) -> Iterator[tuple[int, int, str]]:
         if opening is not None and code[opening].text == "{":
             end = code[opening].end
             yield end, end, _BEGIN_VECTOR_FUNCTION
+
+
+def _statement_end(code: list[Token], at: int) -> int:
+    """Return the index of the last token of the statement that begins at an index."""
+    while at + 1 < len(code) and code[at].text in {"for", "if", "while"}:
+        at = closing(code, at + 1) + 1
+    if at < len(code) and code[at].text == "{":
+        return closing(code, at)
+    return next((number for number in range(at, len(code)) if code[number].text == ";"), at)
+
+
+_OF_COUNTERS = re.compile(r"asc_(?:update_addr|create_iter)_reg_b(?:8|16|32)")
+"""Functions that make an address of the counters of the loops around them."""
+
+
+def _counters(code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that give each loop around such a function its counter as an object.
+
+    ``for (uint16_t i = 0; ...) {`` becomes ``for (...) if (LoopCounter ...{i}; true) {``.
+    """
+    uses = [number for number, token in enumerate(code) if _OF_COUNTERS.fullmatch(token.text)]
+    for number, token in enumerate(code if uses else []):
+        if token.text != "for" or number + 1 >= len(code) or code[number + 1].text != "(":
+            continue
+        close = closing(code, number + 1)
+        last = _statement_end(code, close + 1)
+        equals = next((n for n in range(number, close) if code[n].text == "="), close)
+        if equals < close and any(close < use <= last for use in uses):
+            counter = (
+                f" if (::cubecore::LoopCounter cubecore_counter{{{code[equals - 1].text}}}; true)"
+            )
+            yield code[close].end, code[close].end, counter
 
 
 def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:

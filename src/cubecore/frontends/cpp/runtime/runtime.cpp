@@ -231,7 +231,7 @@ void cubecore_begin_vector_function(const Where* at) {
   if (block.depth++ != 0) return;
   OpenFunction& open = *current->function;
   open.begin = *at;
-  block.values = block.variables = 0;
+  block.values = cubecore::UNWRITTEN, block.variables = 0;
   block.next = open.first();
   block.end = open.first() + open.entries.size();
 }

@@ -6,7 +6,8 @@ from functools import cache
 
 from cubecore.frontends.cpp.documented import documented_names
 from cubecore.frontends.cpp.files import INCLUDE
-from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts
+from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts, header_folder
+from cubecore.frontends.cpp.toolchain.generated.register_headers import REGISTERS_NAME
 
 _DECLARED = re.compile(
     r"^\s*(?:inline|constexpr)\s[\w:<>&*,\s]*?\b(?P<function>[A-Z]\w+)\("
@@ -39,20 +40,56 @@ _CLASSES = (
 _OF_3510 = re.compile(r"^#if __NPU_ARCH__ == 3510\n.*?^#endif", re.MULTILINE | re.DOTALL)
 """The includes for kernels of one architecture."""
 _INCLUDED = re.compile(r"#include <(.+)>")
-_FOLDERS_OF_SOME = ("cubecore/op_host/", "cubecore/reg/", "cubecore/te/")
+_REGISTERS = "cubecore/reg/"
+_FOLDERS_OF_SOME = ("cubecore/op_host/", _REGISTERS, "cubecore/te/")
 """Folders of headers for host code, and for one architecture."""
 
 
 def provided() -> dict[str, list[str]]:
     """Return the names of the class API by header."""
     found: dict[str, list[str]] = {}
-    for header, whole in compiled_texts().items():
+    for header, whole in {**compiled_texts(), _GENERATED: _generated()}.items():
         text = _DETAIL.sub("", whole)
         names = {name for match in _DECLARED.finditer(text) for name in _named(match)}
+        if header.startswith(_REGISTERS):
+            names.update(_functions(text))
         names = {name for name in names if not _OURS.search(name)}
         if names:
             found[header] = sorted(names)
     return found
+
+
+_GENERATED = f"{_REGISTERS}{REGISTERS_NAME}"
+"""The header of register instructions that is written from their declarations, by this name."""
+_MACRO = re.compile(r"^#define (CUBECORE_\w+)\(([^)]*)\)((?:[^\n]*\\\n)*[^\n]*)", re.MULTILINE)
+_MADE = re.compile(r"\binline [\w:&* ]+?[\s&*](\w*[a-z]\w*|\w+##\w[\w#]*|NAME\w*)\(")
+_ALIAS = re.compile(r"^(?:using|inline constexpr \w+) (\w+) = ", re.MULTILINE)
+_FUNCTION = re.compile(r"^inline [\w:&* ]+?[\s&*](\w*[a-z]\w*)\(", re.MULTILINE)
+
+
+def _generated() -> str:
+    return (header_folder() / REGISTERS_NAME).read_text("utf-8")
+
+
+def _functions(text: str) -> Iterator[str]:
+    """Yield the functions and types of a header, with functions that its macros make."""
+    yield from _FUNCTION.findall(text)
+    yield from _ALIAS.findall(text)
+    for macro, parameters, body in _MACRO.findall(text):
+        made = [re.sub(r"\s", "", name) for name in _MADE.findall(body)]
+        for arguments in re.findall(rf"^{macro}\(([^()]*)", text, re.MULTILINE):
+            values = [value.strip() for value in arguments.split(",")]
+            known = dict(zip((p.strip() for p in parameters.split(",")), values, strict=False))
+            for name in made:
+                yield "".join(known.get(part, part) for part in name.split("##"))
+
+
+@cache
+def of_3510() -> frozenset[str]:
+    """Return the names of register code, which only kernels of architecture 3510 have."""
+    named = (names for header, names in provided().items() if header.startswith(_REGISTERS))
+    found = {"MicroAPI", "Reg", *(name for names in named for name in names)}
+    return frozenset(found - _of_every_kernel())
 
 
 def _named(match: re.Match[str]) -> Iterator[str]:
@@ -65,13 +102,13 @@ def _named(match: re.Match[str]) -> Iterator[str]:
 
 
 def is_missing(name: str) -> bool:
-    """True of a documented name that the headers of every kernel lack."""
-    return name in documented_names() and name not in _of_every_kernel()
+    """True of a documented name that the headers of every kernel lack, and those of 3510."""
+    return name in documented_names() and name not in _of_every_kernel() and name not in of_3510()
 
 
 def missing_names() -> frozenset[str]:
-    """Return the documented names that the headers of every kernel lack."""
-    return documented_names() - _of_every_kernel()
+    """Return the documented names that the headers lack on every architecture."""
+    return documented_names() - _of_every_kernel() - of_3510()
 
 
 @cache

@@ -9,7 +9,7 @@ from pathlib import Path
 from cubecore.errors import CubecoreError, RequestError, Violation, both_ends, refuse, unable
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.definitions import defined_alike
-from cubecore.frontends.cpp.toolchain.api_names import is_missing
+from cubecore.frontends.cpp.toolchain.api_names import is_missing, of_3510
 from cubecore.frontends.cpp.toolchain.cache import folder
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED, compiler
 from cubecore.frontends.cpp.toolchain.excerpts import excerpt
@@ -106,7 +106,9 @@ def compile_with(
         arguments = changed
         code, text = ran(arguments, path, work)
     if code != 0:
-        first = _first_error(text, path, code, entries, verbose=verbose)
+        macros = (each.partition("=") for each in arguments if each.startswith("-D"))
+        arch = next((value for name, _, value in macros if name == "-D__NPU_ARCH__"), "")
+        first = _first_error(text, path, code, entries, arch, verbose=verbose)
         if isinstance(first, CubecoreError) and not verbose:
             _add_detail(first, _excerpt(text, work, first))
         errors = [match for _, match in _errors(text.splitlines())]
@@ -276,7 +278,7 @@ def _is_ours(file: Path) -> bool:
 
 
 def _first_error(
-    text: str, path: Path, code: int, entries: Sequence[str], *, verbose: bool
+    text: str, path: Path, code: int, entries: Sequence[str], arch: str, *, verbose: bool
 ) -> Exception:
     lines = text.splitlines()
     flag = _refused_flag(lines)
@@ -285,7 +287,7 @@ def _first_error(
     if any(map(path.is_relative_to, (HERE, folder()))):
         return _unfit_compiler(lines, code)
     for number, match in _errors(lines):
-        return _told(lines, number, match, path, entries, verbose=verbose)
+        return _told(lines, number, match, path, entries, arch, verbose=verbose)
     return _without_error(text, path, code)
 
 
@@ -345,6 +347,7 @@ def _told(
     match: re.Match[str],
     path: Path,
     entries: Sequence[str],
+    arch: str = "",
     *,
     verbose: bool,
 ) -> Exception:
@@ -374,6 +377,10 @@ def _told(
     if _UNNAMED.search(said):
         words = re.findall(r"\w+", "".join(lines[number + 1 : number + 2]))
         name = next(filter(is_missing, words), name)
+    if arch == "2201" and name in of_3510():
+        full = name if name.islower() or name.startswith("__") else f"AscendC::{name}"
+        remedy = "run it with --chip Ascend950PR_9589"
+        return unable(full, f"{where}: {full} is of architecture 3510", remedy)
     if is_missing(name):
         full = name if name.startswith(("asc_", "__")) else f"AscendC::{name}"
         return unable(full, f"{where}: {full} is not supported", _NAMES)

@@ -16,6 +16,7 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, InstructionCost, param, taken
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Remark
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common.mask import REPEAT_BYTES, MaskState, lanes_of
 from cubecore.layouts import Offsets
@@ -53,18 +54,18 @@ class Repeated(Instruction):
         """Those that it takes by a count, in counter mode."""
         return () if self.lanes is None or not self.lanes.counts else self.counted_types
 
-    @property
-    def type_note(self) -> str | None:
-        """A sentence about an element type that its page does not list; None of others."""
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return a note on an element type that its page does not list."""
         for field in fields(self) if self.counted_types else ():
             kind = getattr(self, field.name)
             if isinstance(kind, ElementType) and kind.name in self.counted_types:
                 listed = " and ".join(field.metadata["types"])
-                return (
+                note = (
                     f"{self.name} of {kind} by a count gives the chip's bits; the documentation "
                     f"lists {listed}"
                 )
-        return None
+                return (Remark("unlisted-type", note),)
+        return ()
 
     def resolved(self, registers: Registers) -> Self:
         """Take the mask."""

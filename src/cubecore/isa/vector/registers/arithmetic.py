@@ -22,27 +22,47 @@ from cubecore.isa.vector.registers.operation import (
     raw,
     zeroed,
 )
-from cubecore.numerics import round_float, wrap
+from cubecore.numerics import round_float, saturate, wrap
 
-INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
-WIDER = ("int16", "uint16", "int32", "uint32")
+LONG = ("int64", "uint64")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", *LONG)
+WIDER = ("int16", "uint16", "int32", "uint32", *LONG)
 FLOATS = ("float16", "bfloat16", "float32")
 HALF_AND_FLOAT = ("float16", "float32")
 ALL = (*INTEGERS, *FLOATS)
 _SLOW_INTEGERS = tuple((name, 2) for name in INTEGERS)
 _SPECIAL = (("float16", 8), ("float32", 4))
 _PRECISE = ("rounded correctly, where the page promises one unit in the last place",)
-_FLUSHED = (*_PRECISE, "subnormal numbers are kept, which the page says are taken as 0")
+_FLUSHED = (
+    *_PRECISE,
+    "a subnormal operand counts as 0, and a result that rounds to a subnormal number is 0",
+)
+_BY_CTRL = "half results may be infinite unless a kernel sets CTRL[60] and leaves CTRL[48] clear"
+_SOFTWARE = ("the cycles of 64-bit types, which take several instructions, are not published",)
+KEEPS_SUBNORMALS = "SUBNORMAL"
+"""The mode of an algorithm that does not flush subnormal numbers (FTZ_FALSE)."""
 
 
-def settled(exact: Array, element: ElementType) -> Array:
-    """Return results in a type: integers wrap, floats are rounded once, infinities appear.
+def widened(values: Array, element: ElementType) -> Array:
+    """Return values in a type in which a sum or a product loses nothing; 64 bits wrap."""
+    return values if element.bits > 32 else wide(values, element)
 
-    That floats of 16 bits do not saturate is uncertain: the page of boundary values says so.
+
+def settled(exact: Array, call: Call, *, clamps: bool = False) -> Array:
+    """Return results in a call's type: floats are rounded once, halves clamped where CTRL says so.
+
+    Integers wrap, or where an instruction `clamps` saturate under CTRL[53]; 64 bits always wrap.
     """
+    element = call.dtype
     if element.kind == "float":
-        return round_float(exact, element, finite=False)
-    return wrap(exact, element)
+        return round_float(exact, element, finite=call.finite)
+    if element.bits > 32:
+        return exact.astype(element.numpy)
+    if not (clamps and call.integers_saturate):
+        return wrap(exact, element)
+    if element.name == "uint32":  # a product beyond int64 has become lower than any difference
+        exact = np.where(exact < -(1 << 32), 1 << 32, exact)
+    return saturate(exact, element)
 
 
 def scalars(element: ElementType, scalar: Array) -> Array:
@@ -51,10 +71,22 @@ def scalars(element: ElementType, scalar: Array) -> Array:
     return np.ascontiguousarray(low[..., : element.size_bytes]).view(element.numpy)
 
 
-def lane_by_lane(function: Callable[..., Any]) -> Compute:
+def flushed(values: Array, element: ElementType) -> Array:
+    """Return floats with zeros of their signs for subnormal numbers."""
+    smallest = float(2.0**-14 if element.name == "float16" else 2.0**-126)
+    tiny = np.abs(values) < smallest
+    if not tiny.any():
+        return values
+    return np.where(tiny, np.copysign(np.zeros((), values.dtype), values), values)
+
+
+def lane_by_lane(
+    function: Callable[..., Any], *, clamps: bool = False, flushes: bool = False
+) -> Compute:
     """Return a meaning: a function of wide values, whose result is settled once.
 
-    With a scalar, that is the second argument. A merging instruction has the old dst last.
+    With a scalar, that is the second argument. A merging instruction has the old dst last. One that
+    `clamps` saturates integers under CTRL[53]; one that `flushes` takes subnormal numbers as 0.
     """
 
     def compute(
@@ -62,12 +94,15 @@ def lane_by_lane(function: Callable[..., Any]) -> Compute:
     ) -> Sequence[Array]:
         values = [lanes(each, call.dtype) for each in inputs]
         old = values.pop() if call.mode == MERGING else None
-        operands = [wide(each, call.dtype) for each in values]
+        operands = [widened(each, call.dtype) for each in values]
         if call.operation.form in {Form.SCALAR, Form.AXPY}:
-            operands.insert(1, wide(scalars(call.dtype, scalar), call.dtype))
+            operands.insert(1, widened(scalars(call.dtype, scalar), call.dtype))
+        flush = flushes and call.dtype.kind == "float" and call.mode != KEEPS_SUBNORMALS
         with np.errstate(all="ignore"):
-            exact = function(*operands)
-        return (zeroed(settled(exact, call.dtype), mask, call.width, old),)
+            operands = [flushed(each, call.dtype) if flush else each for each in operands]
+            results = settled(function(*operands), call, clamps=clamps)
+            results = flushed(results, call.dtype) if flush else results
+        return (zeroed(results, mask, call.width, old),)
 
     return compute
 
@@ -95,13 +130,10 @@ def divided(x: Array, y: Array) -> Array:
     """Return x / y; of integers rounded toward zero, and of a divisor 0 all ones."""
     if x.dtype.kind == "f":
         return x / y
-    safe = np.where(y == 0, 1, y)
-    quotient = np.sign(x) * np.sign(safe) * (np.abs(x) // np.abs(safe))
-    return np.where(y == 0, -1, quotient)
-
-
-def _prelu(x: Array, slope: Array) -> Array:
-    return np.where(x > 0, x, x * slope)
+    safe = np.where(y == 0, np.ones((), y.dtype), y)
+    quotient = x // safe
+    quotient = quotient + ((quotient * safe != x) & ((x < 0) != (safe < 0)))
+    return np.where(y == 0, ~np.zeros((), y.dtype), quotient)
 
 
 def _negated(x: Array) -> Array:
@@ -153,11 +185,15 @@ def _exponential_of_difference(
     call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array
 ) -> Sequence[Array]:
     parts = [lanes(each, call.source) for each in inputs]
-    if call.source.size_bytes < call.dtype.size_bytes:
-        parts = [each[..., int(call.mode == "ONE") :: 2] for each in parts]
-    x, y = (each.astype(np.float32) for each in parts)
+    on = None if mask is None else governed(mask, call.source.size_bytes)
+    if call.source.size_bytes < call.dtype.size_bytes:  # one lane of each two, and its own bit
+        read = slice(int(call.mode == "ONE"), None, 2)
+        parts = [each[..., read] for each in parts]
+        on = None if on is None else on[..., read]
     with np.errstate(all="ignore"):
-        return (zeroed(settled(np.exp((x - y).astype(np.float64)), call.dtype), mask, call.width),)
+        x, y = (each.astype(np.float32) for each in parts)
+        result = settled(np.exp((x - y).astype(np.float64)), call)
+    return (raw(result if on is None else np.where(on, result, np.zeros((), result.dtype))),)
 
 
 def _lane_zero(
@@ -193,111 +229,117 @@ def _row(
     return RegisterOperation(name, form, doc, lane_by_lane(function), types, c_api=c_api, **more)
 
 
-_SIGNED = ("int8", "int16", "int32", *HALF_AND_FLOAT)
-_LARGER, _SMALLER = lane_functions.larger, lane_functions.smaller
-declare(
-    _row("Add", Form.BINARY, "Add", np.add, ALL, "asc_add", cycles=_SLOW_INTEGERS),
-    _row("Sub", Form.BINARY, "Subtract", np.subtract, ALL, "asc_sub", cycles=_SLOW_INTEGERS),
-    _row(
-        *("Mul", Form.BINARY, "Multiply", np.multiply, (*WIDER, *FLOATS), "asc_mul"),
+def _sum(
+    name: str,
+    form: Form,
+    doc: str,
+    function: Callable[..., Any],
+    types: tuple[str, ...],
+    c_api: str,
+) -> RegisterOperation:
+    """Return an instruction whose integers CTRL[53] saturates."""
+    compute = lane_by_lane(function, clamps=True)
+    return RegisterOperation(
+        *(name, form, doc, compute, types),
+        c_api=c_api,
         cycles=_SLOW_INTEGERS,
-    ),
-    _row(
-        *("Div", Form.BINARY, "Divide", divided, (*WIDER, *HALF_AND_FLOAT), "asc_div"),
+        uncertain=(_BY_CTRL, "CTRL[53] saturates integers of 8 to 32 bits", *_SOFTWARE),
+    )
+
+
+def _special(
+    name: str,
+    doc: str,
+    function: Callable[..., Any],
+    c_api: str = "",
+    older: tuple[str, ...] = (),
+    more: tuple[str, ...] = (),
+) -> RegisterOperation:
+    """Return an instruction of the unit that flushes subnormal numbers."""
+    return RegisterOperation(
+        *(name, Form.UNARY, doc, lane_by_lane(function, flushes=True), HALF_AND_FLOAT),
+        c_api=c_api,
+        older=older,
         cycles=_SPECIAL,
-        uncertain=(*_FLUSHED, "a quotient of integers by 0 is all ones"),
+        uncertain=(*_FLUSHED, _BY_CTRL, *more),
+    )
+
+
+def _logarithm(base: Callable[..., Any]) -> Callable[[Array], Array]:
+    def function(x: Array) -> Array:
+        return np.asarray(base(x.astype(np.float64)))
+
+    return function
+
+
+_SIGNED = ("int8", "int16", "int32", "int64", *HALF_AND_FLOAT)
+_CLAMPED = (_BY_CTRL,)
+_LARGER, _SMALLER = lane_functions.larger, lane_functions.smaller
+BYTES = ("hifloat8", "float8_e8m0fnu", "float8_e5m2", "float8_e4m3fn")
+_CARRIES = ("int32", "uint32")
+_TWO_CYCLES = (("", 2),)
+declare(
+    _sum("Add", Form.BINARY, "Add", np.add, ALL, "asc_add"),
+    _sum("Sub", Form.BINARY, "Subtract", np.subtract, ALL, "asc_sub"),
+    _sum("Mul", Form.BINARY, "Multiply", np.multiply, (*WIDER, *FLOATS), "asc_mul"),
+    _sum("Adds", Form.SCALAR, "Add the scalar", np.add, ALL, "asc_add_scalar"),
+    _sum(
+        *("Muls", Form.SCALAR, "Multiply by the scalar", np.multiply, (*WIDER, *HALF_AND_FLOAT)),
+        "asc_mul_scalar",
     ),
-    _row("Max", Form.BINARY, "Take the larger", _LARGER, ALL, "asc_max"),
-    _row("Min", Form.BINARY, "Take the smaller", _SMALLER, ALL, "asc_min"),
-    _row(
-        *("Prelu", Form.BINARY, "Multiply what is not above 0", _prelu, HALF_AND_FLOAT),
-        "asc_prelu",
+    RegisterOperation(
+        *("Div", Form.BINARY, "Divide", lane_by_lane(divided, flushes=True)),
+        (*WIDER, *HALF_AND_FLOAT),
+        c_api="asc_div",
+        cycles=_SPECIAL,
+        uncertain=(*_FLUSHED, _BY_CTRL, "a quotient of integers by 0 is all ones", *_SOFTWARE),
+    ),
+    *(
+        _row(name, form, doc, function, ALL, c_api, uncertain=_CLAMPED)
+        for name, form, doc, function, c_api in (
+            ("Max", Form.BINARY, "Take the larger", _LARGER, "asc_max"),
+            ("Min", Form.BINARY, "Take the smaller", _SMALLER, "asc_min"),
+            ("Maxs", Form.SCALAR, "Take the larger, or the scalar", _LARGER, "asc_max_scalar"),
+            ("Mins", Form.SCALAR, "Take the smaller, or the scalar", _SMALLER, "asc_min_scalar"),
+        )
+    ),
+    *(
+        _row(name, form, doc, lane_functions.leaky_relu, HALF_AND_FLOAT, c_api, uncertain=_CLAMPED)
+        for name, form, doc, c_api in (
+            ("Prelu", Form.BINARY, "Multiply what has a sign", "asc_prelu"),
+            ("LeakyRelu", Form.SCALAR, "Multiply what has a sign by the scalar", "asc_leakyrelu"),
+        )
     ),
     _row(
-        *("AbsSub", Form.BINARY, "Take the absolute difference", _difference, HALF_AND_FLOAT),
+        *("AbsSub", Form.BINARY, "Take the absolute difference", _difference),
+        (*HALF_AND_FLOAT, "int64"),
         "asc_abs_sub",
         older=("FusedAbsSub",),
+        uncertain=_CLAMPED,
     ),
-    _row(
-        "Adds", Form.SCALAR, "Add the scalar", np.add, ALL, "asc_add_scalar", cycles=_SLOW_INTEGERS
+    *(
+        _row(name, Form.UNARY, doc, function, _SIGNED, c_api, cycles=_SLOW_INTEGERS, uncertain=more)
+        for more in ((*_CLAMPED, "the lowest integer stays, whatever CTRL[53] says"),)
+        for name, doc, function, c_api in (
+            ("Abs", "Take the absolute value", np.abs, "asc_abs"),
+            ("Neg", "Negate", _negated, "asc_neg"),
+        )
     ),
-    _row(
-        *("Muls", Form.SCALAR, "Multiply by the scalar", np.multiply, (*WIDER, *FLOATS)),
-        "asc_mul_scalar",
-        cycles=_SLOW_INTEGERS,
-    ),
-    _row(
-        "Maxs", Form.SCALAR, "Take the larger of src and the scalar", _LARGER, ALL, "asc_max_scalar"
-    ),
-    _row(
-        "Mins",
-        Form.SCALAR,
-        "Take the smaller of src and the scalar",
-        _SMALLER,
-        ALL,
-        "asc_min_scalar",
-    ),
-    _row(
-        *("LeakyRelu", Form.SCALAR, "Multiply what is not above 0 by the scalar", _prelu),
-        HALF_AND_FLOAT,
-        "asc_leakyrelu",
-    ),
-    _row(
-        "Abs",
-        Form.UNARY,
-        "Take the absolute value",
-        np.abs,
-        _SIGNED,
-        "asc_abs",
-        cycles=_SLOW_INTEGERS,
-    ),
-    _row("Neg", Form.UNARY, "Negate", _negated, _SIGNED, "asc_neg", cycles=_SLOW_INTEGERS),
     _row(
         *("Relu", Form.UNARY, "Replace what is negative by 0", lane_functions.relu),
-        ("float16", "int32", "float32"),
+        ("float16", "int32", "float32", "int64"),
         "asc_relu",
+        uncertain=_CLAMPED,
     ),
-    _row(
-        *(
-            "Exp",
-            Form.UNARY,
-            "Raise e to src",
-            lane_functions.exponential,
-            HALF_AND_FLOAT,
-            "asc_exp",
-        ),
-        cycles=_SPECIAL,
-        uncertain=_FLUSHED,
-    ),
-    _row(
-        *("Ln", Form.UNARY, "Take the natural logarithm", lane_functions.logarithm, HALF_AND_FLOAT),
-        "asc_ln",
-        older=("Log",),
-        cycles=_SPECIAL,
-        uncertain=_FLUSHED,
-    ),
-    _row(
-        *("Log2", Form.UNARY, "Take the logarithm to base 2"),
-        lambda x: np.log2(x.astype(np.float64)),
-        HALF_AND_FLOAT,
-        cycles=_SPECIAL,
-        uncertain=_FLUSHED,
-    ),
-    _row(
-        *("Log10", Form.UNARY, "Take the logarithm to base 10"),
-        lambda x: np.log10(x.astype(np.float64)),
-        HALF_AND_FLOAT,
-        cycles=_SPECIAL,
-        uncertain=_FLUSHED,
-    ),
-    _row(
-        *("Sqrt", Form.UNARY, "Take the square root", np.sqrt, HALF_AND_FLOAT, "asc_sqrt"),
-        cycles=_SPECIAL,
-        uncertain=_FLUSHED,
-    ),
+    _special("Exp", "Raise e to src", lane_functions.exponential, "asc_exp"),
+    _special("Ln", "Take the natural logarithm", lane_functions.logarithm, "asc_ln", ("Log",)),
+    _special("Log2", "Take the logarithm to base 2", _logarithm(np.log2)),
+    _special("Log10", "Take the logarithm to base 10", _logarithm(np.log10)),
+    _special("Sqrt", "Take the square root", _logarithm(np.sqrt), "asc_sqrt"),
     _row(
         *("MulAddDst", Form.TERNARY, "Multiply, and add dst", fused, (*WIDER, *FLOATS)),
         older=("Mula",),
+        uncertain=_CLAMPED,
     ),
     _row(
         *("MulDstAdd", Form.TERNARY, "Multiply dst, and add"),
@@ -305,55 +347,57 @@ declare(
         FLOATS,
         "asc_madd",
         older=("FusedMulDstAdd",),
+        uncertain=(*_CLAMPED, "halves give a half, where the page's table of types has a float"),
     ),
     _row(
-        *("Axpy", Form.AXPY, "Multiply by the scalar, and add dst", fused, HALF_AND_FLOAT),
+        *("Axpy", Form.AXPY, "Multiply by the scalar, and add dst", fused),
+        (*HALF_AND_FLOAT, *LONG),
         "asc_axpy",
+        uncertain=_CLAMPED,
     ),
-    RegisterOperation(
-        *("AddCarry", Form.CARRY, "Add, with the carry as a mask", _adds(subtracts=False)),
-        ("int32", "uint32"),
-        cycles=(("", 2),),
-        by_lane=True,
-    ),
-    RegisterOperation(
-        *("SubCarry", Form.CARRY, "Subtract; the mask says no borrow", _adds(subtracts=True)),
-        ("int32", "uint32"),
-        cycles=(("", 2),),
-    ),
-    RegisterOperation(
-        *("AddC", Form.CARRIED, "Add two numbers and a carry", _adds(subtracts=False)),
-        ("int32", "uint32"),
-        c_api="asc_addc",
-        cycles=(("", 2),),
-    ),
-    RegisterOperation(
-        *("SubC", Form.CARRIED, "Subtract with a borrow", _adds(subtracts=True)),
-        ("int32", "uint32"),
-        c_api="asc_subc",
-        cycles=(("", 2),),
-    ),
-    RegisterOperation(
-        *("Mull", Form.WIDE, "Multiply; low words, then high words", _long_product),
-        ("int32", "uint32"),
-        c_api="asc_mull",
-        cycles=(("", 2),),
+    *(
+        RegisterOperation(
+            *(name, form, doc, compute, _CARRIES, c_api),
+            cycles=_TWO_CYCLES,
+            cpp=name.removesuffix("Carry"),
+        )
+        for name, form, doc, compute, c_api in (
+            (
+                *("AddCarry", Form.CARRY, "Add, with the carry as a mask"),
+                *(_adds(subtracts=False), ""),
+            ),
+            (
+                *("SubCarry", Form.CARRY, "Subtract; the mask says no borrow"),
+                *(_adds(subtracts=True), ""),
+            ),
+            (
+                *("AddC", Form.CARRIED, "Add two numbers and a carry"),
+                *(_adds(subtracts=False), "asc_addc"),
+            ),
+            (
+                *("SubC", Form.CARRIED, "Subtract with a borrow"),
+                *(_adds(subtracts=True), "asc_subc"),
+            ),
+            ("Mull", Form.WIDE, "Multiply; low words, then high words", _long_product, "asc_mull"),
+        )
     ),
     RegisterOperation(
         *("ExpSub", Form.CAST, "Raise e to the difference", _exponential_of_difference),
-        ("float32",),
+        (),
+        pairs=(("float16", "float32", ""), ("float32", "float32", "")),
         older=("FusedExpSub",),
         cycles=(("", 4),),
         uncertain=_PRECISE,
     ),
     RegisterOperation(
-        *("Duplicate", Form.FILL, "Fill with the scalar", _lane_zero, ALL),
+        *("Duplicate", Form.FILL, "Fill with the scalar", _lane_zero, (*ALL, *BYTES)),
         c_api="asc_duplicate_scalar",
     ),
     RegisterOperation(
-        *("DuplicateLane", Form.UNARY, "Fill with lane 0", _lane_zero, ALL),
+        *("DuplicateLane", Form.UNARY, "Fill with lane 0", _lane_zero, (*ALL, *BYTES)),
         c_api="asc_duplicate",
         by_lane=False,
+        cpp="Duplicate",
     ),
     RegisterOperation(
         *("Move", Form.MOVE, "Copy the active lanes, and keep the others", _moved, ALL),

@@ -23,7 +23,7 @@ from cubecore.isa.vector.registers.operation import (
     zeroed,
 )
 from cubecore.numerics import codes, nibbles, round_float, saturate, wrap
-from cubecore.numerics.conversion import to_float, to_integer, to_integral
+from cubecore.numerics.conversion import integer_range, to_float, to_integer, to_integral
 
 LAYOUTS = ("ZERO", "ONE", "TWO", "THREE")
 SATURATIONS = ("NO_SAT", "SAT", "UNKNOWN")
@@ -75,9 +75,16 @@ CASTS: dict[tuple[str, str], tuple[str, ...]] = {
     **{(f"float4_{kind}", "bfloat16"): _EXACT for kind in ("e2m1fn", "e1m2")},
 }
 """The conversions that there are, and their rounding modes."""
+_KEEPING = frozenset(
+    {("float16", "bfloat16"), ("float8_e8m0fnu", "bfloat16"), ("hifloat8", "float16")}
+)
+_NEVER_WRAPS = frozenset({("float16", "int16")})
 _EXACT_IN_FLOAT64 = 53
-_LARGEST_OF_INT32 = np.float32(2147483520)
-"""The largest int32 in float32, which none rounds beyond (boundary values)."""
+
+
+def saturates_at_all(source: ElementType, target: ElementType) -> bool:
+    """Return whether a conversion has both modes; the others between floats keep infinities."""
+    return target.name != "float32" and (source.name, target.name) not in _KEEPING
 
 
 def converted(
@@ -87,29 +94,110 @@ def converted(
 
     Float to integer: NaN gives 0, infinity the largest or smallest; what is beyond the range
     likewise if it `saturates`, else its low bits. Float to float: beyond the range infinity, or the
-    largest finite value. Integers to narrower ones: the nearest, or the low bits.
+    largest finite value. Integers to narrower ones: the nearest, or the low bits; to wider ones
+    without a sign: at least 0.
     """
     numbers = codes.numbers(values, source)
-    if source.kind in {"float", "scale"}:
-        exact = numbers.astype(np.float64)
-        if target.kind in {"int", "uint"}:
-            return to_integer(exact, target, rounding, wraps=not saturates)
-        if target.library == "codes":
-            return codes.codes_of(exact, target, finite=saturates)
-        if rounding in {"none", "rint", "hybrid"}:
-            return round_float(exact, target, finite=saturates)
-        return to_float(exact, target, rounding, finite=saturates)
-    exact = numbers.astype(np.int64)
+    if rounding == "hybrid" and target.name != "hifloat8":
+        rounding = "rint"  # a finding says that there is no such conversion
+    if source.kind not in {"float", "scale"}:
+        return _of_integers(numbers.astype(np.int64), source, target, rounding, saturates=saturates)
+    exact = numbers.astype(np.float64)
+    if target.kind in {"int", "uint"}:
+        never_wraps = (source.name, target.name) in _NEVER_WRAPS
+        return to_integer(exact, target, rounding, wraps=not (saturates or never_wraps))
+    finite = saturates and saturates_at_all(source, target)
+    if target.kind == "scale":
+        return _scales(exact, target)
+    if target.bits < 8:
+        return _float4(exact, target, rounding)
+    if target.library == "codes":
+        if rounding == "hybrid":
+            exact = _hybrid(exact, source)
+        return codes.codes_of(exact, target, finite=finite)
+    if rounding in {"none", "rint"}:
+        return round_float(exact, target, finite=finite)
+    return to_float(exact, target, rounding, finite=finite)
+
+
+def _of_integers(
+    exact: Array, source: ElementType, target: ElementType, rounding: str, *, saturates: bool
+) -> Array:
     if target.kind == "float":
         held = exact if source.bits > _EXACT_IN_FLOAT64 else exact.astype(np.float64)
-        result = to_float(held, target, rounding, finite=False)
-        return np.minimum(result, _LARGEST_OF_INT32) if source.name == "int32" else result
-    return (saturate if saturates else wrap)(exact, target)
+        return to_float(held, target, rounding, finite=False)
+    if target.bits < 8:
+        low, high = integer_range(target)
+        kept = np.clip(exact, low, high) if saturates else (exact + high + 1) % (2 * high + 2) + low
+        return kept.astype(target.numpy)
+    always = target.bits > source.bits and target.kind == "uint"
+    return (saturate if saturates or always else wrap)(exact, target)
+
+
+def _scales(exact: Array, target: ElementType) -> Array:
+    """Return the powers of two at or below magnitudes; of infinity and NaN NaN."""
+    _, exponents = np.frexp(np.where(np.isfinite(exact), exact, 1.0))
+    biased = np.clip(exponents - 1 + _SCALE_BIAS, 0, _LARGEST_SCALE)
+    biased = np.where(exact == 0, 0, biased)
+    biased = np.where(np.isfinite(exact), biased, _LARGEST_SCALE + 1)
+    return np.asarray(biased.astype(np.uint8).view(target.numpy))
+
+
+_SCALE_BIAS, _LARGEST_SCALE = 127, 254
+_FLOAT4: dict[str, tuple[float, ...]] = {
+    "float4_e2m1fn": (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0),
+    "float4_e1m2": tuple(n / 4 for n in range(8)),
+}
+
+
+def _float4(exact: Array, target: ElementType, rounding: str) -> Array:
+    """Return numbers of 4 bits: NaN is +0, beyond the range the largest of the sign."""
+    sizes = np.array(_FLOAT4[target.name])
+    size = np.minimum(np.where(np.isnan(exact), 0.0, np.abs(exact)), sizes[-1])
+    negative = np.signbit(exact) & ~np.isnan(exact)
+    below = np.searchsorted(sizes, size, side="right") - 1
+    above = np.minimum(below + 1, sizes.size - 1)
+    inside = sizes[below] != size
+    middle = (sizes[below] + sizes[above]) / 2
+    ties: dict[str, Array] = {
+        "trunc": np.zeros_like(inside),
+        "floor": negative,
+        "ceil": ~negative,
+        "round": size >= middle,
+        "rint": (size > middle) | (size == middle) & (below % 2 == 1),
+    }
+    up = ties.get(rounding, ties["rint"])
+    code = np.where(inside & up, above, below).astype(np.uint8) | negative.astype(np.uint8) << 3
+    return np.asarray(code.view(target.numpy))
+
+
+def _hybrid(exact: Array, source: ElementType) -> Array:
+    """Return numbers of hifloat8, rounded as the page of Cast writes hybrid rounding.
+
+    Magnitudes up to 2**4 are rounded to the nearest. Of others the bits behind those that are kept
+    are held against the lowest bits of the source: 14 of float32, or of half its last and a 1.
+    """
+    words = exact.astype(np.float32).view(np.uint32)
+    low = exact.astype(source.numpy).view(f"u{source.size_bytes}").astype(np.int64)
+    exponent = (words >> 23 & 0xFF).astype(np.int64) - 127
+    mantissa = (words & 0x7FFFFF).astype(np.int64)
+    size = np.abs(exponent)
+    kept = np.select([size <= 3, size <= 7, size <= 15], [3, 2, 1], np.where(exponent < -22, -1, 0))
+    bits, threshold = (14, low & 0x3FFF) if source.name == "float32" else (2, (low & 1) << 1 | 1)
+    significand = mantissa | 1 << 23
+    behind = significand >> (23 - kept - bits) & (1 << bits) - 1
+    nearest = significand >> (22 - kept) & 1 == 1
+    up = np.where(size <= 3, nearest, behind >= threshold)
+    whole = (significand >> (23 - kept)) + up
+    rounded = np.ldexp(whole.astype(np.float64), exponent - kept)
+    inside = np.isfinite(exact) & (exponent >= -23) & (exponent <= 15)
+    result = np.where(inside, np.copysign(rounded, exact), exact)
+    return np.where(np.isfinite(exact) & (exponent < -23), np.copysign(0.0, exact), result)
 
 
 def _cast(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -> Sequence[Array]:
-    layout, saturation, rounding = call.mode.split(".")
-    position, saturates = LAYOUTS.index(layout), saturation == "SAT"
+    words = call.mode.split(".")
+    position, rounding, saturates = LAYOUTS.index(words[0]), words[2], _saturates(call)
     source, target = call.source, call.dtype
     ratio = max(source.bits, target.bits) // min(source.bits, target.bits)
     on = np.ones(REGISTER_BYTES, bool) if mask is None else mask
@@ -128,14 +216,19 @@ def _cast(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -> S
     return (raw(register.reshape(*result.shape[:-1], -1)),)
 
 
+def _saturates(call: Call) -> bool:
+    """Return whether a conversion saturates, as CTRL or the instruction says."""
+    everywhere = call.global_saturation
+    return call.mode.split(".")[1] == "SAT" if everywhere is None else everywhere
+
+
 def _of_pairs(call: Call, register: Array, on: Bits, position: int, ratio: int) -> Array:
     """Return a register whose narrow side holds two lanes of 4 bits in each byte.
 
     Of each group of bytes one holds two lanes; the mask's bit of the first one governs both.
     """
-    _, saturation, rounding = call.mode.split(".")
     source, target = call.source, call.dtype
-    saturates, rounds = saturation == "SAT", ROUNDINGS[rounding]
+    saturates, rounds = _saturates(call), ROUNDINGS[call.mode.split(".")[2]]
     if source.bits < 8:
         packed = np.ascontiguousarray(register)[..., position::ratio]
         active = np.repeat(on[..., position::ratio], 2, axis=-1)
@@ -156,29 +249,46 @@ def _of_pairs(call: Call, register: Array, on: Bits, position: int, ratio: int) 
 
 
 def _truncate(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -> Sequence[Array]:
-    values = lanes(inputs[0], call.dtype).astype(np.float64)
     with np.errstate(all="ignore"):
+        values = lanes(inputs[0], call.dtype).astype(np.float64)
         whole = to_integral(values, ROUNDINGS[call.mode]).astype(call.dtype.numpy)
     return (zeroed(whole, mask, call.width),)
 
 
+def _multiplied(
+    call: Call, inputs: Sequence[Array], mask: Bits | None, scalar: Array
+) -> Sequence[Array]:
+    """Multiply, round, and put each result at the even or odd place of its lane."""
+    values = lanes(inputs[0], call.source)
+    low = np.ascontiguousarray(scalar).view(np.float32)[..., :1]
+    with np.errstate(all="ignore"):
+        product = (values * low).astype(np.float64)
+        result = to_float(product, call.dtype, ROUNDINGS["CAST_ROUND"], finite=call.finite)
+    on = np.ones(REGISTER_BYTES, bool) if mask is None else mask
+    result = np.where(governed(on, call.source.size_bytes), result, np.zeros((), result.dtype))
+    register = np.zeros((*result.shape, 2), result.dtype)
+    register[..., int(call.mode == "ONE")] = result
+    return (raw(register.reshape(*result.shape[:-1], -1)),)
+
+
 _FLOATS = ("float16", "bfloat16", "float32")
-_NUMBERS = (
-    *("int4", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", *_FLOATS),
-    *("hifloat8", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"),
-    *("float4_e2m1fn", "float4_e1m2"),
-)
 declare(
     RegisterOperation(
         name="Cast",
         form=Form.CAST,
         doc="Convert to another element type",
         compute=_cast,
-        types=_NUMBERS,
+        types=(),
+        pairs=tuple((*types, "") for types in CASTS),
         cycles=(("", 2), ("float16", 1), ("bfloat16", 1), ("float32", 1)),
         uncertain=(
             "the mask's bit is that of the element that is read",
-            "hybrid rounding to hifloat8 is to the nearest",
+            "half results to hifloat8 are normalised before hybrid rounding looks at them",
+            "to float8_e8m0fnu the exponent is kept; infinity gives NaN, as the page of boundary "
+            "values has it, where the page of Cast has the largest scale",
+            "half to int16 saturates in both modes, as the page of boundary values has it",
+            "CTRL[50] (NaN stays in a saturating conversion to 8 bits) is not looked at",
+            "in a kernel that leaves CTRL[60] alone the instruction says whether it saturates",
         ),
     ),
     RegisterOperation(
@@ -188,5 +298,15 @@ declare(
         compute=_truncate,
         types=_FLOATS,
         cycles=(("", 2),),
+    ),
+    RegisterOperation(
+        name="MulsCast",
+        form=Form.CAST,
+        doc="Multiply by a scalar and round to half lanes at even or odd places",
+        compute=_multiplied,
+        types=(),
+        pairs=(("float32", "float16", ""),),
+        cycles=(("", 2),),
+        uncertain=("the product is rounded to float before it is rounded to half",),
     ),
 )

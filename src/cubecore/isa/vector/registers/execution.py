@@ -6,6 +6,7 @@ follow each other, with the axes of the loops around them kept. A value is [core
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,9 @@ from cubecore.isa.vector.registers.program import NONE, RegisterProgram, Source,
 from cubecore.lazy_dataclass import dataclass
 
 
-def execute(program: RegisterProgram, image: Array) -> None:
-    """Run a program on an image of UB, in place."""
-    Execution(program, image).run(program.nodes)
+def execute(program: RegisterProgram, image: Array, ctrl: int = 0) -> None:
+    """Run a program on an image of UB, in place, under a value of CTRL."""
+    Execution(program, image, ctrl).run(program.nodes)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -37,8 +38,8 @@ class Execution:
     unwritten = 0
     """The bytes of a register that was never written."""
 
-    def __init__(self, program: RegisterProgram, image: Array) -> None:
-        self._program, self._image = program, image
+    def __init__(self, program: RegisterProgram, image: Array, ctrl: int = 0) -> None:
+        self._program, self._image, self._ctrl = program, image, ctrl
         self._values: dict[tuple[int, int], _Value] = {}
         self._trips: dict[int, int | slice] = {}
 
@@ -82,7 +83,8 @@ class Execution:
         self, call: Call, inputs: Sequence[Array], mask: Bits | None, scalars: Array
     ) -> Sequence[Array]:
         """Return what a call makes."""
-        return call.operation.compute(call, inputs, mask, scalars)
+        under = replace(call, ctrl=self._ctrl) if self._ctrl else call
+        return call.operation.compute(under, inputs, mask, scalars)
 
     def _value(self, source: Source, axes: tuple[int, ...]) -> Array:
         """Return a value with the axes of some loops, of length 1 where it has none of its own."""

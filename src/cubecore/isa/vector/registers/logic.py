@@ -7,7 +7,7 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
-from cubecore.isa.vector.registers.arithmetic import ALL, INTEGERS, scalars
+from cubecore.isa.vector.registers.arithmetic import ALL, HALF_AND_FLOAT, INTEGERS, scalars
 from cubecore.isa.vector.registers.operation import (
     MERGING,
     Bits,
@@ -22,7 +22,6 @@ from cubecore.isa.vector.registers.operation import (
     zeroed,
 )
 
-_ANY = (*ALL, "int64", "uint64")
 COMPARISONS: dict[str, Callable[[Array, Array], Any]] = {
     "LT": np.less,
     "GT": np.greater,
@@ -67,15 +66,16 @@ def _shifted(values: Array, amount: Array, element: ElementType, *, left: bool) 
     held = values.astype(np.int64) if element.kind == "int" else values.astype(np.uint64)
     amount = np.clip(amount.astype(np.int64), 0, bits)
     most = np.minimum(amount, 63).astype(held.dtype)
+    zero = np.zeros((), values.dtype)
     if not left:
-        return (held >> most).astype(values.dtype)
+        moved = (held >> most).astype(values.dtype)
+        return moved if element.kind == "int" else np.where(amount >= bits, zero, moved)
     moved = (held << most).astype(values.dtype)
-    moved = np.where(amount >= bits, np.zeros((), values.dtype), moved)
-    if element.kind != "int":
-        return moved
-    sign = np.array(1 << (bits - 1), np.uint64).astype(f"u{bits // 8}")
-    codes = moved.view(sign.dtype) & ~sign | values.view(sign.dtype) & sign
-    return np.asarray(codes.view(values.dtype))
+    if element.kind == "int":
+        sign = np.array(1 << (bits - 1), np.uint64).astype(f"u{bits // 8}")
+        codes = moved.view(sign.dtype) & ~sign | values.view(sign.dtype) & sign
+        moved = np.asarray(codes.view(values.dtype))
+    return np.where(amount >= bits, zero, moved)
 
 
 def _shift(*, left: bool) -> Compute:
@@ -127,11 +127,14 @@ def _select_masks(
     return (x if mask is None else np.where(mask, x, y),)
 
 
+_NOT = (*INTEGERS, *HALF_AND_FLOAT)
+_AMOUNT = "an amount of the width leaves as little as a larger one, of which the page tells"
+_SHIFTED = ("the sign of a signed type stays, as in the page's example", _AMOUNT)
 _BITS = ("the bits of a lane behind its lowest are 0: the page does not say",)
 declare(
     *(
         RegisterOperation(
-            *(name, Form.BINARY, f"{name} the bits", _bitwise(function), (*_ANY,)),
+            *(name, Form.BINARY, f"{name} the bits", _bitwise(function), INTEGERS),
             c_api=f"asc_{name.lower()}",
         )
         for name, function in (
@@ -140,43 +143,47 @@ declare(
             ("Xor", np.bitwise_xor),
         )
     ),
-    RegisterOperation("Not", Form.UNARY, "Invert the bits", _bitwise(np.invert), _ANY, "asc_not"),
+    RegisterOperation("Not", Form.UNARY, "Invert the bits", _bitwise(np.invert), _NOT, "asc_not"),
     RegisterOperation(
         *("ShiftLeft", Form.SHIFT, "Shift to the left by lanes", _shift(left=True), INTEGERS),
         c_api="asc_shiftleft",
-        uncertain=("the sign of a signed type stays, as in the page's example",),
+        uncertain=_SHIFTED,
     ),
     RegisterOperation(
         *("ShiftRight", Form.SHIFT, "Shift to the right by lanes", _shift(left=False), INTEGERS),
         c_api="asc_shiftright",
+        uncertain=(_AMOUNT,),
     ),
     RegisterOperation(
         *("ShiftLefts", Form.SHIFT_SCALAR, "Shift to the left", _shift(left=True), INTEGERS),
         c_api="asc_shiftleft_scalar",
-        uncertain=("the sign of a signed type stays, as in the page's example",),
+        uncertain=_SHIFTED,
     ),
     RegisterOperation(
         *("ShiftRights", Form.SHIFT_SCALAR, "Shift to the right", _shift(left=False), INTEGERS),
         c_api="asc_shiftright_scalar",
+        uncertain=(_AMOUNT,),
     ),
-    RegisterOperation(*("Compare", Form.COMPARE, "Compare lanes", _compare, _ANY), uncertain=_BITS),
+    RegisterOperation(*("Compare", Form.COMPARE, "Compare lanes", _compare, ALL), uncertain=_BITS),
     RegisterOperation(
-        *("Compares", Form.COMPARE_SCALAR, "Compare lanes with the scalar", _compare, _ANY),
+        *("Compares", Form.COMPARE_SCALAR, "Compare lanes with the scalar", _compare, ALL),
         older=("CompareScalar",),
         uncertain=_BITS,
     ),
     RegisterOperation(
-        *("Select", Form.SELECT, "Take active lanes of src0, others of src1", _select, _ANY),
+        *("Select", Form.SELECT, "Take active lanes of src0, others of src1", _select, ALL),
         c_api="asc_select",
     ),
     RegisterOperation(
         *("MaskNot", Form.MASK_UNARY, "Invert a mask", _of_masks(np.logical_not), ()),
         c_api="asc_not",
+        cpp="Not",
     ),
     *(
         RegisterOperation(
             *(f"Mask{name}", Form.MASK_BINARY, f"{name} two masks", _of_masks(function), ()),
             c_api=f"asc_{name.lower()}",
+            cpp=name,
         )
         for name, function in (
             ("And", np.logical_and),
@@ -187,9 +194,11 @@ declare(
     RegisterOperation(
         *("MaskMove", Form.MASK_UNARY, "Copy a mask", _of_masks(np.array), ()),
         c_api="asc_copy",
+        cpp="Move",
     ),
     RegisterOperation(
         *("MaskSelect", Form.MASK_BINARY, "Select of two masks", _select_masks, ()),
         c_api="asc_select",
+        cpp="Select",
     ),
 )

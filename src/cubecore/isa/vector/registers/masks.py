@@ -44,6 +44,23 @@ def _count(call: Call, _: Sequence[Array], _mask: Bits | None, scalar: Array) ->
     return (byte < np.minimum(scalar[..., None], REGISTER_BYTES).astype(np.int64) * call.width,)
 
 
+def _of_block(
+    call: Call, inputs: Sequence[Array], _: Bits | None, scalar: Array
+) -> Sequence[Array]:
+    """Return the bits of a block of a register, each as often as a lane has bytes."""
+    size = REGISTER_BYTES // 8 // call.width
+    block = inputs[0].reshape(*inputs[0].shape[:-1], -1, size)
+    chosen = np.asarray(scalar, np.intp)[..., None, None]
+    shape = np.broadcast_shapes(block.shape[:-2], chosen.shape[:-2])
+    taken = np.take_along_axis(
+        np.broadcast_to(block, (*shape, *block.shape[-2:])),
+        np.broadcast_to(chosen, (*shape, 1, 1)),
+        axis=-2,
+    )[..., 0, :]
+    bits = np.unpackbits(np.ascontiguousarray(taken), axis=-1, bitorder="little").astype(bool)
+    return (np.repeat(bits, call.width, axis=-1),)
+
+
 _BITS = ("the bits of an active lane are all set: which are besides the lowest is not documented",)
 declare(
     RegisterOperation(
@@ -63,5 +80,14 @@ declare(
         types=_WIDTHS,
         c_api="asc_update_mask_b{bits}",
         uncertain=_BITS,
+    ),
+    RegisterOperation(
+        name="MaskGenWithRegTensor",
+        form=Form.BLOCK_MASK,
+        doc="Take a block of a register as a mask",
+        compute=_of_block,
+        types=("uint16", "uint32"),
+        cycles=(("", 4),),
+        alone=True,
     ),
 )

@@ -26,6 +26,7 @@ _ANY = (
     *("float16", "bfloat16", "float32", "hifloat8", "float8_e4m3fn", "float8_e5m2"),
     *("float8_e8m0fnu", "float4_e2m1fn", "float4_e1m2", "int4"),
 )
+_TO_32_BITS = tuple(name for name in _ANY if not name.endswith("64"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -285,22 +286,25 @@ declare(
     ),
     RegisterOperation(
         name="LoadBlock",
+        cpp="LoadAlign",
         form=Form.LOAD,
         doc="Load a block of 32 bytes of a strided move",
         compute=_load_block,
-        types=_ANY,
+        types=_TO_32_BITS,
         alone=True,
     ),
     RegisterOperation(
         name="StoreBlock",
+        cpp="StoreAlign",
         form=Form.STORE,
         doc="Store a block of 32 bytes of a strided move",
         compute=_store,
-        types=_ANY,
+        types=_TO_32_BITS,
         alone=True,
     ),
     RegisterOperation(
         name="LoadPair",
+        cpp="LoadAlign",
         form=Form.LOAD_PAIR,
         doc="Load two registers, even elements and odd ones",
         compute=_load_pair,
@@ -309,6 +313,7 @@ declare(
     ),
     RegisterOperation(
         name="StorePair",
+        cpp="StoreAlign",
         form=Form.STORE_PAIR,
         doc="Store two registers, their elements in turn",
         compute=_store_pair,
@@ -317,6 +322,7 @@ declare(
     ),
     RegisterOperation(
         name="LoadMask",
+        cpp="LoadAlign",
         form=Form.LOAD_MASK,
         doc="Load a mask from UB",
         compute=_load_mask,
@@ -324,9 +330,25 @@ declare(
     ),
     RegisterOperation(
         name="StoreMask",
+        cpp="StoreAlign",
         form=Form.STORE_MASK,
         doc="Store a mask to UB",
         compute=_store_mask,
+        types=(),
+        alone=True,
+    ),
+    RegisterOperation(
+        name="LoadUnAlignPre",
+        form=Form.STREAM,
+        doc="Fill the buffer of an unaligned stream of loads",
+        compute=_nothing,
+        types=(),
+    ),
+    RegisterOperation(
+        name="StoreUnAlignPost",
+        form=Form.STREAM,
+        doc="Store what the buffer of an unaligned stream still holds",
+        compute=_nothing,
         types=(),
         alone=True,
     ),

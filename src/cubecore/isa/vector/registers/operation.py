@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
+from cubecore.isa.declare.registers import (
+    CTRL_CAST_BIT,
+    CTRL_CAST_WRAPS_BIT,
+    CTRL_FLOAT_IEEE_BIT,
+    CTRL_INT_SATURATE_BIT,
+)
 from cubecore.lazy_dataclass import dataclass
 
 REGISTER_BYTES = 256
@@ -31,6 +37,7 @@ class Form(Enum):
     STORE_PAIR = "address, src0, src1, mask"
     STORE_MASK = "address, mask"
     BARRIER = "nothing"
+    STREAM = "the buffer of an unaligned stream, address"
     PATTERN = "a mask of a pattern"
     COUNT = "a mask of a count"
     UNARY = "dst, src, mask"
@@ -56,6 +63,8 @@ class Form(Enum):
     PAIR = "dst0, dst1, src0, src1"
     INDEXED = "dst, src, indices"
     INDEX = "dst, scalar; an order"
+    HISTOGRAM = "dst, src, mask; dst is read; a bin"
+    BLOCK_MASK = "mask, src; a block"
     MASK_UNARY = "mask, mask, mask"
     MASK_BINARY = "mask, mask, mask, mask"
     MASK_PLAIN = "mask, mask; a half"
@@ -67,7 +76,7 @@ STORES_MEMORY = frozenset({Form.STORE, Form.STORE_PAIR, Form.STORE_MASK})
 MAKES_MASK = frozenset(
     {
         *(Form.LOAD_MASK, Form.PATTERN, Form.COUNT, Form.COMPARE, Form.COMPARE_SCALAR),
-        *(Form.MASK_UNARY, Form.MASK_BINARY, Form.MASK_PLAIN, Form.MASK_PAIR),
+        *(Form.MASK_UNARY, Form.MASK_BINARY, Form.MASK_PLAIN, Form.MASK_PAIR, Form.BLOCK_MASK),
     }
 )
 """Forms whose results are masks."""
@@ -77,18 +86,40 @@ MAKES_MASK = frozenset(
 class Call:
     """A register instruction as a program has it: types, a word that chooses a mode, its scalar.
 
-    `mode` is a distribution, a pattern, a comparison or the words of a cast.
+    `mode` is a distribution, a pattern, a comparison or the words of a cast. `ctrl` is CTRL while
+    the program runs: bit 60 hands saturation from the instruction to bits 48 (float results) and 59
+    (integers of conversions); in a kernel that leaves it alone half results may be infinite.
     """
 
     operation: "RegisterOperation"
     dtype: ElementType
     source: ElementType
     mode: str = ""
+    ctrl: int = 0
 
     @property
     def width(self) -> int:
         """Bytes of a lane; two lanes of 4 bits share one."""
         return max(self.dtype.bits // 8, 1)
+
+    @property
+    def finite(self) -> bool:
+        """True if half results of arithmetic are clamped, and NaN is 0."""
+        return self.dtype.name == "float16" and self.global_saturation is True
+
+    @property
+    def integers_saturate(self) -> bool:
+        """True if sums, differences and products of integers are clamped."""
+        return bool(self.ctrl >> CTRL_INT_SATURATE_BIT & 1)
+
+    @property
+    def global_saturation(self) -> bool | None:
+        """True if CTRL makes conversions to dtype saturate; None if it leaves that to them."""
+        if not self.ctrl >> CTRL_CAST_BIT & 1:
+            return None
+        integer = self.dtype.kind in {"int", "uint"}
+        bit = CTRL_CAST_WRAPS_BIT if integer else CTRL_FLOAT_IEEE_BIT
+        return not self.ctrl >> bit & 1
 
 
 Compute = Callable[[Call, Sequence[Array], Bits | None, Array], Sequence[Array]]
@@ -105,7 +136,9 @@ class RegisterOperation:
     `older` are its names in the namespace MicroAPI, `c_api` its name in C, with `{T}` for a width.
     `cycles` are those of one register by the type's name, `""` for others; `alone` says that it
     shares its cycle with no other instruction; `by_lane` that a lane of the result hangs on that
-    lane of the inputs alone.
+    lane of the inputs alone. `types` are those of all operands; where they are not one type,
+    `pairs` are sources, results and modes ("": all). No types at all: those of masks. `cpp` is the
+    name in C++ where others share it.
     """
 
     name: str
@@ -119,6 +152,23 @@ class RegisterOperation:
     alone: bool = False
     by_lane: bool = True
     uncertain: tuple[str, ...] = ()
+    pairs: tuple[tuple[str, str, str], ...] = ()
+    cpp: str = ""
+
+    @property
+    def spelling(self) -> str:
+        """The name in C++, which instructions on registers, pairs and masks may share."""
+        return self.cpp or self.name
+
+    def takes(self, call: "Call") -> bool:
+        """Return whether there is this instruction between the types of a call."""
+        if self.pairs:
+            return (call.source.name, call.dtype.name) in self.pairs_of(call.mode)
+        return not self.types or call.dtype.name in self.types
+
+    def pairs_of(self, mode: str) -> tuple[tuple[str, str], ...]:
+        """Return the sources and results that an instruction between types takes in a mode."""
+        return tuple((source, to) for source, to, of in self.pairs if of in {mode, ""})
 
     def cycles_of(self, dtype: ElementType) -> int:
         """Return the cycles of one register."""

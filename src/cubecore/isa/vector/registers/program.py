@@ -7,10 +7,13 @@ the trip before, or of before the loop. What a call reads is told by leaves: `So
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cubecore.cache import BoundedCache
+from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Indices, Leaf, Loop, Node, folded
 from cubecore.isa.vector.registers.masks import lanes_of
@@ -22,10 +25,14 @@ from cubecore.isa.vector.registers.operation import (
     Call,
     Form,
 )
+from cubecore.isa.vector.registers.types_taken import require_types
 from cubecore.lazy_dataclass import dataclass
 
 NONE = -1
 """Stands for a leaf where a register was never written."""
+_FARTHEST = 1 << 21
+"""Bytes that no UB has: a program that reaches as far is wrong, and its bytes are not counted."""
+_MOST_MARKED = 16
 _MOST_PAIRS = 1 << 22
 """Pairs of trips that are looked at for a conflict; loops with more run trip by trip."""
 
@@ -111,11 +118,22 @@ def span_of(call: Call) -> int:
     return LOADS[call.mode].span if form in LOADS_MEMORY else 0
 
 
+def block_of(call: Call) -> int | None:
+    """Return which block of a register a call of a strided move is for; None of other calls."""
+    number = call.mode.removeprefix("BLOCK")
+    return int(number) if number.isdecimal() and number != call.mode else None
+
+
+Marked = tuple[Mapping[str, NDArray[np.bool_]], tuple[Remark, ...]]
+"""Stored bytes that are known, by operand, and what is said of loaded ones that are not."""
+
+
 class RegisterProgram:
     """A vector function's body, equal to another one by being the same."""
 
     def __init__(self, entries: Entries, location: Location) -> None:
         self.entries, self.location = entries, location
+        require_types(entries.table, entries.locations, entries.calls, entries.places)
         kinds = entries.calls * (len(entries.locations) + 1) + entries.places
         self.nodes = folded(kinds.astype(np.int64))
         try:
@@ -128,13 +146,26 @@ class RegisterProgram:
         return self.entries.calls.size
 
     @cached_property
+    def marked(self) -> BoundedCache[tuple[object, ...], Marked]:
+        """The outcomes of runs on marks of bytes that were never written, by those bytes."""
+        return BoundedCache(_MOST_MARKED)
+
+    @cached_property
     def together(self) -> frozenset[int]:
         """The loops whose trips may run at once: nothing passes from one to another."""
         return frozenset(_independent(self.nodes, self.steps))
 
     @cached_property
+    def reach(self) -> int:
+        """The bytes from the base to the end of the last access, whatever its mask lets through."""
+        memory = [step for step in self.steps.values() if step.loads or step.stores]
+        return max((int(step.addresses.max()) + step.span for step in memory), default=0)
+
+    @cached_property
     def rewrites(self) -> bool:
         """True if it stores to bytes that it loads: what was loaded is a copy then."""
+        if self.reach > _FARTHEST:
+            return False
         loaded = _touched([step for step in self.steps.values() if step.loads])
         stored = _touched([step for step in self.steps.values() if step.stores])
         both = min(loaded.size, stored.size)
@@ -167,7 +198,7 @@ class _Flow:
         for leaf, _ in self._leaves:
             flat = leaf.entries.reshape(-1)
             self._leaf_of[flat], self._order[leaf.number] = leaf.number, flat
-        most = int(entries.results.max()) if count else 0
+        most = int(max(entries.results.max(), entries.sources.max(), entries.masks.max()))
         self._made = np.full((most + 1, 2), NONE, np.intp)
         for slot in range(entries.results.shape[1]):
             made = np.flatnonzero(entries.results[:, slot])
@@ -205,8 +236,9 @@ class _Flow:
         A mask that lets the first lanes through, as those of counts do, cuts a store's bytes off.
         """
         span, form = span_of(call), call.operation.form
-        full = np.full(masks.shape, span, np.int64)
-        if form not in STORES_MEMORY or STORES[call.mode].masked is None or not masks.any():
+        full, block = np.full(masks.shape, span, np.int64), block_of(call)
+        masked = form in STORES_MEMORY and STORES[call.mode].masked is not None
+        if not (masked or block is not None) or not masks.any():
             return full, True
         makers, numbers = np.unique(self._made[masks, 0], return_inverse=True)
         counts = [self._first_lanes(int(maker)) for maker in makers]
@@ -214,7 +246,10 @@ class _Flow:
         if len(known) < len(counts):
             return full, False
         lanes = np.array(known, np.int64)[numbers.reshape(masks.shape)]  # bytes of a register
-        return lanes * span // REGISTER_BYTES, True
+        if block is None:
+            return lanes * span // REGISTER_BYTES, True
+        inside = np.clip(lanes - block * span, 0, span)
+        return (inside if form in STORES_MEMORY else np.where(inside > 0, span, 0)), True
 
     def _first_lanes(self, entry: int) -> int | None:
         """Return how many bytes of a register a mask lets through from its first on.
@@ -349,10 +384,14 @@ class Cover:
     def of(program: RegisterProgram, *, loads: bool) -> "Cover":
         """Return the bytes that a program loads before it stores there, or those that it stores."""
         steps = program.steps.values()
-        touched = _touched([step for step in steps if (step.loads if loads else step.stores)])
+        concerned = [step for step in steps if (step.loads if loads else step.stores)]
+        if program.reach > _FARTHEST:  # it leaves UB, and is not executed
+            ends = [(int(s.addresses.min()), int(s.addresses.max()) + s.span) for s in concerned]
+            return Cover(((min(a for a, _ in ends), max(b for _, b in ends)),) if ends else ())
+        touched = _touched(concerned)
         if loads and program.rewrites:
             touched &= _first_loads(program)[: touched.size]
-        return Cover(_runs(touched))
+        return Cover(tuple(_parted(_runs(touched), _starts(concerned))))
 
 
 def _touched(steps: Sequence[Step]) -> NDArray[np.bool_]:
@@ -378,6 +417,22 @@ def _first_loads(program: RegisterProgram) -> NDArray[np.bool_]:
     for n in np.argsort(-entry):  # the first access to a byte is the last one that is noted
         first[low[n] : high[n]] = 1 if kinds[n] else -1
     return np.asarray(first > 0)
+
+
+def _starts(steps: Sequence[Step]) -> list[int]:
+    """Return where calls' bytes begin behind all those of others: of another array, most often."""
+    ends = sorted((int(s.addresses.min()), int((s.addresses + s.extents).max())) for s in steps)
+    starts, stop = [], 0
+    for low, high in ends:
+        if low >= stop:
+            starts.append(low)
+        stop = max(stop, high)
+    return starts
+
+
+def _parted(runs: Sequence[tuple[int, int]], starts: Sequence[int]) -> Iterator[tuple[int, int]]:
+    for low, high in runs:
+        yield from pairwise([low, *(start for start in starts if low < start < high), high])
 
 
 def _runs(touched: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:

@@ -9,8 +9,16 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.isa.vector.common import lane_functions
-from cubecore.isa.vector.common.repeated import wide
-from cubecore.isa.vector.registers.arithmetic import ALL, HALF_AND_FLOAT, scalars, settled
+from cubecore.isa.vector.registers.arithmetic import (
+    ALL,
+    BYTES,
+    FLOATS,
+    HALF_AND_FLOAT,
+    LONG,
+    scalars,
+    settled,
+    widened,
+)
 from cubecore.isa.vector.registers.operation import (
     REGISTER_BYTES,
     Bits,
@@ -24,8 +32,21 @@ from cubecore.isa.vector.registers.operation import (
     raw,
 )
 
-_ANY = (*ALL, "int64", "uint64")
-_REDUCED = ("int16", "uint16", "int32", "uint32", "int64", "uint64", *HALF_AND_FLOAT)
+_SUMMED = ("int32", "uint32", *HALF_AND_FLOAT)
+_WIDENED = (("int16", "int32"), ("uint16", "uint32"))
+_NARROW = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+
+
+def _reductions(summed: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    """Return the types of reductions: sources, results, what is reduced."""
+    alike = ("int16", "uint16", *summed)
+    return (
+        *((name, name, "SUM") for name in summed),
+        *((source, wider, "SUM") for source, wider in _WIDENED),
+        *((name, name, mode) for mode in ("MAX", "MIN") for name in alike),
+    )
+
+
 _BLOCK_BYTES = 32
 
 
@@ -37,13 +58,16 @@ def _lowest(element: ElementType, *, largest: bool) -> Array:
     return np.array(info.max if largest else info.min, element.numpy)
 
 
-def added_up(values: Array, element: ElementType) -> Array:
-    """Return the sums along the last axis, neighbours first, each sum rounded to the type."""
-    level = wide(values, element)
+def added_up(values: Array, call: Call) -> Array:
+    """Return the sums along the last axis, neighbours first, each sum rounded to the type.
+
+    Halves are clamped behind the last sum alone: a NaN in between stays one.
+    """
+    level, inside = widened(values, call.dtype), replace(call, ctrl=0)
     while level.shape[-1] > 1:
         level = level[..., ::2] + level[..., 1::2]
-        level = wide(settled(level, element), element)
-    return settled(level, element)
+        level = widened(settled(level, inside), call.dtype)
+    return settled(level, call)
 
 
 def _extreme(values: Array, active: Bits, element: ElementType, *, largest: bool) -> Array:
@@ -76,14 +100,14 @@ def _reduce(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) ->
     if call.mode == "SUM":
         kept = np.where(active, values, np.zeros((), values.dtype)).astype(call.dtype.numpy)
         with np.errstate(all="ignore"):
-            return (_in_lanes(call, added_up(kept, call.dtype)),)
+            return (_in_lanes(call, added_up(kept, call)),)
     largest = call.mode == "MAX"
     best = _extreme(values, active, call.source, largest=largest)
     same = active & ((values == best) | ((values != values) & (best != best)))  # noqa: PLR0124
     if values.dtype.kind == "f":
         same &= np.signbit(values) == np.signbit(best)
     index = np.argmax(same, axis=-1)[..., None].astype(f"u{call.source.size_bytes}")
-    register = _in_lanes(call, best)
+    register = _in_lanes(call, settled(best, call))
     register[..., call.width : 2 * call.width] = raw(index)
     return (register,)
 
@@ -97,16 +121,16 @@ def _reduce_blocks(
     if call.mode == "SUM":
         kept = np.where(active, values, np.zeros((), values.dtype)).astype(call.dtype.numpy)
         with np.errstate(all="ignore"):
-            return (_in_lanes(call, added_up(kept, call.dtype)[..., 0]),)
+            return (_in_lanes(call, added_up(kept, call)[..., 0]),)
     best = _extreme(values, active, call.source, largest=call.mode == "MAX")
-    return (_in_lanes(call, best[..., 0]),)
+    return (_in_lanes(call, settled(best[..., 0], call)),)
 
 
 def _pair_sums(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -> Sequence[Array]:
     values, active = _prepared(call, inputs[0], mask)
-    kept = wide(np.where(active, values, np.zeros((), values.dtype)), call.dtype)
+    kept = widened(np.where(active, values, np.zeros((), values.dtype)), call.dtype)
     with np.errstate(all="ignore"):
-        return (_in_lanes(call, settled(kept[..., ::2] + kept[..., 1::2], call.dtype)),)
+        return (_in_lanes(call, settled(kept[..., ::2] + kept[..., 1::2], call)),)
 
 
 def _halves(sequence: Array) -> Sequence[Array]:
@@ -164,17 +188,27 @@ def _unpack(call: Call, inputs: Sequence[Array], _: Bits | None, _s: Array) -> S
 
 
 def _arange(call: Call, _: Sequence[Array], _m: Bits | None, scalar: Array) -> Sequence[Array]:
-    first = wide(scalars(call.dtype, scalar), call.dtype)
+    first = widened(scalars(call.dtype, scalar), call.dtype)
     count = REGISTER_BYTES // call.width
     steps = np.arange(count) if call.mode == "INCREASE_ORDER" else np.arange(count)[::-1]
     with np.errstate(all="ignore"):
-        return (raw(settled(first + steps.astype(first.dtype), call.dtype)),)
+        exact = first + steps.astype(first.dtype)
+        if call.dtype.name == "float16":
+            exact = _halves_up(exact)
+        return (raw(settled(exact, call)),)
+
+
+def _halves_up(exact: Array) -> Array:
+    """Return numbers of which halves are the nearest, ties the larger (boundary values, Arange)."""
+    _, exponent = np.frexp(np.where(np.isfinite(exact), exact, 0.0))
+    unit = np.ldexp(1.0, exponent - 11)
+    return np.where(np.isfinite(exact), np.floor(exact / unit + 0.5) * unit, exact)
 
 
 def _picked(call: Call, inputs: Sequence[Array], _: Bits | None, _s: Array) -> Sequence[Array]:
     values, indices = (_codes(each, call.width) for each in inputs)
-    values, indices = np.broadcast_arrays(values, indices % values.shape[-1])
-    return (raw(np.take_along_axis(values, indices.astype(np.intp), axis=-1)),)
+    values, indices = np.broadcast_arrays(values, indices.astype(np.intp) % values.shape[-1])
+    return (raw(np.take_along_axis(values, indices, axis=-1)),)
 
 
 # --- masks
@@ -231,66 +265,75 @@ def _shuffled(
     return replace(row, **more)
 
 
+_BY_CTRL = "a half result is clamped behind its last sum, where CTRL says so"
 declare(
     _shuffled(
-        *("Reduce", Form.REDUCE, "Reduce the active lanes to lane 0", _reduce, _REDUCED),
-        uncertain=("of no active lane the index is 0",),
+        *("Reduce", Form.REDUCE, "Reduce the active lanes to lane 0", _reduce, ()),
+        pairs=_reductions((*_SUMMED, *LONG)),
+        uncertain=("of no active lane the index is 0", "other lanes are 0", _BY_CTRL),
     ),
     _shuffled(
-        *(
-            "ReduceDataBlock",
-            Form.REDUCE,
-            "Reduce each block of 32 bytes",
-            _reduce_blocks,
-            _REDUCED,
-        ),
-        uncertain=("a sum of a wider type fills the first lanes of that type",),
+        *("ReduceDataBlock", Form.REDUCE, "Reduce each block of 32 bytes", _reduce_blocks, ()),
+        pairs=_reductions(_SUMMED),
+        uncertain=("a sum of a wider type fills the first lanes of that type", _BY_CTRL),
     ),
     _shuffled(
         *("PairReduceElem", Form.REDUCE, "Add neighbours", _pair_sums, HALF_AND_FLOAT),
         c_api="asc_pair_reduce_sum",
     ),
     _shuffled(
-        *("Interleave", Form.PAIR, "Interleave two registers", _interleave, _ANY),
+        *("Interleave", Form.PAIR, "Interleave two registers", _interleave, ALL),
         c_api="asc_intlv",
     ),
     _shuffled(
-        *("DeInterleave", Form.PAIR, "Part even lanes from odd ones", _deinterleave, _ANY),
+        *("DeInterleave", Form.PAIR, "Part even lanes from odd ones", _deinterleave, ALL),
         c_api="asc_deintlv",
     ),
     _shuffled(
-        *("Squeeze", Form.UNARY, "Pack the active lanes to the front", _squeeze, _ANY),
+        *("Squeeze", Form.UNARY, "Pack the active lanes to the front", _squeeze),
+        (*_NARROW, *HALF_AND_FLOAT),
         c_api="asc_squeeze",
         older=("GatherMask",),
         cycles=(("", 5),),
     ),
     _shuffled(
-        *("Unsqueeze", Form.FROM_MASK, "Count the active lanes before each one", _unsqueeze, ALL),
+        *("Unsqueeze", Form.FROM_MASK, "Count the active lanes before each one", _unsqueeze),
+        _NARROW,
         c_api="asc_unsqueeze",
         cycles=(("", 4),),
+        uncertain=("the old dst, which the page calls an operand, is not looked at",),
     ),
     _shuffled(
-        *(
-            "Pack",
-            Form.PLAIN,
-            "Pack the low half of each lane",
-            _pack,
-            ("uint8", "uint16", "uint32"),
+        *("Pack", Form.PLAIN, "Pack the low half of each lane", _pack, ()),
+        pairs=tuple(
+            (f"{sign}int{2 * bits}", f"uint{bits}", "")
+            for bits in (8, 16, 32)
+            for sign in ("", "u")
         ),
         uncertain=("the other half of the register is 0",),
     ),
     _shuffled(
-        *("UnPack", Form.PLAIN, "Widen the lanes of a half", _unpack, ALL),
+        *("UnPack", Form.PLAIN, "Widen the lanes of a half", _unpack, ()),
+        pairs=tuple(
+            (f"{sign}int{bits}", f"{sign}int{2 * bits}", "")
+            for bits in (8, 16, 32)
+            for sign in ("", "u")
+        ),
         cycles=(("", 2),),
     ),
     RegisterOperation(
-        *("Arange", Form.INDEX, "Count from the scalar on", _arange, ALL),
+        *("Arange", Form.INDEX, "Count from the scalar on", _arange),
+        ("int8", "int16", "int32", "int64", *HALF_AND_FLOAT),
         c_api="asc_arange",
-        cycles=(("int8", 2), ("int16", 2), ("int32", 2)),
-        uncertain=("counting down ends with the scalar",),
+        cycles=(("", 2), ("float16", 1), ("float32", 1)),
+        uncertain=(
+            "counting down ends with the scalar",
+            "between two halves the larger is taken, as the page of boundary values counts them",
+        ),
     ),
     _shuffled(
-        *("Gather", Form.INDEXED, "Pick lanes of a register by indices", _picked, _ANY),
+        *("Gather", Form.INDEXED, "Pick lanes of a register by indices", _picked),
+        (*_NARROW, *FLOATS, *BYTES),
         c_api="asc_gather",
         cycles=(("", 4),),
     ),
@@ -298,18 +341,22 @@ declare(
         *("MaskInterleave", Form.MASK_PAIR, "Interleave two masks", _interleave_masks),
         ("uint8", "uint16", "uint32"),
         alone=True,
+        cpp="Interleave",
     ),
     RegisterOperation(
         *("MaskDeInterleave", Form.MASK_PAIR, "Part even bits from odd ones", _deinterleave_masks),
         ("uint8", "uint16", "uint32"),
         alone=True,
+        cpp="DeInterleave",
     ),
     RegisterOperation(
         *("MaskPack", Form.MASK_PLAIN, "Pack the even bits of a mask", _pack_mask, ()),
         alone=True,
+        cpp="Pack",
     ),
     RegisterOperation(
         *("MaskUnPack", Form.MASK_PLAIN, "Spread half of a mask's bits", _unpack_mask, ()),
         alone=True,
+        cpp="UnPack",
     ),
 )

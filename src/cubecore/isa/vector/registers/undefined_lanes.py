@@ -2,7 +2,8 @@
 
 The program runs on marks in place of values: a byte is 1 where it is undefined. Lanes that a mask
 of a pattern or a count keeps out are 0, as their values are. A mask that values decide may let any
-lane through, so that the marks are the same on all cores.
+lane through that its own mask does, so that the marks are the same on all cores. A comparison and
+a reduction need the lanes that they look at: what they make is defined, and they are named.
 """
 
 from collections.abc import Sequence
@@ -21,57 +22,135 @@ from cubecore.isa.vector.registers.operation import (
     Form,
     governed,
 )
-from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.program import RegisterProgram, Step
 
 _MOVED = frozenset(
     {
-        *(Form.LOAD, Form.LOAD_PAIR, Form.STORE, Form.STORE_PAIR, Form.BARRIER),
+        *(Form.LOAD, Form.LOAD_PAIR, Form.STORE, Form.STORE_PAIR, Form.BARRIER, Form.STREAM),
         *(Form.PATTERN, Form.COUNT),
     }
 )
 """Forms whose meaning moves bytes, or looks at none."""
 _MASKS = MAKES_MASK - _MOVED
-_BLENDED = frozenset({Form.SELECT, Form.MOVE})
-"""Forms that take lanes of one of two registers each."""
+_COMPARED = frozenset({Form.COMPARE, Form.COMPARE_SCALAR})
+_KNOWN_MASKS = frozenset({Form.PATTERN, Form.COUNT})
+_CARRIES = frozenset({Form.CARRY, Form.CARRIED})
 
 
-def mark_undefined(program: RegisterProgram, image: Array) -> None:
-    """Run a program on marks of UB's bytes, in place."""
-    _Marks(program, image).run(program.nodes)
+class UndefinedLanes(Execution):
+    """A run on marks of UB's bytes, in place; then the calls that undefined lanes reach.
 
-
-class _Marks(Execution):
-    """A run on marks."""
+    `needing` are comparisons and reductions of some, with how many bytes of a register those are;
+    `stored` are stores of some, of those whose mask is known.
+    """
 
     unwritten = 1
+
+    def __init__(self, program: RegisterProgram, image: Array) -> None:
+        super().__init__(program, image)
+        self.needing: dict[int, int] = {}
+        self.stored: dict[int, int] = {}
+        self._current: Step | None = None
+        self.run(program.nodes)
+
+    def _step(self, step: Step) -> None:
+        self._current = step
+        super()._step(step)
 
     def results(
         self, call: Call, inputs: Sequence[Array], mask: Bits | None, scalars: Array
     ) -> Sequence[Array]:
         """Mark each lane of a result some of whose inputs are marked."""
-        if call.operation.form in _MOVED:
-            return call.operation.compute(call, inputs, mask, scalars)
         form = call.operation.form
+        if form in _MOVED:
+            results = call.operation.compute(call, inputs, mask, scalars)
+            if form in {Form.STORE, Form.STORE_PAIR}:
+                self._note_stored(call, results[0], mask)
+            return results
+        if form in _COMPARED:
+            return (self._compared(call, inputs, mask),)
         if form in _MASKS:
             everywhere = np.ones((1, REGISTER_BYTES), bool)
-            return (everywhere,) * 2
+            within = everywhere if mask is None else everywhere & mask
+            if call.operation.name == "MaskAnd":
+                within = within & inputs[0].astype(bool) & inputs[1].astype(bool)
+            return (within,) * 2
         if form is Form.STORE_MASK:
             return (np.zeros((1, STORES[call.mode].span), np.uint8),)
-        if form in {Form.CARRY, Form.CARRIED}:
+        if form in _CARRIES:
             return np.ones((1, REGISTER_BYTES), bool), self._lanes(call, inputs, mask)
+        if form is Form.HISTOGRAM:
+            counted = self._active(1, inputs[0], mask).max(axis=-1, keepdims=True)
+            return (np.maximum(inputs[1], counted),)
+        if form is Form.REDUCE:
+            self._need(self._active(call.source.size_bytes, inputs[0], mask))
+            return (np.zeros((1, REGISTER_BYTES), np.uint8),)
         return (self._lanes(call, inputs, mask),) * 2
 
-    @staticmethod
-    def _lanes(call: Call, inputs: Sequence[Array], mask: Bits | None) -> Array:
-        marked = np.zeros((1, REGISTER_BYTES // call.width), np.uint8)
-        alike = call.source.size_bytes == call.dtype.size_bytes
+    def _note_stored(self, call: Call, marks: Array, mask: Bits | None) -> None:
+        masked = STORES[call.mode].masked
+        if mask is not None and masked is not None:
+            marks = np.where(masked(mask, call.width), marks, 0)
+        if marks.any() and (mask is None or self._mask_is_known()):
+            assert self._current is not None
+            self.stored.setdefault(self._current.number, int(np.count_nonzero(marks)))
+
+    def _need(self, marks: Array) -> None:
+        if marks.any():
+            assert self._current is not None
+            self.needing.setdefault(self._current.number, int(np.count_nonzero(marks)))
+
+    def _mask_is_known(self) -> bool:
+        """Return whether the mask of the call is what it is whatever the values are."""
+        assert self._current is not None
+        source = self._current.mask
+        if source is None or source.leaf < 0:
+            return True
+        steps = self._program.steps
+        return steps[source.leaf].call.operation.form in _KNOWN_MASKS
+
+    def _compared(self, call: Call, inputs: Sequence[Array], mask: Bits | None) -> Array:
         for each in inputs:
-            if each.dtype == bool:
-                continue
-            lanes = each.reshape(*each.shape[:-1], -1, call.width).max(axis=-1)
-            by_lane = call.operation.by_lane and alike
-            marked = marked | (lanes if by_lane else lanes.max(axis=-1, keepdims=True))
-        kept = call.mode == MERGING or call.operation.form in _BLENDED
-        if mask is not None and not kept:
-            marked = np.where(governed(mask, call.width), marked, 0).astype(np.uint8)
-        return np.repeat(marked, call.width, axis=-1)
+            self._need(self._active(call.width, each, mask))
+        return np.ones((1, REGISTER_BYTES), bool) if mask is None else mask
+
+    @staticmethod
+    def _active(width: int, marks: Array, mask: Bits | None) -> Array:
+        """Return the marks of the lanes that a mask lets through."""
+        if mask is None:
+            return marks
+        active: Array = np.where(np.repeat(governed(mask, width), width, axis=-1), marks, 0)
+        return active
+
+    def _lanes(self, call: Call, inputs: Sequence[Array], mask: Bits | None) -> Array:
+        alike = call.source.size_bytes == call.dtype.size_bytes
+        by_lane = call.operation.by_lane and alike
+        marked = [
+            lanes if by_lane else lanes.max(axis=-1, keepdims=True)
+            for lanes in (
+                each.reshape(*each.shape[:-1], -1, call.width).max(axis=-1)
+                for each in inputs
+                if each.dtype != bool
+            )
+        ]
+        none = np.zeros((1, REGISTER_BYTES // call.width), np.uint8)
+        result = self._blended(call, marked, none, mask)
+        return np.repeat(result.astype(np.uint8), call.width, axis=-1)
+
+    def _blended(
+        self, call: Call, marked: Sequence[Array], none: Array, mask: Bits | None
+    ) -> Array:
+        """Return the marks of the lanes that a call makes, and of those that it keeps."""
+        form = call.operation.form
+        kept = form in {Form.SELECT, Form.MOVE} or call.mode == MERGING
+        new, old = (marked[:-1], marked[-1]) if kept and marked else (marked, none)
+        made: Array = np.maximum.reduce(
+            [np.broadcast_arrays(each, none)[0] for each in new] or [none]
+        )
+        if mask is None:
+            return made
+        on = governed(mask, call.width)
+        if kept and not self._mask_is_known():
+            made = np.maximum(made, old)
+        blended: Array = np.where(on, made, old)
+        return blended

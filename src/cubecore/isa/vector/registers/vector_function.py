@@ -1,6 +1,9 @@
 """A vector function as one instruction of pipe V: it reads and writes runs of UB."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +22,7 @@ from cubecore.isa.declare.instruction import (
     instruction,
 )
 from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.remark import Line, Remark
 from cubecore.layouts import Offsets
 
 if TYPE_CHECKING:
@@ -28,8 +32,10 @@ Runs = tuple[tuple[int, int], ...]
 Spans = tuple[tuple[Operand, Runs], ...]
 """Operands, and the bytes [start, end) of each from the program's base on."""
 _BYTE = element_type("uint8")
+_STALE = 0xFF
+"""The bytes that another order loads before they are stored: no number, and a mask of all."""
 MOST_RUNS = 4
-"""Runs of bytes that are operands of their own; more of them are one operand."""
+"""Operands of each side; one has several runs of bytes where there are more."""
 
 
 @instruction(
@@ -48,6 +54,8 @@ class VectorFunction(Instruction):
 
     propagates = True
     program: "RegisterProgram"
+    performed: "RegisterProgram | None" = None
+    """The program in the order that is executed; None: as it was issued."""
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the runs that are read, then those that are written."""
@@ -71,34 +79,110 @@ class VectorFunction(Instruction):
         first = runs[0][0]
         return np.concatenate([np.arange(low - first, high - first) for low, high in runs])
 
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return what is wrong with the program, whatever the values."""
+        from cubecore.isa.vector.registers.checks.program_remarks import remarks_on
+
+        return remarks_on(self.program, self.spans[0][1][0][0] if self.spans else 0)
+
+    def beyond(self, operand: str, address: int, size: int) -> tuple[str, int, int, Line] | None:
+        """Return the first load or store of the program that leaves UB."""
+        return self._outside(operand, address, 0, size)
+
+    def leaves_buffer(
+        self, operand: str, address: int, low: int, high: int
+    ) -> tuple[str, int, int, Line] | None:
+        """Return the first load or store that begins in a buffer and later leaves it.
+
+        Accesses of other buffers, whose bytes may follow this one's in an operand, are not judged.
+        A load may end behind the buffer: it takes no mask, and the last one of a row often does.
+        """
+        return self._outside(operand, address, low, high, begins=True)
+
+    def _outside(
+        self, operand: str, address: int, low: int, high: int, *, begins: bool = False
+    ) -> tuple[str, int, int, Line] | None:
+        """Return the first access that is not in bytes [low, high), of those that begin there."""
+        (runs,) = (runs for each, runs in self.spans if each.name == operand)
+        base, found = address - runs[0][0], []
+        for step in self.program.steps.values():
+            if not (step.stores if operand.startswith("dst") else step.loads):
+                continue
+            start = base + step.addresses.reshape(-1)
+            end = start + step.extents.reshape(-1)
+            if begins and not low <= start[0] < high:
+                continue
+            if begins and step.loads:
+                end = start + 1
+            outside = np.flatnonzero((end > start) & ((start < low) | (end > high)))
+            if outside.size:
+                at = outside[0]
+                entry = int(step.entries.reshape(-1)[at])
+                last = int(start[at] + step.extents.reshape(-1)[at])
+                found.append((entry, step, int(start[at]), last))
+        if not found:
+            return None
+        _, step, first, last = min(found, key=itemgetter(0))
+        return step.call.operation.name, first, last, step.location
+
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Run the program on the bytes that it reads."""
         from cubecore.isa.vector.registers.execution import execute  # most kernels have none
 
-        size = max(runs[-1][1] for _, runs in self.spans)
+        size = self.program.reach
         some = next(iter(inputs.values()), np.zeros(0, np.uint8))
         image = np.empty((some.shape[0] if some.ndim > 1 else 1, size), np.uint8)
+        if self.performed is not None:
+            image[...] = _STALE
         for operand, runs in self.spans:
             if operand.access.reads:
                 _put(image, runs, inputs[operand.name])
-        execute(self.program, image)
+        execute(self.performed or self.program, image, registers.ctrl)
         taken = self._written(image)
         return taken if some.ndim > 1 else {name: values[0] for name, values in taken.items()}
 
+    def keeps_behind(self, earlier: Instruction, mem: Mem) -> bool:
+        """Return whether the earlier one is a vector function, too: they follow each other."""
+        return isinstance(earlier, VectorFunction)
+
     def known(self, ready: Mapping[str, NDArray[np.bool_]]) -> Mapping[str, NDArray[np.bool_]]:
         """Return which stored bytes hang on none that were never written."""
-        from cubecore.isa.vector.registers.undefined_lanes import mark_undefined
+        return self._followed(ready)[0]
 
-        image = np.zeros((1, max(runs[-1][1] for _, runs in self.spans)), np.uint8)
+    def needs(self, ready: Mapping[str, NDArray[np.bool_]]) -> tuple[Remark, ...]:
+        """Return the comparisons and reductions of bytes that were never written."""
+        return self._followed(ready)[1]
+
+    def _followed(
+        self, ready: Mapping[str, NDArray[np.bool_]]
+    ) -> tuple[Mapping[str, NDArray[np.bool_]], tuple[Remark, ...]]:
+        """Return which stored bytes are known, and what needs others: the same for equal bytes."""
+        from cubecore.isa.vector.registers.checks.undefined import needed_remarks
+        from cubecore.isa.vector.registers.undefined_lanes import UndefinedLanes
+
+        known = self.program.marked
+        key = tuple((name, np.packbits(each).tobytes()) for name, each in ready.items())
+        if (found := known.get(key)) is not None:
+            return found
+        image = np.zeros((1, self.program.reach), np.uint8)
         for operand, runs in self.spans:
             if operand.name in ready:
                 _put(image, runs, (~ready[operand.name]).astype(np.uint8))
-        mark_undefined(self.program, image)
-        return {name: marks[0] == 0 for name, marks in self._written(image).items()}
+        needing = UndefinedLanes(self.program, image).needing
+        taken = {name: marks[0] == 0 for name, marks in self._written(image).items()}
+        known[key] = taken, needed_remarks(self.program, needing)
+        return known[key]
 
     def _written(self, image: Array) -> dict[str, Array]:
         written = (each for each in self.spans if each[0].access.writes)
         return {operand.name: _taken(image, runs) for operand, runs in written}
+
+    def reordered(self, choose: Callable[[int], int]) -> "VectorFunction":
+        """Return it with its loads and stores of UB in another legal order."""
+        from cubecore.isa.vector.registers.checks.legal_orders import reordered
+
+        performed = reordered(self.program, choose)
+        return self if performed is self.program else replace(self, performed=performed)
 
     def cost(self, chip: Chip) -> InstructionCost:
         """Return the cycles of the first model."""
@@ -111,16 +195,18 @@ def _spans(program: "RegisterProgram") -> Spans:
     stored = OperandAccess.WRITE if program.exact else OperandAccess.UPDATE
     sides = (("src", OperandAccess.READ, program.loaded.runs), ("dst", stored, program.stored.runs))
     return tuple(
-        (Operand(Mem.UB, access, "", "byte", align_bytes=1, name=f"{name}{n}"), runs)
+        (Operand(Mem.UB, access, "", "function byte", align_bytes=1, name=f"{name}{n}"), runs)
         for name, access, all_runs in sides
         for n, runs in enumerate(_grouped(all_runs))
     )
 
 
 def _grouped(runs: tuple[tuple[int, int], ...]) -> list[tuple[tuple[int, int], ...]]:
-    if not runs:
-        return []
-    return [(run,) for run in runs] if len(runs) <= MOST_RUNS else [runs]
+    """Return runs as operands, parted where the widest gaps are: those are of other arrays."""
+    gaps = [following[0] - run[1] for run, following in pairwise(runs)]
+    widest = sorted(range(len(gaps)), key=gaps.__getitem__)[1 - MOST_RUNS :]
+    cuts = [0, *sorted(n + 1 for n in widest), len(runs)]
+    return [runs[start:stop] for start, stop in pairwise(cuts) if stop > start]
 
 
 def _put(image: Array, runs: tuple[tuple[int, int], ...], values: Array) -> None:

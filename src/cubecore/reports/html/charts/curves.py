@@ -1,12 +1,12 @@
-"""A sweep as text, and as one SVG file: time over the first axis, and the Cube's rate below."""
+"""A sweep as one SVG file: time over the first axis, and the Cube's rate below."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import ceil, floor, log10
+from typing import Protocol
 from xml.sax.saxutils import escape
 
 from cubecore.lazy_dataclass import dataclass
-from cubecore.reports.text.answers import duration, interval_range, number, table
-from cubecore.workflows.sweep.vary import Axis, Series, SweepPoint, Value
+from cubecore.presented.text import Value, shown
 
 _WIDTH, _PANEL, _LEFT, _RIGHT, _TOP, _GAP = 760, 250, 76, 150, 56, 66
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5fd0", "#8c564b")
@@ -25,33 +25,30 @@ text.title { font-size: 13px; fill: var(--ink); }
 """
 
 
-def sweep_text(series: Series) -> str:
-    """Return a sweep as a table, a point a line."""
-    names = [axis.name for axis in series.axes]
-    rows: list[Sequence[object]] = [
-        (*names, "us", "in 8 of 10 cases", "TFLOPS", "of peak", "limited by")
-    ]
-    rows += [_row(answer, names) for answer in series.answers]
-    return "\n".join(table(rows, "")) + "\n"
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A point of a curve: its position on the first axis, its time and rate, and its tooltip."""
+
+    at: float
+    us: float
+    tflops: float | None
+    tooltip: str
 
 
-def _row(answer: SweepPoint, names: Sequence[str]) -> Sequence[object]:
-    values = [shown(answer.values[name]) for name in names]
-    if answer.timed is None:
-        return (*values, "-", "-", "-", "-", answer.error)
-    line = answer.timed.timeline
-    share = "-" if line.utilisation is None else f"{line.utilisation:.1%}"
-    likely = interval_range(answer.timed.interval)
-    return (*values, number(line.us), likely, number(line.tflops), share, line.limited_by)
+class Axis(Protocol):
+    """The first axis of a plot."""
 
+    @property
+    def name(self) -> str:
+        """What is varied."""
 
-def shown(value: Value) -> str:
-    """Return a value as the table and the plot have it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.6g}" if isinstance(value, float) else value
+    @property
+    def values(self) -> Sequence[Value]:
+        """Its values."""
+
+    @property
+    def is_number(self) -> bool:
+        """True if the values have distances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,43 +59,26 @@ class _Scale:
     ticks: tuple[tuple[float, str], ...]
 
 
-def sweep_svg(series: Series) -> str:
-    """Return the plot as an SVG document; points that have no time are gaps."""
-    first = series.axes[0]
-    columns = _columns(first)
-    rates = [a.timed.timeline.tflops for a in series.answers if a.timed is not None]
-    panels: list[tuple[str, Callable[[SweepPoint], float | None]]] = [("time, us", _us)]
-    if any(rates):
-        panels.append(("TFLOPS", _tflops))
+def curves_svg(title: str, axis: Axis, curves: Mapping[str, Sequence[Dot]]) -> str:
+    """Return the plot of curves by their names as an SVG document."""
+    columns = _columns(axis)
+    panels: list[tuple[str, Callable[[Dot], float | None]]] = [("time, us", lambda dot: dot.us)]
+    if any(dot.tflops for dots in curves.values() for dot in dots):
+        panels.append(("TFLOPS", lambda dot: dot.tflops))
     height = _TOP + len(panels) * (_PANEL + _GAP)
     parts = [
         f'<rect class="page" width="{_WIDTH}" height="{height}"/>',
-        f'<text class="title" x="{_LEFT}" y="20">{escape(_title(series))}</text>',
+        f'<text class="title" x="{_LEFT}" y="20">{escape(title)}</text>',
     ]
     for index, (name, value) in enumerate(panels):
         top = _TOP + index * (_PANEL + _GAP)
-        parts += _panel(series, columns, name, value, top)
+        parts += _panel(axis, curves, columns, name, value, top)
     body = "\n".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
-        f'width="{_WIDTH}" height="{height}" role="img" aria-label="{escape(_title(series))}">\n'
+        f'width="{_WIDTH}" height="{height}" role="img" aria-label="{escape(title)}">\n'
         f"<style>{_STYLE}</style>\n{body}\n</svg>\n"
     )
-
-
-def _us(answer: SweepPoint) -> float | None:
-    return None if answer.timed is None else answer.timed.timeline.us
-
-
-def _tflops(answer: SweepPoint) -> float | None:
-    return None if answer.timed is None else answer.timed.timeline.tflops
-
-
-def _title(series: Series) -> str:
-    given = {k: v for k, v in series.fixed.items() if v is not None}
-    fixed = ", ".join(f"{k} {shown(v) if isinstance(v, int) else v}" for k, v in given.items())
-    over = " and ".join(axis.name for axis in series.axes)
-    return f"over {over}" + (f"; {fixed}" if fixed else "")
 
 
 def _columns(axis: Axis) -> _Scale:
@@ -174,13 +154,14 @@ def _round_step(rough: float) -> float:
 
 
 def _panel(
-    series: Series,
+    axis: Axis,
+    curves: Mapping[str, Sequence[Dot]],
     columns: _Scale,
     name: str,
-    value: Callable[[SweepPoint], float | None],
+    value: Callable[[Dot], float | None],
     top: float,
 ) -> list[str]:
-    values = [x for answer in series.answers if (x := value(answer))]
+    values = [x for dots in curves.values() for dot in dots if (x := value(dot))]
     scale, bottom, right = _heights(values, top), top + _PANEL, _WIDTH - _RIGHT
     parts = [f'<text x="{_LEFT}" y="{top - 6}">{name}</text>']
     for y, text in scale.ticks:
@@ -191,24 +172,23 @@ def _panel(
         parts.append(
             f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{escape(text)}</text>'
         )
-    axis = escape(series.axes[0].name)
-    middle = (_LEFT + right) / 2
-    parts.append(f'<text x="{middle}" y="{bottom + 36}" text-anchor="middle">{axis}</text>')
+    middle, below = (_LEFT + right) / 2, f'y="{bottom + 36}" text-anchor="middle"'
+    parts.append(f'<text x="{middle}" {below}>{escape(axis.name)}</text>')
     labels: list[tuple[float, str, str]] = []
-    for curve, (label, answers) in enumerate(_curves(series)):
+    for curve, (label, dots) in enumerate(curves.items()):
         colour = _COLOURS[curve % len(_COLOURS)]
         dash = ' stroke-dasharray="6 4"' if curve >= len(_COLOURS) else ""
         points = [
-            (columns.at(at), scale.at(x), answer)
-            for at, answer in answers
-            if (x := value(answer)) is not None
+            (columns.at(dot.at), scale.at(x), dot)
+            for dot in sorted(dots, key=lambda dot: dot.at)
+            if (x := value(dot)) is not None
         ]
-        if series.axes[0].is_number:
+        if axis.is_number:
             steps = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
             parts.append(f'<polyline class="curve" stroke="{colour}"{dash} points="{steps}"/>')
-        for x, y, answer in points:
-            dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}">'
-            parts.append(f"{dot}<title>{escape(_tooltip(answer))}</title></circle>")
+        for x, y, dot in points:
+            circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}">'
+            parts.append(f"{circle}<title>{escape(dot.tooltip)}</title></circle>")
         if points and label:
             labels.append((points[-1][1], label, colour))
     return [*parts, *_labels(labels, right)]
@@ -225,23 +205,3 @@ def _labels(labels: Sequence[tuple[float, str, str]], right: float) -> list[str]
             f'<text x="{right + 10}" y="{baseline + 4:.1f}" {style}>{escape(label)}</text>'
         )
     return parts
-
-
-def _curves(series: Series) -> list[tuple[str, list[tuple[float, SweepPoint]]]]:
-    """Return each curve's name and points: one for each value of the second axis."""
-    first, *others = series.axes
-    curves: dict[str, list[tuple[float, SweepPoint]]] = {}
-    for answer in series.answers:
-        label = "".join(f"{a.name} {shown(answer.values[a.name])}" for a in others)
-        coordinate = answer.values[first.name]
-        at = float(coordinate) if first.is_number else float(first.values.index(coordinate))
-        curves.setdefault(label, []).append((at, answer))
-    return [(label, sorted(points, key=lambda p: p[0])) for label, points in curves.items()]
-
-
-def _tooltip(answer: SweepPoint) -> str:
-    values = ", ".join(f"{name} {shown(value)}" for name, value in answer.values.items())
-    assert answer.timed is not None, "a point without a time is not drawn"
-    line = answer.timed.timeline
-    rate = "" if line.tflops is None else f", {number(line.tflops)} TFLOPS"
-    return f"{values}: {duration(line.us)}{rate}, limited by {line.limited_by}"

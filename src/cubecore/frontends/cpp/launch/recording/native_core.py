@@ -1,6 +1,7 @@
 """One core in the C++ runtime: what it records, and how the recorder takes it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import WaitFlagDev
+from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 
@@ -116,11 +118,17 @@ class NativeCore:
         if not touched or not touched[number][2]:
             return
         operand, start, end = touched[number]
-        first, last = address + start, address + end
+        first, last, name = address + start, address + end, f"{template.name}.{operand.name}"
         if low <= first and last <= high:
             return
+        if isinstance(template, VectorFunction):
+            left = template.leaves_buffer(operand.name, address, low, high)
+            if left is None:
+                return
+            name, first, last, line = left
+            where = replace(where, file=line.file, line=line.line)
         message = (
-            f"{template.name}.{operand.name} must stay inside its buffer of {high - low} B, bytes "
+            f"{name} must stay inside its buffer of {high - low} B, bytes "
             f"[{low}, {high}) of {operand.mem.label}, got bytes [{first}, {last})"
         )
         self.handle.log("out-of-bounds", message, template.name, where, operand.name)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from cubecore.frontends.capi.calls.binding import Form, forms
 from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts
+from cubecore.frontends.cpp.toolchain.generated.register_headers import calls_of_2201
 from cubecore.isa.catalogue import instructions, spellings
 from cubecore.isa.declare import common_3510
 from cubecore.isa.declare.instruction import Instruction, Mem
@@ -95,6 +96,8 @@ def capi_header(arch: str) -> str:
     for name in names(arch):
         parts.extend(_functions(name, arch))
     parts.extend(next(_functions(name, arch)) for name in intrinsics(arch))
+    if arch in common_3510.ARCH:
+        parts.extend(calls_of_2201(sorted({*names("2201")} - {*names(arch)})))
     return "".join(parts)
 
 

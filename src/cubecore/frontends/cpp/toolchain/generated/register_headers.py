@@ -19,9 +19,13 @@ What has parameters of its own (loads, stores, casts, masks) is written by hand 
 `cubecore/reg/moves.h` and `cubecore/reg/convert.h`, over the enumerations that are written here.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from types import MappingProxyType
 
+from cubecore.dtypes import element_type
+from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.isa.vector.registers import catalogue
 from cubecore.isa.vector.registers.convert import CASTS, LAYOUTS, ROUNDINGS, SATURATIONS
 from cubecore.isa.vector.registers.masks import PATTERNS
@@ -38,6 +42,8 @@ _HEAD = """// Generated from the declarations of register instructions, isa/vect
 """
 _IN = "namespace AscendC {\nnamespace Reg {\n\n"
 _OUT = "}  // namespace Reg\n}  // namespace AscendC\n\n"
+_BY_HAND = frozenset({"DuplicateLane", "Squeeze", "GatherMask"})
+"""Names whose parameters in C++ are others than their form's."""
 _ZERO = "AscendC::Reg::MaskMergeMode::ZEROING"
 
 
@@ -59,28 +65,77 @@ _SHAPES: Mapping[Form, _Shape] = MappingProxyType(
 )
 
 
+_OLDER_MOVES = MappingProxyType(
+    {
+        "LoadAlign": "DataCopy",
+        "StoreAlign": "DataCopy",
+        "LoadUnAlignPre": "DataCopyUnAlignPre",
+        "LoadUnAlign": "DataCopyUnAlign",
+        "StoreUnAlign": "DataCopyUnAlign",
+        "StoreUnAlignPost": "DataCopyUnAlignPost",
+    }
+)
+"""Moves whose names in the namespace MicroAPI were others, with the same parameters."""
+_FUNCTION = re.compile(
+    r"^template <[^;{}]*?>\ninline void (\w+)\(.*?(?:\{\}|^\})\n", re.MULTILINE | re.DOTALL
+)
+
+
+def _older_moves() -> Iterator[str]:
+    """Yield the functions of moves.h by their older names."""
+    text = (INCLUDE / "cubecore" / "reg" / "moves.h").read_text("utf-8")
+    for match in _FUNCTION.finditer(text):
+        older = _OLDER_MOVES.get(match[1])
+        if older is not None:
+            yield re.sub(rf"\b{match[1]}\b", older, match[0])
+
+
 def registers_header() -> str:
     """Return the header."""
     body = [*_enumeration("LoadDist", "DIST_", LOADS), *_enumeration("StoreDist", "DIST_", STORES)]
-    body += [*_enumeration("MaskPattern", "", PATTERNS), *_enumeration("RegLayout", "", LAYOUTS)]
+    body += [
+        *_enumeration("MaskPattern", "", PATTERNS),
+        *_enumeration("RegLayout", "", LAYOUTS, _UNKNOWN),
+    ]
     body += [*_enumeration("SatMode", "", SATURATIONS), _casts()]
     c_api = ['#include "cubecore/reg/c_api.h"\n\n', *_c_conversions()]
     for operation in catalogue.operations().values():
         shape = _SHAPES.get(operation.form)
         if shape is not None:
             names = (operation.name, *operation.older)
-            body += [_function(name, operation, shape) for name in names if "Lane" not in name]
+            body += [_function(each, operation, shape) for each in names if each not in _BY_HAND]
             if operation.c_api:
                 c_api.append(_c_function(operation, shape))
-    return "".join([_HEAD, _IN, *body, _OUT, *c_api])
+    return "".join([_HEAD, _IN, *body, _OUT, *c_api, _IN, *_older_moves(), _OUT])
 
 
-def _enumeration(name: str, prefix: str, words: Iterable[str]) -> Iterator[str]:
+def calls_of_2201(names: Iterable[str]) -> Iterator[str]:
+    """Yield what refuses the calls of 2201 on addresses, of names that registers have, too."""
+    by_hand = (INCLUDE / "cubecore" / "reg" / "c_api.h").read_text("utf-8")
+    known = {operation.c_api for operation in catalogue.operations().values()}
+    known.update(re.findall(r"\b(asc_\w+)\(", by_hand))
+    for name in names:
+        if name in known:
+            said = f"{name} takes registers on architecture 3510, got addresses in UB; {_LOAD_THEM}"
+            yield f"template <typename P, typename... A>\ninline void {name}(P*, A&&...) {{\n"
+            yield f'  static_assert(sizeof(P) == 0, "{said}");\n}}\n'
+
+
+_LOAD_THEM = "load them by asc_loadalign in a function with __simd_vf__"
+
+
+_UNKNOWN = ", UNKNOWN = -1"
+"""An enumerator without a word: what it stands for is the callee's."""
+
+
+def _enumeration(name: str, prefix: str, words: Iterable[str], more: str = "") -> Iterator[str]:
     """Yield an enumeration and the words that a call passes for its values."""
-    yield f"enum class {name} {{ " + ", ".join(f"{prefix}{word}" for word in words) + " };\n"
+    named = ", ".join(f"{prefix}{word}" for word in words)
+    yield f"enum class {name} {{ {named}{more} }};\n"
     quoted = ", ".join(f'"{word}"' for word in words)
     yield "namespace detail {\n"
-    yield f"inline constexpr const char* words_of_{name}[] = {{{quoted}}};\n}}\n"
+    yield f"inline constexpr const char* words_of_{name}[] = {{{quoted}}};\n"
+    yield "}  // namespace detail\n"
 
 
 _C_TYPES = {
@@ -126,17 +181,43 @@ def _c_conversions() -> Iterator[str]:
     yield "    entry.mask = mask.value; \\\n    reg::read(entry, src); \\\n"
     yield "    reg::made(entry, dst); \\\n  }\n"
     for (source, target), roundings in CASTS.items():
+        if (source, target) in _IN_CPP_ALONE:
+            continue
         (word, given), (to_word, taken) = _C_TYPES[source], _C_TYPES[target]
-        for suffix, rounding in _C_ROUNDINGS.items():
-            if rounding not in {*roundings, "CAST_NONE"}:
+        saturations = [("", "NO_SAT"), *([("_sat", "SAT")] if _saturates(source, target) else [])]
+        for (suffix, rounding), (ending, sat) in product(_C_ROUNDINGS.items(), saturations):
+            if rounding not in roundings:
                 continue
-            for saturation, sat in (("", "NO_SAT"), ("_sat", "SAT")):
-                for number, layout in enumerate(LAYOUTS, 1):
-                    name = f"asc_{word}2{to_word}{suffix}{saturation}"
-                    name += f"_v{number}" if number > 1 else ""
-                    mode = f'"{layout}.{sat}.{rounding}"'
-                    yield f"CUBECORE_C_CAST({name}, {given}, {taken}, {mode})\n"
+            for number, layout in enumerate(LAYOUTS[: _positions(source, target)], 1):
+                name = f"asc_{word}2{to_word}{suffix}{ending}"
+                name += f"_v{number}" if number > 1 else ""
+                mode = f'"{layout}.{sat}.{rounding}"'
+                yield f"CUBECORE_C_CAST({name}, {given}, {taken}, {mode})\n"
     yield "#undef CUBECORE_C_CAST\n\n"
+
+
+_IN_CPP_ALONE = frozenset(
+    {("int16", "int4"), ("bfloat16", "float8_e8m0fnu"), ("float8_e8m0fnu", "bfloat16")}
+)
+"""Conversions that the C API has no names for."""
+
+
+def _saturates(source: str, target: str) -> bool:
+    """Return whether the C API has names with `_sat`: the source goes beyond the target."""
+    given, taken = element_type(source), element_type(target)
+    if taken.kind in {"int", "uint"}:
+        narrower = taken.bits < given.bits
+        return narrower if given.kind != "float" else source != "float16" or taken.bits < 32
+    eight = element_type("int8").bits
+    if (source, target) == ("bfloat16", "float16"):
+        return True
+    return given.kind == "float" and eight <= taken.bits < given.bits
+
+
+def _positions(source: str, target: str) -> int:
+    """Return how many narrow elements are in the place of a wide one."""
+    widths = sorted(element_type(name).bits for name in (source, target))
+    return widths[1] // widths[0]
 
 
 def _casts() -> str:
@@ -153,21 +234,27 @@ def _casts() -> str:
     truncations = ", ".join(f'"{rounding}"' for rounding in ROUNDINGS)
     return (
         f"namespace detail {{\ninline constexpr const char* words_of_cast{size} = {{{words}}};\n"
-        f"inline constexpr const char* words_of_rounding[] = {{{truncations}}};\n}}\n"
+        f"inline constexpr const char* words_of_rounding[] = {{{truncations}}};\n"
+        "}  // namespace detail\n"
     )
 
 
 def _function(name: str, operation: RegisterOperation, shape: _Shape) -> str:
-    scalar = ", typename S" if shape.scalar else ""
-    value = "value, " if shape.scalar else ""
+    """Return a function; a scalar's type stands before the mode, and may be left out."""
     function = "with_scalar" if shape.scalar else "lanes"
-    return (
-        "template <typename T = DefaultType, auto mode = MaskMergeMode::ZEROING, "
-        f"typename U{scalar}>\n"
+    value = "value, " if shape.scalar else ""
+    body = (
         f"inline void {name}(U& dst, {shape.parameters.format(R='U')}, const MaskReg& mask, "
         f"CUBECORE_AT) {{\n"
         f'  detail::{function}<mode>("{operation.name}", dst, mask, at, '
         f"{value}{shape.passed});\n}}\n"
+    )
+    mode = "auto mode = MaskMergeMode::ZEROING"
+    if not shape.scalar:
+        return f"template <typename T = DefaultType, {mode}, typename U>\n{body}"
+    return (
+        f"template <typename T = DefaultType, typename S, {mode}, typename U>\n{body}"
+        f"template <typename T, auto mode, typename U, typename S>\n{body}"
     )
 
 

@@ -50,7 +50,6 @@ constexpr const char* by_width(const char* b8, const char* b16, const char* b32)
 }
 }  // namespace cubecore
 
-#define CUBECORE_WIDTHS(DO) DO(8, uint8_t) DO(16, uint16_t) DO(32, uint32_t)
 #define CUBECORE_MASK_OF(BITS, TYPE)                                                  \
   inline vector_bool asc_create_mask_b##BITS(asc_mask_pattern pattern, CUBECORE_AT) { \
     return cubecore::pattern_mask<TYPE>(pattern, at);                                 \
@@ -58,214 +57,289 @@ constexpr const char* by_width(const char* b8, const char* b16, const char* b32)
   inline vector_bool asc_update_mask_b##BITS(uint32_t& count, CUBECORE_AT) {          \
     return AscendC::Reg::UpdateMask<TYPE>(count, at);                                 \
   }                                                                                   \
-  inline void asc_intlv_b##BITS(vector_bool& dst0, vector_bool& dst1, vector_bool a,  \
-                                vector_bool b, CUBECORE_AT) {                         \
+  inline void asc_intlv_b##BITS(vector_bool& dst0, vector_bool& dst1, const vector_bool& a,  \
+                                const vector_bool& b, CUBECORE_AT) {                         \
     AscendC::Reg::Interleave<TYPE>(dst0, dst1, a, b, at);                             \
   }                                                                                   \
-  inline void asc_deintlv_b##BITS(vector_bool& dst0, vector_bool& dst1, vector_bool a, \
-                                  vector_bool b, CUBECORE_AT) {                       \
+  inline void asc_deintlv_b##BITS(vector_bool& dst0, vector_bool& dst1, const vector_bool& a, \
+                                  const vector_bool& b, CUBECORE_AT) {                       \
     AscendC::Reg::DeInterleave<TYPE>(dst0, dst1, a, b, at);                           \
   }
-CUBECORE_WIDTHS(CUBECORE_MASK_OF)
+CUBECORE_MASK_OF(8, uint8_t)
+CUBECORE_MASK_OF(16, uint16_t)
+CUBECORE_MASK_OF(32, uint32_t)
 #undef CUBECORE_MASK_OF
-#undef CUBECORE_WIDTHS
 
-// --- loads and stores: at a pointer, behind it by elements, and with the pointer moved
+// --- loads and stores: at a pointer, behind it by elements or by a register, with it moved
 
-#define CUBECORE_C_LOAD(NAME, MODE)                                                          \
-  template <typename T>                                                                      \
-  inline void asc_loadalign##NAME(vector_of<T>& dst, const T* from, CUBECORE_AT) {           \
-    AscendC::Reg::detail::load(MODE, dst, from, at);                                         \
+namespace cubecore {
+// The distance from a pointer: elements, or the offset of an address register.
+struct Distance {
+  int64_t elements = 0;
+  AscendC::Reg::AddrReg offset = {};
+  template <typename T, std::enable_if_t<std::is_integral_v<T>, int> = 0>
+  Distance(T count) : elements(static_cast<int64_t>(count)) {}
+  Distance(const AscendC::Reg::AddrReg& given) : offset(given) {}
+};
+template <typename P>
+inline P* operator+(P* pointer, const Distance& distance) {
+  return pointer + distance.elements + distance.offset;
+}
+template <typename P>
+inline void advance(P*& pointer, int64_t bytes) {
+  pointer = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(pointer) + bytes);
+}
+template <typename U>
+constexpr const char* by_lane(const char* b8, const char* b16, const char* b32) {
+  return by_width<typename U::ActualT>(b8, b16, b32);
+}
+}  // namespace cubecore
+
+#define CUBECORE_C_LOAD(NAME, AFTER, ...)                                                    \
+  template <typename U, typename P>                                                          \
+  inline void asc_loadalign##NAME##AFTER(U& dst, const P* from, CUBECORE_AT) {               \
+    AscendC::Reg::detail::load((__VA_ARGS__), dst, from, at);                                \
   }                                                                                          \
-  template <typename T>                                                                      \
-  inline void asc_loadalign##NAME(vector_of<T>& dst, const T* from, int32_t offset,          \
-                                  CUBECORE_AT) {                                             \
-    AscendC::Reg::detail::load(MODE, dst, from + offset, at);                                \
+  template <typename U, typename P>                                                          \
+  inline void asc_loadalign##NAME##AFTER(U& dst, const P* from, cubecore::Distance distance, \
+                                         CUBECORE_AT) {                                      \
+    AscendC::Reg::detail::load((__VA_ARGS__), dst, from + distance, at);                     \
   }                                                                                          \
-  template <typename T>                                                                      \
-  inline void asc_loadalign##NAME(vector_of<T>& dst, const T* from, addr_reg offset,         \
-                                  CUBECORE_AT) {                                             \
-    AscendC::Reg::detail::load(MODE, dst, from + offset.offset, at);                         \
-  }                                                                                          \
-  template <typename T>                                                                      \
-  inline void asc_loadalign##NAME##_postupdate(vector_of<T>& dst, T*& from, int32_t stride,  \
-                                               CUBECORE_AT) {                                \
-    AscendC::Reg::detail::load(MODE, dst, from, at);                                         \
+  template <typename U, typename P>                                                          \
+  inline void asc_loadalign##NAME##_postupdate##AFTER(U& dst, P*& from, int32_t stride,      \
+                                                      CUBECORE_AT) {                         \
+    AscendC::Reg::detail::load((__VA_ARGS__), dst, from, at);                                \
     from += stride;                                                                          \
   }
-CUBECORE_C_LOAD(, "NORM")
-CUBECORE_C_LOAD(_brc_elem, (cubecore::by_width<T>("BRC_B8", "BRC_B16", "BRC_B32")))
-CUBECORE_C_LOAD(_brc, (cubecore::by_width<T>("BRC_B8", "BRC_B16", "BRC_B32")))
-CUBECORE_C_LOAD(_brc_datablock, "BLK")
-CUBECORE_C_LOAD(_brc_elem2datablock, (cubecore::by_width<T>("E2B_B16", "E2B_B16", "E2B_B32")))
-CUBECORE_C_LOAD(_upsample, (cubecore::by_width<T>("US_B8", "US_B16", "US_B16")))
-CUBECORE_C_LOAD(_downsample, (cubecore::by_width<T>("DS_B8", "DS_B16", "DS_B16")))
-CUBECORE_C_LOAD(_unpack, (cubecore::by_width<T>("UNPACK_B8", "UNPACK_B16", "UNPACK_B32")))
-CUBECORE_C_LOAD(_unpack4, "UNPACK4_B8")
+#define CUBECORE_EACH "BRC_B8", "BRC_B16", "BRC_B32"
+CUBECORE_C_LOAD(, , "NORM")
+CUBECORE_C_LOAD(_brc_elem, , cubecore::by_lane<U>(CUBECORE_EACH))
+CUBECORE_C_LOAD(_brc_datablock, , "BLK")
+CUBECORE_C_LOAD(_brc_elem2datablock, , cubecore::by_lane<U>("", "E2B_B16", "E2B_B32"))
+CUBECORE_C_LOAD(_upsample, , cubecore::by_lane<U>("US_B8", "US_B16", ""))
+CUBECORE_C_LOAD(_downsample, , cubecore::by_lane<U>("DS_B8", "DS_B16", ""))
+CUBECORE_C_LOAD(_unpack, , cubecore::by_width<P>("UNPACK_B8", "UNPACK_B16", "UNPACK_B32"))
+CUBECORE_C_LOAD(_unpack4, , "UNPACK4_B8")
+// Their names before: _brc for _brc_elem, and two that were numbered.
+CUBECORE_C_LOAD(_brc, , cubecore::by_lane<U>(CUBECORE_EACH))
+CUBECORE_C_LOAD(_brc, _v2, "BLK")
+CUBECORE_C_LOAD(_brc, _v3, cubecore::by_lane<U>("", "E2B_B16", "E2B_B32"))
+CUBECORE_C_LOAD(_unpack, _v2, "UNPACK4_B8")
+#undef CUBECORE_EACH
 #undef CUBECORE_C_LOAD
-template <typename T>
-inline void asc_loadalign_deintlv(vector_of<T>& dst0, vector_of<T>& dst1, const T* from,
-                                  CUBECORE_AT) {
-  auto& entry = AscendC::Reg::detail::entry_of(
-      "LoadPair", AscendC::Reg::detail::type_of<vector_of<T>>(), at);
-  entry.mode = cubecore::by_width<T>("DINTLV_B8", "DINTLV_B16", "DINTLV_B32");
-  entry.address = AscendC::Reg::detail::address_of(from);
-  entry.variable = dst0.variable;
-  AscendC::Reg::detail::made(entry, dst0, dst1);
+
+template <typename U, typename P>
+inline void asc_loadalign_deintlv(U& dst0, U& dst1, const P* from, CUBECORE_AT) {
+  const char* mode = cubecore::by_lane<U>("DINTLV_B8", "DINTLV_B16", "DINTLV_B32");
+  AscendC::Reg::detail::load_pair(mode, dst0, dst1, from, at);
 }
-template <typename T>
-inline void asc_loadalign_deintlv_postupdate(vector_of<T>& dst0, vector_of<T>& dst1, T*& from,
-                                             int32_t stride, CUBECORE_AT) {
-  asc_loadalign_deintlv(dst0, dst1, static_cast<const T*>(from), at);
+template <typename U, typename P>
+inline void asc_loadalign_deintlv(U& dst0, U& dst1, const P* from, cubecore::Distance distance,
+                                  CUBECORE_AT) {
+  asc_loadalign_deintlv(dst0, dst1, from + distance, at);
+}
+template <typename U, typename P>
+inline void asc_loadalign_deintlv_postupdate(U& dst0, U& dst1, P*& from, int32_t stride,
+                                             CUBECORE_AT) {
+  asc_loadalign_deintlv(dst0, dst1, from, at);
   from += stride;
 }
-template <typename T>
-inline void asc_loadalign(vector_of<T>& dst, const T* from, uint16_t block_stride,
-                          uint16_t repeat_stride, vector_bool mask, CUBECORE_AT) {
-  AscendC::Reg::detail::load_blocks(dst, from + 32 / sizeof(T) * repeat_stride, block_stride, mask,
+template <typename U, typename P>
+inline void asc_loadalign(U& dst, const P* from, uint16_t block_stride, uint16_t repeat_stride,
+                          const vector_bool& mask, CUBECORE_AT) {
+  AscendC::Reg::detail::load_blocks(dst, from + 32 / sizeof(P) * repeat_stride, block_stride, mask,
                                     at);
 }
-template <typename T>
-inline void asc_loadalign_postupdate(vector_of<T>& dst, T*& from, uint16_t block_stride,
-                                     uint16_t repeat_stride, vector_bool mask, CUBECORE_AT) {
+template <typename U, typename P>
+inline void asc_loadalign_postupdate(U& dst, P*& from, uint16_t block_stride,
+                                     uint16_t repeat_stride, const vector_bool& mask,
+                                     CUBECORE_AT) {
   AscendC::Reg::detail::load_blocks(dst, from, block_stride, mask, at);
-  from += 32 / sizeof(T) * repeat_stride;
+  from += 32 / sizeof(P) * repeat_stride;
 }
 
-#define CUBECORE_C_STORE(NAME, MODE)                                                           \
-  template <typename T>                                                                        \
-  inline void asc_storealign##NAME(T* to, vector_of<T> src, vector_bool mask, CUBECORE_AT) {   \
-    AscendC::Reg::detail::store(MODE, to, src, mask, at);                                      \
-  }                                                                                            \
-  template <typename T>                                                                        \
-  inline void asc_storealign##NAME(T* to, vector_of<T> src, int32_t offset, vector_bool mask,  \
-                                   CUBECORE_AT) {                                              \
-    AscendC::Reg::detail::store(MODE, to + offset, src, mask, at);                             \
-  }                                                                                            \
-  template <typename T>                                                                        \
-  inline void asc_storealign##NAME(T* to, vector_of<T> src, addr_reg offset, vector_bool mask, \
-                                   CUBECORE_AT) {                                              \
-    AscendC::Reg::detail::store(MODE, to + offset.offset, src, mask, at);                      \
-  }                                                                                            \
-  template <typename T>                                                                        \
-  inline void asc_storealign##NAME##_postupdate(T*& to, vector_of<T> src, int32_t stride,      \
-                                                vector_bool mask, CUBECORE_AT) {               \
-    AscendC::Reg::detail::store(MODE, to, src, mask, at);                                      \
-    to += stride;                                                                              \
+#define CUBECORE_C_STORE(NAME, AFTER, ...)                                                      \
+  template <typename U, typename P>                                                             \
+  inline void asc_storealign##NAME##AFTER(P* to, const U& src, const vector_bool& mask,         \
+                                          CUBECORE_AT) {                                        \
+    AscendC::Reg::detail::store((__VA_ARGS__), to, src, mask, at);                              \
+  }                                                                                             \
+  template <typename U, typename P>                                                             \
+  inline void asc_storealign##NAME##AFTER(P* to, const U& src, cubecore::Distance distance,     \
+                                          const vector_bool& mask, CUBECORE_AT) {               \
+    AscendC::Reg::detail::store((__VA_ARGS__), to + distance, src, mask, at);                   \
+  }                                                                                             \
+  template <typename U, typename P>                                                             \
+  inline void asc_storealign##NAME##_postupdate##AFTER(P*& to, const U& src, int32_t stride,    \
+                                                       const vector_bool& mask, CUBECORE_AT) {  \
+    AscendC::Reg::detail::store((__VA_ARGS__), to, src, mask, at);                              \
+    to += stride;                                                                               \
   }
-CUBECORE_C_STORE(, "NORM")
-CUBECORE_C_STORE(_1st,
-                 (cubecore::by_width<T>("FIRST_ELEMENT_B8", "FIRST_ELEMENT_B16",
-                                        "FIRST_ELEMENT_B32")))
-CUBECORE_C_STORE(_pack, (cubecore::by_width<T>("PACK_B16", "PACK_B16", "PACK_B32")))
-CUBECORE_C_STORE(_pack_quarter, "PACK4_B32")
+#define CUBECORE_HALF cubecore::by_lane<U>("", "PACK_B16", sizeof(typename U::ActualT) == 8 ? "PACK_B64" : "PACK_B32")
+CUBECORE_C_STORE(, , "NORM")
+CUBECORE_C_STORE(_pack, , CUBECORE_HALF)
+CUBECORE_C_STORE(_pack_quarter, , "PACK4_B32")
+CUBECORE_C_STORE(_pack, _v2, "PACK4_B32")
+#undef CUBECORE_HALF
 #undef CUBECORE_C_STORE
-template <typename T>
-inline void asc_storealign_intlv(T* to, vector_of<T> src0, vector_of<T> src1, vector_bool,
-                                 CUBECORE_AT) {
-  auto& entry = AscendC::Reg::detail::entry_of(
-      "StorePair", AscendC::Reg::detail::type_of<vector_of<T>>(), at);
-  entry.mode = cubecore::by_width<T>("INTLV_B8", "INTLV_B16", "INTLV_B32");
-  entry.address = AscendC::Reg::detail::address_of(to);
-  entry.variable = src0.variable;
-  AscendC::Reg::detail::read(entry, src0, src1);
+
+template <typename U, typename P>
+inline void asc_storealign_1st(P* to, const U& src, CUBECORE_AT) {
+  const char* mode =
+      cubecore::by_lane<U>("FIRST_ELEMENT_B8", "FIRST_ELEMENT_B16", "FIRST_ELEMENT_B32");
+  AscendC::Reg::detail::store(mode, to, src, AscendC::Reg::detail::all_lanes(), at);
 }
-template <typename T>
-inline void asc_storealign(T* to, vector_of<T> src, uint16_t block_stride, uint16_t repeat_stride,
-                           vector_bool mask, CUBECORE_AT) {
-  AscendC::Reg::detail::store_blocks(to + 32 / sizeof(T) * repeat_stride, src, block_stride, mask,
+template <typename U, typename P>
+inline void asc_storealign_1st(P* to, const U& src, cubecore::Distance distance, CUBECORE_AT) {
+  asc_storealign_1st(to + distance, src, at);
+}
+template <typename U, typename P>
+inline void asc_storealign_1st_postupdate(P*& to, const U& src, int32_t stride, CUBECORE_AT) {
+  asc_storealign_1st(to, src, at);
+  to += stride;
+}
+template <typename U, typename P>
+inline void asc_storealign_intlv(P* to, const U& src0, const U& src1, CUBECORE_AT) {
+  const char* mode = cubecore::by_lane<U>("INTLV_B8", "INTLV_B16", "INTLV_B32");
+  AscendC::Reg::detail::store_pair(mode, to, src0, src1, at);
+}
+template <typename U, typename P>
+inline void asc_storealign_intlv(P* to, const U& src0, const U& src1, cubecore::Distance distance,
+                                 CUBECORE_AT) {
+  asc_storealign_intlv(to + distance, src0, src1, at);
+}
+template <typename U, typename P>
+inline void asc_storealign(P* to, const U& src, uint16_t block_stride, uint16_t repeat_stride,
+                           const vector_bool& mask, CUBECORE_AT) {
+  AscendC::Reg::detail::store_blocks(to + 32 / sizeof(P) * repeat_stride, src, block_stride, mask,
                                      at);
 }
-template <typename T>
-inline void asc_storealign_postupdate(T*& to, vector_of<T> src, uint16_t block_stride,
-                                      uint16_t repeat_stride, vector_bool mask, CUBECORE_AT) {
+template <typename U, typename P>
+inline void asc_storealign_postupdate(P*& to, const U& src, uint16_t block_stride,
+                                      uint16_t repeat_stride, const vector_bool& mask,
+                                      CUBECORE_AT) {
   AscendC::Reg::detail::store_blocks(to, src, block_stride, mask, at);
-  to += 32 / sizeof(T) * repeat_stride;
+  to += 32 / sizeof(P) * repeat_stride;
 }
 
-#define CUBECORE_C_MASK_MOVE(LOAD, DIST)                                              \
-  template <typename P>                                                              \
-  inline void LOAD(vector_bool& dst, const P* from, CUBECORE_AT) {                    \
-    AscendC::Reg::detail::load_mask(AscendC::Reg::MaskDist::DIST, dst, from, at);     \
-  }                                                                                  \
-  template <typename P>                                                              \
-  inline void LOAD##_postupdate(vector_bool& dst, P*& from, int32_t bytes, CUBECORE_AT) { \
-    AscendC::Reg::detail::load_mask(AscendC::Reg::MaskDist::DIST, dst, from, at);     \
-    from = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(from) + bytes);            \
+// Masks; what moves their pointers is in bytes.
+#define CUBECORE_C_MASK_LOAD(NAME, DIST)                                                     \
+  template <typename P>                                                                      \
+  inline void asc_loadalign##NAME(vector_bool& dst, const P* from, CUBECORE_AT) {            \
+    AscendC::Reg::detail::load_mask(AscendC::Reg::MaskDist::DIST, dst, from, at);            \
+  }                                                                                          \
+  template <typename P>                                                                      \
+  inline void asc_loadalign##NAME(vector_bool& dst, const P* from, cubecore::Distance distance, \
+                                  CUBECORE_AT) {                                             \
+    AscendC::Reg::detail::load_mask(AscendC::Reg::MaskDist::DIST, dst, from + distance, at); \
+  }                                                                                          \
+  template <typename P>                                                                      \
+  inline void asc_loadalign##NAME##_postupdate(vector_bool& dst, P*& from, int32_t bytes,    \
+                                               CUBECORE_AT) {                                \
+    AscendC::Reg::detail::load_mask(AscendC::Reg::MaskDist::DIST, dst, from, at);            \
+    cubecore::advance(from, bytes);                                                          \
   }
-CUBECORE_C_MASK_MOVE(asc_loadalign, DIST_NORM)
-CUBECORE_C_MASK_MOVE(asc_loadalign_upsample, DIST_US)
-CUBECORE_C_MASK_MOVE(asc_loadalign_downsample, DIST_DS)
-#undef CUBECORE_C_MASK_MOVE
-template <typename P>
-inline void asc_storealign(P* to, vector_bool src, CUBECORE_AT) {
-  AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST_NORM, to, src, at);
-}
-template <typename P>
-inline void asc_storealign_pack(P* to, vector_bool src, CUBECORE_AT) {
-  AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST_PACK, to, src, at);
-}
-template <typename P>
-inline void asc_storealign_postupdate(P*& to, vector_bool src, int32_t bytes, CUBECORE_AT) {
-  AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST_NORM, to, src, at);
-  to = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(to) + bytes);
-}
-template <typename P>
-inline void asc_storealign_pack_postupdate(P*& to, vector_bool src, int32_t bytes, CUBECORE_AT) {
-  AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST_PACK, to, src, at);
-  to = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(to) + bytes);
-}
+CUBECORE_C_MASK_LOAD(, DIST_NORM)
+CUBECORE_C_MASK_LOAD(_upsample, DIST_US)
+CUBECORE_C_MASK_LOAD(_downsample, DIST_DS)
+#undef CUBECORE_C_MASK_LOAD
+#define CUBECORE_C_MASK_STORE(NAME, DIST)                                                  \
+  template <typename P>                                                                    \
+  inline void asc_storealign##NAME(P* to, const vector_bool& src, CUBECORE_AT) {           \
+    AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST, to, src, at);           \
+  }                                                                                        \
+  template <typename P>                                                                    \
+  inline void asc_storealign##NAME(P* to, const vector_bool& src, cubecore::Distance distance, \
+                                   CUBECORE_AT) {                                          \
+    AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST, to + distance, src, at); \
+  }                                                                                        \
+  template <typename P>                                                                    \
+  inline void asc_storealign##NAME##_postupdate(P*& to, const vector_bool& src, int32_t bytes, \
+                                                CUBECORE_AT) {                             \
+    AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST, to, src, at);           \
+    cubecore::advance(to, bytes);                                                          \
+  }
+CUBECORE_C_MASK_STORE(, DIST_NORM)
+CUBECORE_C_MASK_STORE(_pack, DIST_PACK)
+#undef CUBECORE_C_MASK_STORE
 
-template <typename T>
-inline void asc_load(vector_of<T>& dst, const T* from, CUBECORE_AT) {
+// Unaligned streams.
+template <typename U, typename P>
+inline void asc_load(U& dst, const P* from, CUBECORE_AT) {
   AscendC::Reg::Load(dst, from, at);
 }
-template <typename T>
-inline void asc_store(T* to, vector_of<T> src, CUBECORE_AT) {
+template <typename U, typename P>
+inline void asc_store(P* to, const U& src, CUBECORE_AT) {
   AscendC::Reg::Store(to, src, at);
 }
-template <typename T>
-inline void asc_store(T* to, vector_of<T> src, uint32_t count, CUBECORE_AT) {
+template <typename U, typename P>
+inline void asc_store(P* to, const U& src, uint32_t count, CUBECORE_AT) {
   AscendC::Reg::Store(to, src, count, at);
 }
-template <typename T>
-inline void asc_loadunalign_pre(vector_load_unalign&, const T*) {}
-template <typename T>
-inline void asc_loadunalign(vector_of<T>& dst, vector_load_unalign&, const T* from, CUBECORE_AT) {
-  AscendC::Reg::Load(dst, from, at);
+template <typename P>
+inline void asc_loadunalign_pre(vector_load_unalign& buffer, const P* from, CUBECORE_AT) {
+  AscendC::Reg::LoadUnAlignPre(buffer, from, at);
 }
-template <typename T>
-inline void asc_loadunalign_postupdate(vector_of<T>& dst, vector_load_unalign&, T*& from,
-                                       uint32_t stride, CUBECORE_AT) {
-  AscendC::Reg::Load(dst, from, at);
-  from += stride;
+template <typename P>
+inline void asc_loadunalign_pre(vector_load_unalign& buffer, const P* from, addr_reg offset,
+                                CUBECORE_AT) {
+  AscendC::Reg::LoadUnAlignPre(buffer, from, offset, at);
 }
-template <typename T>
-inline void asc_storeunalign(T* to, vector_store_unalign&, vector_of<T> src, uint32_t count,
+template <typename U, typename P>
+inline void asc_loadunalign(U& dst, vector_load_unalign& buffer, const P* from, CUBECORE_AT) {
+  AscendC::Reg::LoadUnAlign(dst, buffer, from, at);
+}
+template <typename U, typename P>
+inline void asc_loadunalign_postupdate(U& dst, vector_load_unalign& buffer, P*& from,
+                                       uint32_t count, CUBECORE_AT) {
+  AscendC::Reg::LoadUnAlign(dst, buffer, from, count, at);
+}
+template <typename U, typename P>
+inline void asc_loadunalign_postupdate(U& dst, vector_load_unalign& buffer, P* from,
+                                       addr_reg& offset, uint32_t inc, CUBECORE_AT) {
+  AscendC::Reg::LoadUnAlign(dst, buffer, from, offset, inc, at);
+}
+template <typename U, typename P>
+inline void asc_storeunalign(P* to, vector_store_unalign& buffer, const U& src, uint32_t count,
                              CUBECORE_AT) {
-  AscendC::Reg::Store(to, src, count, at);
+  AscendC::Reg::StoreUnAlign(to, src, buffer, count, at);
 }
-template <typename T>
-inline void asc_storeunalign_postupdate(T*& to, vector_store_unalign&, vector_of<T> src,
+template <typename U, typename P>
+inline void asc_storeunalign_postupdate(P*& to, vector_store_unalign& buffer, const U& src,
                                         uint32_t count, CUBECORE_AT) {
-  AscendC::Reg::Store(to, src, count, at);
-  to += count;
+  AscendC::Reg::StoreUnAlign(to, src, buffer, count, at);
 }
-template <typename T>
-inline void asc_storeunalign_post(T*, vector_store_unalign&, int32_t = 0) {}
-template <typename T>
-inline void asc_storeunalign_post_postupdate(T*&, vector_store_unalign&, int32_t = 0) {}
+template <typename U, typename P>
+inline void asc_storeunalign_postupdate(P* to, vector_store_unalign& buffer, const U& src,
+                                        addr_reg& offset, CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlign(to, src, buffer, offset, at);
+}
+template <typename P>
+inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, int32_t count = 0,
+                                  CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlignPost(to, buffer, count, at);
+}
+template <typename P>
+inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, addr_reg offset,
+                                  CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlignPost(to, buffer, offset, at);
+}
+template <typename P>
+inline void asc_storeunalign_post_postupdate(P*& to, vector_store_unalign& buffer,
+                                             int32_t count, CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlignPost(to, buffer, count, at);
+}
 
 // --- lanes
 
 #define CUBECORE_C_COMPARE(NAME, MODE)                                                        \
   template <typename T>                                                                       \
-  inline void asc_##NAME(vector_bool& dst, vector_of<T> a, vector_of<T> b, vector_bool mask,  \
+  inline void asc_##NAME(vector_bool& dst, const vector_of<T>& a, const vector_of<T>& b, const vector_bool& mask,  \
                          CUBECORE_AT) {                                                       \
     AscendC::Reg::detail::compare(MODE, dst, a, b, mask, at);                                 \
   }                                                                                           \
   template <typename T, typename S>                                                           \
-  inline void asc_##NAME##_scalar(vector_bool& dst, vector_of<T> a, S value, vector_bool mask, \
+  inline void asc_##NAME##_scalar(vector_bool& dst, const vector_of<T>& a, S value, const vector_bool& mask, \
                                   CUBECORE_AT) {                                              \
     AscendC::Reg::detail::compare_scalar(MODE, dst, a, value, mask, at);                      \
   }
@@ -277,75 +351,133 @@ CUBECORE_C_COMPARE(lt, "LT")
 CUBECORE_C_COMPARE(le, "LE")
 #undef CUBECORE_C_COMPARE
 template <typename T>
-inline void asc_select(vector_of<T>& dst, vector_of<T> a, vector_of<T> b, vector_bool mask,
+inline void asc_select(vector_of<T>& dst, const vector_of<T>& a, const vector_of<T>& b, const vector_bool& mask,
                        CUBECORE_AT) {
   AscendC::Reg::Select(dst, a, b, mask, at);
 }
-inline void asc_select(vector_bool& dst, vector_bool a, vector_bool b, vector_bool mask,
+inline void asc_select(vector_bool& dst, const vector_bool& a, const vector_bool& b, const vector_bool& mask,
                        CUBECORE_AT) {
   AscendC::Reg::Select(dst, a, b, mask, at);
 }
-inline void asc_and(vector_bool& dst, vector_bool a, vector_bool b, vector_bool mask,
+inline void asc_and(vector_bool& dst, const vector_bool& a, const vector_bool& b, const vector_bool& mask,
                     CUBECORE_AT) {
   AscendC::Reg::And(dst, a, b, mask, at);
 }
-inline void asc_or(vector_bool& dst, vector_bool a, vector_bool b, vector_bool mask, CUBECORE_AT) {
+inline void asc_or(vector_bool& dst, const vector_bool& a, const vector_bool& b, const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::Or(dst, a, b, mask, at);
 }
-inline void asc_xor(vector_bool& dst, vector_bool a, vector_bool b, vector_bool mask,
+inline void asc_xor(vector_bool& dst, const vector_bool& a, const vector_bool& b, const vector_bool& mask,
                     CUBECORE_AT) {
   AscendC::Reg::Xor(dst, a, b, mask, at);
 }
-inline void asc_not(vector_bool& dst, vector_bool src, vector_bool mask, CUBECORE_AT) {
+inline void asc_not(vector_bool& dst, const vector_bool& src, const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::Not(dst, src, mask, at);
 }
-inline void asc_copy(vector_bool& dst, vector_bool src, vector_bool mask, CUBECORE_AT) {
+inline void asc_copy(vector_bool& dst, const vector_bool& src, const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::Move(dst, src, mask, at);
 }
 template <typename T>
-inline void asc_copy(vector_of<T>& dst, vector_of<T> src, vector_bool mask, CUBECORE_AT) {
+inline void asc_copy(vector_of<T>& dst, const vector_of<T>& src, const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::Move(dst, src, mask, at);
+}
+inline void asc_copy(vector_bool& dst, const vector_bool& src) { dst = src; }
+template <typename T>
+inline void asc_copy(vector_bool& dst, const vector_of<T>& src, int32_t block, CUBECORE_AT) {
+  AscendC::Reg::detail::mask_of_block(dst, src, block, at);
 }
 template <typename T, typename S>
 inline void asc_duplicate_scalar(vector_of<T>& dst, S value, CUBECORE_AT) {
   AscendC::Reg::detail::with_scalar<AscendC::Reg::MaskMergeMode::ZEROING>("Duplicate", dst,
-                                                                          vector_bool{}, at, value);
+                                                                          AscendC::Reg::detail::all_lanes(), at, value);
 }
 template <typename T, typename S>
-inline void asc_duplicate_scalar(vector_of<T>& dst, S value, vector_bool mask, CUBECORE_AT) {
+inline void asc_duplicate_scalar(vector_of<T>& dst, S value, const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::detail::with_scalar<AscendC::Reg::MaskMergeMode::ZEROING>("Duplicate", dst, mask,
                                                                           at, value);
 }
 template <typename T>
-inline void asc_intlv(vector_of<T>& dst0, vector_of<T>& dst1, vector_of<T> a, vector_of<T> b,
+inline void asc_intlv(vector_of<T>& dst0, vector_of<T>& dst1, const vector_of<T>& a, const vector_of<T>& b,
                       CUBECORE_AT) {
   AscendC::Reg::Interleave(dst0, dst1, a, b, at);
 }
 template <typename T>
-inline void asc_deintlv(vector_of<T>& dst0, vector_of<T>& dst1, vector_of<T> a, vector_of<T> b,
+inline void asc_deintlv(vector_of<T>& dst0, vector_of<T>& dst1, const vector_of<T>& a, const vector_of<T>& b,
                         CUBECORE_AT) {
   AscendC::Reg::DeInterleave(dst0, dst1, a, b, at);
 }
 template <typename T, typename V>
-inline void asc_pack_to_low(vector_of<T>& dst, vector_of<V> src, CUBECORE_AT) {
+inline void asc_pack_to_low(vector_of<T>& dst, const vector_of<V>& src, CUBECORE_AT) {
   AscendC::Reg::Pack(dst, src, at);
 }
 template <typename T, typename V>
-inline void asc_pack_to_high(vector_of<T>& dst, vector_of<V> src, CUBECORE_AT) {
+inline void asc_pack_to_high(vector_of<T>& dst, const vector_of<V>& src, CUBECORE_AT) {
   using namespace AscendC::Reg;
   Pack<DefaultType, DefaultType, HighLowPart::HIGHEST>(dst, src, at);
 }
 template <typename T, typename V>
-inline void asc_unpack_lower(vector_of<T>& dst, vector_of<V> src, CUBECORE_AT) {
+inline void asc_unpack_lower(vector_of<T>& dst, const vector_of<V>& src, CUBECORE_AT) {
   AscendC::Reg::UnPack(dst, src, at);
 }
 template <typename T, typename V>
-inline void asc_unpack_upper(vector_of<T>& dst, vector_of<V> src, CUBECORE_AT) {
+inline void asc_unpack_upper(vector_of<T>& dst, const vector_of<V>& src, CUBECORE_AT) {
   using namespace AscendC::Reg;
   UnPack<DefaultType, DefaultType, HighLowPart::HIGHEST>(dst, src, at);
 }
+inline void asc_pack_to_low(vector_bool& dst, const vector_bool& src, CUBECORE_AT) {
+  AscendC::Reg::Pack(dst, src, at);
+}
+inline void asc_pack_to_high(vector_bool& dst, const vector_bool& src, CUBECORE_AT) {
+  AscendC::Reg::Pack<AscendC::Reg::HighLowPart::HIGHEST>(dst, src, at);
+}
+inline void asc_unpack_lower(vector_bool& dst, const vector_bool& src, CUBECORE_AT) {
+  AscendC::Reg::UnPack(dst, src, at);
+}
+inline void asc_unpack_upper(vector_bool& dst, const vector_bool& src, CUBECORE_AT) {
+  AscendC::Reg::UnPack<AscendC::Reg::HighLowPart::HIGHEST>(dst, src, at);
+}
+// Their names before.
+template <typename D, typename S>
+inline void asc_pack(D& dst, const S& src, CUBECORE_AT) {
+  asc_pack_to_low(dst, src, at);
+}
+template <typename D, typename S>
+inline void asc_pack_v2(D& dst, const S& src, CUBECORE_AT) {
+  asc_pack_to_high(dst, src, at);
+}
+template <typename T, typename V>
+inline void asc_exp_sub(vector_of<T>& dst, const vector_of<V>& src0, const vector_of<V>& src1,
+                        const vector_bool& mask, CUBECORE_AT) {
+  AscendC::Reg::ExpSub(dst, src0, src1, mask, at);
+}
+template <typename T, typename V>
+inline void asc_exp_sub_v2(vector_of<T>& dst, const vector_of<V>& src0, const vector_of<V>& src1,
+                           const vector_bool& mask, CUBECORE_AT) {
+  using namespace AscendC::Reg;
+  ExpSub<DefaultType, DefaultType, RegLayout::ONE>(dst, src0, src1, mask, at);
+}
+inline void asc_muls(vector_half& dst, const vector_float& src, float value,
+                     const vector_bool& mask, CUBECORE_AT) {
+  AscendC::Reg::MulsCast(dst, src, value, mask, at);
+}
+inline void asc_muls_v2(vector_half& dst, const vector_float& src, float value,
+                        const vector_bool& mask, CUBECORE_AT) {
+  using namespace AscendC::Reg;
+  MulsCast<DefaultType, DefaultType, float, RegLayout::ONE>(dst, src, value, mask, at);
+}
+#define CUBECORE_C_HISTOGRAM(NAME, TYPE, BIN)                                              \
+  inline void NAME(vector_uint16_t& dst, const vector_uint8_t& src, const vector_bool& mask, \
+                   CUBECORE_AT) {                                                          \
+    using namespace AscendC::Reg;                                                          \
+    Histograms<uint8_t, uint16_t, HistogramsBinType::BIN, HistogramsType::TYPE>(dst, src, mask, \
+                                                                                at);       \
+  }
+CUBECORE_C_HISTOGRAM(asc_frequency_histogram_bin0, FREQUENCY, BIN0)
+CUBECORE_C_HISTOGRAM(asc_frequency_histogram_bin1, FREQUENCY, BIN1)
+CUBECORE_C_HISTOGRAM(asc_cumulative_histogram_bin0, ACCUMULATE, BIN0)
+CUBECORE_C_HISTOGRAM(asc_cumulative_histogram_bin1, ACCUMULATE, BIN1)
+#undef CUBECORE_C_HISTOGRAM
 template <typename T>
-inline void asc_unsqueeze(vector_of<T>& dst, vector_bool mask, CUBECORE_AT) {
+inline void asc_unsqueeze(vector_of<T>& dst, const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::Unsqueeze(dst, mask, at);
 }
 template <typename T, typename S>
@@ -358,12 +490,12 @@ inline void asc_arange_descend(vector_of<T>& dst, S value, CUBECORE_AT) {
   Arange<DefaultType, IndexOrder::DECREASE_ORDER>(dst, value, at);
 }
 template <typename T, typename V>
-inline void asc_gather(vector_of<T>& dst, vector_of<T> src, vector_of<V> index, CUBECORE_AT) {
+inline void asc_gather(vector_of<T>& dst, const vector_of<T>& src, const vector_of<V>& index, CUBECORE_AT) {
   AscendC::Reg::Gather(dst, src, index, at);
 }
 #define CUBECORE_C_REDUCE(NAME, FUNCTION, TYPE)                                               \
   template <typename T, typename V>                                                           \
-  inline void NAME(vector_of<T>& dst, vector_of<V> src, vector_bool mask, CUBECORE_AT) {      \
+  inline void NAME(vector_of<T>& dst, const vector_of<V>& src, const vector_bool& mask, CUBECORE_AT) {      \
     AscendC::Reg::detail::reduce(FUNCTION, AscendC::Reg::ReduceType::TYPE, dst, src, mask, at); \
   }
 CUBECORE_C_REDUCE(asc_reduce_sum, "Reduce", SUM)
@@ -376,12 +508,12 @@ CUBECORE_C_REDUCE(asc_pair_reduce_sum, "PairReduceElem", SUM)
 #undef CUBECORE_C_REDUCE
 #define CUBECORE_C_SHIFT(NAME, LEFT)                                                          \
   template <typename T, typename V>                                                           \
-  inline void NAME(vector_of<T>& dst, vector_of<T> src, vector_of<V> amounts, vector_bool mask, \
+  inline void NAME(vector_of<T>& dst, const vector_of<T>& src, const vector_of<V>& amounts, const vector_bool& mask, \
                    CUBECORE_AT) {                                                             \
     AscendC::Reg::detail::shift<LEFT>(dst, src, amounts, mask, at);                           \
   }                                                                                           \
   template <typename T>                                                                       \
-  inline void NAME##_scalar(vector_of<T>& dst, vector_of<T> src, int16_t amount, vector_bool mask, \
+  inline void NAME##_scalar(vector_of<T>& dst, const vector_of<T>& src, int16_t amount, const vector_bool& mask, \
                             CUBECORE_AT) {                                                    \
     AscendC::Reg::detail::shift<LEFT>(dst, src, amount, mask, at);                            \
   }
@@ -389,34 +521,34 @@ CUBECORE_C_SHIFT(asc_shiftleft, true)
 CUBECORE_C_SHIFT(asc_shiftright, false)
 #undef CUBECORE_C_SHIFT
 template <typename T>
-inline void asc_add(vector_bool& carry, vector_of<T>& dst, vector_of<T> a, vector_of<T> b,
-                    vector_bool mask, CUBECORE_AT) {
+inline void asc_add(vector_bool& carry, vector_of<T>& dst, const vector_of<T>& a, const vector_of<T>& b,
+                    const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::detail::with_carry("AddCarry", carry, dst, a, b, mask, at);
 }
 template <typename T>
-inline void asc_sub(vector_bool& carry, vector_of<T>& dst, vector_of<T> a, vector_of<T> b,
-                    vector_bool mask, CUBECORE_AT) {
+inline void asc_sub(vector_bool& carry, vector_of<T>& dst, const vector_of<T>& a, const vector_of<T>& b,
+                    const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::detail::with_carry("SubCarry", carry, dst, a, b, mask, at);
 }
 template <typename T>
-inline void asc_addc(vector_bool& carry, vector_of<T>& dst, vector_of<T> a, vector_of<T> b,
-                     vector_bool from, vector_bool mask, CUBECORE_AT) {
+inline void asc_addc(vector_bool& carry, vector_of<T>& dst, const vector_of<T>& a, const vector_of<T>& b,
+                     const vector_bool& from, const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::detail::carried("AddC", carry, dst, a, b, from, mask, at);
 }
 template <typename T>
-inline void asc_subc(vector_bool& carry, vector_of<T>& dst, vector_of<T> a, vector_of<T> b,
-                     vector_bool from, vector_bool mask, CUBECORE_AT) {
+inline void asc_subc(vector_bool& carry, vector_of<T>& dst, const vector_of<T>& a, const vector_of<T>& b,
+                     const vector_bool& from, const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::detail::carried("SubC", carry, dst, a, b, from, mask, at);
 }
 template <typename T>
-inline void asc_mull(vector_of<T>& dst0, vector_of<T>& dst1, vector_of<T> a, vector_of<T> b,
-                     vector_bool mask, CUBECORE_AT) {
+inline void asc_mull(vector_of<T>& dst0, vector_of<T>& dst1, const vector_of<T>& a, const vector_of<T>& b,
+                     const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::Mull(dst0, dst1, a, b, mask, at);
 }
 
 #define CUBECORE_C_ROUND(NAME, MODE)                                                     \
   template <typename T>                                                                  \
-  inline void asc_##NAME(vector_of<T>& dst, vector_of<T> src, vector_bool mask,          \
+  inline void asc_##NAME(vector_of<T>& dst, const vector_of<T>& src, const vector_bool& mask,          \
                          CUBECORE_AT) {                                                  \
     using namespace AscendC;                                                             \
     Reg::Truncate<Reg::DefaultType, RoundMode::MODE>(dst, src, mask, at);                \
@@ -429,7 +561,7 @@ CUBECORE_C_ROUND(trunc, CAST_TRUNC)
 #undef CUBECORE_C_ROUND
 
 // Accesses that the barrier orders, by their words in the enumeration.
-enum asc_mem_bar_type {
+enum MEM_TYPE {
   VST_VLD,
   VLD_VST,
   VST_VST,
@@ -447,12 +579,59 @@ enum asc_mem_bar_type {
   LD_ST,
   ST_ST,
 };
-inline void asc_mem_bar(asc_mem_bar_type type, CUBECORE_AT) {
-  static const char* const words[] = {
-      "VEC_STORE", "VEC_LOAD", "VEC_STORE", "VEC_STORE", "VEC_STORE",   "VEC_LOAD",
-      "SCALAR_STORE", "SCALAR_STORE", "SCALAR_LOAD", "VEC_ALL", "VEC_ALL", "SCALAR_ALL",
-      "SCALAR_ALL", "SCALAR_STORE", "SCALAR_LOAD", "SCALAR_STORE"};
-  auto& entry = AscendC::Reg::detail::entry_of("LocalMemBar", "uint8", at);
-  entry.mode = words[type];
-  entry.scalar = static_cast<uint64_t>(type) + 16;
+inline void asc_mem_bar(MEM_TYPE type, CUBECORE_AT) {
+  using M = AscendC::Reg::MemType;
+  static const M sides[][2] = {
+      {M::VEC_STORE, M::VEC_LOAD},       {M::VEC_LOAD, M::VEC_STORE},
+      {M::VEC_STORE, M::VEC_STORE},      {M::VEC_STORE, M::SCALAR_LOAD},
+      {M::VEC_STORE, M::SCALAR_STORE},   {M::VEC_LOAD, M::SCALAR_STORE},
+      {M::SCALAR_STORE, M::VEC_LOAD},    {M::SCALAR_STORE, M::VEC_STORE},
+      {M::SCALAR_LOAD, M::VEC_STORE},    {M::VEC_ALL, M::VEC_ALL},
+      {M::VEC_ALL, M::SCALAR_ALL},       {M::SCALAR_ALL, M::VEC_ALL},
+      {M::SCALAR_ALL, M::SCALAR_ALL},    {M::SCALAR_STORE, M::SCALAR_LOAD},
+      {M::SCALAR_LOAD, M::SCALAR_STORE}, {M::SCALAR_STORE, M::SCALAR_STORE}};
+  AscendC::Reg::detail::barrier(sides[type][0], sides[type][1], at);
 }
+
+inline void asc_clear_ar_spr() {}
+
+// --- addresses: strides only, the counters are those of the loops around, the innermost first
+
+namespace cubecore {
+template <typename T, typename... S>
+inline AscendC::Reg::AddrReg counted(const Here& at, S... strides) {
+  const LoopCounter* loop = cubecore_registers()->innermost;
+  int64_t offset = 0;
+  const int64_t of_loops[] = {static_cast<int64_t>(strides)...};
+  for (int64_t stride : of_loops) {
+    if (loop == nullptr) {
+      char message[160];
+      snprintf(message, sizeof message,
+               "%d; its counters are those of loops in the same function",
+               static_cast<int>(sizeof...(strides)));
+      cubecore_refuse("the strides of an address register", "have a loop each", message, &at);
+    }
+    offset += loop->value * stride;
+    loop = loop->outer;
+  }
+  return {offset * static_cast<int64_t>(sizeof(T))};
+}
+}  // namespace cubecore
+#define CUBECORE_C_ADDRESS(NAME, TYPE)                                                 \
+  inline addr_reg NAME(uint32_t s0, CUBECORE_AT) { return cubecore::counted<TYPE>(at, s0); } \
+  inline addr_reg NAME(uint32_t s0, uint32_t s1, CUBECORE_AT) {                        \
+    return cubecore::counted<TYPE>(at, s0, s1);                                        \
+  }                                                                                    \
+  inline addr_reg NAME(uint32_t s0, uint32_t s1, uint32_t s2, CUBECORE_AT) {           \
+    return cubecore::counted<TYPE>(at, s0, s1, s2);                                    \
+  }                                                                                    \
+  inline addr_reg NAME(uint32_t s0, uint32_t s1, uint32_t s2, uint32_t s3, CUBECORE_AT) { \
+    return cubecore::counted<TYPE>(at, s0, s1, s2, s3);                                \
+  }
+CUBECORE_C_ADDRESS(asc_update_addr_reg_b8, uint8_t)
+CUBECORE_C_ADDRESS(asc_update_addr_reg_b16, uint16_t)
+CUBECORE_C_ADDRESS(asc_update_addr_reg_b32, uint32_t)
+CUBECORE_C_ADDRESS(asc_create_iter_reg_b8, uint8_t)
+CUBECORE_C_ADDRESS(asc_create_iter_reg_b16, uint16_t)
+CUBECORE_C_ADDRESS(asc_create_iter_reg_b32, uint32_t)
+#undef CUBECORE_C_ADDRESS

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cubecore/reg/moves.h"
+#include "cubecore/reg/precision.h"
 
 namespace AscendC {
 namespace Reg {
@@ -17,11 +18,15 @@ inline constexpr CastTrait castTrait = {};
 template <typename T = DefaultType, typename I = DefaultType, const CastTrait& trait = castTrait,
           typename U, typename V>
 inline void Cast(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
+  constexpr bool first = trait.layoutMode == RegLayout::UNKNOWN;
+  constexpr bool exact = trait.roundMode == RoundMode::UNKNOWN;
   constexpr const char* mode =
-      detail::words_of_cast[static_cast<int>(trait.layoutMode)][static_cast<int>(trait.satMode)]
-                           [static_cast<int>(trait.roundMode)];
+      detail::words_of_cast[first ? 0 : static_cast<int>(trait.layoutMode)]
+                           [static_cast<int>(trait.satMode)]
+                           [exact ? 0 : static_cast<int>(trait.roundMode)];
   detail::RegisterEntry& entry = detail::of_types<U, V>("Cast", mode, at);
   entry.mask = mask.value;
+  entry.scalar = trait.mrgMode == MaskMergeMode::MERGING;  // which there is not: it is a finding
   detail::read(entry, src);
   detail::made(entry, dst);
 }
@@ -30,6 +35,7 @@ template <typename T = DefaultType, RoundMode rounding = RoundMode::CAST_NONE,
 inline void Truncate(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
   detail::RegisterEntry& entry = detail::entry_of<U>("Truncate", mask, at);
   entry.mode = detail::words_of_rounding[static_cast<int>(rounding)];
+  entry.scalar = mode == MaskMergeMode::MERGING;
   detail::read(entry, src);
   detail::made(entry, dst);
 }
@@ -46,6 +52,100 @@ template <typename T = DefaultType, typename I = DefaultType, RegLayout layout =
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void FusedExpSub(U& dst, const V& src0, const V& src1, const MaskReg& mask, CUBECORE_AT) {
   ExpSub<T, I, layout>(dst, src0, src1, mask, at);
+}
+
+// Of each lane of a wider type one half lane, at an even or an odd place; the others are 0.
+template <typename T = DefaultType, typename I = DefaultType, typename S,
+          RegLayout layout = RegLayout::ZERO, typename U, typename V>
+inline void MulsCast(U& dst, const V& src, S value, const MaskReg& mask, CUBECORE_AT) {
+  constexpr const char* word = layout == RegLayout::ZERO ? "ZERO" : "ONE";
+  detail::RegisterEntry& entry = detail::of_types<U, V>("MulsCast", word, at);
+  entry.mask = mask.value;
+  entry.scalar = detail::bits_of<typename V::ActualT>(value);
+  detail::read(entry, src);
+  detail::made(entry, dst);
+}
+
+enum class HistogramsBinType { BIN0, BIN1 };
+enum class HistogramsType { FREQUENCY, ACCUMULATE };
+// Counts are added to what the register holds.
+template <typename T = DefaultType, typename I = DefaultType, HistogramsBinType bin,
+          HistogramsType type, typename U, typename V>
+inline void Histograms(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
+  constexpr const char* words[2][2] = {{"FREQUENCY.BIN0", "FREQUENCY.BIN1"},
+                                       {"ACCUMULATE.BIN0", "ACCUMULATE.BIN1"}};
+  constexpr const char* word = words[static_cast<int>(type)][static_cast<int>(bin)];
+  detail::RegisterEntry& entry = detail::of_types<U, V>("Histograms", word, at);
+  entry.mask = mask.value;
+  detail::read(entry, src, dst);
+  detail::made(entry, dst);
+}
+
+namespace detail {
+template <typename U>
+inline void mask_of_block(MaskReg& dst, const U& src, int32_t block, const Here& at) {
+  RegisterEntry& entry = entry_of("MaskGenWithRegTensor", type_of<U>(), at);
+  entry.scalar = static_cast<uint64_t>(block);
+  read(entry, src);
+  made(entry, dst);
+}
+}  // namespace detail
+template <typename T = DefaultType, int16_t offset, typename U>
+inline void MaskGenWithRegTensor(MaskReg& dst, const U& src, CUBECORE_AT) {
+  static_assert(0 <= offset && offset < 8 * sizeof(typename U::ActualT),
+                "MaskGenWithRegTensor: the block must lie in the register: 0 to 15 of b16, 0 to 31 "
+                "of b32");
+  detail::mask_of_block(dst, src, offset, at);
+}
+namespace detail {
+[[noreturn]] inline void refuse_indexed(const char* name, const Here& at) {
+  cubecore_refuse(name, "access UB at addresses that no value of a register decides", "others",
+                  &at);
+}
+}  // namespace detail
+// Lanes and blocks from UB by indices, and to UB: known by name alone.
+template <typename T = DefaultType, typename P, typename I = DefaultType, typename U, typename V>
+inline void Gather(U&, P*, const V&, const MaskReg&, CUBECORE_AT) {
+  detail::refuse_indexed("Gather", at);
+}
+template <typename T = DefaultType, typename P, typename I = DefaultType, typename U, typename V>
+inline void DataCopyGather(U&, P*, const V&, const MaskReg&, CUBECORE_AT) {
+  detail::refuse_indexed("DataCopyGather", at);
+}
+template <typename T = DefaultType, typename U, typename V, typename P>
+inline void GatherB(U&, P*, const V&, const MaskReg&, CUBECORE_AT) {
+  detail::refuse_indexed("GatherB", at);
+}
+template <typename T = DefaultType, typename I = DefaultType, typename P, typename U, typename V>
+inline void Scatter(P*, const U&, const V&, const MaskReg&, CUBECORE_AT) {
+  detail::refuse_indexed("Scatter", at);
+}
+template <typename T = DefaultType, typename I = DefaultType, typename P, typename U, typename V>
+inline void DataCopyScatter(P*, const U&, const V&, const MaskReg&, CUBECORE_AT) {
+  detail::refuse_indexed("DataCopyScatter", at);
+}
+
+// Stores of as many bytes as the last Squeeze has counted, likewise.
+template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
+          typename P, typename V = typename U::ActualT>
+inline void StoreUnAlign(P*, const U&, UnalignRegForStore&, CUBECORE_AT) {
+  detail::refuse_indexed("StoreUnAlign", at);
+}
+template <typename T = DefaultType, typename P>
+inline void StoreUnAlignPost(P*, UnalignRegForStore&, CUBECORE_AT) {
+  detail::refuse_indexed("StoreUnAlignPost", at);
+}
+
+template <typename T = DefaultType, GatherMaskMode store = GatherMaskMode::NO_STORE_REG, typename U>
+inline void Squeeze(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
+  if constexpr (store == GatherMaskMode::STORE_REG) detail::refuse_indexed("STORE_REG", at);
+  detail::RegisterEntry& entry = detail::entry_of<U>("Squeeze", mask, at);
+  detail::read(entry, src);
+  detail::made(entry, dst);
+}
+template <typename T = DefaultType, GatherMaskMode store = GatherMaskMode::NO_STORE_REG, typename U>
+inline void GatherMask(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
+  Squeeze<T, store>(dst, src, mask, at);
 }
 
 }  // namespace Reg

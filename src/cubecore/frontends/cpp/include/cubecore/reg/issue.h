@@ -11,10 +11,6 @@
 namespace AscendC {
 namespace Reg {
 
-// Ways to compute that the pages offer; all are rounded correctly here.
-struct SpecificMode {
-  MaskMergeMode mrgMode = MaskMergeMode::ZEROING;
-};
 
 namespace detail {
 using cubecore::Here;
@@ -66,8 +62,21 @@ inline RegisterEntry& entry_of(const char* name, const MaskReg& mask, const Here
 
 template <auto mode>
 constexpr bool merges() {
-  if constexpr (std::is_same_v<std::remove_cv_t<decltype(mode)>, MaskMergeMode>)
+  using M = std::remove_cv_t<decltype(mode)>;
+  if constexpr (std::is_same_v<M, MaskMergeMode>)
     return mode == MaskMergeMode::MERGING;
+  else if constexpr (std::is_pointer_v<M>)  // to a way to compute, as reg/precision.h has them
+    return mode->mrgMode == MaskMergeMode::MERGING;
+  else
+    return false;
+}
+
+// A way to compute without flushing subnormal numbers names itself so, or computes with 0 ulp by the
+// inverse root (reg/precision.h).
+template <auto mode>
+constexpr bool keeps_subnormals() {
+  if constexpr (std::is_pointer_v<std::remove_cv_t<decltype(mode)>>)
+    return cubecore_keeps_subnormals(mode->algo);
   else
     return false;
 }
@@ -81,6 +90,7 @@ inline void lanes(const char* name, U& dst, const MaskReg& mask, const Here& at,
     entry.mode = "MERGING";
     read(entry, sources..., dst);
   } else {
+    if constexpr (keeps_subnormals<mode>()) entry.mode = "SUBNORMAL";
     read(entry, sources...);
   }
   made(entry, dst);

@@ -5,7 +5,9 @@
 #include "cubecore_registers.h"
 
 namespace AscendC {
+enum class SpecialPurposeReg { AR };
 namespace Reg {
+using AscendC::SpecialPurposeReg;
 
 enum class DataCopyMode { NORMAL, DATA_BLOCK_COPY };
 enum class MaskDist { DIST_NORM, DIST_US, DIST_DS, DIST_PACK };
@@ -15,12 +17,6 @@ enum class GatherMaskMode { NO_STORE_REG, STORE_REG };
 enum class IndexOrder { INCREASE_ORDER, DECREASE_ORDER };
 enum class ReduceType { SUM, MAX, MIN };
 enum class PairReduce { SUM };
-enum class SpecialPurposeReg { AR };
-
-// Buffers of unaligned streams: moves are direct here, and a stream keeps no bytes.
-struct UnalignRegForLoad {};
-struct UnalignRegForStore {};
-using UnalignReg = UnalignRegForStore;
 
 namespace detail {
 
@@ -38,23 +34,66 @@ constexpr const char* half() {
 }
 
 template <typename U>
-inline void load(const char* mode, U& dst, const volatile void* from, const Here& at) {
+inline RegisterEntry& load(const char* mode, U& dst, const volatile void* from, const Here& at) {
   RegisterEntry& entry = entry_of("LoadAlign", type_of<U>(), at);
   entry.mode = mode;
   entry.address = address_of(from);
   entry.variable = dst.variable;
   made(entry, dst);
+  return entry;
 }
 
 template <typename U>
-inline void store(const char* mode, volatile void* to, const U& src, const MaskReg& mask,
+inline RegisterEntry& store(const char* mode, volatile void* to, const U& src, const MaskReg& mask,
                   const Here& at) {
   RegisterEntry& entry = entry_of<U>("StoreAlign", mask, at);
   entry.mode = mode;
   entry.address = address_of(to);
   entry.variable = src.variable;
   read(entry, src);
+  return entry;
 }
+
+// A pair's second register is told of by the scalar, which no load or store has.
+template <typename U>
+inline void load_pair(const char* mode, U& dst0, U& dst1, const volatile void* from,
+                      const Here& at) {
+  RegisterEntry& entry = entry_of("LoadPair", type_of<U>(), at);
+  entry.mode = mode;
+  entry.address = address_of(from);
+  entry.variable = dst0.variable;
+  entry.scalar = dst1.variable;
+  made(entry, dst0, dst1);
+}
+template <typename U>
+inline void store_pair(const char* mode, volatile void* to, const U& src0, const U& src1,
+                       const Here& at) {
+  RegisterEntry& entry = entry_of("StorePair", type_of<U>(), at);
+  entry.mode = mode;
+  entry.address = address_of(to);
+  entry.variable = src0.variable;
+  entry.scalar = src1.variable;
+  read(entry, src0, src1);
+}
+
+// A step of an unaligned stream that moves no lanes; the moves tell their buffer by the scalar.
+inline void stream(const char* name, const UnalignReg& buffer, const volatile void* address,
+                   const Here& at) {
+  RegisterEntry& entry = entry_of(name, "uint8", at);
+  entry.address = address_of(address);
+  entry.scalar = entry.variable = buffer.variable;
+}
+template <typename U>
+inline void load_unaligned(U& dst, const UnalignReg& buffer, const volatile void* from,
+                           const Here& at) {
+  load("UNALIGNED", dst, from, at).scalar = buffer.variable;
+}
+template <typename U>
+inline void store_unaligned(volatile void* to, const U& src, const UnalignReg& buffer,
+                            const MaskReg& mask, const Here& at) {
+  store("UNALIGNED", to, src, mask, at).scalar = buffer.variable;
+}
+
 
 // Blocks of 32 bytes, `stride` blocks apart.
 inline const char* const BLOCK_WORDS[] = {"BLOCK0", "BLOCK1", "BLOCK2", "BLOCK3",
@@ -169,6 +208,10 @@ inline void Move(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE
   detail::read(entry, src);
   detail::made(entry, dst);
 }
+inline void MaskMov(MaskReg& dst, const MaskReg& src) { dst = src; }
+inline void MaskMov(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE_AT) {
+  Move(dst, src, mask, at);
+}
 template <typename T>
 inline void Interleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, const MaskReg& src1,
                        CUBECORE_AT) {
@@ -183,6 +226,16 @@ inline void DeInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, cons
   detail::read(entry, src0, src1);
   detail::made(entry, dst0, dst1);
 }
+template <typename T>
+inline void MaskInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0, const MaskReg& src1,
+                           CUBECORE_AT) {
+  Interleave<T>(dst0, dst1, src0, src1, at);
+}
+template <typename T>
+inline void MaskDeInterleave(MaskReg& dst0, MaskReg& dst1, const MaskReg& src0,
+                             const MaskReg& src1, CUBECORE_AT) {
+  DeInterleave<T>(dst0, dst1, src0, src1, at);
+}
 template <HighLowPart part = HighLowPart::LOWEST>
 inline void Pack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
   auto& entry = detail::entry_of("MaskPack", "uint8", at);
@@ -196,6 +249,15 @@ inline void UnPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
   entry.mode = detail::half<part>();
   detail::read(entry, src);
   detail::made(entry, dst);
+}
+
+template <HighLowPart part = HighLowPart::LOWEST>
+inline void MaskPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
+  Pack<part>(dst, src, at);
+}
+template <HighLowPart part = HighLowPart::LOWEST>
+inline void MaskUnPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
+  UnPack<part>(dst, src, at);
 }
 
 namespace detail {
@@ -247,7 +309,7 @@ inline void LoadAlign(U& dst, const P* from, CUBECORE_AT) {
 }
 template <typename T = DefaultType, LoadDist dist = LoadDist::DIST_NORM, typename U, typename P>
 inline void LoadAlign(U& dst, const P* from, AddrReg offset, CUBECORE_AT) {
-  detail::load(detail::word_of<dist>(), dst, from + offset.offset, at);
+  detail::load(detail::word_of<dist>(), dst, from + offset, at);
 }
 template <typename T = DefaultType, PostLiteral post, LoadDist dist = LoadDist::DIST_NORM,
           typename U, typename P>
@@ -257,11 +319,11 @@ inline void LoadAlign(U& dst, P*& from, int32_t stride, CUBECORE_AT) {
 }
 template <typename T = DefaultType, LoadDist dist, typename U, typename P>
 inline void LoadAlign(U& dst0, U& dst1, const P* from, CUBECORE_AT) {
-  detail::RegisterEntry& entry = detail::entry_of("LoadPair", detail::type_of<U>(), at);
-  entry.mode = detail::word_of<dist>();
-  entry.address = detail::address_of(from);
-  entry.variable = dst0.variable;
-  detail::made(entry, dst0, dst1);
+  detail::load_pair(detail::word_of<dist>(), dst0, dst1, from, at);
+}
+template <typename T = DefaultType, LoadDist dist, typename U, typename P>
+inline void LoadAlign(U& dst0, U& dst1, const P* from, AddrReg offset, CUBECORE_AT) {
+  detail::load_pair(detail::word_of<dist>(), dst0, dst1, from + offset, at);
 }
 template <typename T = DefaultType, PostLiteral post, LoadDist dist, typename U, typename P>
 inline void LoadAlign(U& dst0, U& dst1, P*& from, int32_t stride, CUBECORE_AT) {
@@ -288,7 +350,7 @@ inline void StoreAlign(P* to, const U& src, const MaskReg& mask, CUBECORE_AT) {
 }
 template <typename T = DefaultType, StoreDist dist = StoreDist::DIST_NORM, typename U, typename P>
 inline void StoreAlign(P* to, const U& src, AddrReg offset, const MaskReg& mask, CUBECORE_AT) {
-  detail::store(detail::word_of<dist>(), to + offset.offset, src, mask, at);
+  detail::store(detail::word_of<dist>(), to + offset, src, mask, at);
 }
 template <typename T = DefaultType, PostLiteral post, StoreDist dist = StoreDist::DIST_NORM,
           typename U, typename P>
@@ -297,12 +359,13 @@ inline void StoreAlign(P*& to, const U& src, int32_t stride, const MaskReg& mask
   if (post == PostLiteral::POST_MODE_UPDATE) to += stride;
 }
 template <typename T = DefaultType, StoreDist dist, typename U, typename P>
-inline void StoreAlign(P* to, const U& src0, const U& src1, const MaskReg& mask, CUBECORE_AT) {
-  detail::RegisterEntry& entry = detail::entry_of("StorePair", detail::type_of<U>(), at);
-  entry.mode = detail::word_of<dist>();
-  entry.address = detail::address_of(to);
-  entry.variable = src0.variable;
-  detail::read(entry, src0, src1);
+inline void StoreAlign(P* to, const U& src0, const U& src1, const MaskReg&, CUBECORE_AT) {
+  detail::store_pair(detail::word_of<dist>(), to, src0, src1, at);
+}
+template <typename T = DefaultType, StoreDist dist, typename U, typename P>
+inline void StoreAlign(P* to, const U& src0, const U& src1, AddrReg offset, const MaskReg&,
+                       CUBECORE_AT) {
+  detail::store_pair(detail::word_of<dist>(), to + offset, src0, src1, at);
 }
 template <typename T = DefaultType, DataCopyMode mode, typename U, typename P>
 inline void StoreAlign(P* to, const U& src, uint32_t blockStride, const MaskReg& mask,
@@ -341,7 +404,7 @@ inline void LoadAlign(MaskReg& dst, const P* from, CUBECORE_AT) {
 }
 template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
 inline void LoadAlign(MaskReg& dst, const P* from, AddrReg offset, CUBECORE_AT) {
-  detail::load_mask(dist, dst, from + offset.offset, at);
+  detail::load_mask(dist, dst, from + offset, at);
 }
 template <typename T = DefaultType, PostLiteral post, MaskDist dist = MaskDist::DIST_NORM,
           typename P>
@@ -356,7 +419,7 @@ inline void StoreAlign(P* to, const MaskReg& src, CUBECORE_AT) {
 }
 template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>
 inline void StoreAlign(P* to, const MaskReg& src, AddrReg offset, CUBECORE_AT) {
-  detail::store_mask(dist, to + offset.offset, src, at);
+  detail::store_mask(dist, to + offset, src, at);
 }
 template <typename T = DefaultType, PostLiteral post, MaskDist dist = MaskDist::DIST_NORM,
           typename P>
@@ -369,23 +432,27 @@ inline void StoreAlign(P*& to, const MaskReg& src, int32_t stride, CUBECORE_AT) 
 // --- unaligned loads and stores
 
 template <typename T = DefaultType, typename P>
-inline void LoadUnAlignPre(UnalignRegForLoad&, const P*) {}
+inline void LoadUnAlignPre(UnalignRegForLoad& buffer, const P* from, CUBECORE_AT) {
+  detail::stream("LoadUnAlignPre", buffer, from, at);
+}
 template <typename T = DefaultType, typename P>
-inline void LoadUnAlignPre(UnalignRegForLoad&, const P*, AddrReg) {}
+inline void LoadUnAlignPre(UnalignRegForLoad& buffer, const P* from, AddrReg offset, CUBECORE_AT) {
+  detail::stream("LoadUnAlignPre", buffer, from + offset, at);
+}
 template <typename T = DefaultType, typename U, typename P>
-inline void LoadUnAlign(U& dst, UnalignRegForLoad&, const P* from, CUBECORE_AT) {
-  detail::load("UNALIGNED", dst, from, at);
+inline void LoadUnAlign(U& dst, UnalignRegForLoad& buffer, const P* from, CUBECORE_AT) {
+  detail::load_unaligned(dst, buffer, from, at);
 }
 template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
           typename P>
-inline void LoadUnAlign(U& dst, UnalignRegForLoad&, P*& from, uint32_t stride, CUBECORE_AT) {
-  detail::load("UNALIGNED", dst, from, at);
+inline void LoadUnAlign(U& dst, UnalignRegForLoad& buffer, P*& from, uint32_t stride, CUBECORE_AT) {
+  detail::load_unaligned(dst, buffer, from, at);
   from += stride;
 }
 template <typename T = DefaultType, typename U, typename P>
-inline void LoadUnAlign(U& dst, UnalignRegForLoad&, P*& from, AddrReg& offset, uint32_t step = 0,
-                        CUBECORE_AT) {
-  detail::load("UNALIGNED", dst, from + offset.offset, at);
+inline void LoadUnAlign(U& dst, UnalignRegForLoad& buffer, P*& from, AddrReg& offset,
+                        uint32_t step = 0, CUBECORE_AT) {
+  detail::load_unaligned(dst, buffer, from + offset, at);
   from += step;
 }
 template <typename T = DefaultType, typename U, typename P>
@@ -394,18 +461,31 @@ inline void Load(U& dst, const P* from, CUBECORE_AT) {
 }
 template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
           typename P>
-inline void StoreUnAlign(P*& to, const U& src, UnalignRegForStore&, uint32_t stride, CUBECORE_AT) {
+inline void StoreUnAlign(P*& to, const U& src, UnalignRegForStore& buffer, uint32_t stride,
+                         CUBECORE_AT) {
   const MaskReg mask = detail::first<typename U::ActualT>(stride, at);
-  detail::store("UNALIGNED", to, src, mask, at);
+  detail::store_unaligned(to, src, buffer, mask, at);
   to += stride;
 }
 template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename P>
-inline void StoreUnAlignPost(P*&, UnalignRegForStore&, int32_t) {}
+inline void StoreUnAlignPost(P*& to, UnalignRegForStore& buffer, int32_t count, CUBECORE_AT) {
+  detail::stream("StoreUnAlignPost", buffer, to + count, at);
+}
 template <typename T = DefaultType, typename P>
-inline void StoreUnAlignPost(P*&, UnalignRegForStore&, AddrReg&) {}
+inline void StoreUnAlignPost(P* to, UnalignRegForStore& buffer, const AddrReg& offset,
+                             CUBECORE_AT) {
+  detail::stream("StoreUnAlignPost", buffer, to + offset, at);
+}
+// The register's bytes lie at the pointer's offset; the pointer stays.
+template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
+          typename P>
+inline void StoreUnAlign(P* to, const U& src, UnalignRegForStore& buffer, const AddrReg& offset,
+                         CUBECORE_AT) {
+  detail::store_unaligned(to + offset, src, buffer, detail::all_lanes(), at);
+}
 template <typename T = DefaultType, typename U, typename P>
 inline void Store(P* to, const U& src, CUBECORE_AT) {
-  detail::store("UNALIGNED", to, src, MaskReg{}, at);
+  detail::store("UNALIGNED", to, src, detail::all_lanes(), at);
 }
 template <typename T = DefaultType, typename U, typename P>
 inline void Store(P* to, const U& src, uint32_t count, CUBECORE_AT) {
@@ -422,7 +502,7 @@ inline void Duplicate(U& dst, S value, const MaskReg& mask, CUBECORE_AT) {
 template <typename T = DefaultType, typename U, typename S,
           std::enable_if_t<!std::is_class_v<S> || cubecore::is_half<S>, int> = 0>
 inline void Duplicate(U& dst, S value, CUBECORE_AT) {
-  detail::with_scalar<MaskMergeMode::ZEROING>("Duplicate", dst, MaskReg{}, at, value);
+  detail::with_scalar<MaskMergeMode::ZEROING>("Duplicate", dst, detail::all_lanes(), at, value);
 }
 template <typename T = DefaultType, HighLowPart part = HighLowPart::LOWEST,
           auto mode = MaskMergeMode::ZEROING, typename U>
@@ -447,6 +527,7 @@ inline void Copy(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
   template <typename T = DefaultType, typename U>                                       \
   inline void NAME(U& dst0, U& dst1, const U& src0, const U& src1, CUBECORE_AT) {       \
     detail::RegisterEntry& entry = detail::entry_of(#NAME, detail::type_of<U>(), at);   \
+    entry.scalar = &dst0 == &dst1;                                                      \
     detail::read(entry, src0, src1);                                                    \
     detail::made(entry, dst0, dst1);                                                    \
   }
@@ -489,11 +570,12 @@ inline void Gather(U& dst, const U& src, const V& index, CUBECORE_AT) {
 
 namespace detail {
 constexpr const char* words_of_ReduceType[] = {"SUM", "MAX", "MIN"};
-template <typename U, typename V>
+template <MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void reduce(const char* name, ReduceType type, U& dst, const V& src, const MaskReg& mask,
                    const Here& at) {
   RegisterEntry& entry = of_types<U, V>(name, words_of_ReduceType[static_cast<int>(type)], at);
   entry.mask = mask.value;
+  entry.scalar = mode == MaskMergeMode::MERGING;  // which there is not: it is a finding
   read(entry, src);
   made(entry, dst);
 }
@@ -528,23 +610,23 @@ inline void carried(const char* name, MaskReg& carry, U& dst, const U& a, const 
 template <ReduceType type = ReduceType::SUM, typename T = DefaultType, typename I = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void Reduce(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::reduce("Reduce", type, dst, src, mask, at);
+  detail::reduce<mode>("Reduce", type, dst, src, mask, at);
 }
 template <ReduceType type = ReduceType::SUM, typename T = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void ReduceDataBlock(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::reduce("ReduceDataBlock", type, dst, src, mask, at);
+  detail::reduce<mode>("ReduceDataBlock", type, dst, src, mask, at);
 }
 template <PairReduce type = PairReduce::SUM, typename T = DefaultType,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U>
 inline void PairReduceElem(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::reduce("PairReduceElem", ReduceType::SUM, dst, src, mask, at);
+  detail::reduce<mode>("PairReduceElem", ReduceType::SUM, dst, src, mask, at);
 }
 #define CUBECORE_OLDER_REDUCE(NAME, FUNCTION, TYPE)                                             \
   template <typename T = DefaultType, typename I = DefaultType,                                 \
             MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>                \
   inline void NAME(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {                    \
-    detail::reduce(FUNCTION, ReduceType::TYPE, dst, src, mask, at);                             \
+    detail::reduce<mode>(FUNCTION, ReduceType::TYPE, dst, src, mask, at);                            \
   }
 CUBECORE_OLDER_REDUCE(ReduceSum, "Reduce", SUM)
 CUBECORE_OLDER_REDUCE(ReduceMax, "Reduce", MAX)
@@ -595,19 +677,24 @@ inline void Mull(U& dst0, U& dst1, const U& a, const U& b, const MaskReg& mask, 
 
 // --- order, addresses
 
-template <MemType src, MemType dst>
-inline void LocalMemBar(CUBECORE_AT) {
-  constexpr const char* words[] = {"VEC_STORE",   "VEC_LOAD", "SCALAR_STORE",
-                                   "SCALAR_LOAD", "VEC_ALL",  "SCALAR_ALL"};
-  detail::RegisterEntry& entry =
-      detail::entry_of("LocalMemBar", "uint8", at);
+namespace detail {
+// The mode is the class of accesses before the barrier, the scalar the number of that behind it.
+inline void barrier(MemType src, MemType dst, const Here& at) {
+  static const char* const words[] = {"VEC_STORE",   "VEC_LOAD", "SCALAR_STORE",
+                                      "SCALAR_LOAD", "VEC_ALL",  "SCALAR_ALL"};
+  RegisterEntry& entry = entry_of("LocalMemBar", "uint8", at);
   entry.mode = words[static_cast<int>(src)];
   entry.scalar = static_cast<uint64_t>(dst);
+}
+}  // namespace detail
+template <MemType src, MemType dst>
+inline void LocalMemBar(CUBECORE_AT) {
+  detail::barrier(src, dst, at);
 }
 template <SpecialPurposeReg spr>
 inline void ClearSpr() {}
 
-#define CUBECORE_STEP(N) int64_t(index##N) * stride##N
+#define CUBECORE_STEP(N) int64_t(index##N) * stride##N * static_cast<int64_t>(sizeof(T))
 template <typename T>
 inline AddrReg CreateAddrReg(uint32_t index0, uint32_t stride0) {
   return {CUBECORE_STEP(0)};

@@ -23,11 +23,17 @@ struct RegisterEntry {
 };
 static_assert(sizeof(RegisterEntry) == 88, "hashed in whole words");
 
+// The counter of a loop, and the loop around it.
+struct LoopCounter;
+// The number of a value that no call has made: of registers until they are written. 0 is no value.
+constexpr uint32_t UNWRITTEN = 1;
+
 // The open vector function of a core, if `depth` is above 0.
 struct RegisterBlock {
   RegisterEntry* next = nullptr;
   RegisterEntry* end = nullptr;
-  uint32_t values = 0, variables = 0, depth = 0;
+  uint32_t values = UNWRITTEN, variables = 0, depth = 0;
+  const LoopCounter* innermost = nullptr;
 };
 
 }  // namespace cubecore
@@ -56,6 +62,20 @@ inline RegisterEntry& register_entry(const char* operation, const char* type, co
   entry = RegisterEntry{operation, type, type, "", at.file, 0, 0, {}, {}, 0, 0, at.line};
   return entry;
 }
+
+// Stands in the body of a loop whose function updates address registers (rewriting/scanner.py).
+struct LoopCounter {
+  const LoopCounter* outer;
+  int64_t value;
+
+  template <typename T>
+  explicit LoopCounter(const T& counter)
+      : outer(cubecore_registers()->innermost), value(static_cast<int64_t>(counter)) {
+    cubecore_registers()->innermost = this;
+  }
+  ~LoopCounter() { cubecore_registers()->innermost = outer; }
+  LoopCounter(const LoopCounter&) = delete;
+};
 
 inline uint32_t new_register() { return ++cubecore_registers()->values; }
 

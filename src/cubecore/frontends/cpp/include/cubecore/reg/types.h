@@ -23,12 +23,18 @@ enum class PostLiteral { POST_MODE_NORMAL, POST_MODE_UPDATE };
 // Kernels read a register as another type by a cast of its reference: all have one layout.
 template <typename T, const RegTrait& trait = RegTraitNumOne>
 struct RegTensor {
+  static_assert(trait.REG_NUM == 1,
+                "a pair of registers (RegTraitNumTwo) is not supported; RegTraitNumOne is");
   using ActualT = T;
-  uint32_t value = 0, variable;
+  uint32_t value = cubecore::UNWRITTEN, variable;
 
   RegTensor() : variable(++cubecore_registers()->variables) {}
   RegTensor(const RegTensor& other)
       : value(other.value), variable(++cubecore_registers()->variables) {}
+  // A cast in C is another view of the same register.
+  template <typename O>
+  explicit RegTensor(const RegTensor<O, trait>& other)
+      : value(other.value), variable(other.variable) {}
   RegTensor& operator=(const RegTensor& other) {
     value = other.value;
     return *this;
@@ -36,7 +42,7 @@ struct RegTensor {
 };
 
 struct MaskReg {
-  uint32_t value = 0, variable;
+  uint32_t value = cubecore::UNWRITTEN, variable;
 
   MaskReg() : variable(++cubecore_registers()->variables) {}
   MaskReg(const MaskReg& other)
@@ -47,10 +53,30 @@ struct MaskReg {
   }
 };
 
-// An offset in elements of the type that it was made for.
-struct AddrReg {
-  int64_t offset = 0;
+namespace detail {
+// For calls without a mask: all lanes.
+inline MaskReg all_lanes() {
+  MaskReg mask;
+  mask.value = 0;
+  return mask;
+}
+}  // namespace detail
+
+// The buffer of an unaligned stream. Moves are direct here: the calls are recorded to be checked.
+struct UnalignReg {
+  uint32_t variable = ++cubecore_registers()->variables;
 };
+using UnalignRegForLoad = UnalignReg;
+using UnalignRegForStore = UnalignReg;
+
+// An offset, which was given in elements of a type.
+struct AddrReg {
+  int64_t bytes = 0;
+};
+template <typename P>
+inline P* operator+(P* pointer, const AddrReg& offset) {
+  return reinterpret_cast<P*>(reinterpret_cast<uint64_t>(pointer) + offset.bytes);
+}
 
 }  // namespace Reg
 namespace MicroAPI = Reg;
@@ -71,4 +97,11 @@ using vector_int32_t = AscendC::Reg::RegTensor<int32_t>;
 using vector_uint32_t = AscendC::Reg::RegTensor<uint32_t>;
 using vector_int64_t = AscendC::Reg::RegTensor<int64_t>;
 using vector_uint64_t = AscendC::Reg::RegTensor<uint64_t>;
+using vector_hifloat8_t = AscendC::Reg::RegTensor<hifloat8_t>;
+using vector_fp8_e4m3fn_t = AscendC::Reg::RegTensor<fp8_e4m3fn_t>;
+using vector_fp8_e5m2_t = AscendC::Reg::RegTensor<fp8_e5m2_t>;
+using vector_fp8_e8m0_t = AscendC::Reg::RegTensor<fp8_e8m0_t>;
+using vector_fp4x2_e2m1_t = AscendC::Reg::RegTensor<fp4x2_e2m1_t>;
+using vector_fp4x2_e1m2_t = AscendC::Reg::RegTensor<fp4x2_e1m2_t>;
+using vector_int4x2_t = AscendC::Reg::RegTensor<int4x2_t>;
 constexpr uint32_t asc_get_vf_len() { return AscendC::VECTOR_REG_WIDTH; }

@@ -79,6 +79,7 @@ enum class RoundMode : uint8_t {
   CAST_EVEN,
   CAST_ZERO,
   CAST_UNKNOWN,
+  UNKNOWN,
 };
 
 enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };

@@ -7,6 +7,7 @@
 #define __host_aicore__
 #define __gm__
 #define __ubuf__
+#define __local_mem__
 #define __cbuf__
 #define __ca__
 #define __cb__

@@ -68,6 +68,10 @@ template <Mem mem, typename T>
 struct Array {
   T* pointer;
   operator T*() const { return pointer; }
+  template <typename O, std::enable_if_t<!std::is_same_v<O, T>, int> = 0>
+  explicit operator O*() const {
+    return reinterpret_cast<O*>(pointer);
+  }
   explicit operator uint64_t() const { return reinterpret_cast<uint64_t>(pointer); }
   Array operator+(int64_t count) const { return {pointer + count}; }
 };

@@ -1,0 +1,43 @@
+# The public names, each with the module that it is loaded from: cubecore reads this at run time.
+from cubecore.chips import chip as chip
+from cubecore.errors import CubecoreError as CubecoreError
+from cubecore.errors import DeadlockError as DeadlockError
+from cubecore.errors import NoLegalTilingError as NoLegalTilingError
+from cubecore.errors import RequestError as RequestError
+from cubecore.frontends.capi import constants as _capi
+from cubecore.frontends.capi.allocation import Struct as Struct
+from cubecore.frontends.capi.core_handle import CoreHandle as CoreHandle
+from cubecore.frontends.capi.pointer import Pointer as Pointer
+from cubecore.frontends.cpp.launch.modules import inline as inline
+from cubecore.frontends.cpp.launch.modules import load as load
+from cubecore.frontends.cpp.operator_projects.operator_project import load_op as load_op
+from cubecore.frontends.kernels.debugging import Debugging as Debugging
+from cubecore.frontends.kernels.debugging import debug as debug
+from cubecore.frontends.kernels.kernel import Kernel as Kernel
+from cubecore.frontends.kernels.kernel import kernel as kernel
+from cubecore.frontends.kernels.session import KernelRun as KernelRun
+from cubecore.frontends.matmul_tiling.setters import BatchMatmulTiling as BatchMatmulTiling
+from cubecore.frontends.matmul_tiling.setters import MatmulApiTiling as MatmulApiTiling
+from cubecore.frontends.matmul_tiling.setters import MatmulConfigParams as MatmulConfigParams
+from cubecore.frontends.matmul_tiling.setters import MultiCoreMatmulTiling as MultiCoreMatmulTiling
+from cubecore.frontends.source_locations import KernelError as KernelError
+from cubecore.tiling.model.export import load_tiling as load_tiling
+from cubecore.tiling.model.mx_type_para import MxTypePara as MxTypePara
+from cubecore.tiling.model.problem import Problem as Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling as TCubeTiling
+from cubecore.version import __version__ as __version__
+from cubecore.workflows.calibration.validate import validate as validate
+from cubecore.workflows.check import check as check
+from cubecore.workflows.compare import compare as compare
+from cubecore.workflows.explain import explain as explain
+from cubecore.workflows.model import model as model
+from cubecore.workflows.plan import plan as plan
+from cubecore.workflows.run import run as run
+from cubecore.workflows.scripts.script import time_kernel as time_kernel
+from cubecore.workflows.sweep.plan_many import plan_many as plan_many
+from cubecore.workflows.sweep.store import Store as Store
+from cubecore.workflows.sweep.vary import sweep as sweep
+from cubecore.workflows.time import time as time
+from cubecore.workflows.tune import tune as tune
+
+capi = _capi

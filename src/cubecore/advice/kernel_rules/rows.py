@@ -1,0 +1,85 @@
+"""Rules on rows in global memory: where they start."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from cubecore.advice.kernel_rules.case import KernelCase
+from cubecore.advice.kernel_rules.changed_programs import (
+    rewritten,
+    with_body,
+    with_programs,
+)
+from cubecore.advice.kernel_rules.rule import Cause, rule
+from cubecore.advice.kernel_rules.scaled import with_fields
+from cubecore.chips.costs import LINE_BYTES
+from cubecore.isa.declare.instruction import Instruction, Pipe
+from cubecore.isa.mte.copies import Bursts, CopyGmToCbufMultiNd2Nz
+from cubecore.isa.program.check import template_violations
+from cubecore.isa.program.tree import Issue, Node
+from cubecore.units import DATA_BLOCK_BYTES, align_up
+
+_LEAST_BUSY = 20
+
+
+@rule(
+    "unaligned-rows",
+    counts="bytes from the start of a row in global memory to the next one's",
+    threshold="no multiple of 256 B, in loads of several rows",
+    source="gm_to_l1_misaligned_block_cycles of the chip (`cubecore chips`)",
+    remedy="Pad the rows of the tensor in global memory to a multiple of 256 B.",
+)
+def unaligned_rows(case: KernelCase) -> Iterator[Cause]:
+    """Load rows that are padded to whole lines."""
+    padded: dict[int, Instruction] = {}
+    hottest, most, pitch = None, 0, 0
+    for leaf in case.all_leaves:
+        template = leaf.issue.template
+        if template.pipe is not Pipe.MTE2 or not _pitch(template) % LINE_BYTES:
+            continue
+        wider = _padded(template)
+        if template_violations(wider, case.chip):
+            continue
+        padded[id(leaf.issue)] = wider
+        busy = case.busy(leaf.location, Pipe.MTE2)
+        if busy > most:
+            hottest, most, pitch = leaf, busy, _pitch(template)
+    if hottest is None or most * _LEAST_BUSY < case.timeline.cycles:
+        return
+
+    def change(node: Node) -> Iterable[Node] | None:
+        if not isinstance(node, Issue) or id(node) not in padded:
+            return None
+        return [replace(node, template=padded[id(node)])]
+
+    changed = {each: with_body(each, rewritten(each.body, change)) for each in case.launch.programs}
+    text = (
+        f"rows are {pitch:,} B apart, no multiple of {LINE_BYTES}: most of them start inside of a "
+        "line and take one more"
+    )
+    better = with_programs(case.launch, changed)
+    yield Cause(hottest.location, text, better, f"rows {_rounded(pitch):,} B apart")
+
+
+def _rounded(pitch: int) -> int:
+    whole: int = align_up(pitch, LINE_BYTES)
+    return whole
+
+
+def _pitch(template: Instruction) -> int:
+    """Return the bytes between the starts of rows in global memory; 0 of a single row."""
+    if isinstance(template, Bursts) and template.n_burst > 1:
+        return template.row_bytes + template.src_gap * DATA_BLOCK_BYTES
+    if isinstance(template, CopyGmToCbufMultiNd2Nz) and template.n_value > 1:
+        size: int = template.dtype.bytes_of(template.src_d_value)
+        return size
+    return 0
+
+
+def _padded(template: Instruction) -> Instruction:
+    """Return a load whose rows are a whole number of lines apart."""
+    more = _rounded(_pitch(template)) - _pitch(template)
+    if isinstance(template, Bursts):
+        return with_fields(template, {"src_gap": template.src_gap + more // DATA_BLOCK_BYTES})
+    assert isinstance(template, CopyGmToCbufMultiNd2Nz)
+    elements = template.src_d_value + more * 8 // template.dtype.bits
+    return with_fields(template, {"src_d_value": elements})

@@ -1,0 +1,31 @@
+"""Advice on a recorded launch, by the timing model."""
+
+from cubecore.advice.kernel_rules.advise import advice_on
+from cubecore.advice.kernel_rules.case import KernelCase, is_plain
+from cubecore.advice.kernel_rules.plain import plain_launch
+from cubecore.advice.kernel_rules.rule import Advice
+from cubecore.chips.model import Chip
+from cubecore.isa.program.launch import Launch
+from cubecore.timing.launch import time_launch
+from cubecore.timing.records import Timeline
+
+_MOST_RECORDED = 2_000_000
+"""Instructions of a launch above which one that branches is not recorded."""
+
+
+def advice_on_launch(
+    launch: Launch, name: str, chip: Chip, without: tuple[str, ...], *, stand_in: bool
+) -> tuple[Advice, ...] | None:
+    """Return what all rules but those of `without` advise on a launch.
+
+    None where its programs branch and are too long to be recorded. `stand_in` is as `time_launch`
+    has it.
+    """
+
+    def again(other: Launch, *, lines: bool = False) -> Timeline:
+        return time_launch(other, chip, stand_in=stand_in, lines=lines)
+
+    if not is_plain(launch) and again(launch).issued > _MOST_RECORDED:
+        return None
+    plain = plain_launch(launch, name)
+    return advice_on(KernelCase(plain, chip, again(plain, lines=True), again), without)

@@ -1,0 +1,66 @@
+"""Options and answers of `run` and `time` for an operator of vector cores."""
+
+import click
+
+from cubecore.aliases import Json, JsonMapping
+from cubecore.cli.console import Command, show, split_options
+from cubecore.cli.streams import DONE, FOUND
+
+
+def operator_options(command: Command) -> Command:
+    """Add what names an operator."""
+    shape = click.option("--shape", help="extents of the operator's input, such as 4096x2048")
+    operator = click.option(
+        "--op", help="an operator of vector cores: softmax, gelu, rms_norm, ..."
+    )
+    return operator(shape(command))
+
+
+def of_operator(options: Json, files: JsonMapping) -> Json | None:
+    """Return the operator that is asked for as keywords; None where a product is.
+
+    Raises
+    ------
+    RequestError
+        If one of --op and --shape is missing, or an option is given that operators have not.
+    """
+    op, shape = options.pop("op"), options.pop("shape")
+    if op is None and shape is None:
+        return None
+    from cubecore.errors import RequestError, Violation, unable
+
+    if op is None or shape is None:
+        missing, named = ("--op", "--shape") if op is None else ("--shape", "--op")
+        raise unable(missing, f"{named} needs {missing} beside it")
+    given: Json = {**options, **files}
+    taken = {name: given.pop(name, None) for name in ("a", "chip", "settings", "as_json")}
+    wrong = [
+        Violation(
+            f"--{name}", "", "", "", f"--{name.replace('_', '-')} does not apply to an operator"
+        )
+        for name, value in given.items()
+        if value is not None and value is not False and value != ()
+    ]
+    if wrong:
+        raise RequestError(wrong)
+    keys, settings, as_json = split_options(taken)
+    return {"op": op, "shape": shape, **keys, "settings": settings, "as_json": as_json}
+
+
+def time_of_operator(keys: Json, *, full: bool) -> int:
+    """Print where the cycles of an operator go, and return the exit code."""
+    from cubecore.workflows.operators.operators import time_operator
+
+    as_json = keys.pop("as_json")
+    show(time_operator(**keys, full=full), as_json)
+    return DONE
+
+
+def run_of_operator(keys: Json) -> int:
+    """Execute an operator, print how it ended, and return the exit code."""
+    from cubecore.workflows.operators.operators import run_operator
+
+    as_json = keys.pop("as_json")
+    done = run_operator(**keys)
+    show(done, as_json)
+    return DONE if done.verified else FOUND

@@ -1,0 +1,1 @@
+"""Commands for projects of kernels in C++."""
