@@ -138,7 +138,7 @@ def _is_fixed(name: str, wanted: FieldLimits) -> bool:
 def _shares(t: TCubeTiling, name: str, planned: Floats, base: int) -> list[int]:
     """Return a core's shares of an axis: the planner's, the shortest, and whole base blocks."""
     extent = t.Ka if base == 0 else int(getattr(t, name[-1]))
-    shares = set(np.unique(planned).astype(np.int64).tolist())
+    shares = set(np.ravel(planned).astype(np.int64).tolist())
     if base:
         shares |= {int(ceil_div(extent, ceil_div(extent, share))) for share in shares}
         shares |= {int(align_up(getattr(t, name), unit)) for unit in (FRACTAL_ROWS, base)}
