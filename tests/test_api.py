@@ -10,7 +10,8 @@ import pytest
 
 import cubecore
 from cubecore.machine.options import ENGINES
-from cubecore.tiling.model.export import to_header, to_json_text
+from cubecore.tiling.model.cpp_source import to_header
+from cubecore.tiling.model.export import to_json_text
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.workflows.data.operands import Operands, make_operands
 from harness import make_tiling

@@ -310,7 +310,7 @@ LINES = [
     ),
     (
         ["explain", "race"],
-        f"{NO_NAME} 'race'; did you mean race-raw or race-war or race-waw?",
+        f"{NO_NAME} 'race'; did you mean race-raw or race-war or race-waw or vf-race?",
     ),
     (
         ["check", "none.json", *PROBLEM],

@@ -12,7 +12,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 import cubecore
-from cubecore.tiling.model.export import to_header
+from cubecore.tiling.model.cpp_source import to_header
 from workflows.command import SIZE
 
 TILING = cubecore.plan(m=SIZE, n=SIZE, k=SIZE).tiling

@@ -188,3 +188,44 @@ def test_an_illegal_tiling_is_exit_code_1(folder):
     page = (folder / "r.html").read_text(encoding="utf-8")
     assert "L0A-CAPACITY" in page
     assert "t.json, repaired" in page
+
+
+FULL_L1 = {
+    "baseM": 128,
+    "baseN": 256,
+    "baseK": 64,
+    "singleCoreM": 128,
+    "singleCoreN": 896,
+    "depthA1": 16,
+    "stepKa": 16,
+    "depthB1": 8,
+    "stepKb": 4,
+    "dbL0C": 1,
+}
+"""A tiling that fills L1, more than plans take of it."""
+
+
+@pytest.mark.parametrize("base_n", [128, 256])
+def test_nothing_that_is_printed_is_faster_than_the_best(base_n):
+    shape = {"m": 512, "n": 4096, "k": 4096}
+    start = cubecore.plan(shape, fix={"singleCoreM": 128, "singleCoreN": 896}, search="quick")
+    given = replace(start.tiling, **FULL_L1) if base_n == 256 else start.tiling
+    tuned = cubecore.tune(given, shape)
+    best = tuned.best.predicted.cycles
+    assert best == cubecore.time(shape, tiling=tuned.best.tiling).timeline.cycles
+    shown = [tuned.timed.timeline.cycles, *(one.cycles for one in tuned.changes)]
+    shown += [one.predicted.cycles for one in tuned.best.alternatives]
+    assert best <= min(shown)
+    assert tuned.best.predicted.us < 113
+
+
+def test_advice_about_a_full_l1_does_not_contradict_itself():
+    shape = {"m": 512, "n": 4096, "k": 4096}
+    start = cubecore.plan(shape, fix={"singleCoreM": 128, "singleCoreN": 896}, search="quick")
+    advice = cubecore.check(replace(start.tiling, **FULL_L1), shape).advice
+    assert [one.message for one in advice] == [
+        "L1 use = 524288 B is more than the 524032 B that the tiling library plans: measured to "
+        "work, but leaves no room for anything else",
+        "depthA1 = 16 is one step, which serialises MTE2 and MTE1: 32 does not fit L1, a shorter "
+        "step in two buffers would",
+    ]

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from cubecore.advice.beside import Beside, beside
 from cubecore.advice.intervals import Interval, interval_line
 from cubecore.advice.reasons import (
     ROW_STARTS,
@@ -52,6 +53,8 @@ QUERY_COLUMNS = (
 """Columns of the table of answers to queries."""
 
 
+TIED = 0.02
+"""Share of the time within which tilings of a problem are equal: less than a prediction is off."""
 LEAST_BEYOND_START = 0.15
 """Share of the time beyond launch and start from which on a padded size is planned as well."""
 
@@ -122,6 +125,20 @@ class TilingPlan(Presented):
             return told
         return dearest([*told, *self._padded(product)], self.predicted.cycles)
 
+    @property
+    def ties(self) -> int:
+        """How many of the alternatives, the first ones, are as fast within the model's error."""
+        limit = (1 + TIED) * self.predicted.cycles
+        return sum(ranked.predicted.cycles <= limit for ranked in self.alternatives)
+
+    @property
+    def beside(self) -> tuple[Beside, ...]:
+        """Plans with split K, another template or padded rows that are over 10 % faster.
+
+        They are made when asked for; none where `timed` is 0.
+        """
+        return beside(self.request, self.tiling, self.predicted.cycles) if self.timed else ()
+
     def _padded(self, product: TimedProduct) -> Iterator[Reason]:
         """Yield the saving of the plan for a size whose rows begin on the boundary.
 
@@ -160,7 +177,10 @@ class TilingPlan(Presented):
         return product_interval(self.predicted.us, self.request)
 
     def to_json(self, *, reasons: bool = True) -> Json:
-        """Return the public contract's object; its reasons are timed for it, unless left out."""
+        """Return the public contract's object.
+
+        Its reasons, and what lies beside its space, are timed for it, unless left out.
+        """
         interval = self.interval
         answer = {
             "problem": self.problem.to_json(),
@@ -173,6 +193,7 @@ class TilingPlan(Presented):
             "complete": self.complete,
             "proven": self.proven,
             "alternatives": [ranked.to_json() for ranked in self.alternatives],
+            "ties": self.ties,
             "cores": [block.to_json() for block in self.blocks],
             "judged": self.judged,
             "timed": self.timed,
@@ -180,6 +201,7 @@ class TilingPlan(Presented):
         }
         if reasons:
             answer["reasons"] = [reason.to_json() for reason in self.reasons]
+            answer["beside"] = [one.to_json() for one in self.beside]
         return answer
 
     @property
@@ -204,11 +226,24 @@ class TilingPlan(Presented):
         lines += [f"Advice {advice.id}: {advice.message}" for advice in self.advice]
         if reasons := self.reasons:
             lines += ["", *reasons_lines(reasons, p.cycles)]
+        if others := self.beside:
+            lines += ["", "Faster beside what was asked for"]
+            for one in others:
+                lines += [f"  {number(one.us)} us, {one.saves:.0%} less: {one.what}"]
+                lines += [f"    {one.command}"]
         if self.alternatives:
             rows = [_ranked_row(i, one) for i, one in enumerate(self.alternatives, 2)]
             head = ("", "us", "cores", "singleCore M x N", "base M x N x K", "by")
-            lines += ["", "Alternatives", *table([head, *rows])]
+            lines += ["", f"Alternatives{self._ties}", *table([head, *rows])]
         return "\n".join([*lines, "", "Cores", *core_map(self.blocks)]) + "\n"
+
+    @property
+    def _ties(self) -> str:
+        """How many alternatives are as fast within the model's error."""
+        if not self.ties:
+            return ""
+        first = "the first is" if self.ties == 1 else f"the first {self.ties} are"
+        return f": {first} equal to it within the model's error, {TIED:.0%}"
 
     @property
     def _proof(self) -> str:

@@ -45,7 +45,8 @@ class Tuned(Presented):
         Changes of one field, of two and of three that save time, each timed with all other fields
         kept; those of fewer fields first.
     best : TilingPlan or None
-        The planner's tiling; None where no tiling is legal.
+        The planner's tiling, or one that is faster, where the search from the tiling or one of its
+        changes leads to one: nothing else here is faster. None where no tiling is legal.
     """
 
     request: TilingRequest

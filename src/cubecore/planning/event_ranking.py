@@ -9,8 +9,11 @@ from cubecore.errors import RequestError
 from cubecore.kernels.matmul.clock.launch import is_known, launch_time
 from cubecore.kernels.matmul.launch import require_supported
 from cubecore.kernels.runnable import require_timed
-from cubecore.planning.planner import plan_tilings
+from cubecore.planning.local_search import STANDARD, Effort, LocalSearch, effort_named
+from cubecore.planning.planner import over_shared_k, plan_tilings
+from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS
 from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
@@ -33,12 +36,18 @@ START_UP, MEMORY = "start-up", "HBM"
 
 
 def timed_plan(
-    problem: Problem, chip: Chip, alternatives: int, narrowing: "Callable[[], Narrowing]"
+    problem: Problem,
+    chip: Chip,
+    alternatives: int,
+    narrowing: "Callable[[], Narrowing]",
+    search: str = STANDARD,
 ) -> tuple[Solution, int]:
     """Return what `plan_tilings` finds, as the event timing has it, and how many were timed.
 
-    Where `time` does not take the problem or the chip, none is: the closed form's answer stands.
+    `search` names an `Effort`. Where `time` does not take the problem or the chip, none is timed:
+    the closed form's answer stands.
     """
+    effort = effort_named(search)
     if not can_be_timed(problem, chip):
         return plan_tilings(problem, chip, alternatives, narrowing), 0
     few = SHORTLIST if is_known(problem, chip) else WALKED
@@ -46,8 +55,41 @@ def timed_plan(
         few = UNREFINED
     count = max(alternatives, few - 1)
     with collecting_seldom():
-        solution = plan_tilings(problem, chip, count, narrowing, refine=True)
-        return retimed(solution, problem, chip, alternatives)
+        solution = plan_tilings(
+            problem, chip, count, narrowing, refine=True, classes=effort.classes
+        )
+        answer, count = retimed(solution, problem, chip, alternatives)
+        return improved(answer, problem, chip, alternatives, effort, count)
+
+
+def improved(
+    solution: Solution, problem: Problem, chip: Chip, alternatives: int, effort: Effort, count: int
+) -> tuple[Solution, int]:
+    """Return a timed solution behind a local search, and how many tilings were timed in all.
+
+    What was the best is an alternative, if it differs in core split or base block.
+    """
+    if solution.proven or not effort.rounds:
+        return solution, count
+    local = LocalSearch(problem, chip, problem.fix, effort)
+    tiling, cycles = local.run(solution.best.tiling, solution.best.predicted.cycles)
+    count += len(local.times)
+    if tiling == solution.best.tiling:
+        return replace(solution, judged=solution.judged + local.judged), count
+    best = timed_tiling(tiling, problem, chip)
+    assert best.predicted.cycles == cycles, "a tiling takes the same time again"
+    known = (solution.best, *solution.alternatives)
+    others = [one for one in known if _group(one) != _group(best)]
+    return (
+        replace(
+            solution,
+            best=best,
+            alternatives=tuple(others[:alternatives]),
+            proven=cycles <= solution.lower_bound,
+            judged=solution.judged + local.judged,
+        ),
+        count,
+    )
 
 
 def can_be_timed(problem: Problem, chip: Chip) -> bool:
@@ -96,6 +138,13 @@ def retimed(
         proven=best.predicted.cycles <= bound,
     )
     return answer, len(shortlist) + len(variants)
+
+
+def timed_tiling(tiling: TCubeTiling, problem: Problem, chip: Chip) -> Ranked:
+    """Return a tiling with its event timing."""
+    shared = replace(tiling, Ka=problem.shared_k, Kb=problem.shared_k)
+    predicted = predict(shared, over_shared_k(problem), chip)
+    return timed(Ranked(tiling, predicted), problem, chip)
 
 
 def _last_to_stay(

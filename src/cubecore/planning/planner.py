@@ -44,12 +44,14 @@ def plan_tilings(
     narrowing: "Callable[[], Narrowing]",
     *,
     refine: bool = False,
+    classes: int = 0,
 ) -> Solution:
     """Return the best tiling of a problem with every option, and up to `count` alternatives.
 
     `chip` has the problem's budget, and is known to multiply it (`validate`). `narrowing` gives
     what can be left out of the request to say what conflicts. The prediction is of the shared K:
-    what a longer Ka or Kb holds besides is not read. `refine` as `solve_plannable` has it.
+    what a longer Ka or Kb holds besides is not read. `refine` and `classes`
+    as `solve_plannable` has them.
 
     Raises
     ------
@@ -59,13 +61,19 @@ def plan_tilings(
         If no tiling is legal; a `ConflictError` where the reason is known.
     """
     require_plannable(problem)
-    shared = _over_shared_k(problem)
+    shared = over_shared_k(problem)
     _require_room(shared, chip)
     may_be_infeasible = _may_be_infeasible(problem, chip)
     plannable = _find_any_legal(problem, chip, narrowing) if may_be_infeasible else None
     try:
         solution = solve_plannable(
-            shared, chip, count, problem.fix, explained=plannable is None, refine=refine
+            shared,
+            chip,
+            count,
+            problem.fix,
+            explained=plannable is None,
+            refine=refine,
+            classes=classes,
         )
         return _with_batch_and_k(solution, problem, chip)
     except NoLegalTilingError:
@@ -93,7 +101,7 @@ def _find_any_legal(
     return settled
 
 
-def _over_shared_k(problem: Problem) -> Problem:
+def over_shared_k(problem: Problem) -> Problem:
     """Return the problem as the solver knows it: of one K."""
     return replace(problem, k=problem.shared_k, kb=None)
 
@@ -118,7 +126,7 @@ def _near_known_legal(
     problem: Problem, chip: Chip, count: int, plannable: TCubeTiling, *, refine: bool
 ) -> Solution:
     """Return the solver's answer near a tiling that is known to be legal, or that tiling."""
-    shared = _over_shared_k(problem)
+    shared = over_shared_k(problem)
     for size in range(1, len(_GUIDES) + 1):
         names = [name for group in _GUIDES[:size] for name in group]
         values = {name: getattr(plannable, name) for name in names}
@@ -132,8 +140,7 @@ def _near_known_legal(
 
 def _with_batch_and_k(solution: Solution, problem: Problem, chip: Chip) -> Solution:
     """Return a solution with the fields of the whole problem; only tilings that are legal so."""
-    whole = {"Ka": problem.k, "Kb": problem.kb or problem.k}
-    if problem.layout is None and problem.kb in {None, problem.k}:
+    if _is_shared(problem):
         return solution
     refused: list[NoLegalTilingError] = []
     broken: list[RuleFinding] = []
@@ -141,9 +148,8 @@ def _with_batch_and_k(solution: Solution, problem: Problem, chip: Chip) -> Solut
     def completed(given: "Iterable[Ranked]") -> list[Ranked]:
         kept = []
         for ranked in given:
-            tiling: Any = replace(ranked.tiling, **whole)
             try:
-                tiling = with_batch(tiling, problem, chip)
+                tiling = _completed(ranked.tiling, problem, chip)
             except NoLegalTilingError as error:
                 refused.append(error)
                 continue
@@ -165,6 +171,31 @@ def _with_batch_and_k(solution: Solution, problem: Problem, chip: Chip) -> Solut
     return replace(solution, best=best, alternatives=tuple(others), variants=variants)
 
 
+def _is_shared(problem: Problem) -> bool:
+    """True if a problem is the solver's: without a batch's layout, and of one K."""
+    return problem.layout is None and problem.kb in {None, problem.k}
+
+
+def _completed(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling:
+    """Return a tiling over the shared K with the batch and K of the whole problem."""
+    whole: Any = replace(tiling, Ka=problem.k, Kb=problem.kb or problem.k)
+    return with_batch(whole, problem, chip)
+
+
+def whole_tiling(tiling: TCubeTiling, problem: Problem, chip: Chip) -> TCubeTiling | None:
+    """Return a legal tiling over the shared K as the whole problem has it; None if illegal so.
+
+    `chip` is the one whose L1 it may fill.
+    """
+    if _is_shared(problem):
+        return tiling
+    try:
+        whole = _completed(tiling, problem, chip)
+    except NoLegalTilingError:
+        return None
+    return None if check_case(RuleCase(whole, problem, chip)).findings else whole
+
+
 def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits) -> Solution:
     """Return the best tilings of a problem whose fields are as `wanted`, in place of `problem.fix`.
 
@@ -177,5 +208,5 @@ def tilings_within(problem: Problem, chip: Chip, count: int, wanted: FieldLimits
     NoLegalTilingError
         If the solver finds no legal tiling.
     """
-    shared = _over_shared_k(problem)
+    shared = over_shared_k(problem)
     return _with_batch_and_k(solve(shared, chip, count, wanted), problem, chip)

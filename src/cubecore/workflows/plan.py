@@ -1,12 +1,14 @@
 """plan: the best tilings for a problem, and why."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import JsonMapping
 from cubecore.answers.plan import TilingPlan
 from cubecore.errors import refuse, unable
-from cubecore.planning.event_ranking import timed_plan
+from cubecore.planning.event_ranking import timed_plan, timed_tiling
+from cubecore.planning.local_search import STANDARD, LocalSearch, effort_named
 from cubecore.tiling.model.core_grid import problem_blocks
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.request import TilingRequest
@@ -14,7 +16,7 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.advice import advise_plan
 from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
-from cubecore.tiling.solver.solver import Solution, planned_chip
+from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import IllegalTilingError, given_tiling, make_request
 
@@ -28,12 +30,14 @@ def plan(
     *,
     settings: Mapping[str, str] | None = None,
     alternatives: int = 5,
+    search: str = STANDARD,
     **keys: Unpack[ProblemKeys],
 ) -> TilingPlan:
     """Return the fastest legal tiling for a problem, and the next best.
 
-    The closed form ranks tilings; those that it puts first are timed event by event, and the
-    fastest is the answer: predictions are what `time` says.
+    The closed form ranks tilings; those that it puts first are timed event by event, and so are
+    changes of one and two fields of the fastest, until none of them is faster: that is the answer.
+    Predictions are what `time` says.
 
     Parameters
     ----------
@@ -44,6 +48,8 @@ def plan(
         Fields of the chip to replace, as texts: a what-if chip.
     alternatives : int
         How many more tilings to return.
+    search : str
+        ``quick`` leaves out the changes of the fastest, ``thorough`` looks at more of everything.
     **keys
         Fields of `Problem` (m, n, k, a, chip, ...).
 
@@ -69,12 +75,13 @@ def plan(
         raise refuse("alternatives", "be at least 0", alternatives)
     if "exact" in keys:
         raise unable("exact", "exact is gone: every plan is timed event by event")
-    return plan_request(make_request(problem, settings, keys), alternatives)
+    effort_named(search)
+    return plan_request(make_request(problem, settings, keys), alternatives, search)
 
 
-def plan_request(request: TilingRequest, alternatives: int) -> TilingPlan:
+def plan_request(request: TilingRequest, alternatives: int, search: str = STANDARD) -> TilingPlan:
     """Return the plan of a request, as `plan` does; raises `NoLegalTilingError` as it does."""
-    solution, timed = _solution(request, alternatives)
+    solution, timed = _solution(request, alternatives, search)
     return TilingPlan(
         request=request,
         tiling=solution.best.tiling,
@@ -92,7 +99,9 @@ def plan_request(request: TilingRequest, alternatives: int) -> TilingPlan:
     )
 
 
-def _solution(request: TilingRequest, alternatives: int) -> tuple[Solution, int]:
+def _solution(
+    request: TilingRequest, alternatives: int, search: str = STANDARD
+) -> tuple[Solution, int]:
     """Return the solution, and how many tilings were timed event by event for it."""
 
     def narrowed() -> "Narrowing":
@@ -100,7 +109,31 @@ def _solution(request: TilingRequest, alternatives: int) -> tuple[Solution, int]
 
         return narrowing(request.problem, request.settings, planned_chip)
 
-    return timed_plan(request.problem, request.chip, alternatives, narrowed)
+    return timed_plan(request.problem, request.chip, alternatives, narrowed, search)
+
+
+def improved_plan(plan: TilingPlan, tiling: TCubeTiling, cycles: int) -> TilingPlan:
+    """Return the plan that a search from another, faster tiling of known cycles leads to.
+
+    What was the plan is then the first alternative.
+    """
+    problem, chip = plan.problem, plan.request.chip
+    local = LocalSearch(problem, chip, problem.fix, effort_named(STANDARD))
+    found, _ = local.run(tiling, cycles)
+    best = timed_tiling(found, problem, chip)
+    gap = plan.gap * best.predicted.cycles / plan.predicted.cycles
+    return replace(
+        plan,
+        tiling=found,
+        predicted=best.predicted,
+        gap=gap,
+        proven=gap <= 1,
+        alternatives=(Ranked(plan.tiling, plan.predicted), *plan.alternatives),
+        blocks=problem_blocks(problem, chip, found),
+        judged=plan.judged + local.judged,
+        timed=plan.timed + len(local.times),
+        advice=advise_plan(RuleCase(found, problem, chip)),
+    )
 
 
 def legal_or_planned(

@@ -8,6 +8,7 @@ from typing import Unpack
 from cubecore.advice.timed_changes import TimedChange, tiling_change
 from cubecore.aliases import JsonMapping
 from cubecore.answers.check import RepairedFindings
+from cubecore.answers.plan import TilingPlan
 from cubecore.answers.time import Timed
 from cubecore.answers.tune import Tuned
 from cubecore.errors import NoLegalTilingError
@@ -28,7 +29,7 @@ from cubecore.timing.records import Timeline
 from cubecore.units import plural
 from cubecore.workflows.check import check
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
-from cubecore.workflows.plan import plan_request
+from cubecore.workflows.plan import improved_plan, plan_request
 from cubecore.workflows.request import Planned, given_tiling, is_plan, make_request
 
 MOST_FIELDS = 3
@@ -100,7 +101,20 @@ def tune(
     line = TimedProduct(request.problem, legal, request.chip).timed(record=record)
     findings = _as_timed(findings, line)
     changes = tuple(_changes(request, legal, line.cycles))
+    best = _at_least(best, legal, line.cycles, changes)
     return Tuned(request, given, findings, Timed(request, legal, line), changes, best)
+
+
+def _at_least(
+    best: TilingPlan | None, given: TCubeTiling, cycles: int, changes: Sequence[TimedChange]
+) -> TilingPlan | None:
+    """Return the plan, or the better one to which a faster tiling beside it leads."""
+    near = [(given, cycles), *((one.tiling, one.cycles) for one in changes if one.tiling)]
+    tiling, least = min(near, key=lambda entry: entry[1])
+    fits = best is not None and next(best.problem.fix.broken(tiling), None) is None
+    if best is None or not fits or least >= best.predicted.cycles:
+        return best
+    return improved_plan(best, tiling, least)
 
 
 def _legal_one(given: TCubeTiling, findings: Findings) -> TCubeTiling | None:

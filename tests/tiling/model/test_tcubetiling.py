@@ -1,4 +1,5 @@
 import json
+import re
 import struct
 from dataclasses import replace
 
@@ -7,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cubecore.errors import RequestError
+from cubecore.tiling.model.cpp_source import to_header, to_setters
 from cubecore.tiling.model.export import (
     from_header,
     load_tiling,
     parse_tiling,
-    to_header,
     to_json_text,
 )
 from cubecore.tiling.model.tcubetiling import FIELDS, SIZE_BYTES, TCubeTiling
@@ -64,10 +65,30 @@ def test_the_header_is_c_plus_plus_to_paste():
     text = to_header(tiling(), "kOurs")
     lines = text.splitlines()
     assert "#pragma once" in lines
+    assert 'static_assert(sizeof(TCubeTiling) == 200, "50 fields of int32");' in lines
     assert "constexpr TCubeTiling kOurs = {" in lines
     assert lines[lines.index("constexpr TCubeTiling kOurs = {") + 1] == "    4,  // usedCoreNum"
     assert lines[-1] == "};"
     assert refused(to_header, tiling(), "3x") == ["header name must be a C++ identifier, got '3x'"]
+
+
+def test_the_header_has_a_namespace_and_a_comment_and_reads_back():
+    text = to_header(tiling(), "kOurs", "ours::tilings", ("C = A x B", "8 us"))
+    assert text.splitlines()[1:4] == ["// C = A x B", "// 8 us", "#pragma once"]
+    assert "namespace ours { namespace tilings {" in text
+    assert text.endswith("};\n}}  // namespace ours::tilings\n")
+    assert parse_tiling(text.encode()) == tiling()
+    assert refused(to_header, tiling(), "k", "a..b") == [
+        "header namespace must be identifiers joined by ::, got 'a..b'"
+    ]
+
+
+def test_the_setters_set_every_field_once():
+    text = to_setters(tiling(), "SetOurs")
+    assert "template <typename Tiling>\ninline void SetOurs(Tiling& tiling)\n{" in text
+    calls = re.findall(r"tiling\.set_(\w+)\((-?\d+)\);", text)
+    assert {name: int(value) for name, value in calls} == tiling().to_json()
+    assert len(calls) == len(FIELDS)
 
 
 def test_a_designated_header_reads_back_in_any_order():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from cubecore.output_files import write_whole
-from cubecore.tiling.model.export import to_header, to_json_text
+from cubecore.tiling.model.cpp_source import to_header
+from cubecore.tiling.model.export import to_json_text
 from workflows.command import (
     BAD_REQUEST,
     DONE,
@@ -33,13 +34,22 @@ from workflows.shelf import TILING
     [
         ("t.bin", TILING.to_bytes()),
         ("t.json", to_json_text(TILING).encode()),
-        ("t.h", to_header(TILING).encode()),
-        ("t.hpp", to_header(TILING).encode()),
     ],
 )
 def test_plan_writes_its_tiling(folder, name, wanted):
     assert cli("plan", *PROBLEM, "--out", name).code == DONE
     assert (folder / name).read_bytes() == wanted
+
+
+@pytest.mark.parametrize("name", ["t.h", "t.hpp"])
+def test_plan_writes_a_header_with_the_problem_in_a_comment(folder, name):
+    assert cli("plan", *PROBLEM, "--out", name).code == DONE
+    lines = (folder / name).read_text().splitlines()
+    comments = [line for line in lines if line.startswith("// ")]
+    assert [line for line in lines if line not in comments] == [
+        line for line in to_header(TILING).splitlines() if not line.startswith("// ")
+    ]
+    assert comments[1].startswith("// C[16x16] float32 = A[16x16] float16 x B[16x16] float16")
     assert names_in(folder) == [name]
 
 

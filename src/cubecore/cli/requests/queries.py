@@ -21,6 +21,7 @@ class Sweep:
     settings: dict[str, str]
     keys: Json
     """Of a problem: what the lines leave out."""
+    search: str
 
     def run(self, form: str) -> int:
         """Plan every query; return the exit code."""
@@ -28,13 +29,21 @@ class Sweep:
         from cubecore.cli.progress import counting
         from cubecore.output_files import require_writable
         from cubecore.presented.rows import csv_lines
-        from cubecore.workflows.sweep.plan_many import make_options, sweep, useful_processes
+        from cubecore.workflows.sweep.plan_many import (
+            make_options,
+            require_storable,
+            sweep,
+            useful_processes,
+        )
         from cubecore.workflows.sweep.queries import count_lines, open_queries, read_queries
         from cubecore.workflows.sweep.resume import GrowingFile, signature
         from cubecore.workflows.sweep.store import Store
 
         with ExitStack() as stack:
-            options = make_options(self.settings, self.alternatives, self.keys.get("chip"))
+            options = make_options(
+                self.settings, self.alternatives, self.keys.get("chip"), self.search
+            )
+            require_storable(self.store, self.search, "--search")
             file = stack.enter_context(open_queries(self.queries))
             store = out = None
             if self.store is not None:

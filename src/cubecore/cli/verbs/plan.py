@@ -10,12 +10,13 @@ from cubecore.cli.console import (
     Integer,
     OutputFile,
     Verb,
+    Word,
     problem_options,
     show,
     split_options,
     table_options,
 )
-from cubecore.cli.streams import DONE
+from cubecore.cli.streams import DONE, say
 
 
 @click.command(cls=Verb)
@@ -37,10 +38,28 @@ from cubecore.cli.streams import DONE
 @click.option(
     "--processes", type=Integer(), help="number of processes for --queries (default: all cores)"
 )
+@click.option(
+    "--search",
+    type=Word(["quick", "standard", "thorough"]),
+    default="standard",
+    help="how far to look for faster changes of the best tiling",
+)
+@click.option(
+    "--format",
+    "written",
+    type=Word(["cpp", "cpp-setters"]),
+    help="write the tiling as a C++ constant, or as setters for host code; printed without --out",
+)
+@click.option("--name", help="name of the constant or of the function with the setters")
+@click.option("--namespace", help="namespace of it, such as ours::tilings")
 @click.option("--exact", is_flag=True, hidden=True)
 @table_options
 def plan(
     alternatives: int,
+    search: str,
+    written: str | None,
+    name: str | None,
+    namespace: str | None,
     exact: bool,
     out: str | None,
     queries: str | None,
@@ -49,6 +68,7 @@ def plan(
     **options: Any,
 ) -> int:
     """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
+    from cubecore.answers.cpp_tiling import HEADER, cpp_source, require_cpp
     from cubecore.errors import unable
     from cubecore.workflows.plan import plan as make_plan
 
@@ -56,21 +76,31 @@ def plan(
     if exact:
         raise unable("--exact", "--exact is gone: every plan is timed event by event")
     if queries is not None:
+        for option, value in (("--format", written), ("--name", name), ("--namespace", namespace)):
+            if value is not None:
+                raise unable(option, f"{option} is of one plan, not of --queries")
         from cubecore.cli.requests.queries import Sweep
 
-        asked = Sweep(queries, out, store, processes, alternatives, settings, keys)
+        asked = Sweep(queries, out, store, processes, alternatives, settings, keys, search)
         return asked.run(form)
-    for name, value in (("--store", store), ("--processes", processes)):
-        if value is not None:
-            raise unable(name, f"{name} needs --queries")
+    for option, given in (("--store", store), ("--processes", processes)):
+        if given is not None:
+            raise unable(option, f"{option} needs --queries")
+    require_cpp(written, out, name=name, namespace=namespace)
     if out is not None:
         from cubecore.output_files import require_writable, write_whole
         from cubecore.tiling.model.export import require_form, tiling_data
 
         require_writable(out, "--out")
         require_form(out, "--out")
-    answer = make_plan(settings=settings, alternatives=alternatives, **keys)
+    answer = make_plan(settings=settings, alternatives=alternatives, search=search, **keys)
+    cpp = written is not None or (out is not None and out.endswith((".h", ".hpp")))
+    source = cpp_source(answer, written or HEADER, name, namespace) if cpp else ""
     if out is not None:
-        write_whole(out, tiling_data(answer.tiling, out), "--out")
-    show(answer, form)
+        data = source.encode() if cpp else tiling_data(answer.tiling, out)
+        write_whole(out, data, "--out")
+    if written is not None and out is None:
+        say(source, newline=False)
+    else:
+        show(answer, form)
     return DONE

@@ -11,13 +11,13 @@ from typing import Any
 
 from cubecore.aliases import Json
 from cubecore.errors import RequestError, Violation, no_json, refuse, unreadable
+from cubecore.tiling.model.cpp_source import to_header
 from cubecore.tiling.model.hexdump import from_hex_dump, looks_like_hex, to_hex_dump
 from cubecore.tiling.model.log_text import OPTIONAL, LoggedTiling, tiling_of_text
 from cubecore.tiling.model.tcubetiling import DEFAULTS, FIELDS, SIZE_BYTES, TCubeTiling
 
 MAX_FILE_BYTES = 1024 * 1024
 """Longer files are no tilings and are not read."""
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _DEFINITION = re.compile(r"\bTCubeTiling\s+(\w+)\s*=?\s*\{([^{}]*)\}\s*;")
 _ENTRY = re.compile(r"\s*(?:\.(?P<name>\w+)\s*=\s*)?(?P<value>[+-]?\w+)\s*\Z")
 _LINE_COMMENT = re.compile(r"//[^\n]*")
@@ -28,28 +28,6 @@ _BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 def to_json_text(tiling: TCubeTiling) -> str:
     """Return the 50 fields as an indented JSON object with a final newline."""
     return json.dumps(tiling.to_json(), indent=2) + "\n"
-
-
-def to_header(tiling: TCubeTiling, name: str = "kTiling") -> str:
-    """Return a C++ header that defines `tiling` as the constant `name`, ready to include.
-
-    The values stand in the struct's order, each with its field in a comment, so that the text
-    compiles as C++11 and later wherever TCubeTiling is a plain struct of 50 int32.
-
-    Raises
-    ------
-    RequestError
-        If `name` is not a C++ identifier.
-    """
-    if not _IDENTIFIER.match(name):
-        raise refuse("header name", "be a C++ identifier", repr(name))
-    values = tiling.to_json()
-    rows = "\n".join(f"    {value},  // {field}" for field, value in values.items())
-    return (
-        "// Made by cubecore: one tiling as a compile-time constant.\n"
-        "#pragma once\n\n"
-        f"constexpr TCubeTiling {name} = {{\n{rows}\n}};\n"
-    )
 
 
 def from_header(text: str, subject: str = "tiling header") -> TCubeTiling:

@@ -6,7 +6,8 @@ from types import MappingProxyType
 from cubecore.citations import EDITIONS, cite_row
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.problem import SCALE_GROUP
-from cubecore.tiling.model.tcubetiling import RESERVED_FIELDS, Tilings
+from cubecore.tiling.model.tcubetiling import RESERVED_FIELDS
+from cubecore.tiling.rules.buffers import l0a_capacity, l0b_capacity
 from cubecore.tiling.rules.extents import ND_INNER_LIMIT, NO_INTRINSICS_CHECK_ARCH
 from cubecore.tiling.rules.l1 import l1_capacity
 from cubecore.tiling.rules.model import RuleCase
@@ -93,7 +94,7 @@ def advise(case: RuleCase) -> tuple[Advice, ...]:
     texts = [*_cores(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
     texts += [*_positions(case), *_unread(case)]
     if min(sizes) > 0:
-        texts += [*_free_l1(case), *_buffers(t), *_blocks(case)]
+        texts += [*_free_l1(case), *_buffers(case), *_blocks(case)]
     return tuple(Advice(name, text, _source(name, case.edition)) for name, text in texts)
 
 
@@ -215,17 +216,32 @@ def _free_l1(case: RuleCase) -> Iterator[tuple[str, str]]:
         yield "L1-RESERVED", f"{text}: measured to work, but leaves no room for anything else"
 
 
-def _buffers(t: Tilings) -> Iterator[tuple[str, str]]:
-    for name in ("dbL0A", "dbL0B"):
+def _buffers(case: RuleCase) -> Iterator[tuple[str, str]]:
+    """Advise two buffers where one serialises pipes: so as they fit."""
+    t = case.tiling
+    for name, capacity in (("dbL0A", l0a_capacity), ("dbL0B", l0b_capacity)):
         if getattr(t, name) == 1:
-            yield "DOUBLE-BUFFER-L0", f"{name} = 1 serialises MTE1 and the Cube: 2 is recommended"
+            text = f"{name} = 1 serialises MTE1 and the Cube"
+            measure = capacity(case.with_tiling({name: 2}))
+            fits = measure is not None and bool(measure.holds())
+            yield "DOUBLE-BUFFER-L0", f"{text}: {_recommended(2, name[2:], fits=fits)}"
     for side, depth, product in (
         ("A", t.depthA1, t.stepM * t.stepKa),
         ("B", t.depthB1, t.stepN * t.stepKb),
     ):
         if depth == product:
             text = f"depth{side}1 = {depth} is one step, which serialises MTE2 and MTE1"
-            yield f"DOUBLE-BUFFER-{side}1", f"{text}: {2 * product} is recommended"
+            fits = _fits_l1(case, {f"depth{side}1": 2 * product})
+            said = _recommended(2 * product, "L1", fits=fits)
+            yield f"DOUBLE-BUFFER-{side}1", f"{text}: {said}"
+
+
+def _recommended(value: int, memory: str, *, fits: bool) -> str:
+    """Return the value that is recommended, or that it needs a shorter step or block to fit."""
+    if fits:
+        return f"{value} is recommended"
+    smaller = "a shorter step" if memory == "L1" else "a smaller block"
+    return f"{value} does not fit {memory}, {smaller} in two buffers would"
 
 
 def _blocks(case: RuleCase) -> Iterator[tuple[str, str]]:

@@ -31,7 +31,7 @@ from cubecore.tiling.solver.l1_residency import (
     keeps_rules,
     with_derived_fields,
 )
-from cubecore.units import ceil_div
+from cubecore.units import FRACTAL_ROWS, ceil_div
 
 NEAR = 1.08
 """Times the closed form's best: what is above it is not walked."""
@@ -54,6 +54,8 @@ SKETCHED_NEAR = 1.02
 """Times the limit: a variant whose short walk is above it is not walked further."""
 MARGIN = 1.01
 """Times the walked cycles of the last tiling asked for: what must be above it is not walked."""
+CLASS_NEAR = 1.02
+"""Times the best walk: the best of a class that is above it does not come along."""
 MOST_REBASED = 8
 """Base blocks of C that are walked with other values of baseK."""
 _BASE_FACTORS = (0.5, 0.67, 0.75, 1.25, 1.34, 1.5, 2)
@@ -71,10 +73,16 @@ class Shortlist(NamedTuple):
 
 
 def refined(
-    case: RuleCase, result: SearchResult, count: int, wanted: FieldLimits, traces: TraceCache
+    case: RuleCase,
+    result: SearchResult,
+    count: int,
+    wanted: FieldLimits,
+    traces: TraceCache,
+    classes: int = 0,
 ) -> Shortlist:
     """Return the best tiling of each base block and number of tiles: `count` of them at most.
 
+    So many more of each class of base blocks (`_classes`) come along, where they are near.
     Behind the first, the last of them is the closed form's best, should the walk be wrong. Variants
     are other residencies of the same shares and base blocks, the next best, and the closed form's
     best where it is one.
@@ -85,14 +93,21 @@ def refined(
     # its best.
     near = np.count_nonzero(result.cycles <= NEAR * result.cycles[order[0]])
     most = max(min(near, MOST_WALKED), FEWEST_WALKED * count)
-    shortlist = _plain(result.tilings.take(order[:most]))
-    values = _measured(case, shortlist, traces)
+    first_rows = order[:most]
+    if classes:
+        of = _classes(result.tilings)
+        first_rows = np.append(first_rows, _of_each(of, order, 2 * classes, first_rows))
+    shortlist = _plain(result.tilings.take(first_rows))
+    values = measured(case, shortlist, traces)
     cycles = walked_cycles(case, values, FIRST_CHUNKS)
     # A short walk of all, then other residencies of the best base blocks, then a long walk of what
     # is left.
     rows = _best_of_each(shortlist, cycles, max(MOST_VARIED, count), mix=mix)
     rows = _filled(shortlist, cycles, rows, count + 1)
     limit = MARGIN * cycles[rows[:count][-1]]
+    if classes:
+        others = _near_classes(shortlist, cycles, rows, classes)
+        rows = np.append(rows, others)
     # Row 0, the closed form's best, goes along whatever its walk says.
     first = shortlist.take(rows if 0 in rows else np.append(rows, 0))
     every, values = _variants(case, first, limit, wanted, traces)
@@ -100,6 +115,9 @@ def refined(
     rows = _best_of_each(every, cycles, max(MOST_FOLLOWED, count), mix=mix)
     rows = _filled(every, cycles, _followed(case, values, rows), count)
     rows = rows[:count]
+    if classes:
+        others = _near_classes(every, cycles, rows, classes)
+        rows, count = np.append(rows, others), count + len(others)
     best, closed = every.take(rows), shortlist.take(np.arange(1))
     variants = every.take(_next_best(every, cycles, rows))
     if _among(closed, best, CHOSEN):
@@ -108,6 +126,38 @@ def refined(
         return Shortlist(concatenate([best, variants, closed]), len(best))
     best = every.take(rows[: max(count - 1, 1)])
     return Shortlist(concatenate([best, closed, variants]), len(best) + 1)
+
+
+def _classes(t: TilingColumns) -> Ints:
+    """Return the class of each tiling: upright, near square or flat base blocks, and how they fit.
+
+    In one or two buffers of L0C; trimmed to the share, or whole with a shorter last one.
+    """
+    shape = np.where(t.baseM >= 2 * t.baseN, 0, np.where(t.baseN >= 2 * t.baseM, 2, 1))
+    of = 2 * shape + (t.dbL0C == 2)
+    for share, base in ((t.singleCoreM, t.baseM), (t.singleCoreN, t.baseN)):
+        even = ceil_div(share, ceil_div(share, base))
+        of = 2 * of + (base < even + FRACTAL_ROWS)
+    return np.asarray(of, dtype=np.int64)
+
+
+def _of_each(of: Ints, order: Ints, count: int, taken: Ints) -> Ints:
+    """Return the first `count` rows of each class in an order, those not taken already."""
+    held = set(taken.tolist())
+    seen: dict[int, int] = {}
+    rows = []
+    for row, name in zip(order.tolist(), of[order].tolist(), strict=True):
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] <= count and row not in held:
+            rows.append(row)
+    return np.array(rows, dtype=np.int64)
+
+
+def _near_classes(tilings: TilingColumns, cycles: Floats, rows: Ints, count: int) -> Ints:
+    """Return the best of each class whose walk is near the best one, those not taken already."""
+    order = np.array(_best_first(cycles), dtype=np.int64)
+    order = order[cycles[order] <= CLASS_NEAR * cycles[order[0]]]
+    return _of_each(_classes(tilings), order, count, rows)
 
 
 def _variants(
@@ -121,7 +171,7 @@ def _variants(
     every = concatenate([first, varied])
     legal = column(_LEGAL(traces, case, every)[0], len(every))
     every = _plain(every.take(np.flatnonzero(legal)))
-    values = _measured(case, every, traces)
+    values = measured(case, every, traces)
     # Busiest pipes bound a walk from below at a tenth of its cost.
     likely = least_cycles(case, values) <= limit
     firsts = int(np.count_nonzero(legal[: len(first)]))
@@ -183,11 +233,11 @@ def _columns(case: RuleCase, tilings: TilingColumns) -> tuple[Column, ...]:
 _LEGAL, _COLUMNS = TracedFunction(_legal), TracedFunction(_columns)
 
 
-def _measured(case: RuleCase, tilings: TilingColumns, traces: TraceCache) -> dict[str, Floats]:
+def measured(case: RuleCase, tilings: TilingColumns, traces: TraceCache) -> dict[str, Floats]:
     """Return what walks need of tilings."""
     count = len(tilings)
-    measured = (column(x, count) for x in _COLUMNS(traces, case, tilings))
-    return dict(zip(COLUMNS, measured, strict=True))
+    values = (column(x, count) for x in _COLUMNS(traces, case, tilings))
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def _best_of_each(tilings: TilingColumns, cycles: Floats, count: int, *, mix: bool) -> Ints:

@@ -128,18 +128,20 @@ def solve_plannable(
     *,
     explained: bool = True,
     refine: bool = False,
+    classes: int = 0,
 ) -> Solution:
     """Return what `solve` does for a problem that is known to be one that can be planned.
 
     Unless `explained`, the error for an empty answer has no reason. With `refine` the
-    tilings are in the order of a closer look than the closed form's, template MDL.
+    tilings are in the order of a closer look than the closed form's, template MDL, and up to
+    `classes` more of each class of base blocks are among them.
     """
     keep_freed_memory()
     chip = planned_chip(chip)
     case = RuleCase(None, problem, chip)
     traces = TraceCache.of(case)
     refine = refine and problem.template == "MDL"
-    request = _Request(count + 1, wanted, explained=explained, refine=refine)
+    request = _Request(count + 1, wanted, explained=explained, refine=refine, classes=classes)
     found = None
     if refine and not wanted.fields:
         # A sweep over M asks for the same tiling for up to 16 values: one search serves them.
@@ -180,6 +182,7 @@ class _Request:
     wanted: FieldLimits
     explained: bool
     refine: bool
+    classes: int
 
     def search(self, case: RuleCase, traces: TraceCache, *, strict: bool) -> TilingSearch:
         """Return the search for what is asked for."""
@@ -200,10 +203,10 @@ class _Request:
         Only legal ones, if that is `strict`.
         """
         if self.refine:
-            found = refined(case, result, self.count, self.wanted, traces)
+            found = refined(case, result, self.count, self.wanted, traces, self.classes)
             if not strict:
                 return found
-            allowed = column(_LEGAL(traces, case, found.tilings)[0], len(found.tilings))
+            allowed = column(LEGAL(traces, case, found.tilings)[0], len(found.tilings))
             legal = np.flatnonzero(allowed)
             if number := int(np.count_nonzero(legal < found.number)):
                 return Shortlist(found.tilings.take(legal), number)
@@ -246,7 +249,7 @@ def _found_in_whole_fractals(case: RuleCase, asked: _Request, traces: TraceCache
     if rows == problem.m:
         return found
     picked = _cut_to(problem, found.picked)
-    (legal,) = _LEGAL(traces, case, picked.tilings)
+    (legal,) = LEGAL(traces, case, picked.tilings)
     return replace(found, picked=picked) if np.all(legal) else None
 
 
@@ -283,7 +286,7 @@ def _search(case: RuleCase, asked: _Request, traces: TraceCache) -> _Found:
         result = search.run()
         if result is not None:
             picked = asked.picked(case, result, traces)
-            (legal,) = _LEGAL(traces, case, picked.tilings)
+            (legal,) = LEGAL(traces, case, picked.tilings)
             if np.all(legal):
                 return _Found.of(result, picked)
         elif not asked.explained:
@@ -300,7 +303,7 @@ def _legal(case: RuleCase, tilings: Tilings) -> tuple[Column]:
     return (keeps_rules(judged, tuple(declared.measure for declared in rules())),)
 
 
-_LEGAL = TracedFunction(_legal)
+LEGAL = TracedFunction(_legal)
 
 
 @lru_cache(maxsize=64)

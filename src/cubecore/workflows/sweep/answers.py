@@ -10,6 +10,7 @@ from cubecore.chips import chip_key, is_chip_file
 from cubecore.errors import CubecoreError, NoLegalTilingError, RequestError
 from cubecore.lazy_dataclass import dataclass
 from cubecore.package_data import ROOT, files_below, packaged
+from cubecore.planning.local_search import STANDARD
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.repair.infeasibility import ConflictError
 from cubecore.version import __version__
@@ -17,7 +18,7 @@ from cubecore.workflows.plan import plan_request
 from cubecore.workflows.request import make_request, request_of
 
 _DECIDES = (
-    *("dtypes.py", "units.py", "chips", "isa", "tiling", "timing", "kernels"),
+    *("dtypes.py", "units.py", "chips", "isa", "tiling", "timing", "kernels", "planning"),
     *("answers/plan.py", "workflows/plan.py"),
 )
 """The files of the package that a plan depends on."""
@@ -29,10 +30,13 @@ class SweepOptions:
 
     settings: Mapping[str, str]
     alternatives: int
+    search: str = STANDARD
 
     def to_json(self) -> Json:
-        """Return the two."""
-        return {"settings": dict(sorted(self.settings.items())), "alternatives": self.alternatives}
+        """Return the options; the search where it is not the standard one."""
+        settings = dict(sorted(self.settings.items()))
+        other = {} if self.search == STANDARD else {"search": self.search}
+        return {"settings": settings, "alternatives": self.alternatives, **other}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ def plan_line(problem: JsonMapping, options: SweepOptions) -> Line:
     """
     try:
         request = request_of(Problem.from_json(problem), options.settings)
-        plan = plan_request(request, options.alternatives)
+        plan = plan_request(request, options.alternatives, options.search)
     except CubecoreError as error:
         return Line(False, json.dumps({"problem": dict(problem), "error": error_of(error)}))
     return Line(True, json.dumps(plan.to_json(reasons=False)))

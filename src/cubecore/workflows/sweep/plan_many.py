@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from cubecore.aliases import Json, JsonMapping
 from cubecore.answers.plan import QueryAnswer
 from cubecore.chips import chip, default_chip
-from cubecore.errors import RequestError, refuse
+from cubecore.errors import RequestError, refuse, unable
 from cubecore.lazy_dataclass import dataclass
+from cubecore.planning.local_search import STANDARD, effort_named
 from cubecore.tiling.model.problem import Problem
 from cubecore.units import INT32_MAX
 from cubecore.workflows.executors import require_executor
@@ -34,6 +35,7 @@ def plan_many(
     processes: int | None = None,
     store: str | None = None,
     executor: "Executor | None" = None,
+    search: str = STANDARD,
 ) -> Generator[QueryAnswer, None, None]:
     """Yield the plan of every problem, in their order, as they are made.
 
@@ -54,6 +56,8 @@ def plan_many(
     executor : Executor or None
         A `concurrent.futures.Executor` that plans in place of processes of our own: a pool's or a
         cluster's (Dask's ``client.get_executor()``). This process alone writes the store.
+    search : str
+        As `plan` has it. A store keeps answers of the standard search.
 
     Yields
     ------
@@ -75,7 +79,8 @@ def plan_many(
     if isinstance(problems, str | bytes | PathLike | Mapping) or not isinstance(problems, Iterable):
         need = "be several, each a record or a mapping"
         raise refuse("problems", need, repr(problems), "cubecore plan --queries reads a file")
-    options = make_options(settings, alternatives)
+    options = make_options(settings, alternatives, search=search)
+    require_storable(store, search)
     if processes is not None and processes < 1:
         raise refuse("processes", "be at least 1", processes)
     if processes is None and isinstance(problems, Sequence):
@@ -89,21 +94,32 @@ def plan_many(
 
 
 def make_options(
-    settings: Mapping[str, str] | None, alternatives: int, soc: str | None = None
+    settings: Mapping[str, str] | None,
+    alternatives: int,
+    soc: str | None = None,
+    search: str = STANDARD,
 ) -> SweepOptions:
     """Return the options of a sweep.
 
     Raises
     ------
     RequestError
-        If `alternatives` is negative, or the chip does not have the settings.
+        If `alternatives` is negative, there is no such search, or the chip does not have the
+        settings.
     """
     if alternatives < 0:
         raise refuse("alternatives", "be at least 0", alternatives)
     if alternatives > INT32_MAX:
         raise refuse("alternatives", f"be at most {INT32_MAX}", alternatives)
     chip(soc or default_chip()).what_if(settings or {})
-    return SweepOptions(dict(settings or {}), alternatives)
+    effort_named(search)
+    return SweepOptions(dict(settings or {}), alternatives, search)
+
+
+def require_storable(store: str | None, search: str, name: str = "search") -> None:
+    """Refuse a store for another search than the one whose answers it keeps."""
+    if store is not None and search != STANDARD:
+        raise unable(name, f"a store keeps answers of the standard search, not of {search}")
 
 
 def useful_processes(count: int) -> int:

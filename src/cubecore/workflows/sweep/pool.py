@@ -42,7 +42,7 @@ def serve() -> None:
     """Answer problems on standard input until it ends; the first line holds the options."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller decides when to stop
     first = json.loads(sys.stdin.readline())
-    options = SweepOptions(first["settings"], first["alternatives"])
+    options = SweepOptions(**first)
     for line in sys.stdin:
         answer = plan_line(json.loads(line), options)
         sys.stdout.write(f"{_PLANNED if answer.planned else _REFUSED}{answer.text}\n")

@@ -1,0 +1,152 @@
+"""Beside a plan's space: split K, another template or padded rows, where they are much faster.
+
+Each is a plan of its own, of the quick search; one that the hardware's bound leaves no chance is
+not made.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from cubecore.advice.reasons import padded_extents
+from cubecore.aliases import Json, JsonMapping
+from cubecore.errors import CubecoreError
+from cubecore.kernels.matmul.clock.launch import is_known
+from cubecore.lazy_dataclass import dataclass
+from cubecore.planning.event_ranking import can_be_timed, timed_plan
+from cubecore.planning.planner import plan_tilings
+from cubecore.planning.timed_product import TimedProduct
+from cubecore.tiling.cost.closed_form import lower_bound
+from cubecore.tiling.model.problem import TEMPLATES, Problem
+from cubecore.tiling.model.request import TilingRequest
+from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.tiling.rules.capabilities import validate
+
+if TYPE_CHECKING:
+    from cubecore.tiling.repair.infeasibility import Narrowing
+
+LEAST_SAVED = 0.1
+"""Share of the time from which another kernel or layout is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A plan for the same product by another kernel or layout, much faster than the one asked for.
+
+    `what` differs, in words; `command` plans it.
+    """
+
+    what: str
+    problem: Problem
+    us: float | None
+    cycles: int
+    saves: float
+    command: str
+
+    def to_json(self) -> Json:
+        """Return the figures and the command."""
+        names = ("what", "us", "cycles", "saves", "command")
+        return {name: getattr(self, name) for name in names}
+
+
+def beside(request: TilingRequest, tiling: TCubeTiling, cycles: int) -> tuple[Beside, ...]:
+    """Return what is over 10 % faster than a plan's tiling of known cycles, the fastest first."""
+    limit = (1 - LEAST_SAVED) * cycles
+    found = []
+    for what, changes in _others(request, tiling):
+        problem = _changed(request.problem, changes)
+        took = None if problem is None else _planned_cycles(problem, request, limit)
+        if problem is not None and took is not None and took < limit:
+            us = request.chip.microseconds(took)
+            words = command(problem, request.settings)
+            found.append(Beside(what, problem, us, took, 1 - took / cycles, words))
+    return tuple(sorted(found, key=lambda one: one.cycles))
+
+
+def _others(request: TilingRequest, tiling: TCubeTiling) -> Iterator[tuple[str, JsonMapping]]:
+    """Yield what else could be asked for: in words, and as keys of the problem."""
+    problem = request.problem
+    if not problem.split_k:
+        yield "split K over cores", {"split_k": True}
+    for template in TEMPLATES:
+        if template != problem.template:
+            yield f"template {template}", {"template": template}
+    off = padded_extents(TimedProduct(problem, tiling, request.chip))
+    if off is not None:
+        extents: Mapping[str, int] = off[1]
+        yield " and ".join(f"{x.upper()} padded to {n:,}" for x, n in extents.items()), extents
+
+
+def _changed(problem: Problem, changes: JsonMapping) -> Problem | None:
+    """Return a problem with other keys; None where they do not go with the rest."""
+    try:
+        return replace(problem, **changes)
+    except CubecoreError:
+        return None
+
+
+def _planned_cycles(problem: Problem, request: TilingRequest, limit: float) -> int | None:
+    """Return the cycles of the plan for another problem; None where none is below the limit."""
+    from cubecore.advice.infeasibility import narrowing
+    from cubecore.tiling.solver.solver import planned_chip
+
+    def narrowed() -> "Narrowing":
+        return narrowing(problem, request.settings, planned_chip)
+
+    chip = request.chip
+    try:
+        validate(problem, chip)
+        if not can_be_timed(problem, chip) or lower_bound(problem, chip) >= limit:
+            return None
+        # Trees take long to walk: only where the closed form leaves a chance.
+        if not is_known(problem, chip):
+            likely = plan_tilings(problem, chip, 0, narrowed)
+            if likely.best.predicted.cycles >= limit:
+                return None
+        solution, _ = timed_plan(problem, chip, 0, narrowed, "quick")
+    except CubecoreError:
+        return None
+    return solution.best.predicted.cycles
+
+
+def command(problem: Problem, settings: Mapping[str, str]) -> str:
+    """Return the command line that plans a problem."""
+    least = {name: getattr(problem, name) for name in ("m", "n", "k", "a")}
+    plain = Problem(**least).to_json()
+    words = ["cubecore", "plan", *(f"--{axis} {least[axis]}" for axis in "mnk")]
+    for name, value in problem.to_json().items():
+        if name == "a" and value != "float16":
+            words.append(f"--a {value}")
+        elif name in {"epilogue", "fix", "budget"}:
+            words += _grouped(name, value)
+        elif value != plain[name]:
+            words.append(_option(name, value))
+    words += [f"--set {quote(f'{field}={value}')}" for field, value in settings.items()]
+    return " ".join(words)
+
+
+def _option(name: str, value: object) -> str:
+    """Return a key of a problem as an option."""
+    option = f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return option if value else f"--no-{option[2:]}"
+    return f"{option} {quote(str(value))}"
+
+
+def _grouped(name: str, values: JsonMapping) -> Iterator[str]:
+    """Yield the options of what a problem's key holds several of."""
+    for key, value in values.items():
+        if name == "epilogue":
+            if isinstance(value, list | tuple):
+                yield "--scale-file FILE"
+            elif value:
+                yield _option(key, value)
+        elif value is not None:
+            yield f"--{name} {key}={_limits(value) if isinstance(value, Mapping) else value}"
+
+
+def _limits(value: JsonMapping) -> str:
+    """Return limits of a field as they are typed: ``16..512/16``."""
+    low, high, multiple = (value.get(name, "") for name in ("min", "max", "multiple"))
+    return f"{low}..{high}" + (f"/{multiple}" if multiple not in {"", 1} else "")

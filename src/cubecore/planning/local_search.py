@@ -1,0 +1,155 @@
+"""Local search: one- and two-field changes of a timed tiling, until none of them is faster.
+
+The changes are those of `tiling.solver.changes`. Of each round the likeliest are timed as events;
+the fastest is changed next, until a round saves no more than `LEAST_GAIN`.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cubecore.errors import refuse
+from cubecore.kernels.matmul.clock.launch import is_known, launch_time
+from cubecore.lazy_dataclass import dataclass
+from cubecore.planning.planner import over_shared_k, whole_tiling
+from cubecore.tiling.cost.tracing import TraceCache
+from cubecore.tiling.model.field_limits import FieldLimits
+from cubecore.tiling.rules.checker import check_case
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.changes import changes
+from cubecore.tiling.solver.solver import planned_chip
+from cubecore.units import ceil_div
+
+if TYPE_CHECKING:
+    from cubecore.chips.model import Chip
+    from cubecore.tiling.model.problem import Problem
+    from cubecore.tiling.model.tcubetiling import TCubeTiling
+
+LEAST_GAIN = 0.001
+"""Share of the time that a round must save for another one, or for a tiling that is less simple."""
+
+MOST_LITTLE = 2
+"""Rounds that save less, by which the search ends: the first may lead to one that saves more."""
+SHORT_STEPS = 64
+"""Base-K steps of a core up to which twice as many changes are timed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much a search does, by the word for it.
+
+    `timed` changes a round are timed at most, of which none is `near` times slower than the best by
+    the walk; `walked` where trees have to be walked. The search ends behind so many `rounds`, and
+    once so many timings in `all`. So many of each class of base
+    blocks are timed before.
+    """
+
+    timed: int
+    walked: int
+    near: float
+    rounds: int
+    all: int
+    classes: int
+
+
+STANDARD = "standard"
+EFFORTS = {
+    "quick": Effort(0, 0, 1.0, 0, 0, classes=0),
+    STANDARD: Effort(10, 3, 1.006, 8, 32, classes=1),
+    "thorough": Effort(24, 6, 1.015, 16, 160, classes=2),
+}
+"""`quick` has no local search."""
+
+
+def effort_named(search: str) -> Effort:
+    """Return the effort of a search by its name."""
+    if search not in EFFORTS:
+        raise refuse("search", "be quick, standard or thorough", repr(search))
+    return EFFORTS[search]
+
+
+def ragged(t: "TCubeTiling") -> int:
+    """Return how many lengths of a tiling do not divide what they cut: the fewer, the simpler."""
+    k_steps = ceil_div(t.singleCoreK, t.baseK)
+    cuts = (
+        *((t.M, t.singleCoreM), (t.N, t.singleCoreN), (min(t.Ka, t.Kb), t.singleCoreK)),
+        *((t.singleCoreM, t.baseM), (t.singleCoreN, t.baseN), (t.singleCoreK, t.baseK)),
+        *((k_steps, t.stepKa), (k_steps, t.stepKb)),
+    )
+    return sum(whole % part != 0 for whole, part in cuts)
+
+
+class LocalSearch:
+    """The search from timed tilings of one problem; `times` are the cycles of all that it timed.
+
+    A change is timed as far as it may be the fastest: its cycles are then some behind those.
+    """
+
+    def __init__(
+        self, problem: "Problem", chip: "Chip", wanted: FieldLimits, effort: Effort
+    ) -> None:
+        self.problem, self.chip, self.wanted, self.effort = problem, chip, wanted, effort
+        self.space = planned_chip(chip)
+        self.times: dict[TCubeTiling, int] = {}
+        self.judged = 0
+
+    def run(self, start: "TCubeTiling", cycles: int) -> "tuple[TCubeTiling, int]":
+        """Return the tiling at which no change that was timed is faster, and its cycles.
+
+        Changes leave as much of L1 as plans do, unless the start does not.
+        """
+        if check_case(RuleCase(start, self.problem, self.space)).findings:
+            self.space = self.chip
+        best, fewest, little = start, cycles, 0
+        for _ in range(self.effort.rounds):
+            found, least = self._round(best, fewest)
+            if found is None:
+                break
+            enough = least <= (1 - LEAST_GAIN) * fewest
+            if not enough and ragged(found) > ragged(best):
+                break
+            best, fewest, little = found, least, little + (not enough)
+            if little == MOST_LITTLE or len(self.times) >= self.effort.all:
+                break
+        return best, fewest
+
+    def _round(self, tiling: "TCubeTiling", cycles: int) -> "tuple[TCubeTiling | None, int]":
+        """Return the fastest of a tiling's changes and its cycles; None if none is faster."""
+        case = RuleCase(None, over_shared_k(self.problem), self.space)
+        shared = replace(tiling, Ka=case.problem.k, Kb=case.problem.k)
+        near = changes(case, shared, cycles, self.wanted, TraceCache.of(case))
+        self.judged += near.judged
+        left = self._at_once(tiling)
+        found, fewest = None, cycles
+        for one, likely in zip(near.tilings, near.likely, strict=True):
+            if left == 0:
+                break
+            if likely > self.effort.near * fewest / cycles:
+                continue
+            whole = whole_tiling(one, self.problem, self.space)
+            if whole is None or whole in self.times:
+                continue
+            left -= 1
+            took = self._time(whole, fewest - 1)
+            if took < fewest:
+                found, fewest = whole, took
+        return found, fewest
+
+    def _at_once(self, tiling: "TCubeTiling") -> int:
+        """Return how many changes of a tiling are timed: more where a timing costs less."""
+        t = tiling
+        if not is_known(self.problem, self.chip):
+            return self.effort.walked
+        tiles = ceil_div(t.singleCoreM, t.baseM) * ceil_div(t.singleCoreN, t.baseN)
+        short = tiles * ceil_div(t.singleCoreK, t.baseK) <= SHORT_STEPS
+        return self.effort.timed * (2 if short else 1)
+
+    def _time(self, tiling: "TCubeTiling", latest: int) -> int:
+        """Return the cycles of a tiling; some behind `latest` where it takes longer."""
+        time = launch_time(self.problem, tiling, self.chip, latest)
+        if time is not None:
+            self.times[tiling] = time.cycles
+        else:
+            from cubecore.planning.timed_product import TimedProduct
+
+            self.times[tiling] = TimedProduct(self.problem, tiling, self.chip).line.cycles
+        return self.times[tiling]

@@ -1,0 +1,320 @@
+"""The legal tilings that differ from one in one or two fields, the likeliest to be faster first.
+
+What follows from a changed field changes with it: the number of cores from shares, depths from
+steps, and the buffers of L0 from base blocks (two where they fit). All of them are judged and
+bounded at once; the walk of chunks ranks those whose busiest pipe leaves them a chance.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cubecore.lazy_dataclass import dataclass
+from cubecore.tiling.cost.chunk_columns import least_cycles
+from cubecore.tiling.cost.chunk_walk import walked_cycles
+from cubecore.tiling.cost.closed_form import cost
+from cubecore.tiling.cost.tracing import TraceCache, column
+from cubecore.tiling.model.field_limits import FieldLimits
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
+from cubecore.tiling.rules.model import RuleCase
+from cubecore.tiling.solver.candidates import (
+    BUFFER_FIELDS,
+    Floats,
+    Ints,
+    TilingColumns,
+    base_k_limits,
+    base_k_sizes,
+    core_splits,
+)
+from cubecore.tiling.solver.l1_residency import block_bytes, smallest_steps, with_derived_fields
+from cubecore.tiling.solver.refinement import measured
+from cubecore.tiling.solver.solver import LEGAL
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, distinct
+
+SKETCHED_CHUNKS, WALKED_CHUNKS = 8, 96
+"""Chunks that are walked of all changes that a bound leaves a chance, and of those still near."""
+SKETCHED_NEAR, WALKED_NEAR = 1.04, 1.015
+"""Times the tiling's own walk: changes whose walk is above it are not followed."""
+MOST_SKETCHED, MOST_WALKED = 1500, 160
+_SHORT = (
+    (SKETCHED_CHUNKS, SKETCHED_NEAR, MOST_WALKED),
+    (WALKED_CHUNKS, WALKED_NEAR, MOST_WALKED),
+)
+_LONG = ((SKETCHED_CHUNKS, 1.25, 320), (WALKED_CHUNKS, 1.2, 48), (256, WALKED_NEAR, 48))
+"""Chunks that are walked, what is near then, and how many are: where walks end within the first
+row of tiles, which brings what later ones find in L2, shorter ones are believed less."""
+SAME_FIELDS = 0.004
+"""Times the own walk: a change is put back by it for each likelier one of the same fields."""
+EVEN_K = 32
+"""Every multiple of it is tried as baseK: rows of a chunk begin well."""
+EVERY_SHARE = 256
+"""Up to this extent every share of whole fractals is tried."""
+EVERY_STEP = 16
+"""Up to so many steps along K each is tried; beyond, the least of each number of chunks."""
+_BUFFERS = ("buffersA", "buffersB")
+_CHOSEN = (
+    *("singleCoreM", "singleCoreN", "singleCoreK", "baseM", "baseN", "baseK"),
+    *("stepM", "stepN", "stepKa", "stepKb", *_BUFFERS, "iterateOrder", *BUFFER_FIELDS),
+)
+"""The fields that a change sets; depths follow from steps and buffers."""
+_AT = {name: index for index, name in enumerate(_CHOSEN)}
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Legal changes of a tiling, the likeliest first: `likely` times its own cycles each."""
+
+    tilings: tuple[TCubeTiling, ...]
+    likely: tuple[float, ...]
+    judged: int
+
+
+def changes(
+    case: RuleCase, tiling: TCubeTiling, cycles: int, wanted: FieldLimits, traces: TraceCache
+) -> Changes:
+    """Return the changes of one or two fields that may be faster than the tiling's `cycles`."""
+    options, group = _options(case, tiling, wanted)
+    own = np.array([_own(tiling)])
+    first, second = np.nonzero(group[:, None] < group)
+    values = np.where(np.isnan(options), own, options)
+    pairs = np.where(np.isnan(options[second]), values[first], options[second])
+    columns = _columns(case, tiling, np.concatenate([own, values, pairs]), wanted)
+    fields = np.concatenate([[0], 100 * group, 100 * group[first] + group[second] + 1])
+    rows = _likely_legal(case, columns, wanted)
+    kept = columns.take(rows)
+    legal = np.flatnonzero(column(LEGAL(traces, case, kept)[0], len(kept)))
+    kept, fields = kept.take(legal), fields[rows[legal]]
+    if len(kept) == 0:
+        return Changes((), (), 0)
+    own_row = _columns(case, tiling, own, wanted)
+    rows, likely = _spread(*_ranked(case, own_row, kept, cycles, fields % 100 == 0, traces), fields)
+    table = {n: np.broadcast_to(kept.take(rows).fields[n], len(rows)) for n in kept.names}
+    listed = {n: np.asarray(x).astype(np.int64).tolist() for n, x in table.items()}
+    same = {n: getattr(tiling, n) for n in FIELDS}
+    tilings = [TCubeTiling(**same | {n: x[i] for n, x in listed.items()}) for i in range(len(rows))]
+    told = [(one, near) for one, near in zip(tilings, likely, strict=True) if one != tiling]
+    return Changes(tuple(one for one, _ in told), tuple(near for _, near in told), len(kept))
+
+
+def _own(t: TCubeTiling) -> list[float]:
+    """Return what the tiling itself has of `_CHOSEN`."""
+    steps = {
+        "buffersA": (t.depthA1, t.stepM * t.stepKa),
+        "buffersB": (t.depthB1, t.stepN * t.stepKb),
+    }
+    return [
+        float(max(steps[n][0] // steps[n][1], 1) if n in steps else getattr(t, n)) for n in _CHOSEN
+    ]
+
+
+def _options(case: RuleCase, t: TCubeTiling, wanted: FieldLimits) -> tuple[Floats, Ints]:
+    """Return changes as rows of `_CHOSEN`, NaN for what they leave, and which field each is of."""
+    splits = core_splits(case, case.problem.core_count(case.chip), wanted)
+    given: list[list[dict[str, float]]] = []
+    for name, base in (("singleCoreM", t.baseM), ("singleCoreN", t.baseN), ("singleCoreK", 0)):
+        given.append([{name: share} for share in _shares(t, name, getattr(splits, name), base)])
+    given += [_blocks(case, t, "baseM", wanted), _blocks(case, t, "baseN", wanted)]
+    given.append(_base_k(case, t, wanted))
+    given += [_residencies(case, t, name, wanted) for name in "ab"]
+    given.append([{"iterateOrder": 1 - t.iterateOrder}])
+    own = dict(zip(_CHOSEN, _own(t), strict=True))
+    rows, group = [], []
+    for number, options in enumerate(given):
+        for whole in options:
+            option = {n: x for n, x in whole.items() if not _is_fixed(n, wanted)}
+            if any(own[name] != value for name, value in option.items()):
+                row = [np.nan] * len(_CHOSEN)
+                for name, value in option.items():
+                    row[_AT[name]] = float(value)
+                rows.append(row)
+                group.append(number)
+    return np.array(rows).reshape(-1, len(_CHOSEN)), np.array(group, dtype=np.int64)
+
+
+def _is_fixed(name: str, wanted: FieldLimits) -> bool:
+    """True if one value of a field is asked for."""
+    return name in wanted.fields and wanted.fields[name].only is not None
+
+
+def _shares(t: TCubeTiling, name: str, planned: Floats, base: int) -> list[int]:
+    """Return a core's shares of an axis: the planner's, the shortest, and whole base blocks."""
+    extent = t.Ka if base == 0 else int(getattr(t, name[-1]))
+    shares = set(np.ravel(planned).astype(np.int64).tolist())
+    if base:
+        shares |= {int(ceil_div(extent, ceil_div(extent, share))) for share in shares}
+        shares |= {int(align_up(getattr(t, name), unit)) for unit in (FRACTAL_ROWS, base)}
+        if extent <= EVERY_SHARE:
+            shares |= set(range(FRACTAL_ROWS, extent, FRACTAL_ROWS))
+    return sorted(share for share in shares if share <= extent)
+
+
+def _blocks(
+    case: RuleCase, t: TCubeTiling, name: str, wanted: FieldLimits
+) -> list[dict[str, float]]:
+    """Return other lengths of a base block along an axis, with as many steps or as much of L1."""
+    axis, step, step_k = name[-1], f"step{name[-1]}", "stepKa" if name == "baseM" else "stepKb"
+    share, own = getattr(t, f"singleCore{axis}"), getattr(t, name)
+    other = t.baseN if name == "baseM" else t.baseM
+    most = case.chip.l0c_bytes // (case.accumulator.size_bytes * min(other, 64))
+    plain = np.arange(FRACTAL_ROWS, max(min(most, 4080), FRACTAL_ROWS) + 1, FRACTAL_ROWS)
+    plain = plain[plain <= align_up(2 * share, FRACTAL_ROWS)]  # for a longer share as well
+    k_steps = ceil_div(t.singleCoreK, t.baseK)
+    found: list[dict[str, float]] = []
+    for size in wanted.blocks(name, plain).tolist():
+        steps = min(getattr(t, step), ceil_div(share, size))
+        found.append({name: size, step: steps})
+        if wanted.fields and steps < getattr(t, step):
+            found.append({name: size})
+        scaled = min(max(int(getattr(t, step_k) * own / size), 1), k_steps)
+        if steps == 1 and getattr(t, step_k) not in {scaled, k_steps}:
+            found.append({name: size, step: steps, step_k: scaled})
+    return found
+
+
+def _base_k(case: RuleCase, t: TCubeTiling, wanted: FieldLimits) -> list[dict[str, float]]:
+    """Return other lengths of a base block along K, with as many steps, or steps as long."""
+    found: list[dict[str, float]] = []
+    sizes = base_k_sizes(case, t.singleCoreK, wanted)
+    longest = min(8 * t.baseK, align_up(t.singleCoreK, case.base_k_multiple))
+    even = np.arange(EVEN_K, longest + 1, EVEN_K)
+    even = even[(even % case.base_k_multiple == 0)] if not _is_fixed("baseK", wanted) else even[:0]
+    for size in distinct(np.append(sizes[sizes <= longest], even).astype(np.int64)).tolist():
+        k_steps = ceil_div(t.singleCoreK, size)
+        steps = {"stepKa": t.stepKa, "stepKb": t.stepKb}
+        kept = {n: min(step, k_steps) for n, step in steps.items()}
+        length = {n: ceil_div(step * t.baseK, size) for n, step in steps.items()}
+        found += [{"baseK": size, **some} for some in (kept, length)]
+        if wanted.fields:  # depths that are asked for go with steps that are longer than K
+            found.append({"baseK": size})
+    return found
+
+
+def _residencies(
+    case: RuleCase, t: TCubeTiling, operand: str, wanted: FieldLimits
+) -> list[dict[str, float]]:
+    """Return other steps in L1 of an operand, in one and two buffers."""
+    axis, base, step, step_k, buffers = (
+        ("M", t.baseM, "stepM", "stepKa", "buffersA")
+        if operand == "a"
+        else ("N", t.baseN, "stepN", "stepKb", "buffersB")
+    )
+    k_steps, tiles = (
+        ceil_div(t.singleCoreK, t.baseK),
+        ceil_div(getattr(t, f"singleCore{axis}"), base),
+    )
+    one = TilingColumns({n: np.array([float(getattr(t, n))]) for n in ("baseM", "baseN", "baseK")})
+    room = int(case.chip.l1_bytes // block_bytes(case, one, operand)[0])
+    other = t.stepKb if operand == "a" else t.stepKa
+    near = [x for x in range(1, k_steps + 1) if x <= EVERY_STEP or not (x % other and other % x)]
+    along_k = [x for x in {*smallest_steps(k_steps), *near, k_steps} if x <= room]
+    depth = wanted.fields.get(f"depth{operand.upper()}1")
+    if depth is not None and depth.only is not None:  # with steps that are longer than K, too
+        along_k = [x for x in range(1, depth.only + 1) if depth.only % x == 0]
+    found = [{step: 1, step_k: x, buffers: n} for x in along_k for n in (1, 2)]
+    if k_steps <= room:
+        whole = [x for x in smallest_steps(tiles) if x * k_steps <= room]
+        found += [{step: x, step_k: k_steps, buffers: n} for x in whole for n in (1, 2)]
+    return found
+
+
+def _columns(
+    case: RuleCase, tiling: TCubeTiling, values: Floats, wanted: FieldLimits
+) -> TilingColumns:
+    """Return rows of `_CHOSEN` as tilings, with what follows from them."""
+    v = {name: values[:, index] for name, index in _AT.items()}
+    p = case.problem
+    grid = ((p.m, "singleCoreM"), (p.n, "singleCoreN"), (p.shared_k, "singleCoreK"))
+    v["usedCoreNum"] = np.prod([ceil_div(extent, v[name]) for extent, name in grid], axis=0)
+    v["depthA1"] = v["stepM"] * v["stepKa"] * v.pop("buffersA")
+    v["depthB1"] = v["stepN"] * v["stepKb"] * v.pop("buffersB")
+    for name in ("depthA1", "depthB1"):  # steps go with the depth that is asked for
+        if _is_fixed(name, wanted):
+            v[name] = np.full(len(values), float(getattr(tiling, name)))
+    same = {n: getattr(tiling, n) for n in ("M", "N", "Ka", "Kb", "isBias")}
+    columns = TilingColumns({**same, **v})
+    _, two = base_k_limits(case, columns)
+    fits = v["baseK"] <= two
+    changed = (v["baseM"] != tiling.baseM) | (v["baseN"] != tiling.baseN)
+    roomier = case.accumulator.size_bytes * 2 * v["baseM"] * v["baseN"] <= case.chip.l0c_bytes
+    buffers = {
+        n: np.where(changed | (v["baseK"] != tiling.baseK), np.where(fits, 2.0, 1.0), v[n])
+        for n in ("dbL0A", "dbL0B")
+    }
+    buffers["dbL0C"] = np.where(changed, np.where(roomier, 2.0, 1.0), v["dbL0C"])
+    free = {n: x for n, x in buffers.items() if not _is_fixed(n, wanted)}
+    columns = columns.with_fields(**free)
+    return with_derived_fields(RuleCase(columns, case.problem, case.chip)).tiling  # type: ignore[no-any-return]
+
+
+def _likely_legal(case: RuleCase, t: TilingColumns, wanted: FieldLimits) -> Ints:
+    """Return the rows that fit the chip's cores, L0 and L1 and are as asked: the cheap rules."""
+    chip = case.chip
+    one, _ = base_k_limits(case, t)
+    fits = (t.usedCoreNum <= case.problem.core_count(chip)) & (t.baseK <= one)
+    accumulators = case.accumulator.size_bytes * t.baseM * t.baseN
+    fits &= accumulators * t.dbL0C <= chip.l0c_bytes
+    held = t.depthA1 * block_bytes(case, t, "a") + t.depthB1 * block_bytes(case, t, "b")
+    fits &= held <= chip.l1_bytes
+    if wanted.fields:
+        fits &= wanted.mask(t)
+    return np.flatnonzero(fits)
+
+
+def _ranked(
+    case: RuleCase,
+    own: TilingColumns,
+    t: TilingColumns,
+    cycles: int,
+    single: NDArray[np.bool_],
+    traces: TraceCache,
+) -> tuple[Ints, Floats]:
+    """Return the rows that may be faster, the likeliest first, and how likely: times the own walk.
+
+    `single` changes of one field are walked far whatever the first chunks say, as another order.
+    Of rows with the same walk to the last bit, the same work, one is told.
+    """
+    if case.problem.template != "MDL":
+        return _by_closed_form(case, own, t)
+    least = least_cycles(case, values := measured(case, t, traces))
+    own_values = measured(case, own, traces)
+    # The walk and its bound are some per cent off: they are held against the tiling's own walk.
+    limit = max(cycles, float(walked_cycles(case, own_values, WALKED_CHUNKS)[0]))
+    rows = np.flatnonzero(least <= limit)
+    rows = rows[np.argsort(least[rows], kind="stable")][:MOST_SKETCHED]
+    row_of_tiles = own_values["inner_tiles"][0] * own_values["parts"][0]
+    several = bool(own_values["tiles"][0] > own_values["inner_tiles"][0])
+    stages = _LONG if several and 2 * row_of_tiles > WALKED_CHUNKS else _SHORT
+    for chunks, near, most in stages:
+        walked = {n: np.append(own_values[n], x[rows]) for n, x in values.items()}
+        times = walked_cycles(case, walked, chunks)
+        likely = times[1:] / times[0]
+        order = np.argsort(likely, kind="stable")
+        kept = likely[order] <= near
+        if chunks == SKETCHED_CHUNKS:
+            kept |= single[rows[order]]
+        order = order[kept][:most]
+        rows, likely = rows[order], likely[order]
+    _, first = np.unique(likely, return_index=True)
+    return rows[first], likely[first]
+
+
+def _spread(rows: Ints, likely: Floats, fields: Ints) -> tuple[Ints, list[float]]:
+    """Return ranked rows with those first that change other fields than likelier ones.
+
+    Changes of the same fields are wrong in the walk by about as much.
+    """
+    seen: dict[int, int] = {}
+    ranks = []
+    for of in fields[rows].tolist():
+        ranks.append(seen.get(of, 0))
+        seen[of] = ranks[-1] + 1
+    order = np.argsort(likely + SAME_FIELDS * np.array(ranks), kind="stable")
+    return rows[order], likely[order].tolist()
+
+
+def _by_closed_form(case: RuleCase, own: TilingColumns, t: TilingColumns) -> tuple[Ints, Floats]:
+    """Return the same of templates that the walk does not know."""
+    total = np.broadcast_to(cost(t, case.problem, case.chip).total, len(t))
+    itself = np.broadcast_to(cost(own, case.problem, case.chip).total, 1)[0]
+    likely, rows = np.unique(total / itself, return_index=True)
+    near = int(np.count_nonzero(likely <= SKETCHED_NEAR))
+    return rows[:near], likely[:near]
