@@ -329,7 +329,8 @@ def test_the_command_line_and_a_file_of_queries_ask_the_same(tmp_path):
     for keys in requests:
         answer = cli("plan", *arguments(keys), "--alternatives", 0, "--json")
         assert answer.code == DONE, (keys, answer)
-        answers.append({key: answer.json[key] for key in answer.json if key not in {"reasons", "beside"}})
+        timed = {"reasons", "beside"}
+        answers.append({key: answer.json[key] for key in answer.json if key not in timed})
     queries = tmp_path / "q.jsonl"
     queries.write_text("".join(json.dumps(keys) + "\n" for keys in requests))
     swept = cli("plan", "--queries", queries, "--alternatives", 0, "--processes", 1)
