@@ -4,9 +4,9 @@ import statistics
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from cubecore.advice.infeasibility import narrowing
 from cubecore.errors import CubecoreError
 from cubecore.planning.event_ranking import can_be_timed, timed, timed_plan
+from cubecore.planning.narrowing import narrowing
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling

@@ -7,14 +7,13 @@ not made.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from cubecore.advice.reasons import padded_extents
 from cubecore.aliases import Json, JsonMapping
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.clock.launch import is_known
 from cubecore.lazy_dataclass import dataclass
-from cubecore.planning.event_ranking import can_be_timed, timed_plan
+from cubecore.planning.event_ranking import can_be_timed, narrowing_of, plan_of
 from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.cost.closed_form import lower_bound
@@ -22,9 +21,6 @@ from cubecore.tiling.model.problem import TEMPLATES, Problem
 from cubecore.tiling.model.request import TilingRequest
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate
-
-if TYPE_CHECKING:
-    from cubecore.tiling.repair.infeasibility import Narrowing
 
 LEAST_SAVED = 0.1
 """Share of the time from which another kernel or layout is told."""
@@ -52,16 +48,8 @@ class Beside:
 
 def beside(request: TilingRequest, tiling: TCubeTiling, cycles: int) -> tuple[Beside, ...]:
     """Return what is over 10 % faster than a plan's tiling of known cycles, the fastest first."""
-    limit = (1 - LEAST_SAVED) * cycles
-    found = []
-    for what, changes in _others(request, tiling):
-        problem = _changed(request.problem, changes)
-        took = None if problem is None else _planned_cycles(problem, request, limit)
-        if problem is not None and took is not None and took < limit:
-            us = request.chip.microseconds(took)
-            words = command(problem, request.settings)
-            found.append(Beside(what, problem, us, took, 1 - took / cycles, words))
-    return tuple(sorted(found, key=lambda one: one.cycles))
+    others = (_faster(request, what, changes, cycles) for what, changes in _others(request, tiling))
+    return tuple(sorted(filter(None, others), key=lambda one: one.cycles))
 
 
 def _others(request: TilingRequest, tiling: TCubeTiling) -> Iterator[tuple[str, JsonMapping]]:
@@ -78,36 +66,31 @@ def _others(request: TilingRequest, tiling: TCubeTiling) -> Iterator[tuple[str, 
         yield " and ".join(f"{x.upper()} padded to {n:,}" for x, n in extents.items()), extents
 
 
-def _changed(problem: Problem, changes: JsonMapping) -> Problem | None:
-    """Return a problem with other keys; None where they do not go with the rest."""
+def _faster(request: TilingRequest, what: str, changes: JsonMapping, cycles: int) -> Beside | None:
+    """Return the plan of a problem with other keys if it is much faster than `cycles`, else None.
+
+    None as well where the keys do not go with the rest.
+    """
+    limit, chip = (1 - LEAST_SAVED) * cycles, request.chip
     try:
-        return replace(problem, **changes)
-    except CubecoreError:
-        return None
-
-
-def _planned_cycles(problem: Problem, request: TilingRequest, limit: float) -> int | None:
-    """Return the cycles of the plan for another problem; None where none is below the limit."""
-    from cubecore.advice.infeasibility import narrowing
-    from cubecore.tiling.solver.solver import planned_chip
-
-    def narrowed() -> "Narrowing":
-        return narrowing(problem, request.settings, planned_chip)
-
-    chip = request.chip
-    try:
+        problem = replace(request.problem, **changes)
+        other = replace(request, problem=problem)
         validate(problem, chip)
         if not can_be_timed(problem, chip) or lower_bound(problem, chip) >= limit:
             return None
         # Trees take long to walk: only where the closed form leaves a chance.
         if not is_known(problem, chip):
-            likely = plan_tilings(problem, chip, 0, narrowed)
+            likely = plan_tilings(problem, chip, 0, narrowing_of(other))
             if likely.best.predicted.cycles >= limit:
                 return None
-        solution, _ = timed_plan(problem, chip, 0, narrowed, "quick")
+        solution, _ = plan_of(other, 0, "quick")
     except CubecoreError:
         return None
-    return solution.best.predicted.cycles
+    took = solution.best.predicted.cycles
+    if took >= limit:
+        return None
+    words = command(problem, request.settings)
+    return Beside(what, problem, chip.microseconds(took), took, 1 - took / cycles, words)
 
 
 def command(problem: Problem, settings: Mapping[str, str]) -> str:

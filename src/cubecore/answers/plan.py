@@ -21,14 +21,13 @@ from cubecore.advice.reasons import (
 from cubecore.answers.time import RECORDED, product_interval, tiling_figures, time_legal
 from cubecore.errors import NoLegalTilingError, RequestError
 from cubecore.lazy_dataclass import dataclass
-from cubecore.planning.event_ranking import START_UP, timed_plan
+from cubecore.planning.event_ranking import START_UP, plan_of
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.presented import Presented
 from cubecore.presented.text import duration, number, table
 from cubecore.tiling.cost.closed_form import Prediction, start_cycles
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.request import TilingRequest, problem_line
-from cubecore.tiling.solver.solver import Ranked, planned_chip
 from cubecore.units import plural
 
 if TYPE_CHECKING:
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
     from cubecore.tiling.model.core_grid import CoreBlock
     from cubecore.tiling.model.problem import Problem
     from cubecore.tiling.model.tcubetiling import TCubeTiling
-    from cubecore.tiling.repair.infeasibility import Narrowing
     from cubecore.tiling.rules.advice import Advice
+    from cubecore.tiling.solver.solver import Ranked
 
 _MAP_LIMIT = 16
 SHOWN_BROKEN = 20
@@ -156,15 +155,8 @@ class TilingPlan(Presented):
         """Return the cycles of the plan for the problem with other extents; its own if none is."""
         p = self.problem
         m, n, k = (extents.get(axis, own) for axis, own in (("m", p.m), ("n", p.n), ("k", p.k)))
-        padded, settings = replace(p, m=m, n=n, k=k), self.request.settings
-
-        def narrowed() -> Narrowing:
-            from cubecore.advice.infeasibility import narrowing  # of a failure alone
-
-            return narrowing(padded, settings, planned_chip)
-
         try:
-            solution, _ = timed_plan(padded, self.request.chip, 0, narrowed)
+            solution, _ = plan_of(replace(self.request, problem=replace(p, m=m, n=n, k=k)), 0)
         except (NoLegalTilingError, RequestError):
             return self.predicted.cycles
         return solution.best.predicted.cycles

@@ -13,9 +13,10 @@ from cubecore.planning.local_search import STANDARD, Effort, LocalSearch, effort
 from cubecore.planning.planner import over_shared_k, plan_tilings
 from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
+from cubecore.tiling.model.request import TilingRequest
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS
-from cubecore.tiling.solver.solver import Ranked, Solution
+from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
 
 if TYPE_CHECKING:
@@ -33,6 +34,25 @@ NEAR_FASTEST = {"cube": 1.0, "mix": 1.01}
 """Times the fastest: variants of what is no slower are timed. The planner's walk of two clients in
 turn is less exact; with 1.003 for one plans were 0.01 % faster and took 4 % longer."""
 START_UP, MEMORY = "start-up", "HBM"
+
+
+def plan_of(
+    request: TilingRequest, alternatives: int, search: str = STANDARD
+) -> tuple[Solution, int]:
+    """Return `timed_plan` of a request; raises `NoLegalTilingError` as it does."""
+    why = narrowing_of(request)
+    return timed_plan(request.problem, request.chip, alternatives, why, search)
+
+
+def narrowing_of(request: TilingRequest) -> "Callable[[], Narrowing]":
+    """Return what tells what a request narrows, where it has to be said why there is no plan."""
+
+    def narrowed() -> "Narrowing":
+        from cubecore.planning.narrowing import narrowing
+
+        return narrowing(request.problem, request.settings, planned_chip)
+
+    return narrowed
 
 
 def timed_plan(
@@ -71,7 +91,7 @@ def improved(
     """
     if solution.proven or not effort.rounds:
         return solution, count
-    local = LocalSearch(problem, chip, problem.fix, effort)
+    local = LocalSearch(problem, chip, effort)
     tiling, cycles = local.run(solution.best.tiling, solution.best.predicted.cycles)
     count += len(local.times)
     if tiling == solution.best.tiling:

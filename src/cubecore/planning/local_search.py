@@ -12,7 +12,6 @@ from cubecore.kernels.matmul.clock.launch import is_known, launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.planner import over_shared_k, whole_tiling
 from cubecore.tiling.cost.tracing import TraceCache
-from cubecore.tiling.model.field_limits import FieldLimits
 from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.changes import changes
@@ -39,8 +38,7 @@ class Effort:
 
     `timed` changes a round are timed at most, of which none is `near` times slower than the best by
     the walk; `walked` where trees have to be walked. The search ends behind so many `rounds`, and
-    once so many timings in `all`. So many of each class of base
-    blocks are timed before.
+    once so many timings in `all`. So many of each of the `classes` of base blocks are timed before.
     """
 
     timed: int
@@ -84,10 +82,8 @@ class LocalSearch:
     A change is timed as far as it may be the fastest: its cycles are then some behind those.
     """
 
-    def __init__(
-        self, problem: "Problem", chip: "Chip", wanted: FieldLimits, effort: Effort
-    ) -> None:
-        self.problem, self.chip, self.wanted, self.effort = problem, chip, wanted, effort
+    def __init__(self, problem: "Problem", chip: "Chip", effort: Effort) -> None:
+        self.problem, self.chip, self.effort = problem, chip, effort
         self.space = planned_chip(chip)
         self.times: dict[TCubeTiling, int] = {}
         self.judged = 0
@@ -116,7 +112,7 @@ class LocalSearch:
         """Return the fastest of a tiling's changes and its cycles; None if none is faster."""
         case = RuleCase(None, over_shared_k(self.problem), self.space)
         shared = replace(tiling, Ka=case.problem.k, Kb=case.problem.k)
-        near = changes(case, shared, cycles, self.wanted, TraceCache.of(case))
+        near = changes(case, shared, cycles, self.problem.fix, TraceCache.of(case))
         self.judged += near.judged
         left = self._at_once(tiling)
         found, fewest = None, cycles

@@ -85,7 +85,7 @@ def _repaired(
     mended = find_repair(case, keep)
     conflict = None
     if mended is None:
-        from cubecore.advice.infeasibility import narrowing
+        from cubecore.planning.narrowing import narrowing
         from cubecore.tiling.repair.infeasibility import find_conflict
 
         conflict = find_conflict(case, keep, narrowing(case.problem, settings))

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from cubecore.aliases import JsonMapping
 from cubecore.answers.plan import TilingPlan
 from cubecore.errors import refuse, unable
-from cubecore.planning.event_ranking import timed_plan, timed_tiling
+from cubecore.planning.event_ranking import plan_of, timed_tiling
 from cubecore.planning.local_search import STANDARD, LocalSearch, effort_named
 from cubecore.tiling.model.core_grid import problem_blocks
 from cubecore.tiling.model.problem import Problem
@@ -16,12 +16,9 @@ from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.advice import advise_plan
 from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
-from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
+from cubecore.tiling.solver.solver import Ranked
 from cubecore.workflows.keywords import ProblemKeys, takes_problem
 from cubecore.workflows.request import IllegalTilingError, given_tiling, make_request
-
-if TYPE_CHECKING:
-    from cubecore.tiling.repair.infeasibility import Narrowing
 
 
 @takes_problem
@@ -81,7 +78,7 @@ def plan(
 
 def plan_request(request: TilingRequest, alternatives: int, search: str = STANDARD) -> TilingPlan:
     """Return the plan of a request, as `plan` does; raises `NoLegalTilingError` as it does."""
-    solution, timed = _solution(request, alternatives, search)
+    solution, timed = plan_of(request, alternatives, search)
     return TilingPlan(
         request=request,
         tiling=solution.best.tiling,
@@ -99,26 +96,13 @@ def plan_request(request: TilingRequest, alternatives: int, search: str = STANDA
     )
 
 
-def _solution(
-    request: TilingRequest, alternatives: int, search: str = STANDARD
-) -> tuple[Solution, int]:
-    """Return the solution, and how many tilings were timed event by event for it."""
-
-    def narrowed() -> "Narrowing":
-        from cubecore.advice.infeasibility import narrowing
-
-        return narrowing(request.problem, request.settings, planned_chip)
-
-    return timed_plan(request.problem, request.chip, alternatives, narrowed, search)
-
-
 def improved_plan(plan: TilingPlan, tiling: TCubeTiling, cycles: int) -> TilingPlan:
     """Return the plan that a search from another, faster tiling of known cycles leads to.
 
     What was the plan is then the first alternative.
     """
     problem, chip = plan.problem, plan.request.chip
-    local = LocalSearch(problem, chip, problem.fix, effort_named(STANDARD))
+    local = LocalSearch(problem, chip, effort_named(STANDARD))
     found, _ = local.run(tiling, cycles)
     best = timed_tiling(found, problem, chip)
     gap = plan.gap * best.predicted.cycles / plan.predicted.cycles
@@ -151,7 +135,7 @@ def legal_or_planned(
         If none is given and none satisfies every rule.
     """
     if tiling is None:
-        return _solution(request, 0)[0].best.tiling
+        return plan_of(request, 0)[0].best.tiling
     given = given_tiling(tiling, request.problem)
     checked = check_case(RuleCase(given, request.problem, request.chip))
     if checked.findings:

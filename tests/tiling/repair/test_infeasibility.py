@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.advice.infeasibility import narrowing
 from cubecore.errors import CubecoreError
+from cubecore.planning.narrowing import narrowing
 from cubecore.tiling.model.field_limits import NO_LIMITS, PLANNED_FIELDS, FieldLimits, Limits
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.repair.infeasibility import (

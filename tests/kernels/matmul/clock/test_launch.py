@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from cubecore.advice.infeasibility import narrowing
 from cubecore.chips import chip
 from cubecore.kernels.matmul.clock.launch import launch_time
+from cubecore.planning.narrowing import narrowing
 from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.model.tcubetiling import TCubeTiling
