@@ -74,11 +74,6 @@ class Interval:
         return self.low_us <= us <= self.high_us
 
 
-def has_interval(group: str) -> bool:
-    """Return whether cases of a group have residuals that intervals are made of."""
-    return group in _KINDS
-
-
 @cache
 def residuals() -> tuple[Residual, ...]:
     """Return the residuals of every case that was left out of a fit."""

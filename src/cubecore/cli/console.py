@@ -123,16 +123,22 @@ def _pairs(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
     return pairs or None
 
 
+def with_options(command: Command, *options: Command) -> Command:
+    """Return a command with options added; its help shows the last one first."""
+    for option in options:
+        command = option(command)
+    return command
+
+
 def problem_options(command: Command) -> Command:
     """Add the problem's keys as options."""
-    relu = click.option("--relu", is_flag=True, default=None, help="apply ReLU to C")
-    command = relu(command)
-    for option in (
+    command = with_options(
+        command,
+        click.option("--relu", is_flag=True, default=None, help="apply ReLU to C"),
         click.option("--quant", help="mode of fixpipe with scales: DEQF16, REQ8, VDEQF16, ..."),
         click.option("--scale", type=Number(), help="scale of --quant; V modes take --scale-file"),
         click.option("--offset", type=int, help="added to an 8-bit result of --quant"),
-    ):
-        command = option(command)
+    )
     for name, metavar, text in _ASKED:
         option = click.option(
             f"--{name}", multiple=True, metavar=metavar, callback=_pairs, default=(), help=text

@@ -17,6 +17,7 @@ from cubecore.cli.console import (
     is_script,
     show,
     split_options,
+    with_options,
 )
 from cubecore.cli.streams import DONE, FOUND
 
@@ -51,7 +52,8 @@ def script_arguments(command: Command) -> Command:
 
 def debug_options(command: Command) -> Command:
     """Add what stops a script's launches."""
-    for option in (
+    return with_options(
+        command,
         click.option("--step", is_flag=True, help="stop a script before the first instruction"),
         click.option(
             "--dump",
@@ -74,14 +76,13 @@ def debug_options(command: Command) -> Command:
             metavar="WHERE",
             help="stop a script before asc_add, #12 or FILE:LINE [if EXPRESSION]",
         ),
-    ):
-        command = option(command)
-    return command
+    )
 
 
 def kernel_options(command: Command) -> Command:
     """Add what says how a kernel in a C++ file, or one that a TIK program builds, is launched."""
-    for option in (
+    return with_options(
+        command,
         click.option(
             "--debug-inputs",
             type=Word(["random"]),
@@ -134,14 +135,13 @@ def kernel_options(command: Command) -> Command:
         ),
         click.option("--blocks", type=Integer(), help="number of blocks of a C++ kernel"),
         click.option("--entry", help="kernel of a C++ SCRIPT; the only one unless given"),
-    ):
-        command = option(command)
-    return command
+    )
 
 
 def advice_options(command: Command) -> Command:
     """Add what says which advice is given on a kernel, and what is tried."""
-    for option in (
+    return with_options(
+        command,
         click.option(
             "--try",
             "try_s",
@@ -156,9 +156,7 @@ def advice_options(command: Command) -> Command:
             metavar="RULE",
             help="leave a rule out of --advise on a SCRIPT",
         ),
-    ):
-        command = option(command)
-    return command
+    )
 
 
 def taken_kernel_options(options: Json) -> Json:
@@ -175,7 +173,8 @@ def _launch_options(kernel: JsonMapping) -> "CppLaunchOptions":
 
 def file_options(command: Command) -> Command:
     """Add the files that a timing can leave."""
-    for option in (
+    return with_options(
+        command,
         click.option("--metrics", type=OutputFile(), help="write all figures to this JSON file"),
         click.option(
             "--trace-waits", is_flag=True, help="add lanes of waits and of the scalar unit"
@@ -197,9 +196,7 @@ def file_options(command: Command) -> Command:
             help="write a Chrome trace (JSON) for Perfetto",
         ),
         click.option("--report", type=OutputFile(), help="write an HTML report with the timeline"),
-    ):
-        command = option(command)
-    return command
+    )
 
 
 def time_files(options: Json, tiling_from: str = "") -> "TimeFiles":

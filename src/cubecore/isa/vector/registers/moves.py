@@ -120,10 +120,7 @@ LOADS: dict[str, Distribution] = {
     "UNPACK4_B8": _unpacked(1, 4),
     "UNALIGNED": Distribution(REGISTER_BYTES, 1, _same),
     **{f"BLOCK{k}": Distribution(32, 32, _same) for k in range(BLOCKS)},
-    **{
-        f"DINTLV_B{8 * w}": Distribution(2 * REGISTER_BYTES, 32, _same, alone=True)
-        for w in (1, 2, 4)
-    },
+    **{f"DINTLV_B{8 * w}": _TWO for w in (1, 2, 4)},
     "MASK_NORM": Distribution(REGISTER_BYTES // 8, 32, _same),
     "MASK_US": Distribution(REGISTER_BYTES // 16, 16, _same),
     "MASK_DS": Distribution(REGISTER_BYTES // 4, 32, _same),
@@ -193,9 +190,7 @@ STORES: dict[str, StoreDistribution] = {
     "PACK4_B32": _stored_packed(4, 4),
     "UNALIGNED": StoreDistribution(REGISTER_BYTES, 1, _same, _by_lane),
     **{f"BLOCK{k}": _stored_block(k) for k in range(BLOCKS)},
-    **{
-        f"INTLV_B{8 * w}": StoreDistribution(2 * REGISTER_BYTES, 32, _same, None) for w in (1, 2, 4)
-    },
+    **{f"INTLV_B{8 * w}": _STORED_TWO for w in (1, 2, 4)},
     "MASK_NORM": StoreDistribution(REGISTER_BYTES // 8, 32, _same, None),
     "MASK_PACK": StoreDistribution(REGISTER_BYTES // 16, 16, _same, None),
 }
