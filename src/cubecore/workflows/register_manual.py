@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from cubecore.isa.vector.registers.catalogue import operations
 from cubecore.isa.vector.registers.operation import Form, RegisterOperation
+from cubecore.isa.vector.registers.operations.catalogue import operations
 from cubecore.isa.vector.registers.types_taken import types_in_words
 
 _NAMESPACES = ("AscendC::Reg::", "AscendC::MicroAPI::", "Reg::", "MicroAPI::")
@@ -86,7 +86,7 @@ def registers_page() -> str:
 
 
 def _distributions() -> Sequence[str]:
-    from cubecore.isa.vector.registers.moves import LOADS, STORES
+    from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 
     lines = ["## Distributions", "", "| move | distribution | bytes of UB | alignment | mask |"]
     lines.append("|---|---|---|---|---|")
@@ -101,7 +101,7 @@ def _distributions() -> Sequence[str]:
 
 
 def _conversions() -> Sequence[str]:
-    from cubecore.isa.vector.registers.convert import CASTS
+    from cubecore.isa.vector.registers.operations.convert import CASTS
 
     lines = ["## Conversions", "", "| from | to | rounding |", "|---|---|---|"]
     return [

@@ -92,10 +92,7 @@ def tune(
     if not findings.legal:
         findings = check(given, request.problem, repair=True, settings=request.settings)
     legal = _legal_one(given, findings)
-    try:
-        best = plan_request(request, 0)
-    except NoLegalTilingError:
-        best = None
+    best = _best_plan(request)
     if legal is None:
         return Tuned(request, given, findings, None, (), best)
     line = TimedProduct(request.problem, legal, request.chip).timed(record=record)
@@ -103,6 +100,14 @@ def tune(
     changes = tuple(_changes(request, legal, line.cycles))
     best = _at_least(best, legal, line.cycles, changes)
     return Tuned(request, given, findings, Timed(request, legal, line), changes, best)
+
+
+def _best_plan(request: TilingRequest) -> TilingPlan | None:
+    """Return the planner's tiling; None where none is legal."""
+    try:
+        return plan_request(request, 0)
+    except NoLegalTilingError:
+        return None
 
 
 def _at_least(

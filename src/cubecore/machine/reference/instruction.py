@@ -167,17 +167,12 @@ def perform(
         number = next(n for n, used in enumerate(issue.uses) if used.name == name)
         require_written(cores, template, issue.uses[number], place, at[number], where)
 
-    follows = cores.gm.fillings is not None and template.pipe is Pipe.V
     if bound.feeds:
-        for repeat in range(issue.uses[0].elements.offsets.shape[0]):
-            parts = [part(template, used.name, repeat) for used in issue.uses]
-            touched = list(zip(issue.uses, spots, parts, strict=True))
-            sides = _sides(cores, template, touched, where)
-            work = partial(operate, *sides, step.compute, lack, template)
-            if follows:
-                computed(cores, template, touched, where, work)
-            else:
-                work()
+
+        def make(reads: list[Read], writes: list[Write]) -> Inputs:
+            return operate(reads, writes, step.compute, lack, template)
+
+        _one_by_one(cores, issue, spots, where, make)
         return None
     reads, writes = bound.reads, bound.writes
     if issue.outside:
@@ -193,6 +188,26 @@ def perform(
         return work()
     touched = [(u, s, u.elements) for u, s in zip(issue.uses, spots, strict=True)]
     return followed(cores, template, touched, where, work)
+
+
+def _one_by_one(
+    cores: Cores,
+    issue: CachedIssue,
+    spots: Sequence[Spot],
+    where: Location,
+    make: Callable[[list[Read], list[Write]], Inputs],
+) -> None:
+    """Make the repeats of an instruction whose results feed later ones; `make` is of one repeat."""
+    template = issue.template
+    follows = cores.gm.fillings is not None and template.pipe is Pipe.V
+    for repeat in range(issue.uses[0].elements.offsets.shape[0]):
+        parts = [part(template, used.name, repeat) for used in issue.uses]
+        touched = list(zip(issue.uses, spots, parts, strict=True))
+        work = partial(make, *_sides(cores, template, touched, where))
+        if follows:
+            computed(cores, template, touched, where, work)
+        else:
+            work()
 
 
 # --- where operands lie

@@ -81,16 +81,22 @@ def plan_many(
         raise refuse("problems", need, repr(problems), "cubecore plan --queries reads a file")
     options = make_options(settings, alternatives, search=search)
     require_storable(store, search)
-    if processes is not None and processes < 1:
-        raise refuse("processes", "be at least 1", processes)
-    if processes is None and isinstance(problems, Sequence):
-        processes = useful_processes(len(problems))
+    count = _process_count(processes, problems)
     if executor is not None:
         require_executor(executor)
     opened = None if store is None else Store.open(store, write=True)
     queries = (Query.of(number, problem) for number, problem in enumerate(problems, 1))
-    answers = sweep(queries, options, processes or available_cores(), opened, executor)
+    answers = sweep(queries, options, count, opened, executor)
     return _closing(answers, opened)
+
+
+def _process_count(processes: int | None, problems: Iterable[object]) -> int:
+    """Return the processes to plan in: those asked for, or as many as problems keep busy."""
+    if processes is not None and processes < 1:
+        raise refuse("processes", "be at least 1", processes)
+    if processes is None and isinstance(problems, Sequence):
+        processes = useful_processes(len(problems))
+    return processes or available_cores()
 
 
 def make_options(

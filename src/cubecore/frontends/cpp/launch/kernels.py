@@ -224,11 +224,7 @@ def launch(
     for parameter in device_kernel.parameters:
         word_of(parameter, ready.arguments[parameter.name], tensor=parameter.name in ready.tensors)
     notes = tuple(_notes(device_kernel, ready, arguments, words))
-    parts = {
-        part: device_kernel.build(part, ready.chip.arch)
-        for part in ("cube", "vector")
-        if any(core.is_aic == (part == "cube") for core in ready.cores)
-    }
+    parts = _built_parts(device_kernel, ready)
     addresses = {name: gm.base + own.address for name, (_, own) in ready.tensors.items()}
     for name, value in ready.arguments.items():
         if isinstance(value, TensorList):
@@ -265,6 +261,15 @@ def launch(
     wall_s = perf_counter() - begin
     findings = (*(notes if MEMCHECK in checks else ()), *findings, *unwritten)
     return ready.done(findings, outcome.issued, engine, wall_s)
+
+
+def _built_parts(device_kernel: CppKernel, ready: ReadyLaunch) -> dict[str, Built]:
+    """Return the libraries of a kernel for the kinds of core that it is launched on."""
+    return {
+        part: device_kernel.build(part, ready.chip.arch)
+        for part in ("cube", "vector")
+        if any(core.is_aic == (part == "cube") for core in ready.cores)
+    }
 
 
 def _notes(
