@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.vector.registers.catalogue import operations
-from cubecore.isa.vector.registers.convert import CASTS
 from cubecore.isa.vector.registers.operation import Call
+from cubecore.isa.vector.registers.operations.catalogue import operations
+from cubecore.isa.vector.registers.operations.convert import CASTS
 from isa.vector.registers.formats import (
     FLOATS,
     INF,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.vector.registers.catalogue import operations
-from cubecore.isa.vector.registers.moves import LOADS, STORES
 from cubecore.isa.vector.registers.operation import Call
+from cubecore.isa.vector.registers.operations.catalogue import operations
+from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 
 VL = 256
 UB = np.random.default_rng(11).integers(1, 256, 2 * VL, np.uint8)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.vector.registers.catalogue import operations
 from cubecore.isa.vector.registers.operation import Call, Form
+from cubecore.isa.vector.registers.operations.catalogue import operations
 
 LINES = [
     line

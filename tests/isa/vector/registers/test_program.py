@@ -6,9 +6,9 @@ import pytest
 from cubecore.dtypes import element_type
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.tree import Location
-from cubecore.isa.vector.registers.catalogue import operations
 from cubecore.isa.vector.registers.folding import Leaf, Loop, folded
 from cubecore.isa.vector.registers.operation import Call
+from cubecore.isa.vector.registers.operations.catalogue import operations
 from cubecore.isa.vector.registers.program import Entries, RegisterProgram
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 

@@ -6,8 +6,8 @@ import pytest
 from cubecore.dtypes import element_type
 from cubecore.errors import RequestError
 from cubecore.isa.program.tree import Location
-from cubecore.isa.vector.registers.catalogue import operations
 from cubecore.isa.vector.registers.operation import Call
+from cubecore.isa.vector.registers.operations.catalogue import operations
 from cubecore.isa.vector.registers.program import Entries, RegisterProgram
 
 WHERE = Location("kernel.cpp", 7, "body")

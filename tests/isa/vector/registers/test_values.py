@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cubecore.dtypes import element_type
-from cubecore.isa.vector.registers.catalogue import operations
 from cubecore.isa.vector.registers.operation import Call
+from cubecore.isa.vector.registers.operations.catalogue import operations
 from isa.vector.registers import formats
 from isa.vector.registers.formats import (
     bits_of,

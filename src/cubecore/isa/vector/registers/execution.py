@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.isa.vector.registers.folding import Leaf, Node
-from cubecore.isa.vector.registers.moves import LOADS, STORES
 from cubecore.isa.vector.registers.operation import REGISTER_BYTES, STORES_MEMORY, Bits, Call
+from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 from cubecore.isa.vector.registers.program import NONE, RegisterProgram, Source, Step
 from cubecore.lazy_dataclass import dataclass
 

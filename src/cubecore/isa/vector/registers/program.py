@@ -16,8 +16,6 @@ from cubecore.cache import BoundedCache
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Indices, Leaf, Loop, Node, folded
-from cubecore.isa.vector.registers.masks import lanes_of
-from cubecore.isa.vector.registers.moves import LOADS, STORES
 from cubecore.isa.vector.registers.operation import (
     LOADS_MEMORY,
     REGISTER_BYTES,
@@ -25,6 +23,8 @@ from cubecore.isa.vector.registers.operation import (
     Call,
     Form,
 )
+from cubecore.isa.vector.registers.operations.masks import lanes_of
+from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 from cubecore.isa.vector.registers.types_taken import require_types
 from cubecore.lazy_dataclass import dataclass
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.isa.vector.registers.execution import Execution
-from cubecore.isa.vector.registers.moves import STORES
 from cubecore.isa.vector.registers.operation import (
     MAKES_MASK,
     MERGING,
@@ -22,6 +21,7 @@ from cubecore.isa.vector.registers.operation import (
     Form,
     governed,
 )
+from cubecore.isa.vector.registers.operations.moves import STORES
 from cubecore.isa.vector.registers.program import RegisterProgram, Step
 
 _MOVED = frozenset(

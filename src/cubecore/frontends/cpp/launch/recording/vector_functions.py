@@ -9,8 +9,8 @@ from cubecore.cache import BoundedCache
 from cubecore.dtypes import element_type
 from cubecore.frontends.capi.calls.binding import BoundCall
 from cubecore.isa.program.tree import Location
-from cubecore.isa.vector.registers import catalogue
 from cubecore.isa.vector.registers.operation import Call
+from cubecore.isa.vector.registers.operations import catalogue
 from cubecore.isa.vector.registers.program import Entries, RegisterProgram
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 

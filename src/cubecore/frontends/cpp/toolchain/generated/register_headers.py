@@ -26,11 +26,11 @@ from types import MappingProxyType
 
 from cubecore.dtypes import element_type
 from cubecore.frontends.cpp.files import INCLUDE
-from cubecore.isa.vector.registers import catalogue
-from cubecore.isa.vector.registers.convert import CASTS, LAYOUTS, ROUNDINGS, SATURATIONS
-from cubecore.isa.vector.registers.masks import PATTERNS
-from cubecore.isa.vector.registers.moves import LOADS, STORES
 from cubecore.isa.vector.registers.operation import Form, RegisterOperation
+from cubecore.isa.vector.registers.operations import catalogue
+from cubecore.isa.vector.registers.operations.convert import CASTS, LAYOUTS, ROUNDINGS, SATURATIONS
+from cubecore.isa.vector.registers.operations.masks import PATTERNS
+from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 
 REGISTERS_NAME = "cubecore_registers.h"
 """The file's name beside a precompiled header."""

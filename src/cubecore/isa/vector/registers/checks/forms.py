@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from cubecore.isa.declare.remark import Remark
-from cubecore.isa.vector.registers.convert import CASTS, LAYOUTS
-from cubecore.isa.vector.registers.moves import LOADS, STORES
 from cubecore.isa.vector.registers.operation import MERGING, Form
+from cubecore.isa.vector.registers.operations.convert import CASTS, LAYOUTS
+from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 from cubecore.isa.vector.registers.program import NONE, RegisterProgram, Source, Step
 
 _MERGES = frozenset({"Duplicate", "DuplicateLane", "Move", "Add", "Max", "Min"})

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from cubecore.isa.declare.remark import Remark
-from cubecore.isa.vector.registers.moves import STORES
 from cubecore.isa.vector.registers.operation import Form
+from cubecore.isa.vector.registers.operations.moves import STORES
 from cubecore.isa.vector.registers.program import NONE, RegisterProgram, Source, Step
 
 _MADE = frozenset({Form.PATTERN, Form.COUNT, Form.COMPARE, Form.COMPARE_SCALAR})

@@ -9,16 +9,6 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
 from cubecore.isa.vector.common import lane_functions
-from cubecore.isa.vector.registers.arithmetic import (
-    ALL,
-    BYTES,
-    FLOATS,
-    HALF_AND_FLOAT,
-    LONG,
-    scalars,
-    settled,
-    widened,
-)
 from cubecore.isa.vector.registers.operation import (
     REGISTER_BYTES,
     Bits,
@@ -30,6 +20,16 @@ from cubecore.isa.vector.registers.operation import (
     governed,
     lanes,
     raw,
+)
+from cubecore.isa.vector.registers.operations.arithmetic import (
+    ALL,
+    BYTES,
+    FLOATS,
+    HALF_AND_FLOAT,
+    LONG,
+    scalars,
+    settled,
+    widened,
 )
 
 _SUMMED = ("int32", "uint32", *HALF_AND_FLOAT)

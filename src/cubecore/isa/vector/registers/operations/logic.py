@@ -7,7 +7,6 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
-from cubecore.isa.vector.registers.arithmetic import ALL, HALF_AND_FLOAT, INTEGERS, scalars
 from cubecore.isa.vector.registers.operation import (
     MERGING,
     Bits,
@@ -20,6 +19,12 @@ from cubecore.isa.vector.registers.operation import (
     lanes,
     raw,
     zeroed,
+)
+from cubecore.isa.vector.registers.operations.arithmetic import (
+    ALL,
+    HALF_AND_FLOAT,
+    INTEGERS,
+    scalars,
 )
 
 COMPARISONS: dict[str, Callable[[Array, Array], Any]] = {

@@ -14,5 +14,5 @@ _MODULES = ("arithmetic", "convert", "histograms", "logic", "masks", "moves", "r
 def operations() -> Mapping[str, RegisterOperation]:
     """Return the declared register instructions."""
     for name in _MODULES:
-        import_module(f"cubecore.isa.vector.registers.{name}")
+        import_module(f"cubecore.isa.vector.registers.operations.{name}")
     return MappingProxyType(OPERATIONS)

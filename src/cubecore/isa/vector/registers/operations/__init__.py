@@ -1,0 +1,1 @@
+"""Register instructions by family, each declared once."""
