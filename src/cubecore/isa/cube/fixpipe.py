@@ -24,6 +24,7 @@ from cubecore.chips.products import (
 from cubecore.dtypes import FLOAT32, ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.cube.product import HANDS_OVER, UNIT_FLAGS, beside_results
+from cubecore.isa.declare.archs import HALF_SUMS, SUMS, Kirin
 from cubecore.isa.declare.instruction import (
     GlobalTraffic,
     Instruction,
@@ -39,7 +40,6 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
-from cubecore.isa.declare.kirin_archs import HALF_SUMS, SUMS, Kirin
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.scale_registers import FIXPIPE_ALIGN_BYTES, UINT64
 from cubecore.isa.declare.template import parameters

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
+from cubecore.isa.declare.archs import Kirin
 from cubecore.isa.declare.instruction import Instruction, Pipe, instruction, param
-from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import Registers
 
 

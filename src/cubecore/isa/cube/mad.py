@@ -24,6 +24,7 @@ from cubecore.chips.products import (
 from cubecore.dtypes import FLOAT32, INT4, ElementType
 from cubecore.errors import Violation
 from cubecore.isa.cube.product import CubeProduct
+from cubecore.isa.declare.archs import NO_BIAS_COPY, ON_X90_ALONE, Kirin
 from cubecore.isa.declare.instruction import (
     Instruction,
     InstructionCost,
@@ -38,7 +39,6 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
-from cubecore.isa.declare.kirin_archs import NO_BIAS_COPY, ON_X90_ALONE, Kirin
 from cubecore.isa.declare.registers import Registers
 from cubecore.layouts import Offsets
 from cubecore.numerics import (

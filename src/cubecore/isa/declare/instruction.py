@@ -22,9 +22,8 @@ from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
 from cubecore.isa.declare import common_3510, ranges
+from cubecore.isa.declare.archs import Kirin, from_on
 from cubecore.isa.declare.capi_forms import CapiForms
-from cubecore.isa.declare.earlier_archs import from_on
-from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.placement import Placement
 from cubecore.isa.declare.register_use import RegisterUse
 from cubecore.isa.declare.registers import Registers

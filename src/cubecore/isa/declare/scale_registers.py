@@ -10,6 +10,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ELEMENT_TYPES, ElementType
 from cubecore.errors import Violation
+from cubecore.isa.declare.archs import Kirin
 from cubecore.isa.declare.instruction import (
     Instruction,
     InstructionCost,
@@ -22,7 +23,6 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
-from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import ATOMICS, Registers
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES

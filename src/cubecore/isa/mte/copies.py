@@ -11,6 +11,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import DATA_BLOCK, FRACTAL, ElementType
 from cubecore.errors import Violation
+from cubecore.isa.declare.archs import BYTES, HALF, HALF_OR_BYTE, NO_TRANSPOSE, Kirin
 from cubecore.isa.declare.instruction import (
     GlobalTraffic,
     Instruction,
@@ -24,7 +25,6 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
-from cubecore.isa.declare.kirin_archs import BYTES, HALF, HALF_OR_BYTE, NO_TRANSPOSE, Kirin
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_BYTES, FRACTAL_ROWS, align_up, ceil_div

@@ -13,6 +13,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import RAW_BYTE, ElementType
 from cubecore.errors import Violation
+from cubecore.isa.declare.archs import Kirin
 from cubecore.isa.declare.instruction import (
     GlobalTraffic,
     Instruction,
@@ -25,7 +26,6 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
-from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import FRACTAL_TYPES, Bursts, Load2d, l1_traffic

@@ -11,6 +11,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
+from cubecore.isa.declare.archs import BYTES_NOT_FILLED, HALF, Kirin
 from cubecore.isa.declare.instruction import (
     Instruction,
     InstructionCost,
@@ -21,7 +22,6 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
-from cubecore.isa.declare.kirin_archs import BYTES_NOT_FILLED, HALF, Kirin
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.layouts import Offsets

@@ -17,6 +17,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
+from cubecore.isa.declare.archs import HALF_OR_BYTE, ON_X90_ALONE, REPEATS, Kirin
 from cubecore.isa.declare.instruction import (
     Instruction,
     InstructionCost,
@@ -29,7 +30,6 @@ from cubecore.isa.declare.instruction import (
     types,
     write,
 )
-from cubecore.isa.declare.kirin_archs import HALF_OR_BYTE, ON_X90_ALONE, REPEATS, Kirin
 from cubecore.isa.declare.registers import FeatureMap, Load3dRepeat, Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import l0_cost

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
+from cubecore.isa.declare.archs import Kirin
 from cubecore.isa.declare.instruction import (
     Instruction,
     InstructionCost,
@@ -12,7 +13,6 @@ from cubecore.isa.declare.instruction import (
     instruction,
     param,
 )
-from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import (
     CTRL_CAST_BIT,
     CTRL_CAST_WRAPS_BIT,

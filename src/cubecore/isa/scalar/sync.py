@@ -4,9 +4,9 @@ from typing import ClassVar
 
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
+from cubecore.isa.declare.archs import Kirin
 from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
-from cubecore.isa.declare.kirin_archs import Kirin
 from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER
 
 _PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)

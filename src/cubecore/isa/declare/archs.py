@@ -1,11 +1,33 @@
-"""Kirin X90 (3003) and Kirin 9030 (3113): what their pages say of an instruction of arch 2201.
+"""Architectures beside 2201 and 3510 that take its instructions, and what their pages say of one.
 
-The basic API's pages name both chips among their products, with the element types that each move
-takes there. No page describes the chips' instructions themselves: what a call means is taken to be
-what its instruction means on 2201.
+The AI Cores before arch 2201 are programmed in TIK, whose public pages name the chips that each
+call exists on ("where a chip is not named, the call exists from 310 on"). A declaration says since
+which of them its instruction exists.
+
+Kirin X90 (3003) and Kirin 9030 (3113): the basic API's pages name both chips among their products,
+with the element types that each move takes there. No page describes the chips' instructions
+themselves.
+
+What a call means on either is taken to be what its instruction means on 2201, where the pages say
+no other.
 """
 
 from typing import NamedTuple
+
+EARLIER_ARCHS = ("m100", "1001", "2002")
+"""The earlier architectures: an instruction that one has, the later ones have too."""
+
+
+def from_on(since: str) -> tuple[str, ...]:
+    """Return the earlier architectures from one on; of none, none.
+
+    Examples
+    --------
+    >>> from_on("1001"), from_on("")
+    (('1001', '2002'), ())
+    """
+    return EARLIER_ARCHS[EARLIER_ARCHS.index(since) :] if since else ()
+
 
 Types = tuple[str, ...]
 X90, K9030 = "3003", "3113"
