@@ -1,23 +1,32 @@
 """Programs with one thing mended: larger tiles, more cores, a buffer more, a wait less."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.isa.program.tree import Issue, Location, Loop, Node, Program
-from cubecore.isa.scalar.sync import SetFlag
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, SetFlag
 
 Change = Callable[[Node], Iterable[Node] | None]
 """What stands for a node; None: itself, with its body changed."""
 
 
-def with_programs(launch: Launch, changed: Mapping[Program, Program]) -> Launch:
-    """Return a launch whose cores run other programs."""
-    cores = (
-        replace(core, program=changed.get(core.program, core.program)) for core in launch.cores
-    )
+def with_programs(launch: Launch, change: Callable[[Program], Program]) -> Launch:
+    """Return a launch whose cores run changed programs; what cores shared they go on to share."""
+    changed = {program: change(program) for program in launch.programs}
+    cores = (replace(core, program=changed[core.program]) for core in launch.cores)
     return replace(launch, cores=tuple(cores))
+
+
+def with_nodes(launch: Launch, change: Change) -> Launch:
+    """Return a launch whose programs have other nodes."""
+    return with_programs(launch, lambda program: rebuilt(program, change))
+
+
+def rebuilt(program: Program, change: Change) -> Program:
+    """Return a program with other nodes."""
+    return with_body(program, rewritten(program.body, change))
 
 
 def with_body(program: Program, body: Iterable[Node]) -> Program:
@@ -67,7 +76,7 @@ def shortened(program: Program, share: float) -> Program:
             return [replace(node, trips=Expr(kept))] if kept else []
         return None
 
-    return with_body(program, rewritten(program.body, change))
+    return rebuilt(program, change)
 
 
 def _weight(body: Sequence[Node]) -> int:
@@ -101,16 +110,16 @@ def _offset(launch: Launch, var: Var, number: int, step: float) -> int:
     return int(number * step) // 512 * 512
 
 
-def with_tokens(program: Program, flags: Collection[SetFlag], where: Location) -> Program:
+def with_tokens(
+    program: Program, flags: Collection[SetFlag | FftsCrossCoreSync], where: Location
+) -> Program:
     """Return a program in which flags are raised once more at its start: as a buffer more does."""
     raised = [Issue(flag, (), where) for flag in flags]
     return with_body(program, (*raised, *program.body))
 
 
-def without(program: Program, unwanted: Callable[[Issue], bool]) -> Program:
-    """Return a program without some instructions."""
-
-    def change(node: Node) -> Iterable[Node] | None:
-        return [] if isinstance(node, Issue) and unwanted(node) else None
-
-    return with_body(program, rewritten(program.body, change))
+def without(launch: Launch, unwanted: Callable[[Issue], bool]) -> Launch:
+    """Return a launch without some instructions."""
+    return with_nodes(
+        launch, lambda node: [] if isinstance(node, Issue) and unwanted(node) else None
+    )

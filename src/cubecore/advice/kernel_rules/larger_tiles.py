@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from cubecore.advice.kernel_rules.case import Leaf
-from cubecore.advice.kernel_rules.changed_programs import issues, rewritten, with_body
+from cubecore.advice.kernel_rules.changed_programs import issues, rebuilt
 from cubecore.advice.kernel_rules.scaled import Scaler, repeated
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem, Pipe
@@ -67,7 +67,7 @@ class _Enlarged:
 
     def program(self) -> Program:
         """Return the program."""
-        return with_body(self._program, rewritten(self._program.body, self._change))
+        return rebuilt(self._program, self._change)
 
     def _change(self, node: Node) -> Iterable[Node] | None:
         if node is self._tile:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
-from cubecore.advice.kernel_rules.changed_programs import with_body, with_programs
+from cubecore.advice.kernel_rules.changed_programs import with_programs, with_tokens
 from cubecore.advice.kernel_rules.rule import Cause, rule
-from cubecore.isa.program.tree import Issue, Location, Program
+from cubecore.isa.program.tree import Location, Program
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev
 from cubecore.timing.pipes.queues import CROSS_CORE
 
@@ -35,16 +35,16 @@ def one_slot(case: KernelCase) -> Iterator[Cause]:
     stalled = _stalled(case, where)
     if stalled * _LEAST_WAIT < case.timeline.cycles:
         return
-    changed = {
-        program: _signalling(program, each, case.leaves[program])
-        for program, each in signals.items()
-        if each
-    }
     text = (
         f"the core waits {stalled:,} cycles here until the others have read what it handed them "
         "before"
     )
-    yield Cause(where, text, with_programs(case.launch, changed), "one place more")
+
+    def change(program: Program) -> Program:
+        raised = signals[program]
+        return with_tokens(program, raised, case.leaves[program][0].location) if raised else program
+
+    yield Cause(where, text, with_programs(case.launch, change), "one place more")
 
 
 def _template(leaf: Leaf) -> FftsCrossCoreSync:
@@ -69,11 +69,3 @@ def _stalled(case: KernelCase, where: Location) -> int:
     line = case.line(where)
     stalls = () if line is None else line.stalls
     return sum(stall.cycles for stall in stalls if stall.reason.startswith(CROSS_CORE))
-
-
-def _signalling(
-    program: Program, signals: list[FftsCrossCoreSync], leaves: tuple[Leaf, ...]
-) -> Program:
-    """Return a program that raises signals once more at its start."""
-    where = leaves[0].location
-    return with_body(program, [*(Issue(each, (), where) for each in signals), *program.body])

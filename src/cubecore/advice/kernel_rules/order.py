@@ -9,6 +9,7 @@ from cubecore.advice.kernel_rules.changed_programs import (
     issues,
     rewritten,
     with_body,
+    with_nodes,
     with_programs,
     with_tokens,
     without,
@@ -51,13 +52,13 @@ def one_buffer(case: KernelCase) -> Iterator[Cause]:
     flags = [flag for pair in chosen for flag in dict.fromkeys(map(_raising, waits[pair]))]
     first = max(chosen, key=lambda pair: stalled[pair])
     where = max(waits[first], key=lambda leaf: leaf.count).location
-    changed = {each: with_tokens(each, flags, where) for each in case.launch.programs}
     told = ", ".join(
         f"{dst} {stalled[src, dst]:,} cycles for {src}" for src, dst in chosen if stalled[src, dst]
     )
     only = "the only buffer" if len(flags) == len(chosen) else "a buffer"
     text = f"pipes wait for others to leave {only}: {told}"
-    yield Cause(where, text, with_programs(case.launch, changed), "one buffer more")
+    better = with_programs(case.launch, lambda program: with_tokens(program, flags, where))
+    yield Cause(where, text, better, "one buffer more")
 
 
 def _raising(wait: Leaf) -> SetFlag:
@@ -107,10 +108,11 @@ def barrier(case: KernelCase) -> Iterator[Cause]:
         return
     mems = [Mem.UB] if "V" in pipes or "M" not in pipes else [Mem.L1, Mem.L0A]
     twice = all(2 * case.used_bytes(mem) <= case.room(mem) for mem in mems)
-    changed = {each: _by_flags(each, 2 if twice else 1) for each in case.launch.programs}
+    buffers = 2 if twice else 1
+    better = with_programs(case.launch, lambda program: _by_flags(program, buffers))
     text = f"a barrier of all pipes in a loop lets {', '.join(pipes)} take turns"
     tried = "flags and two buffers" if twice else "flags"
-    yield Cause(leaf.location, text, with_programs(case.launch, changed), tried)
+    yield Cause(leaf.location, text, better, tried)
 
 
 def _of_one_pipe(case: KernelCase, leaf: Leaf, pipes: Sequence[str]) -> Iterator[Cause]:
@@ -124,10 +126,9 @@ def _of_one_pipe(case: KernelCase, leaf: Leaf, pipes: Sequence[str]) -> Iterator
             return [replace(node, body=tuple(_with_barrier(node.body, own)))]
         return None
 
-    changed = {each: with_body(each, rewritten(each.body, change)) for each in case.launch.programs}
     text = f"a barrier of all pipes in a loop of {pipes[0]} alone keeps the others from going on"
     tried = f"barriers of {pipes[0]}"
-    yield Cause(leaf.location, text, with_programs(case.launch, changed), tried)
+    yield Cause(leaf.location, text, with_nodes(case.launch, change), tried)
 
 
 def _with_barrier(body: Sequence[Node], own: PipeBarrier) -> Iterator[Node]:
@@ -238,11 +239,11 @@ def scalar_wait(case: KernelCase) -> Iterator[Cause]:
     if stalled * _LEAST_WAIT < case.timeline.cycles:
         return
     where = max(waits, key=lambda leaf: _waiting(case, leaf)).location
-    changed = {each: without(each, _is_scalar_wait) for each in case.launch.programs}
     text = (
         f"the scalar unit waits {stalled:,} cycles here for a value; nothing is issued until then"
     )
-    yield Cause(where, text, with_programs(case.launch, changed), "no wait of the scalar unit")
+    better = without(case.launch, _is_scalar_wait)
+    yield Cause(where, text, better, "no wait of the scalar unit")
 
 
 def _waiting(case: KernelCase, leaf: Leaf) -> int:
@@ -268,14 +269,10 @@ def scalar_work(case: KernelCase) -> Iterator[Cause]:
     if sum(busy.values()) * 20 < case.timeline.cycles:
         return
     leaf = max(works, key=lambda each: busy[id(each.location)])
-    changed = {
-        each: without(each, lambda issue: _is_element(issue) or _is_scalar_wait(issue))
-        for each in case.launch.programs
-    }
     most = busy[id(leaf.location)]
     text = f"the scalar unit works {most:,} cycles here, element by element; nothing else is issued"
-    launch = with_programs(case.launch, changed)
-    yield Cause(leaf.location, text, launch, "no scalar work", at_most=True)
+    better = without(case.launch, lambda issue: _is_element(issue) or _is_scalar_wait(issue))
+    yield Cause(leaf.location, text, better, "no scalar work", at_most=True)
 
 
 def _is_element(issue: Issue) -> bool:

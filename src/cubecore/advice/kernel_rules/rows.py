@@ -4,11 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from cubecore.advice.kernel_rules.case import KernelCase
-from cubecore.advice.kernel_rules.changed_programs import (
-    rewritten,
-    with_body,
-    with_programs,
-)
+from cubecore.advice.kernel_rules.changed_programs import with_nodes
 from cubecore.advice.kernel_rules.rule import Cause, rule
 from cubecore.advice.kernel_rules.scaled import with_fields
 from cubecore.chips.costs import LINE_BYTES
@@ -51,12 +47,11 @@ def unaligned_rows(case: KernelCase) -> Iterator[Cause]:
             return None
         return [replace(node, template=padded[id(node)])]
 
-    changed = {each: with_body(each, rewritten(each.body, change)) for each in case.launch.programs}
     text = (
         f"rows are {pitch:,} B apart, no multiple of {LINE_BYTES}: most of them start inside of a "
         "line and take one more"
     )
-    better = with_programs(case.launch, changed)
+    better = with_nodes(case.launch, change)
     yield Cause(hottest.location, text, better, f"rows {_rounded(pitch):,} B apart")
 
 

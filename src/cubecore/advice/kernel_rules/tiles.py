@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.advice.kernel_rules.changed_programs import (
     issues,
-    rewritten,
-    with_body,
+    with_nodes,
     with_programs,
 )
 from cubecore.advice.kernel_rules.larger_tiles import enlarged
@@ -16,7 +15,7 @@ from cubecore.chips.model import Chip
 from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import GlobalTraffic, Mem, Pipe
 from cubecore.isa.program.launch import Launch
-from cubecore.isa.program.tree import Issue, Loop, Node
+from cubecore.isa.program.tree import Issue, Loop, Node, Program
 
 _HEAD_SHARE = 10
 """A copy is large enough where its head is one part in so many."""
@@ -69,7 +68,6 @@ def rows_one_by_one(case: KernelCase) -> Iterator[Cause]:
         assert isinstance(copy, Issue)
         return [rows_together(copy, node, case.chip)]
 
-    changed = {each: with_body(each, rewritten(each.body, change)) for each in case.launch.programs}
     leaf = max(alone, key=lambda each: case.busy(each.location, each.issue.template.pipe))
     traffic = case.cost(leaf.issue).traffic
     assert traffic is not None
@@ -78,7 +76,7 @@ def rows_one_by_one(case: KernelCase) -> Iterator[Cause]:
         f"{trips:,} copies in a row move {traffic.size_bytes:,} B each, of which the head is "
         f"{head_share(case.chip, traffic):.0%}"
     )
-    yield Cause(leaf.location, text, with_programs(case.launch, changed), "one copy of all rows")
+    yield Cause(leaf.location, text, with_nodes(case.launch, change), "one copy of all rows")
 
 
 def _is_alone(case: KernelCase, leaf: Leaf) -> bool:
@@ -188,15 +186,18 @@ def _best(case: KernelCase, leaf: Leaf, room: int) -> tuple[int, int, Launch] | 
 
 def _enlarged(case: KernelCase, leaf: Leaf, factor: int) -> Launch:
     """Return the launch with larger tiles in each program, wherever it copies at that line."""
-    changed = {}
     l0 = (Mem.L0A, Mem.L0B)
     fits = all(factor * case.used_bytes(mem) <= case.room(mem) for mem in l0)
-    for program, leaves in case.leaves.items():
+
+    def change(program: Program) -> Program:
+        leaves = case.leaves[program]
         like = (each for each in leaves if each.location is leaf.location and each.loops)
         key = next(like, None)
-        if key is not None:
-            changed[program] = enlarged(program, key, factor, case.chip, fits_l0=fits)
-    return with_programs(case.launch, changed)
+        if key is None:
+            return program
+        return enlarged(program, key, factor, case.chip, fits_l0=fits)
+
+    return with_programs(case.launch, change)
 
 
 def head_share(chip: Chip, traffic: GlobalTraffic) -> float:

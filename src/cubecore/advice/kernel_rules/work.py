@@ -2,17 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
-from cubecore.advice.kernel_rules.changed_programs import (
-    rewritten,
-    with_body,
-    with_programs,
-)
+from cubecore.advice.kernel_rules.changed_programs import with_nodes
 from cubecore.advice.kernel_rules.rule import Cause, rule
 from cubecore.advice.kernel_rules.scaled import Scaler, with_fields
 from cubecore.isa.declare.instruction import Pipe
-from cubecore.isa.program.tree import Issue, Loop, Node, Program
+from cubecore.isa.program.tree import Issue, Loop, Node
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
@@ -37,15 +34,14 @@ def short_vectors(case: KernelCase) -> Iterator[Cause]:
     if not loops:
         return
     leaf = max(loops.values(), key=lambda each: case.busy(each.location, Pipe.V))
-    chosen = set(loops)
-    changed = {each: _called_once(case, each, chosen) for each in case.launch.programs}
+    better = with_nodes(case.launch, partial(_called_once, case, set(loops)))
     trips = leaf.loops[-1].trips.constant or 0
     busy = case.cost(leaf.issue).busy
     text = (
         f"{leaf.issue.template.name} is called {trips:,} times in a row for {busy} cycles each, of "
         f"which {case.chip.vector_head_cycles} are its head"
     )
-    yield Cause(leaf.location, text, with_programs(case.launch, changed), "one call for all")
+    yield Cause(leaf.location, text, better, "one call for all")
 
 
 def _mostly_in(case: KernelCase, leaf: Leaf, loops: set[int]) -> bool:
@@ -98,14 +94,12 @@ def _moves_on(template: Repeated, operand: str, step: int) -> bool:
     return bool(step == template.repeats * stride)
 
 
-def _called_once(case: KernelCase, program: Program, chosen: set[int]) -> Program:
-    def change(node: Node) -> Iterable[Node] | None:
-        if not isinstance(node, Loop) or id(node) not in chosen:
-            return None
-        scaler = Scaler(node.trips.constant or 1, case.chip)
-        return [scaler.issue(each) for each in node.body if isinstance(each, Issue)]
-
-    return with_body(program, rewritten(program.body, change))
+def _called_once(case: KernelCase, chosen: set[int], node: Node) -> Iterable[Node] | None:
+    """Return what stands for a loop that is among the chosen: its instructions, once each."""
+    if not isinstance(node, Loop) or id(node) not in chosen:
+        return None
+    scaler = Scaler(node.trips.constant or 1, case.chip)
+    return [scaler.issue(each) for each in node.body if isinstance(each, Issue)]
 
 
 @rule(
@@ -137,8 +131,7 @@ def masked_lanes(case: KernelCase) -> Iterator[Cause]:
         fewer = {"repeat": ceil_div(repeat * active, width)}
         return [replace(node, template=with_fields(node.template, fewer))]
 
-    changed = {each: with_body(each, rewritten(each.body, change)) for each in case.launch.programs}
     leaf, active, width = max(wasted.values(), key=lambda each: case.busy(each[0].location, Pipe.V))
     name = leaf.issue.template.name
     text = f"{active} of {width} lanes are active in each repeat of {name}"
-    yield Cause(leaf.location, text, with_programs(case.launch, changed), "full masks")
+    yield Cause(leaf.location, text, with_nodes(case.launch, change), "full masks")
