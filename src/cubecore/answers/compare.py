@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cubecore.advice.intervals import interval_range
-from cubecore.answers.time import RECORDED, Timed, time_legal
+from cubecore.answers.time import Timed, time_legal
 from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
 from cubecore.presented.text import duration, number, table
 from cubecore.reports.html.lanes import PIPE_ORDER
+from cubecore.reports.timelines import RECORDED
 from cubecore.tiling.model.request import TilingRequest, problem_line
 from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cubecore.advice.intervals import Interval, interval
-from cubecore.answers.time import pipe_rows, timeline_lines
 from cubecore.kernels.operators.launch import is_fused
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.collectives import COLLECTIVES
 from cubecore.models.operators import OPERATOR_TERMS
 from cubecore.presented.text import duration
+from cubecore.reports.timelines import pipe_rows, timeline_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

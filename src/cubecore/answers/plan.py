@@ -18,13 +18,14 @@ from cubecore.advice.reasons import (
     reasons_lines,
     reasons_without_line,
 )
-from cubecore.answers.time import RECORDED, product_interval, tiling_figures, time_legal
+from cubecore.answers.time import product_interval, tiling_figures, time_legal
 from cubecore.errors import NoLegalTilingError, RequestError
 from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.event_ranking import START_UP, plan_of
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.presented import Presented
 from cubecore.presented.text import duration, number, table
+from cubecore.reports.timelines import RECORDED
 from cubecore.tiling.cost.closed_form import Prediction, start_cycles
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.request import TilingRequest, problem_line

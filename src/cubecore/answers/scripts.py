@@ -7,13 +7,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from cubecore.advice.intervals import Interval, interval, interval_line
-from cubecore.answers.time import (
-    RECORDED,
-    pipe_bars,
-    pipe_rows,
-    time_figures,
-    timeline_lines,
-)
 from cubecore.frontends.finding_text import finding_lines, launch_text
 from cubecore.frontends.launch_timing import launch_of, timed_chip
 from cubecore.frontends.source_lines import by_place, source_lines
@@ -21,6 +14,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
 from cubecore.presented import Presented
 from cubecore.presented.text import duration, table
+from cubecore.reports.timelines import RECORDED, pipe_bars, pipe_rows, time_figures, timeline_lines
 from cubecore.timing.launch import time_launch
 from cubecore.units import plural
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from cubecore.advice.reasons import reasons_lines
 from cubecore.advice.timed_changes import TimedChange, TimedChanges, tiling_change
-from cubecore.answers.time import RECORDED, Timed, pipe_bars, time_legal, timeline_lines
+from cubecore.answers.time import Timed, time_legal
 from cubecore.errors import unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.presented import Presented
 from cubecore.presented.text import duration, table
+from cubecore.reports.timelines import RECORDED, pipe_bars, timeline_lines
 from cubecore.tiling.model.field_limits import PLANNED_FIELDS
 from cubecore.tiling.model.request import TilingRequest, problem_line
 from cubecore.tiling.solver.solver import Ranked
