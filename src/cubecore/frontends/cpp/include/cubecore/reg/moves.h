@@ -163,35 +163,23 @@ inline MaskReg UpdateMask(uint32_t& count, CUBECORE_AT) {
   return detail::first<T>(taken, at);
 }
 
-#define CUBECORE_MASKS(NAME)                                                                  \
+#define CUBECORE_MASKS(NAME, OTHER_NAME)                                                      \
   inline void NAME(MaskReg& dst, const MaskReg& src0, const MaskReg& src1, const MaskReg& mask, \
                    CUBECORE_AT) {                                                             \
     auto& entry = detail::entry_of("Mask" #NAME, "uint8", at);                                \
     entry.mask = mask.value;                                                                  \
     detail::read(entry, src0, src1);                                                          \
     detail::made(entry, dst);                                                                 \
+  }                                                                                           \
+  inline void OTHER_NAME(MaskReg& dst, const MaskReg& src0, const MaskReg& src1,              \
+                         const MaskReg& mask, CUBECORE_AT) {                                  \
+    NAME(dst, src0, src1, mask, at);                                                          \
   }
-CUBECORE_MASKS(And)
-CUBECORE_MASKS(Or)
-CUBECORE_MASKS(Xor)
-CUBECORE_MASKS(Select)
+CUBECORE_MASKS(And, MaskAnd)
+CUBECORE_MASKS(Or, MaskOr)
+CUBECORE_MASKS(Xor, MaskXor)
+CUBECORE_MASKS(Select, MaskSel)
 #undef CUBECORE_MASKS
-inline void MaskAnd(MaskReg& dst, const MaskReg& a, const MaskReg& b, const MaskReg& mask,
-                    CUBECORE_AT) {
-  And(dst, a, b, mask, at);
-}
-inline void MaskOr(MaskReg& dst, const MaskReg& a, const MaskReg& b, const MaskReg& mask,
-                   CUBECORE_AT) {
-  Or(dst, a, b, mask, at);
-}
-inline void MaskXor(MaskReg& dst, const MaskReg& a, const MaskReg& b, const MaskReg& mask,
-                    CUBECORE_AT) {
-  Xor(dst, a, b, mask, at);
-}
-inline void MaskSel(MaskReg& dst, const MaskReg& a, const MaskReg& b, const MaskReg& mask,
-                    CUBECORE_AT) {
-  Select(dst, a, b, mask, at);
-}
 inline void Not(MaskReg& dst, const MaskReg& src, const MaskReg& mask, CUBECORE_AT) {
   auto& entry = detail::entry_of("MaskNot", "uint8", at);
   entry.mask = mask.value;
