@@ -65,3 +65,26 @@ def test_no_parameter_is_a_tuple_whose_members_have_no_name():
 def test_which_annotations_are_nameless_tuples(annotation, is_nameless):
     text = f"class A:\n    async def f(self, one, *, two: {annotation} = None): ..."
     assert list(nameless_tuples(text)) == ["f(two)"] * is_nameless
+
+
+@pytest.mark.parametrize(
+    "path", sorted(SOURCE.rglob("*.py")), ids=lambda p: str(p.relative_to(SOURCE))
+)
+def test_a_module_has_at_most_500_lines_and_its_functions_60(path):
+    text = path.read_text()
+    assert text.count("\n") <= 500
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert function.end_lineno - function.lineno < 60, function.name
+
+
+@pytest.mark.parametrize("suffix", ["py", "h"])
+def test_a_folder_holds_at_most_14_files_of_a_kind(suffix):
+    folders = {path.parent for path in SOURCE.rglob(f"*.{suffix}")}
+    sizes = {
+        str(folder.relative_to(SOURCE)): len(
+            set(folder.glob(f"*.{suffix}")) - {folder / "__init__.py"}
+        )
+        for folder in folders
+    }
+    assert {folder: size for folder, size in sizes.items() if size > 14} == {}

@@ -55,10 +55,9 @@ def model(
     Parameters
     ----------
     config : str, Path or mapping
-        A ``config.json`` of Hugging Face, its folder, its fields, or transformers' configuration.
+        Hugging Face's ``config.json``, its folder, its fields, or transformers' configuration.
     phase, batch, seq : str, int, int or None
-        ``prefill`` or ``decode``, the sequences in the step, and the tokens of each in a prefill,
-        or the context of a decode, which attention depends on.
+        ``prefill`` or ``decode``, sequences, and the tokens of each or the context of a decode.
     tp, ep : int
         Cards that divide heads and widths, and cards that divide the experts.
     dtype, format_b : str or dtype, str

@@ -415,24 +415,7 @@ class LockstepGroup:
             self.snapshots.keep(tensor)
         return self.aliasing.far_at(self.gm, address).tolist()  # type: ignore[no-any-return]
 
-    # --- cores that meet
-
-    def meets(self, other: "LockstepGroup") -> bool:
-        """Return whether another group's cores may go on with this one's.
-
-        So it is where nothing to come meets what came before, and all that cores share is alike.
-        """
-        return (
-            self.watch.rests
-            and other.watch.rests
-            and self.registers == other.registers
-            and self.maps() == other.maps()
-        )
-
-    def maps(self) -> dict[Mem, bytes]:
-        """Return the maps of memories in which anything was written."""
-        stacks = self.stacks.items()
-        return {mem: stack.valid.tobytes() for mem, stack in stacks if stack.valid.any()}
+    # --- cores that reconverge
 
     def take_over(self, places: Sequence[tuple["LockstepGroup", int]]) -> None:
         """Go on with cores that have met, each of a group with its number there."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.scalar.sync import joined_pipes
+from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.recorder import RecordedPart, Recorder
 from cubecore.machine.lockstep.running import Running
 from cubecore.machine.memory.buffers import GlobalMemory
@@ -105,6 +106,18 @@ def stop_together(members: Sequence[Running]) -> bool:
     return not behind
 
 
+def have_equal_states(one: LockstepGroup, other: LockstepGroup) -> bool:
+    """Return whether two groups, both at rest, may go on as one: all that cores share is equal."""
+    at_rest = one.watch.rests and other.watch.rests
+    return at_rest and one.registers == other.registers and _written(one) == _written(other)
+
+
+def _written(group: LockstepGroup) -> dict[Mem, bytes]:
+    """Return the maps of initialised bytes of the local memories in which anything was written."""
+    stacks = group.stacks.items()
+    return {mem: stack.valid.tobytes() for mem, stack in stacks if stack.valid.any()}
+
+
 def reconverge(
     groups: list[Running],
     met: Sequence[Reconvergence],
@@ -131,7 +144,7 @@ def reconverge(
             if not stop_together(members):
                 continue
             first, *others = [running.group for running in members]
-            if not all(first.meets(other) for other in others):
+            if not all(have_equal_states(first, other) for other in others):
                 for running in members:
                     running.go_past()
                 continue

@@ -51,8 +51,7 @@ def plan_many(
     processes : int or None
         Processes to plan in; one for each core that this process may use unless given.
     store : str or None
-        An SQLite file: answers of this version of the model are taken from it and kept in it. A
-        call with the same file goes on where another one was stopped.
+        An SQLite file that answers of this version of the model are read from and kept in.
     executor : Executor or None
         A `concurrent.futures.Executor` that plans in place of processes of our own: a pool's or a
         cluster's (Dask's ``client.get_executor()``). This process alone writes the store.
