@@ -64,6 +64,8 @@ def asking_again(
 def _asking(
     running: Running, asked: Sequence[Sequence[Asked]], steps: Iterator[Issued], *, alone: bool
 ) -> Iterator[Issued]:
+    # A replay: what the kernels asked for lies among the issues at known positions (`behind`
+    # issues). It is asked again exactly there, when memory is in the state that the kernels saw.
     number = 0
     for index, step in enumerate(steps):
         while number < len(asked[0]) and asked[0][number].behind <= index:
@@ -118,5 +120,6 @@ def _move(running: Running, loads: Sequence[LoadScalar], addresses: Sequence[int
     if any(kind != kinds[0] for kind in kinds):
         running.part("cores of a group that ask differently", kinds)
     if loads[0].mem is Mem.GM:
+        # The distances of this read are the group's present ones from here on, as for any access.
         far = np.array(addresses, np.int64) - addresses[0]
         group.aliasing.move(owners[0], far)

@@ -61,6 +61,10 @@ ComputeLeft = Callable[
 Pick = Callable[[Any, Array], Offsets | None]
 """Gives the offsets of `PICKED` by each core's values of what steers; None where one is wrong."""
 
+# Three ways to serve many cores by one call. STACKED: `compute` itself broadcasts over a leading
+# axis of cores. LEFT: the cores' registers differ, so that a function here reads or replaces a row
+# of registers. PICKS: the operands' bytes differ, as values of one operand choose elements of
+# another. An instruction in none of them is computed core by core.
 STACKED: tuple[Kind, ...] = (
     *(Mad, MadMx, CopyCbufToBt, Fixpipe, Fill, CopyCbufToMatrixCc, ScalarStore),
     *(CopyMatrixCcToUbuf, CopyUbufToMatrixCc, BroadcastUbToCc),
@@ -85,6 +89,8 @@ def _compare(
 ) -> tuple[Mapping[str, Array], Sequence[int]]:
     """Replace the bits of active lanes of each core's CMPMASK."""
     x, y = (wide(inputs[name], template.dtype) for name in ("src0", "src1"))
+    # CMPMASK is an integer of 128 bits. Lanes that the mask excludes keep the bit that they had:
+    # `held & ~lanes`; the others take theirs from the packed results, lane 0 in bit 0.
     results, lanes = template.results(x, y)
     return {}, [
         held & ~lanes | int.from_bytes(row.tobytes(), "little")
@@ -116,6 +122,7 @@ def _select(
     left: Sequence[int],
 ) -> tuple[Mapping[str, Array], Sequence[int]]:
     """Choose by each core's CMPMASK."""
+    # [cores, 1, lanes]: the same lanes choose in every repeat, as CMPMASK does not advance.
     bits = lanes_of_masks(left)[:, None, : template.width]
     return {"dst": np.where(bits, inputs["src0"], inputs["src1"])}, left
 
@@ -137,6 +144,8 @@ def _select_scalar(
     left: Sequence[int],
 ) -> tuple[Mapping[str, Array], Sequence[int]]:
     """Choose by each core's bits and scalar."""
+    # Here CMPMASK holds no bits but the scalar operand, in its lowest bytes; it is reinterpreted as
+    # an element, one a core.
     low = np.ascontiguousarray(bytes_of_masks(left)[:, : template.dtype.size_bytes])
     scalars = low.view(template.dtype.numpy)[:, :, None]
     return {"dst": np.where(template.bits(inputs), inputs["src0"], scalars)}, left
@@ -154,6 +163,8 @@ LEFT: Mapping[Kind, ComputeLeft] = {
 
 
 def _pick_elements(template: Gather, values: Array) -> Offsets | None:
+    # Offsets count bytes. Inactive lanes read nothing, so that whatever their offset holds must not
+    # refuse the whole gather: it is taken as 0.
     on, size = template.active("dst"), template.dtype.size_bytes
     offsets = values.astype(np.intp)
     if on is not None:

@@ -70,6 +70,7 @@ def picking(group: Group, template: Instruction) -> Operation:
     def act(addresses: tuple[int, ...], where: Location) -> None:
         at = dict(zip(numbers, template.operand_addresses(addresses), strict=True))
         indices, there = (_placed(group, used, at[used.name]) for used in (steering, target))
+        # Anything unusual ends lockstep for this instruction; each core then has its own findings.
         picked = (
             None if group.watch.tells_cores_apart or not indices.written() else pick(indices.read())
         )
@@ -125,6 +126,8 @@ def _gathered(group: Group, source: Use, at: int, offsets: Offsets) -> Array:
     stack, element = group.memory(source.operand.mem), source.element
     assert stack is not None
     end = at + (stack.size_bytes - at) // element.size_bytes * element.size_bytes
+    # One fancy index for all cores: `rows` is [cores, 1, ...] and broadcasts against the offsets,
+    # so that core i reads only from its own row of the stack.
     window = stack.data[:, at:end].view(element.numpy)
     rows = np.arange(len(window)).reshape(-1, *[1] * (offsets.ndim - 1))
     elements: Array = window[rows, offsets]

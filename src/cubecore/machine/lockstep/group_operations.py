@@ -71,11 +71,15 @@ class GroupMemory:
         DivergenceError
             If a core leaves the tensor, or would read what nobody wrote.
         """
+        # All cores must stay in the tensor that the first core's operand is in, at the distances
+        # that the group has there.
         low, high = address + used.low, address + used.high
         if not tensor.address <= address < tensor.end and self.gm.near(address) is not tensor:
             raise DivergenceError("an address that was counted from another tensor")
         self._aliasing.visible(tensor, low, high)
         far, at, buffer = self._aliasing.distances(tensor), address - tensor.address, tensor.buffer
+        # The first core's address is aligned (checked before); the others' are if the greatest
+        # common divisor of the distances is a multiple of the unit.
         if far.unit % used.unit:
             return None
         if used.writes:
@@ -84,6 +88,8 @@ class GroupMemory:
             self._snapshots.keep(tensor)
             if tensor.issued is not None:
                 tensor.issued.note(far.rows, at + used.low, at + used.high)
+        # The quick test takes the whole span, gaps between rows included. If it fails, each core's
+        # elements themselves are looked at: those to be filled in (offset < 0) need no data.
         elif not (tensor.placed or _written(buffer, far.rows, at, used.low, used.high)):
             filled = used.elements.offsets < 0
             for distance in far.values.tolist():
@@ -159,6 +165,7 @@ def _performing(
     template, cores = issue.template, GroupMemory(group)
     known = BoundedCache[object, Bound](_MOST_BOUND)
     step = ComputeStep(compute, group.watch.followers(template, group.registers), known)
+    # Usual instructions touch all that their operands span.
     if type(template).reaching is Instruction.reaching:
         return lambda addresses, where: perform(cores, issue, addresses, where, step)
     reads = [(n, used) for n, used in enumerate(issue.uses) if used.reads]
@@ -198,6 +205,8 @@ class ValueStores:
 
         `issue` is what is known of the store of 0.
         """
+        # The operation is prepared once, for a store of 0, and stores whatever `_value` holds:
+        # kernels store many different values, and each would otherwise be a template of its own.
         key, registers = (id(state), issue.template), group.registers
         stored = self._acts.get(key)
         if stored is None:
@@ -236,6 +245,9 @@ def read_inside(group: Group, used: Use, at: int) -> Place:
 
 def prepares(template: Instruction, registers: Registers) -> bool:
     """True if a resolved template, located if values steer it, is done for all cores at once."""
+    # Necessary conditions one by one, the cheap ones first; the core-by-core path serves the rest:
+    # addresses must not matter, elements be whole bytes, and global memory take no
+    # read-modify-write, as cores might do that to the same bytes.
     kind = type(template)
     if not template.lies_anywhere:
         return False

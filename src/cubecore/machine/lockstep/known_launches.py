@@ -47,6 +47,10 @@ class KnownLaunches:
         self, recorders: Sequence[Recorder], gm: GlobalMemory, checks: frozenset[str]
     ) -> Hashable:
         """Return what tells launches apart whose cores have ended; None where values decide."""
+        # All that could make two launches differ in their order must be in the key, or forbid one:
+        # values that a kernel asked for may change what it issues, values that steer an instruction
+        # change what it touches. Neither is in the trace, so that such launches are judged every
+        # time.
         new = self.names.templates[len(self._steered) :]
         self._steered += [_by_values(template) for template in new]
         digest = blake2b(digest_size=32)
@@ -55,6 +59,8 @@ class KnownLaunches:
                 return None
             if core.records_any(self._steered):
                 return None
+            # The length separates one core's numbers from the next one's. Kinds are numbers of
+            # `names`, which all launches of the kernel share.
             digest.update(len(core.trace).to_bytes(8))
             digest.update(core.trace.kinds)
             digest.update(core.trace.addresses)

@@ -45,6 +45,9 @@ def reconvergences(
     found, firsts = [], [cores[0] for cores in groups]
     alone = list(range(len(firsts)))
     while may_reconverge([groups[number] for number in alone]):
+        # Greedy, by the first core of each group: all groups with a common tail long enough join
+        # the first one, the rest try among themselves. The shortest common tail of a set is what
+        # all of its members share, so barriers are looked for in that.
         first, *others = alone
         tails = {number: _tail(firsts[first], firsts[number], gm) for number in others}
         met = [number for number in others if tails[number] >= _LEAST]

@@ -78,6 +78,8 @@ class RecordedPart:
         self.kinds = np.frombuffer(trace.kinds[issue:], np.uint32)
         self.wheres = np.frombuffer(trace.wheres[issue:], np.uint32)
         self.addresses: Addresses = np.frombuffer(trace.addresses[at:], np.int64)
+        # Which of the flat addresses are global depends on the kinds alone; cores that issued the
+        # same kinds share the two index arrays.
         self.in_gm: NDArray[np.intp]
         self.local: NDArray[np.intp]
         same = next((part for part in like if _equal(self.kinds, part.kinds)), None)
@@ -97,6 +99,9 @@ class RecordedPart:
         """Return how far another core's global addresses lie from this one's; None if not alike."""
         if not _equal(self.kinds, other.kinds):
             return None
+        # Local addresses must be equal, and global ones lie in the same tensors: then the other
+        # core is this one moved by a distance per address, and one instruction on stacked memories
+        # serves both.
         far = other.addresses - self.addresses
         if far[self.local].any() or not _equal(self.owners, other.owners):
             return None
@@ -105,6 +110,9 @@ class RecordedPart:
 
     def common_tail(self, other: "RecordedPart") -> int:
         """Return how many last issues are alike: templates, local addresses, and tensors."""
+        # Two steps: first the common tail of kinds, then of addresses within it. Instructions have
+        # different numbers of addresses; `ends` maps a position among the addresses back to the
+        # issue that owns it, and an issue counts only if all of its addresses are alike.
         count = min(self.kinds.size, other.kinds.size)
         count = _equal_at_end(self.kinds[-count:], other.kinds[-count:]) if count else 0
         if not count:
@@ -138,6 +146,8 @@ class RecordedPart:
 
         `far` are those of the cores in a row each, [cores, global addresses].
         """
+        # The distances that hold in `aliasing` are a state that changes along the record. Each
+        # change is applied right before the instruction whose addresses first need it.
         templates, mems, locations = self.names.templates, self.names.mems, self.names.locations
         changes = self._changes(far, aliasing.current)
         addresses, at = self.addresses.tolist(), 0
@@ -156,6 +166,9 @@ class RecordedPart:
         """Yield the places among the addresses at which distances in a tensor change."""
         changes: list[tuple[int, int, Addresses]] = []
         for tensor in self.tensors:
+            # Within one tensor distances are piecewise constant: a change is where a column of
+            # [cores, accesses] differs from the one before it. The first column counts as a change
+            # unless it is what the group had already.
             columns = np.flatnonzero(self.owners == tensor)
             of_tensor = far[:, columns]
             other = np.flatnonzero((of_tensor[:, 1:] != of_tensor[:, :-1]).any(axis=0)) + 1
@@ -193,6 +206,8 @@ class Recorder(Core):
         self.asked: list[Asked] = []
         self.kinds: list[object] = []
         """Marks of instructions that left the core unlike others, which recorded the same."""
+        # The trace's arrays and the names' tables are bound once: `record` runs for every
+        # instruction of every core.
         self._kind_of, self._number_of_location = names.kind_of, names.location_of
         self._kinds, self._wheres = self.trace.kinds, self.trace.wheres
         self._addresses, self._pause_at = self.trace.addresses, FLUSH_AFTER
@@ -287,6 +302,9 @@ class Recorder(Core):
     def load_scalar(self, load: LoadScalar, address: int) -> int:
         """Return the integer, or the bits, that memory holds at `address`."""
         self.catch_up()
+        # Fast path: if nothing that the core has issued is pending, memory holds the value now, so
+        # that the kernel need not pause. The read is listed in `read`, as it is judged later than
+        # it is made.
         pending = len(self._kinds) > self._done or self._ahead
         if self.row is not None and not pending and len(self.read) < _MOST_READ:
             value = None if self.is_early(load, address) else self.row.value_at(load, address)
@@ -376,6 +394,8 @@ class Recorder(Core):
 
     def halt(self, issues: int) -> None:
         """Take that the core makes no more than so many issues; -1 if it has no turn at all."""
+        # All three arrays of the trace are cut at the same issue; what was asked or found behind it
+        # never happened.
         begin, at = self._position(len(self._kinds) - max(issues, 0))
         for numbers, end in ((self._kinds, begin), (self._wheres, begin), (self._addresses, at)):
             del numbers[end:]
@@ -389,6 +409,7 @@ class Recorder(Core):
 
     def _position(self, left: int) -> tuple[int, int]:
         """Return where the last so many issues begin, and their addresses."""
+        # Counted from the end, as only the addresses of the last issues must be added up then.
         issue, kinds = len(self._kinds) - left, np.array(self._kinds[len(self._kinds) - left :])
         widths = self.trace.names.operands().widths[kinds]
         return issue, len(self._addresses) - int(widths.sum())

@@ -43,6 +43,10 @@ class SharedLines:
             return False
         self._learn()
         stored = [self._stored(core.trace) for core in recorders]
+        # The cache is coherent within a core only, and writes back whole lines. A core is at risk
+        # where its line was changed by another one's scalar unit (`changed`), or where it writes by
+        # a pipe to a line that another one's cache may hold (`held`: changed or loaded). Reading a
+        # line that others have only loaded is harmless.
         for number, core in enumerate(recorders):
             others = [n for n in range(len(recorders)) if n != number]
             changed = distinct(np.concatenate([stored[n] for n in others]))
@@ -58,6 +62,9 @@ class SharedLines:
 
     def _learn(self) -> None:
         """Take the templates that are new."""
+        # One row a template: its number of addresses, and (low, high, writes) of each operand,
+        # filled up with empty spans. A whole trace can then be looked up by its kinds in one
+        # indexing, without a loop over instructions.
         templates, known = self._names.templates, self._widths.size
         new = [_rows(template) for template in templates[known:]]
         if not new:
@@ -93,6 +100,8 @@ class SharedLines:
 
     def _read(self, trace: InstructionTrace) -> tuple[NDArray[np.uint32], _Numbers, _Numbers]:
         """Return a trace's kinds, its addresses, and where each instruction's begin."""
+        # Addresses of all instructions lie in one flat array; the running sum of the operand counts
+        # says where each instruction's begin.
         kinds = np.array(trace.kinds, np.uint32)
         ends = np.cumsum(self._widths[kinds])
         return kinds, np.array(trace.addresses, np.int64), ends - self._widths[kinds]
@@ -122,4 +131,5 @@ def _loaded(core: Recorder) -> _Numbers:
 
 def _meets(first: _Numbers, ends: _Numbers, lines: _Numbers) -> bool:
     """Return whether one of some lines, in their order, lies in one of the spans [first, end)."""
+    # As `lines` ascends, a span holds one of them exactly if its two ends fall into different gaps.
     return bool((lines.searchsorted(first) < lines.searchsorted(ends)).any())

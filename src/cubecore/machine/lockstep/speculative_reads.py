@@ -55,6 +55,9 @@ class SpeculativeReads:
         return spans
 
     def _of(self, recorder: Recorder) -> _Spans:
+        # All pending writes of a core as two arrays: for each template that occurs, the addresses
+        # of each global operand that it writes are picked out of the flat array, and widened by its
+        # footprint.
         part, templates = recorder.segment(self._gm), self._names.templates
         self._writes += [_global_writes(kind) for kind in templates[len(self._writes) :]]
         widths = self._names.operands().widths[part.kinds]
@@ -63,6 +66,7 @@ class SpeculativeReads:
         for kind in np.flatnonzero(np.bincount(part.kinds, minlength=1)).tolist():
             for operand, low, high in self._writes[kind]:
                 at = part.addresses[begins[part.kinds == kind] + operand]
+                # Values or registers decide the bytes: every byte of the tensor may be written.
                 if (low, high) == _WHOLE:
                     owners = [self._gm.near(one) for one in at.tolist()]
                     starts.append(np.array([one.address for one in owners if one], np.int64))

@@ -68,6 +68,8 @@ class ScheduledCore:
 
     def __init__(self, issued: IssuedSyncs, signals: Signals, numbers: Iterator[int]) -> None:
         self.core, self._left, self._signals = issued.core, deque(issued.syncs), signals
+        # A core's executions: at each of these issues it executes all that it has recorded until
+        # there. Findings appear then, which decides the order in which two cores' findings come.
         self._executes = sorted([*(issue for issue, _ in issued.syncs), *issued.reads])
         self._numbers, self._at, self._waits, self.fails = numbers, 0, False, issued.fails
         self._begins: list[int] = []
@@ -85,6 +87,8 @@ class ScheduledCore:
         self._begins.append(self._at)
         self._turns.append(next(self._numbers))
         self._waits = False
+        # The same protocol as that of the scheduler with single cores, with empty clocks: only the
+        # order of turns is wanted here.
         while self._left:
             self._at, sync = self._left[0]
             if isinstance(sync, FftsCrossCoreSync):
@@ -114,6 +118,9 @@ class ScheduledCore:
 
         What it says itself comes before what it has issued since the last one.
         """
+        # A finding at an issue belongs to the last turn that began at it or before; what the kernel
+        # says while it records belongs to the turn before, as the issue itself was not executed by
+        # then.
         side = bisect_left if said else bisect_right
         turn = self._turns[max(side(self._begins, issue) - 1, 0)]
         return turn, side(self._executes, issue), not said

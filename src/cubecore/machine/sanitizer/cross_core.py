@@ -37,6 +37,9 @@ class _Peers:
 
     def signal(self, core: CoreId, carried: Foreign) -> Foreign | None:
         """Take a signal; return all that the peers know if it was the last one missing."""
+        # A barrier in the making: each member has a queue of the clocks that it sent. Only the
+        # first in a queue changes how many are missing; a member may be several signals ahead of
+        # the others.
         queue = self._sent[core]
         queue.append(carried)
         self._missing -= len(queue) == 1
@@ -44,6 +47,8 @@ class _Peers:
             return None
         taken = [sent.popleft() for sent in self._sent.values()]
         self._missing = sum(not sent for sent in self._sent.values())
+        # A join of vector clocks is their maximum, component by component: whoever hears the
+        # barrier knows all that any member knew when it signalled.
         return taken[0] if len(taken) == 1 or not taken[0].size else np.maximum.reduce(taken)
 
 

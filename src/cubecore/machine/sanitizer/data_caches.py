@@ -66,6 +66,9 @@ class DataCacheOrder:
 
     def visible(self, store: _Store, line: int) -> int | None:
         """Return the number of the first instruction that wrote a store back; None if none did."""
+        # The numbers ascend, as they are entered in program order: the first cleaning behind the
+        # store is found by bisection, that of the line and that of the whole cache; the earlier one
+        # counts.
         first = None
         for key in ((store.core, line), (store.core, None)):
             numbers = self._cleaned.get(key, [])
@@ -118,6 +121,9 @@ class CoreCache:
     # --- accesses
 
     def _load(self, line: int, bits: int, touch: MemoryAccess) -> None:
+        # Two ways to read a stale value: the writer has not written its line back before it
+        # signalled, or it has, but this core loaded the line before it knew of that. `foreign` is
+        # what the core knows now, `held` what it knew when the line was loaded.
         held = self._hold(line)
         for store in self._stores_of_others(line):
             if not (store.bits & bits and self._knows(store)):
@@ -132,6 +138,9 @@ class CoreCache:
                 self._say(_old_read(other.text), touch)
 
     def _store(self, line: int, bits: int, touch: MemoryAccess, number: int) -> None:
+        # A store writes the whole line back some day, with this core's view of all other bytes in
+        # it: those that others changed meanwhile (`bits` of theirs outside of this store's) would
+        # be undone.
         held, name = self._hold(line), touch.template.name
         for store in self._stores_of_others(line):
             if not self._knows(store):
@@ -235,6 +244,8 @@ def _bits(touched: Footprint, address: int, line: int) -> int:
     """Return which bytes of a line a footprint at an address touches, as bits."""
     if touched.is_run:
         return line_bits(line, address + touched.low, address + touched.high)
+    # Runs of a footprint ascend: bisection finds those that meet the line, both ends counted from
+    # the footprint's address.
     start = line * LINE_BYTES - address
     first = int(touched.ends.searchsorted(start, side="right"))
     last = int(touched.starts.searchsorted(start + LINE_BYTES, side="left"))

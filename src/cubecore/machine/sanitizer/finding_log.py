@@ -67,6 +67,9 @@ class FindingLog:
         without a set_flag comes before waits that precede theirs on the same core: it shifts every
         later pair of the flag by one.
         """
+        # Ranks: 0 shared arrays, 1 everything else, 2 a flag between two pipes that also race on
+        # that core, 3 a late wait on a core that also has an unmet one. The sort is stable within a
+        # rank.
         tallies = self._explained()
         raced = {(t.first.core, t.first.race_pipes) for t in tallies}
         unmet = {t.first.core for t in tallies if t.first.id == "flag-unmet"}

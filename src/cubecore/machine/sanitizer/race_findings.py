@@ -157,6 +157,8 @@ class WatchFindings:
         earlier_touch, later_touch = clash.earlier, clash.later
         kind, name = f"race-{clash.kind}", later_touch.template.name
         about = f"{later_touch.operand} {earlier_touch.template.name} {earlier_touch.where}"
+        # The text of a finding is costly. A race of the same two places is only counted, and its
+        # pair of touches is remembered by identity, so that `again` need not come here any more.
         counted = self._log.again((kind, name, about, later_touch.where))
         if counted is not None:  # the two touches live as long as their numbers are known
             known = earlier_touch, later_touch, counted

@@ -209,6 +209,9 @@ class CoreWatch:
 
         Not `globally`: what it touches in global memory is left out.
         """
+        # All look-ups that do not depend on addresses are made here, once per template and
+        # location. The plan's `memo` maps an address to its region, so that a loop's accesses cost
+        # a dictionary look-up.
         order, pipe = self.order, clocked_as(template)
         held, plan = order.held[pipe], list[_Planned]()
         index_of = {operand.name: index for index, operand in enumerate(template.operands())}
@@ -303,6 +306,8 @@ class CoreWatch:
     def _enter_planned(
         self, pipe: int, plan: Sequence["_Planned"], addresses: Sequence[int]
     ) -> None:
+        # All operands are judged before any is entered: an instruction must not race with itself,
+        # as where it reads and writes the same bytes.
         number = self.order.enter(pipe)
         entered = []
         for index, touched, shadow, memo, touch in plan:
@@ -362,6 +367,8 @@ def touches(
 ) -> list[Touched]:
     """Return what an instruction touches, what it reads first, as it reads it first."""
     accesses, operands = [], template.operands()
+    # `makes` is for unread results: only what is computed from memory counts as one, as copies and
+    # fills are often larger than what is used of them.
     computes = not (template.copies or _sets_register(template)) and any(
         o.access.reads for o in operands
     )
@@ -380,6 +387,8 @@ def touches(
         accesses.append((touched, address, touch))
     if (used := register_touch(template, where)) is not None:
         accesses.append(used)
+    # Reads before writes (False sorts first); the sort is stable, so that operands keep their
+    # order.
     accesses.sort(key=lambda entry: entry[2].writes)
     return accesses
 

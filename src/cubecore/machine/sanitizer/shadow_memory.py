@@ -221,6 +221,8 @@ class LocalShadow:
 
     def region(self, touched: Footprint, address: int, *, writes: bool) -> Region:
         """Return the region of a footprint at an address, which is about to be read or written."""
+        # Runs of bytes are the same region whichever footprint they come from; others count as the
+        # footprint itself, since equal sets of bytes nearly always come from equal footprints.
         key: Key = touched, address
         if touched.is_run:  # whoever touches these bytes
             key = touched.low + address, touched.high + address
@@ -240,6 +242,8 @@ class LocalShadow:
             self._enter_pages(region)
         elif writes and region.written is None:
             around = self._around(region)
+        # Two regions that are only read cannot race, and are not introduced to each other. With the
+        # first write of this one its neighbours that were only read become rivals too.
         if writes and region.written is None:
             others = (r for r in around if r.written is None and r is not region)
             self._meet_all(region, sorted(others, key=attrgetter("number")))
@@ -259,6 +263,9 @@ class LocalShadow:
 
     def _around(self, entered: Region) -> Collection[Region]:
         """Return the regions that share a page with one, small ones a cell with a small one."""
+        # A small region meets large ones by page and small ones by cell (64 B), since a page of a
+        # busy buffer may hold hundreds of small ones. Every region is in `_pages`; a large one
+        # looks there.
         pages = _local_pages(entered)
         if _is_small(entered):
             cells = _local_pages(entered, _CELL_BYTES)
@@ -332,6 +339,8 @@ class LocalShadow:
 
     def judge(self, region: Region, pipe: int, touch: MemoryAccess) -> None:
         """Report what an access races with; an instruction's are judged before any enters."""
+        # clock[p] is the number of the last instruction of pipe p that happened before this pipe's
+        # present one. An earlier access is ordered exactly if its number is at most that.
         clock = self._order.done[pipe]
         reads, writes = touch.reads, touch.writes
         if reads and self._arrays is not None and self._arrays.judges:
@@ -358,6 +367,9 @@ class LocalShadow:
 
     def enter(self, region: Region, pipe: int, number: int, touch: MemoryAccess) -> None:
         """Remember an access of instruction `number` of a pipe; a write hides what it covers."""
+        # A write that covers a region wholly hides its history: all earlier accesses there either
+        # are ordered before this write or were just reported, so that later ones need only know the
+        # write.
         if touch.writes:
             if self._arrays is not None and self._arrays.judges:
                 self._arrays.write(region, touch)
@@ -383,6 +395,8 @@ class LocalShadow:
         self._report(Clash("unread", fresh[1], fresh[0], -1, touch, pipe, other.low, other.high))
 
     def _meet(self, kind: str, earlier: RegionAccess, later: RegionAccess) -> None:
+        # Two exceptions: writes of a special register may go unordered (only a read of it matters),
+        # and the hardware keeps some instructions of one pipe in order by itself.
         other, at, who = earlier
         region, pipe, touch = later
         mem = touch.mem

@@ -37,6 +37,8 @@ class UnitFlags:
         """Return what follows a product or fixpipe at an address of its tile in L0C."""
         touched, _, touch = used
         operand = next(o for o in template.operands() if o.name == touch.operand)
+        # `mark` is what the flags become: the number of the location that raised them, which a
+        # finding names later, or 0 where fixpipe takes them down.
         units, count = _units(touched, template.element(operand).bits // 8)
         product, mark = template.pipe is Pipe.M, 0
         if product and template.hands_units_over:
@@ -108,6 +110,9 @@ def _named(unit: int) -> str:
 @lru_cache(maxsize=256)
 def _units(touched: Footprint, element_bytes: int) -> tuple[Units, int]:
     """Return the units of the fractals that are touched, from the tile on, and their extent."""
+    # A fractal of 16 x 16 elements of 4 B is 1,024 B, that is two units of 512 B, which move
+    # together. Touched bytes are widened to whole fractals; where these are in a row, a slice
+    # serves, which is faster to index by.
     fractal = FRACTAL_ROWS * FRACTAL_ROWS * element_bytes
     runs = [
         np.arange(low // fractal, -(-high // fractal))

@@ -45,6 +45,9 @@ class Distances:
     @staticmethod
     def of(values: Addresses) -> "Distances":
         """Prepare the distances of a group, the first one 0."""
+        # Rows let a strided view serve evenly spaced cores without a gather; the greatest common
+        # divisor tells which element sizes every core's address is aligned to, if the first one's
+        # is.
         unit = int(np.gcd.reduce(values))
         rows = tuple(_evenly(values.tolist()))
         return Distances(values, rows, int(values.min()), int(values.max()), unit)
@@ -52,6 +55,8 @@ class Distances:
 
 def _evenly(values: list[int]) -> Iterator[Rows]:
     """Yield distances as rows of as many in a row as lie evenly."""
+    # Example: [0, 64, 128, 512, 576] gives (3 cores, step 64, from 0), (2 cores, step 64, from
+    # 512). A step is never negative: such a core begins a row of its own.
     begin, count = 0, len(values)
     while begin < count:
         end = begin + 1
@@ -74,8 +79,12 @@ class GroupAliasing:
     ) -> None:
         self.cores, self._joins = cores, joins
         self.names = names or [(id(self), number) for number in range(cores)]
+        # By (tensor, raw distances): equal distances are one object, since `shared_memory` tells
+        # classes of accesses apart by the identity of their distances.
         self._interned: dict[tuple[int, bytes], Distances] = {}
         self._distances: dict[int, Distances] = {}
+        # By (tensor, whether written): accesses as they come, and what they were joined to when
+        # they became many. Only the first core's are kept; the others' are these, moved.
         self._noted: dict[tuple[int, bool], set[tuple[Footprint, int]]] = {}
         self._runs: dict[tuple[int, bool], Runs] = {}
 
@@ -159,6 +168,8 @@ class GroupAliasing:
             self._join(tensor.address, writes=writes)
 
     def _join(self, tensor: int, *, writes: bool) -> Runs:
+        # Accesses since the last time are merged with the runs so far. `_MOST_NOTED` bounds the
+        # memory; a sort is paid once per so many accesses.
         key = tensor, writes
         noted = self._noted.pop(key, set())
         pieces = [(touched.starts + at, touched.ends + at) for touched, at in noted]
@@ -191,6 +202,8 @@ class GroupAliasing:
 
 def _joined(starts: Bytes, ends: Bytes) -> Runs:
     """Return runs of bytes joined where they meet."""
+    # Sorted by start, with the running maximum of ends: a new run begins where a start lies beyond
+    # all ends before it.
     order = np.argsort(starts, kind="stable")
     starts, ends = starts[order], np.maximum.accumulate(ends[order])
     apart = np.flatnonzero(starts[1:] > ends[:-1])
@@ -208,6 +221,8 @@ def written_by_others(
             continue
         of_cores = aliasing.all_runs(tensor, writes=True)
         for name, (starts, ends) in zip(aliasing.names, of_cores, strict=True):
+            # Runs are disjoint and ascending: the first one that ends behind `low` is the only one
+            # that need be looked at; it overlaps if it starts before `high`.
             first = int(ends.searchsorted(low, side="right"))
             if name != core and first < starts.size and starts[first] < high:
                 return True
@@ -228,10 +243,16 @@ def require_apart(groups: Iterable[GroupAliasing]) -> None:
 
 
 def _meet(aliasings: list[GroupAliasing], tensor: int) -> bool:
+    # Two sweeps over sorted runs instead of comparing each pair of cores. First, written runs of
+    # all cores in order: each core's own are disjoint, so any overlap of neighbours is of two
+    # cores.
     written, read = (_by_core(aliasings, tensor, writes=writes) for writes in (True, False))
     starts, ends, owners = _together(written)
     if np.any(starts[1:] < ends[:-1]):
         return True
+    # Second, what is read: the written runs [first, last] that a read overlaps must all be the
+    # reader's own. `changes` numbers stretches of one owner, so that "all" is two look-ups: the
+    # same number at both ends, and the reader as the owner of the first.
     changes = np.cumsum(np.concatenate([[0], owners[1:] != owners[:-1]]))
     low, high, readers = _together(read)
     first = np.searchsorted(ends, low, side="right")
@@ -244,6 +265,8 @@ def _meet(aliasings: list[GroupAliasing], tensor: int) -> bool:
 
 def _by_core(aliasings: list[GroupAliasing], tensor: int, *, writes: bool) -> list[Runs]:
     """Return what each core read or wrote in a tensor, in whichever groups it was."""
+    # A core may have been in several groups, after a divergence: its runs are united, or a core
+    # would seem to conflict with itself.
     by_core: dict[Hashable, Runs] = {}
     for aliasing in aliasings:
         runs_by_core = aliasing.all_runs(tensor, writes=writes)
@@ -283,6 +306,9 @@ class Snapshots:
 
     def restore(self) -> None:
         """Put back what instructions wrote."""
+        # Only bytes that instructions may have written are put back; stores of the host in between
+        # stay. A tensor that has an origin takes it from there, so that only what lies behind it
+        # was kept.
         for tensor, (data, valid) in self._kept.values():
             buffer, issued = _whole(tensor), tensor.issued
             where = True if issued is None else issued.marked(0, buffer.size_bytes)

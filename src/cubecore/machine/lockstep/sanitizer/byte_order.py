@@ -36,9 +36,14 @@ class ByteOrder:
         tensor = self._gm.near(address + touched.low)
         if tensor is None:
             return
+        # One integer holds both when and who: order * cores + core. Comparing two of them compares
+        # the order in lockstep, and the remainder is the core.
         own = number * self._cores + core
         written, read = self._of(tensor)
         blocks = _blocks(touched, address - tensor.address, written.size)
+        # A read conflicts with the last write, a write with the last write and the last read as
+        # well. A block keeps only the latest read: its number decides whether lockstep had it
+        # before.
         self._meet(core, own, written[blocks])
         if writes:
             self._meet(core, own, read[blocks])
@@ -58,6 +63,8 @@ class ByteOrder:
     def _meet(self, core: int, own: int, before: _Numbers) -> None:
         if not before.size:
             return
+        # `before` comes first in the cores' own turns. If its number is greater than this one's,
+        # lockstep executed the two the other way round.
         others = before[(before >= 0) & (before % self._cores != core)]
         for other in distinct(others).tolist() if others.size else ():
             pair = other % self._cores, core
@@ -75,6 +82,10 @@ class ByteOrder:
         """
         if any(first > second for first, second in self.met):
             return None
+        # Cores execute in ascending order here, so that pairs (first, second) with first < second
+        # form no cycle. Pairs are taken by their second core: the levels of all before it are
+        # final. A pair that lockstep kept may share a level (weight 0); one that it reversed needs
+        # the next (weight 1).
         levels = [0] * self._cores
         for first, second in sorted(self.met, key=lambda pair: pair[::-1]):
             levels[second] = max(levels[second], levels[first] + self.met[first, second])
@@ -86,6 +97,8 @@ def _blocks(touched: Footprint, at: int, count: int) -> slice | NDArray[np.int64
     if touched.is_run:
         low, high = touched.low + at, touched.high + at
         return slice(max(low >> _BLOCK_BITS, 0), max((high - 1 >> _BLOCK_BITS) + 1, 0))
+    # Expand each run [start, end) to its block numbers without a loop: repeat each run's first
+    # block as often as it has blocks, and add 0, 1, 2, ... within the run.
     first = touched.starts + at >> _BLOCK_BITS
     counts = (touched.ends + at - 1 >> _BLOCK_BITS) - first + 1
     begins = np.cumsum(counts) - counts

@@ -119,6 +119,7 @@ class DeferredRows:
     ) -> None:
         """Note an instruction."""
         self._touched += touches(template, addresses, where, registers)
+        # The addresses are copied: the caller reuses the list it hands over.
         at, touched = tuple(addresses), outside(template) if addresses else ()
         self._take(lambda core, order: core.touch(template, at, registers, touched, order))
 
@@ -157,6 +158,8 @@ class DeferredLog(ClocklessWatch):
                 yield note, row, ahead
 
     def _take(self, follow: Callable[[Follower, int, int], None]) -> None:
+        # The numbers [found, found + _ROOM) belong to this note: what a replay finds here gets a
+        # number between those of its neighbours, whenever it is judged.
         clock = self._clock
         self._notes.append(Note(clock.issue, clock.found, next(self._order), follow))
         clock.found += _ROOM
@@ -172,6 +175,8 @@ class DeferredLog(ClocklessWatch):
         touched = outside(template)
 
         def follow(addresses: Sequence[int], _where: Location) -> None:
+            # The distances are those of now and may change before the replay; they are taken by
+            # value, a global operand's for each core.
             at = tuple(addresses)
             far = [(number, self._aliasing.far_at(self._gm, at[number])) for number, *_ in touched]
 

@@ -69,6 +69,8 @@ class GroupLog(FindingLog):
         if finding.check in self.checks:
             if self.strict:
                 raise EachError(finding.message)
+            # Findings of all groups are sorted in the end by (issue, number within the issue),
+            # shifted for each core by how far its numbering had parted.
             clock = self._clock
             clock.found += 1
             own_bytes = self.own_bytes and len(self._cores) > 1
@@ -176,6 +178,9 @@ class GroupWatch(CoreWatch):
         A result that only some of them left unread is kept as that of some cores.
         """
         self.order.follow_up([(watch.order, row) for watch, row in places])
+        # Results that nobody has read yet live on in the joined watch. `copy` by `_replace` gives a
+        # touch of its own identity, so that a later finding about it is known to concern some cores
+        # only.
         left = [watch.unread() for watch in {id(watch): watch for watch, _ in places}.values()]
         for place, (pipe, touch) in {k: fresh for one in left for k, fresh in one.items()}.items():
             if any(one.get(place) != (pipe, touch) for one in left):
@@ -218,6 +223,9 @@ class GroupWatch(CoreWatch):
 
     def together(self, pipe: int, accesses: list[Touched], where: Location) -> None:
         """Follow an instruction that touches other bytes in each core, as one that touches all."""
+        # The union of what all cores touch, judged once: no race in the union means no race on any
+        # core. A race in it may be nobody's, hence `_some`: where one is found, each core is
+        # judged. Reads come before writes, as within one instruction.
         distinct: dict[tuple[str, Footprint, int], Touched] = {}
         for entry in accesses:
             touched, address, touch = entry
@@ -237,6 +245,8 @@ class GroupWatch(CoreWatch):
         """Require all cores to read the same of the results that are still unread."""
         reads: dict[str, set[Region]] = {}
         for touched, address, touch in accesses:
+            # usecheck would take a result as read on all cores as soon as one core's bytes meet it.
+            # If the reads differ by core, the union cannot tell who has read what.
             if touch.reads and touch.mem is not Mem.GM:
                 region = self.shadow(touch.mem).region(touched, address, writes=False)
                 fresh = {other for other, _ in region.near if other.fresh is not None}
@@ -369,6 +379,8 @@ class Sharing:
         return self._touched
 
     def _is_first(self) -> bool:
+        # Counts what the current core has reported; the list is one long only during the first
+        # core. Equal counts at the end mean that all cores made the instruction.
         self._reported[-1] += 1
         return len(self._reported) == 1
 

@@ -21,6 +21,9 @@ class SharedMaps:
 
     def take(self, touched_bytes: Sequence[Touched]) -> None:
         """Remember what a core, which touched this, has left, and take it back."""
+        # Each core must start from the same map, since it is one map for all: what a core has
+        # marked is kept aside and undone. Bytes that were initialised before and are so now need no
+        # note.
         left = []
         for mem, low, high in self._written(touched_bytes):
             if mem not in self._maps:  # a memory that nothing had touched before

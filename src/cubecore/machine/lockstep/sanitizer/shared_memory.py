@@ -68,6 +68,9 @@ class _Many:
     def meeting(self, low: int, high: int, far: _Numbers) -> list[tuple[SharedRegion, _Numbers]]:
         """Return what may share a byte with [low, high) moved by some of `far`, and by which."""
         count = len(self.regions)
+        # [start, end) of the other meets [low + f, high + f) for the distances f with start - high
+        # < f < end - low. `far` ascends, so that these are a slice, found for all regions by two
+        # binary searches.
         starts, ends = self._ends[:, :count]
         first = far.searchsorted(starts - high, side="right")
         last = far.searchsorted(ends - low, side="left")
@@ -88,6 +91,9 @@ class _Between:
     """Distances between the cores of one class and those of another, each with its cores."""
 
     def __init__(self, one: _Class, other: _Class) -> None:
+        # [cores of one, cores of other]: two cores meet where their bases differ by what separates
+        # their distances. Pairs of a core with itself are kept apart: there its own program order
+        # decides, not a signal.
         far = one.far[:, None] - other.far[None, :]
         same = one.cores[:, None] == other.cores[None, :]
         rows, columns = np.nonzero(~same)
@@ -124,6 +130,8 @@ class _Table:
 
     def enter(self, region: SharedRegion, *, writes: bool) -> None:
         """Take a new region, and let it and those that it meets know each other."""
+        # The expensive search runs once per new region: from then on each access compares numbers
+        # with the regions in `near` only. A read needs to know writes, a write both.
         kind = region.kind
         low, high = region.touched.low + region.address, region.touched.high + region.address
         for other in self._classes.values():
@@ -190,6 +198,9 @@ class SharedMemory:
             region = SharedRegion(kind, footprint, address, pipe)
             table.enter(region, writes=writes)
             table.regions[key] = region
+        # Numbers of a pipe's instructions grow, and knowledge of other cores never shrinks: once an
+        # instruction of another region was known to be ordered before this one, it is not looked at
+        # again until that region has a later one.
         for near in region.near:
             other = near.other
             last = other.number
@@ -201,6 +212,8 @@ class SharedMemory:
 
 def _require_ordered(order: CoreOrder, near: _Near, pipe: int, number: int) -> None:
     """Require that all which another region's cores did is known to those that meet them."""
+    # `foreign[row, core, pipe]` is the vector clock: the last instruction of that pipe of that core
+    # which happened before the present instruction of this row.
     last, before = near.other.number, near.other.pipe
     if near.rows.size and (order.foreign[near.rows, near.cores, before] < last).any():
         raise UnorderedError("cores that touch the same bytes in no order")
