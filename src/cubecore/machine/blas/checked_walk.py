@@ -36,6 +36,9 @@ class CheckedWalk(ABC):
         """Return the function that follows one leaf; it is made anew when registers change."""
         if issue.late:
             return self._late(issue)
+        # What a leaf does is fixed by its template and the registers: it is prepared at the first
+        # call, and anew only when registers have changed, so that the checks that no address
+        # decides run once.
         registers_of_act: Registers | None = None
         act: Act
 
@@ -95,6 +98,8 @@ class CheckedWalk(ABC):
 
     def _at_addresses(self, template: Instruction, act: Act) -> Act:
         """Check alignment and bounds of local operands before `act`."""
+        # The spans of operands are known, so that bounds become limits of the address itself: start
+        # >= 0 and end <= size give -start <= address <= usable - end.
         limits = []
         for index, operand in enumerate(template.operands()):
             if operand.mem is Mem.GM:

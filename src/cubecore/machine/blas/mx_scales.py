@@ -41,6 +41,8 @@ class Scales:
         """Return both as one, if `other` are those that follow along the axis; else None."""
         if self.tensor is not other.tensor or self.distances != other.distances:
             return None
+        # Two rectangles of pairs become one if they have the same extent and step across, and if
+        # the gap between their starts is what the next row or column of the first would be at.
         rows, columns = (
             ((s.r, s.to_r) for s in (self, other)),
             ((s.pairs, s.to_k) for s in (self, other)),
@@ -67,6 +69,8 @@ class Scales:
 
     def values(self, core: int) -> Array:
         """Return one core's scales, [r, scales of a row]; float64 where float32 is too narrow."""
+        # A view of [rows, pairs, 2 B] straight on the tensor's bytes, then one look-up per code. A
+        # scale is a power of 2 of 8 bits; products with those near 1 stay exact in float32.
         start = self.offset * WORD_BYTES + self.distances[core]
         strides = (self.to_r * WORD_BYTES, self.to_k * WORD_BYTES, 1)
         shape = (self.r, self.pairs, WORD_BYTES)

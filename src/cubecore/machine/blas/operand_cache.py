@@ -52,6 +52,8 @@ class OperandCache:
         if block.kind is FLOAT32 and block.hf32 == "off" and not block.is_nz:
             self._matrices[_key(block)] = flat
             return []
+        # NZ lies as [columns of fractals, rows, C0]; its row-major matrix is the same with the
+        # first two axes exchanged, so that the copy reorders by a transposed target.
         source: Array = flat
         matrix: Array = np.empty(flat.size, np.float32)
         target = matrix
@@ -71,6 +73,8 @@ class OperandCache:
 
     def values(self, block: Block, core: int) -> Array:
         """Return the [r, k] that one core reads, as a view."""
+        # `start` counts elements of the stored tensor. In NZ it is (piece, row, lane) in mixed
+        # radix, and the row-major matrix has that element at row * pitch + piece * C0 + lane.
         whole, start, pitch = self._matrices[_key(block)], block.start(core), block.pitch
         if block.is_nz:
             piece, rest = divmod(start, block.step)

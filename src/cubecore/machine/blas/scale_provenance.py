@@ -36,6 +36,8 @@ def _filled(template: WordFill) -> tuple[Offsets, Offsets, Codes]:
     blocks, odd = np.divmod(target[..., ::_WORDS], _WORDS)
     if odd.any():
         raise IrregularError("matrices that do not start at a block of L1")
+    # A code is (address << TAKEN_BITS) + bytes taken from there. Adding an address, shifted
+    # likewise, moves it; `ZERO` and `UNKNOWN` are negative and never moved.
     codes = (source * WORD_BYTES << TAKEN_BITS) + WORD_BYTES
     return blocks, target, np.where(source < 0, ZERO, codes)
 
@@ -72,6 +74,7 @@ class ScaleProvenance:
         blocks, words, codes = _filled(template)
 
         def fill(dst: int, src: int) -> None:
+            # L1's own codes say only that the block holds words; the words' codes are kept beside.
             at = (source + src) << TAKEN_BITS
             self._blocks[dst // DATA_BLOCK_BYTES + blocks] = IN_WORDS
             self._l1[dst // WORD_BYTES + words] = np.where(codes < 0, codes, codes + at)
@@ -111,6 +114,8 @@ def steps(codes: Codes) -> tuple[int, int]:
     """
     if codes.min() < 0:
         raise IrregularError("scales that were never loaded")
+    # Scales can be read with strides if all addresses are first + i * to_r + j * to_k: the two
+    # steps are taken from the first row and column, and compared with everything else.
     addresses = codes >> TAKEN_BITS
     (r, pairs), first = addresses.shape, int(addresses[0, 0])
     to_r = int(addresses[1, 0]) - first if r > 1 else 0

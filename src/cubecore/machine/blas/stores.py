@@ -58,6 +58,8 @@ class Target:
 
     def panels(self, flat: Array, m: int, n: int) -> Iterator[tuple[slice, Array]]:
         """Yield columns and their places in `flat`, as [columns of fractals, m, columns in one]."""
+        # NZ as strided views: [columns of fractals, m, columns in one]. Behind the last whole
+        # column of fractals a narrower rest is left, whose rows lie 16 elements apart.
         size = flat.itemsize
         if not self.wide:
             yield slice(n), as_strided(flat, (1, m, n), (0, self.pitch * size, size))
@@ -179,6 +181,7 @@ def joined(first: ProvenStore, second: ProvenStore) -> ProvenStore | None:
 
 def _row_beside(first: Block | None, second: Block | None) -> tuple[Block | None, bool]:
     """Return the row for both tiles' columns, if any; and whether there is one as they need it."""
+    # Two tiles without a row are alike; a tile with one and a tile without cannot be joined.
     if first is None or second is None:
         return None, first is second
     row = first.joined(second, "k")

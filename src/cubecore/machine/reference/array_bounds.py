@@ -36,6 +36,8 @@ class InArray(int):
 _plain = int.__new__
 
 
+# Runs at each pointer arithmetic of a kernel, hence the comparison of classes and the direct call
+# of int.__new__.
 def moved(address: int, size: int) -> int:
     """Return the address `size` bytes further on, in the same array if it is in one."""
     if address.__class__ is not InArray:
@@ -95,6 +97,8 @@ class ArraySpans:
         return effect
 
     def _learn(self, state: ArrayState, template: Instruction) -> _Effect:
+        # An instruction either touches bytes (spans) or changes registers (`after`, the next
+        # state), never both: so that a state is followed by one look-up an instruction.
         resolved = template.resolved(state.registers)
         if isinstance(template, Sync) or template_violations(resolved, self._chip):
             return template, (), None
@@ -125,6 +129,8 @@ class ArrayWatch:
 
     def plan(self, templates: Sequence[Instruction]) -> ArrayPlan:
         """Return the checks of instructions that are issued now, one after another."""
+        # Repeated calls check a whole block of instructions at once: positions in their joint list
+        # of addresses, with the bytes that each operand touches from there.
         state, checks, at = self.state, [], 0
         for template in templates:
             _, spans, after = self._spans.effect(state, template)

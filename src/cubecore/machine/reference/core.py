@@ -100,6 +100,8 @@ class Core:
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""
         self.issued += 1
+        # Signals to other cores and waits for them are the points at which others may look at
+        # global memory: everything issued before must have executed by then.
         if self.queues is not None:
             self._queue(self.queues, (template, addresses, where))
         elif isinstance(template, (FftsCrossCoreSync, WaitFlagDev)):
@@ -196,6 +198,9 @@ class Core:
 
     def handler(self, issue: Issue) -> Callable[..., None]:
         """Return the recorder of one leaf (the sink protocol of programs)."""
+        # A leaf of a program is called with its loop-dependent values, first those of parameters
+        # that are only known at issue (`late`), then addresses. Bound arguments keep the usual
+        # handlers short, as they run for each instruction.
         late, template, where, record = len(issue.late), issue.template, issue.location, self.record
         if issue.rules or issue.breaches:
             return lambda *values: self._record_held(issue, values[:late], values[late:])
@@ -250,6 +255,8 @@ class Core:
 
     def value_at(self, load: LoadScalar, address: int) -> int | None:
         """Return what memory holds at `address`, unseen; None where reading it is a finding."""
+        # The fast path of recording: a value that is in order is given at once, with no finding and
+        # no flush. Everything else takes the slow path of `load_scalar`, which reports.
         _, memory, local = self._there(load, address)
         size = load.element.size_bytes
         if memory is None or not 0 <= local <= memory.size_bytes - size:

@@ -68,6 +68,8 @@ def computed(
     target = next((part for part in touched if part[0].writes), None)
     if target is None or target[0].operand.axes in _UNTOLD:
         return work()
+    # A mark is the number of a filling, 0 for data. Marks of several sources are merged by maximum:
+    # any of them makes the result filling, and one number must do to name it.
     made: Marks | None = None
     for part in touched:
         marks = _made_of(cores, template, part, target, where) if part[0].reads else None
@@ -109,6 +111,9 @@ def _made_of(
     marks, table = marks_of(spot, elements, used.element), cores.gm.fillings
     if marks is None or table is None or used.operand.axes in _UNTOLD:
         return None
+    # Three cases: lane by lane, marks move on as they are; broadcast along the missing axes,
+    # likewise; in all others lanes are mixed (a reduction), so that the value is wrong already: a
+    # finding.
     axes, names = to.operand.axes.split(), used.operand.axes.split()
     passes = template.propagates and not used.operand.used
     if passes and marks.shape == results.offsets.shape:

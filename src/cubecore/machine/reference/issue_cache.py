@@ -61,6 +61,8 @@ class CachedIssue:
     def of(template: Instruction, registers: Registers, chip: Chip) -> "CachedIssue":
         """Return what is known of a resolved template that breaks nothing."""
         operands, kind = template.operands(), type(template)
+        # Everything here depends on the template and the registers, never on addresses, so that it
+        # is computed once and serves every core and every iteration.
         inside = [index for index, o in enumerate(operands) if o.mem is not Mem.GM]
         return CachedIssue(
             template=template,
@@ -105,6 +107,7 @@ def checked(core: Core, template: Instruction) -> CachedIssue:
     registers = core.registers
     if template.resolved_by_left:
         return checked_issue(template, registers, core.chip)
+    # Identity suffices: registers are frozen, and a core that changes one gets a new record.
     if core.checked_for is not registers:
         core.checked_for, core.checked = registers, issue_cache_of(registers, core.chip)
     return checked_among(core.checked, template, registers, core.chip)
@@ -127,6 +130,8 @@ def checked_among(
 def checked_issue(template: Instruction, registers: Registers, chip: Chip) -> CachedIssue:
     """Return the checked issue of a template under registers."""
     resolved, kind = template.resolved(registers), type(template)
+    # Three outcomes: broken rules (the instruction is not executed), a template whose operands
+    # depend on values or addresses (located at each issue), and one that is known for good.
     wrong = template_violations(resolved, chip) or tuple(resolved.unmet(registers))
     if wrong:
         return CachedIssue(resolved, wrong)
@@ -139,6 +144,8 @@ def checked_issue(template: Instruction, registers: Registers, chip: Chip) -> Ca
 @lru_cache(maxsize=1024)
 def issue_cache_of(registers: Registers, chip: Chip) -> BoundedCache[Instruction, CachedIssue]:
     """Return what is known of templates under some registers, on whichever core."""
+    # Two steps of caching: cores differ in their position, which no template reads, so that all of
+    # them get the same cache.
     return _known(registers.leaving("position", CorePosition()), chip)
 
 

@@ -206,6 +206,9 @@ class Queues:
         self._unlocks, self._unlocked = Counter[int](), Counter[int]()
         self._reordered = BoundedCache[Instruction, Instruction]()
 
+    # Three kinds of issues: joined pipes are drained on the spot; the scalar unit's own
+    # instructions run at once, waiting by letting other queues run; all else is appended to its
+    # pipe's queue.
     def issue(self, recorded: Recorded) -> None:
         """Take what the scalar unit issues; it stands still where it waits itself."""
         template = recorded[0]
@@ -270,6 +273,7 @@ class Queues:
 
     def forwarded(self, mem: Mem, memory: MemoryBuffer) -> MemoryBuffer:
         """Return a local memory as the scalar unit sees it: its own stores have landed."""
+        # Store-to-load forwarding: in a copy of the memory all queued stores land, in their order.
         stores = [entry for entry in self._queues["S"] if not entry.orders]
         if not stores:
             return memory
@@ -314,6 +318,7 @@ class Queues:
             self._step(None)
 
     def _step(self, waiting: Recorded | None) -> None:
+        # Only heads count: a pipe whose head waits for a flag is held, whatever stands behind it.
         ready = [pipe for pipe, queue in self._queues.items() if queue and self._runs(queue[0])]
         if not ready:
             raise self._stuck(waiting)
@@ -343,6 +348,8 @@ class Queues:
             queue.popleft()
             self._order(head)
             return
+        # Within a pipe the schedule may take a later instruction first, as without a barrier
+        # nothing says that the earlier one has completed.
         free = [index for index in _exchangeable(queue) if self._runs(queue[index])]
         index = free[self.schedule.place(len(free))]
         entry = queue[index]
@@ -362,6 +369,9 @@ class Queues:
 
     def _perform(self, entry: _Entry) -> None:
         """Run an instruction under the registers of its issue, and keep what it leaves in them."""
+        # An instruction runs under the registers of its issue, though the scalar unit may have set
+        # others since. Those that vector instructions leave (CMPMASK and its like) are the
+        # exception: they flow in execution order, from the last instruction that ran.
         issued = self.core.registers
         if entry.template.pipe is Pipe.S:  # a store has the values of its issue
             self.core.registers = entry.registers
@@ -414,6 +424,8 @@ _MOST_EXCHANGED = 8
 def _exchangeable(queue: deque[_Entry]) -> list[int]:
     """Return the places of the instructions that may be the pipe's next."""
     free: list[int] = []
+    # An instruction is free if the hardware keeps it behind none of those before it, in any memory
+    # that it touches. A flag or a barrier ends the search: nothing overtakes it.
     for index in range(min(len(queue), _MOST_EXCHANGED)):
         entry = queue[index]
         if entry.orders:
