@@ -70,6 +70,8 @@ def timed_plan(
     effort = effort_named(search)
     if not can_be_timed(problem, chip):
         return plan_tilings(problem, chip, alternatives, narrowing), 0
+    # Three stages: the planner's shortlist, timed as events; the fastest of each group with
+    # variants; then a local search from the best one. Each sees only what the one before left near.
     few = SHORTLIST if is_known(problem, chip) else WALKED
     if problem.template != "MDL":
         few = UNREFINED
@@ -129,6 +131,8 @@ def retimed(
 
     Up to `alternatives` of them stay. Only the hardware's bound holds for these times.
     """
+    # By group, in the order in which a group's best was timed: sorting is stable, so that this
+    # order settles equal times.
     first: dict[tuple[int, ...], Ranked] = {}
 
     def retime(ranked: Ranked) -> None:
@@ -174,6 +178,8 @@ def _last_to_stay(
 
     It is none behind a faster one of its group, nor behind the best and `alternatives` others.
     """
+    # A timing may stop early: once a tiling is slower than the last one that is shown, or than its
+    # own group's best, it can change nothing.
     known = sorted(ranked.predicted.cycles for ranked in first.values())
     limits = known[alternatives : alternatives + 1]
     if group in first:

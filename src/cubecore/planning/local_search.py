@@ -95,6 +95,8 @@ class LocalSearch:
         """
         if check_case(RuleCase(start, self.problem, self.space)).findings:
             self.space = self.chip
+        # Hill climbing. A round that saves little may still lead on, so up to `MOST_LITTLE` of them
+        # are allowed; a tiling with more ragged lengths must pay for that by a clear gain.
         best, fewest, little = start, cycles, 0
         for _ in range(self.effort.rounds):
             found, least = self._round(best, fewest)
@@ -119,6 +121,8 @@ class LocalSearch:
         for one, likely in zip(near.tilings, near.likely, strict=True):
             if left == 0:
                 break
+            # `likely` is relative to the round's start; once a faster one is found, the bar rises
+            # with it.
             if likely > self.effort.near * fewest / cycles:
                 continue
             whole = whole_tiling(one, self.problem, self.space)

@@ -63,6 +63,8 @@ def plan_tilings(
     require_plannable(problem)
     shared = over_shared_k(problem)
     _require_room(shared, chip)
+    # A proof that nothing is legal is cheap next to an exhausted search, so that requests that
+    # narrow fields, or whose smallest tiling breaks a rule, are settled first.
     may_be_infeasible = _may_be_infeasible(problem, chip)
     plannable = _find_any_legal(problem, chip, narrowing) if may_be_infeasible else None
     try:
@@ -127,6 +129,9 @@ def _near_known_legal(
 ) -> Solution:
     """Return the solver's answer near a tiling that is known to be legal, or that tiling."""
     shared = over_shared_k(problem)
+    # The solver's space leaves out tilings that do the same work with more, of which a request may
+    # need one. It is led there by the shares of a tiling known to be legal, then by its base blocks
+    # as well.
     for size in range(1, len(_GUIDES) + 1):
         names = [name for group in _GUIDES[:size] for name in group]
         values = {name: getattr(plannable, name) for name in names}

@@ -172,6 +172,10 @@ class _Deletion:
 
     def run(self) -> Conflict | None:
         """Return the conflict; None if there is none, or none is proven."""
+        # Deletion-based search for a minimal unsatisfiable subset. Invariant: `needed` together
+        # with all of `pending` is unsatisfiable. A group is left out; if the rest is still
+        # unsatisfiable, the proof's own rules say what else may go at once; if not, the group is
+        # halved until a single constraint is shown to be needed.
         verdict = self._verdict(self.constraints)
         if verdict.rules is None:
             self.tiling = verdict.tiling
@@ -244,6 +248,9 @@ class _Deletion:
         return self.read[names]
 
     def _verdict(self, constraints: Sequence[Constraint]) -> _Verdict:
+        # A constraint that is left out is relaxed where it is made: rules are not judged, fields
+        # become changeable, limits are not asked for, and settings and requests go back to their
+        # defaults (`narrowed`).
         names = {kind: {c.name for c in constraints if c.kind == kind} for kind in _KINDS}
         case, rules_read = self._readers(constraints)
         changeable = self._changeable(constraints)
@@ -251,6 +258,8 @@ class _Deletion:
         wanted, named = self.wanted.of(names["field"]), frozenset(self.wanted.fields)
         space = Neighbourhood(case, changeable, without, wanted, named, rules_read)
         budget = WorkBudget(min(SEARCH_UNITS, self.units))
+        # One budget serves all searches of a deletion: what a search leaves is there for the next
+        # ones.
         allowed = budget.left
         outcome = HittingSetSearch(space, budget, lambda: (smallest(case),), first=True).run()
         self.units -= allowed - budget.left

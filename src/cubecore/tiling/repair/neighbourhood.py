@@ -87,6 +87,8 @@ class Neighbourhood:
 
     def moved(self, values: Mapping[str, int]) -> "Neighbourhood":
         """Return this space around another starting point."""
+        # Domains and rules do not depend on the starting point and are shared with it; cached
+        # properties in `_DERIVED` do, and are left out so that they are computed anew.
         other = Neighbourhood.__new__(Neighbourhood)
         other.__dict__ |= {k: v for k, v in self.__dict__.items() if k not in _DERIVED}
         other.base = self.base | {name: np.array([value]) for name, value in values.items()}
@@ -150,6 +152,9 @@ class Neighbourhood:
 
     def parts(self, fields: Fields) -> tuple[Fields, ...]:
         """Return `fields` in parts such that no rule reads fields of two."""
+        # Connected components: fields are joined if a rule reads both, and components that a new
+        # field touches become one. Independent parts are explored apart: sums of sizes instead of
+        # products.
         parts: list[Fields] = []
         for name in sorted(fields):
             near = {name}.union(*(r.reads & fields for r in self.readers if name in r.reads))

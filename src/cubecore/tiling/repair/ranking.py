@@ -46,6 +46,9 @@ class Ranker:
 
     def best(self, parts: Sequence[Explored]) -> tuple[Best, bool]:
         """Return the best combination of parts, and whether it is proven that none is better."""
+        # Parts are independent, so that legal combinations are their product. A small product is
+        # ranked whole; of a large one a spread sample, and then coordinate descent, one part at a
+        # time.
         sizes = [part.rows for part in parts]
         count = prod(sizes)
         if count <= RANKED_ROWS:
@@ -73,6 +76,8 @@ class Ranker:
         rows = max((len(x) for x in table.values()), default=1)
         self.budget.spend(rows, COST_RULES)
         cycles = self._cycles(table, rows)
+        # Ties: the fewest units moved from the given values, then the smallest values. np.lexsort
+        # takes its keys from the last to the first.
         near = np.nonzero(cycles == cycles.min())[0]
         names = sorted(table)
         columns = [np.broadcast_to(table[name], rows)[near] for name in names]
@@ -117,6 +122,8 @@ class Ranker:
 
 def _spread_over(size: int, spread: Array, number: int) -> Array:
     """Return rows of a part of `size` rows, spread independently of the other parts'."""
+    # An additive recurrence with the golden ratio is evenly spread; each part winds it differently,
+    # so that rows of two parts do not move together.
     turned = (spread * (2 * number + 1) + number * GOLDEN**2) % 1.0
     return np.asarray((turned * size).astype(np.int64))
 

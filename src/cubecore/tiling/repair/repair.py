@@ -76,6 +76,9 @@ def repair(case: RuleCase, keep: Collection[str] = ()) -> Repair | None:
     M, N, Ka, Kb and the fields in `keep` are not changed. The same request gives the same answer.
     None if no tiling was found; `cubecore.tiling.repair.infeasibility` says why none is legal.
     """
+    # 1. A smallest hitting set of the broken rules says which fields must change; 2. of all sets of
+    # that size the ranker takes the fastest combination; 3. if that yields nothing legal, a tiling
+    # known to be legal is taken whole.
     space = Neighbourhood(case, frozenset(FIELDS) - GIVEN_FIELDS - frozenset(keep))
     if not space.broken:
         return _repair_of(case, case, fewest=True, fastest=True)

@@ -48,6 +48,8 @@ def likely(space: Neighbourhood, name: str, values: Ints) -> Ints:
     """
     if name not in SHARED_AXES or not len(values):
         held = [x for x in (_held(space, other) for other in _TIED.get(name, ())) if x is not None]
+        # A step divides a depth, and steps of A and of B divide one another: where the other field
+        # has one value only, its divisors are likely.
         tried = np.arange(len(values)) == 0
         for other in held:
             tried |= other % np.maximum(values, 1) == 0
@@ -57,6 +59,7 @@ def likely(space: Neighbourhood, name: str, values: Ints) -> Ints:
     most = LIKELY_SHARES[name]
     if len(numbers) <= most:
         return numbers
+    # The first half as they are, the rest at growing distances up to the largest number.
     others = np.geomspace(most // 2, len(numbers) - 1, most - most // 2).round().astype(int)
     some: Ints = numbers[np.concatenate([np.arange(most // 2), others])]
     return some

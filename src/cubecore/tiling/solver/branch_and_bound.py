@@ -194,6 +194,10 @@ class TilingSearch:
             splits = splits.take(fits_together(splits, case.problem, case.chip))
         if len(splits) == 0:
             return None
+        # Depth first in parts: each part of the splits goes down through pairs and base blocks
+        # before the next one is looked at, so that the limit falls early. Rows of a bound are
+        # ascending by score; a part is judged again right before it is searched, as the limit may
+        # have fallen since.
         bound = split_bound(case, splits, self.traces)
         rest = self._worth_exploring(bound, self.blocks_left)
         while len(rest):
@@ -331,6 +335,9 @@ class TilingSearch:
         if len(pool.blocks) == 0:
             return pool
         case, blocks, wanted = self.case, pool.blocks, self.wanted
+        # From cheap to dear: residencies of A and of B apart are excluded first, each with the
+        # least of the other; only what is left is joined to pairs, bounded as pairs, and costed at
+        # last.
         a, b = (residencies(case, blocks, operand, wanted, self.traces) for operand in "ab")
         self.residencies_left -= (len(a.block) + len(b.block)) // 2
         limit = min(limit, self.cutoff)

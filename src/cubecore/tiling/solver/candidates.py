@@ -154,6 +154,8 @@ def core_splits(case: RuleCase, cores: int, wanted: FieldLimits = NO_LIMITS) -> 
     k = wanted.shares("singleCoreK", p.k, _shares(p.k, cores if p.split_k else 1, k_unit))
     blocks = [ceil_div(extent, share) for extent, share in ((p.m, m), (p.n, n), (p.k, k))]
     grid = blocks[0][:, None, None] * blocks[1][:, None] * blocks[2]
+    # [shares of M, of N, of K] -> cores used: the splits are the triples that the chip has room
+    # for.
     i, j, h = np.nonzero(grid <= cores)
     m, n, k, grid = (x.astype(float) for x in (m, n, k, grid))
     return TilingColumns(
@@ -205,6 +207,9 @@ def _line_unit(case: RuleCase, operand: str) -> int:
 
 
 def _shares(extent: int, cores: int, unit: int, line: int = 1) -> Ints:
+    # For each number of cores the shortest share. Then a longer one that begins on a line, or on
+    # half a line, a quarter, ..., as long as it needs the same number of cores; the loop ends with
+    # the largest such unit, as that is tried last.
     counts = np.arange(1, min(cores, extent) + 1, dtype=np.int64)
     least = shares = align_up(ceil_div(extent, counts), unit)
     for halvings in reversed(range(line.bit_length())):

@@ -72,6 +72,9 @@ def changes(
     case: RuleCase, tiling: TCubeTiling, cycles: int, wanted: FieldLimits, traces: TraceCache
 ) -> Changes:
     """Return the changes of one or two fields that may be faster than the tiling's `cycles`."""
+    # Rows of `_CHOSEN`, NaN where a change leaves a field. A pair of changes of different groups
+    # (group < group: each pair once) takes from the second what it sets, else from the first. Row 0
+    # is the tiling itself. `fields` numbers the pair of groups that a row changes.
     options, group = _options(case, tiling, wanted)
     own = np.array([_own(tiling)])
     first, second = np.nonzero(group[:, None] < group)
@@ -109,6 +112,7 @@ def _own(t: TCubeTiling) -> list[float]:
 def _options(case: RuleCase, t: TCubeTiling, wanted: FieldLimits) -> tuple[Floats, Ints]:
     """Return changes as rows of `_CHOSEN`, NaN for what they leave, and which field each is of."""
     splits = core_splits(case, case.problem.core_count(case.chip), wanted)
+    # One list a group: changes within a group exclude each other, those of two groups combine.
     given: list[list[dict[str, float]]] = []
     for name, base in (("singleCoreM", t.baseM), ("singleCoreN", t.baseN), ("singleCoreK", 0)):
         given.append([{name: share} for share in _shares(t, name, getattr(splits, name), base)])
@@ -197,6 +201,9 @@ def _residencies(
         if operand == "a"
         else ("N", t.baseN, "stepN", "stepKb", "buffersB")
     )
+    # Steps along K: all short ones, those that divide or are divided by the other operand's (chunks
+    # then begin together), and the least of each number of chunks. Along the axis only where all of
+    # K is in L1: else a longer step only shortens the other's.
     k_steps, tiles = (
         ceil_div(t.singleCoreK, t.baseK),
         ceil_div(getattr(t, f"singleCore{axis}"), base),

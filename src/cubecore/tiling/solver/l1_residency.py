@@ -102,6 +102,9 @@ def residencies(
     traces: TraceCache = NO_TRACES,
 ) -> Residencies:
     """Return the residencies of an operand that fit L1 beside one block of the other."""
+    # Per base block: how many tiles of the operand's axis and steps along K a core has, and how
+    # many base blocks of it L1 holds at `most` beside nothing else. A residency is step * step_k of
+    # them, loaded into one buffer or, where twice as much fits, into two.
     t, is_a = blocks, operand == "a"
     share, base = (t.singleCoreM, t.baseM) if is_a else (t.singleCoreN, t.baseN)
     tiles, k_steps = ceil_div(share, base), ceil_div(t.singleCoreK, t.baseK)
@@ -114,11 +117,15 @@ def residencies(
     block, step, step_k = _steps(case, tiles, k_steps, most, every=every)
     size, room = step * step_k, most[block]
     again = 2 * size <= room
+    # Two buffers of what is loaded once only take room; they are listed only where the request asks
+    # for a field, as it may ask for just that.
     if not every:
         again &= (step < tiles[block]) | (step_k < k_steps[block])
         if case.problem.template != "MDL":  # two blocks are two buffers
             again &= size == 1
     one, two = np.flatnonzero(size <= room), np.flatnonzero(again)
+    # Rows with one buffer, then the same with two. From here on everything is a column over
+    # residencies; `block` leads from a residency to its base block.
     rows = np.concatenate((one, two))
     block, depth = block[rows], np.concatenate((size[one], 2 * size[two]))
     columns = TilingColumns(dict(zip(names, (step[rows], step_k[rows], depth), strict=True)))
@@ -146,11 +153,16 @@ where no chunk stays for the other axis; where one may, passes are 1 and `along`
 def _residency_columns(
     operand: str, case: RuleCase, blocks: Columns, steps: Columns
 ) -> tuple[Column, ...]:
+    # The rest of the tiling is the least one (`LEAST_RESIDENCY`), so that what does not fit beside
+    # one block of the other operand fits beside no residency of it.
     fields = {name: getattr(steps, name) for name in RESIDENCY_FIELDS[operand]}
     t = blocks.with_fields(**LEAST_RESIDENCY | fields)
     judged = with_derived_fields(replace(case, tiling=t))
     is_a, chip, w = operand == "a", case.chip, tile_counts(t)
     fits = keeps_rules(judged, (mdl_step_m if is_a else mdl_step_n, ub_capacity))
+    # If K is cut, each tile of the other axis loads the operand anew (`passes`); if all of K is in
+    # L1, a chunk may stay while the other axis runs, and one pass is the least. The rest is a lower
+    # bound of the loads at these passes, none of which L2 misses.
     cut = chunks(judged, w, operand)
     step, step_k, depth = fields.values()
     whole = (w.ka_chunks if is_a else w.kb_chunks) == 1
@@ -162,6 +174,7 @@ def _residency_columns(
     along = np.where(whole, w.m_chunks if is_a else w.n_chunks, 1)
     count = passes * cut.count
     alone = depth <= (step * step_k if case.problem.template == "MDL" else 1)
+    # With one buffer every load but the first waits until the chunk before it has been read.
     waits = np.where(alone, (1 - 1 / count) * (cycles + count * hidden_cycles(chip)), 0)
     first = cut.first_cycles(chip)
     loads = cycles, memory, first, cut.first.count, waits
@@ -211,6 +224,8 @@ class _Smallest:
         if len(totals) == 0:
             self.row, self.step = np.zeros(0, dtype=np.int64), np.zeros(0)
             return
+        # Rows of ragged lists without a loop: `table` holds the lists one after another, `first`
+        # and `size` say where each row's begins and how long it is.
         bound = np.minimum(np.minimum(totals, most), MOST_STEPS)
         counts = totals.astype(np.int64)
         if every:
@@ -226,6 +241,8 @@ class _Smallest:
             lengths = np.array([len(steps) for steps in lists])
             first, size = (np.cumsum(lengths) - lengths)[which], lengths[which]
         self.row = np.repeat(np.arange(len(counts)), size)
+        # np.arange counts through all rows at once; minus the sizes before a row it counts within
+        # the row, plus `first` it is a place in `table`.
         index = np.arange(len(self.row)) + (first - np.cumsum(size) + size)[self.row]
         step = table[index]
         keeps_rules = step <= bound[self.row]
@@ -250,6 +267,8 @@ def _table() -> tuple[Floats, Ints]:
 @cache
 def smallest_steps(count: int) -> tuple[int, ...]:
     """Return the smallest step for each number of chunks of `count` blocks, up to `MOST_STEPS`."""
+    # From one step to the next: the smallest step that needs one chunk less. For 10 blocks 1, 2, 3,
+    # 4, 5, 10 (10, 5, 4, 3, 2 and 1 chunks): at most 2 * sqrt(count) of them.
     steps = []
     step = 1
     while step <= min(count, MOST_STEPS):
@@ -288,6 +307,9 @@ def joined_residencies(
 
     `blocks` say what one base block of A and one of B take of it.
     """
+    # A join on the base block: rows of `b` are sorted by block, so that each row of `a` is repeated
+    # once for each row of its block's stretch. Each `used_bytes` counts one block of the other
+    # operand, hence `room` adds those blocks once.
     b_order = np.argsort(b.block, kind="stable")
     counts = np.bincount(b.block, minlength=len(blocks))
     first = np.cumsum(counts) - counts

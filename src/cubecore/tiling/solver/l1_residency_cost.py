@@ -88,8 +88,12 @@ def _pair_bound(case: RuleCase, t: Columns, a: Columns, b: Columns) -> tuple[Col
     chip = case.chip
     fill = first_loads(chip, a.first + b.first, a.transfers + b.transfers)
     loaded = a.cycles + b.cycles + (t.other + hidden_cycles(chip))
+    # Chunks that each operand loads in all. Where one operand is cut along its axis while the other
+    # one is as well, the inner one is loaded again for each chunk of the outer one.
     a_count = a.count * np.maximum(a.passes, np.where(a.along > 1, b.along, 1))
     b_count = b.count * np.maximum(b.passes, np.where(b.along > 1, a.along, 1))
+    # Behind the last load at least one chunk's share of the computation remains. Where both wait,
+    # their waits overlap for as many chunks as the one with fewer has.
     rest = t.chain / np.maximum(a_count, b_count)
     together = np.where((a.waits > 0) & (b.waits > 0), np.minimum(a_count, b_count) - 1, 0)
     waits = a.waits + b.waits - together * hidden_cycles(chip)  # for one latency, not for two

@@ -259,6 +259,8 @@ def pair_bound(case: RuleCase, pairs: Pairs, traces: TraceCache = NO_TRACES) -> 
 
 
 def _pair_bound(case: RuleCase, t: Columns) -> tuple[Column, Column]:
+    # Work of each pipe on the core's whole share, with the longest baseK (fewest steps, thus fewest
+    # heads and issues). Loads from L1 to L0A are made for each tile of N, to L0B for each of M.
     problem, chip, m_tiles, n_tiles = case.problem, case.chip, t.m_tiles, t.n_tiles
     m, n, k = t.singleCoreM, t.singleCoreN, t.singleCoreK
     longest = base_k_limits(case, t)[0]
@@ -406,6 +408,9 @@ class _Operand:
         """Return a pass in chunks of all of K, as many blocks at once as fit beside one other."""
         if self.by_block:
             return self._in_chunks(self.tiles, self.k_steps)
+        # A panel is one base block's rows over all of K. As many of them as fit beside one block of
+        # the other operand make a chunk; `np.clip` keeps the count sane where not even one fits,
+        # since `fits` of the schedule excludes that row anyway.
         panel = self.block_bytes * self.k_steps
         held = np.floor((self.case.chip.l1_bytes - other.block_bytes) / panel)
         held = np.minimum(held, np.floor(self.most_blocks / self.k_steps))

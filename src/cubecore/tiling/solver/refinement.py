@@ -133,6 +133,8 @@ def _classes(t: TilingColumns) -> Ints:
 
     In one or two buffers of L0C; trimmed to the share, or whole with a shorter last one.
     """
+    # A mixed-radix number: shape (0, 1, 2), then one bit for two buffers of L0C, then one bit an
+    # axis for base blocks no longer than an even cut of the share needs.
     shape = np.where(t.baseM >= 2 * t.baseN, 0, np.where(t.baseN >= 2 * t.baseM, 2, 1))
     of = 2 * shape + (t.dbL0C == 2)
     for share, base in ((t.singleCoreM, t.baseM), (t.singleCoreN, t.baseN)):
@@ -210,6 +212,7 @@ def _keys(tilings: TilingColumns, names: tuple[str, ...]) -> list[tuple[float, .
 
 def _best_first(cycles: Floats) -> list[int]:
     """Return the rows whose cycles are known, the fewest first."""
+    # Infinite cycles are illegal tilings: they are never chosen, however few the others are.
     order = np.argsort(cycles, kind="stable")
     rows: list[int] = order[np.isfinite(cycles[order])].tolist()
     return rows
@@ -293,6 +296,8 @@ def _filled(tilings: TilingColumns, cycles: Floats, rows: Ints, count: int) -> I
 
 def _other_base_k(case: RuleCase, tilings: TilingColumns, wanted: FieldLimits) -> TilingColumns:
     """Return the tilings with other values of baseK, the steps in L1 about as long."""
+    # baseK changes by the factors, to the next useful size; steps along K keep their length in
+    # elements, so that L1 holds about as much as before.
     t, rows, sizes = tilings, [], []
     for k in sorted(set(t.singleCoreK.tolist())):
         useful = base_k_sizes(case, int(k), wanted).astype(float)
@@ -342,6 +347,8 @@ def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
         step = np.clip(np.floor((room - taken) / each), 1, k_steps)
         return np.asarray(ceil_div(k_steps, ceil_div(k_steps, step)))
 
+    # Axes [ka, kb, buffers of A, of B, tiling]: broadcasting makes all combinations at once. Each
+    # way fixes the steps of one operand and takes the longest of the other, or the same for both.
     ways = [
         np.broadcast_arrays(ka[:, None], kb, a, b),
         np.broadcast_arrays(longest(of_a * a, of_b * kb * b), kb, a, b),
@@ -355,9 +362,13 @@ def _varied(case: RuleCase, tilings: TilingColumns) -> TilingColumns:
         np.concatenate([way[i].reshape(-1, count) for way in ways]).reshape(-1) for i in range(4)
     )
     row = np.tile(np.arange(count), len(ka) // count)
+    # See the docstring: a chunk must not begin within one of the other operand, unless that is all
+    # of K.
     uneven = np.maximum(ka, kb) % np.minimum(ka, kb) != 0
     uneven &= np.maximum(ka, kb) < k_steps[row]
     row, ka, kb, a, b = (x[~uneven] for x in (row, ka, kb, a, b))
+    # One integer a variant, to drop those that several ways have made; sorting the first indices
+    # restores their order.
     numbers = ((row * 4096 + ka) * 4096 + kb) * 4 + 2 * a + b
     _, first = np.unique(numbers, return_index=True)
     first.sort()

@@ -136,6 +136,8 @@ def solve_plannable(
     tilings are in the order of a closer look than the closed form's, template MDL, and up to
     `classes` more of each class of base blocks are among them.
     """
+    # `planned_chip` returns one record for a chip, so that traces and searches that are kept are
+    # found again by it.
     keep_freed_memory()
     chip = planned_chip(chip)
     case = RuleCase(None, problem, chip)
@@ -237,6 +239,8 @@ def _found_in_whole_fractals(case: RuleCase, asked: _Request, traces: TraceCache
     differ in these are searched for once.
     """
     problem = case.problem
+    # Searched for whole fractals with a fixed seed: all problems with the same number of fractals
+    # ask for the same record and share the kept search.
     rows = align_up(problem.m, FRACTAL_ROWS)
     if problem.trans_a or rows > INT32_MAX:
         return None
@@ -334,6 +338,8 @@ def _best_of_each(result: SearchResult, count: int) -> Array:
             near.append(row)
         if len(least) == count:
             last = cycles
+    # np.lexsort sorts by its last key first: cycles, then the tie fields from front to back, hence
+    # reversed(). What is largest first is negated.
     rows = np.array(near)
     ties = [sign * getattr(columns, name)[rows] for name, sign in reversed(_TIE_FIELDS)]
     rows = rows[np.lexsort((*ties, result.cycles[rows]))]
