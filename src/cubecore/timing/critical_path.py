@@ -51,6 +51,9 @@ class _Lanes:
 
     def walk(self) -> list[Step]:
         """Return the steps of the path, the last one first."""
+        # `at` is an instruction (pipe, number) and `until` the time down to which the path is
+        # explained. Each step goes to what the instruction waited for, never forward in time, so
+        # that it ends.
         last = max(self.of, key=lambda pipe: self._done[pipe][-1])
         at: tuple[str, int] | None = (last, len(self.of[last]) - 1)
         until = self._done[last][-1]
@@ -82,6 +85,9 @@ class _Lanes:
 
     def _issued(self, steps: list[Step], until: int) -> tuple[tuple[str, int] | None, int]:
         """Follow the scalar unit back to what held it up, adding its steps."""
+        # Segments of the scalar unit are its own work and its waits, by end. Work is passed
+        # through; a wait for a full queue leads to the instruction that made room, a wait for a
+        # flag to the pipe that raised it.
         index = bisect_right(self._ends, until) - 1
         while index >= 0:
             segment = self.scalar[index]

@@ -51,6 +51,9 @@ def time_launch(
     DeadlockError
         If a pipe waits for a flag that is never set.
     """
+    # 1. Equal cores become groups, with their demand on L2 and device memory; 2. one clock a group
+    # walks its tree (groups that signal each other in turns); 3. the clocks' ends, busy cycles and
+    # stalls are added up by the number of cores that each stands for.
     broken = [v for program in launch.programs for v in program_violations(program, chip)]
     if broken and not stand_in:
         raise RequestError(broken)
@@ -173,6 +176,8 @@ def _walked(
             crossing=crossing,
         )
         accesses, slots = traffic.accesses[number], group.slots[0]
+        # Marks tell the clock which level of reuse a load has just then, thus how much of it misses
+        # L2.
         program = marked(accesses, [shares[leaf.issue].gone for leaf in accesses.leaves])
         walks.append(partial(_walk_fully if full else walk, program, clock, slots))
         clocks.append(clock)

@@ -109,6 +109,9 @@ class TableRow(ABC):
 
     def fetch(self, n_block: Expr, n: int) -> None:
         """Bring the values of tile `n_block`, `n` columns, to the table once it is free."""
+        # Two hand-overs: the row's part in L1 (MTE2 -> copier -> MTE2), and the table (copier ->
+        # reader -> copier). Where copier and reader are one pipe, its own barrier does for the
+        # second.
         offset = n_block * (self.base_n * self.value_bytes)
         if not self.is_resident:
             self._load(offset, n)

@@ -133,6 +133,7 @@ class OperandPlan:
 
     def pitch_rows(self, chunk: Chunk) -> int:
         """Rows from one L1 column of C0 elements to the next."""
+        # Rows of C0 elements lie below each other, one column of fractals behind the other.
         if self.k_inner:
             return int(align_up(max(chunk.r - chunk.vector_rows, 1), self.row_alignment))
         # The last base block is read in whole squares, which may reach past its own rows.

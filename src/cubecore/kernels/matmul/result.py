@@ -69,6 +69,8 @@ class ResultPlan:
 
     def start(self, m0: int, n0: int) -> int:
         """Return where the element (m0, n0) lies, bytes; in NZ n0 starts a fractal."""
+        # In NZ column n0 starts a column of fractals: all rows of the n0 columns before it lie
+        # ahead, and each row within it is one fractal's width.
         elements = n0 * self.rows + m0 * self._wide if self.nz else m0 * self.columns + n0
         return int(self.problem.c_type.bytes_of(elements))
 
@@ -118,6 +120,7 @@ class VectorStores:
 
     def store(self, m: int, n: int, source: Expr, to: Expr) -> None:
         """Leave a tile of m x n at `source` in L0C in the Unified Buffers."""
+        # A double buffer: MTE3 frees a buffer, FIX fills it, MTE3 writes it out and frees it again.
         self._flags.wait("MTE3", "FIX", self._buffer.at)
         self._builder.issue(self._drain(m, n), 0, source)
         self._flags.set("FIX", "MTE3", self._buffer.at)

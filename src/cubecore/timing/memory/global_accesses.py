@@ -60,6 +60,8 @@ class GlobalAccess:
         walk = self.issue.walk
         if walk is None:
             return self.issue
+        # Copies of a load (of an unrolled loop, or of two branches) have indices of their own;
+        # replaced by the loop's number in the nest they compare equal.
         names = {level.position.terms: number for number, level in enumerate(self.nest)}
         steps = tuple((names.get(((atom, 1),), atom), f) for atom, f in self.address.terms)
         levels = tuple((names[position.terms], position.const, trips) for position, trips in walk)
@@ -85,6 +87,9 @@ class GlobalAccess:
     @cached_property
     def classes(self) -> tuple[tuple[float, float | None], ...]:
         """For each `ReuseMark` level (accesses of a core, share of the launch since the last)."""
+        # From the innermost repeating loop outwards: of `rest` accesses all but the first trip's
+        # ask again for what the trip before brought, one turn of that loop ago. What is left goes
+        # to the next loop further out; the last ones were never asked for by this leaf.
         result: list[tuple[float, float | None]] = []
         rest = self.count
         for number in reversed(self.carriers):
@@ -209,6 +214,7 @@ def _likelihood(condition: Condition, nest: Sequence[Level], taken: bool) -> flo
     """Return the share of a nest's trips that pass a branch; 1 where it cannot be told."""
     if condition.comparison not in {"==", "!="}:
         return 1.0
+    # `index == c` or `index % size == c`: one trip in `size` passes, or all but one.
     atoms = (condition.left - condition.right).terms
     if len(atoms) != 1:
         return 1.0

@@ -39,6 +39,8 @@ def memory_parts(traffic: Traffic) -> list[float]:
     What it misses over what all miss: then all groups need it for equally long. But every core has
     its turn: a group that misses little is served as often as its cores ask, and done sooner.
     """
+    # Two lower bounds of a group's part: by demand and by number of cores. The parts may add up to
+    # more than 1: a group that is done early leaves its part to the others.
     demands = [traffic.demand(number) for number in range(len(traffic.groups))]
     cores = [
         len(group.cores) if demand else 0

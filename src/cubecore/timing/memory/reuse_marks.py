@@ -48,6 +48,8 @@ def marked(accesses: Accesses, gone: Sequence[Sequence[int]]) -> Program:
 def _marked(body: Sequence[Node], todo: Iterator[tuple[GlobalAccess, Levels]]) -> Iterator[Node]:
     for node in body:
         if isinstance(node, Loop):
+            # A load alone in a loop: a mark that this loop's index does not decide moves out of it,
+            # so that the loop stays one instruction again and again (`EqualLoads`).
             body_marked = tuple(_marked(node.body, todo))
             if len(body_marked) == 2 and _is_fixed_mark(body_marked[0], node.index):
                 yield body_marked[0]  # the same in every trip
@@ -67,6 +69,8 @@ def _marked(body: Sequence[Node], todo: Iterator[tuple[GlobalAccess, Levels]]) -
 
 def _mark(leaf: GlobalAccess, levels: Levels) -> Node:
     """Return the branches that find the innermost repeating loop that has turned."""
+    # Nested branches, the innermost loop outermost: `if inner > 0: its level, else if outer > 0:
+    # ..., else: level 0`. Equal marks on both sides need no branch.
     node: Node = _touch(leaf, 0)
     for level, carrier in zip(levels[1:], leaf.carriers, strict=True):
         if not isinstance(node, Issue) or node.template != ReuseMark(level):

@@ -40,6 +40,7 @@ class Crossing:
 
     def signal(self, core: CoreId, template: FftsCrossCoreSync, at: int) -> None:
         """Send a signal at a cycle; it is heard once every peer has sent its own."""
+        # The n-th signals of all peers make one: it is heard `latency` after the last of them.
         self._moves += 1
         key = template.mode, template.flag_id
         self._sent.setdefault((core, *key), deque()).append(at)
@@ -77,6 +78,8 @@ class Crossing:
             If all cores that are left wait for signals.
         """
         self._hub = getcurrent()
+        # Rounds: each walk goes as far as it can. A round in which nobody ended and no signal was
+        # sent or taken can never be followed by another one: a deadlock.
         threads = [greenlet(walk) for walk in walks]
         while threads:
             moves = self._moves

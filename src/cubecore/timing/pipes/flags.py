@@ -89,11 +89,14 @@ class PipeOrder:
 
     def _enqueue(self, pipe: PipeState, action: Callable[..., bool], *arguments: object) -> None:
         """Spend the scalar unit's cycles; start the instruction, or leave it behind a wait."""
+        # The queue holds start times; blocked instructions have none yet but take places. With b of
+        # them, the oldest entry that must have left for a new one is number b.
         self.issued += 1
         time = self.scalar + self._issue_cycles
         queue, blocked = pipe.queue, pipe.blocked
         if blocked and len(blocked) >= self._depth:
             raise overfull(pipe, self._depth)
+        # The scalar unit stands still until the pipe has started that instruction.
         if len(queue) == self._depth and queue[len(blocked)] > time:
             room_at = queue[len(blocked)]
             self._stall(NAMES[SCALAR], pipe.when_full, room_at - time, room_at)
@@ -176,6 +179,8 @@ class PipeOrder:
         return self._by_event[src, dst, raises]
 
     def _setter(self, src: int, dst: int, event: int) -> Callable[..., None]:
+        # A flag is a queue of times: a set appends, a wait takes the oldest. A wait without one
+        # blocks its pipe, and the set that comes later in the walk resumes it.
         flag = self.flags[FlagKey(src, dst, event)]
         pipe, target = self.pipes[src], self.pipes[dst]
         if src == SCALAR:

@@ -147,6 +147,8 @@ class IssueLog:
 def _added(numbers: Counts, amounts: Counts, count: int) -> Counts:
     """Return the sum of the amounts of each number, exactly."""
     # Exact sums of int64: `np.bincount` with weights adds in float64.
+    # Sorted by number, a running sum: the sum of one number is the difference of the running sum at
+    # the ends of its stretch and of the one before.
     order = np.argsort(numbers, kind="stable")
     totals = np.zeros(count + 1, np.int64)
     np.cumsum(amounts[order], out=amounts)

@@ -71,6 +71,9 @@ def alike(
     The pipe is taken until `free`, its data are there at `done`; a load is asked for in `asked`
     cycles, and there in `arrive`.
     """
+    # Three cases. All hits: each load starts when the pipe is free. Device memory keeps pace: the
+    # same. Device memory is the bottleneck: each starts when the one before has been served. All
+    # else (a mixture) is issued one by one.
     if not request.missing_bytes:
         return LoadRun(free, asked)
     until, cycles = memory.busy_until, request.server_cycles
@@ -95,6 +98,8 @@ class _Pipe(Protocol):
 
 def started(pipe: _Pipe, run: LoadRun, times: int, left: int, *, asked: int, arrive: int) -> int:
     """Let a pipe take a run of loads; return when the scalar unit, at `left`, has issued all."""
+    # An arithmetic progression: only the last `depth` starts are in the queue behind them, and the
+    # scalar unit has waited for the one before those to leave it.
     starts = range(run.first, run.first + times * run.apart, run.apart)
     depth = pipe.queue.maxlen or 0
     if times > depth:
@@ -117,6 +122,9 @@ def all_issued(
     where a load waits for being issued: the first would be asked for at `free`, each next one
     `asked` later.
     """
+    # The scalar unit must keep ahead of the pipe: then no load waits for being issued. Oldest
+    # entries of the queue make room one by one; each must be gone before the load that takes its
+    # place.
     if asked < step or time + step > free:
         return None
     room = (queue.maxlen or 0) - len(queue)

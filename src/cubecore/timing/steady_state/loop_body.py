@@ -60,6 +60,9 @@ class LoopBody:
     @staticmethod
     def of(loop: Loop) -> "LoopBody | None":
         """Return the loop's body, or None where it can never recur."""
+        # All that may change from trip to trip and decides time must be named here: pipes, flags,
+        # memory, registers and variables. What is missing would let two different states look
+        # equal.
         inside = list(nodes(loop.body))
         if any(isinstance(node, LoadScalar) for node in inside):
             return None
@@ -150,6 +153,8 @@ def _pipes(issue: Issue) -> Iterator[int]:
 
 def _assigned(nodes: Sequence[Node]) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
     """Return the variables that are only counted or set to constants, and the other ones."""
+    # A variable is a counter as long as every assignment to it is `v = constant` or `v = v +
+    # constant`.
     counts: dict[Var, bool] = {}
     for node in nodes:
         if isinstance(node, Assign):

@@ -89,6 +89,8 @@ class Guards:
 
         `paths` has None for counters with the same values as in the known part.
         """
+        # A bit mask of the counters that have moved: nodes that depend on none of them are passed
+        # at once, which is the usual case.
         moved = 0
         for i, path in enumerate(paths):
             if path is not None:
@@ -209,6 +211,8 @@ class _Value:
 
     def value_range(self, walked: _Paths) -> "ValueRange | None":
         """Return where the values lie along these paths; None where that is not known."""
+        # Interval arithmetic over a linear expression: the range in the periods seen so far, and
+        # the speed at which each end moves in every period more (`down` <= 0 <= `up`).
         low = high = self._const
         down = up = 0
         most = _FOR_EVER
@@ -433,6 +437,8 @@ class ValueRange(NamedTuple):
 
     def within(self, divisor: int) -> "ValueRange | None":
         """Return where remainders lie while none wraps around; None where one does at once."""
+        # [low, high] must lie within one multiple of the divisor; then the remainder is the value
+        # minus `start`, and holds until an end crosses into the next or the previous multiple.
         start = self.low // divisor * divisor
         room = start + divisor - 1 - self.high
         if room < 0:

@@ -52,6 +52,8 @@ class AccessTree(BlockTree):
 
     def _build(self) -> None:
         b, batches = self.builder, self.share.batches
+        # The tree of the real kernel with its loops and streams, but only transfers and stores as
+        # leaves: what follows from the position of an access in its nest is the same in both.
         self.streams, self.bodies, self.stores, self.row = {}, {}, {}, ()
         with b.loop("batch", batches) as matrix, b.part(matrix, batches):
             self.scales, self.bias = self._rows()
@@ -103,6 +105,8 @@ class ProgramTrees:
 
 def access_launch(plan: MatmulPlan) -> tuple[Launch, list[ProgramTrees]]:
     """Return the launch with the accesses alone, and its kinds of cores."""
+    # Cores with equal lists of shares run one program; they differ in the slots, that is where
+    # their tensors begin.
     kinds: dict[tuple[BlockShape, ...], ProgramTrees] = {}
     cores = []
     for core, core_blocks in enumerate(blocks_of_cores(plan)):

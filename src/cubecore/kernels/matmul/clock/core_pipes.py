@@ -36,6 +36,9 @@ class CorePipes:
 
     def raised(self, pipe: PipeClock) -> int:
         """Raise a flag of a pipe."""
+        # As `PipeOrder._raise`: `queue` holds when the last instructions left it; as the deque is
+        # full from the start, its first entry is the one that must have left for this one to be
+        # issued.
         queue, time = pipe.queue, self.time + self.scalars.issue
         if queue[0] > time:
             time = queue[0]
@@ -73,6 +76,8 @@ class CorePipes:
 
     def copy_to_table(self, copy: TileMove) -> None:
         """Let MTE1 copy a part of a bias, as it moves blocks into L0."""
+        # The same arithmetic as a move into L0: MTE1 is slowed while MTE2 fills L1, and pays its
+        # head if it stood idle before.
         mte1, time = self.mte1, self.time + self.scalars.issue
         time = max(time, mte1.queue[0])
         self.time, start = time, max(mte1.gate, time)

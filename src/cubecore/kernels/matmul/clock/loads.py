@@ -92,6 +92,11 @@ class Mte2:
     def _one(self, time: int, load: Load) -> int:
         """Ask for one transfer, as `CoreClock` does."""
         _, asked, arrive, request = load
+        # In this order: the scalar unit issues (a place in the queue), the gate and the pipe open
+        # (`ready`), device memory serves in its own order and at most `slack` ahead of the request,
+        # and data are there after the transfer's latency or the service, whichever is later. `room`
+        # and `peak` record how far this is from going differently, for the search for recurring
+        # states.
         queue, memory, free, done = self.queue, self.memory, self.free, self.done
         time += self.step
         if queue[0] > time:
@@ -164,6 +169,8 @@ class Mte2:
         _, asked, arrive, request = load
         queue, memory, step, append = self.queue, self.memory, self.step, self.queue.append
         free, done, gate, peak, busy = self.free, self.done, self.gate, self.peak, self.busy
+        # Attributes are local names for the loop's length, and written back behind it: this loop is
+        # where a plan spends its time.
         cycles, slack, missing = request.server_cycles, memory.slack, request.missing_bytes
         until, served, room = memory.busy_until, memory.served, self.room
         for _ in range(times):

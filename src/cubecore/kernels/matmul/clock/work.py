@@ -44,6 +44,8 @@ class NotEveryInstruction(Exception):  # noqa: N818 - no error: the caller walks
 @lru_cache(maxsize=16384)
 def moves(plan: OperandPlan, tile: BaseBlock, chip: Chip) -> tuple[TileMove, ...]:
     """Return the moves of a base block into L0."""
+    # The kernel's own mover writes the moves of one base block at address 0; their costs are read
+    # off the tree. So the clock cannot disagree with the kernel on what is issued.
     builder = Builder("moves")
     zero = Expr(0)
     Mover(builder, plan).move(zero, Slot(zero, 0).at, zero, zero, tile)
