@@ -158,6 +158,8 @@ class Form:
         RequestError
             If two pointers that must share a type do not.
         """
+        # The first pointer of each declared element type decides it; the others must agree with
+        # that.
         types: dict[str, tuple[ElementType, str]] = {}
         declared = {o.name: o for o in self.kind.declared}
         for name, pointer in zip(self.operands, pointers, strict=True):
@@ -268,6 +270,9 @@ def bind(
             raise refused
         near = did_you_mean(call, spellings())
         raise refuse(call, "be a name of the C API that an instruction has", "none", near)
+    # From names to an instruction: choose a form by the numbers of pointers and of other arguments,
+    # bring the operands to the front (some forms have parameters before them), bind each argument,
+    # and append the barrier of ``_sync``.
     flat = _flat(arguments)
     pointers = [a for a in flat if isinstance(a, Pointer)]
     form = _fitting(candidates, pointers, len(flat) - len(pointers), keywords)
@@ -290,6 +295,8 @@ def _fitting(
 
     Where none does, it is the first that meets the earlier of these three.
     """
+    # Filters one after another, each of which is skipped if it would leave nothing: so that an
+    # error is told about the form that the call comes nearest to.
     conditions: tuple[Callable[[Form], bool], ...] = (
         lambda form: len(form.operands) == len(pointers),
         lambda form: all(form.knows(word) for word in keywords),
@@ -313,6 +320,9 @@ def _bind(form: Form, arguments: Sequence[object], keywords: Mapping[str, object
     struct: dict[str, object] = {}
     if rest and not isinstance(rest[-1], (int, float, str, np.generic, Pointer)):
         struct = _struct(form, rest.pop())
+    # One number more than the scalars of a form is a size in bytes or a count of elements,
+    # whichever the instruction has. A size becomes one burst of so many units. A count replaces the
+    # repeat parameters, and adds instructions that set the mask and take it back.
     words, kind = {**struct, **keywords}, form.kind
     short = len(rest) == len(form.scalars) + 1 and not words
     fixed: Mapping[str, object] | None = None

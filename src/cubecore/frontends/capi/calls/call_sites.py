@@ -99,6 +99,9 @@ class QuickCall:
         names: Names,
     ) -> "ExpectedCall":
         """Return the call at an instruction of the author's code, as the core's state is."""
+        # The checks of arrays and what follows depend on the registers' state, so that a call at a
+        # place has one prepared step per state. Loops come back to the same state, thus to the same
+        # step.
         before = arrays.state
         step = self.steps.get(id(before))
         if step is None:
@@ -218,6 +221,9 @@ class Sites:
         notice: Said | None,
     ) -> Site | None:
         """Remember a call, if its location is the author's and its arguments are plain."""
+        # A site is found by the code and the byte offset in it (`f_lasti`), then by the numbers
+        # behind the pointers. Only plain arguments can be keys: a float of 0.0 or -0.0 is excluded
+        # by `_is_signed`.
         count = [type(argument) for argument in arguments].count(Pointer)
         numbers = arguments[count:]
         plain = all(isinstance(n, (int, str)) or _is_signed(n) for n in numbers)

@@ -87,6 +87,7 @@ def is_float(value: object) -> bool:
 
 
 def _bits(value: object, kind: type[np.floating] | None) -> int:
+    # A Python float is C's float in a call, so that it is rounded to 32 bits first.
     natural = np.float32 if type(value) is float else type(value)
     with np.errstate(over="ignore"):
         converted = np.asarray(value).astype(kind or natural)

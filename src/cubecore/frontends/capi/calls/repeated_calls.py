@@ -63,6 +63,10 @@ class RepeatedCalls:
 
         def call(*arguments: Any, **keywords: Any) -> Any:
             frame, at, expected = this_frame(1), self.at, False  # the caller's line, nothing else
+            # The expected call: the next one of the track. All that could make it another call is
+            # compared: where it stands, the number of arguments, which function it is, the state of
+            # the registers, the mask, and the numbers with their types. Pointers are compared in
+            # `_addresses`.
             if at < self.limit:
                 step = steps[at]
                 given = arguments[step.width :]
@@ -92,6 +96,9 @@ class RepeatedCalls:
             count = issues.count + step.size
             if count > issues.most:
                 return slow(frame, arguments, keywords)
+            # From here on the call is certain. An expected one only moves `at` on: its kinds and
+            # lines reach the trace many calls at a time, in `_catch_up`. One that was looked up is
+            # recorded at once.
             arrays.state, issues.count = step.after, count
             if step.call.leaves:
                 self._leave(name, step, addresses)
@@ -125,6 +132,8 @@ class RepeatedCalls:
 
     def _addresses(self, step: ExpectedCall, arguments: tuple[Any, ...]) -> list[int] | None:
         """Return the addresses of the operands; None if a pointer is not as it was, or leaves."""
+        # A steady call has had identical pointer objects (by `is`): its addresses need no
+        # computation.
         width = step.steady
         if width:
             known = self._given.get(step)
@@ -157,6 +166,9 @@ class RepeatedCalls:
         self._catch_up()
         if self._leads and step.width <= _MOST_STEADY:
             self._learn(step, arguments[: step.width])
+        # Where the core stands on the track: at the expected call; or it leads, and the track is
+        # cut there and grows by this call; or it has left some out, and goes on behind them. Else
+        # it is off the track, and calls are looked up until one is met.
         track, at, core = self._track, self.at, self._core
         if at < len(track.steps) and track.steps[at] is step:
             at, self._on_track = at + 1, True
@@ -173,6 +185,8 @@ class RepeatedCalls:
         core.take_numbers(step.kinds, step.wheres)
         if core.room <= 0:
             core.pause()
+        # As many calls as the recorder surely has room for: within them no check for a pause is
+        # needed.
         self.limit = min(len(track.steps), self.at + (core.room - 1) // track.most)
 
     def _learn(self, step: ExpectedCall, pointers: tuple[Any, ...]) -> None:

@@ -108,6 +108,8 @@ _spare: list[SharedPages] = []
 
 def _pages_for(sizes: Sequence[int]) -> SharedPages:
     """Return pages for tensors of these sizes, which nobody else sees."""
+    # New pages cost a fault each at the first touch. Those of the launch before are taken again if
+    # the tensors lie at the same places; else new ones are populated at once.
     used = _spans(sizes, GM_SPACE_BYTES)
     while _spare:
         pages = _spare.pop()
@@ -196,6 +198,8 @@ def device_base() -> int:
     """Return the host's address of global memory: the first that the system has."""
     if sys.platform != "linux":
         return _BASES[0]
+    # A trial mapping with MAP_FIXED_NOREPLACE: the address is free if the system grants exactly it.
+    # It is unmapped at once, as the child process maps the shared file there.
     c = ctypes.CDLL(None)
     c.mmap.restype = ctypes.c_void_p
     c.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]

@@ -231,6 +231,9 @@ def launch(
             host, tensor = ready.tensors[name]
             value.complete(name, tensor.buffer.data, addresses)
             host.raw[:] = tensor.buffer.data
+    # A kernel may run ahead: it is given values before what it has issued is executed. If that
+    # proves wrong (`RanAheadError`), its libraries are remembered, and the launch begins anew with
+    # a kernel that waits for each value. Nothing has been written back by then.
     checks, paths = checks_of(ready.options.checks.split(",")), {p.path for p in parts.values()}
     session = current_session()
     alone = session is None or session.debugger is None

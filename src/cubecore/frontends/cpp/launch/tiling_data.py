@@ -151,6 +151,8 @@ def packed(name: str, fields: tuple[Field, ...], values: Mapping[str, Any]) -> N
         if given not in field_of:
             need = f"name a field of {name}"
             raise refuse(_OPTION, need, given, did_you_mean(given, field_of))
+    # Native alignment ("@"), as a C++ compiler lays members out; struct adds no padding at the end,
+    # which the last line does.
     layout = "@" + "".join(f"{f.count}{_LETTERS[f.type]}" for f in fields)
     flat: list[Any] = []
     for each in fields:

@@ -54,6 +54,9 @@ def refusing(text: str, errors: Iterable[UseError], absent: Sequence[str] = ()) 
 
     `absent` are headers that are not here, which the sentences name.
     """
+    # Errors come by file and line, the text is one long preprocessed text in which a file lies in
+    # pieces, perhaps several times. A line is mapped to its place, the place to the function body
+    # around it; the first error of a body gives its refusal.
     edits: dict[tuple[int, int], str] = {}
     of_file: dict[Path, list[tuple[list[_Piece], list[tuple[int, int]]]]] = {}
     copies = _copies(text)
@@ -93,6 +96,8 @@ def _sentence(error: UseError, absent: Sequence[str]) -> str:
 
 def _copies(text: str) -> dict[str, list[list[_Piece]]]:
     """Return the pieces of each file, for each time that it is included."""
+    # Line markers of the preprocessor: flag 1 enters a file, flag 2 returns to the one before. The
+    # stack `open_` holds the inclusions that are being read.
     found: dict[str, list[list[_Piece]]] = {}
     open_: list[list[_Piece]] = []
     markers = list(_MARKER.finditer(text))
@@ -123,6 +128,8 @@ def _span(text: str, pieces: Sequence[_Piece], line: int) -> tuple[int, int]:
 
 def _bodies(text: str, pieces: Sequence[_Piece]) -> list[tuple[int, int]]:
     """Return where the bodies of a file's functions begin and end, their braces left out."""
+    # A file's pieces are read as one text, as a function may span an include; `place` maps an
+    # offset in it back to the whole text.
     joined = "".join(text[piece.start : piece.end] for piece in pieces)
     starts = [0]
     for piece in pieces:
@@ -146,6 +153,8 @@ def _functions(code: Sequence[Token]) -> Iterator[tuple[int, int]]:
         elif sign == "(":
             number = closing(code, number)
         elif sign == "{":
+            # `head` are the tokens since the last declaration ended: they tell what the brace
+            # opens. A scope is entered, anything else is skipped with its contents.
             head, last = code[begin:number], closing(code, number)
             words = [token.text for token in head]
             kind = _kind(words, head)

@@ -76,6 +76,9 @@ def scanned(
     Its entries and words are those that these definitions of macros leave in. `defined` are the
     macros that any file of the program defines, where they are known.
     """
+    # 1. Edits are collected as (start, end, new text), each by a function of its own, and applied
+    # at the end: they never see each other's texts. 2. Conditions of the preprocessor whose outcome
+    # is known leave tokens out; entries and words are taken from what is left.
     code = [t for t in tokens(text) if t.kind not in {"space", "comment"}]
     arrays = [*_arrays(text, code)]
     edits = [*_attributes(code), *_launches(text, code), *arrays, *_addresses(text, code, arrays)]
@@ -96,6 +99,7 @@ def _edited(text: str, edits: list[tuple[int, int, str]]) -> str:
     """Return the text with pieces replaced; a piece keeps its newlines."""
     pieces, at = [], 0
     for start, end, new in sorted(edits):
+        # Within what an earlier edit replaced: the outer edit wins.
         if start < at:
             continue
         lost = text.count("\n", start, end) - new.count("\n")
@@ -135,6 +139,9 @@ def _launches(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
         close = next((n for n in range(number, len(code)) if code[n].text == ">>>"), -1)
         if close < 0 or close + 1 >= len(code) or code[close + 1].text != "(":
             continue
+        # Back from `<<<` over template arguments and qualifying names to the callee's start:
+        #   ns::kernel<T><<<8, nullptr, stream>>>(x, y)
+        #   CUBECORE_LAUNCH((ns::kernel<T>), (8, nullptr, stream), (x, y))
         begin = number - 1
         if code[begin].text == ">":
             begin = _opening(code, begin, ">", "<") - 1
@@ -222,6 +229,11 @@ def _arrays(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
             continue
         if code[end - 1].kind != "word":
             continue
+        # `__ubuf__ half x[256];` becomes
+        #   ::cubecore::ArrayOf<::cubecore::Mem::UB, half> x =
+        #       ::cubecore::local_array<::cubecore::Mem::UB, half, (256)>();
+        # A struct becomes a reference to one in that memory, a lone name an object whose
+        # constructor does not run.
         kind = text[code[number + 1].start : code[end - 1].start].strip()
         memory = f"::cubecore::Mem::{_LOCAL[token.text]}"
         if code[end].text == ";":
@@ -286,6 +298,9 @@ def _entries(text: str, code: list[Token]) -> Iterator[Entry]:
     for number, token in enumerate(code):
         if token.text != "__global__":
             continue
+        # From ``__global__`` forward to the parameter list, past attributes with arguments;
+        # backward to the start of the declaration, for the words (template, extern "C", __cube__,
+        # ...) before it.
         open_ = next((n for n in range(number, len(code)) if code[n].text in {"(", ";", "{"}), -1)
         while (
             0 < open_ < len(code)

@@ -193,6 +193,9 @@ def host_structs(source: Source) -> str:
     A kernel in op_kernel takes them from nowhere: the build writes them beside it. They lie in
     the op_host of its operator, and of operators whose headers it includes.
     """
+    # The vendor's build generates these structs from the host code's macros and puts them before
+    # the kernel. Here the macros' text itself is compiled, in a namespace, with the constants that
+    # lengths of arrays use; the struct of this tiling key, or the operator's, becomes the default.
     words = source.scan.words
     uses = any(word.startswith("GET_TILING_DATA") for word in words)
     given = _DEFAULT.search(source.text) if "REGISTER_TILING_DEFAULT" in words else None
@@ -207,6 +210,7 @@ def host_structs(source: Source) -> str:
     if not blocks or (given is not None and not _is_hosts(given[1], structs, source, headers)):
         return ""
     named = [match.groups() for text in texts for match in _REGISTERED.finditer(text)]
+    # A registration names an operator, or an operator with a tiling key behind it (``Name_1``).
     stem = _stem(source).lower()
     wanted = (f"{stem}_{source.tiling_key}", stem)  # a struct may be that of one tiling key
     default = next((n for op in wanted for known, n in named if known.lower() == op), None)
@@ -230,6 +234,8 @@ def structs_text(source: Source, tiling_key: int = 0) -> str:
 
 def _read_by(source: Source) -> tuple[dict[Path, str], set[str]]:
     """Return the texts of a file and of what it includes in quotes, and the names not found."""
+    # A walk over includes in quotes, each file once: beside the including file first, then in the
+    # folders that the compiler is given.
     texts, missing, waiting = {source.path: source.text}, set[str](), [source.path]
     while waiting:
         path = waiting.pop()

@@ -97,6 +97,9 @@ def conditions(
     that the file does not define itself; and one that asks for a macro that is not among those that
     any file defines, where they are known. Of other conditions all branches stay.
     """
+    # Each open conditional is a list of what is known of its branches so far: True, False or None
+    # (not known). A branch that is surely not taken is left out of the text. Behind one that is
+    # surely taken all others are not; behind an unknown one no later branch is certain.
     own = defined_macros(text)
     known = {name: value for name, value in macros.items() if name not in own}
     starts = {token.start for token in code if token.text == "#"}
@@ -146,6 +149,9 @@ def _holds(
     def absent(name: str) -> bool:
         return defined is not None and name not in defined and not name.startswith("_")
 
+    # Only three shapes are decided: `defined(X)`, a comparison of a macro with a number, and a
+    # macro alone. Anything else is None: all branches stay, which can only find more than is
+    # compiled.
     plain = "".join(re.sub(r"//.*|/\*.*?\*/|\\\n", "", condition).split())
     asked = _DEFINED.fullmatch(plain)
     if word in {"ifdef", "ifndef"} or asked is not None:
@@ -200,6 +206,10 @@ def with_common_types(text: str, lines: Container[int]) -> str:
                 end = code[stop].start if stop < high else code[high - 1].end
                 parts.append(text[code[at].start if at < high else end : end])
 
+        # Each conditional found is replaced by its operands, each as
+        # ``::cubecore::chosen<decltype((other))>(operand)``; `at` is the first token not yet
+        # written. In the decltype the other operand must stand on one line (`flat`), so that lines
+        # do not move.
         while number < high:
             ends = _ends_of_conditional(code, number, high) if code[number].text == "?" else None
             if ends is None or not (inside or is_marked(number, ends[1])):
@@ -238,6 +248,8 @@ def _ends_of_conditional(code: Sequence[Token], at: int, high: int) -> tuple[int
 
 def _until(code: Sequence[Token], at: int, high: int, stops: Container[str]) -> int | None:
     """Return the first of some signs outside of brackets and conditionals, or a bracket's end."""
+    # ``a ? b ? c : d : e``: each further question mark owns the next colon. Brackets, and angles
+    # that look like template arguments, are jumped over.
     nested = 0
     while at < high:
         text = code[at].text

@@ -62,6 +62,7 @@ def _remove(temporary: Path, owner: int) -> None:
 
 def digest(parts: Iterable[str | bytes]) -> str:
     """Return a name for some content."""
+    # Each part is preceded by its length, so that ("ab", "c") and ("a", "bc") differ.
     hashed = hashlib.sha256(__version__.encode())
     for part in parts:
         raw = part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part
@@ -90,6 +91,7 @@ def trim() -> None:
     A library goes with its record, and a folder as a whole. What is in use stays, as it may be
     another process's.
     """
+    # A unit is all that has one digest: a folder, or files that differ in their suffix.
     units: dict[str, list[tuple[float, int, Path]]] = {}
     for parent, _, names in os.walk(folder()):  # others may remove theirs meanwhile
         for path in (Path(parent, name) for name in names):

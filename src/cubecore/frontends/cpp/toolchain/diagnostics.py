@@ -179,6 +179,7 @@ def ran(arguments: Sequence[str], path: Path, work: Path) -> tuple[int, str]:
     command = [*compiler().command, *arguments]
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(work)}
     try:
+        # A session of its own: compilers start further processes, which have to end with it.
         process = subprocess.Popen(  # noqa: S603 - the compiler that the user has
             command,
             stdin=subprocess.DEVNULL,

@@ -63,6 +63,9 @@ def _is_elf(raw: bytes) -> bool:
 
 
 def _objects(raw: bytes) -> Iterator[LibraryObject]:
+    # ELF64 header: e_shoff at 0x28, e_shnum at 0x3C, e_shstrndx at 0x3E. A section header has 64 B:
+    # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link, sh_info, alignment, entry
+    # size.
     table, count = struct.unpack_from("<Q", raw, 0x28)[0], struct.unpack_from("<H", raw, 0x3C)[0]
     names_at = struct.unpack_from("<H", raw, 0x3E)[0]
     sections = [struct.unpack_from("<IIQQQQIIQQ", raw, table + 64 * n) for n in range(count)]
@@ -74,6 +77,8 @@ def _objects(raw: bytes) -> Iterator[LibraryObject]:
     for symbols in sections:
         if symbols[1] != _SYMBOLS:  # the whole symbol table
             continue
+        # A symbol has 24 B: st_name, st_info (type in the low four bits), st_other, st_shndx,
+        # st_value, st_size; sh_link of the table leads to its names.
         strings = sections[symbols[6]][4]
         for at in range(symbols[4], symbols[4] + symbols[5], 24):
             name, info, _, number, address, size = struct.unpack_from("<IBBHQQ", raw, at)

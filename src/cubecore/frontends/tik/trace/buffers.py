@@ -116,6 +116,9 @@ class Buffers:
         RequestError
             If the memory is exceeded; the message has the sum and the largest tensors.
         """
+        # A stack allocator. `start` is a number, known here; `base` is the expression that
+        # addresses use: it also has the instance of the thread whose turn it is, and what sizes
+        # known late add.
         scope = self._scopes[-1]
         size = align_up(size_bytes, _SIZE_UNIT)
         start = align_up(self._top[mem], _ALIGN[mem])
@@ -138,6 +141,9 @@ class Buffers:
 
         The run checks that it fits. In a loop of several threads there is one of it.
         """
+        # The static top does not move: the size is added to `_late`, an expression, rounded up to
+        # the alignment at run time. Where later buffers overlap by this stack's count, they do not
+        # in the run.
         unit, start = _ALIGN[mem], align_up(self._top[mem], _ALIGN[mem])
         room = self.capacity[mem] - start
         base = Expr(start) + self._late[mem]

@@ -27,6 +27,9 @@ class TracedBody:
 
     def closed(self) -> tuple[Node, ...]:
         """Return the nodes, those behind a place that may leave under its condition."""
+        # From the last place to the first: each wraps all nodes behind it in `if variable == 0`, so
+        # that indices of earlier places stay valid. `whole` wraps a loop's body, for the trips that
+        # follow.
         nodes = list(self.nodes)
         for index, variable in [*reversed(self.left), *((0, v) for v in self.whole)]:
             if rest := tuple(nodes[index:]):
@@ -36,6 +39,9 @@ class TracedBody:
 
 def leave(bodies: Sequence[TracedBody], variable: Var) -> None:
     """Note in bodies, from the one that is left inward, that `variable` says it from here on."""
+    # In each enclosing body everything behind the branch or loop that is being traced depends on
+    # the variable. An else-branch's node is in the outer body already, any other will be the next
+    # one.
     for outer, inner in itertools.pairwise(bodies):
         outer.left.append((len(outer.nodes) + (not inner.in_outer), variable))
     bodies[-1].left.append((len(bodies[-1].nodes), variable))

@@ -246,6 +246,8 @@ class Language:
             memories = " or ".join(mem.label for mem in readable)
             need = f"read an element in {memories} on {self.trace.chip.name}"
             raise refuse(f"{scalar.name}.set_as", need, value.mem.label)
+        # Equal widths are read as the Scalar's own type; a narrower or wider integer is read as
+        # stored and wrapped to the Scalar's width.
         source, kind = value.record, scalar.dtype_record
         if source.bits != kind.bits and "float" in (source.kind, kind.kind):
             need = f"read an element as wide as {kind}"
@@ -325,6 +327,8 @@ class Language:
             raise refuse("for_range.block_num", f"be in [1, {_MOST_BLOCKS}]", many.constant)
         self.blocks = many
         core, cores = Expr.of(self.trace.core), Expr.of(self.trace.cores)
+        # ceil((end - begin - core) / cores): how many of begin + core, begin + core + cores, ...
+        # are below end.
         trips = (end - begin - core + cores - 1) // cores
         with self.trace.loop(name, trips) as index:
             self.trace.buffers.open()

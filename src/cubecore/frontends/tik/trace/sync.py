@@ -50,6 +50,9 @@ class Synchroniser:
             return
         if pipe == Pipe.S.value and not touches:
             return
+        # `waited[source, pipe]` is the last access number of `source` that `pipe` is known to be
+        # behind: anything up to it is ordered. A fresh flag or barrier brings it to the present
+        # count.
         sources = dict.fromkeys(self._hazards(pipe, touches))
         if pipe == Pipe.S.value:
             sources.pop(pipe, None)  # its own accesses are in order
@@ -77,6 +80,8 @@ class Synchroniser:
             self._insert(_barrier(pipe))
             state.waited[source, pipe] = state.count
             return
+        # Events are used up in order and never reused between two joins, so that no wait can take
+        # the flag of another set.
         event = state.events.get((source, pipe), 0)
         if event == EVENT_IDS or (source, pipe) not in self._pairs():
             self.barrier()

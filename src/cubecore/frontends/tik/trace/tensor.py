@@ -158,6 +158,9 @@ class Tensor:
         key = tuple(key) if isinstance(key, list) else key
         if isinstance(key, tuple) and len(key) == 1:
             key = key[0]
+        # One index or slice counts flat elements; of a view of several dimensions from the start of
+        # the tensor that it is cut from. A tuple goes dimension by dimension: start += first *
+        # stride.
         if not isinstance(key, tuple):
             base = self if len(self.shape) < 2 else self._base
             first, length = self._cut(key, base.size)
@@ -201,6 +204,7 @@ class Tensor:
         if isinstance(part, slice):
             if part.step not in (None, 1):
                 raise refuse(f"a slice of {self.name}", "have step 1", part.step)
+            # Cut off an element: TIK programs give a start address only and no length.
             if self._begins and part.stop is None:
                 return integer(part.start or 0, subject), 1
             first = _from_end(0 if part.start is None else part.start, extent)
@@ -238,6 +242,9 @@ class Tensor:
         if isinstance(last, int) and last * old_bytes % new_bytes:
             need = f"have a last dimension of whole {new}"
             raise refuse(f"{self.name}.reinterpret_cast_to", need, f"{last} x {self.record}")
+        # The start must stay affine where possible, so that later passes can reason about
+        # addresses: a start of whole old elements is multiplied, not divided, if the new type is
+        # narrower.
         shape = (*outer, last * old_bytes // new_bytes)
         start = self.start * old_bytes
         start = start // new_bytes if new_bytes > 1 else start

@@ -76,6 +76,8 @@ class KernelTrace:
     @contextmanager
     def loop(self, name: str, trips: Expr) -> Iterator[Expr]:
         """Repeat what is issued inside; gives the index."""
+        # State that is known inside straight-line code is forgotten at each edge of a loop: pipes
+        # are joined, and the mask counts as unknown, since the body may run after itself.
         self.sync.barrier()
         index = self.variable(name)
         self._open.append(TracedBody(loops=True))
@@ -128,6 +130,9 @@ class KernelTrace:
 
         Of a branch that is known never to be taken nothing is checked or kept.
         """
+        # `unreached`: a condition before is always true, or this one is never. Programs have such
+        # branches with accesses that would be refused; they are traced for their Python effects and
+        # dropped.
         taken = Expr(1) if condition is None else condition
         settled = any(earlier.constant not in {None, 0} for earlier, _ in chain)
         unreached = settled or taken.constant == 0
@@ -213,6 +218,9 @@ class KernelTrace:
             If a parameter is out of its range, or an operand lies beyond its tensor, as far as the
             trace can tell.
         """
+        # 1. Check what is known of the parameters; 2. collect what the operands touch, for the
+        # flags, and check where they lie; 3. insert flags and barriers; 4. append the leaf, with
+        # late parameters, address rules and breaches that only the run can report.
         template, late = _template(kind, parameters)
         if broken := [v for v in template_violations(template, self.chip) if not _is_late(v, late)]:
             raise RequestError(

@@ -196,6 +196,8 @@ def integer(value: TikValue, subject: str) -> Expr:
         return Expr(value)
     if isinstance(value, float) and value.is_integer():
         return Expr(int(value))
+    # An integer is its own expression; a float's expression is its bits, so that it must be
+    # converted by an operation (`f32toint`) when the program runs, never by Python.
     held = as_value(value, subject)
     if not held.is_float:
         return held.expr
@@ -244,6 +246,7 @@ def _whole(value: TikValue, other: TikValue, name: str) -> TikValue:
 
 def _binary(name: str, left: TikValue, right: TikValue) -> Value:
     left, right = _whole(left, right, name), _whole(right, left, name)
+    # TIK promotes to float32 as soon as one side is a float; integer division rounds down.
     x, y = as_value(left), as_value(right)
     if x.is_float or y.is_float:
         return Value(as_float(x).applied(f"f32{name}", as_float(y)), FLOAT32)
@@ -340,6 +343,8 @@ class _Chosen(Value):
         index: Value,
         branch: Callable[[Value], AbstractContextManager[None]],
     ) -> None:
+        # Expressions have no choice between values: sum over i of (index == i) * scalar_i, of which
+        # at most one term is not 0.
         total = Expr(0)
         for index_of_scalar, scalar in enumerate(scalars):
             total = total + index.expr.applied("eq", index_of_scalar) * scalar.expr

@@ -52,6 +52,9 @@ class BlockPatterns:
 
     def _made(self, kinds: _Words, *, counts: bool) -> "_Pattern":
         self._learn()
+        # Every instruction of the block by its class. A dcci of all lines cleans what came before
+        # it, so that stores count from the last one on. Modes: only those instructions are looked
+        # at one by one that a count may cut, or that are the last to set something.
         classes = self.classes[kinds]
         cleaned = np.flatnonzero(classes == _CLEAN)
         first = int(cleaned[-1]) + 1 if cleaned.size else 0
@@ -61,6 +64,8 @@ class BlockPatterns:
             looked = at[_chosen(classes[at], kinds[at], counts=counts)].tolist()
         lazy = (classes[first:] == _STORE) | (classes[first:] == _CLEAN_LINE)
         stores = first + np.flatnonzero(lazy)
+        # Addresses of all instructions lie in one flat array; the running sum of the numbers of
+        # operands says where those of each begin and end.
         widths = self.widths[kinds]
         ends = np.cumsum(widths)
         begins = ends - widths
@@ -178,6 +183,8 @@ def _chosen(classes: NDArray[np.int8], kinds: _Words, *, counts: bool) -> NDArra
     An instruction behind its own mask is cut by none. Of what sets a mode the last of each kind
     leaves the same state as all do.
     """
+    # For each instruction the last one before it that switched counting on or off: the running
+    # maximum of positions, -1 for none. Behind none, `counts` is the state at the block's start.
     indices = np.arange(classes.size)
     toggles = np.where(classes > _MASK, indices, -1)
     last = np.maximum.accumulate(toggles)

@@ -82,6 +82,8 @@ class NativeCore:
         addresses: bytes,
         answered: Sequence[tuple[int, bytes]] = (),
     ) -> None:
+        # Three arrays describe the block: the number of the template and of the location of each
+        # instruction, and all addresses in a row.
         words = np.frombuffer(kinds, np.uint32), np.frombuffer(wheres, np.uint32)
         findings = tuple(self.modes.follow(*words, np.frombuffer(addresses, np.int64)))
         core, issues, count = self.handle.core, self.handle.issues, len(words[0])
@@ -92,6 +94,8 @@ class NativeCore:
             for _, said in findings:
                 self.handle.log(*said)
             return
+        # Findings of modes belong to issues of this block; each is told at the first value that the
+        # kernel read behind it, else at the block's end, as the recorder judges there.
         begin = len(core.trace)
         ahead = [one for at, raw in answered for one in self._reads.answered(raw, begin + at)]
         issues.many(count + len(ahead), lambda: self._names.locations[int(words[1][-1])])

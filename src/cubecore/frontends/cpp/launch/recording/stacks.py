@@ -67,6 +67,8 @@ class Stacks:
         """Return the number of a line that was reached by a trail."""
         if library is None or not trail:
             return names.location_number(where)
+        # A location of its own for each trail: findings are told apart by location, and so by
+        # caller.
         key = where, trail
         number = self._numbers.get(key)
         if number is None:
@@ -133,6 +135,8 @@ def _looked_up(library: bytes, addresses: Sequence[int]) -> list[tuple[_Frame, .
         done = subprocess.run(command, check=False, timeout=_TIMEOUT_S, **told)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return []
+    # addr2line -a -i -f prints for each address a line `0x...`, then pairs of lines, function and
+    # file:line, the innermost inlined call first.
     found: list[tuple[_Frame, ...]] = []
     lines = done.stdout.splitlines()
     at = 0
@@ -163,6 +167,8 @@ def _with_callers(place: Location, trail: _Trail, known: _Frames) -> Location:
     """Return a location with its call of the API, and with the user's calls that led there."""
     library, addresses = trail
     frames = [frame for at in addresses for frame in known.get((library, at), ())]
+    # Frames from the inside out: cubecore's own headers, of which the outermost is the API's call;
+    # the user's line, which the location has already; and the callers behind it.
     first = next((n for n, frame in enumerate(frames) if not frame.is_ours), len(frames))
     call = frames[first - 1].function if 0 < first < len(frames) else ""
     behind = [n for n in range(first + 1, len(frames)) if not frames[n].is_ours and frames[n].line]

@@ -125,6 +125,9 @@ class ObjectCall:
             One violation for each rule.
         """
         t = self.tiling
+        # Rules need a whole tiling and problem. Shapes of the object stand in for fields that a
+        # constant tiling lacks; a grid beyond the AICs means a mix launch, as each AIV is a client
+        # there.
         if not t.M:  # all of it constants of the header
             m, n, ka, kb, _ = self.org
             t = replace(t, M=m, N=n, Ka=ka, Kb=kb, usedCoreNum=1)
