@@ -45,6 +45,7 @@ def _float_to_half(bits: int, _: int) -> int:
 
 def _wrap(value: int, code: int) -> int:
     """Return the low bits of `value`: `code` is the width, negative for a signed type."""
+    # Two's complement: the low bits, minus 2^width if the sign bit is set.
     width = abs(code)
     low = value & (1 << width) - 1
     return low - (1 << width) if code < 0 and low >> (width - 1) else low

@@ -91,6 +91,8 @@ class Expr:
         return None if self.terms else self.const
 
     def __add__(self, other: Int) -> "Expr":
+        # The normal form: terms sorted by their text, none with factor 0. So equal values of affine
+        # expressions are equal records, and serve as keys of caches.
         other = Expr.of(other)
         if not other.terms or not self.terms:
             return Expr(self.const + other.const, self.terms or other.terms)
@@ -112,6 +114,8 @@ class Expr:
         return -self + other
 
     def __mul__(self, other: Int) -> "Expr":
+        # A product with a constant stays affine; any other becomes an operation, opaque to the
+        # rest.
         factor = other if type(other) is int else Expr.of(other).constant
         if factor is None:
             if self.terms:

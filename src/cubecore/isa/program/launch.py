@@ -82,6 +82,8 @@ class Launch:
         alike parts of AI Cores of which all parts run the same trees, as cores that signal each
         other need it.
         """
+        # Two cores are alike if they run the same uniform tree; with `whole` also if all parts of
+        # their AI Cores do, as a signal goes between parts of one core.
         parts: dict[int, list[object]] = {}
         for core in self.cores:
             parts.setdefault(core.core, []).append((core.sub, _kind(core)))

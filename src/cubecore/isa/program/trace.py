@@ -47,6 +47,9 @@ class OperandPlaces:
 
     def of_issues(self, kinds: NDArray[np.uint32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return which of some issues' addresses lie in global memory, and which do not."""
+        # ends - widths is where each issue's addresses begin in the flat array: a whole trace is
+        # split into global and local addresses by at most as many steps as an instruction has
+        # operands.
         widths = self.widths[kinds]
         ends = np.cumsum(widths)
         local = np.ones(int(ends[-1]) if ends.size else 0, bool)

@@ -336,6 +336,18 @@ class _WalkWriter(ProgramWriter):
 
 def _source(program: Program) -> tuple[list[str], list[Any]]:
     """Return the program as Python: one function that calls a handler for each instruction."""
+    # A loop of 8 trips over a copy from slot + 512 * index, with a barrier behind it, becomes
+    #
+    #   def run(handlers, slots, sink):
+    #     v0, = slots
+    #     h0=handlers[0]
+    #     h1=handlers[1]
+    #     for v1 in range(8):
+    #      h0(0,v0+512*(v1))
+    #      h1()
+    #     return None
+    #
+    # Straight code at the top level is not compiled line by line but kept as a list (`_listed`).
     text = _WalkWriter(program)
     numbers, listed = text.numbers, set[int]()
     slots = {var: index for index, var in enumerate(program.slots)}

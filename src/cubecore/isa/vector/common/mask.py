@@ -43,6 +43,8 @@ class MaskState:
 
 @lru_cache(maxsize=64)
 def _active(mask: MaskState, repeats: int, lanes: int) -> NDArray[np.bool_] | None:
+    # In counter mode lanes count through all repeats; in normal mode the same bits gate each
+    # repeat.
     if mask.counts:
         active = (np.arange(repeats * lanes) < mask.count).reshape(repeats, lanes)
     else:

@@ -92,6 +92,9 @@ class Repeated(Instruction):
 
     def strided(self, element: ElementType, block_stride: int, repeat_stride: int) -> Offsets:
         """Return the offsets of an operand's lanes, shape [repeats, lanes]."""
+        # In elements: a repeat starts `repeat_stride` blocks behind the one before, within it lane
+        # e is element e % C0 of block e // C0, and blocks are `block_stride` apart; C0 elements
+        # make 32 B.
         c0 = element.c0
         lane = np.arange(self.width, dtype=np.intp)
         start = np.arange(self.repeats, dtype=np.intp)[:, None] * repeat_stride

@@ -54,6 +54,8 @@ class Convert(UnaryStrides):
         if lanes.counts:
             odd = lanes.count % 2
             return [Violation(mask, "count an even number", str(lanes.count))] if odd else []
+        # Bit i of x ^ (x >> 1) says that lanes i and i + 1 differ; every second one is a pair in a
+        # byte. `x & -x` isolates the lowest such bit.
         unlike = (lanes.bits ^ lanes.bits >> 1) & _LANES_OF_A_BYTE
         if not unlike:
             return []
@@ -71,6 +73,8 @@ def convert(
     values: Array, source: ElementType, target: ElementType, rounding: str, registers: Registers
 ) -> Array:
     """Return `values` of type `source` in `target`, as `Convert` describes."""
+    # Four cases by the two kinds. Each takes an intermediate that holds every source value exactly
+    # (float64, int64), so that only the final step rounds.
     if source.kind == "float" and target.kind == "float":
         if target is source:
             whole = to_integral(values.astype(np.float64), rounding).astype(target.numpy)
@@ -89,6 +93,8 @@ def convert(
         return to_integer(exact, target, rounding, wraps=registers.cast_wraps)
     exact = values.astype(np.int64)
     if target.kind == "float":
+        # int64 has more bits than float64 holds: it is rounded to the target straight from the
+        # integer, as rounding twice could differ.
         held = exact if source.bits > _EXACT_IN_FLOAT64 else exact.astype(np.float64)
         converted = to_float(held, target, rounding, finite=False)
         return np.minimum(converted, _LARGEST_OF_INT32) if source.name == "int32" else converted

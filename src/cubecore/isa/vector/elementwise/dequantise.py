@@ -100,6 +100,7 @@ class Dequantise(UnaryStrides):
 
 def _factors(words: Array) -> tuple[Array, Array]:
     """Return the scales and the offsets of words, in float64: of both it has every value."""
+    # A word: bits 0 to 31 the float scale, 37 to 45 the offset in two's complement, 46 the sign.
     scale = (words & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
     offset = words >> np.uint64(_OFFSET_BIT) & np.uint64((1 << _OFFSET_BITS) - 1)
     signed = offset.astype(np.int64)

@@ -81,6 +81,7 @@ class GatherMask(Instruction):
         """Return the pattern in memory, shape [repeat, width]; all zeros before it is known."""
         if self.bits is None:
             return np.zeros((self.repeat, self.width), np.bool_)
+        # Each repeat begins a new word of the pattern; surplus bits of its last word do not count.
         size = ceil_div(self.width, self.dtype.bits) * self.dtype.size_bytes
         raw = np.frombuffer(self.bits, np.uint8).reshape(self.repeat, size)
         bits = np.unpackbits(raw, axis=1, bitorder="little")[:, : self.width]

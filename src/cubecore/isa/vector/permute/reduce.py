@@ -82,6 +82,9 @@ class Reduction(Repeated):
 
     def sums(self, values: Array, size: int, registers: Registers) -> Array:
         """Return the sum of each group of `size` lanes, [..., repeats, groups]."""
+        # The fast path adds all groups at once and only rounds. Clamping is needed where a sum
+        # leaves the range; as infinities and NaN persist, the totals alone tell whether any step
+        # did.
         on = self.active("src")
         if on is not None:  # -0 changes nothing that it is added to
             values = np.where(on, values, np.array(-0.0, values.dtype))
@@ -106,6 +109,7 @@ class Reduction(Repeated):
         on = self.grouped(size)
         with np.errstate(all="ignore"):
             x = wide(values, self.dtype)
+            # Excluded lanes are replaced by the value that can never be the extreme.
             x = x.reshape(*values.shape[:-1], values.shape[-1] // size, size)
             if on is None:
                 on = _EVERY
@@ -118,6 +122,9 @@ class Reduction(Repeated):
                 if placed:
                     lane = x.argmax(axis=-1) if self.takes_largest else x.argmin(axis=-1)
                 return settle(best, self.dtype, registers), lane
+            # The slow path: NaN and zeros. Equal to the extreme are also all NaN, and both zeros;
+            # of those the first lane counts, and the sign of a zero is that which the comparison
+            # prefers (+0 > -0).
             best = np.where(np.isnan(best), np.array(np.nan, x.dtype), best)  # NumPy leaves any NaN
             level = best[..., None]
             same = on & ((x == level) | (np.isnan(x) & np.isnan(level)))
@@ -249,6 +256,8 @@ class RepeatExtreme(Reduction):
     def _kept(self, values: Array, lanes: Array, registers: Registers) -> Registers:
         if not self.repeats:
             return registers
+        # The register takes the extreme over all repeats; the index counts lanes from the first
+        # repeat.
         repeat = 0
         if self.repeats > 1:
             with np.errstate(all="ignore"):

@@ -238,6 +238,8 @@ class RpnCorDiag(_Judging):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """One after another."""
+        # Greedy non-maximum suppression: proposals come by falling score. Each that is not
+        # suppressed by a better one is kept, and suppresses by its own row from then on.
         marks, suppressed = np.zeros(_GROUP, np.uint16), registers.suppressed
         for index, row in enumerate(inputs["matrix"]):
             marks[index] = suppressed >> index & 1

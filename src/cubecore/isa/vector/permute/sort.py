@@ -82,6 +82,8 @@ class Vbitsort(Instruction):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Sort each repeat."""
+        # Places within a repeat become places in the flat array of all repeats (and cores), so that
+        # one indexing permutes everything.
         order = _descending(inputs["src0"])
         first = np.arange(order.size // _SORTED) * _SORTED
         order = order + first.reshape(*order.shape[:-1], 1)  # take_along_axis takes longer
@@ -205,6 +207,8 @@ class Vmrgsort4(Instruction):
             return registers
         counts = [*self.lengths, 0, 0, 0, 0]
         if self.order is not None:
+            # Suspension stops with the record that empties a queue; what each gave until then is
+            # counted.
             last = self._merged().reshape(self.repeat, -1)[-1]
             counts = [int((last == queue).sum()) for queue in range(_QUEUES)]
         first, second, third, fourth = counts[:_QUEUES]
@@ -259,6 +263,9 @@ def take_heads(queues: Sequence[Array]) -> Array:
     merge in the order of a stable sort. Of a queue that is not sorted, a record waits for those
     before it: its score counts no more than the least of theirs.
     """
+    # A sorted queue merges like one stable sort of everything. A queue that is not sorted gives a
+    # large score only after the smaller ones before it: the running minimum is the key that makes a
+    # sort do the same. NaN, and what stands behind one, comes last (`behind` is the primary key).
     keys, behind = [], []
     for scores in queues:
         nan = np.isnan(scores)

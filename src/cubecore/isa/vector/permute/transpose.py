@@ -161,6 +161,7 @@ class To5hd(Instruction):
         """Return the address of each block in each repeat, in elements: [repeat, 16]."""
         held = self.blocks or ((0,) * _EDGE,) * 2
         at, stride = (held[0], self.dst_stride) if operand == "dst" else (held[1], self.src_stride)
+        # As documented: a single repeat adds the strides once, several begin without.
         first = 1 if self.repeat == 1 else 0
         moved = np.arange(first, first + self.repeat, dtype=np.intp) * stride * DATA_BLOCK_BYTES
         return (moved[:, None] + np.array(at, np.intp)) // self.unit.size_bytes
@@ -213,6 +214,8 @@ class ScatterVnchwconvB32(To5hd):
 
     def offsets_dst(self) -> Offsets:
         """Shape [repeat, 8, 16]."""
+        # [repeat, pair, 16]: element i of all sixteen sources fills the two blocks of dst's pair i,
+        # eight elements in each.
         half = _EDGE // 2
         pairs = self._blocks("dst").reshape(self.repeat, half, 2)
         lanes = np.arange(half, dtype=np.intp)

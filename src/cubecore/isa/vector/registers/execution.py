@@ -60,6 +60,8 @@ class Execution:
 
     def _step(self, step: Step) -> None:
         """Run a call, for all trips of the loops that run at once."""
+        # Loops that run at once are axes of all arrays here; of those that go trip by trip `at` has
+        # the trip's number, which drops their axis.
         axes = tuple(n for n in step.levels if isinstance(self._trips[n], slice))
         at = tuple(self._trips[n] for n in step.levels)
         addresses, scalars = step.addresses[at], step.scalars[at]
@@ -94,6 +96,9 @@ class Execution:
             return np.full((1, *(1 for _ in axes), REGISTER_BYTES), self.unwritten, np.uint8)
         value = self._values[source.leaf, source.result]
         array = value.array
+        # A value's axes must become those asked for: a loop that it has and the reader has not is
+        # over (its last trip counts); one that the reader has and it has not gets length 1 and
+        # broadcasts.
         for axis in reversed(range(len(value.axes))):
             if value.axes[axis] not in axes:  # of a loop that has ended: its last trip
                 array = array[(slice(None),) * (axis + 1) + (-1,)]

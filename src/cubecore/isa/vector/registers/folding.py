@@ -133,6 +133,8 @@ def _node(kind: int, starts: Indices, numbers: _Kinds, counter: Iterator[int]) -
     number = next(counter)
     if kind not in numbers.loops:
         return Leaf(starts, number)
+    # A loop adds an axis: entry = start of the outer trip + trip * length of the body + offset
+    # within.
     trips, kinds, sizes = numbers.loops[kind]
     offsets = np.cumsum([0, *sizes])
     of_trips = starts[..., None] + int(offsets[-1]) * np.arange(trips)

@@ -134,6 +134,7 @@ class RegisterProgram:
     def __init__(self, entries: Entries, location: Location) -> None:
         self.entries, self.location = entries, location
         require_types(entries.table, entries.locations, entries.calls, entries.places)
+        # One number for call and line: only entries equal in both are trips of one loop.
         kinds = entries.calls * (len(entries.locations) + 1) + entries.places
         self.nodes = folded(kinds.astype(np.int64))
         try:
@@ -196,6 +197,9 @@ class _Flow:
         count = entries.calls.size
         self._leaf_of, self._order = np.zeros(count, np.intp), dict[int, Indices]()
         for leaf, _ in self._leaves:
+            # `_leaf_of` leads from an entry to the leaf that stands for it, `_made` from a value to
+            # the entry and the slot that made it, `_order` from a leaf to its entries as they were
+            # issued.
             flat = leaf.entries.reshape(-1)
             self._leaf_of[flat], self._order[leaf.number] = leaf.number, flat
         most = int(max(entries.results.max(), entries.sources.max(), entries.masks.max()))
@@ -352,6 +356,8 @@ def _conflicts(level: int, inside: Sequence[Step]) -> bool:
 
 
 def _overlap(level: int, store: Step, other: Step) -> bool:
+    # [trips outside, trips, trips]: do trips i and j of the loop touch a common byte? The diagonal
+    # is a trip with itself, whose own order is kept.
     low, high = _reach(level, store)
     other_low, other_high = _reach(level, other)
     if low.shape[1] ** 2 * low.shape[0] > _MOST_PAIRS:
@@ -396,6 +402,8 @@ class Cover:
 
 def _touched(steps: Sequence[Step]) -> NDArray[np.bool_]:
     """Return which bytes some steps touch."""
+    # A difference array: +1 where an access begins, -1 where it ends; a byte is touched where the
+    # running sum is above 0.
     size = max((int((step.addresses + step.extents).max()) for step in steps), default=0)
     edges = np.zeros(size + 1, np.int64)
     for step in steps:

@@ -95,6 +95,8 @@ class Order:
         Lanes behind them are loaded, but every call that takes them masks them out.
         """
         entries = self.entries
+        # For each value the most that any reader looks at; a value that nobody reads counts as
+        # whole.
         needed = np.zeros(entries.calls.size, np.int64)
         let_through, used = self._first_bytes(program), np.zeros(needed.size, bool)
         for column in entries.sources.T:
@@ -140,6 +142,8 @@ class Order:
         """Return which of some earlier entries an entry's data depend on."""
         wanted = set(on)
         first, open_, seen = min(wanted), [entry], {entry}
+        # A search backwards along the data: from an entry to the entries that made its sources and
+        # mask. Nothing before the first of the wanted ones need be followed.
         found = set[int]()
         while open_ and len(found) < len(wanted):
             at = open_.pop()
@@ -180,6 +184,7 @@ def _classes_of_variables(
 
     A register that is declared in a loop's body is a new variable in the record of each trip.
     """
+    # Union-find: variables that one call has on its different trips are one register of the text.
     parent: dict[int, int] = {}
 
     def root(number: int) -> int:

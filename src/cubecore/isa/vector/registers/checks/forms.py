@@ -144,6 +144,7 @@ def _casts(step: Step) -> Iterator[Remark]:
             stops=True,
         )
         return
+    # A conversion to another width fills or reads every `ratio`-th lane; the layout says which.
     ratio = max(source.bits, target.bits) // min(source.bits, target.bits)
     if LAYOUTS.index(layout) >= ratio:
         words = ", ".join(LAYOUTS[:ratio]) if ratio > 1 else LAYOUTS[0]

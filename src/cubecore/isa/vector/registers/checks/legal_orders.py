@@ -41,6 +41,7 @@ def reordered(program: RegisterProgram, choose: Callable[[int], int]) -> Registe
 
 def _graph(order: Order, count: int) -> tuple[list[list[int]], list[int]]:
     """Return the entries behind each one, and on how many each one waits."""
+    # A topological sort of this graph is a legal order; `waits` counts unmet predecessors.
     edges = [*_dependences(order), *_barriers(order), *_variables(order)]
     followers: list[list[int]] = [[] for _ in range(count)]
     waits = [0] * count
@@ -101,6 +102,8 @@ def _sorted(
 
     What touches no memory is done as soon as it can be.
     """
+    # Kahn's algorithm with a choice among ready accesses only: calls on registers cannot be
+    # observed.
     free = [entry for entry, count in enumerate(waits) if count == 0 and entry not in memory]
     ready = [entry for entry, count in enumerate(waits) if count == 0 and entry in memory]
     taken: list[int] = []

@@ -26,6 +26,8 @@ def live_register_remarks(program: RegisterProgram) -> Iterator[Remark]:
         held = which & (made >= 0) & (last > made)
         if np.count_nonzero(held) <= most:
             continue
+        # Values alive behind each entry: the running sum of those made so far minus those taken for
+        # the last time.
         begun, ended = (np.bincount(at[held], minlength=count) for at in (made, last))
         live = np.cumsum(begun - ended)
         beyond = np.flatnonzero(live > most)

@@ -62,6 +62,7 @@ def _maker(program: RegisterProgram, source: Source, depth: int) -> Step | None:
     if source.leaf == NONE or depth == 0:
         return None
     step = program.steps[source.leaf]
+    # Masks made of masks keep the width of those, if they agree.
     if step.call.operation.form in _MADE:
         return step
     if step.call.operation.form not in _JOINED:
