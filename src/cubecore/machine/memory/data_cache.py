@@ -61,6 +61,8 @@ class _Line:
 
     def store(self, low: int, high: int, execute: Callable[[], None]) -> None:
         """Keep from memory what is stored to bytes [low, high) of the tensor."""
+        # The instruction is executed on memory, as every other, and memory is put back: the line
+        # takes the new bytes and their marks.
         span = slice(low - self._at, high - self._at)
         memory, written = self._memory[span], self._map[span]
         before = memory.copy(), written.copy()

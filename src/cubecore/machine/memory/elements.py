@@ -55,6 +55,8 @@ def _run(
     if element.bits % 8 or not indices.size or np.any(np.diff(indices) != 1):
         return None
     start, stop = int(indices[0]), int(indices[-1]) + 1
+    # A run needs two things: the active elements follow each other in order, and so do their
+    # offsets.
     chosen = flat[start:stop]
     return None if chosen[0] < 0 or np.any(np.diff(chosen) != 1) else (int(chosen[0]), start, stop)
 

@@ -41,6 +41,8 @@ class Footprint:
     @staticmethod
     def of_elements(touched: Offsets, bits: int) -> "Footprint":
         """Return the footprint of at least one element, by their offsets."""
+        # Bits to bytes: a 4-bit element touches the byte that it lies in. Intervals that meet are
+        # joined.
         elements = ascending(touched).astype(np.int64)
         starts, ends = elements * bits // 8, -(-(elements + 1) * bits // 8)
         apart = np.flatnonzero(starts[1:] > ends[:-1])
@@ -63,6 +65,8 @@ class Footprint:
             return None
         if self.is_run and other.is_run:
             return max(self.low, other.low), min(self.high, other.high)
+        # For each interval of this one the first of the other that ends behind its start: they meet
+        # if that one starts before its end.
         index = other.ends.searchsorted(self.starts, side="right")
         inside = index < other.starts.size
         meets = np.zeros(self.starts.size, bool)

@@ -43,6 +43,9 @@ class Move:
             self._parts.append(_Nibbles(from_, to, fill))
             return
         size = element.size_bytes
+        # Three kinds of parts, the fastest that fits: an even lattice on both sides (one strided
+        # copy), scattered elements (gather and scatter), and elements that are filled. Where
+        # targets repeat, one scatter keeps the order in which they are written.
         filled = np.flatnonzero(from_ < 0)
         if not filled.size:
             self._parts.append(_copying(from_, to, size) or _Scattered(from_, to, size))
@@ -59,6 +62,8 @@ class Move:
 
     def __call__(self, here: Spot, there: Spot) -> None:
         """Move bytes and their marks from one spot to the other."""
+        # Bytes have a row for each core, maps may be shared by all cores: then one map is moved. A
+        # source and a target cut into different rows are cut at all of both's ends.
         rows, to_rows, maps, to_maps = here.rows, there.rows, here.maps, there.maps
         if len(rows) == len(to_rows) == 1:
             pairs = [(rows[0], to_rows[0])]

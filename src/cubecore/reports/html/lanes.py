@@ -140,6 +140,7 @@ def signals(group: LaneGroup) -> Iterator[Signal]:
             match = _FLAG.fullmatch(segment.cause)
             if match is None or match["from"] not in done:
                 continue
+            # `done` of a lane never falls, as a pipe's results come in order.
             before = bisect_right(done[match["from"]], segment.start) - 1
             if before >= 0:
                 yield Signal(segment.cause, (number[match["from"]], before), (index, place))

@@ -191,6 +191,8 @@ def _waits(work: Work, spare: Column) -> Column:
     Template MDL: blocks of NORM are small.
     """
     a, b, w = work.a, work.b, work.walk
+    # Three estimates: `single` where an operand has one buffer, `waits` where the seldom loaded
+    # operand delays the other, `both` where each chunk of either waits; the last bounds the sum.
     alone_a, alone_b = work.waited_for
     single = np.where(alone_a, (a.count - 1) * np.maximum(a.arrival_cycles - spare, 0), 0)
     single = single + np.where(alone_b, (b.count - 1) * np.maximum(b.arrival_cycles - spare, 0), 0)

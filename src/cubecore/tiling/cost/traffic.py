@@ -65,6 +65,8 @@ class Stored:
 
         The parts are cut along the stored inner axis.
         """
+        # ND: `rows` stored rows of `inner` elements. NZ: a "row" of the copy is a column of
+        # fractals, C0 elements wide, so that the two change places.
         rows, inner = (extent, k) if self.k_inner else (k, extent)
         count, inner = parts, inner / parts
         if self.banded:
@@ -292,6 +294,8 @@ def _loads_missing(
     chip, problem = case.chip, case.problem
     cut = chunks(case, w, operand)
     near, far = chip.l2_latency_cycles or 0, chip.hbm_latency_cycles or 0
+    # A chunk's latency is the mean of L2's and device memory's by the share that misses; a part of
+    # it is hidden behind the next transfer of the queue.
     latency = near + share * (far - near)
     hidden = (chip.gm_latency_overlap or 0) * latency
     count = passes * cut.count

@@ -136,9 +136,9 @@ def solve_plannable(
     tilings are in the order of a closer look than the closed form's, template MDL, and up to
     `classes` more of each class of base blocks are among them.
     """
+    keep_freed_memory()
     # `planned_chip` returns one record for a chip, so that traces and searches that are kept are
     # found again by it.
-    keep_freed_memory()
     chip = planned_chip(chip)
     case = RuleCase(None, problem, chip)
     traces = TraceCache.of(case)

@@ -165,6 +165,8 @@ def sweep(
     RequestError
         If a planning process ended, or the store can no longer be written.
     """
+    # `to_plan` is pulled by `plan_chunks` a few chunks ahead of the answers; `begun` holds these
+    # chunks in order, so that answers meet their questions again and come out in the order asked.
     begun: deque[_Chunk] = deque()
 
     def to_plan() -> Iterator[list[Json]]:

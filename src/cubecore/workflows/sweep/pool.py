@@ -129,6 +129,8 @@ def plan_chunks(
         for chunk in chunks:
             yield plan_chunk(chunk, options)
         return
+    # A thread per process: each takes an idle process, blocks on its answers and puts it back.
+    # Order is kept by the queue of futures, whose length bounds how far questions are read ahead.
     idle: SimpleQueue[Worker | None] = SimpleQueue()  # None: one that may be started
     workers: list[Worker] = []
     for _ in range(processes):

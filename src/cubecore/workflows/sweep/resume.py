@@ -62,6 +62,7 @@ class GrowingFile:
         self.done = self.planned = 0
         self._file: BinaryIO
         try:
+            # A device such as a terminal is written directly: there is nothing to continue.
             if self.path.is_char_device():
                 self._file = self.path.open("r+b", buffering=0)
                 return
@@ -91,6 +92,8 @@ class GrowingFile:
 
         What is not whole is dropped, and so is what another sweep left.
         """
+        # The journal has three parts: the head with the output's name, the name of the part file,
+        # and what it answers. A journal cut short by a crash is a prefix of the head at worst.
         head = f"{_JOURNAL}{self.path.name}\n"
         text = journal.read().decode(errors="surrogateescape")
         _, _, rest = text.partition("\n")

@@ -95,6 +95,8 @@ class Store:
         except (OSError, ValueError) as error:
             _refuse(where, write, error)
         try:
+            # A reader of a file in WAL mode makes files beside it. Where the folder takes none and
+            # no log is left over, the database is opened as immutable, which needs no locks.
             connection = _connected(str(target), where, write=write)
         except (sqlite3.Error, ValueError) as error:
             if write or not _takes_no_files(target):  # a reader, too, would make some

@@ -44,6 +44,8 @@ def plan_of(row: tuple[Any, ...]) -> StoredPlan | None:
     try:
         for name in ("problem", "settings"):
             values[name] = json.loads(values[name])
+        # The key is a digest of the question: if the row's own problem and settings give another
+        # one, some cell was changed.
         options = SweepOptions(values["settings"], alternatives)
         problem = values["problem"]  # of a chip's file only the text then is known
         if not is_chip_file(problem["chip"]) and key_of(problem, options) != values["key"]:

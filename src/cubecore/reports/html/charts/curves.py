@@ -128,6 +128,8 @@ def _heights(values: Sequence[float], top: float) -> _Scale:
     """Return the scale of a panel: from 0, or logarithmic where values span much."""
     low, high, bottom = min(values), max(values), top + _PANEL
     if low > 0 and high / low >= _WIDE:
+        # Round ends 1, 2 or 5 times a power of ten around the values, and the same kind of marks
+        # between.
         exponents = range(floor(log10(low)), ceil(log10(high)) + 1)
         round_ones = [factor * 10.0**e for e in exponents for factor in (1, 2, 5)]
         first = max(x for x in round_ones if x <= low)
@@ -174,6 +176,7 @@ def _panel(
         )
     middle, below = (_LEFT + right) / 2, f'y="{bottom + 36}" text-anchor="middle"'
     parts.append(f'<text x="{middle}" {below}>{escape(axis.name)}</text>')
+    # Colours repeat after eight curves; those behind are dashed.
     labels: list[tuple[float, str, str]] = []
     for curve, (label, dots) in enumerate(curves.items()):
         colour = _COLOURS[curve % len(_COLOURS)]

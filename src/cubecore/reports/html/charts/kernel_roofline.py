@@ -77,6 +77,8 @@ def _of_core(trace: InstructionTrace) -> Counter[tuple[str, ElementType]]:
     registers, templates = Registers(), trace.templates
     counted: dict[tuple[int, Registers], tuple[Registers, _Work | None]] = {}
     for kind in trace.kinds:
+        # The mask registers decide how many lanes count, so that the trace is followed by
+        # registers; each pair of template and registers is worked out once.
         key = kind, registers
         if (known := counted.get(key)) is None:
             template = templates[kind]
