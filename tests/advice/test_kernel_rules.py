@@ -37,7 +37,7 @@ class CppPair:
     element: str = "float"
     inputs: str = "x"
     made: str = ""
-    """The element and the size of z, where they are not x's."""
+    """The element and the size of z, where they are not x's; an input z is added to."""
     rule: str = ""
     """The rule that the cause breaks, where it has another name."""
 
@@ -50,10 +50,11 @@ class CppPair:
             values = (np.arange(size) % 7 / 8 + 1).astype(kinds[self.element])
             np.save(folder / f"{name}.npy", values)
         given = [f"{name}={folder / name}.npy" for name in self.inputs]
+        made = f"z={self.made or f'{self.element}:{size}'}:{folder / 'z.npy'}"
         asked = CppLaunchOptions(
             blocks=blocks,
             arguments=(*given, f"share={size // blocks}"),
-            outputs=(f"z={self.made or f'{self.element}:{size}'}:{folder / 'z.npy'}",),
+            outputs=() if "z" in self.inputs else (made,),
             defines=("BETTER=1",) if better and self.better == self.blocks else (),
         )
         return time_script(str(file), asked=asked, advise=True).longest
@@ -131,6 +132,43 @@ def test_mixed_kernels_hear_which_side_waits():
         places, z = (np.zeros(size * 20 * 128 * 128, np.float32) for size in (2, 1))
         timed.append(time_kernel(kernel[20](x, places, z, 0), advise=not macros))
     assert_named("one_slot", *timed, file, "// slow")
+
+
+@needs_compiler
+def test_mixed_kernels_hear_that_their_sides_take_turns():
+    file, timed, turns = PAIRS / "ping_pong.cpp", [], 20 * 8
+    for macros in ({}, {"BETTER": 1}):
+        kernel = cubecore.load(file, trace=True, defines=macros).take_turns
+        x = ((np.arange((1 + turns) * 128 * 256) % 7) / 8).astype(np.float16)
+        w, z = (np.zeros(turns * 128 * 128, np.float32) for _ in range(2))
+        timed.append(time_kernel(kernel[20](x, w, z), advise=True))
+    assert_named("ping_pong", *timed, file, "// slow")
+    assert "ping-pong" not in {each.rule for each in timed[1].advice}
+    of_sides = timed[0].advice[0].text.partition("; in all wait ")[2]
+    assert of_sides == "AICs 55% of the time for AIVs and AIVs 79% of the time for AICs"
+
+
+UNMODELLED = {
+    "same_addresses": CppPair(40, 40, 8192, inputs="xw"),
+    "colliding_atomics": CppPair(40, 40, 40 * 2048, inputs="xz"),
+}
+"""Causes that the timing model charges nothing for: both forms take as long."""
+
+
+@needs_compiler
+@pytest.mark.parametrize("cause", UNMODELLED)
+def test_what_is_not_modelled_is_said_to_be(cause, tmp_path):
+    file, pair, rule = PAIRS / f"{cause}.cpp", UNMODELLED[cause], cause.replace("_", "-")
+    slow = pair.timed(file, tmp_path)
+    better = pair.timed(file, tmp_path, better=True)
+    assert not slow.run.findings
+    assert not better.run.findings
+    advice = next(each for each in slow.advice if each.rule == rule)
+    assert file.read_text().splitlines()[advice.location.line - 1].endswith("// slow")
+    assert (advice.certainty, advice.saves_cycles) == ("not modelled", 0)
+    assert advice.lines[0].endswith(f"{rule} not modelled, may be slower than shown")
+    assert slow.timeline.cycles == pytest.approx(better.timeline.cycles, rel=0.02)
+    assert rule not in {each.rule for each in better.advice}
 
 
 TRUE = {

@@ -318,11 +318,14 @@ _ADVICE_INTRODUCTION = """\
 `cubecore time KERNEL --advise` says why a kernel in Python, C++, C or TIK is slow, at its line.
 Each rule counts something of the launch; where the count passes its threshold, the program that the
 kernel issued is changed in that one thing and timed again. The difference is the saving. A bound is
-said to be one: no change saves more. `cubecore explain RULE` prints a rule.
+said to be one: no change saves more. Where the timing model charges nothing for a cause, its advice
+says "not modelled, may be slower than shown" and stands last. `cubecore explain RULE` prints a
+rule.
 
 Under each rule is a kernel that is slow for this reason alone, and with the macro `BETTER` is not.
 `tests/advice/test_kernel_rules.py` runs both: the first or the second advice names the
-rule at a line that is marked `slow`, and its saving is that of the better form within 25 %.
+rule at a line that is marked `slow`, and its saving is that of the better form within 25 %; what is
+not modelled is named alone.
 Generated from the rules' declarations and the tests' kernels.
 """
 

@@ -1,16 +1,17 @@
 """Advice on a timed launch: every rule, each cause timed without it, the most helpful first."""
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping
 
-from cubecore.advice.kernel_rules import cores, loads, mix, order, rows, tiles, work
+from cubecore.advice.kernel_rules import cores, loads, mix, order, rows, same_bytes, tiles, work
 from cubecore.advice.kernel_rules.case import KernelCase
-from cubecore.advice.kernel_rules.rule import RULES, Advice, Cause, Rule
+from cubecore.advice.kernel_rules.rule import RULES, UNKNOWN, Advice, Cause, Rule
 from cubecore.errors import CubecoreError, DeadlockError, refuse
 from cubecore.isa.program.launch import Launch
 
 LEAST_SHARE = 0.02
 """The share of the time below which nothing is advised."""
-_MODULES = (tiles, cores, order, mix, work, rows, loads)
+_MODULES = (tiles, cores, order, mix, work, rows, loads, same_bytes)
 
 
 def rules() -> Mapping[str, Rule]:
@@ -34,6 +35,8 @@ def require_rules(names: Collection[str]) -> None:
 def advice_on(case: KernelCase, without: Collection[str] = ()) -> tuple[Advice, ...]:
     """Return what would save time, the most helpful first; rules of `without` are left out.
 
+    Behind it comes what the timing model charges nothing for.
+
     Raises
     ------
     RequestError
@@ -42,20 +45,25 @@ def advice_on(case: KernelCase, without: Collection[str] = ()) -> tuple[Advice, 
     require_rules(without)
     found = [each for name in RULES if name not in without for each in _by_rule(case, name)]
     found.sort(key=lambda each: -each.saves_cycles)
-    return tuple(each for each in found if each.saves_share >= LEAST_SHARE)
+    kept = (each.saves_share >= LEAST_SHARE or each.certainty == UNKNOWN for each in found)
+    return tuple(itertools.compress(found, kept))
 
 
 def _by_rule(case: KernelCase, name: str) -> Iterator[Advice]:
     try:
         for cause in RULES[name].find(case):
             better = cause.better
-            cycles = better if isinstance(better, int) else _cycles(case, cause, better)
+            cycles = _cycles(case, cause, better)
             yield Advice.of(name, cause, case.timeline, cycles)
     except (CubecoreError, DeadlockError):
         return  # what cannot be changed so, or timed, is no advice
 
 
-def _cycles(case: KernelCase, cause: Cause, better: Launch) -> int:
+def _cycles(case: KernelCase, cause: Cause, better: Launch | int | None) -> int:
     """Return what a changed launch takes."""
+    if better is None:
+        return case.timeline.cycles
+    if isinstance(better, int):
+        return better
     timeline = case.again(better)
     return timeline.cycles if cause.moves_less else case.with_all_bytes(timeline)

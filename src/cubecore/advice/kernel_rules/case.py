@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import Instruction, InstructionCost, Mem, Pipe
+from cubecore.isa.declare.instruction import GlobalTraffic, Instruction, InstructionCost, Mem, Pipe
 from cubecore.isa.declare.operand_overlap import span_bytes
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import memory_bytes
@@ -21,6 +21,7 @@ from cubecore.isa.program.tree import (
     Program,
 )
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.memory.operation import combines
 from cubecore.timing.memory.global_accesses import cost_of
 from cubecore.timing.records import LineTime, Timeline
 
@@ -74,23 +75,34 @@ class KernelCase:
         return sum(n for name, n in line.busy_cycles.items() if name.split()[-1] == pipe.value)
 
     @cached_property
-    def _resolved(self) -> Mapping[Issue, Instruction]:
-        registers, resolved = Registers(), dict[Issue, Instruction]()
+    def _registers(self) -> Mapping[Issue, Registers]:
+        before = dict[Issue, Registers]()
         for leaves in self.leaves.values():
+            registers = Registers()
             for leaf in leaves:
-                template = leaf.issue.template
-                if template.takes_registers:
-                    resolved[leaf.issue] = template.resolved(registers)
-                registers = template.apply(registers)
-        return resolved
+                before[leaf.issue] = registers
+                registers = leaf.issue.template.apply(registers)
+        return before
 
     def resolved(self, issue: Issue) -> Instruction:
         """Return an instruction with what it takes from registers, such as the mask."""
-        return self._resolved.get(issue, issue.template)
+        template = issue.template
+        known = template.takes_registers and issue in self._registers
+        return template.resolved(self._registers[issue]) if known else template
+
+    def combines(self, issue: Issue) -> bool:
+        """True of a store to global memory that adds, or takes the greater or the lesser."""
+        traffic = self.cost(issue).traffic
+        writes = traffic is not None and traffic.writes
+        return writes and combines(issue.template, self._registers[issue])
 
     def cost(self, issue: Issue) -> InstructionCost:
         """Return what an instruction costs."""
         return cost_of(self.resolved(issue), self.chip)
+
+    def traffic(self, leaf: Leaf) -> GlobalTraffic | None:
+        """Return what a leaf moves from or to global memory."""
+        return self.cost(leaf.issue).traffic
 
     def used_bytes(self, mem: Mem) -> int:
         """Return how much of a local memory the launch uses: up to the highest byte."""

@@ -15,6 +15,9 @@ MODELLED = "modelled"
 """The changed program was timed."""
 BOUND = "bound"
 """No change saves more; what is saved depends on how it is made."""
+UNKNOWN = "not modelled"
+"""The timing model charges nothing for it."""
+NOT_MODELLED = "not modelled, may be slower than shown"
 _WIDTH = 96
 
 
@@ -22,14 +25,14 @@ _WIDTH = 96
 class Cause:
     """What a rule found: the line, what to say of it, and what the launch takes without it.
 
-    `better` is the changed launch, or the cycles that it takes at least; `tried` says what was
-    changed. `moves_less` says that it moves fewer bytes from or to global memory, `at_most` that
-    the saving of a changed launch is a bound.
+    `better` is the changed launch, or the cycles that it takes at least; None of what the timing
+    model charges nothing for. `tried` says what was changed. `moves_less` says that it moves fewer
+    bytes from or to global memory, `at_most` that the saving of a changed launch is a bound.
     """
 
     location: Location
     text: str
-    better: Launch | int
+    better: Launch | int | None
     tried: str = ""
     moves_less: bool = False
     at_most: bool = False
@@ -69,8 +72,9 @@ def rule(name: str, **words: str) -> Callable[[_Find], _Find]:
 class Advice:
     """One advice on a launch: the rule, the line and the reason, and what it would save.
 
-    `saves_cycles` are by the model; `certainty` says whether the changed program was timed, or
-    that is a bound. `tried` says what was changed to find out, empty where nothing was.
+    `saves_cycles` are by the model; `certainty` says whether the changed program was timed, that
+    is a bound, or the model charges nothing for it. `tried` says what was changed to find out,
+    empty where nothing was.
     """
 
     rule: str
@@ -88,7 +92,7 @@ class Advice:
         saved = timeline.cycles - cycles
         share = saved / timeline.cycles
         bound = cause.at_most or isinstance(cause.better, int)
-        certainty = BOUND if bound else MODELLED
+        certainty = UNKNOWN if cause.better is None else BOUND if bound else MODELLED
         us = timeline.us * share
         where = cause.location
         return Advice(rule_name, where, cause.text, saved, us, share, certainty, cause.tried)
@@ -117,6 +121,8 @@ class Advice:
         """The advice with its line, its saving, its reason and its remedy, as text."""
         most = "at most " if self.certainty == BOUND else ""
         saved = f"saves {most}{duration(self.saves_us)} ({self.saves_share:.0%})"
+        if self.certainty == UNKNOWN:
+            saved = NOT_MODELLED
         tried = f", timed with {self.tried}" if self.tried else ""
         lines = [f"  {self.location.file}:{self.location.line}: {self.rule} {saved}{tried}"]
         for text in (self.text, self.remedy):

@@ -6,13 +6,18 @@ function drawAdvice() {
     return;
   }
   const rows = data.advice.map((a) => [
-    [`${a.certainty === "bound" ? "at most " : ""}${percent(a.saves_share)}`, "n"],
-    [duration(a.saves_us), "n"], [el("code", {}, a.rule)], [place(a.file, a.line)],
+    [saving(a), "n"], [a.certainty === "not modelled" ? "" : duration(a.saves_us), "n"],
+    [el("code", {}, a.rule)], [place(a.file, a.line)],
     [el("span", {}, a.text, el("div", { class: "soft small" }, a.remedy))]]);
   section("advice").append(
     el("p", { class: "soft" }, "What makes the kernel slow, the most helpful first. Each saving is ",
       "the model's for the same program with this one thing mended; they do not add up."),
     table([["saves", "n"], ["", "n"], ["rule"], ["line"], ["why, and what to do"]], rows));
+}
+
+function saving(a) {
+  if (a.certainty === "not modelled") return a.certainty;
+  return `${a.certainty === "bound" ? "at most " : ""}${percent(a.saves_share)}`;
 }
 
 function place(file, line) {
