@@ -203,6 +203,8 @@ def product_changes(product: TimedProduct, line: Timeline) -> TimedChanges:
     kind_of: dict[TCubeTiling, str] = {}
     for kind, make in kinds.items():
         try:
+            # Several kinds may arrive at one tiling: it is told once, by the first of them. Reasons
+            # why a change cannot be made are part of the answer.
             variant = make(product)
             if variant.of == "tiling":
                 first = kind_of.setdefault(variant.product.tiling, kind)
@@ -406,6 +408,8 @@ def _split_k(product: TimedProduct) -> _Variant:
     p, t = product.problem, product.tiling
     if t.singleCoreK < p.shared_k:
         raise _UntriedChange("K is split already")
+    # Slices are added up in global memory, so that C must have the accumulator's type and no
+    # epilogue may run before the sum is whole.
     keys: Json = {"split_k": True}
     whole = p.accumulator_type.name
     if p.c != whole:

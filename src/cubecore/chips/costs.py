@@ -37,6 +37,7 @@ def mad_cycles(
         raise refuse(f"{chip.name}.cube_k", f"give the Cube's rate for {a}", "no published value")
     if hf32:
         per_cycle *= chip.require("hf32_speedup", "timing")
+    # Whole fractals in every axis: `per_cycle` is how much of K one fractal of C takes in a cycle.
     tiles = ceil_div(m, chip.cube_m) * ceil_div(n, chip.cube_n)
     return tiles * ceil_div(align_up(k, a.c0), per_cycle)
 
@@ -170,6 +171,9 @@ def mean_row_start_cycles(
     """
     if not (cycles_of := chip.gm_to_l1_misaligned_block_cycles):
         return 0.0
+    # The slowest core counts: one whose every block starts badly (where the shares themselves do),
+    # or one of several blocks of which each starts elsewhere, by the mean. Interpolated, as the
+    # search asks for whole columns of offsets that need not be whole.
     starts = _starts(tuple(cycles_of.items()))
     block_offset, share_offset = (size % LINE_BYTES for size in (step_bytes, share_bytes))
     at, apart = (

@@ -199,6 +199,7 @@ def inner_pipes(
     """
     t, chip, problem = case.tiling, case.chip, case.problem
     # Moves and products take whole fractals; only loads and stores have the problem's own extents.
+    # Each tile of N moves all of A's share into L0A again, each tile of M all of B's into L0B.
     k = _padded(w.k, t.baseK, w.k_steps, case.k_align)
     to_l0a = case.a.bytes_of(w.n_tiles * _padded(w.m, t.baseM, w.m_tiles, case.row_align) * k)
     to_l0b = case.b.bytes_of(w.m_tiles * _padded(w.n, t.baseN, w.n_tiles, case.column_align) * k)

@@ -259,6 +259,7 @@ def mdl_k_step_multiple(case: RuleCase) -> Measure | None:
     positive = (t.singleCoreK > 0) & (t.baseK > 0) & (t.stepKa > 0) & (t.stepKb > 0)
     a = clamp(ceil_div(t.singleCoreK, clamp(t.baseK * t.stepKa)))
     b = clamp(ceil_div(t.singleCoreK, clamp(t.baseK * t.stepKb)))
+    # min(a, b) = -max(-a, -b), of integers and of arrays alike.
     more, fewer = larger(a, b), -larger(-a, -b)
 
     def remedy() -> Remedy | None:

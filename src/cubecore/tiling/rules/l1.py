@@ -132,6 +132,8 @@ def _scale_load(case: RuleCase, operand: str) -> _Part:
     else:
         base, depth, loaded, axes = t.baseN, t.depthB1, t.stepN * t.stepKb, ("Kb", "N")
     if case.problem.template == "MDL":
+        # Held: a scale for each block in L1, times the factor along K. Loaded at once: a step's,
+        # times both factors. Whichever is more must fit.
         along, across = (clamp(scale_factor(t.mxTypePara, f"scaleFactor{x}")) for x in axes)
         depth, loaded = depth * along, loaded * along * across
     blocks = larger(depth, loaded)

@@ -242,6 +242,8 @@ class PipeOrder:
 
     def _unlock(self, time: int, src: int, number: int, flag: deque[int]) -> bool:
         """Raise a mutex; whoever waits for it stands at the head of its queue."""
+        # Only the last unlocking pipe is remembered: a lock by the same pipe need not wait, as that
+        # pipe is in order anyway.
         self._holders[number] = src
         self._raise(time, src, self.pipes[src], flag)
         for pipe in self.pipes:

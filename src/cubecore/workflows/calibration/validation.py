@@ -120,6 +120,7 @@ class Errors:
     @property
     def p90(self) -> float | None:
         """The 90th percentile by nearest rank; None of no errors."""
+        # Nearest rank: element number ceil(0.9 n), counted from 1.
         return self.values[-(-9 * len(self.values) // 10) - 1] if self.values else None
 
     def to_json(self) -> Json:
