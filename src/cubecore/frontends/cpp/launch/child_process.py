@@ -98,6 +98,9 @@ class Child:
         file = file_of_pages(size)
         self._pages = mmap.mmap(file, size)
         self._box = Box.from_buffer(self._pages)
+        # Two pipes for commands and answers, a third for what the process says on stderr, and a
+        # page that both see. The child inherits its ends by number; this process closes them, so
+        # that the end of the child is the end of the file here.
         theirs, self._write = os.pipe()
         self._read, answers = os.pipe()
         self._errors = StandardError()
@@ -219,6 +222,9 @@ class Child:
     def _received(self, end: float, raw: bytes = b"") -> tuple[bytes, bool]:
         """Return what the process wrote behind `raw`, and whether its time ran out."""
         errors = self._errors
+        # Answers and stderr are polled together: a kernel that prints much must not block on a full
+        # pipe. Output is held back for a moment, as it may be the reason for which the process is
+        # about to end.
         while (left := end - time.monotonic()) > 0:
             wait_s = min(left, HOLD_S if errors.holds else _LONGEST_WAIT_S)
             ready = self._poll.poll(1000 * wait_s)
@@ -257,6 +263,8 @@ class Child:
 
     def _stopped(self) -> tuple[int, str]:
         """End the process, and all that it has begun; return how it ended, and its last line."""
+        # Descendants first, as they are found by their parent; then the group, for those that are
+        # in it; then the process itself, whose number is free only once it has been waited for.
         child = self._process
         end_descendants(child)
         with contextlib.suppress(OSError):

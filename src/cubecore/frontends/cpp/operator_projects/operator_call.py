@@ -71,6 +71,8 @@ def operator_call(
     RequestError
         If an input or attribute lacks a value, or has one of another type.
     """
+    # Order matters: inputs and attributes first, as the op_host infers from them the types of
+    # outputs, and from both the shapes of those that were not given.
     given = _bound(own, arrays, words)
     inputs = tuple(_inputs(own, given))
     column = _column(own, inputs, _given_types(own, given))
@@ -198,6 +200,8 @@ def _column(own: Registration, inputs: Sequence[Given], wanted: Mapping[str, int
 
     Of several the first that the given outputs have, too.
     """
+    # A registration lists types in parallel columns: column i of every parameter is one combination
+    # that the kernel exists for.
     listed = [one for one in (*own.inputs, *own.outputs) if one.types and not one.free_types]
     for each in inputs:
         types = each.parameter.types
@@ -231,6 +235,8 @@ def _output_types(
     column: int | None,
 ) -> list[RegisteredType]:
     """Return the types of the outputs: of the combination, else as the op_host infers them."""
+    # Tried in order: the type of the input that it follows, the combination's, the only one there
+    # is, and what the op_host infers.
     by_name = {each.parameter.name: each.type.number for each in inputs}
     numbers: list[int | None] = []
     for one in own.outputs:

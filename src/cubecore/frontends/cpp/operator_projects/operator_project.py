@@ -181,6 +181,8 @@ class OperatorProject:
                 **_fields(self._options),
             ),
         )
+        # The vendor's convention: inputs, outputs, where needed the outputs' shapes, workspace,
+        # tiling data.
         names = [p.name for p in kernel.parameters]
         computed = _computed(own)
         wanted = [*(p.name for p in _in_order(own)), *(["shapes"] if computed else []), *_BEHIND]

@@ -122,6 +122,9 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     texts = (source.text, source.scan.text, headers(), host_structs(source), source.keyed)
     given = (*(f"-D{d}" for d in source.defines), *source.includes)
     content = (tool.identity, str(HERE), str(source.path), *texts, *flags, *given)
+    # The key is a digest of everything that is known before compilation; headers that the compiler
+    # then read are in the record, and compared by content when it is looked up. First the library
+    # of all entries, then the entry's own.
     plain = tuple(one.name for one in source.scan.entries if not one.templated)
     together = plain if entry in plain and len(set(plain)) == len(plain) else (entry,)
     for entries in dict.fromkeys((together, (entry,))):
@@ -237,6 +240,8 @@ def _compile(
             again = replace(source, rewritten=source.rewritten | error.lines)
             _compile(again, entries, flags, macros, record_path, verbose=verbose)
             return
+        # The library is moved into place before its record: whoever finds a record finds its
+        # library.
         read = {*dependencies(deps, work, source.path), *code.files} - {source.path}
         files = {str(f): file_digest(f) for f in sorted(read)}
         raw = out.read_bytes()

@@ -178,6 +178,9 @@ class Bridge:
         number = len(self._cores)
         native_core = NativeCore(handle, number, launch, self.names, self._patterns, self._reads)
         self._cores.append(native_core)
+        # From here on the child leads: it runs the kernel, and each message either is its end, a
+        # host question, or a question of the core (`_answers`), which is answered before it goes
+        # on. What it had recorded before comes with the message and is taken first.
         own, address = (given, 0) if not isinstance(given, int) else ((), given)
         begin, end = words(number, entry, address), words(len(own), *own)
         message = child.ask(Commands.ENTER, begin, bytes(launch), end)
@@ -232,6 +235,9 @@ class Bridge:
             bound = bound_call(name, arguments, keywords, native_core.handle.core.chip.arch)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
+        # The runtime keeps the answer and makes the call by itself the next time. Its steps carry
+        # the templates' numbers (`kind`) in the first word; a note is the number of a sentence
+        # which it sends back when it finds the situation that the sentence is about.
         runtime, note = runtime_steps(bound), 0
         if bound.dropped:
             note = self._noted(bound.dropped, bound.steps[0][0].name)

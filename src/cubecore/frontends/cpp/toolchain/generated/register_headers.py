@@ -184,6 +184,9 @@ def _c_conversions() -> Iterator[str]:
         if (source, target) in _IN_CPP_ALONE:
             continue
         (word, given), (to_word, taken) = _C_TYPES[source], _C_TYPES[target]
+        # All combinations that the C API names: rounding, `_sat` and the layout `_v2`, `_v3`,
+        # `_v4`, as in CUBECORE_C_CAST(asc_float2int16_rna_sat_v2, float, int16_t,
+        # "ONE.SAT.CAST_ROUND").
         saturations = [("", "NO_SAT"), *([("_sat", "SAT")] if _saturates(source, target) else [])]
         for (suffix, rounding), (ending, sat) in product(_C_ROUNDINGS.items(), saturations):
             if rounding not in roundings:
