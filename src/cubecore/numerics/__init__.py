@@ -39,6 +39,8 @@ def round_float(values: Array, target: ElementType, *, finite: bool) -> Array:
     NaN: 0 if `finite`, else NaN. Infinity and overflow: the largest finite value of the same sign
     if `finite`, else infinity. (CTRL[48] chooses between the two; a clear bit means finite.)
     """
+    # Fast path for many values that fit in half: pure integer arithmetic, without NumPy's slow
+    # handling of subnormal results.
     wide = np.asarray(values)
     if wide.dtype == np.float32 and target.numpy == np.float16 and wide.size >= _MANY:
         words = np.ascontiguousarray(wide).view(np.uint32)
@@ -71,6 +73,8 @@ def _narrowed(wide: Array, target: ElementType) -> Array:
     if not (small & (magnitudes != 0)).any():
         return wide.astype(np.float16)
     # NumPy sets a status for each number that it makes subnormal, which takes 20 times longer.
+    # Subnormal halves are multiples of 2^-24. Added to a number whose neighbours are that far
+    # apart, the sum is rounded to such a multiple, and its low bits are the half's.
     codes, grid, sign = kind
     rounded = np.where(small, magnitudes, 0) + grid
     halves = np.where(small, np.zeros((), wide.dtype), wide).astype(np.float16)
@@ -158,6 +162,8 @@ def round_hf32(values: Array, rounding: str) -> Array:
     Subnormal numbers keep the same bits; NaN and infinity stay. ``nearest_even`` may round the
     largest numbers to infinity, ``toward_zero`` never does. Results are float32.
     """
+    # Round half to even on the bits: add half a unit less one, and one more if the last kept bit is
+    # odd; carries run into the exponent by themselves.
     bits = np.asarray(values, np.float32).view(np.uint32)
     dropped = _HF32_DROPPED_BITS + rounding.endswith(_SHORT)
     kept = np.uint32(2**32 - 2**dropped)

@@ -44,6 +44,8 @@ def codes_of(values: Array, kind: ElementType, *, finite: bool = False) -> Array
     if finite:
         largest = np.nanmax(np.where(np.isinf(_table(kind)), 0, _table(kind)))
         wide = np.where(np.isnan(wide), 0.0, np.clip(wide, -largest, largest))
+    # `steps` are the halves between neighbouring magnitudes: their number at or below a value is
+    # the index of the nearest one, ties going up (away from zero).
     order, steps = _positive(kind)
     above = np.searchsorted(steps, np.abs(wide), side="right")
     magnitude = order[np.minimum(above, order.size - 1)]

@@ -110,6 +110,8 @@ def _odd_float64(values: Array) -> Array:
 
     A later rounding to fewer bits, in any mode, is then as good as one from the integer.
     """
+    # Round to odd: keep 53 bits and set the last one if any dropped bit is set ("sticky"). A later
+    # rounding to fewer bits then sees on which side of a tie the integer was.
     size = np.where(values < 0, 0 - values.astype(np.uint64), values.astype(np.uint64))
     drop = np.uint64(11)  # 64 - 53
     wide = size >> np.uint64(53) != 0

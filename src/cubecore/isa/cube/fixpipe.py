@@ -214,6 +214,8 @@ class Fixpipe(Instruction):
     def nz(self, wide: int) -> Offsets:
         """Offsets of NZ with fractals `wide` columns wide; an odd 16 of int8 stay 16 wide."""
         i = np.arange(self.m_size, dtype=np.intp)[:, None]
+        # Column j is element j % wide of column of fractals j // wide; where an odd sixteen is left
+        # its rows are 16 wide, not `wide`, from one to the next.
         j = np.arange(self.n_size, dtype=np.intp)
         width = np.where(j < self.n_size // wide * wide, wide, FRACTAL_ROWS)
         return (j // wide) * self.column_elements + i * width + j % wide
@@ -242,6 +244,8 @@ class Fixpipe(Instruction):
             if self.quant_pre != "NoQuant":
                 values = round_float(values, self.dst_type, finite=finite)
             return {"dst": values}
+        # One scale is a scalar; scales by column broadcast along rows (and matrices), and may have
+        # an axis of cores in front.
         words = np.array(self.scale or 0, np.uint64)
         if self.scaling == "column":
             words = inputs["scales"]
@@ -260,6 +264,8 @@ class Fixpipe(Instruction):
         if self.relu_pre == _LEAKY and self.src_type is not FLOAT32:
             only = "be 0 or 1 unless src_type is float32"
             return [Violation(f"{self.name}.relu_pre", only, str(self.relu_pre))]
+        # Three ways to be wrong, from the specific to the general: the source type does not exist
+        # on this path, the mode exists but not for this type, the mode does not exist.
         (to,) = (o.mem.label for o in self.declared if o.access.writes)
         rows = [row for row in FIXPIPE_ROWS if to in row.to and chip.arch in row.archs]
         modes = dict.fromkeys(row.mode for row in rows if row.source == self.src_type.name)

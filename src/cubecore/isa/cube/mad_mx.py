@@ -238,6 +238,8 @@ class MadMx(CubeProduct):
             start = inputs["c"]
         elif self.starts_from_bias:
             start = inputs["bias"][..., None, :]
+        # In float64 a value times a power of 2 is exact. Each scale serves 32 values along K: the
+        # last axis of a, the one before it of b.
         scale_a, scale_b = exact(inputs["scale_a"]), exact(inputs["scale_b"])
         a = exact(numbers(inputs["a"], self.a_type))
         b = exact(numbers(inputs["b"], self.b_type))

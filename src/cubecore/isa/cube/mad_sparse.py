@@ -230,6 +230,9 @@ class MadSp(CubeProduct):
         """Spread B over the places that its indices name, and multiply."""
         if self.empty:
             return {"c": np.zeros((0, 0), np.int32)}
+        # Decompress: of each group of four places along K, the two kept values go to the places
+        # that the two codes name; the second code counts from place 1 on. The rest is 0, and the
+        # product is dense.
         codes = self._codes()
         first = codes[:, 0]
         second = np.maximum(first, 1 + codes[:, 1])

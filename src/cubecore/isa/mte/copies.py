@@ -179,6 +179,8 @@ class CopyGmToCbufMultiNd2Nz(Instruction):
 
     def offsets_dst(self) -> Offsets:
         """Shape as the source's."""
+        # A row is cut into pieces of C0; piece p of row r goes to block p * dst_nz_c0_stride + r *
+        # dst_nz_n_stride of the matrix. The usual NZ has rows one block apart.
         matrix, row, column = self._axes()
         c0 = self.dtype.c0
         piece = (column // c0) * self.dst_nz_c0_stride + row * self.dst_nz_n_stride
@@ -353,6 +355,9 @@ class _LoadTranspose(Instruction):
 
     def offsets_src(self) -> Offsets:
         """Shape [repeat, edge, edge], already transposed: last axis runs down the source's rows."""
+        # Row and column are exchanged on this side only, so that element [s, i, j] of the source is
+        # written to place [s, i, j] of the target. L1 holds a square as columns of C0, one below
+        # the other.
         square, column, row = self._squares()
         step = -self.src_stride if self.decrement else self.src_stride
         number = self.index_id + square * step

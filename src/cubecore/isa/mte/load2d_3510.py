@@ -102,6 +102,8 @@ class _Turned(_Window):
 
         Of a square the middle axis runs along L1's columns, the last one along its rows.
         """
+        # Squares of whole fractals: 16 or C0, whichever is more, so that a transposed square is
+        # made of whole fractals again. They are numbered down the columns first.
         edge = max(FRACTAL_ROWS, self.dtype.c0)
         down = self.m_step * FRACTAL_ROWS // edge
         across = self.k_step * self.dtype.c0 // edge

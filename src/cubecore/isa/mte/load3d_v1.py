@@ -83,6 +83,8 @@ class _FilterPositions(Instruction):
 
     def corners(self, count: int) -> tuple[Offsets, Offsets]:
         """Return the rows and columns of the corners of `count` places, from the first one on."""
+        # The first row of places begins at the given corner, wherever that is, and has `first`
+        # places; all rows below begin at the padding's edge and have `_row_positions`.
         first = max(1, (self._last_column - self.left_top_w) // self.stride_w + 1)
         number = np.arange(count, dtype=np.intp)
         row, column = np.divmod(np.maximum(number - first, 0), max(1, self._row_positions))
@@ -112,6 +114,8 @@ class _Img2col(_FilterPositions):
 
     def offsets_src(self) -> Offsets:
         """Shape [repeat, 16, C0]; points outside of the map are -1."""
+        # `point` numbers (block of channels, row and column of the filter) in mixed radix. With
+        # repeat_mode 0 it counts up with each fractal, and all fractals share the same 16 places.
         number = np.arange(self.repeat, dtype=np.intp)
         points = self.filter_w * self.filter_h
         first = self.fetch_filter_h * self.filter_w + self.fetch_filter_w

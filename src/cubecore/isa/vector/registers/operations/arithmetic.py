@@ -93,6 +93,8 @@ def lane_by_lane(
         call: Call, inputs: Sequence[Array], mask: Bits | None, scalar: Array
     ) -> Sequence[Array]:
         values = [lanes(each, call.dtype) for each in inputs]
+        # The exact result of wide operands is settled (rounded or wrapped) once, and lanes that the
+        # mask keeps out become 0, or keep the old dst.
         old = values.pop() if call.mode == MERGING else None
         operands = [widened(each, call.dtype) for each in values]
         if call.operation.form in {Form.SCALAR, Form.AXPY}:

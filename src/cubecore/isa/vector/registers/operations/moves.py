@@ -208,6 +208,7 @@ def _load_block(
     before, block = inputs
     start = 32 * int(call.mode.removeprefix("BLOCK"))
     if mask is not None:
+        # A strided move loads whole blocks: a mask decides by block whether it is loaded at all.
         active = governed(mask[..., start : start + 32], call.width).any(axis=-1, keepdims=True)
         block = np.where(active, block, np.uint8(0))
     shape = np.broadcast_shapes(before.shape[:-1], block.shape[:-1])
@@ -227,6 +228,7 @@ def _store_pair(
     call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array
 ) -> Sequence[Array]:
     width = int(call.mode.removeprefix("INTLV_B")) // 8
+    # [..., element, register, bytes]: element i of both registers, one behind the other.
     both = np.broadcast_arrays(*(_elements(each, width) for each in inputs))
     return (_flat(np.stack(both, axis=-2).reshape(*both[0].shape[:-2], -1, width)),)
 

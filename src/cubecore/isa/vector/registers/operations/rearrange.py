@@ -63,6 +63,8 @@ def added_up(values: Array, call: Call) -> Array:
 
     Halves are clamped behind the last sum alone: a NaN in between stays one.
     """
+    # A balanced tree over neighbours; each level is rounded to the type, as the hardware's adders
+    # do.
     level, inside = widened(values, call.dtype), replace(call, ctrl=0)
     while level.shape[-1] > 1:
         level = level[..., ::2] + level[..., 1::2]
@@ -103,6 +105,8 @@ def _reduce(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) ->
             return (_in_lanes(call, added_up(kept, call)),)
     largest = call.mode == "MAX"
     best = _extreme(values, active, call.source, largest=largest)
+    # The first lane that holds the extreme, NaN being equal to NaN here, and zeros told apart by
+    # sign.
     same = active & ((values == best) | ((values != values) & (best != best)))  # noqa: PLR0124
     if values.dtype.kind == "f":
         same &= np.signbit(values) == np.signbit(best)
@@ -160,6 +164,7 @@ def _squeeze(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -
         return (inputs[0],)
     values = _codes(inputs[0], call.width)
     active = np.broadcast_to(governed(mask, call.width), values.shape)
+    # False sorts before True and the sort is stable: active lanes come first, in their order.
     order = np.argsort(~active, axis=-1, kind="stable")
     packed = np.take_along_axis(np.where(active, values, 0), order, axis=-1)
     return (raw(packed.astype(values.dtype)),)
@@ -168,6 +173,7 @@ def _squeeze(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -
 def _unsqueeze(call: Call, _: Sequence[Array], mask: Bits | None, _s: Array) -> Sequence[Array]:
     on = np.ones((1, REGISTER_BYTES), bool) if mask is None else mask
     lane = governed(on, call.width)
+    # An exclusive prefix sum: how many active lanes lie before each.
     before: Array = np.cumsum(lane, axis=-1) - lane
     return (raw(before.astype(call.dtype.numpy)),)
 
