@@ -135,6 +135,8 @@ def _grouped(part: _Part, attention: Attention) -> Iterator[StepProduct]:
 
     Cards that are more than the heads of keys have a copy of one each.
     """
+    # Grouped-query attention: heads of queries are divided among the cards; heads of keys are
+    # divided too, or copied where cards outnumber them.
     heads, tp = part.shared("the attention heads", attention.heads), part.step.tp
     if attention.kv_heads >= tp:
         kv_heads = part.shared("the heads of keys", attention.kv_heads)
@@ -198,6 +200,9 @@ def _experts(part: _Part, block: Experts) -> Iterator[StepProduct]:
         yield from _mlp(shared, Mlp(block.shared_width), "shared ")
     if block.count % step.ep:
         raise refuse("ep", f"divide the experts = {block.count}", step.ep)
+    # `chosen` are (token, expert) pairs that this card computes, `here` the experts that it holds.
+    # With expert parallelism a card has some experts whole and the pairs of all cards that chose
+    # them; else it has a slice of the width of each.
     chosen, here = step.tokens * min(block.per_token, block.count), block.count
     width = block.width
     if step.ep == 1:

@@ -78,6 +78,8 @@ class Folder:
         varying = _varying(trace, timed_as)
         at = 0
         for recorded, location_number in zip(trace.kinds, trace.wheres, strict=True):
+            # An item is pushed, and the end folded for as long as it can be: one fold may make the
+            # next one possible, as where an inner loop completes a trip of an outer one.
             kind = timed_as[recorded]
             width = widths[kind]
             bases = tuple(trace.addresses[at : at + width])
@@ -140,6 +142,8 @@ def _varying(trace: InstructionTrace, timed_as: Sequence[int]) -> set[tuple[int,
     kinds = np.frombuffer(trace.kinds, np.uint32).astype(np.int64)
     wheres = np.frombuffer(trace.wheres, np.uint32).astype(np.int64)
     places = int(wheres.max(initial=0)) + 1
+    # (timed template, location, recorded template) as one integer: distinct triples, reduced to
+    # pairs. A pair that is left more than once had several recorded templates.
     pairs = np.unique((first[kinds] * places + wheres) * first.size + kinds) // first.size
     distinct, counts = np.unique(pairs, return_counts=True)
     several = distinct[counts > 1].tolist()
@@ -187,6 +191,8 @@ class _Run:
 
     def _one_more_trip(self) -> bool:
         last = len(self.items) - 1
+        # `index` is a loop whose body is as long as what has come since: the same shapes, and each
+        # address where the next trip would have it, base + trips * step, make it one more trip.
         for index in self._due.get(last, ()):
             loop = self.items[index]
             shape = self._folder.shapes[loop.shape]
@@ -206,6 +212,8 @@ class _Run:
 
     def _two_trips(self) -> bool:
         items, last = self.items, len(self.items) - 1
+        # The last item ends a trip, so an equal shape must have ended the trip before: only such
+        # places are candidates, the nearest first, which gives the innermost loop.
         for index in reversed(self._ends[items[last].shape][:-1]):
             length = last - index
             if length > _LONGEST_BODY or index - length + 1 < 0:

@@ -114,6 +114,9 @@ class AttentionRows:
         self._fill("sum", 0.0, self.stats)
         self._fill("o", 0.0, self.share * s.width // LANES)
         self._barrier()
+        # A software pipeline over blocks of keys: P_(j+1) is made before O_j is added, as the AIC
+        # is then still at work on O_j. Slots of S, P, `top` and `fade` alternate; `turn` is the
+        # slot of the block whose values are added, the other one is `ahead`.
         whole, tail = divmod(s.keys, s.block)
         self._chances(s.block, Expr(0))
         ahead = (self.turn.value + 1) % 2
@@ -141,6 +144,9 @@ class AttentionRows:
     def _chances(self, keys: int, slot: Expr) -> None:
         """Make P_j of S_j, whose rows lie `block` keys apart."""
         s, b, flags = self.shape, self.builder, self.flags
+        # Online softmax for one block: scale the scores, raise the running maximum (`_grow`),
+        # subtract it, exponentiate, hand P_j to the AIC, and update the running sum: sum = sum *
+        # fade + row sums of P_j.
         scores, size = self._in("s", slot), s.dtype.size_bytes
         flags.wait("V", "MTE2", slot + _SCORES_FREE)
         b.issue(WaitFlagDev(flag_id=SCORES))
@@ -187,6 +193,8 @@ class AttentionRows:
 
     def _grow(self, scores: Expr, keys: int, slot: Expr) -> None:
         """Take the largest scores into `top`, and how much that fades what was summed before."""
+        # fade = exp(old maximum - new maximum) rescales all that was summed under the old one; in
+        # the first block the old one is `_LOWEST`, so that fade is 0.
         before, top, fade = (
             self._in("top", (slot + 1) % 2),
             self._in("top", slot),
@@ -204,6 +212,7 @@ class AttentionRows:
         s, b, flags, slot = self.shape, self.builder, self.flags, self.turn.value
         flags.wait("V", "MTE2", slot + _VALUES_FREE)
         b.issue(WaitFlagDev(flag_id=VALUES))
+        # O = O * fade + O_j, fade being that of block j: both lie in the slot `turn`.
         size = 4 * self.share * s.width
         load = CopyGmToUbufAlign(dtype=_FLOAT, n_burst=1, len_burst=size)
         values = Expr.of(self.made["values"]) + slot * s.workspace["values"]
@@ -276,6 +285,9 @@ class AttentionRows:
 
     def _reduce(self, name: str, scores: Expr, keys: int) -> None:
         """Reduce every row to one number, and fill a block of `new` with it."""
+        # Three steps: columns 64 by 64 onto the first 64; those to 8 numbers a row (one a block),
+        # and these to one number a row; then each is spread over a block of 32 B, to meet rows by
+        # stride 0.
         pitch, folded = self.shape.block // _BLOCK, self._in("folded")
         self._barrier()
         source, apart = scores, pitch

@@ -113,6 +113,8 @@ def _tensors(problem: OperatorProblem) -> Iterator[TensorSpec]:
 def _layout(problem: OperatorProblem, chip: Chip, share: int) -> _Layout:
     """Return the largest tile up to `_TILE_BYTES` that fits, with two buffers or one."""
     function = problem.function
+    # Two buffers overlap loads with work, so that half a tile in two buffers goes before a whole
+    # one in one; a row that does not fit in one buffer is refused with the longest that does.
     for buffers in (2, 1):
         for size in (_TILE_BYTES, _TILE_BYTES // 2, _TILE_BYTES // 4):
             if function.by_rows:
@@ -239,6 +241,8 @@ class _Tree:
         function, size = problem.function, problem.dtype.size_bytes
         begin = first * (problem.columns if function.by_rows else 1)
         given, places = self.buffers.given, self.buffers.places
+        # One tile: MTE2 loads when V has freed the buffer; V widens to float32, which frees it, and
+        # works; the result is narrowed when MTE3 has freed its buffer, and stored.
         flags.wait("V", "MTE2", event)
         for number, slot in enumerate(self.inputs):
             self._load(Expr.of(slot) + begin * size, self._of(given, number), tile)
@@ -280,6 +284,8 @@ class _Tree:
         made, wide = self._turn(self.buffers.made), places.wide
         source = Expr(wide[0])
         if function.gives == "quantised":
+            # Float to int8 by way of int32 (which rounds to an integer) and half, as there is no
+            # direct conversion; half holds all integers of 8 bits.
             tile.convert("vconv_f322s32", source, source, into_bytes=4, source_bytes=4)
             tile.convert("vconv_s322f32", source, source, into_bytes=4, source_bytes=4)
             tile.convert("vconv_f322f16", Expr(wide[1]), source, into_bytes=2, source_bytes=4)

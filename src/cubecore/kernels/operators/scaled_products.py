@@ -70,6 +70,7 @@ def scaled(product: Launch, shape: QuantShape) -> Launch:
         FftsCrossCoreSync(on="FIX", mode=2, flag_id=_SUMS),
     )
     cores = [_of_sums(core) for core in cores_with(product, after=signals)]
+    # Rows are dealt out if there are enough for all vector cores, else columns in whole repeats.
     numbers = [(core.core, sub) for core in cores for sub in range(2)]
     by_rows = shape.m >= len(numbers)
     extent = shape.m if by_rows else shape.n

@@ -68,6 +68,8 @@ class Tile:
 
     def stretches(self) -> Iterator[Repeats]:
         """Yield the tile's stretches: columns of all rows, or all columns of a row."""
+        # Across: 64 columns of up to 255 rows an instruction, a repeat a row. Along: up to 255
+        # times 64 columns of one row, and then its last columns under a mask.
         whole, rest = divmod(self.columns, LANES)
         if self.across:
             apart = self.pitch // _BLOCK
@@ -223,6 +225,8 @@ class Tile:
     def _reduce_row(
         self, name: str, into: int, source: int, partial: int, order: dict[str, str]
     ) -> None:
+        # A tree of reductions by 64: each pass leaves one value for each 64, in one of two halves
+        # of `partial` in turn, until one value is left, which goes to `into`.
         left, other = self.columns, partial + 4 * align_up(ceil_div(self.columns, LANES), LANES)
         while left > 1:
             whole, rest = divmod(left, LANES)

@@ -240,6 +240,8 @@ class Break:
         return not self.condition or bool(evaluated(self.condition, stop.names))
 
     def _at(self, where: Location) -> bool:
+        # The shorter path must be the end of the longer one: `kernel.py` and `a/kernel.py` both
+        # name `/home/me/a/kernel.py`.
         wanted, parts = PurePath(self.file).parts, PurePath(where.file).parts
         shared = min(len(wanted), len(parts))
         same = not wanted or parts[len(parts) - shared :] == wanted[len(wanted) - shared :]

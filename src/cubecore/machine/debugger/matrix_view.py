@@ -76,6 +76,7 @@ class MatrixView:
         values, written = self.values.reshape(-1, width), self.written.reshape(-1, width)
         columns = _ends(width, _MOST_COLUMNS)
         rows = _ends(len(values), _MOST_ROWS)
+        # Row -1 or column -1 stands for those left out, shown as "...".
         cells = [
             ["..." if r < 0 or c < 0 else _cell(values[r, c], bool(written[r, c])) for c in columns]
             for r in rows

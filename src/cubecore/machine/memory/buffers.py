@@ -150,6 +150,9 @@ def starts_of(sizes: Iterable[int], space_bytes: int = GM_SPACE_BYTES) -> Iterat
 
 def _next_start(end: int, space_bytes: int) -> int:
     """Return the address of the tensor behind one that ends at `end`, a gap between them."""
+    # A guard behind each tensor catches small overruns; the gap behind it lets an address that
+    # strays far still be told from the next tensor. Gaps shrink with what is left of the address
+    # space.
     start = -(-(end + GM_GUARD_BYTES) // GM_ALIGN_BYTES) * GM_ALIGN_BYTES
     share = max(space_bytes - start, 0) // _GAP_SHARE
     return start + (1 << share.bit_length() - 1 if share >= _LEAST_GAP_BYTES else 0)
@@ -289,6 +292,8 @@ class GlobalMemory:
         It is the last tensor before the address, or the next one, where a quarter of the gap
         between them or less is left.
         """
+        # An address in a gap most likely ran over its tensor's end; only right before the next
+        # tensor it more likely ran below that one's start.
         behind = bisect_right(self._starts, address)
         last = self._tensors[behind - 1] if behind else None
         if behind == len(self._tensors) or (last is not None and address < last.end):

@@ -53,6 +53,9 @@ def execute(core: Core, recorded: Recorded) -> None:
         if core.allows(template, where) and core.watch is not None:
             core.watch.sync(template, where)
         return
+    # 1. Broken parameters: reported, not made. 2. Remarks, which may forbid it. 3. Registers. 4.
+    # What touches memory: located by addresses and by values, checked, followed by the watch, and
+    # made.
     issue = checked(core, template)
     if issue.wrong:
         core.report(issue.wrong, issue.template, where)
@@ -346,6 +349,7 @@ class OneCore:
 
     def lack(self, template: Instruction, lacking: Lacking, where: Location) -> None:
         """Log elements that nobody wrote."""
+        # The first unwritten element is named by the operand's own axes, as "row 3, column 0".
         operand, ready, core = lacking.used.operand, lacking.ready, str(self.core.id)
         index = tuple(int(i) for i in np.argwhere(~ready)[0])
         axes = ", ".join(f"{a} {i}" for a, i in zip(operand.axes.split(), index, strict=True))
