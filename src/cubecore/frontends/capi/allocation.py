@@ -132,6 +132,7 @@ class LocalMemory:
         self._used_by("array")
         if not any(isinstance(each, RuntimeInt) for each in length):
             _require_constant(sys._getframe(1), length)  # noqa: SLF001 - the call's source
+        # The usual case, by far: all but the address is known from an earlier declaration.
         if what.__class__ is str and len(length) == 1 and length[0].__class__ is int:
             return self._placed(*_extent(what, length[0]))
         if isinstance(what, type) and issubclass(what, Struct):
@@ -177,6 +178,8 @@ class LocalMemory:
         used: set[str] = self._used_by_means  # type: ignore[attr-defined]
         if means not in used:
             used.add(means)
+            # An array's bytes are only its own; with addresses anything may be anywhere in the
+            # memory.
             if means == "array":
                 self.arrays.declare(self.mem, 0, self._usable)
             else:
@@ -218,6 +221,8 @@ class LocalMemory:
         if end > usable:
             raise refuse(f"arrays in {self.mem.label}", f"fit {usable} B", f"{end} B")
         object.__setattr__(self, "_used", end)
+        # The gap up to the next array is the array's: an instruction moves whole blocks, and may
+        # write there what is never read.
         padded = InArray(start, start, align_up(end, unit))
         return Pointer(self.mem, kind, padded, self.reader)
 

@@ -52,6 +52,9 @@ def learned_length(frame: FrameType) -> str | None:
 
 def _origin(frame: FrameType, uses: LengthUses, most: int) -> str | None:
     """Return the first origin of what is used in a frame; look at its callers for parameters."""
+    # Three ways in which a number comes from a run: a variable is still one that remembers its
+    # origin; an element of an array in memory was read; a method of the core that says something of
+    # the launch was called. The first that is found is named.
     values = _values(frame)
     for name in sorted(uses.names):
         value = values.get(name)
@@ -66,6 +69,8 @@ def _origin(frame: FrameType, uses: LengthUses, most: int) -> str | None:
     caller = frame.f_back
     if caller is None or not most:
         return None
+    # A comprehension has a frame of its own before Python 3.12, and the names around it are its
+    # caller's.
     if frame.f_code.co_name in _COMPREHENSIONS:
         return _origin(caller, uses, most - 1)
     return _given(caller, frame.f_code, uses, most - 1)
@@ -73,12 +78,15 @@ def _origin(frame: FrameType, uses: LengthUses, most: int) -> str | None:
 
 def _given(caller: FrameType, code: CodeType, uses: LengthUses, most: int) -> str | None:
     """Return the origin of what a caller gives for the parameters that are used."""
+    # What a parameter holds was decided by the caller: its call is found in its source, the
+    # expressions given for the parameters that are used are looked at as the length was before.
     count = code.co_argcount + code.co_kwonlyargcount
     used = uses.names.intersection(code.co_varnames[:count])
     call = _call_at(caller.f_code, caller.f_lasti) if used else None
     if call is None:
         return None
     values = _values(caller)
+    # Behind ** stands a mapping whose values are there; no expression has to be read.
     whole = [values.get(w.value.id) for w in call.keywords if _is_whole(w)]  # type: ignore[attr-defined]
     for name in sorted(used):
         for given in whole:
@@ -88,6 +96,7 @@ def _given(caller: FrameType, code: CodeType, uses: LengthUses, most: int) -> st
     if str(caller.f_globals.get("__name__")).startswith("cubecore."):
         return None  # the launch itself
     expressions: list[ast.expr] = [w.value for w in call.keywords if w.arg in used]
+    # An instance is no argument of the call that binds it, so that the numbers are those behind it.
     names = code.co_varnames[: code.co_argcount]
     if isinstance(call.func, ast.Attribute) and names[:1] in {("self",), ("cls",)}:
         names = names[1:]
@@ -152,6 +161,9 @@ def _tree(code: CodeType) -> ast.Module | None:
 
 def _call_at(code: CodeType, instruction: int) -> ast.Call | None:
     """Return the call that an instruction makes."""
+    # Python keeps for each instruction where in the source its expression begins and ends. A call
+    # ends where its parenthesis closes, which no other call does; its start may be another's, as in
+    # f(x)(y).
     tree = _tree(code)
     positions = list(code.co_positions())[instruction // 2]
     if tree is None or None in positions:
@@ -173,6 +185,7 @@ def _uses(expressions: Iterable[ast.expr]) -> LengthUses:
     waiting: list[ast.AST] = list(expressions)
     if not waiting:
         return _NOTHING
+    # All expressions are of one call, and see the same functions around them.
     made = _made(waiting[0])
     names: set[str] = set()
     calls: set[tuple[str, str]] = set()
@@ -186,6 +199,8 @@ def _uses(expressions: Iterable[ast.expr]) -> LengthUses:
                 elements.add(node.value.id)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 calls.add((node.value.id, node.attr))
+    # Names of the module are constants to the kernel, and imports; what no function makes is
+    # constant.
     own = names.intersection(made)
     if not own:
         return _NOTHING
@@ -200,6 +215,7 @@ def _made(expression: ast.AST) -> dict[str, list[ast.AST]]:
         node = getattr(node, "within", None)
         if isinstance(node, _FUNCTIONS):
             own: dict[str, list[ast.AST]] = {each.arg: [] for each in _parameters(node)}
+            # A name may be bound in several places; any of them may be the one that ran.
             for name, value in _bindings(node):
                 own.setdefault(name, []).append(value)
             found = own | found  # a name is the innermost function's that has it
@@ -246,5 +262,6 @@ def _bound(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.AST]]:
     for node in ast.walk(target):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id, value
+        # sizes[0] = n, or shape.rows = n: the whole object counts as made of it.
         elif isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.value, ast.Name):
             yield node.value.id, value

@@ -74,6 +74,9 @@ class Modes:
 
     def set(self, template: Instruction, where: Location) -> None:
         """Take what an instruction of `SETTERS` sets."""
+        # Templates are shared and registers made one by `_one_of`, so that a loop's settings are
+        # looked up by two identities; the entry keeps both objects alive, or another could get the
+        # number.
         before, key = self.registers, (id(template), id(self.registers))
         known = _APPLIED.get(key)
         if known is None:
@@ -91,6 +94,8 @@ class Modes:
 
     def jump(self, steps: Steps) -> None:
         """Take what instructions set that leave the mask and nothing else, in normal mode."""
+        # Most jumps are the same as the last one from the same state: no key is even made for
+        # these.
         last = self._jumped
         if last is not None and last[1] is steps and last[0] is self.registers:
             self.registers, self._used = last[2], None
@@ -177,6 +182,9 @@ class Modes:
             return None
         used, count = self._used, self.registers.mask_low
         self._used = used or (template.name, where)
+        # A count ends an instruction's repeats early, silently. That is what the first one under it
+        # wants; a later one with more repeats than the count gives was most likely written for a
+        # mask.
         needed = -(-count // template.width)
         if used is None or template.repeat <= max(needed, 1):
             return None

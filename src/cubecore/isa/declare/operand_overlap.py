@@ -85,6 +85,7 @@ def overlaps(template: Instruction, addresses: Mapping[str, int]) -> Iterator[tu
         for source in operands:
             if to is source or to.mem is not source.mem:
                 continue
+            # Two reads cannot disturb each other, and two writes are the instruction's own affair.
             if not (to.access.writes and source.access.reads):
                 continue
             written = AddressedOperand(to, addresses[to.name])
@@ -108,6 +109,8 @@ def relation(template: Instruction, addresses: tuple[int, ...]) -> tuple[bool, b
     """
     if not (template.overlap or template.in_repeats):
         return False, False
+    # Only the distances matter: instructions that walk through a buffer side by side share an
+    # entry.
     base = min(addresses)
     near = tuple(address - base for address in addresses)
     return (_steered_relation if template.steering else _relation)(template, near)
@@ -137,6 +140,8 @@ def _feeds_itself(template: Instruction, addresses: Mapping[str, int]) -> bool:
             if to is source:
                 if not distinct(template, to.name):
                     return True
+            # Operands that lie apart, or on each other element by element, can hand nothing on;
+            # only for the rest the repeats are compared one by one.
             elif not (
                 apart(template, written, read)
                 or (
@@ -175,6 +180,8 @@ def _meeting(template: Instruction, to: AddressedOperand, source: AddressedOpera
         return f"{rule}, got elements {later[0]} and {later[1]}" if later else None
     if template.overlap in {"none", "whole"} or len(written.rows) != len(read.rows):
         return f"keep apart from {src.name}, got {_both(at, start)}" if overlap else None
+    # In one repeat the two sides must be the same granules or share none. Repeats that only differ
+    # from each other are what `later` is for.
     for repeat in range(len(written.rows)):
         mine, theirs = ascending(written.rows[repeat]), ascending(read.rows[repeat])
         if not np.array_equal(mine, theirs) and np.intersect1d(mine, theirs).size:
@@ -220,6 +227,7 @@ def _granules(template: Instruction, operand: Operand, address: int, unit: int) 
 def _first_writers(written: _Granules, end: int) -> Array:
     """Return the first repeat that writes each granule up to `end`, `_NEVER` where none does."""
     first = np.full(max(written.end, end), _NEVER, np.intp)
+    # From the last repeat to the first, so that the earliest writer stays.
     for repeat, granules in written.backwards():
         first[granules] = repeat
     return first

@@ -139,6 +139,8 @@ class Img2ColCalls(MatmulCalls):
         patches = _patches(
             feature_map, fm_shape, kernel_shape, stride=stride, pad=pad, dilation=dilation
         )
+        # A convolution is a product of matrices: rows are the places of the filter on the map,
+        # columns the output channels, and K is all that one place of the filter covers.
         patches["pad_value"] = bits_of(pad_value or 0, feature_map.record)
         down, along = _positions_of(patches)
         depth, columns = kernel_shape[0] * kernel_shape[1] * kernel_shape[2], kernel_shape[3]
@@ -171,12 +173,17 @@ class _Patches(Tiles):
     def load_a(self, l0a: Tensor, m: range, k: range) -> None:
         """Load places m of the map, at points k of the filter."""
         p = self._patches
+        # A row of the columns' matrix is a place of the filter on the map; its K axis runs over the
+        # channel blocks, in each over the filter's points, in each over C0 channels. One k is thus
+        # a point of one block, and one m is 16 places, of which the instruction takes the first.
         points = p["filter_w"] * p["filter_h"]
         block, point = divmod(k.start, points)
         down, along = divmod(point, p["filter_w"])
         for step, row in enumerate(m):
             y, x = divmod(row * FRACTAL_ROWS, self._along)
             at = {
+                # Places count from the corner of the padded map, positions from that of the map
+                # itself.
                 "left_top_w": x * p["stride_w"] - p["pad_left"],
                 "left_top_h": y * p["stride_h"] - p["pad_top"],
                 "fetch_filter_w": along,
@@ -251,6 +258,8 @@ def _patches(
 
 def _positions_of(p: dict[str, Any]) -> tuple[int, int]:
     """Return the places of the filter down and along the map."""
+    # What the dilated filter, (size - 1) * dilation + 1 long, leaves of the padded map is how far
+    # it can be moved.
     down = p["height"] + p["pad_top"] + p["pad_bottom"]
     down -= p["dilation_filter_h"] * (p["filter_h"] - 1) + 1
     along = p["width"] + p["pad_left"] + p["pad_right"]

@@ -96,6 +96,8 @@ def mask_words(mask: TikValue, width: int, call: str) -> tuple[Expr, Expr]:
             raise refuse(subject, f"be in [1, {width}]", count.constant)
         bits = (1 << count.constant) - 1
         return Expr(bits >> _WORD), Expr(bits & (1 << _WORD) - 1)
+    # The count is known on the chip only. Bits 0 to n - 1 of 128 are set, so that the low word has
+    # min(n, 64) of them and the high one max(n - 64, 0).
     one = Expr(1)
     low = one.applied("shl", count.minimum(_WORD)) - 1
     high = one.applied("shl", (count - _WORD).maximum(0)) - 1
@@ -127,6 +129,8 @@ class VectorCalls(Language):
         Where a program uses all of UB its last bytes stay in L1 meanwhile.
         """
         self.trace.buffers.open()
+        # The instruction writes to UB only. Where no 32 B of it are free the last ones are
+        # borrowed: saved in L1, overwritten, read by the scalar unit, and restored.
         if self.trace.chip.joins_vector and self.trace.buffers.free(Mem.UB)[1] < DATA_BLOCK_BYTES:
             buffer = self.trace.buffers.last(name, Mem.UB, DATA_BLOCK_BYTES)
             record = element_type("int64")
@@ -159,6 +163,7 @@ class VectorCalls(Language):
         widest = max(tensor.record.bits for tensor in operands)
         width = _REPEAT_BYTES * 8 // widest
         counted = self._counted(name, given)
+        # In counter mode the mask is the number of elements in all, and the repeats follow from it.
         if counted:
             parameters["repeat"] = 1
             self.trace.count(integer(given["mask"], f"{name}.mask"))
@@ -173,6 +178,9 @@ class VectorCalls(Language):
             if call.blocks:
                 stride = integer(given[f"{operand}_blk_stride"], f"{name}.{operand}_blk_stride")
                 parameters[f"{operand}_block_stride"] = stride
+        # Repeats that add up in one place: the rules of overlap let dst be src1 of the next repeat,
+        # and no other source. As the operation commutes, the sources can change places with their
+        # strides.
         if _accumulates_in_src0(call, operands, parameters):
             operands[1], operands[2] = operands[2], operands[1]
             for part in ("repeat", "block"):

@@ -84,6 +84,8 @@ class WholeTensorCalls(ConvertCalls, CompareSelectCalls, ReduceTransposeCalls):
             plain = getattr(self, both)
             self._pieces(call, (dst, src0, src1), lambda n, r, t: plain(n, *t, r, *[8] * len(t)))
             return
+        # With a number the difference is a sum and the quotient a product; there are no calls for
+        # them.
         if call == "h_sub":
             one, src1 = "vec_adds", src1 * -1
         elif call == "h_div":
@@ -120,10 +122,13 @@ class WholeTensorCalls(ConvertCalls, CompareSelectCalls, ReduceTransposeCalls):
         names = ("wave_x", "wave_n", "wave_r", "wave_half")
         x, n, r, half = (self.Tensor("float32", dst.shape, SCOPE_UB, name) for name in names)
         whole = self.Tensor("int32", dst.shape, SCOPE_UB, "wave_whole")
+        # All is computed in float32, whatever the tensors are.
         if src.dtype == x.dtype:
             self.whole("h_add", x, src, 0.0)
         else:
             self.h_cast(x, src, "none")
+        # n = the whole number nearest to x / pi + turn, so that x - (n - turn) * pi lies within a
+        # quarter turn of 0, where the polynomial holds.
         self.whole("h_mul", n, x, 1 / pi)
         self.whole("h_add", n, n, turn)
         self.h_cast(whole, n, "round")
@@ -131,13 +136,17 @@ class WholeTensorCalls(ConvertCalls, CompareSelectCalls, ReduceTransposeCalls):
         self.whole("h_mul", half, n, 0.5)  # n is odd where half of it is not whole
         self.h_cast(whole, half, "floor")
         self.h_cast(r, whole, "none")
+        # half is 0 where n is even and 0.5 where it is odd: 1 - 4 * half is the sign (-1)**n.
         self.whole("h_sub", half, half, r)
         self.whole("h_mul", half, half, -4.0)
         self.whole("h_add", half, half, 1.0)
+        # n - turn is whole or a half, so exact; of its product with pi only the small part is
+        # rounded.
         self.whole("h_add", n, n, -turn)
         for part in _PI_PARTS:
             self.whole("h_mul", r, n, part)
             self.whole("h_sub", x, x, r)
+        # Horner's rule in x * x; n, no longer needed, holds the square.
         self.whole("h_mul", n, x, x)
         self.h_duplicate(r, _SINE[0])
         for term in _SINE[1:]:
@@ -193,6 +202,8 @@ class WholeTensorCalls(ConvertCalls, CompareSelectCalls, ReduceTransposeCalls):
         *outer, length = src.shape
         if axis not in {-1, len(outer)}:
             raise refuse(f"{call}.axis", f"be -1 or {len(outer)}, the last axis", axis)
+        # The reduction call takes one mask for all of its repeats: a row is either part of one
+        # repeat or whole ones.
         rows, lanes = prod(outer, start=1), _REPEAT_BYTES // src.record.size_bytes
         if not isinstance(rows, int) or not isinstance(length, int) or not src.contiguous:
             raise refuse(f"{call}.src", "have a known shape and no gaps", src.shape)
@@ -226,6 +237,8 @@ class WholeTensorCalls(ConvertCalls, CompareSelectCalls, ReduceTransposeCalls):
         count = self._count(call, tensors)
         lanes = _REPEAT_BYTES // max(t.record.size_bytes for t in tensors)
         flat = [t.flatten() for t in tensors]
+        # The widest type decides how many elements a repeat has, so that all operands go on by as
+        # many. The last call has one repeat under a mask of what is left.
         done = 0
         for first in range(0, count // lanes, _MOST_REPEATS):
             repeats = min(_MOST_REPEATS, count // lanes - first)

@@ -72,6 +72,8 @@ class UndefinedLanes(Execution):
         if form in _MASKS:
             everywhere = np.ones((1, REGISTER_BYTES), bool)
             within = everywhere if mask is None else everywhere & mask
+            # `within` is the most that a mask can let through: its own mask's lanes, whatever
+            # values say.
             if call.operation.name == "MaskAnd":
                 within = within & inputs[0].astype(bool) & inputs[1].astype(bool)
             return (within,) * 2
@@ -123,6 +125,9 @@ class UndefinedLanes(Execution):
         return active
 
     def _lanes(self, call: Call, inputs: Sequence[Array], mask: Bits | None) -> Array:
+        # A lane of `width` bytes is marked where one of its bytes is. Where the operation moves
+        # values between lanes, or a result's lanes are wider than a source's, any marked lane marks
+        # all of them, as nothing says which one goes where.
         alike = call.source.size_bytes == call.dtype.size_bytes
         by_lane = call.operation.by_lane and alike
         marked = [
@@ -142,6 +147,8 @@ class UndefinedLanes(Execution):
     ) -> Array:
         """Return the marks of the lanes that a call makes, and of those that it keeps."""
         form = call.operation.form
+        # The last source of such a call is what the lanes keep that the mask leaves out; of other
+        # calls these lanes are zero, which is defined.
         kept = form in {Form.SELECT, Form.MOVE} or call.mode == MERGING
         new, old = (marked[:-1], marked[-1]) if kept and marked else (marked, none)
         made: Array = np.maximum.reduce(
@@ -150,6 +157,7 @@ class UndefinedLanes(Execution):
         if mask is None:
             return made
         on = governed(mask, call.width)
+        # The values decide between old and new, and may do so differently on each core.
         if kept and not self._mask_is_known():
             made = np.maximum(made, old)
         blended: Array = np.where(on, made, old)

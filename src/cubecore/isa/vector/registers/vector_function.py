@@ -110,6 +110,7 @@ class VectorFunction(Instruction):
                 continue
             start = base + step.addresses.reshape(-1)
             end = start + step.extents.reshape(-1)
+            # An access belongs to the buffer in which it first begins.
             if begins and not low <= start[0] < high:
                 continue
             if begins and step.loads:
@@ -122,6 +123,7 @@ class VectorFunction(Instruction):
                 found.append((entry, step, int(start[at]), last))
         if not found:
             return None
+        # Of all calls, the one that the function issues first.
         _, step, first, last = min(found, key=itemgetter(0))
         return step.call.operation.name, first, last, step.location
 
@@ -131,6 +133,9 @@ class VectorFunction(Instruction):
 
         size = self.program.reach
         some = next(iter(inputs.values()), np.zeros(0, np.uint8))
+        # UB from the program's base on, one row for each core that runs it. Only the runs that are
+        # read are filled in: nothing else of the image is looked at, except where the order was
+        # changed.
         image = np.empty((some.shape[0] if some.ndim > 1 else 1, size), np.uint8)
         if self.performed is not None:
             image[...] = _STALE
@@ -161,6 +166,8 @@ class VectorFunction(Instruction):
         from cubecore.isa.vector.registers.undefined_lanes import UndefinedLanes
 
         known = self.program.marked
+        # Kernels call a function for many rows whose bytes are known alike, mostly all of them: the
+        # walk over the marks is made once for each pattern.
         key = tuple((name, np.packbits(each).tobytes()) for name, each in ready.items())
         if (found := known.get(key)) is not None:
             return found
@@ -203,6 +210,8 @@ def _spans(program: "RegisterProgram") -> Spans:
 
 def _grouped(runs: tuple[tuple[int, int], ...]) -> list[tuple[tuple[int, int], ...]]:
     """Return runs as operands, parted where the widest gaps are: those are of other arrays."""
+    # An instruction has few operands and a function may touch many arrays. MOST_RUNS - 1 cuts are
+    # made; arrays that no cut parts share an operand, of whose bytes only the runs count.
     gaps = [following[0] - run[1] for run, following in pairwise(runs)]
     widest = sorted(range(len(gaps)), key=gaps.__getitem__)[1 - MOST_RUNS :]
     cuts = [0, *sorted(n + 1 for n in widest), len(runs)]

@@ -45,6 +45,7 @@ def _may_meet(program: RegisterProgram) -> bool:
         return False
     low = np.array([step.addresses.min() for step in memory])
     high = np.array([step.addresses.max() + step.span for step in memory])
+    # Whole units: what is near without touching may still be ordered, and is looked at.
     low, high = low // ORDERED_BYTES, -(-high // ORDERED_BYTES)
     meets = (low[:, None] < high) & (low < high[:, None])
     np.fill_diagonal(meets, val=False)
@@ -61,6 +62,8 @@ def _candidates(accesses: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
     stores = np.array([access.stores for access in accesses])
     exact = np.array([access.exact for access in accesses])
     for number, first in enumerate(accesses):
+        # Three things must hold of a pair: the spans of bytes meet, one of them stores, and one is
+        # known to the byte (of two that are not, meeting proves nothing). The later one is second.
         meets = (low < high[number]) & (low[number] < high) & (begin[number] < end)
         meets &= (stores | first.stores) & (exact | first.exact)
         for other in np.flatnonzero(meets).tolist():
@@ -83,6 +86,10 @@ def _race(order: Order, first: Access, second: Access) -> tuple[int, int] | None
 def _meeting(first: Access, second: Access) -> tuple[Indices, Indices]:
     """Return the places of accesses of two calls that touch a common byte, the former's first."""
     rows = np.arange(second.low.size)
+    # A window of the accesses sorted by their start holds all that can reach one of `second`: those
+    # that start before its end, and no earlier than the longest of them before its start. The
+    # second trip of the loop is for calls with too many pairs, of which only the first trips are
+    # paired.
     by_low = np.argsort(first.low, kind="stable")
     for _ in range(2):
         sorted_low = first.low[by_low]
@@ -93,11 +100,14 @@ def _meeting(first: Access, second: Access) -> tuple[Indices, Indices]:
         if counts.sum() <= _MOST_PAIRS:
             break
         rows, by_low = rows[:_MOST_TRIPS], by_low[by_low < _MOST_TRIPS]
+    # The windows, written one behind the other: `other` is the row of each pair, `within` its place
+    # in the row's window.
     other = np.repeat(rows, counts)
     within = np.arange(other.size) - np.repeat(np.cumsum(counts) - counts, counts)
     one = by_low[np.repeat(start, counts) + within]
     touch = (first.low[one] < second.high[other]) & (second.low[other] < first.high[one])
     touch &= (first.high[one] > first.low[one]) & (second.high[other] > second.low[other])
+    # Each pair is looked at once, in the order in which its two accesses are issued.
     touch &= first.entries[one] < second.entries[other]
     return one[touch], other[touch]
 
@@ -107,6 +117,9 @@ def _independent(
 ) -> tuple[Indices, Indices]:
     """Return the pairs of a load and a store whose data do not hang on it."""
     kept = np.ones(one.size, bool)
+    # The data of a store may come from the very load that it would race with (x[i] = f(x[i])). Such
+    # a store waits for its load; the pairs are taken store by store, as one walk back along its
+    # data answers for all of its loads.
     by_store = np.argsort(other, kind="stable")
     places, starts = np.unique(other[by_store], return_index=True)
     stops = [*starts[1:].tolist(), one.size]

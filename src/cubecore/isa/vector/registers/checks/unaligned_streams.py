@@ -24,6 +24,8 @@ def stream_remarks(program: RegisterProgram) -> Iterator[Remark]:
     steps = [s for s in program.steps.values() if _buffers(s) is not None]
     if not steps:
         return
+    # A step stands for a call with all of its trips. The buffers' state is only right in the order
+    # of issue, so that the trips of all steps are laid out in rows and walked by entry number.
     entries = np.concatenate([step.entries.reshape(-1) for step in steps])
     of = np.repeat(np.arange(len(steps)), [step.entries.size for step in steps])
     walk, said = _Walk(), set[tuple[str, Location]]()
@@ -96,6 +98,7 @@ class _Walk:
         self._loads[buffer] = address
 
     def _store(self, step: Step, buffer: int, address: int, extent: int) -> Iterator[str]:
+        # The first store of a stream is right wherever it is.
         end, _ = self._stores.get(buffer, (address, step))
         if end != address:
             yield (
@@ -128,6 +131,8 @@ def _apart(distance: int) -> str:
 def _too_many(steps: list[Step]) -> Iterator[Remark]:
     """Yield a finding for more buffers at a time than there are, at the first that is too many."""
     for stores, word in ((False, "load"), (True, "store")):
+        # A buffer lives from its first use to its last. The number alive is largest where one
+        # begins, so that only the starts are looked at.
         spans: dict[int, list[int]] = {}
         where: dict[int, Location] = {}
         for step in steps:
