@@ -246,6 +246,9 @@ def _limit(clock: CoreClock, kind: str, cycles: int, start: int) -> str:
     launch: int = clock.chip.require("launch_cycles", "timing")
     if 2 * (start + launch) >= cycles:
         return "start-up"
+    # What outweighs what, in this order: waiting for other cores, a wait of the busiest pipe,
+    # device memory behind MTE2, and at last the pipe's own work. The scalar pipe is busy from the
+    # start on with what is start-up.
     busy = {pipe.name: pipe.busy for pipe in clock.pipes}
     busy[NAMES[SCALAR]] -= start
     busiest = max(busy, key=lambda name: busy[name])

@@ -64,6 +64,8 @@ def _blocks(
     used = min(cores, m_blocks * n_blocks * k_blocks)
     blocks = []
     for group in range(groups):
+        # The index of a core in its group, read as a number of three digits: M's block changes
+        # fastest, then N's, then K's. Neighbours so share columns of B.
         for index in range(used):
             m0 = index % m_blocks * m_share
             n0 = index // m_blocks % n_blocks * n_share

@@ -161,6 +161,7 @@ class FieldLimits:
                 continue
             values = getattr(columns, name)
             fits = np.asarray(values) % limits.multiple == 0
+            # An axis that is not cut may have any length.
             if name in SHARED_AXES:
                 fits = fits | is_uncut(name, columns)
             kept &= fits & (values >= limits.low) & (values <= limits.high)
@@ -173,6 +174,9 @@ class FieldLimits:
             return proposed
         if limits.only is not None:
             return np.array([limits.only])
+        # Three sources of candidates: what is proposed anyhow, the same number of blocks with the
+        # share rounded to what is asked, and the ends of the range, which may be all that fits in
+        # it. A share that is the whole axis needs no multiple.
         unit = math.lcm(FRACTAL_ROWS, limits.multiple)
         rounded = align_up(ceil_div(extent, ceil_div(extent, proposed)), unit)
         ends = _within(limits, unit)

@@ -53,6 +53,7 @@ def from_hex_dump(text: str, subject: str = "hex dump") -> TCubeTiling:
             continue
         read = _line(line, where, has_offsets)
         has_offsets = has_offsets or read.offset is not None
+        # A '*' says only that lines repeat; how often follows from the offset of the next line.
         if repeats:
             if read.offset is None:
                 raise refuse(where, "have an offset after '*'", repr(line.strip()))
@@ -93,6 +94,9 @@ def _line(line: str, where: str, has_offsets: bool) -> _Line:
     if match := _OFFSET.match(line):
         digits = _TEXT_AFTER_COLON.sub("", line[match.end() :])
         return _Line(int(match[1], 16), _bytes(digits.split(), where))
+    # What is behind "|" are the bytes as text. The first word is an offset if it is too long for a
+    # byte and pairs of digits follow, or if nothing follows and lines before had offsets (the end
+    # of the dump); else it is bytes without blanks, as `xxd -p` prints them.
     words = line.partition("|")[0].replace(",", " ").split()
     alone = len(words) == 1 and has_offsets
     if words and _HEX.match(words[0]) and 6 <= len(words[0]) <= 16:

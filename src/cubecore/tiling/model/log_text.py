@@ -56,6 +56,7 @@ def tiling_of_text(text: str, subject: str, number: int | None = None) -> Logged
         line, fullest = max(groups, key=lambda group: len(group[1]))
         names = first_few(_missing(fullest))
         raise unable(subject, f"{subject}: the tiling at line {line} lacks {names}")
+    # Equal ones are one, named by their first line: the list is walked backwards so that it stays.
     several = list({tuple(sorted(group[1].items())): group for group in reversed(whole)}.values())
     several.sort(key=lambda group: group[0])
     if number is None and len(several) > 1:
@@ -88,6 +89,8 @@ def _groups(text: str) -> list[tuple[int, dict[str, int]]]:
     groups: list[tuple[int, dict[str, int]]] = []
     current: dict[str, int] = {}
     for line, name, value in _pairs(text):
+        # Logs print a tiling field by field, and some print fields twice on the way: the same value
+        # once more does not begin another tiling while the first one is not yet whole.
         again = name in current
         if not current or (again and (current[name] != value or not _missing(_both(current)))):
             current = {}
@@ -104,6 +107,10 @@ def _both(given: dict[str, int]) -> dict[str, int]:
 
 def _pairs(text: str) -> Iterator[tuple[int, str, int]]:
     """Yield (the line, a field, its number) for each pair in a text, in its order."""
+    # Names in a row and the numbers in a row behind them make up a list: of
+    #     baseM, baseN = 128, 256; depthA1: 4
+    # first two names meet two numbers, then `depthA1` begins anew. Only signs may stand in between;
+    # any other word ends the list, with or without numbers.
     names: list[tuple[int, tuple[str, ...]]] = []
     numbers: list[int] = []
     given = False
@@ -148,8 +155,10 @@ def _matched(
     """Yield the pairs of names in a row and the numbers behind them."""
     if not names or not numbers:
         return
+    # Prose, or a table that is cut: the name nearest to the first number is the one that it is of.
     if len(names) != len(numbers):
         names, numbers = names[-1:], numbers[:1]
+    # "M 5" may be anything; "M = 5" is meant.
     if len(names) == 1 and names[0][1][0] in {"M", "N"} and not given:
         return
     for (line, fields), value in zip(names, numbers, strict=True):

@@ -59,6 +59,9 @@ def residency_bounds(
 
 
 def _residency_bound(case: RuleCase, t: Columns, columns: Columns) -> tuple[Column]:
+    # A core can be no faster than the chain from its first load to its last write with this
+    # operand's waits, nor than all of its loads one behind the other. Of the other operand each sum
+    # takes the least by itself, though no single residency may have them all: so it stays a bound.
     chip = case.chip
     fill = first_loads(chip, columns.first + t.least_first, columns.transfers + 1)
     loaded = columns.cycles + t.least_cycles + t.other + hidden_cycles(chip)

@@ -157,6 +157,8 @@ def _written(case: RuleCase) -> Column:
 
 def _missing(case: RuleCase, t: Tilings) -> Column:
     """Return the least share of a later pass over A or B that L2 has no more."""
+    # Between two passes each core touches at least one block row of A and one block column of B,
+    # over all of K; what L2 cannot hold of that much is missing however the rest is ordered.
     k = t.singleCoreK * ceil_div(t.Ka, t.singleCoreK)
     a = ceil_div(t.M, t.singleCoreM) * np.minimum(t.baseM, t.singleCoreM) * (case.a.bits / 8)
     b = ceil_div(t.N, t.singleCoreN) * np.minimum(t.baseN, t.singleCoreN) * (case.b.bits / 8)

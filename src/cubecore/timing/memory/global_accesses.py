@@ -181,6 +181,8 @@ def _leaf(issue: Issue, position: _TreePosition, chip: Chip) -> GlobalAccess:
     template = issue.template.resolved(_FRESH)
     traffic = cost_of(template, chip).traffic or GlobalTraffic(0, 1, writes=False)
     memories = [operand.mem for operand in issue.template.operands()]
+    # A loop asks for the same blocks in each trip if the address uses neither its index nor
+    # anything that its body assigns.
     followed = set(issue.addresses[memories.index(Mem.GM)].variables())
     if issue.walk is not None:
         nest = tuple(
