@@ -88,3 +88,12 @@ def test_a_folder_holds_at_most_14_files_of_a_kind(suffix):
         for folder in folders
     }
     assert {folder: size for folder, size in sizes.items() if size > 14} == {}
+
+
+def test_comments_are_signposts_in_the_source():
+    lines = [
+        line.lstrip() for path in SOURCE.rglob("*.py") for line in path.read_text().splitlines()
+    ]
+    comments = sum(line.startswith("#") for line in lines)
+    hint = "say where hard code begins why it is so and which state holds there"
+    assert comments >= 0.015 * len(lines), f"{comments} of {len(lines)} lines: {hint}"
