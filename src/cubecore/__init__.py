@@ -20,7 +20,12 @@ def __getattr__(name: str) -> object:
     if name not in _homes:
         raise AttributeError(f"module cubecore has no attribute {name}")
     home, own = _homes[name]
-    value: object = getattr(__import__(home, fromlist=[own]), own)
+    try:
+        value: object = getattr(__import__(home, fromlist=[own]), own)
+    except ModuleNotFoundError as error:
+        from cubecore.errors import missing_package
+
+        raise missing_package(f"cubecore.{name}", error) or error from None
     globals()[name] = value
     return value
 

@@ -147,6 +147,18 @@ def unable(subject: str, sentence: str, remedy: str = "") -> RequestError:
     return RequestError([Violation(subject, "", "", remedy, sentence)])
 
 
+def missing_package(what: str, error: ModuleNotFoundError) -> RequestError | None:
+    """Return the `RequestError` of a package that `what` needs and that is not installed.
+
+    None if the module is one of our own: that it is missing is our bug.
+    """
+    package = (error.name or "").partition(".")[0]
+    if package in {"", "cubecore"}:
+        return None
+    sentence = f"{what} needs the package {package}, which is not installed"
+    return unable(package, sentence, "plan, check, explain, chips, tune and model need NumPy alone")
+
+
 def unreadable(name: str, error: Exception | str) -> RequestError:
     """Return the `RequestError` of a file that cannot be read, with the system's reason."""
     reason = _reason(error)

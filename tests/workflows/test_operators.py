@@ -6,7 +6,8 @@ import cubecore
 from cubecore.kernels.operators import functions
 from cubecore.kernels.operators.functions import FUNCTIONS
 from cubecore.workflows.operators import results
-from cubecore.workflows.operators.operators import operator_problem, run_operator, time_operator
+from cubecore.workflows.operators.operator_run import run_operator
+from cubecore.workflows.operators.operators import operator_problem, time_operator
 from workflows.command import assert_refused, cli
 
 HALF = {"quant": "DEQF16", "scale": 1.0}

@@ -375,9 +375,11 @@ def fail_known(error: Exception, as_json: bool, keys: Collection[str] = ()) -> N
 
     `keys` are those of the request that were typed as options.
     """
-    from cubecore.errors import CubecoreError, RequestError
+    from cubecore.errors import CubecoreError, RequestError, missing_package
 
     require_output(error.__cause__ or error)
+    if isinstance(error, ModuleNotFoundError):
+        error = missing_package("this command", error) or error
     if not isinstance(error, CubecoreError):
         if os.environ.get(DEBUG):
             raise error

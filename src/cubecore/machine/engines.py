@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from threadpoolctl import threadpool_limits
-
 from cubecore.chips.model import Chip
 from cubecore.isa.program.launch import CoreGroup, CoreProgram, Launch
 from cubecore.isa.program.topology import CoreId
@@ -17,6 +15,7 @@ from cubecore.machine.blas.block_products import IrregularError
 from cubecore.machine.blas.evaluate import commit, computed
 from cubecore.machine.blas.operand_cache import OperandCache
 from cubecore.machine.blas.stores import ProvenStore
+from cubecore.machine.blas.threads import one_thread_each
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.options import require_engine
 from cubecore.machine.reference.core import Core
@@ -150,7 +149,7 @@ def _perform(proven: Sequence[prover.Prover]) -> None:
         return lambda: None
 
     with (
-        threadpool_limits(limits=1, user_api="blas"),
+        one_thread_each(),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
         for _ in pool.map(lambda convert: convert(), conversions):

@@ -62,7 +62,7 @@ def time_launch(
     crossing = any(crosses(program) for program in launch.programs)
     traffic = launch_traffic(launch, chip, crossing=crossing)
     groups, start = traffic.groups, launch_start(launch.kind, chip)
-    latency = chip.require("cross_core_cycles", "timing") if crossing else 0
+    latency = chip.require("cross_core_cycles", "timing") if crossing else None
     clocks = _walked(traffic, latency, start, record, full=full, lines=lines)
     return _timeline(groups, clocks, chip, start, operations, peak)
 
@@ -152,16 +152,17 @@ def _links(groups: Sequence[CoreGroup], clocks: list[CoreClock], chip: Chip) -> 
 
 
 def _walked(
-    traffic: Traffic, latency: int, start: int, record: int, *, full: bool, lines: bool
+    traffic: Traffic, latency: int | None, start: int, record: int, *, full: bool, lines: bool
 ) -> list[CoreClock]:
-    """Return the clock of each group after its tree; `latency` is that of a core's signals.
+    """Return the clock of each group after its tree.
 
+    `latency` is that of a core's signals, None where cores send none: each is walked to its end.
     `record` is the number of instructions that each records, and `lines` says that it logs its
     leaves.
     """
     groups, chip = traffic.groups, traffic.chip
     cores = [CoreId(group.cores[0].core, group.cores[0].sub) for group in groups]
-    crossing = Crossing(cores, latency)
+    crossing = Crossing(cores, latency or 0)
     clocks, walks = [], []
     for number, (group, part) in enumerate(zip(groups, memory_parts(traffic), strict=True)):
         shares = traffic.shares(number)
@@ -181,7 +182,11 @@ def _walked(
         program = marked(accesses, [shares[leaf.issue].gone for leaf in accesses.leaves])
         walks.append(partial(_walk_fully if full else walk, program, clock, slots))
         clocks.append(clock)
-    crossing.walk(walks)
+    if latency is None:
+        for walk_to_end in walks:
+            walk_to_end()
+    else:
+        crossing.walk(walks)
     return clocks
 
 

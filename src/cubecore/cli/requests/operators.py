@@ -58,7 +58,7 @@ def time_of_operator(keys: Json, *, full: bool) -> int:
 
 def run_of_operator(keys: Json) -> int:
     """Execute an operator, print how it ended, and return the exit code."""
-    from cubecore.workflows.operators.operators import run_operator
+    from cubecore.workflows.operators.operator_run import run_operator
 
     as_json = keys.pop("as_json")
     done = run_operator(**keys)

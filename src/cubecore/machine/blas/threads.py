@@ -5,10 +5,12 @@ import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
-
-from threadpoolctl import LibController, ThreadpoolController
+from typing import TYPE_CHECKING
 
 from cubecore.isa.program.topology import CoreId
+
+if TYPE_CHECKING:
+    from threadpoolctl import LibController, ThreadpoolController
 
 _OPENBLAS_THREADS = "blas_cpu_number"
 """The variable in which OpenBLAS keeps the number of its threads."""
@@ -28,6 +30,11 @@ def one_thread(cores: Iterable[CoreId]) -> AbstractContextManager[object]:
         return nullcontext()
     if _forks and _all_by_variable():
         return nullcontext()
+    return one_thread_each()
+
+
+def one_thread_each() -> AbstractContextManager[object]:
+    """Return what keeps each of our threads that multiplies to one thread of BLAS."""
     limits: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
     return limits
 
@@ -37,7 +44,7 @@ def _all_by_variable() -> bool:
     return all(map(_by_variable, _libraries().select(user_api="blas").lib_controllers))
 
 
-def _by_variable(library: LibController) -> bool:
+def _by_variable(library: "LibController") -> bool:
     try:
         threads = ctypes.c_int.in_dll(library.dynlib, _OPENBLAS_THREADS)
     except ValueError:
@@ -47,6 +54,8 @@ def _by_variable(library: LibController) -> bool:
 
 
 @lru_cache
-def _libraries() -> ThreadpoolController:
+def _libraries() -> "ThreadpoolController":
     """Return the process's libraries: NumPy has loaded its own, and a search takes 4 ms."""
+    from threadpoolctl import ThreadpoolController  # loaded where cores multiply, and only there
+
     return ThreadpoolController()

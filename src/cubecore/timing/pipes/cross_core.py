@@ -1,19 +1,18 @@
 """Signals between cores, in time: each core's walk goes on until it waits for another's signal.
 
-Walks run on greenlets of their own. A wait whose counter is at 0 lets the other walks go on; the
+Walks take turns. A wait whose counter is at 0 lets the other walks go on; the
 n-th wait of a core on a flag is over when the n-th signal has come, whatever the order of walking.
 """
 
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from greenlet import getcurrent, greenlet
-
 from cubecore.errors import DeadlockError, Violation
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Program
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, SendMessage, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
+from cubecore.timing.pipes.switching import Hub, turns
 
 
 def crosses(program: Program) -> bool:
@@ -36,7 +35,7 @@ class Crossing:
         self._raised: dict[tuple[CoreId, int], deque[int]] = {}
         self._waiting: dict[CoreId, int] = {}
         self._moves = 0
-        self._hub: greenlet | None = None
+        self._hub: Hub | None = None
 
     def signal(self, core: CoreId, template: FftsCrossCoreSync, at: int) -> None:
         """Send a signal at a cycle; it is heard once every peer has sent its own."""
@@ -77,10 +76,14 @@ class Crossing:
         DeadlockError
             If all cores that are left wait for signals.
         """
+<<<<<<< HEAD
         self._hub = getcurrent()
         # Rounds: each walk goes as far as it can. A round in which nobody ended and no signal was
         # sent or taken can never be followed by another one: a deadlock.
         threads = [greenlet(walk) for walk in walks]
+=======
+        self._hub, threads = turns(list(walks))
+>>>>>>> 2d785927 (time, model: work where greenlet and threadpoolctl are missing)
         while threads:
             moves = self._moves
             for thread in threads:

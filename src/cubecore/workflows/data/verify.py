@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from cubecore.answers.run import Verification
 from cubecore.arrays import Array
 from cubecore.chips.products import L0A_NZ_ARCHS
+from cubecore.machine.blas.threads import one_thread_each
 from cubecore.numerics import HF32_ROUNDINGS, HF32_SHORT_ROUNDINGS, round_hf32
 from cubecore.tiling.model.problem import SCALE_GROUP, Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
@@ -73,7 +73,7 @@ def _performed(problem: Problem, tasks: list[Callable[[], Judged]]) -> list[Judg
     if problem.m * problem.n * problem.k < _THREADS_FROM:
         return [task() for task in tasks]
     with (
-        threadpool_limits(limits=1, user_api="blas"),
+        one_thread_each(),
         ThreadPoolExecutor(os.cpu_count()) as pool,
     ):
         return list(pool.map(lambda task: task(), tasks))

@@ -1,24 +1,16 @@
-"""Operators of vector cores: timed, and run to be verified against NumPy in float64."""
+"""Operators of vector cores: named, and timed."""
 
 import re
 from collections.abc import Mapping
 from math import prod
-from time import perf_counter
 
-import numpy as np
-
-from cubecore.answers.operators import OperatorRun, TimedOperator
+from cubecore.answers.operators import TimedOperator
 from cubecore.chips import chip as named_chip
 from cubecore.chips import default_chip
 from cubecore.errors import refuse
 from cubecore.kernels.operators.named import NamedOperator, operator_of
 from cubecore.kernels.runnable import require_timed
-from cubecore.machine.engines import run_launch
-from cubecore.machine.memory.buffers import GlobalMemory
-from cubecore.workflows.operators.results import operator_inputs, worst_error
 
-_MOST_RUN = 2**24
-"""Elements that are run: more take minutes."""
 _SHAPE = re.compile(r"\d+(x\d+)*")
 
 
@@ -90,48 +82,3 @@ def time_operator(
     target = named_chip(chip or default_chip()).what_if(settings or {})
     require_timed(target)
     return TimedOperator(problem, target, problem.timed(target, record=record, full=full))
-
-
-def run_operator(
-    op: str,
-    shape: str,
-    *,
-    a: str = "float16",
-    chip: str | None = None,
-    settings: Mapping[str, str] | None = None,
-    seed: int = 0,
-) -> OperatorRun:
-    """Execute an operator on random numbers, and compare with NumPy in float64.
-
-    Parameters
-    ----------
-    op, shape, a, chip, settings
-        As `time_operator` has them.
-    seed : int
-        Of the random numbers.
-
-    Raises
-    ------
-    RequestError
-        As `time_operator` does, and if there are more than 2^24 elements.
-    """
-    problem = operator_problem(op, shape, a)
-    if problem.elements > _MOST_RUN:
-        raise refuse("--shape", f"have at most {_MOST_RUN:,} elements to be run", problem.elements)
-    target = named_chip(chip or default_chip()).what_if(settings or {})
-    began = perf_counter()
-    launch = problem.launch(target)
-    inputs = operator_inputs(problem, seed)
-    memory, bases, outputs = GlobalMemory(), {}, {}
-    for spec in launch.tensors:
-        if spec.output:
-            tensor = outputs[spec.name] = memory.allocate(spec.name, spec.size_bytes)
-        else:
-            tensor = memory.allocate_from(spec.name, inputs[spec.name].ravel().view(np.uint8))
-        bases[spec.name] = tensor.address
-    outcome, engine = run_launch(launch, target, memory, bases, "lockstep")
-    made = {name: np.asarray(tensor.buffer.data) for name, tensor in outputs.items()}
-    worst = worst_error(problem, inputs, made)
-    return OperatorRun(
-        problem, target, outcome.findings, worst, outcome.issued, engine, perf_counter() - began
-    )
