@@ -76,14 +76,9 @@ class Crossing:
         DeadlockError
             If all cores that are left wait for signals.
         """
-<<<<<<< HEAD
-        self._hub = getcurrent()
+        self._hub, threads = turns(list(walks))
         # Rounds: each walk goes as far as it can. A round in which nobody ended and no signal was
         # sent or taken can never be followed by another one: a deadlock.
-        threads = [greenlet(walk) for walk in walks]
-=======
-        self._hub, threads = turns(list(walks))
->>>>>>> 2d785927 (time, model: work where greenlet and threadpoolctl are missing)
         while threads:
             moves = self._moves
             for thread in threads:
