@@ -145,6 +145,8 @@ class _ToNz(Instruction):
     def _axes(self) -> tuple[Offsets, Offsets, Offsets]:
         count = self.nz.matrices if self.d_value else 0
         matrix = np.arange(count, dtype=np.intp)[:, None, None]
+        # What is written: rows up to whole pieces of C0. Of small rows as many as fill 32 B at the
+        # end.
         rows, wide = self.n_value if count else 0, align_up(self.d_value, self.dtype.c0)
         if self.small:
             rows, wide = align_up(rows, self.dtype.c0 // _SMALL_C0 or 1), _SMALL_C0
@@ -164,6 +166,7 @@ class _ToNz(Instruction):
         c0, nz = self.dtype.c0, self.nz
         if self.small:
             return matrix * (nz.matrix_stride * c0) + row * _SMALL_C0 + column
+        # The register's distances count pieces of 32 B, each the C0 elements of a row.
         piece = column // c0 * nz.column_stride + row * nz.row_stride + matrix * nz.matrix_stride
         return piece * c0 + column % c0
 

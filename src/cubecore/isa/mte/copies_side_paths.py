@@ -179,6 +179,7 @@ class CopyCbufToMatrixCc(Instruction):
         return self._runs(self.dst_type, self.dst_gap)
 
     def _runs(self, kind: ElementType, gap: int) -> Offsets:
+        # As many values on both sides, blocks as the type has them: narrowed, half as many in L0C.
         values = self.len_burst * self.src_type.c0
         starts = np.arange(self.n_burst, dtype=np.intp) * (values + gap * kind.c0)
         return starts[:, None] + np.arange(values, dtype=np.intp)
@@ -275,6 +276,9 @@ class CopyGmToCbufPad(Instruction):
     def offsets_src(self) -> Offsets:
         """Shape as the destination's; padding is negative."""
         blocks, kept = self.len_burst, self.kept
+        # The longer side is walked byte by byte. Where it is the destination, a byte behind the
+        # `kept` first ones of its block is padding; where it is the source, only the kept ones are
+        # taken.
         if self._inserts:
             offset = np.arange(blocks * DATA_BLOCK_BYTES, dtype=np.intp)
             block, inside = offset // DATA_BLOCK_BYTES, offset % DATA_BLOCK_BYTES

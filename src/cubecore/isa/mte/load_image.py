@@ -165,6 +165,7 @@ class _LoadImage(Instruction):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Convert, pad with pixels, then with channels."""
+        # Y stands in a plane of its own: with U and V behind it a pixel has its three channels.
         planes = [inputs[name] for name in ("src", "chroma") if name in inputs]
         pixels = np.concatenate(planes, axis=2).astype(np.float64)
         made = self._padded(self._converted(pixels, registers))
@@ -195,6 +196,7 @@ class _LoadImage(Instruction):
             row = np.array(constants, pixels.dtype)
             beside = [np.broadcast_to(row, (len(pixels), n, row.size)) for n in self._beside]
             return np.concatenate([beside[0], pixels, beside[1]], axis=1)
+        # Padding repeats pixels of the crop: each padded position is a position of the crop.
         columns = self._positions(pixels.shape[1], *self._beside)
         rows = self._positions(pixels.shape[0], self.pad_top, self.pad_bottom)
         return pixels[rows][:, columns]
@@ -274,6 +276,8 @@ class LoadImageYuv(_LoadImage):
 
     def offsets_chroma(self) -> Offsets:
         """Shape [rows, columns, 2]."""
+        # Rows of U, V pairs are as long as the image's, as each pair stands for two columns: 2 B
+        # for 2 B.
         row = (self.first_row + np.arange(self._crop_rows, dtype=np.intp)) // 2
         column = (self.first_column + np.arange(self.columns, dtype=np.intp)) // 2
         pair = row[:, None] * self.image_columns + column * 2

@@ -80,6 +80,9 @@ class _Products:
         self.flags = Flags(b)
         self.slots: list[dict[str, Var]] = []
         self.made = {name: b.slot(name) for name in s.workspace}
+        # L1 from byte 0 on: Q, then two slots each of K_j, V_j and P_j, so that one is loaded while
+        # the other one is multiplied. L0A: Q for all key blocks, then two slots of P_j's parts.
+        # L0C: both parts of S_j in float32, then O_j.
         size, at = s.dtype.size_bytes, 0
         places = {}
         for name, bytes_each, count in (
@@ -97,6 +100,8 @@ class _Products:
         self.o_l0 = 4 * s.rows * s.block
         self.turn = b.scalar("turn")
         self.l0 = b.scalar("l0")
+        # All slots are free at first: their flags are raised before the loops and lowered behind
+        # them, so that the loops need no case for the first turn.
         up = [("MTE1", "MTE2", event) for event in range(_QUERIES_FREE + 1)]
         up += [("M", "MTE1", event) for event in range(_LEFT_FREE + 1)]
         up += [("FIX", "M", event) for event in range(_SUM_FREE + 1)]
@@ -127,6 +132,9 @@ class _Products:
         self.turn.set(0)
         flags.wait("MTE1", "MTE2", _QUERIES_FREE)
         self._fractals(self.l1["q"][0], q, s.rows, s.width)
+        # S_{j+1} is computed before O_j: meanwhile the vector cores make P_j of S_j. The order is
+        # S_0, (S_1, O_0), (S_2, O_1), ..., O_last; `turn` is the parity of the block whose O comes
+        # next.
         whole, tail = divmod(s.keys, s.block)
         self._scores(s.block, matrices, Expr(0), first=True)
         with self.builder.loop("keys", whole - 1) as block:
@@ -151,6 +159,7 @@ class _Products:
                 self._fractals(self._l1(name, slot) + away, matrix + at + away, length, s.width)
             if name == "k":
                 flags.set("MTE2", "MTE1", slot)
+        # K_j is there; V_j may still be under way, and is waited for with P_j in `_values`.
         flags.wait("MTE2", "MTE1", slot)
         if first:
             flags.wait("M", "MTE1", _LEFT_FREE)
@@ -165,6 +174,8 @@ class _Products:
             flags.set("MTE1", "M", into)
             flags.wait("MTE1", "M", into)
             flags.wait("FIX", "M", number)
+            # Columns from `start` on of S_j in L0C, where a column of fractals holds all rows: 4 B
+            # each.
             tile = Expr(4 * s.rows * start)
             self._multiply(tile, Expr(self.q_l0), into, s.rows, s.width, length, start=True)
             flags.set("M", "MTE1", into)
@@ -185,6 +196,8 @@ class _Products:
         flags.wait("MTE2", "MTE1", slot + _VALUES_FREE)
         flags.wait("FIX", "M", _SUM_FREE)
         for start, length in s.parts(keys):
+            # O_j = the sum over the parts of P_j's columns and V_j's rows; the first part starts
+            # it.
             into = self._next()
             left = into * self.p_apart + self.p_l0
             self._left(left, p + start * s.rows * size, length)
@@ -251,6 +264,8 @@ class _Products:
             m=m, k=k, n=n, a_type=dtype, b_type=dtype, c_type=wide, c_matrix_init_val=start
         )
         self.builder.issue(product, tile, left, right * self.b_apart)
+        # Small products that follow each other on one tile of L0C are not kept in order by the Cube
+        # itself.
         if costs.are_dependent(m, n):
             self.builder.issue(PipeBarrier(on="M"))
 

@@ -83,6 +83,8 @@ def moe_launch(shape: MoeShape, chip: Chip, cores: int | None = None, *, back: b
     """Return the launch of the permutation, or `back`, on the vector cores of a chip."""
     cores = cores or chip.require("aiv_count", "an operator")
     turns, tokens = shape.grid
+    # The longer of the two axes is dealt out, so that as many cores as can be have a share. Cores
+    # with shares of one size differ in their addresses alone, and have one tree.
     by_turn = turns >= tokens
     total = turns if by_turn else tokens
     share = ceil_div(total, cores)
@@ -132,6 +134,7 @@ class _MoeTree:
             b.loop("token", tokens) as token,
         ):
             row = (turn * shape.grid[1] + token) * (shape.width * size)
+            # `destination` without the expert: rows of one expert lie behind each other by turn.
             made = (token * (shape.chosen * shape.each) + turn) * (shape.width * size)
             weights = (turn * shape.grid[1] + token) * (4 * shape.chosen)
             for index, columns in b.split("columns", shape.width, step):
@@ -175,6 +178,9 @@ class _MoeTree:
         """Bring all rows of a token, weigh them, and write their sum."""
         s, b, flags, event = self.shape, self.builder, self.flags, self.ring.at
         size, k = s.dtype.size_bytes, s.chosen
+        # UB, from byte 0 on: two buffers of a token's rows, two of its weights, two of the result;
+        # then once each, as the Vector unit alone uses them, the rows in float32, the weights
+        # spread over blocks, and the sum.
         pitch = align_up(step, LANES)
         given = align_up(k * pitch * size, 256)
         scales, made = 2 * given, 2 * given + 2 * 256 * ceil_div(k, LANES)
@@ -198,6 +204,8 @@ class _MoeTree:
         flags.wait("MTE2", "V", event)
         widened(tile, wide, rows, s.dtype)
         tile.spread(spread, factors)
+        # Rows and weights have been copied by then: the next ones may come while these are added
+        # up.
         flags.set("V", "MTE2", event)
         tile.by_row("vmul", wide, wide, spread)
         self._sum(total, wide, tile)
@@ -214,6 +222,7 @@ class _MoeTree:
 
     def _sum(self, total: int, wide: int, tile: Tile) -> None:
         """Leave the sum of all rows of a tile."""
+        # Row by row into one row: each sum waits for the one before.
         row = Tile(self.builder, 1, tile.columns)
         row.each("vadds", total, wide, value=0.0)
         for other in range(1, tile.rows):

@@ -180,6 +180,8 @@ def _inner_extent(case: RuleCase, operand: str, rows: str, columns: str) -> Meas
         or case.chip.arch == NO_INTRINSICS_CHECK_ARCH
     ):
         return None
+    # A stored row runs along `columns`, of a transposed operand along `rows`: storing it the other
+    # way makes the other extent the row.
     transposed = getattr(case.problem, f"trans_{operand}")
     name = rows if transposed else columns
     other = columns if transposed else rows

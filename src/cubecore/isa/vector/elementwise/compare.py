@@ -89,6 +89,7 @@ class CompareToRegister(BinaryStrides):
         """Replace the bits of active lanes."""
         x, y = (wide(inputs[name], self.dtype) for name in ("src0", "src1"))
         results, lanes = self.results(x, y)
+        # `lanes` are the bits of this comparison's lanes: the others of the register stay.
         new = int.from_bytes(packed_bits(results).tobytes(), "little")
         return registers.leaving("cmp_mask", registers.cmp_mask & ~lanes | new)
 

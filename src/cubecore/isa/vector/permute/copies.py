@@ -194,6 +194,10 @@ class CopyGmToUbufAlign(Aligned):
         count = self.offsets_dst().shape[1]
         if not self.size_bytes:
             return np.zeros((0, count), np.intp)
+        # The place in a run as UB has it: below 0 is the left padding, from the run's length on
+        # what fills its last block. A negative offset names a unit of the padding's element: -1 is
+        # its first byte (or the element itself), -2 the next one. Without padding the first element
+        # is repeated.
         element = np.arange(count, dtype=np.intp) - self._front // unit
         inside = (element >= 0) & (element < taken.shape[1])
         offsets = taken[:, np.clip(element, 0, taken.shape[1] - 1)]

@@ -124,6 +124,8 @@ class Vrpsort16(Instruction):
     def located(self, values: Mapping[str, Array]) -> Self:
         """Sort the scores."""
         with np.errstate(invalid="ignore"):
+            # Upwards and stable on the negative scores: downwards, and of equal ones the earlier
+            # first.
             keys = -values["src"][..., _SCORE].astype(np.float64)
         return replace(self, order=np.argsort(keys, kind="stable").astype(np.uint8).tobytes())
 
@@ -185,6 +187,7 @@ class Vmrgsort4Proposals(Instruction):
         scores = [values[f"src{i}"][:, _SCORE] for i in range(len(self.lengths))]
         owner = np.repeat(np.arange(len(scores), dtype=np.uint8), self.lengths)
         ordered = owner[take_heads(scores)]
+        # The merge stops with the last proposal of the queue that ends first.
         if self.if_exhausted_suspension:
             ends = [
                 np.flatnonzero(ordered == queue)[-1] if length else -1

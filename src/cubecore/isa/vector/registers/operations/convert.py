@@ -128,6 +128,7 @@ def _of_integers(
         return to_float(held, target, rounding, finite=False)
     if target.bits < 8:
         low, high = integer_range(target)
+        # The low four bits with their sign: moved to 0 and up, modulo 16, and back.
         kept = np.clip(exact, low, high) if saturates else (exact + high + 1) % (2 * high + 2) + low
         return kept.astype(target.numpy)
     always = target.bits > source.bits and target.kind == "uint"
@@ -136,6 +137,8 @@ def _of_integers(
 
 def _scales(exact: Array, target: ElementType) -> Array:
     """Return the powers of two at or below magnitudes; of infinity and NaN NaN."""
+    # frexp gives magnitudes as [0.5, 1) times a power of two: the power at or below is half of
+    # that.
     _, exponents = np.frexp(np.where(np.isfinite(exact), exact, 1.0))
     biased = np.clip(exponents - 1 + _SCALE_BIAS, 0, _LARGEST_SCALE)
     biased = np.where(exact == 0, 0, biased)
@@ -155,6 +158,8 @@ def _float4(exact: Array, target: ElementType, rounding: str) -> Array:
     sizes = np.array(_FLOAT4[target.name])
     size = np.minimum(np.where(np.isnan(exact), 0.0, np.abs(exact)), sizes[-1])
     negative = np.signbit(exact) & ~np.isnan(exact)
+    # A code without its sign is the index of its size: between neighbours the rounding mode
+    # chooses, and of two in the middle the even index is the even code.
     below = np.searchsorted(sizes, size, side="right") - 1
     above = np.minimum(below + 1, sizes.size - 1)
     inside = sizes[below] != size
@@ -177,6 +182,9 @@ def _hybrid(exact: Array, source: ElementType) -> Array:
     Magnitudes up to 2**4 are rounded to the nearest. Of others the bits behind those that are kept
     are held against the lowest bits of the source: 14 of float32, or of half its last and a 1.
     """
+    # A hifloat8 has fewer bits behind the point the larger its exponent is: `kept` of them, which
+    # for the smallest is none, and -1 where even the leading 1 is to be rounded up or away. The
+    # significand has its leading 1 at bit 23.
     words = exact.astype(np.float32).view(np.uint32)
     low = exact.astype(source.numpy).view(f"u{source.size_bytes}").astype(np.int64)
     exponent = (words >> 23 & 0xFF).astype(np.int64) - 127
@@ -203,6 +211,8 @@ def _cast(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -> S
     on = np.ones(REGISTER_BYTES, bool) if mask is None else mask
     if min(source.bits, target.bits) < 8:
         return (_of_pairs(call, inputs[0], on, position, ratio),)
+    # Lanes of the wider type fill the register. Those of the narrower one stand at one of `ratio`
+    # places in each of them, `position`; of a result the other places are 0.
     values, active = lanes(inputs[0], source), governed(on, source.size_bytes)
     if target.bits > source.bits:  # of each group the one position is read
         values, active = values[..., position::ratio], active[..., position::ratio]
@@ -230,6 +240,7 @@ def _of_pairs(call: Call, register: Array, on: Bits, position: int, ratio: int) 
     source, target = call.source, call.dtype
     saturates, rounds = _saturates(call), ROUNDINGS[call.mode.split(".")[2]]
     if source.bits < 8:
+        # Two lanes in a byte, the first in its low half.
         packed = np.ascontiguousarray(register)[..., position::ratio]
         active = np.repeat(on[..., position::ratio], 2, axis=-1)
         halves = np.stack([packed & 15, packed >> 4], axis=-1).reshape(*packed.shape[:-1], -1)

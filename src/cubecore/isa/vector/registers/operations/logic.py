@@ -68,6 +68,8 @@ def _shifted(values: Array, amount: Array, element: ElementType, *, left: bool) 
     An amount of the width or more leaves 0, or of a signed type that is shifted right its sign.
     """
     bits = element.bits
+    # In 64 bits, as shifts by a lane's width or more are not defined in NumPy. 63 is the most
+    # there; what a larger amount leaves is chosen at the end.
     held = values.astype(np.int64) if element.kind == "int" else values.astype(np.uint64)
     amount = np.clip(amount.astype(np.int64), 0, bits)
     most = np.minimum(amount, 63).astype(held.dtype)
@@ -101,6 +103,7 @@ def compared(call: Call, x: Array, y: Array, mask: Bits | None) -> Bits:
     """Return a comparison's mask: the lowest bit of each lane says what holds."""
     with np.errstate(invalid="ignore"):
         holds = COMPARISONS[call.mode](x, y)
+    # A mask has a bit for each byte of a register, whatever the lanes' width.
     bits = np.zeros((*holds.shape, call.width), bool)
     bits[..., 0] = holds
     flat = bits.reshape(*holds.shape[:-1], -1)
