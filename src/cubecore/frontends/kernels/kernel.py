@@ -265,6 +265,8 @@ class ReadyLaunch:
 
     def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
         """Run every core to its end; return the findings, and the engine that ran it."""
+        # Lockstep executes cores together in program order: another order and a debugger, which
+        # stops single cores, need the reference engine.
         tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
         together = order == "program" and self.options.engine in {"fast", "lockstep"}
         if self.debugger is None and together:
@@ -354,6 +356,8 @@ class ReadyLaunch:
         So does any other tensor but scratch that uninitialised bytes were copied to.
         """
         for name, (_, tensor) in self.tensors.items():
+            # An output begins invalid. Any other tensor begins valid, so that invalid bytes in it
+            # are copies of bytes that nobody wrote.
             valid = tensor.buffer.valid
             missing = valid.size - int(np.count_nonzero(valid))
             if missing and (name in self.kernel.outputs or not tensor.scratch):

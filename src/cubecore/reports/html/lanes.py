@@ -167,6 +167,7 @@ def _group(time: CoreTime, limit: int) -> LaneGroup:
         for pipe in order
         if pipe in by_pipe or (time.busy_cycles.get(pipe) and pipe not in _NOT_RECORDED)
     )
+    # Waits and scalar work behind the last instruction that is shown would stand alone.
     shown = [segment for lane in lanes for segment in lane.segments]
     until = max((segment.end for segment in shown), default=0)
     aside = [s for s in time.aside if s.start < until and s.end > s.start]
@@ -175,6 +176,7 @@ def _group(time: CoreTime, limit: int) -> LaneGroup:
 
 def _aside(segments: Sequence[Segment]) -> Iterable[Aside]:
     """Yield the lanes beside a group's: the scalar unit's work, then waits in the pipes' order."""
+    # A scalar unit has two lanes, of its work and of its waits; other pipes only wait here.
     by_lane: dict[tuple[str, bool], list[Segment]] = {}
     for segment in segments:
         by_lane.setdefault((segment.pipe, is_wait(segment)), []).append(segment)

@@ -102,6 +102,8 @@ def _end(line: Timeline) -> int:
 def _group(group: LaneGroup) -> Json:
     """Return a group with its instructions as differences: starts from start to start."""
     path = group.time.path
+    # The critical path names instructions by their number in the pipe; of a run that is shown in
+    # part only those that are shown can be marked.
     steps: dict[str, list[int]] = {}
     for step in () if path is None else path.steps:
         if step.number is not None:
@@ -138,6 +140,8 @@ def _lane(
     names = list(dict.fromkeys(called))
     causes = list(dict.fromkeys(segment.cause for segment in segments))
     places = [line_of(segment) for segment in segments]
+    # Names, causes and lines repeat thousands of times: each is in the page once, and instructions
+    # have its number. Starts are differences, which are short in text.
     number_of = {place: number for number, place in enumerate(dict.fromkeys(places))}
     of_lines = {"lines": list(number_of), "line": [number_of[place] for place in places]}
     index_of = {name: number for number, name in enumerate(names)}

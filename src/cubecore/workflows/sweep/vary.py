@@ -149,6 +149,8 @@ def _answer(
     step: str | None,
 ) -> SweepPoint:
     keys, fix, settings = dict(given), dict(given.get("fix") or {}), dict(settings)
+    # A value goes where its axis belongs. One of the tiling is asked of the planner (`fix`), which
+    # plans each point anew; of a tiling that is given it replaces the field.
     for axis in axes:
         value = point[axis.name]
         if axis.of == "problem":

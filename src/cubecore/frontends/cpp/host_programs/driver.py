@@ -212,6 +212,8 @@ def _compile(
     code = overlay(source, work)
     object_file = work / "made.o"
     flags = compiler().flags()
+    # A file with kernels is compiled once for each kind of core that it has code for; the first
+    # object has main, too. Any other file is plain host code.
     commands = []
     if code.has_device_code or name.endswith((".asc", ".cce")):
         for part in code.parts:
@@ -229,6 +231,7 @@ def _compile(
         try:
             compile_with(whole, source.path, work, verbose=call.verbose)
         except RewritableError as error:
+            # The lines are rewritten already, and it did not help.
             if error.lines <= rewritten:
                 raise
             _compile(call, name, out, work, rewritten | error.lines)
@@ -242,6 +245,8 @@ def _link(call: CompilerCall, objects: Sequence[Path], work: Path) -> None:
     out = Path(call.output or "a.out")
     words = [*map(str, objects), *call.linked]
     libraries = [_linked(call, words, out, work)]
+    # An object may hold a second one, of the AIC's part. These are linked as a library of their
+    # own, in which files without such a part stand as they are.
     others = {word: other_of(Path(word)) for word in words if word.endswith(".o")}
     if any(part is not None for part in others.values()):
         for number, (word, part) in enumerate(others.items()):

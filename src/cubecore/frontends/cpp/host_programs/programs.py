@@ -167,6 +167,8 @@ class _Program:
 
     def run(self, libraries: Sequence[Path], words: tuple[str, ...]) -> int:
         """Run the first library's main; return its code."""
+        # Loading a library registers its kernels. The AIC's part is loaded behind that, so that
+        # kernels are known by the first library's entries.
         texts = [os.fsencode(self._path), *(os.fsencode(word) for word in words)]
         entry = self._child.symbol(libraries[0], "main")
         self._kernels = {facts.name: facts for facts in self._bridge.registered()}
@@ -204,6 +206,7 @@ class _Program:
         taken = sum(t.buffer.size_bytes for _, t in self._tensors.values())
         last = max((t.end for _, t in self._tensors.values()), default=0)
         room = min(_MOST_BYTES - taken, self._size - last)
+        # 64 KiB more, for the alignment and the guard behind a tensor; 0 is no address.
         if not size or size + (1 << 16) > room:
             return 0
         tensor = self._gm.allocate(name, size)
@@ -234,6 +237,8 @@ class _Program:
     def _launch(self, text: str, blocks: int, entry: int, context: int) -> None:
         name = text.strip("() ")
         plain = name.split("<", maxsplit=1)[0].rsplit("::", maxsplit=1)[-1].strip()
+        # A name in the launch may have template arguments and a namespace; registered are plain
+        # names.
         facts = self._kernels.get(plain, RegisteredKernel(name, "vector", str(self._path), 1))
         kind, where = self._kind or facts.kind, location_of(facts.file, facts.line, name)
         auto_sync = self._auto_sync and facts.auto_sync
@@ -241,6 +246,8 @@ class _Program:
         of_aic = self._bridge.in_other_part(entry) or entry
 
         def function(core: CoreHandle) -> None:
+            # One launch names one entry, of the library that has main; an AIC runs the same one of
+            # its own.
             own = of_aic if core.core.id.is_aic else entry
 
             def run(block: int, at_once: int) -> None:

@@ -74,6 +74,9 @@ def _in_rows(chip: Chip, kind: str, calls: Sequence[str]) -> _Answered:
     shares of one size, with whole rows of C and with equal steps along K.
     """
     asked, t = best = _answered(chip, kind, calls)
+    # From the best tiling on each wish is tried alone and kept if it is little slower: shares of
+    # one size, a block that is a whole share or whole rows, steps that divide K. What the host code
+    # itself said of shares or blocks is left alone.
     most = asked.solution.best.predicted.cycles * (1 + _LONGER)
     if kind == "BatchMatmulTiling" or t.singleCoreK != asked.problem.k:
         return best
@@ -118,6 +121,7 @@ def _large_blocks(chip: Chip, n: int, t: TCubeTiling) -> Iterator[str]:
 def _even_steps(chip: Chip, problem: Problem, t: TCubeTiling) -> int:
     """Return the longest baseK that divides K and leaves L0A and L0B two buffers; else its own."""
     steps = []
+    # The longest baseK of which half of the buffer holds a block.
     for mem, name, rows in ((Mem.L0A, problem.a, t.baseM), (Mem.L0B, problem.b, t.baseN)):
         dtype = ELEMENT_TYPES[name]
         each = dtype.bytes_of(align_up(rows, FRACTAL_ROWS))
@@ -156,6 +160,7 @@ def _answered(chip: Chip, kind: str, calls: Sequence[str]) -> _Answered:
 
 def _asked(chip: Chip, kind: str, calls: Sequence[str]) -> MatmulApiTilingBase:
     """Return the setters after calls."""
+    # More cores than there are AICs can only be vector cores, which a mix launch counts.
     dims = [int(call.split()[1]) for call in calls if call.startswith("set_dim ")]
     vectors = bool(dims) and dims[-1] > chip.aic_count
     asked: MatmulApiTilingBase = _CLASSES[kind](chip, launch="mix" if vectors else "cube")

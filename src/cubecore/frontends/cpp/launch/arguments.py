@@ -86,6 +86,7 @@ def call_of(path: str, asked: CppLaunchOptions, options: Mapping[str, Any]) -> C
         tiling = parameters[_tiling_name(kernel)]
         arguments[tiling.name] = typed_bytes(tiling, filled(text, asked.tiling_data))
     outputs = [_output(text, parameters, kernel, arguments) for text in asked.outputs]
+    # An output that was given no contents must be written whole; one with contents may be in part.
     fresh = [o.name for o in outputs if o.name not in _names(asked.arguments)]
     for output in outputs:
         arguments[output.name] = output.values

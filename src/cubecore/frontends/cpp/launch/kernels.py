@@ -156,6 +156,7 @@ def kernel_of(
     try:
         first = built(source, name, arch, "cube" if kind == "cube" else "vector", verbose=verbose)
     except CubecoreError as error:
+        # A mix kernel need not have code for vector cores: then it is one for AICs.
         if not kind.startswith("mix") or error.violations[0].subject != UNDEFINED:
             raise
         kind, first = "cube", built(source, name, arch, "cube", verbose=verbose)

@@ -84,6 +84,7 @@ def _kept(record_path: Path, files: ProjectFiles) -> HostLibrary | None:
             return None
         if any(file_digest(Path(name)) != was for name, was in record["files"].items()):
             return None
+        # A header that was missing then may be there now: what was left out compiles.
         if any((path / name).is_file() for name in record["absent"] for path in files.includes):
             return None
         used(library)
@@ -103,6 +104,10 @@ def _build(
             made.compile(path)
         if not made.objects:
             raise made.errors[0]
+        # A part of a project that lacks something must not stop the rest. Files that do not compile
+        # become ones whose functions refuse; functions that no file has are looked for in the
+        # companions of the files that were read; what is still missing is linked as functions that
+        # refuse when they are called.
         failed = [str(error) for error in made.errors]
         undefined = _linked([*made.objects, _main()], files.folder, work)
         if undefined and (more := companions(made.files, made.read)):
@@ -112,6 +117,8 @@ def _build(
         if undefined is not None:
             _complete([*made.objects, _main()], undefined, files.folder, work)
         digests = {str(file): file_digest(file) for file in sorted(made.read)}
+        # The library comes first, the record that vouches for it last: other processes look for the
+        # record.
         record = {"files": digests, "failed": failed, "absent": sorted(made.absent)}
         _library(work).replace(record_path.with_suffix(".so"))
         note = work / "record.json"

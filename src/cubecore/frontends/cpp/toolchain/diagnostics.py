@@ -101,6 +101,8 @@ def compile_with(
     RequestError
         If it fails; the message has the first error with the user's file and line.
     """
+    # Some refusals say what the compiler lacks: a header or a constant of the kit, a later C++.
+    # Each of these adds an argument that is not there yet, so that the loop ends.
     code, text = ran(arguments, path, work)
     while code != 0 and (changed := _accepting(text, work, arguments)) is not None:
         arguments = changed
@@ -359,6 +361,8 @@ def _told(
         if unfit is not None:
             return unfit
     ours = _is_ours(Path(match["file"]))
+    # From here on the cases that have a sentence of ours, the surest first; what is left is told in
+    # the compiler's words.
     file, at = _place(lines, number, match)
     where = f"{_shown(file, path)}:{at}" if str(file) != "entry" else shown_path(path)
     for prefix in _OURS:
