@@ -15,7 +15,7 @@ import os, signal, sys
 for name in ("resource", "fcntl", "pwd", "grp", "termios"):
     sys.modules[name] = None
 for name in ("sysconf", "sysconf_names", "pathconf", "pathconf_names", "sched_getaffinity",
-             "getuid", "geteuid", "O_NOFOLLOW", "setpgid", "killpg"):
+             "getuid", "geteuid", "O_NOFOLLOW", "setpgid", "killpg", "fork", "register_at_fork"):
     if hasattr(os, name):
         delattr(os, name)
 del signal.SIGKILL

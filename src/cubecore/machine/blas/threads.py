@@ -16,7 +16,8 @@ _OPENBLAS_THREADS = "blas_cpu_number"
 """The variable in which OpenBLAS keeps the number of its threads."""
 _forks: list[int] = []
 """The forked processes from the first one to this."""
-os.register_at_fork(after_in_child=lambda: _forks.append(os.getpid()))
+if hasattr(os, "register_at_fork"):  # no Windows
+    os.register_at_fork(after_in_child=lambda: _forks.append(os.getpid()))
 
 
 def one_thread(cores: Iterable[CoreId]) -> AbstractContextManager[object]:
