@@ -19,7 +19,7 @@ from cubecore.timing.launch import time_launch
 from cubecore.units import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from cubecore.advice.kernel_rules.rule import Advice
     from cubecore.advice.timed_changes import TimedChanges
@@ -346,7 +346,11 @@ def _hottest_lines(lines: Sequence[LineTime], cycles: int) -> list[str]:
     places = [line for line in by_place(lines) if line.location is not None and line.busy]
     if not places:
         return []
-    rows = [_line_row(line, cycles) for line in places[:_SHOWN_LINES]]
+    rows = [
+        row
+        for line in places[:_SHOWN_LINES]
+        for row in (_line_row(line, cycles), *_path_rows(line, lines, cycles))
+    ]
     more = len(places) - _SHOWN_LINES
     rest = [f"  {plural(more, 'more line')} in --json and --report"] if more > 0 else []
     return ["", "Hottest lines, average cycles", *table(rows), *rest]
@@ -361,6 +365,24 @@ def _line_row(line: LineTime, cycles: int) -> tuple[str, ...]:
     share = f"{busy / cycles:.0%}"
     file = where.file if len(where.file) <= _PATH_WIDTH else PurePath(where.file).name
     return (f"{file}:{where.line}", pipe, f"{busy:,}", share, waits, text)
+
+
+def _path_rows(
+    place: LineTime, lines: Sequence[LineTime], cycles: int
+) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each path of calls that led to a line, where there are several."""
+    here = place.location
+    assert here is not None
+    of_place = [
+        (line, line.location)
+        for line in lines
+        if line.location is not None
+        and (line.location.file, line.location.line) == (here.file, here.line)
+    ]
+    for line, where in of_place if len(of_place) > 1 else ():
+        _, pipe, busy, share, waits, _ = _line_row(line, cycles)
+        called = ", ".join(map(str, where.callers)) or "no other function"
+        yield "", pipe, busy, share, waits, f"called at {called}"
 
 
 def _advice_lines(advice: Sequence[Advice] | None) -> list[str]:

@@ -66,8 +66,8 @@ def kernel_frame() -> FrameType | None:
 
 
 def is_outside(code: CodeType) -> bool:
-    """True if code is not this package's."""
-    return not code.co_filename.startswith(_PACKAGE)
+    """True if code is not this package's, nor what starts a script."""
+    return not code.co_filename.startswith((_PACKAGE, "<frozen"))
 
 
 def location(frame: FrameType) -> Location:

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Collection, Iterator, Mapping
 
-from cubecore.advice.kernel_rules import cores, loads, mix, order, rows, same_bytes, tiles, work
+from cubecore.advice.kernel_rules import cores, loads, mix, order, rows, tiles, work
 from cubecore.advice.kernel_rules.case import KernelCase
 from cubecore.advice.kernel_rules.rule import RULES, UNKNOWN, Advice, Cause, Rule
 from cubecore.errors import CubecoreError, DeadlockError, refuse
@@ -11,7 +11,7 @@ from cubecore.isa.program.launch import Launch
 
 LEAST_SHARE = 0.02
 """The share of the time below which nothing is advised."""
-_MODULES = (tiles, cores, order, mix, work, rows, loads, same_bytes)
+_MODULES = (tiles, cores, order, mix, work, rows, loads)
 
 
 def rules() -> Mapping[str, Rule]:

@@ -66,6 +66,8 @@ class CoreHandle:
         self._core, self._issues, self._trace = core, issues, trace
         self._debugger, self._arrays = debugger, arrays
         self.modes = Modes()
+        paths = issues.calls.paths
+        self._location = location if paths is None else paths.location
         self._repeated: RepeatedCalls | None = None
         if isinstance(core, Recorder) and debugger is None and trace is None:
             self._repeated = RepeatedCalls(core, issues, self.modes, arrays)
@@ -206,7 +208,7 @@ class CoreHandle:
         >>> nothing[1]().clean
         True
         """
-        where = location(sys._getframe(1))  # noqa: SLF001
+        where = self._location(sys._getframe(1))  # noqa: SLF001
         try:
             bound = bind_mmad(arguments, self._core.chip)
         except CubecoreError as error:
@@ -224,7 +226,7 @@ class CoreHandle:
         event_id : int
             The flag between MTE2 and the scalar unit that is used.
         """
-        self._behind("MTE2", event_id, location(sys._getframe(1)))  # noqa: SLF001
+        self._behind("MTE2", event_id, self._location(sys._getframe(1)))  # noqa: SLF001
 
     def asc_sync_mte3(self, event_id: int) -> None:
         """Make every later instruction wait for the earlier ones of MTE3.
@@ -234,7 +236,7 @@ class CoreHandle:
         event_id : int
             The flag between MTE3 and the scalar unit that is used.
         """
-        self._behind("MTE3", event_id, location(sys._getframe(1)))  # noqa: SLF001
+        self._behind("MTE3", event_id, self._location(sys._getframe(1)))  # noqa: SLF001
 
     def _behind(self, pipe: str, event: int, where: Location) -> None:
         self.record(SetFlag(src=pipe, dst="S", event_id=int(event)), (), where)
@@ -293,7 +295,7 @@ class CoreHandle:
         KernelError
             If the conversions and the values do not match.
         """
-        where = location(sys._getframe(1))  # noqa: SLF001
+        where = self._location(sys._getframe(1))  # noqa: SLF001
         self._issues.one(where)
         try:
             self.show(formatted(text, values).rstrip("\n"))
@@ -307,7 +309,7 @@ class CoreHandle:
             frame = sys._getframe(1)  # noqa: SLF001
             if mem is not None and tensor.mem is not mem:
                 wrong = refuse("asc_dump", f"be given a pointer into {mem.label}", str(tensor))
-                raise KernelError.at(location(frame), wrong)
+                raise KernelError.at(self._location(frame), wrong)
             self._dump(tensor, (int(dump_size),), "ND", f"desc {int(desc)}", frame)
 
         return dump
@@ -320,7 +322,7 @@ class CoreHandle:
         name: str,
         frame: FrameType,
     ) -> MatrixView:
-        where = location(frame)
+        where = self._location(frame)
         self._issues.one(where)
         self._core.flush()
         try:
@@ -345,7 +347,7 @@ class CoreHandle:
         return made
 
     def _caller(self, name: str) -> Callable[..., Any]:
-        sites = self._issues.calls.sites.setdefault(name, Sites())
+        sites = self._issues.calls.sites.setdefault(name, Sites(self._issues.calls.paths))
         slow, this_frame = partial(self._call, name, sites), sys._getframe  # noqa: SLF001
         if self._repeated is not None:
             return self._repeated.of(name, sites, slow)
@@ -368,7 +370,7 @@ class CoreHandle:
         modes = self.modes
         site = None if keywords else sites.near(frame, arguments)
         if site is None or not site.fits(arguments):
-            where = location(frame)
+            where = self._location(frame)
             bound = self._bind(name, arguments, keywords, where)
             notice = reserved(bound.steps[0][0], where)
             if not keywords:
@@ -432,7 +434,7 @@ class CoreHandle:
         KernelError
             If the type has fewer than 8 bits, or the bytes lie outside the memory or tensor.
         """
-        where = location(sys._getframe(1))  # noqa: SLF001
+        where = self._location(sys._getframe(1))  # noqa: SLF001
         self._issues.one(where)
         return self._decoded(pointer, where)
 
@@ -453,7 +455,7 @@ class CoreHandle:
         KernelError
             If the element does not hold the value, or the scalar unit does not write the memory.
         """
-        where = location(sys._getframe(1))  # noqa: SLF001
+        where = self._location(sys._getframe(1))  # noqa: SLF001
         issued = scalar_store(pointer, value, where), (pointer.address,)
         self._say(self.modes.passing(*issued, where))
         self.record(*issued, where)
@@ -493,4 +495,4 @@ class CoreHandle:
             self.log(*said)
 
     def _mixed(self, message: str) -> None:
-        self.log("mixed-allocation", message, "array", location(sys._getframe(1)))  # noqa: SLF001
+        self.log("mixed-allocation", message, "array", self._location(sys._getframe(1)))  # noqa: SLF001

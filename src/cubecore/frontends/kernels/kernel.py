@@ -417,7 +417,7 @@ def ready_launch(
     gm = memory([host.raw.size for host in hosts])
     tensors = allocated(gm, hosts, device_kernel.outputs, device_kernel.scratch)
     cores = tuple(_cores(device_kernel, blocks, chip))
-    issues = Issues(options.limit, known_calls(device_kernel.function, chip))
+    issues = Issues(options.limit, known_calls(device_kernel.function, chip, traced=options.trace))
     debugger = None if session is None else session.debugger
     return ReadyLaunch(
         device_kernel, options, chip, blocks, cores, given, tensors, {}, issues, debugger

@@ -117,9 +117,9 @@ class Names:
         return number
 
     def location_number(self, where: Location) -> int:
-        """Return the number of a place."""
-        number = self._locations.get(where)
-        return self.new_location_number(where) if number is None else number
+        """Return the number of a place; those that calls are known of have numbers of their own."""
+        known = self.location_of.get(id(where)) if where.callers else self._locations.get(where)
+        return self.new_location_number(where) if known is None else known
 
 
 class InstructionTrace:

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from cubecore.chips.model import Chip
 from cubecore.frontends.capi.calls.binding import BoundCall
+from cubecore.frontends.capi.calls.call_paths import CallPaths, Place
 from cubecore.frontends.capi.modes import SETTERS, Said, Stale
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import is_outside
@@ -94,11 +95,11 @@ class QuickCall:
         self,
         site: Site,
         sites: "Sites",
-        instruction: int,
+        instruction: Place,
         arrays: ArrayWatch | NoArrays,
         names: Names,
     ) -> "ExpectedCall":
-        """Return the call at an instruction of the author's code, as the core's state is."""
+        """Return the call at a place in the author's code, as the core's state is."""
         # The checks of arrays and what follows depend on the registers' state, so that a call at a
         # place has one prepared step per state. Loops come back to the same state, thus to the same
         # step.
@@ -134,7 +135,7 @@ class ExpectedCall:
         call: QuickCall,
         site: Site,
         sites: "Sites",
-        instruction: int,
+        instruction: Place,
         before: ArrayState,
         plan: ArrayPlan,
         kinds: "array[int]",
@@ -194,17 +195,25 @@ class Track:
 
 
 class Sites:
-    """The places of a kernel that make one call, by the code that they stand in."""
+    """The places of a kernel that make one call, by the code that they stand in.
 
-    def __init__(self) -> None:
-        self.by_code: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
+    With `paths` those that other calls led to are places of their own.
+    """
+
+    def __init__(self, paths: CallPaths | None) -> None:
+        self.paths = paths
+        self.by_code: dict[tuple[int, Place], tuple[int, dict[object, Site]]] = {}
 
     def __len__(self) -> int:
         return sum(len(sites) for _, sites in self.by_code.values())
 
+    def place(self, frame: FrameType) -> Place:
+        """Return the place of a call in its frame's code."""
+        return frame.f_lasti if self.paths is None else self.paths.place(frame)
+
     def near(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
         """Return the site of an earlier call at this location with equal numbers."""
-        site = self.by_code.get((id(frame.f_code), frame.f_lasti))
+        site = self.by_code.get((id(frame.f_code), self.place(frame)))
         if site is None:
             return None
         try:
@@ -236,9 +245,10 @@ class Sites:
         quick = _quick(bound, count) if notice is None else None
         typed = any(kind is not str for kind in types)
         site = Site(code, where, count, kinds, numbers, types, typed, bound, quick, notice)
-        sites = self.by_code.get((id(code), frame.f_lasti))
+        key = id(code), self.place(frame)
+        sites = self.by_code.get(key)
         if sites is None or sites[0] != count or len(sites[1]) >= _MOST_NUMBERS:
-            sites = self.by_code[id(code), frame.f_lasti] = count, {}
+            sites = self.by_code[key] = count, {}
         sites[1][numbers] = site
         return site
 
@@ -281,9 +291,13 @@ def _is_signed(number: object) -> bool:
 
 
 class KnownCalls:
-    """The places that a kernel calls from, and what its templates touch, on one chip."""
+    """The places that a kernel calls from, and what its templates touch, on one chip.
 
-    def __init__(self, chip: Chip) -> None:
+    Places are told apart by the calls that led there if they are `traced`, for its time by line.
+    """
+
+    def __init__(self, chip: Chip, *, traced: bool) -> None:
+        self.paths = CallPaths() if traced else None
         self.sites: dict[str, Sites] = {}
         self.loads: dict[tuple[int, Mem, str], tuple[LoadScalar, str]] = {}
         self.spans = ArraySpans(chip)
@@ -296,15 +310,16 @@ class KnownCalls:
         return places + len(self.spans) + len(self.launches.names.templates)
 
 
-_KNOWN: WeakKeyDictionary[Callable[..., Any], dict[Chip, KnownCalls]] = WeakKeyDictionary()
+_ByChip = dict[tuple[Chip, bool], KnownCalls]
+_KNOWN: WeakKeyDictionary[Callable[..., Any], _ByChip] = WeakKeyDictionary()
 
 
-def known_calls(function: Callable[..., Any], chip: Chip) -> KnownCalls:
-    """Return what launches of a kernel's function on a chip have met."""
+def known_calls(function: Callable[..., Any], chip: Chip, *, traced: bool = False) -> KnownCalls:
+    """Return what launches of a kernel's function on a chip have met, those alone that trace."""
     by_chip = _KNOWN.setdefault(function, {})
-    known = by_chip.get(chip)
+    known = by_chip.get((chip, traced))
     if known is None or len(known) > _MOST_PLACES:
         if known is None and len(by_chip) >= _MOST_CHIPS:
             by_chip.clear()
-        known = by_chip[chip] = KnownCalls(chip)
+        known = by_chip[chip, traced] = KnownCalls(chip, traced=traced)
     return known

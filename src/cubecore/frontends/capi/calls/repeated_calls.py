@@ -59,7 +59,7 @@ class RepeatedCalls:
         """
         issues, modes, arrays, steps = self._issues, self._modes, self._arrays, self._track.steps
         addresses_of, this_frame = self._addresses, sys._getframe  # noqa: SLF001
-        take_addresses = self._core.trace.addresses.extend
+        take_addresses, traced = self._core.trace.addresses.extend, sites.paths is not None
 
         def call(*arguments: Any, **keywords: Any) -> Any:
             frame, at, expected = this_frame(1), self.at, False  # the caller's line, nothing else
@@ -69,10 +69,10 @@ class RepeatedCalls:
             # `_addresses`.
             if at < self.limit:
                 step = steps[at]
-                given = arguments[step.width :]
+                place, given = step.instruction, arguments[step.width :]
                 try:
                     expected = (
-                        step.instruction == frame.f_lasti
+                        (place == frame.f_lasti or (traced and place == sites.place(frame)))
                         and step.length == len(arguments)
                         and step.code is frame.f_code
                         and step.sites is sites
@@ -128,7 +128,7 @@ class RepeatedCalls:
             return None
         if site.typed and site.types != tuple(map(type, arguments[site.pointers :])):
             return None
-        return call.step(site, sites, frame.f_lasti, self._arrays, core.trace.names)
+        return call.step(site, sites, sites.place(frame), self._arrays, core.trace.names)
 
     def _addresses(self, step: ExpectedCall, arguments: tuple[Any, ...]) -> list[int] | None:
         """Return the addresses of the operands; None if a pointer is not as it was, or leaves."""

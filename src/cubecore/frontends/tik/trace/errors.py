@@ -1,26 +1,45 @@
 """Refusals that name the line of the user's program."""
 
 import sys
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from types import FrameType
 
 from cubecore.errors import RequestError, Violation
+from cubecore.frontends.source_locations import is_outside
 from cubecore.isa.program.tree import Location
 
 _HERE = str(Path(__file__).parents[1])
+_MOST_CALLS = 16
+"""Calls that a location tells of."""
+_Place = tuple[str, int, str]
+"""A file, a line of it, and the function."""
 
 
 def user_location() -> Location:
-    """Return the nearest place on the stack outside of this package."""
+    """Return the nearest place on the stack outside of this package, with its callers.
+
+    It is the same object for the same calls.
+    """
     frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads source files, this does not
     while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         frame = frame.f_back
-    return _location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    places, outer = [_place(frame)], frame.f_back
+    while outer is not None and is_outside(outer.f_code) and len(places) < _MOST_CALLS:
+        places.append(_place(outer))
+        outer = outer.f_back
+    return _location(tuple(places))
+
+
+def _place(frame: FrameType) -> _Place:
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
 
 
 @lru_cache(maxsize=65536)
-def _location(file: str, line: int, function: str) -> Location:
-    return Location(Path(file).name, line, function)
+def _location(places: tuple[_Place, ...]) -> Location:
+    where, *callers = (Location(Path(file).name, line, name) for file, line, name in places)
+    return replace(where, callers=tuple(callers)) if callers else where
 
 
 @lru_cache(maxsize=4096)
