@@ -20,6 +20,8 @@ from cubecore.frontends.matmul_tiling.setters import BatchMatmulTiling as BatchM
 from cubecore.frontends.matmul_tiling.setters import MatmulApiTiling as MatmulApiTiling
 from cubecore.frontends.matmul_tiling.setters import MatmulConfigParams as MatmulConfigParams
 from cubecore.frontends.matmul_tiling.setters import MultiCoreMatmulTiling as MultiCoreMatmulTiling
+from cubecore.frontends.result_comparison import ResultComparison as ResultComparison
+from cubecore.frontends.result_comparison import compare_result as compare_result
 from cubecore.frontends.source_locations import KernelError as KernelError
 from cubecore.tiling.model.export import load_tiling as load_tiling
 from cubecore.tiling.model.mx_type_para import MxTypePara as MxTypePara

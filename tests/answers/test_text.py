@@ -154,7 +154,7 @@ def test_a_run_that_is_wrong_says_so_in_capitals_and_lists_its_findings(monkeypa
 
     monkeypatch.setattr(import_module("cubecore.workflows.run"), "matmul_launch", launch)
     shown = cubecore.run(SMALL).text
-    assert shown.splitlines()[1].startswith("NOT verified: ")
+    assert shown.splitlines()[1].startswith("FAILED: ")
     assert any(line.startswith("Findings: ") for line in shown.splitlines())
     assert any(line.startswith("  uninitialised: mad.a must ") for line in shown.splitlines())
 

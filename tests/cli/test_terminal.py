@@ -97,7 +97,7 @@ def test_layout_says_what_is_emphasised():
     [
         ("illegal: 1 rule broken", "31"),
         ("  L0A-CAPACITY: too much", "31"),
-        ("NOT verified: largest error 3", "31"),
+        ("FAILED: largest error 3", "31"),
         ("legal", "32"),
         ("verified: largest error 0", "32"),
     ],

@@ -104,12 +104,12 @@ class OperatorRun:
     @property
     def text(self) -> str:
         """The verdict, and what was found."""
-        from cubecore.frontends.finding_text import finding_lines
+        from cubecore.frontends.finding_text import failed_line, finding_lines
 
-        verdict = "verified" if self.verified else "NOT verified"
+        error = f"the worst error is {self.worst:.2g} of what rounding may cause"
         lines = [
             _operator_title(self.problem, self.chip.name),
-            f"{verdict}: the worst error is {self.worst:.2g} of what rounding may cause",
+            f"verified: {error}" if self.verified else failed_line(self.findings, [error]),
             f"{self.issued:,} instructions in {self.wall_s:.2f} s ({self.engine} engine)",
             *finding_lines(self.findings),
         ]

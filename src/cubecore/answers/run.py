@@ -6,6 +6,7 @@ import math
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from cubecore.frontends.finding_text import failed_line
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
 from cubecore.manual import address_lines
@@ -118,13 +119,15 @@ class Run(Presented):
     def text(self) -> str:
         """The verdict with errors and tolerance, times and findings."""
         v, p = self.verification, self.request.problem
-        verdict = "verified" if self.verified else "NOT verified"
+        error = (
+            f"largest error {v.max_abs_error:.3g}, tolerance {v.tolerance:.3g} "
+            f"(worst element at {v.worst:.2f} of its own limit)"
+        )
         engine = self.engine if self.order == "program" else f"{self.order} order, {self.engine}"
         cores = plural(self.tiling.usedCoreNum, "core" if p.launch == "cube" else "AIV client")
         lines = [
             problem_line(self.request),
-            f"{verdict}: largest error {v.max_abs_error:.3g}, tolerance {v.tolerance:.3g} "
-            f"(worst element at {v.worst:.2f} of its own limit)",
+            f"verified: {error}" if self.verified else failed_line(self.findings, [error]),
             f"  policy  {self.policy}",
             f"  issued  {self.issued:,} instructions on {cores} ({engine} engine)",
             f"  time    operands {self.operands_wall_s:.2f} s, execution {self.wall_s:.2f} s, "

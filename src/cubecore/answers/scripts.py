@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from cubecore.advice.intervals import Interval, interval, interval_line
-from cubecore.frontends.finding_text import finding_lines, launch_text
+from cubecore.frontends.finding_text import failed_line, finding_lines, launch_text
 from cubecore.frontends.launch_timing import launch_of, timed_chip
 from cubecore.frontends.source_lines import by_place, source_lines
 from cubecore.lazy_dataclass import dataclass
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cubecore.advice.timed_changes import TimedChanges
     from cubecore.aliases import Json
     from cubecore.frontends.kernels.session import KernelRun
+    from cubecore.frontends.result_comparison import ResultComparison
     from cubecore.frontends.tik.host.kernel import TikKernel, TikRun
     from cubecore.frontends.tik.trace.tensor import Tensor
     from cubecore.presented import Figures
@@ -46,7 +47,8 @@ class ScriptRun:
 
     `failure` is what an assertion of the script, or an exit with another code than 0, said; None
     if it ran to its end. `checked` tells if the script checked anything after a launch, and `built`
-    are the kernels of TIK that it built and did not run.
+    are the kernels of TIK that it built and did not run. `compared` are arrays beside the values
+    that they should hold, and `results` the names of arrays that launches left.
     """
 
     script: str
@@ -56,6 +58,8 @@ class ScriptRun:
     peak_bytes: int | None
     checked: bool = False
     built: tuple[TikKernel, ...] = ()
+    compared: tuple[ResultComparison, ...] = ()
+    results: tuple[str, ...] = ()
 
     @property
     def findings(self) -> tuple[SanitizerFinding, ...]:
@@ -64,22 +68,29 @@ class ScriptRun:
 
     @property
     def clean(self) -> bool:
-        """True if nothing but notes was found and no check of the script failed."""
-        return self.failure is None and not faults(self.findings)
+        """True if nothing but notes was found, all compared is equal and no check failed."""
+        right = all(each.verified for each in self.compared)
+        return self.failure is None and right and not faults(self.findings)
 
     @property
     def verified(self) -> bool:
-        """True if nothing was found, and the script checked a result and holds it for right."""
-        return self.clean and self.checked
+        """True if nothing was found, and a result was compared, or checked by the script."""
+        return self.clean and (self.checked or bool(self.compared))
 
     @property
     def verdict(self) -> str:
-        """The outcome in a word or two."""
+        """The outcome: verified, FAILED with the reasons, or finished without a comparison."""
         if not self.clean:
-            return "NOT verified"
+            wrong = [each.name for each in self.compared if not each.verified]
+            reasons = [f"{', '.join(wrong)} not as expected"] if wrong else []
+            reasons += [] if self.failure is None else ["its own check"]
+            return failed_line(self.findings, reasons)
         if not self.launches:
             return "built, not run"
-        return "verified" if self.checked else "ran, not verified"
+        if self.verified:
+            return "verified"
+        name = self.results[0] if self.results else "NAME"
+        return f"finished, no findings; result not compared (give --expect {name}=...)"
 
     def to_json(self) -> Json:
         """Return the run as JSON."""
@@ -88,6 +99,7 @@ class ScriptRun:
             "verified": self.verified,
             "verdict": self.verdict,
             "failure": self.failure,
+            "compared": [each.to_json() for each in self.compared],
             "findings": [finding.to_json() for finding in self.findings],
             "launches": [launch.to_json() for launch in self.launches],
             "built": [kernel.to_json() for kernel in self.built],
@@ -103,6 +115,7 @@ class ScriptRun:
         lines = [f"{self.script}: {self.verdict}"]
         if self.failure is not None:
             lines.append(self.failure)
+        lines += [line for each in self.compared for line in each.text.splitlines()]
         for launch in self.launches:
             issued, findings = launch.issued, launch.findings
             lines += ["", launch_text(title_of(launch), issued, launch.wall_s, findings)]

@@ -12,7 +12,7 @@ from cubecore.cli.streams import terminal_columns
 
 _BOLD, _DIM, _RED, _GREEN, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 _GAP = re.compile(r"  +")
-_WRONG = re.compile(r"(?:illegal|NOT verified|Findings)\b|  [A-Z][A-Z0-9-]+-[A-Z0-9-]+: ")
+_WRONG = re.compile(r"(?:illegal|FAILED|Findings)\b|  [A-Z][A-Z0-9-]+-[A-Z0-9-]+: ")
 _RIGHT = re.compile(r"(?:legal|verified)\b")
 _DIGIT = re.compile(r"\d")
 _LEAST_WIDTH = 20

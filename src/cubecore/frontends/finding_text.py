@@ -1,5 +1,7 @@
 """Findings of a launch as text, with the calls that led to each."""
 
+from collections.abc import Sequence
+
 from cubecore.isa.program.tree import Location
 from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
 from cubecore.manual import address_lines
@@ -12,6 +14,13 @@ def launch_text(
     """Return what a launch did, and what was found in it."""
     done = f"{title}: {plural(issued, 'instruction')} in {wall_s:.2f} s"
     return "\n".join([done, *finding_lines(findings)])
+
+
+def failed_line(findings: tuple[SanitizerFinding, ...], reasons: Sequence[str]) -> str:
+    """Return the outcome of a run that failed: the number of findings, and other reasons."""
+    found = faults(findings)
+    counted = [plural(len(found), "finding")] if found else []
+    return f"FAILED: {', '.join([*counted, *reasons])}"
 
 
 def finding_lines(findings: tuple[SanitizerFinding, ...]) -> list[str]:

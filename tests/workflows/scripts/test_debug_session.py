@@ -103,7 +103,10 @@ def test_dumps_alone_are_of_the_end(run):
 
 def test_with_json_the_dialogue_is_on_stderr(run):
     answer = run("--step", "--json", typed="help\nclear\n")
-    assert (answer.code, answer.json["verdict"]) == (DONE, "ran, not verified")
+    assert (answer.code, answer.json["verdict"]) == (
+        DONE,
+        "finished, no findings; result not compared (give --expect c=...)",
+    )
     assert answer.err.splitlines()[0].startswith("step: core 0 AIV0 #1 copy_gm_to_ubuf on MTE2")
     assert "  step [N]            go on to the next instruction, or the N-th next (s)" in answer.err
 

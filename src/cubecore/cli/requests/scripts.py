@@ -138,6 +138,24 @@ def kernel_options(command: Command) -> Command:
     )
 
 
+def expect_options(command: Command) -> Command:
+    """Add what the results of a script's kernels are compared with."""
+    return with_options(
+        command,
+        click.option("--atol", type=Number(), help="absolute tolerance of --expect"),
+        click.option(
+            "--rtol", type=Number(), help="relative tolerance of --expect (default: by type)"
+        ),
+        click.option(
+            "--expect",
+            "expected",
+            multiple=True,
+            metavar="NAME=FILE",
+            help="compare an output of a SCRIPT's kernels, as z=golden.npy",
+        ),
+    )
+
+
 def advice_options(command: Command) -> Command:
     """Add what says which advice is given on a kernel, and what is tried."""
     return with_options(
@@ -275,7 +293,8 @@ def require_script(asked: JsonMapping, kernel: JsonMapping) -> None:
 
     words = {"breaks": "--break", "watches": "--watch", "dumps": "--dump", "step": "--step"}
     words |= {"debug_inputs": "--debug-inputs", "try_s": "--try"}
-    words |= {"without_rules": "--without-rule"}
+    words |= {"without_rules": "--without-rule", "expected": "--expect"}
+    words |= {"rtol": "--rtol", "atol": "--atol"}
     given = [words[name] for name, value in asked.items() if value not in {None, False, ()}]
     given += [
         name for name, value in kernel.items() if not any(value is n for n in (None, False, ()))
@@ -297,9 +316,11 @@ def run_of_script(
     from cubecore.cli.files import write_sarif
     from cubecore.errors import CubecoreError
     from cubecore.output_files import require_writable
+    from cubecore.workflows.scripts.expectations import ExpectOptions
     from cubecore.workflows.scripts.script import run_script
 
     keys, settings, form = split_options(options)
+    expect = ExpectOptions(keys["expected"], keys.get("rtol"), keys.get("atol"))
     if sarif is not None:
         require_writable(sarif, "--sarif")
     dialogue = _dialogue(asked)
@@ -316,6 +337,7 @@ def run_of_script(
             debugger=None if dialogue is None else dialogue.debugger,
             asked=_launch_options(kernel),
             debug_inputs=keys.get("debug_inputs"),
+            expect=expect,
         )
     except CubecoreError as error:
         if error.findings:

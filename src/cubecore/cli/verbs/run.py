@@ -19,6 +19,7 @@ from cubecore.cli.console import (
 from cubecore.cli.requests.operators import of_operator, operator_options, run_of_operator
 from cubecore.cli.requests.scripts import (
     debug_options,
+    expect_options,
     kernel_options,
     require_alone,
     require_script,
@@ -60,6 +61,7 @@ from cubecore.cli.streams import DONE, FOUND
 @click.option("--reference", is_flag=True, help="time NumPy's float32 product of the shape as well")
 @click.option("--sarif", type=OutputFile(), help="write the findings to this SARIF file")
 @debug_options
+@expect_options
 @kernel_options
 @table_options
 def run(
@@ -90,10 +92,12 @@ def run(
     file of C++ kernels, of which one is launched with --arg.
     """
     kernel, inputs = taken_kernel_options(options), options.pop("debug_inputs")
+    expect = {name: options.pop(name) for name in ("expected", "rtol", "atol")}
     asked = {"breaks": breaks, "watches": watches, "dumps": dumps, "step": step}
     others: Json = {"SCRIPT": script, "tiling": tiling, "out": out, "engine": engine}
     others |= {"order": order}
     others |= {"reference": reference, "sarif": sarif, "debug-inputs": inputs, **asked, **kernel}
+    others |= {"expect": expect["expected"], "rtol": expect["rtol"], "atol": expect["atol"]}
     operator = of_operator(options, others)
     if operator is not None:
         return run_of_operator(operator)
@@ -107,8 +111,9 @@ def run(
         others |= {"scale-a-file": scale_a_file, "scale-b-file": scale_b_file}
         require_alone(script, options, others)
         options |= {"engine": engine, "order": order, "checks": checks, "debug_inputs": inputs}
+        options |= expect
         return run_of_script(script, arguments, sarif, asked, kernel, options)
-    require_script({**asked, "debug_inputs": inputs}, kernel)
+    require_script({**asked, "debug_inputs": inputs, **expect}, kernel)
     files = a_file, b_file, bias_file, scale_file, scale_a_file, scale_b_file
     options |= {"engine": engine or "fast", "order": order or "program", "checks": checks}
     options |= {"reference": reference, "out": out}

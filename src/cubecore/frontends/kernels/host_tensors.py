@@ -105,23 +105,27 @@ def _element(name: str, dtype: object) -> ElementType:
     return kind
 
 
-def write_back(left: Iterable[tuple[HostTensor, Bytes]]) -> None:
+def write_back(left: Iterable[tuple[HostTensor, Bytes]]) -> tuple[str, ...]:
     """Give the user's arrays the bytes that the kernel left: all of them, or none.
+
+    Return the names of those that it changed.
 
     Raises
     ------
     RequestError
         If the kernel changed the bytes of a read-only array.
     """
-    writable = []
+    changed = []
     for tensor, data in left:
-        if tensor.raw.flags.writeable:
-            writable.append((tensor.raw, data))
-        elif not np.array_equal(tensor.raw, data):
+        if np.array_equal(tensor.raw, data):
+            continue
+        changed.append((tensor, data))
+        if not tensor.raw.flags.writeable:
             raise refuse(tensor.name, "be writable", "a read-only array that the kernel writes")
     with unbroken():
-        for raw, data in writable:
-            raw[:] = data
+        for tensor, data in changed:
+            tensor.raw[:] = data
+    return tuple(tensor.name for tensor, _ in changed)
 
 
 @contextmanager

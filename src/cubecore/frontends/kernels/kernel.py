@@ -284,8 +284,14 @@ class ReadyLaunch:
         issued: int,
         engine: str,
         wall_s: float,
+        changed: Sequence[str] = (),
+        kept: Sequence[tuple[HostTensor, GlobalTensor]] | None = None,
     ) -> KernelRun:
-        """Return what the launch left, and tell the session that collects launches."""
+        """Return what the launch left, and tell the session that collects launches.
+
+        `changed` names the arrays that it changed; `kept` are its tensors as the result has them,
+        where their memory does not stay.
+        """
         run = KernelRun(
             kernel=self.kernel.name,
             blocks=self.blocks,
@@ -296,11 +302,21 @@ class ReadyLaunch:
             wall_s=wall_s,
             traces=self.traces,
             tensors=tuple(self.tensors.values()),
+            outputs=self._outputs(changed),
         )
         session = current_session()
+        if session is not None and session.judge is not None:
+            session.judge(run)
+        if kept is not None:
+            run = replace(run, tensors=tuple(kept))
         if session is not None:
             session.runs.append(run)
         return run
+
+    def _outputs(self, changed: Sequence[str]) -> tuple[str, ...]:
+        """Return the arrays that it must fill, and others but workspaces that it changed."""
+        kept = (name for name in changed if not self.tensors[name][1].scratch)
+        return tuple(dict.fromkeys((*self.kernel.outputs, *kept)))
 
     def body(self, core: Core) -> None:
         """Run the function on one core."""
@@ -442,10 +458,10 @@ def launch(
     checks = checks_of(ready.options.checks.split(","))
     begin = perf_counter()
     outcome, engine = ready.run(gm, checks)
-    write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
+    changed = write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     findings = (*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ()))
     wall_s = perf_counter() - begin
-    return ready.done(findings, outcome.issued, engine, wall_s)
+    return ready.done(findings, outcome.issued, engine, wall_s, changed)
 
 
 def _per_core(chip: Chip) -> int:

@@ -1,6 +1,6 @@
 """Options and results of launches, and the session that collects a script's launches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field, fields, replace
@@ -115,6 +115,8 @@ class KernelRun(Presented):
         The instructions of each core, with `trace`.
     tensors : tuple
         The kernel's tensors, each with its location in global memory.
+    outputs : tuple of str
+        The arrays that the kernel must fill, and those that it changed; no workspaces.
     """
 
     kernel: str
@@ -126,6 +128,7 @@ class KernelRun(Presented):
     wall_s: float
     traces: dict[CoreId, InstructionTrace] = field(repr=False)
     tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
+    outputs: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
@@ -188,12 +191,17 @@ class ScriptSession:
     """The launches that a script makes.
 
     `options` replace those of its kernels, None leaving the kernel's own; `runs` collects the
-    results; a `debugger` stops the launches.
+    results; a `debugger` stops the launches. `judge` sees each result while its arrays hold what
+    the launch left. `results` are arrays of a program that its main copied to the host, and
+    `parameters` the kernel's names of an operator's arrays, by those of its registration.
     """
 
     options: Json = field(default_factory=dict)
     runs: list[KernelRun] = field(default_factory=list)
     debugger: LaunchDebugger | None = None
+    judge: Callable[[KernelRun], None] | None = None
+    results: list[str] = field(default_factory=list)
+    parameters: dict[str, str] = field(default_factory=dict)
 
     @contextmanager
     def collecting(self) -> Iterator["ScriptSession"]:

@@ -52,6 +52,23 @@ def load_array(path: str, kind: ElementType, shape: tuple[int, ...], subject: st
     return _as_kind(values, kind)
 
 
+def announced(path: str, subject: str) -> tuple[str, tuple[int, ...]]:
+    """Return the name of the type and the shape that a .npy file says it has.
+
+    Raises
+    ------
+    RequestError
+        If the file cannot be read, or is no .npy file.
+    """
+    where = f"{subject} {path}"
+    try:
+        with Path(path).open("rb") as file:
+            dtype, shape, _ = _header(file, where)
+    except (OSError, ValueError) as error:
+        raise unreadable(where, error) from None
+    return dtype.newbyteorder("=").name, shape
+
+
 def array_file(path: str) -> str:
     """Return the file of a path that may name a tensor in it."""
     return _split(path)[0]

@@ -1,7 +1,7 @@
 """Scripts with kernels: run as they are, their launches collected, checked and timed."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from stat import S_ISREG
@@ -23,6 +23,7 @@ from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.options import require_engine, require_order
 from cubecore.timing.launch import time_launch
 from cubecore.workflows.data.process import peak_bytes
+from cubecore.workflows.scripts.expectations import ExpectOptions, expectations
 
 if TYPE_CHECKING:
     from cubecore.advice.kernel_rules.rule import Advice
@@ -47,18 +48,19 @@ def run_script(
     debugger: LaunchDebugger | None = None,
     asked: CppLaunchOptions | None = None,
     debug_inputs: str | None = None,
+    expect: ExpectOptions | None = None,
 ) -> ScriptRun:
     """Run a script, as ``python path arguments`` would, and collect its launches.
 
-    `chip`, fields of it (`settings`), `checks`, `order` and `engine` replace those of its kernels.
-    With `quiet` what it prints goes to standard error. A `debugger` stops the launches. With
-    `debug_inputs` "random" the kernels that a TIK program builds and does not run are launched on
-    random numbers.
+    `expect` names files of values that arrays of its launches are compared with. `chip`, fields of
+    it (`settings`), `checks`, `order` and `engine` replace those of its kernels. With `quiet` what
+    it prints goes to standard error. A `debugger` stops the launches. With `debug_inputs` "random"
+    the kernels that a TIK program builds and does not run are launched on random numbers.
 
     Raises
     ------
     RequestError
-        If there is no such script, or it launches nothing.
+        If there is no such script, it launches nothing, or what is expected fits no array.
     KernelError
         If the script or a kernel fails; the message begins with the location in its source.
     """
@@ -70,7 +72,9 @@ def run_script(
     options |= {"engine": engine, "settings": settings or None}
     options |= {"debug_inputs": debug_inputs}
     work = _work(path, arguments, asked)
-    return _execute(path, work, options, quiet=quiet, debugger=debugger)
+    if expect is not None and expect.files:
+        options["trace"] = True  # by which the line of a wrong element is found
+    return _execute(path, work, options, quiet=quiet, debugger=debugger, expect=expect)
 
 
 def time_script(
@@ -253,11 +257,14 @@ def _execute(
     *,
     quiet: bool,
     debugger: LaunchDebugger | None = None,
+    expect: ExpectOptions | None = None,
 ) -> ScriptRun:
     begin = perf_counter()
     _require_script(path)
     given = {name: value for name, value in options.items() if value is not None}
     session = ScriptSession(given, debugger=debugger)
+    expected = expectations(expect or ExpectOptions(), session)
+    session.judge = None if expected is None else expected.judge
     tik = path.endswith(".py") and imports_tik(path)
     names = ("chip", "settings", "checks", "order", "trace")
     tik_options = TikOptions(**{n: given[n] for n in names if n in given}, echo=False)
@@ -282,8 +289,28 @@ def _execute(
     built = tuple(instance.built_kernel for instance in waiting if not instance.launched)
     if not runs and not built and failure is None:
         raise _launches_nothing(path, tik=tik)
+    if programs and expected is not None:
+        for run in programs.runs:
+            expected.judge(run)
     total = perf_counter() - begin
-    return ScriptRun(path, runs, failure, total, peak_bytes(), bool(checks), built)
+    return ScriptRun(
+        path,
+        runs,
+        failure,
+        total,
+        peak_bytes(),
+        checked=bool(checks),
+        built=built,
+        compared=() if expected is None else expected.results(),
+        results=_results(runs, session),
+    )
+
+
+def _results(runs: "Sequence[KernelRun | TikRun]", session: ScriptSession) -> tuple[str, ...]:
+    """Return the names of the arrays that launches left, those of the last one first."""
+    words = {parameter: name for name, parameter in session.parameters.items()}
+    names = [name for run in reversed(runs) for name in run.outputs]
+    return tuple(dict.fromkeys(words.get(name, name) for name in (*session.results, *names)))
 
 
 def _tik_session(options: TikOptions) -> "AbstractContextManager[TikSession]":

@@ -31,7 +31,7 @@ from cubecore.frontends.cpp.toolchain.build import (
 from cubecore.frontends.cpp.wire import HostAsks
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, private_memory, ready_launch
-from cubecore.frontends.kernels.session import LaunchOptions
+from cubecore.frontends.kernels.session import LaunchOptions, current_session
 from cubecore.frontends.source_locations import location_of, shown_path
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
@@ -221,10 +221,16 @@ class _Program:
             tensor.buffer.valid[start : start + count] = 1
 
     def _read(self, address: int, count: int) -> None:
-        """Say which of the bytes that go to the host nobody has written: 0 here, as at first."""
+        """Take an array for a result, and note bytes that go to the host and nobody has written.
+
+        Those are 0 here, as at first.
+        """
         tensor = self._gm.at(address - self._base)
         if tensor is None:
             return
+        session = current_session()
+        if session is not None and tensor.name not in session.results:
+            session.results.append(tensor.name)
         start = address - self._base - tensor.address
         self._gm.settle(tensor, address - self._base, address - self._base + count)
         unwritten = np.flatnonzero(tensor.buffer.valid[start : start + count] == 0)
@@ -274,8 +280,8 @@ class _Program:
         wall = perf_counter() - begin
         self._pointers.clean()  # at a kernel's end
         findings = self._bridge.told(outcome.findings)
-        places = {name: _place(tensor) for name, (_, tensor) in self._tensors.items()}
-        replace(ready, tensors=places).done(findings, outcome.issued, engine, wall)
+        places = [_place(tensor) for _, tensor in self._tensors.values()]
+        ready.done(findings, outcome.issued, engine, wall, kept=places)
 
 
 def _place(tensor: GlobalTensor) -> tuple[HostTensor, GlobalTensor]:

@@ -260,11 +260,11 @@ def launch(
         if all(each.subject.endswith(_GIVEN) for each in error.violations):
             raise RequestError(error.violations) from None
         raise
-    write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
+    changed = write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     unwritten = _unwritten(gm, ready) if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
     findings = (*(notes if MEMCHECK in checks else ()), *findings, *unwritten)
-    return ready.done(findings, outcome.issued, engine, wall_s)
+    return ready.done(findings, outcome.issued, engine, wall_s, changed)
 
 
 def _built_parts(device_kernel: CppKernel, ready: ReadyLaunch) -> dict[str, Built]:

@@ -184,6 +184,10 @@ class OperatorProject:
         # The vendor's convention: inputs, outputs, where needed the outputs' shapes, workspace,
         # tiling data.
         names = [p.name for p in kernel.parameters]
+        session = current_session()
+        if session is not None:
+            words = (one.name for one in _in_order(own))
+            session.parameters = dict(zip(words, names, strict=False))
         computed = _computed(own)
         wanted = [*(p.name for p in _in_order(own)), *(["shapes"] if computed else []), *_BEHIND]
         if len(names) != len(wanted):
