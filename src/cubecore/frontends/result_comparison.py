@@ -29,7 +29,7 @@ _TOLERANCES = {
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How far an element may be from its expected value: `absolute` + `relative` times that.
+    """The distance of elements from their expected values: `absolute` + `relative` times that.
 
     None is the type's default: that of torch.testing.assert_close, exact for integers, one unit in
     the last place for other floats.

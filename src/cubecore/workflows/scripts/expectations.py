@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExpectOptions:
-    """What the command line says of expected results: ``NAME=FILE`` of each, and tolerances."""
+    """Options of the command line for expected results: ``NAME=FILE`` of each, and tolerances."""
 
     files: tuple[str, ...] = ()
     rtol: float | None = None
