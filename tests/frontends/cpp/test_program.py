@@ -1,6 +1,5 @@
 """Host programs: their own main, acl calls, launches by <<<>>>."""
 
-import numpy as np
 import pytest
 
 from frontends.cpp.cpp_kernels import SQUARED, cli, demo, needs_compiler
@@ -79,7 +78,7 @@ def test_memory_that_the_program_never_filled_is_a_finding(tmp_path):
     assert code == 1
     assert "uninitialised: vadd.src1 must be initialised" in out
     assert "add.asc exited with code 3" in out
-    assert "add.asc: FAILED: 1 finding, its own check" in out.splitlines()
+    assert "add.asc: FAILED: 2 findings, its own check" in out.splitlines()
     assert "verified" not in out
 
 
