@@ -489,6 +489,8 @@ class CoreHandle:
             delattr(self, name)
         if self._repeated is not None:
             self._repeated.release()
+        if self._issues.calls.paths is not None:
+            self._issues.calls.paths.release()
 
     def _say(self, said: Said | None) -> None:
         if said is not None:

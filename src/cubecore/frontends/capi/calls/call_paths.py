@@ -7,27 +7,56 @@ from types import CodeType, FrameType
 from cubecore.frontends.source_locations import is_outside, location
 from cubecore.isa.program.tree import Location
 
-Place = int | tuple[int, ...]
-"""An instruction of a function's code; behind it, those by which its callers came there."""
+_PATH = 1 << 32
+"""Beyond every instruction's offset in its code."""
 
 
 class CallPaths:
-    """Places in functions that a kernel calls, and their locations, told apart by the callers."""
+    """Places in functions that a kernel calls, and their locations, told apart by the callers.
+
+    `path` is that of `frame`, the last one that was asked for: 0 of the kernel itself, which this
+    package calls, else a multiple of a number that no offset of an instruction reaches.
+    """
 
     def __init__(self) -> None:
-        self._locations: dict[tuple[int, Place], Location] = {}
+        self.frame: FrameType | None = None
+        self.path = 0
+        self._outer: FrameType | None = None
+        self._path_of_outer = 0
+        self._paths: dict[tuple[int, int, int], int] = {}
+        self._locations: dict[tuple[int, int], Location] = {}
         self._codes: dict[int, CodeType] = {}
 
-    def place(self, frame: FrameType) -> Place:
-        """Return a frame's place: of the kernel itself, which this package calls, a number."""
-        callers = list(_callers(frame))
-        if not callers:
-            return frame.f_lasti
-        # Equal code of two files is one key, so that a code's identity stands for it; held, no
-        # other code has the same.
-        self._codes.update((id(caller.f_code), caller.f_code) for caller in callers)
-        steps = (number for caller in callers for number in (id(caller.f_code), caller.f_lasti))
-        return (frame.f_lasti, *steps)
+    def path_of(self, frame: FrameType) -> int:
+        """Return the path of calls that led to a frame."""
+        if frame is not self.frame:
+            # While a function runs its callers stand still: a frame has one path. Calls of one
+            # loop have one frame behind them, so that the last one's path is remembered, too.
+            outer = frame.f_back
+            if outer is not self._outer:
+                self._outer, self._path_of_outer = outer, self._long_path_of(outer)
+            path = 0 if self._path_of_outer < 0 else self._step(self._path_of_outer, outer)
+            self.frame, self.path = frame, path
+        return self.path
+
+    def _long_path_of(self, frame: FrameType | None) -> int:
+        """Return the path of a frame; -1 of one of this package's."""
+        if frame is None or not is_outside(frame.f_code):
+            return -1
+        before = self._long_path_of(frame.f_back)
+        return 0 if before < 0 else self._step(before, frame.f_back)
+
+    def _step(self, path: int, caller: FrameType | None) -> int:
+        """Return the path that goes on from where a caller is."""
+        assert caller is not None
+        # Equal code of two files is one key, so that a code's identity stands for it; while it is
+        # held, no other code has the same.
+        key = path, id(caller.f_code), caller.f_lasti
+        longer = self._paths.get(key)
+        if longer is None:
+            self._codes[key[1]] = caller.f_code
+            longer = self._paths[key] = _PATH * (len(self._paths) + 1)
+        return longer
 
     def location(self, frame: FrameType) -> Location:
         """Return the nearest location outside this package, with the calls that led there.
@@ -38,14 +67,17 @@ class CallPaths:
         while outer is not None and not is_outside(outer.f_code):
             outer = outer.f_back
         inner = frame if outer is None else outer
-        key = id(inner.f_code), self.place(inner)
-        self._codes[key[0]] = inner.f_code
+        key = id(inner.f_code), inner.f_lasti + self.path_of(inner)
         where = self._locations.get(key)
         if where is None:
             callers = tuple(location(caller) for caller in _callers(inner))
             where = replace(location(inner), callers=callers) if callers else location(inner)
-            self._locations[key] = where
+            self._locations[key], self._codes[key[0]] = where, inner.f_code
         return where
+
+    def release(self) -> None:
+        """Drop the frames, which hold what a kernel had."""
+        self.frame = self._outer = None
 
 
 def _callers(frame: FrameType) -> Iterator[FrameType]:

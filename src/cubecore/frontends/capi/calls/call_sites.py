@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from cubecore.chips.model import Chip
 from cubecore.frontends.capi.calls.binding import BoundCall
-from cubecore.frontends.capi.calls.call_paths import CallPaths, Place
+from cubecore.frontends.capi.calls.call_paths import CallPaths
 from cubecore.frontends.capi.modes import SETTERS, Said, Stale
 from cubecore.frontends.capi.pointer import Pointer
 from cubecore.frontends.source_locations import is_outside
@@ -95,7 +95,7 @@ class QuickCall:
         self,
         site: Site,
         sites: "Sites",
-        instruction: Place,
+        place: int,
         arrays: ArrayWatch | NoArrays,
         names: Names,
     ) -> "ExpectedCall":
@@ -109,7 +109,7 @@ class QuickCall:
             plan = arrays.plan(self.templates)
             kinds = array("I", [names.kind(template) for template in self.templates])
             wheres = array("I", [names.location_number(site.where)] * len(kinds))
-            step = ExpectedCall(self, site, sites, instruction, before, plan, kinds, wheres)
+            step = ExpectedCall(self, site, sites, place, before, plan, kinds, wheres)
             self.steps[id(before)] = step
         return step
 
@@ -125,8 +125,8 @@ class ExpectedCall:
     """
 
     __slots__ = (
-        *("after", "before", "call", "code", "fixed", "given", "indices", "instruction", "kinds"),
-        *("length", "masked", "pointers", "sites", "size", "stale", "steady", "types", "where"),
+        *("after", "before", "call", "code", "fixed", "given", "indices", "kinds", "length"),
+        *("masked", "place", "pointers", "sites", "size", "stale", "steady", "types", "where"),
         *("wheres", "width"),
     )
 
@@ -135,14 +135,14 @@ class ExpectedCall:
         call: QuickCall,
         site: Site,
         sites: "Sites",
-        instruction: Place,
+        place: int,
         before: ArrayState,
         plan: ArrayPlan,
         kinds: "array[int]",
         wheres: "array[int]",
     ) -> None:
         self.call, self.where, self.code = call, site.where, site.code
-        self.sites, self.instruction = sites, instruction
+        self.sites, self.place = sites, place
         self.width, self.given = site.pointers, site.numbers
         self.types = site.types if site.typed else None
         self.length = self.width + len(self.given)
@@ -202,14 +202,14 @@ class Sites:
 
     def __init__(self, paths: CallPaths | None) -> None:
         self.paths = paths
-        self.by_code: dict[tuple[int, Place], tuple[int, dict[object, Site]]] = {}
+        self.by_code: dict[tuple[int, int], tuple[int, dict[object, Site]]] = {}
 
     def __len__(self) -> int:
         return sum(len(sites) for _, sites in self.by_code.values())
 
-    def place(self, frame: FrameType) -> Place:
+    def place(self, frame: FrameType) -> int:
         """Return the place of a call in its frame's code."""
-        return frame.f_lasti if self.paths is None else self.paths.place(frame)
+        return frame.f_lasti + (0 if self.paths is None else self.paths.path_of(frame))
 
     def near(self, frame: FrameType, arguments: tuple[Any, ...]) -> Site | None:
         """Return the site of an earlier call at this location with equal numbers."""

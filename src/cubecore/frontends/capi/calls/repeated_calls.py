@@ -11,6 +11,7 @@ from operator import is_
 from types import FrameType
 from typing import Any
 
+from cubecore.frontends.capi.calls.call_paths import CallPaths
 from cubecore.frontends.capi.calls.call_sites import ExpectedCall, Sites, Track
 from cubecore.frontends.capi.calls.issues import Issues
 from cubecore.frontends.capi.modes import Modes
@@ -59,7 +60,7 @@ class RepeatedCalls:
         """
         issues, modes, arrays, steps = self._issues, self._modes, self._arrays, self._track.steps
         addresses_of, this_frame = self._addresses, sys._getframe  # noqa: SLF001
-        take_addresses, traced = self._core.trace.addresses.extend, sites.paths is not None
+        take_addresses, paths = self._core.trace.addresses.extend, sites.paths
 
         def call(*arguments: Any, **keywords: Any) -> Any:
             frame, at, expected = this_frame(1), self.at, False  # the caller's line, nothing else
@@ -69,10 +70,10 @@ class RepeatedCalls:
             # `_addresses`.
             if at < self.limit:
                 step = steps[at]
-                place, given = step.instruction, arguments[step.width :]
+                place, given = step.place, arguments[step.width :]
                 try:
                     expected = (
-                        (place == frame.f_lasti or (traced and place == sites.place(frame)))
+                        (place == frame.f_lasti or _is_of_path(place, frame, paths))
                         and step.length == len(arguments)
                         and step.code is frame.f_code
                         and step.sites is sites
@@ -226,3 +227,11 @@ class RepeatedCalls:
             if step.stale is None:
                 step.stale = name, call.count, step.where
             modes.stale = step.stale
+
+
+def _is_of_path(place: int, frame: FrameType, paths: CallPaths | None) -> bool:
+    """True if a place is a frame's, reached by the same calls, where calls are told apart."""
+    if paths is None:
+        return False
+    path = paths.path if frame is paths.frame else paths.path_of(frame)
+    return place == frame.f_lasti + path
