@@ -139,21 +139,40 @@ def test_a_script_without_numbers_has_nothing_to_try(folder):
     assert_refused(cli("time", "mover.py", "--try", "3"), line)
 
 
-def test_a_tik_program_is_not_tried(folder):
-    (folder / "t.py").write_text(
-        "import numpy as np\n"
-        "from tbe import tik\n"
-        't = tik.Tik(tik.Dprofile("v100", "cloud"))\n'
-        'x = t.Tensor("float16", (128,), name="x", scope=tik.scope_gm)\n'
-        'y = t.Tensor("float16", (128,), name="y", scope=tik.scope_gm)\n'
-        'tile = t.Tensor("float16", (128,), name="tile", scope=tik.scope_ubuf)\n'
-        "t.data_move(tile, x, 0, 1, 8, 0, 0)\n"
-        "t.data_move(y, tile, 0, 1, 8, 0, 0)\n"
-        't.BuildCCE(kernel_name="k", inputs=[x], outputs=[y])\n'
-        't.tikdb.start_debug({"x": np.ones(128, np.float16)})\n'
-    )
-    line = "--try takes kernels in Python and C++; t.py is a TIK program"
-    assert_refused(cli("time", "t.py", "--try", "3"), line)
+TIK = """\
+import numpy as np
+from tbe import tik
+
+TILE = 256
+SCALE = 2
+t = tik.Tik(tik.Dprofile("v100", "cloud"))
+x = t.Tensor("float16", (8, 4096), name="x", scope=tik.scope_gm)
+y = t.Tensor("float16", (8, 4096), name="y", scope=tik.scope_gm)
+with t.for_range(0, 8, block_num=2) as row:
+    with t.for_range(0, 4096 // TILE) as i:
+        tile = t.Tensor("float16", (TILE,), name="tile", scope=tik.scope_ubuf)
+        t.data_move(tile, x[row, i * TILE], 0, 1, TILE // 16, 0, 0)
+        t.vmuls(128, tile, tile, SCALE, TILE // 128, 1, 1, 8, 8)
+        t.data_move(y[row, i * TILE], tile, 0, 1, TILE // 16, 0, 0)
+t.BuildCCE(kernel_name="k", inputs=[x], outputs=[y])
+"""
+
+
+@pytest.mark.parametrize("launched", [True, False])
+def test_constants_and_blocks_of_a_tik_program_are_tried(folder, launched):
+    text = TIK
+    if launched:
+        text += 't.tikdb.start_debug({"x": np.ones((8, 4096), np.float16)})\n'
+    (folder / "t.py").write_text(text)
+    random = () if launched else ("--debug-inputs", "random")
+    answer = cli("time", "t.py", *random, "--try", "60", "--json")
+    assert answer.code == DONE, answer.err
+    trials = {trial["change"]: trial for trial in answer.json["trials"]}
+    assert trials["TILE = 512"]["saves_us"] > 0
+    assert trials["block_num = 4"]["saves_us"] > 0
+    assert trials["block_num = 8"]["saves_us"] > trials["block_num = 4"]["saves_us"]
+    assert trials["SCALE = 4"]["dropped"] == "y of launch 1 has other values"
+    assert (folder / "t.py").read_text() == text
 
 
 @needs_compiler

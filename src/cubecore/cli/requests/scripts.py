@@ -395,6 +395,7 @@ def time_of_script(
                 asked=asked,
                 chip=keys.get("chip"),
                 settings=settings,
+                debug_inputs=keys.get("debug_inputs"),
                 shown=shown,
             )
     files.write(answer.longest.run.chip.name, answer)

@@ -13,6 +13,9 @@ from cubecore.frontends.kernels.assertions import NOTE, noting_checks
 from cubecore.frontends.source_locations import KernelError, location_of
 from cubecore.isa.program.tree import Location
 
+BLOCKS = "block_num"
+"""The keyword by which a TIK program gives the count of blocks of a loop."""
+
 
 def _nothing() -> None:
     return None
@@ -67,8 +70,15 @@ def _parsed(path: str) -> ast.Module:
 
 
 def _with_constants(tree: ast.Module, constants: Mapping[str, int]) -> ast.Module:
-    """Return a script with other numbers for some of its names, where it first gives them one."""
+    """Return a script with other numbers for some of its names, where it first gives them one.
+
+    `BLOCKS` is what a TIK program gives to its loop of blocks.
+    """
     left = dict(constants)
+    if BLOCKS in left:
+        for keyword in ast.walk(tree):
+            if isinstance(keyword, ast.keyword) and keyword.arg == BLOCKS:
+                keyword.value = ast.copy_location(ast.Constant(left[BLOCKS]), keyword.value)
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             target = node.targets[0]

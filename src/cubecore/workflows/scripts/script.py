@@ -77,6 +77,25 @@ def run_script(
     return _execute(path, work, options, quiet=quiet, debugger=debugger, expect=expect)
 
 
+def run_with_constants(
+    path: str, arguments: tuple[str, ...], options: JsonMapping, constants: Mapping[str, int]
+) -> ScriptRun:
+    """Run a script with other numbers for some constants, and collect its launches.
+
+    Raises
+    ------
+    RequestError
+        If the script launches nothing.
+    KernelError
+        If the script or a kernel fails; the message begins with the location in its source.
+    """
+
+    def work(_: JsonMapping, checked: Callable[[], None]) -> str | None:
+        return run_as_main(path, arguments, checked, constants)
+
+    return _execute(path, work, options, quiet=True)
+
+
 def time_script(
     path: str,
     *,

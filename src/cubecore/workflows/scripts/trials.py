@@ -1,7 +1,8 @@
 """Changes of a launch that are plain numbers, each tried: launched again, checked and timed.
 
 Such a number is the count of blocks, a macro of ``-D`` (or one that the file lets ``-D`` replace),
-a field of ``--tiling-data``, an attribute of an operator, or a constant of a Python script. One is
+a field of ``--tiling-data``, an attribute of an operator, or a constant of a Python script or a TIK
+program. One is
 changed at a time, doubled or halved for as long as that saves time.
 """
 
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +20,13 @@ from cubecore.answers.scripts import Trial
 from cubecore.arrays import Array
 from cubecore.errors import CubecoreError, refuse
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
-from cubecore.frontends.kernels.session import KernelRun
+from cubecore.frontends.kernels.scripts import BLOCKS
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import faults
+
+if TYPE_CHECKING:
+    from cubecore.frontends.kernels.session import KernelRun
+    from cubecore.frontends.tik.host.kernel import TikRun
 
 _DEFAULT = re.compile(r"^[ \t]*#ifndef (\w+)\s*\n[ \t]*#define \1 (\d+)[ \t]*$", re.MULTILINE)
 """A macro that a file defines as a number unless -D does."""
@@ -29,7 +35,8 @@ _NEAR = 1e-3
 """Relative difference of floating-point results that the order of sums may make."""
 
 Values = Mapping[str, Array]
-Launched = tuple[tuple[KernelRun, ...], Values]
+Runs = tuple["KernelRun | TikRun", ...]
+Launched = tuple[Runs, Values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +67,7 @@ def require_budget(budget_s: float) -> None:
 def tried(
     numbers: Sequence[Number],
     base: Callable[[], Launched],
-    timed: Callable[[tuple[KernelRun, ...]], float],
+    timed: Callable[[Runs], float],
     budget_s: float,
     shown: Callable[[str], None],
 ) -> tuple[Trial, ...]:
@@ -108,7 +115,7 @@ def _tried(
     number: Number,
     value: int,
     right: Values,
-    timed: Callable[[tuple[KernelRun, ...]], float],
+    timed: Callable[[Runs], float],
     us: float,
 ) -> Trial:
     change = number.change(value)
@@ -209,13 +216,16 @@ def _with_field(
 
 
 def script_numbers(path: str, launch: Callable[[Mapping[str, int]], Launched]) -> list[Number]:
-    """Return the constants of a Python script: names in capitals that are whole numbers."""
+    """Return the constants of a Python script: names in capitals that are whole numbers.
+
+    The count of blocks that a TIK program gives to a loop as a number is one of them.
+    """
     try:
-        body = ast.parse(_text(path)).body
+        tree = ast.parse(_text(path))
     except (SyntaxError, ValueError):
         return []
-    numbers = []
-    for node in body:
+    numbers = list(_blocks(tree, launch))
+    for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             value, target = node.value.value, node.targets[0]
             # By convention capitals are what an author means to be set.
@@ -224,6 +234,15 @@ def script_numbers(path: str, launch: Callable[[Mapping[str, int]], Launched]) -
                 name = ast.unparse(target)
                 numbers.append(Number(f"{name} = ", value, _with(name, launch)))
     return numbers
+
+
+def _blocks(tree: ast.Module, launch: Callable[[Mapping[str, int]], Launched]) -> Iterator[Number]:
+    """Yield the count of blocks of a TIK program that gives one as a number."""
+    given = [node for node in ast.walk(tree) if isinstance(node, ast.keyword)]
+    values = [node.value for node in given if node.arg == BLOCKS]
+    numbers = [each.value for each in values if isinstance(each, ast.Constant)]
+    if len(values) == 1 and numbers and type(numbers[0]) is int and numbers[0] > 0:
+        yield Number(f"{BLOCKS} = ", numbers[0], _with(BLOCKS, launch))
 
 
 def _with(name: str, launch: Callable[[Mapping[str, int]], Launched]) -> Callable[[int], Launched]:

@@ -1,10 +1,11 @@
 """Launches of a script, or of a C++ kernel, tried with other numbers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from io import StringIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,18 +17,20 @@ from cubecore.frontends.cpp.files import SUFFIXES, is_project
 from cubecore.frontends.cpp.launch.arguments import call_of
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.cpp.operator_projects.operator_arguments import run_operator
-from cubecore.frontends.kernels.scripts import run_as_main
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
-from cubecore.frontends.tik.host.imports import imports_tik
-from cubecore.workflows.scripts.script import times_of
+from cubecore.workflows.scripts.script import run_with_constants, times_of
 from cubecore.workflows.scripts.trials import (
     Launched,
     Number,
+    Runs,
     cpp_numbers,
     operator_numbers,
     script_numbers,
     tried,
 )
+
+if TYPE_CHECKING:
+    from cubecore.frontends.tik.host.kernel import TikRun
 
 _TOLD = ("tiling", "workspace")
 """Tensors by which the host tells a kernel how it is tiled, and in which kernels compute."""
@@ -41,6 +44,7 @@ def with_trials(
     asked: CppLaunchOptions | None = None,
     chip: str | None = None,
     settings: Mapping[str, str] | None = None,
+    debug_inputs: str | None = None,
     shown: Callable[[str], None] = lambda _: None,
 ) -> ScriptTime:
     """Return a timing with what came of other numbers, each launched again, checked and timed.
@@ -54,6 +58,7 @@ def with_trials(
     """
     path = answer.script
     options: Json = {"chip": chip, "settings": settings or None, "trace": True}
+    options |= {"debug_inputs": debug_inputs}
     options = {name: value for name, value in options.items() if value is not None}
     numbers: list[Number] = []
     if path.endswith(SUFFIXES) and asked is not None and asked.arguments:
@@ -64,8 +69,6 @@ def with_trials(
         of_operator = partial(_operator_launched, path, options)
         base = partial(of_operator, asked)
         numbers = operator_numbers(asked, of_operator)
-    elif path.endswith(".py") and imports_tik(path):
-        raise unable("--try", f"--try takes kernels in Python and C++; {path} is a TIK program")
     elif path.endswith(".py"):
         of_script = partial(_script_launched, path, arguments, options)
         base = partial(of_script, {})
@@ -75,7 +78,7 @@ def with_trials(
     return replace(answer, trials=tried(numbers, base, partial(_us, path), budget_s, shown))
 
 
-def _us(path: str, runs: tuple[KernelRun, ...]) -> float:
+def _us(path: str, runs: Runs) -> float:
     """Return the microseconds of all launches together."""
     return sum(launch.timeline.us for launch in times_of(path, runs).launches)
 
@@ -101,28 +104,36 @@ def _operator_launched(path: str, options: Json, asked: CppLaunchOptions) -> Lau
     session = ScriptSession(options)
     with session.collecting():
         run_operator(path, replace(asked, outputs=unwritten), options)
-    return tuple(session.runs), _tensors(session)
+    return tuple(session.runs), _tensors(session.runs)
 
 
-def _tensors(session: ScriptSession) -> dict[str, Array]:
+def _tensors(runs: "Iterable[KernelRun | TikRun]") -> dict[str, Array]:
     """Return what launches left in their tensors, but for what the host tells the kernel."""
-    values: dict[str, Array] = {}
-    for number, run in enumerate(session.runs):
-        for tensor, _ in run.tensors:
-            if tensor.name not in _TOLD:
-                dtype = tensor.dtype.numpy if tensor.dtype.bits >= 8 else np.dtype(np.uint8)
-                values[f"{tensor.name} of launch {number + 1}"] = tensor.raw.view(dtype).copy()
-    return values
+    return {
+        f"{name} of launch {number}": values
+        for number, run in enumerate(runs, 1)
+        for name, values in _left(run)
+        if name not in _TOLD
+    }
+
+
+def _left(run: "KernelRun | TikRun") -> Iterator[tuple[str, Array]]:
+    """Yield what a launch left, by the names of tensors; of a TIK program in its outputs."""
+    if not isinstance(run, KernelRun):
+        yield from run.outputs.items()
+        return
+    for tensor, _ in run.tensors:
+        dtype = tensor.dtype.numpy if tensor.dtype.bits >= 8 else np.dtype(np.uint8)
+        yield tensor.name, tensor.raw.view(dtype).copy()
 
 
 def _script_launched(
     path: str, arguments: tuple[str, ...], options: Json, constants: Mapping[str, int]
 ) -> Launched:
     """Run a script with other numbers for some constants; what it prints is not shown."""
-    session = ScriptSession(options)
     nowhere = StringIO()
-    with redirect_stdout(nowhere), redirect_stderr(nowhere), session.collecting():
-        failure = run_as_main(path, arguments, constants=constants)
-    if failure is not None:
-        raise unable(path, failure)
-    return tuple(session.runs), _tensors(session)
+    with redirect_stdout(nowhere), redirect_stderr(nowhere):
+        done = run_with_constants(path, arguments, options, constants)
+    if done.failure is not None:
+        raise unable(path, done.failure)
+    return done.launches, _tensors(done.launches)
