@@ -17,19 +17,14 @@ from cubecore.cli.streams import (
     FOUND,
     INTERRUPTED,
     READER_GONE,
-    page_width,
     require_output,
     say,
 )
+from cubecore.cli.values import ChipName, DeclaredWords, Integer, Number
+from cubecore.cli.verb import HelpContext, Verb
 
 if TYPE_CHECKING:
     from cubecore.errors import CubecoreError
-
-    _IntegerBase = click.ParamType[int]
-    _NumberBase = click.ParamType[float]
-    _WordBase = click.Choice[str]
-else:  # before 8.4 Click's types of values take no parameters at run time
-    _IntegerBase, _NumberBase, _WordBase = click.ParamType, click.ParamType, click.Choice
 
 _SHOW_JSON = "--json"
 TEXT, JSON, CSV = "text", "json", "csv"
@@ -57,6 +52,11 @@ class _Answer(Protocol):
         """Return the rows of the answer's table."""
 
 
+_FORMAT = DeclaredWords("cubecore.tiling.model.problem", "FORMATS")
+_POSITION = DeclaredWords("cubecore.tiling.model.problem", "POSITIONS")
+_LAUNCH = DeclaredWords("cubecore.tiling.model.problem", "LAUNCHES")
+_LAYOUT = DeclaredWords("cubecore.tiling.model.problem", "LAYOUTS")
+_TEMPLATE = DeclaredWords("cubecore.tiling.model.problem", "TEMPLATES")
 _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("m", int, "rows of A and C"),
     ("n", int, "columns of B and C"),
@@ -69,21 +69,28 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("scale-a", str, "type of A's scales; float8_e8m0fnu asks for MxMatmul"),
     ("scale-b", str, "type of B's scales; A's unless given"),
     ("chip", str, "SoC name or chip file my.toml (default: CUBECORE_CHIP, else Ascend910B3)"),
-    ("launch", str, "cube or mix"),
+    (
+        "launch",
+        DeclaredWords("cubecore.tiling.model.problem", "LAUNCHES"),
+        "cores: Cube alone, or with AIVs",
+    ),
     ("cores", int, "cores to use; all unless given"),
-    ("format-a", str, "ND or NZ"),
-    ("format-b", str, "ND or NZ"),
-    ("format-c", str, "ND or NZ"),
-    ("pos-a", str, "GM, TSCM, VECIN, VECOUT or VECCALC"),
-    ("pos-b", str, "as for A"),
-    ("pos-c", str, "as for A"),
+    ("format-a", _FORMAT, "layout of A in memory"),
+    ("format-b", _FORMAT, "layout of B in memory"),
+    ("format-c", _FORMAT, "layout of C in memory"),
+    ("pos-a", _POSITION, "memory that A lies in"),
+    ("pos-b", _POSITION, "memory that B lies in"),
+    ("pos-c", _POSITION, "memory that C lies in"),
     ("batch", int, "products in a batch"),
-    ("layout", str, "of a batch: NORMAL, BSNGD, SBNGD or BNGS1S2; fills the layout fields"),
+    (
+        "layout",
+        DeclaredWords("cubecore.tiling.model.problem", "LAYOUTS"),
+        "axes of a batch; fills layout fields",
+    ),
     ("heads", int, "N of the layout's axes"),
     ("groups", int, "G of the layout's axes"),
     ("batch-num", int, "matrices of the batch in one call; as many as fit L1 unless given"),
-    ("template", str, "kernel template: NORM, MDL or IBSHARE"),
-    ("seed", int, "random seed of the operands"),
+    ("template", _TEMPLATE, "kernel template"),
 )
 _PROBLEM_FLAGS: tuple[tuple[str, str], ...] = (
     ("trans-a", "A is stored [k, m]"),
@@ -91,16 +98,6 @@ _PROBLEM_FLAGS: tuple[tuple[str, str], ...] = (
     ("split-k", "split K over cores"),
     ("hf32", "round float32 inputs to HF32"),
     ("intrinsics-check", "rows longer than 65535 are moved one by one"),
-)
-
-
-_ASKED: tuple[tuple[str, str, str], ...] = (
-    ("budget", "BUFFER=BYTES", "limit the bytes of l1, l0c, ub or bt"),
-    (
-        "fix",
-        "FIELD=VALUE",
-        "plan with baseM=48, singleCoreN=16..512, baseK=64..256/64 (multiples), iterateOrder=1",
-    ),
 )
 
 
@@ -130,6 +127,19 @@ def with_options(command: Command, *options: Command) -> Command:
     return command
 
 
+def _pairs_option(name: str, metavar: str, text: str) -> Command:
+    """Return an option that may be given for one name after another."""
+    return click.option(
+        name, multiple=True, metavar=metavar, callback=_pairs, default=(), help=text
+    )
+
+
+def fix_option(command: Command) -> Command:
+    """Add --fix, for a command that looks for tilings."""
+    text = "plan with baseM=48, singleCoreN=16..512, baseK=64..256/64 (multiples), iterateOrder=1"
+    return with_options(command, _pairs_option("--fix", "FIELD=VALUE", text))
+
+
 def problem_options(command: Command) -> Command:
     """Add the problem's keys as options."""
     command = with_options(
@@ -138,15 +148,13 @@ def problem_options(command: Command) -> Command:
         click.option("--quant", help="mode of fixpipe with scales: DEQF16, REQ8, VDEQF16, ..."),
         click.option("--scale", type=Number(), help="scale of --quant; V modes take --scale-file"),
         click.option("--offset", type=int, help="added to an 8-bit result of --quant"),
+        _pairs_option("--budget", "BUFFER=BYTES", "limit the bytes of l1, l0c, ub or bt"),
+        click.option(
+            "--unit-flag/--no-unit-flag",
+            default=None,
+            help="overlap Mmad and fixpipe by the unit flag",
+        ),
     )
-    for name, metavar, text in _ASKED:
-        option = click.option(
-            f"--{name}", multiple=True, metavar=metavar, callback=_pairs, default=(), help=text
-        )
-        command = option(command)
-    command = click.option(
-        "--unit-flag/--no-unit-flag", default=None, help="overlap Mmad and fixpipe by the unit flag"
-    )(command)
     for name, text in reversed(_PROBLEM_FLAGS):
         command = click.option(f"--{name}", is_flag=True, default=None, help=text)(command)
     for name, kind, text in reversed(_PROBLEM_OPTIONS):
@@ -174,134 +182,6 @@ def table_options(command: Command) -> Command:
     return common_options(click.option("--csv", "as_csv", is_flag=True, help=text)(command))
 
 
-class Integer(_IntegerBase):
-    """An integer; says so as every other message does."""
-
-    name = "integer"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the integer that a text spells."""
-        try:
-            return int(value)
-        except ValueError:
-            raise _refused(param, "be an integer", value) from None
-
-
-class Number(_NumberBase):
-    """A number; says so as every other message does."""
-
-    name = "number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number that a text spells."""
-        try:
-            return float(value)
-        except ValueError:
-            raise _refused(param, "be a number", value) from None
-
-
-class Word(_WordBase):
-    """One of a few words; says so as every other message does."""
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        """Return the word."""
-        if value not in self.choices:
-            *first, last = self.choices
-            words = f"{', '.join(first)} or {last}" if first else last
-            raise _refused(param, f"be {words}", value)
-        return str(value)
-
-
-def _refused(param: click.Parameter | None, need: str, value: object) -> "CubecoreError":
-    """Return the refusal of a value that an option does not take."""
-    from cubecore.errors import refuse
-
-    return refuse(param.opts[0] if param is not None else "value", need, repr(value))
-
-
-class InputFile(click.types.StringParamType):
-    """The name of a file that a command reads."""
-
-    def path(self, value: str) -> str | None:
-        """Return the file that a value names, None if it names none."""
-        return value
-
-
-class ChipName(InputFile):
-    """The name of a SoC, or of a chip file."""
-
-    def path(self, value: str) -> str | None:
-        """Return the chip file."""
-        from cubecore.chips import is_chip_file
-
-        return value if is_chip_file(value) else None
-
-
-class ArrayFile(InputFile):
-    """The name of a file with an array, or of a tensor in one: FILE.safetensors:TENSOR."""
-
-    def path(self, value: str) -> str:
-        """Return the file without the tensor."""
-        from cubecore.workflows.data.files import array_file
-
-        return array_file(value)
-
-
-class OutputFile(click.types.StringParamType):
-    """The name of a file that a command writes; no file that it reads and no other output."""
-
-
-class HelpContext(click.Context):
-    """A context that finds the terminal's width by itself: Click imports shutil for that."""
-
-    def make_formatter(self) -> click.HelpFormatter:
-        """Return the formatter of a help text, at most 80 columns wide."""
-        if click.formatting.FORCED_WIDTH is None and self.terminal_width is None:
-            self.terminal_width = page_width(self.max_content_width or 80)
-        return super().make_formatter()
-
-
-class Verb(click.Command):
-    """A command; before it begins, each of its outputs is known to be a file of its own."""
-
-    context_class = HelpContext
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command.
-
-        Raises
-        ------
-        RequestError
-            If an output is one of the inputs, or another output.
-        """
-        given = [(p, ctx.params.get(p.name or "")) for p in self.params]
-        outputs = [
-            (_subject(param), value)
-            for param, value in given
-            if isinstance(param.type, OutputFile) and value is not None
-        ]
-        if outputs:
-            from cubecore.output_files import require_apart
-
-            inputs = [
-                (_subject(param), path)
-                for param, value in given
-                if isinstance(param.type, InputFile) and value is not None
-                if (path := param.type.path(value)) is not None
-            ]
-            require_apart(outputs, inputs)
-        return super().invoke(ctx)
-
-
-def _subject(param: click.Parameter) -> str:
-    """Return what a user calls a parameter."""
-    return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
-
-
 class CommandGroup(click.Group):
     """Turns every refusal into one sentence (or one JSON object) and an exit code."""
 
@@ -314,6 +194,23 @@ class CommandGroup(click.Group):
             say(ctx.get_help(), to_error=True)
             ctx.exit(BAD_REQUEST)
         return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names, and the rest.
+
+        Raises
+        ------
+        UsageError
+            If there is none; a command of a similar name is named.
+        """
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from cubecore.errors import did_you_mean
+
+            if near := did_you_mean(args[0], self.list_commands(ctx)):
+                raise click.UsageError(f"no such command '{args[0]}'; {near}", None)
+        return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Run a command; leave with its exit code."""

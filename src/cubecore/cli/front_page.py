@@ -9,11 +9,23 @@ TYPE_CHECKING = False  # typing would be most of what --help loads
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PURPOSE = "Plan, check, execute and time matrix kernels for the Ascend (Da Vinci) AI Core."
+PURPOSE = "Plan, check, simulate and time kernels for Ascend NPUs, without an NPU or CANN."
 OPTIONS = {
     "--version": "Show the version and exit.",
     "-h, --help": "Show this message and exit.",
 }
+GROUPS = {
+    "Matmul tilings": "plan check tune compare sweep store",
+    "Kernels, operators and products": "run time",
+    "C++ projects": "sample c++ env",
+    "Models, chips and words": "model chips explain validate",
+    "This program": "help completion doctor",
+}
+"""The commands by what they are for."""
+EXAMPLES = (
+    "cubecore plan --m 4096 --n 5120 --k 4096",
+    "cubecore run kernel.cpp --blocks 8 --arg x=x.npy --out-arg z=half:16384:z.npy",
+)
 _USAGE = "Usage: "
 _VERBS = f"{os.path.dirname(__file__)}/verbs/"  # noqa: PTH120 - pathlib takes longer than the page
 _TEXT_BYTES = 1 << 14
@@ -72,19 +84,14 @@ def _text(file: str) -> str:
 
 def front_page(program: str, width: int) -> str:
     """Return the page for a program of a name, of lines of at most `width` characters."""
-    return "\n".join(
-        [
-            *_usage(program, width),
-            "",
-            *_filled(PURPOSE, width, "  ", "  "),
-            "",
-            "Options:",
-            *_table(OPTIONS),
-            "",
-            "Commands:",
-            *_table(_shortened(summaries(), width)),
-        ]
-    )
+    texts = summaries()
+    lines = [*_usage(program, width), "", *_filled(PURPOSE, width, "  ", "  ")]
+    for title, names in GROUPS.items():
+        rows = {name: texts[name] for name in names.split()}
+        lines += ["", f"{title}:", *_table(rows, width)]
+    lines += ["", "Options:", *_table(OPTIONS, width)]
+    lines += ["", "Examples:", *(f"  {line}" for line in EXAMPLES)]
+    return "\n".join(lines)
 
 
 def _usage(program: str, width: int) -> list[str]:
@@ -107,22 +114,10 @@ def _filled(text: str, width: int, first: str, rest: str) -> list[str]:
     return [*lines, line.rstrip()]
 
 
-def _table(rows: dict[str, str]) -> list[str]:
-    width = max(map(len, rows))
-    return [f"  {name:{width}}  {text}" for name, text in rows.items()]
-
-
-def _shortened(summaries: dict[str, str], width: int) -> dict[str, str]:
-    """Return the summaries on one line each; the end of a long one is left out."""
-    most = width - 6 - max(map(len, summaries))
-    return {
-        name: text if len(text) <= most else _cut(text, most) for name, text in summaries.items()
-    }
-
-
-def _cut(text: str, most: int) -> str:
-    """Return as many words of a text as fit with dots behind them."""
-    words = text.split()
-    while len(cut := f"{' '.join(words)}...") > most and words:
-        words.pop()
-    return cut
+def _table(rows: dict[str, str], width: int) -> list[str]:
+    """Return a name and its whole text a row; lines behind the first stand below the text."""
+    column = max(map(len, rows)) + 4
+    lines = []
+    for name, text in rows.items():
+        lines += _filled(text, width, f"  {name:{column - 2}}", " " * column)
+    return lines

@@ -55,10 +55,8 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     ids = [rule.id for rule in rules()]
     if name.upper() in ids:
         return Explanation(name.upper(), "rule", explain_rule(name.upper()))
-    from cubecore.isa.catalogue import spellings
     from cubecore.isa.declare.not_modelled import why_not
     from cubecore.machine.sanitizer.findings import KINDS
-    from cubecore.workflows.register_manual import spellings_of_registers
 
     if called := _called(lambda spelling: spelling == name):
         return _about_instruction(name, called, target)
@@ -79,8 +77,17 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     if (told := _operator(name.lower())) is not None:
         return told
     need = "be a rule, a field, an instruction, a finding, advice, a chip or a term of the glossary"
-    known = [*ids, *FIELDS, *spellings(), *spellings_of_registers(), *KINDS, *MEANINGS]
-    raise refuse("NAME", need, repr(name), _near(name, known))
+    raise refuse("NAME", need, repr(name), _near(name, explained_names()))
+
+
+def explained_names() -> "list[str]":
+    """Return the names of what is declared; words of the glossary are found beside them."""
+    from cubecore.isa.catalogue import spellings
+    from cubecore.machine.sanitizer.findings import KINDS
+    from cubecore.workflows.register_manual import spellings_of_registers
+
+    ids = [rule.id for rule in rules()]
+    return [*ids, *FIELDS, *spellings(), *spellings_of_registers(), *KINDS, *MEANINGS]
 
 
 def _called(is_it: "Callable[[str], bool]") -> "list[type[Instruction]]":

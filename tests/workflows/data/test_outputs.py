@@ -9,7 +9,7 @@ import pytest
 
 import cubecore
 from cubecore.cli.commands import main
-from cubecore.cli.console import InputFile, OutputFile
+from cubecore.cli.values import InputFile, OutputFile
 from cubecore.errors import RequestError
 from cubecore.workflows.data.operands import OperandFiles
 from cubecore.workflows.sweep.resume import GrowingFile

@@ -249,7 +249,7 @@ def commands_page() -> str:
     lines = [
         "# Commands",
         "",
-        "The help of each command. Every command takes `--json`, `--chip` and `--set`; exit codes"
+        "The help of each command; exit codes"
         " are 0 for success, 1 for findings, 2 for a bad request.",
         "",
     ]

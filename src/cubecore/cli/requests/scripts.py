@@ -6,20 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.cli.console import (
-    TEXT,
-    Command,
-    InputFile,
-    Integer,
-    Number,
-    OutputFile,
-    Word,
-    is_script,
-    show,
-    split_options,
-    with_options,
-)
+from cubecore.cli.console import TEXT, Command, is_script, show, split_options, with_options
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.values import InputFile, Integer, Number, OutputFile, Word
 
 if TYPE_CHECKING:
     from cubecore.cli.files import TimeFiles

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from cubecore.cli.console import InputFile
 from cubecore.cli.streams import say
+from cubecore.cli.values import InputFile
 from cubecore.units import first_few
 
 if TYPE_CHECKING:

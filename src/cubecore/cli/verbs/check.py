@@ -4,20 +4,20 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import (
-    TILING_FORMS,
-    OutputFile,
-    Verb,
-    problem_options,
-    show,
-    split_options,
-    table_options,
-)
+from cubecore.cli.console import TILING_FORMS, problem_options, show, split_options, table_options
 from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.values import OutputFile
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore check mine.log --chip Ascend910B3",
+        "cubecore check tiling.json --repair --out legal.json",
+    ],
+)
 @click.argument("tiling", type=TilingFile())
 @problem_options
 @click.option("--edition", default="newer", help="newer or older edition of the TCubeTiling page")

@@ -4,11 +4,18 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import Verb, show, split_options, table_options
+from cubecore.cli.console import show, split_options, table_options
 from cubecore.cli.streams import DONE
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore chips",
+        "cubecore chips Ascend910B3 --json",
+    ],
+)
 @click.argument("name", required=False)
 @click.option("--chip", help="full SoC name, as NAME")
 @table_options

@@ -4,22 +4,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cubecore.cli.console import (
-    Verb,
-    problem_options,
-    show,
-    split_options,
-    table_options,
-)
+from cubecore.cli.console import problem_options, show, split_options, table_options
 from cubecore.cli.requests.scripts import file_options, time_files
 from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.verb import Verb
 
 if TYPE_CHECKING:
     from cubecore.tiling.model.tcubetiling import TCubeTiling
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore compare mine.json other.json",
+        "cubecore compare mine.json other.json --report compared.html",
+    ],
+)
 @click.argument("first", type=TilingFile())
 @click.argument("second", type=TilingFile())
 @problem_options

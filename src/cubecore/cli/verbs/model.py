@@ -4,21 +4,19 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import (
-    ChipName,
-    InputFile,
-    Integer,
-    OutputFile,
-    Verb,
-    Word,
-    show,
-    split_options,
-    table_options,
-)
+from cubecore.cli.console import show, split_options, table_options
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.values import ChipName, InputFile, Integer, OutputFile, Word
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore model config.json --phase decode --batch 8 --seq 4096 --tp 8",
+        "cubecore model config.json --phase prefill --batch 1 --seq 8192 --report step.html",
+    ],
+)
 @click.argument("config", type=InputFile())
 @click.option("--phase", type=Word(["prefill", "decode"]), help="kind of step (needed)")
 @click.option("--batch", type=Integer(), help="sequences in the step (needed)")

@@ -6,21 +6,26 @@ import click
 
 from cubecore.cli.console import (
     TILING_FORMS,
-    InputFile,
-    Integer,
-    OutputFile,
-    Verb,
-    Word,
+    fix_option,
     problem_options,
     show,
     split_options,
     table_options,
 )
 from cubecore.cli.streams import DONE, say
+from cubecore.cli.values import InputFile, Integer, OutputFile, Word
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore plan --m 4096 --n 5120 --k 4096 --out tiling.h",
+        "cubecore plan --queries problems.jsonl --store plans.sqlite --out answers.jsonl",
+    ],
+)
 @problem_options
+@fix_option
 @click.option("--alternatives", type=Integer(), default=5, help="number of alternatives to show")
 @click.option(
     "--out", type=OutputFile(), help=f"{TILING_FORMS}; with --queries, a JSONL file of answers"

@@ -6,16 +6,7 @@ from typing import Any
 import click
 
 from cubecore.aliases import Json
-from cubecore.cli.console import (
-    ArrayFile,
-    OutputFile,
-    Verb,
-    Word,
-    problem_options,
-    show,
-    split_options,
-    table_options,
-)
+from cubecore.cli.console import fix_option, problem_options, show, split_options, table_options
 from cubecore.cli.requests.operators import of_operator, operator_options, run_of_operator
 from cubecore.cli.requests.scripts import (
     debug_options,
@@ -29,11 +20,21 @@ from cubecore.cli.requests.scripts import (
 )
 from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.values import ArrayFile, Integer, OutputFile, Word
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore run --m 128 --n 512 --k 256",
+        "cubecore run abs.cpp --arg x=x.npy --out-arg y=half:16384:y.npy --expect y=golden.npy",
+    ],
+)
 @script_arguments
 @problem_options
+@fix_option
+@click.option("--seed", type=Integer(), help="random seed of the operands (default: 0)")
 @operator_options
 @click.option("--tiling", type=TilingFile(), help="file or log with a tiling (default: the plan's)")
 @click.option("--a-file", type=ArrayFile(), help=".npy or .safetensors with A as stored")

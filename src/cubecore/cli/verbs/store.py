@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cubecore.aliases import Json
-from cubecore.cli.console import (
-    CommandGroup,
-    InputFile,
-    Integer,
-    OutputFile,
-    show,
-    split_options,
-    table_options,
-)
+from cubecore.cli.console import CommandGroup, show, split_options, table_options
 from cubecore.cli.streams import DONE, FOUND, say
+from cubecore.cli.values import InputFile, Integer, OutputFile
 from cubecore.units import plural
 
 if TYPE_CHECKING:

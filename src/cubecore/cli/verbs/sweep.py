@@ -5,22 +5,23 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import (
-    OutputFile,
-    Verb,
-    Word,
-    problem_options,
-    show,
-    split_options,
-    table_options,
-)
+from cubecore.cli.console import fix_option, problem_options, show, split_options, table_options
 from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.values import OutputFile, Word
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore sweep k=1024..65536x2 --m 4096 --n 4096 --plot k.svg",
+        "cubecore sweep m=128,256,512 --n 4096 --k 4096 --csv",
+    ],
+)
 @click.argument("axes", nargs=-1, required=True, metavar="NAME=VALUES [NAME=VALUES]")
 @problem_options
+@fix_option
 @click.option(
     "--tiling",
     type=TilingFile(),

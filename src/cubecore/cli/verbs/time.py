@@ -4,14 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cubecore.cli.console import (
-    Verb,
-    Word,
-    problem_options,
-    show,
-    split_options,
-    table_options,
-)
+from cubecore.cli.console import fix_option, problem_options, show, split_options, table_options
 from cubecore.cli.requests.operators import of_operator, operator_options, time_of_operator
 from cubecore.cli.requests.scripts import (
     advice_options,
@@ -26,6 +19,8 @@ from cubecore.cli.requests.scripts import (
 )
 from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE
+from cubecore.cli.values import Word
+from cubecore.cli.verb import Verb
 
 if TYPE_CHECKING:
     from cubecore.aliases import Json
@@ -34,9 +29,16 @@ RECORDED = 200_000
 """Instructions of each group of cores that --critical-path looks at."""
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore time --m 8192 --n 8192 --k 8192 --report product.html",
+        "cubecore time kernel.py --advise --trace kernel.json",
+    ],
+)
 @script_arguments
 @problem_options
+@fix_option
 @operator_options
 @click.option("--tiling", type=TilingFile(), help="file or log with a tiling (default: the plan's)")
 @click.option(

@@ -4,21 +4,23 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import (
-    OutputFile,
-    Verb,
-    problem_options,
-    show,
-    split_options,
-    table_options,
-)
+from cubecore.cli.console import fix_option, problem_options, show, split_options, table_options
 from cubecore.cli.requests.tilings import TilingFile, given_tiling
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.values import OutputFile
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore tune mine.log --chip Ascend910B3",
+        "cubecore tune tiling.json --report tuned.html",
+    ],
+)
 @click.argument("tiling", type=TilingFile())
 @problem_options
+@fix_option
 @click.option("--report", type=OutputFile(), help="write an HTML page")
 @table_options
 def tune(tiling: str, report: str | None, **options: Any) -> int:

@@ -5,11 +5,19 @@ from typing import Any
 
 import click
 
-from cubecore.cli.console import InputFile, OutputFile, Verb, show, split_options, table_options
+from cubecore.cli.console import show, split_options, table_options
 from cubecore.cli.streams import DONE, FOUND
+from cubecore.cli.values import InputFile, OutputFile
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore validate",
+        "cubecore validate --points op_summary.csv --chip Ascend910B3",
+    ],
+)
 @click.option(
     "--points",
     type=InputFile(),

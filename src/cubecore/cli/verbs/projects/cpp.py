@@ -2,8 +2,8 @@
 
 import click
 
-from cubecore.cli.console import Verb
 from cubecore.cli.streams import DONE, say
+from cubecore.cli.verb import Verb
 
 
 @click.command(
@@ -11,6 +11,10 @@ from cubecore.cli.streams import DONE, say
     cls=Verb,
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    examples=[
+        "cubecore c++ main.cpp -o program && ./program",
+        "cubecore c++ -O2 -I include main.cpp kernels.cpp -o program",
+    ],
 )
 @click.argument("words", metavar="[OPTION | FILE]...", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context

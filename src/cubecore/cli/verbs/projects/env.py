@@ -2,11 +2,16 @@
 
 import click
 
-from cubecore.cli.console import Verb
 from cubecore.cli.streams import DONE, say
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        'eval "$(cubecore env)" && cmake -B build && cmake --build build',
+    ],
+)
 @click.option("--libraries", is_flag=True, help="show the names of libraries that are stood for")
 def env(libraries: bool) -> int:
     """Show the shell's settings for CMake projects of kernels: eval "$(cubecore env)".

@@ -2,11 +2,18 @@
 
 import click
 
-from cubecore.cli.console import InputFile, Number, Verb
 from cubecore.cli.streams import DONE, FOUND, say
+from cubecore.cli.values import InputFile, Number
+from cubecore.cli.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore sample path/to/sample",
+        "cubecore sample path/to/sample --timeout 300",
+    ],
+)
 @click.argument("folder", metavar="DIR", type=InputFile())
 @click.option("--timeout", type=Number(), default=300.0, help="limit in seconds of each step")
 @click.option("--verbose", is_flag=True, help="show the output of each step")

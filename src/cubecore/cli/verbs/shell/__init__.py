@@ -1,0 +1,1 @@
+"""Commands about this program: help, completion, and what it finds on this machine."""
