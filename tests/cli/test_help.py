@@ -4,6 +4,8 @@ import json
 import platform
 import re
 import shlex
+import shutil
+import subprocess
 
 import click
 import pytest
@@ -81,7 +83,7 @@ VERBS = list(leaves(click.Context(main, info_name="cubecore"), main))
 def test_examples_of_a_help_are_lines_that_the_command_takes(context, verb):
     assert len(verb.examples) <= 2
     for line in verb.examples:
-        words = shlex.split(re.split(r" (?:>|>>|&&) ", line)[0])
+        words = shlex.split(re.split(r" (?:>|>>|&&|\|) ", line)[0])
         if "cubecore" in words[0] and verb.name != "env":
             start = len(context.command_path.split())
             assert " ".join(words[:start]) == context.command_path
@@ -106,6 +108,21 @@ def test_help_of_a_command_is_what_its_own_option_prints(words):
     assert (shown.exit_code, shown.stderr) == (0, "")
     expected = invoked(*words, "--help").stdout
     assert shown.stdout.splitlines()[1:] == expected.splitlines()[1:]
+
+
+def test_the_manual_page_has_every_command_and_option():
+    page = invoked("help", "--man").stdout
+    assert page.startswith(".TH CUBECORE 1")
+    plain = page.replace("\\-", "-")
+    for context, verb in VERBS:
+        assert f".SS {context.command_path}" in plain
+        for param in verb.params:
+            if isinstance(param, click.Option):
+                assert param.opts[0] in plain
+    if shutil.which("groff"):
+        made = ["groff", "-man", "-Tascii", "-ww"]
+        printed = subprocess.run(made, input=page, text=True, capture_output=True, check=True)
+        assert printed.stderr == ""
 
 
 def test_help_of_no_command():

@@ -60,11 +60,11 @@ class Verb(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by group, the command's own first."""
-        for title, rows in self._grouped(ctx):
+        for title, rows in self.option_groups(ctx):
             with formatter.section(title):
                 formatter.write_dl(rows)
 
-    def _grouped(self, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    def option_groups(self, ctx: click.Context) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Yield the title and the rows of each group that has an option."""
         titles = _titles()
         groups: dict[str, list[tuple[str, str]]] = {title: [] for title in ("Options", *_GROUPS)}

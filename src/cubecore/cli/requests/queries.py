@@ -2,11 +2,15 @@
 
 from contextlib import ExitStack, closing
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from cubecore.aliases import Json
 from cubecore.cli.console import CSV, show
 from cubecore.cli.streams import DONE, FOUND, say
 from cubecore.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from cubecore.answers.plan import SweepTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +65,21 @@ class Sweep:
             processes = self.processes or useful_processes(tally.queries - tally.resumed)
             advance = stack.enter_context(counting("planning", tally.queries))
             answers = closing(sweep(queries, options, processes, store))
-            for answer in stack.enter_context(answers):
-                tally.add(answer)
-                advance(tally.done)
-                if out is not None:
-                    out.write([answer.text])
-                if form == CSV:
-                    head, line = csv_lines(QUERY_COLUMNS, [answer.to_row()])
-                    say(line if begun else head + line, newline=False)
-                    begun = True
-                elif out is None and store is None:
-                    say(answer.text)
+            try:
+                for answer in stack.enter_context(answers):
+                    tally.add(answer)
+                    advance(tally.done)
+                    if out is not None:
+                        out.write([answer.text])
+                    if form == CSV:
+                        head, line = csv_lines(QUERY_COLUMNS, [answer.to_row()])
+                        say(line if begun else head + line, newline=False)
+                        begun = True
+                    elif out is None and store is None:
+                        say(answer.text)
+            except KeyboardInterrupt:
+                say(self._interrupted(tally), to_error=True)
+                raise
             if out is not None:
                 out.finish()
         for line in tally.complaint_lines(self.queries):
@@ -79,3 +87,10 @@ class Sweep:
         if form != CSV and (out is not None or store is not None):
             show(tally, form)
         return DONE if tally.every_one_planned else FOUND
+
+    def _interrupted(self, tally: "SweepTally") -> str:
+        """Return how far the sweep came and how it goes on."""
+        done = f"interrupted: {tally.done:,} of {tally.queries:,} queries answered"
+        if self.out is None and self.store is None:
+            return f"{done}; --out or --store keeps the answers of a sweep that is interrupted"
+        return f"{done}; the same command goes on there"
