@@ -117,7 +117,7 @@ def test_the_manual_page_has_every_command_and_option():
     for context, verb in VERBS:
         assert f".SS {context.command_path}" in plain
         for param in verb.params:
-            if isinstance(param, click.Option):
+            if isinstance(param, click.Option) and not param.hidden:
                 assert param.opts[0] in plain
     if shutil.which("groff"):
         made = ["groff", "-man", "-Tascii", "-ww"]
