@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cubecore
-from cubecore.answers.model import NOT_COUNTED
+from cubecore.answers.model.planned import NOT_COUNTED
 from cubecore.errors import RequestError
 from cubecore.models.collectives import Links
 from cubecore.models.products import BOTH
@@ -34,6 +34,12 @@ PUBLISHED_MS = {  # Qwen3-8B on Atlas A3, decode (cann-recipes-infer, models/qwe
 
 @pytest.fixture(scope="module")
 def small():
+    return cubecore.model(SMALL, phase="decode", batch=3, seq=64)
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """A decode of which no context is given."""
     return cubecore.model(SMALL, phase="decode", batch=3)
 
 
@@ -54,7 +60,8 @@ def test_published_steps_are_within_their_bound(dtype, tp):
 def test_a_step_is_its_products_and_the_terms_that_are_counted(small):
     whole = small.whole_us("split") - small.total("step", "split").us
     assert whole == pytest.approx(sum(row.step_us for row in small.terms)) != 0
-    without = cubecore.model(SMALL, phase="decode", batch=3, without=["norms", "permutation"])
+    left = ["norms", "permutation"]
+    without = cubecore.model(SMALL, phase="decode", batch=3, seq=64, without=left)
     assert not {"norms", "permutation"} & set(without.term_us)
     assert {"norms", "permutation"} < set(without.not_counted)
     rest = [row for row in small.terms if row.term not in {"norms", "permutation"}]
@@ -82,12 +89,12 @@ def test_the_interval_of_a_step_adds_up_those_of_its_parts(small):
     assert operator.interval == time_operator(operator.op, shape, a="bfloat16").interval
 
 
-def test_operators_have_the_time_of_time(small):
-    for row in small.terms:
+def test_operators_have_the_time_of_time(bare):
+    for row in bare.terms:
         if row.us is not None:
             shape = "x".join(map(str, row.extents))
             assert row.us == time_operator(row.op, shape, a="bfloat16").timeline.us
-    missing = [row for row in small.terms if row.us is None]
+    missing = [row for row in bare.terms if row.us is None]
     assert [row.error for row in missing] == [
         "attention needs --seq, the tokens behind each sequence"
     ] * len(missing)
@@ -230,7 +237,7 @@ def test_what_cannot_be_timed_is_one_sentence(keys, line):
 
 # --- the command
 
-STEP = ("--phase", "decode", "--batch", 3)
+STEP = ("--phase", "decode", "--batch", 3, "--seq", 64)
 
 
 @pytest.fixture

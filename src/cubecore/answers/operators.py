@@ -134,7 +134,7 @@ class TermRow:
     """An operator or a collective of a step: its time, or in `error` why it has none.
 
     `extents` are those of `time --op`; a collective has its bytes and cards, and no interval, since
-    its rates are not measured.
+    its rates are not measured. `bound` is the pipe, or the links, that hold its time.
     """
 
     term: str
@@ -147,6 +147,7 @@ class TermRow:
     error: str | None = None
     assumed: tuple[str, ...] = ()
     interval: Interval | None = None
+    bound: str | None = None
 
     @property
     def step_us(self) -> float:
@@ -165,6 +166,7 @@ class TermRow:
             "us": self.us,
             "step_us": None if self.us is None else self.step_us,
             "interval": None if self.interval is None else self.interval.to_json(),
+            "limited_by": self.bound,
             "error": self.error,
         }
 

@@ -1,17 +1,21 @@
 """A Hugging Face config.json: its fields, each read with one sentence for what is wrong."""
 
 import json
+import re
 from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import JsonMapping
+from cubecore.dtypes import type_name
 from cubecore.errors import no_json, refuse, unable, unreadable
 from cubecore.units import INT32_MAX
 
 _FILE = "config.json"
 _MOST_BYTES = 1 << 24
+_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
+"""A model's name as hubs have it: the owner's, and the model's own."""
 
 
 class Config:
@@ -29,6 +33,13 @@ class Config:
         value = self._given(name)
         if not isinstance(value, str):
             raise refuse(f"{self.where}: {name}", "be a text", _spelled(value))
+        return value
+
+    def type_name(self, name: str) -> str:
+        """Return the name of an element type as the config spells it; the config must give it."""
+        value = type_name(self._given(name))
+        if not isinstance(value, str):
+            raise refuse(f"{self.where}: {name}", "be the name of an element type", _spelled(value))
         return value
 
     def whole(self, *names: str) -> int:
@@ -105,12 +116,23 @@ def read_config(config: object) -> Config:
     raise refuse("config", "be a file, a folder or a mapping", type(config).__name__)
 
 
+def _no_file_of(name: str) -> str:
+    """Return where the config of a model lies, of which the name alone is given."""
+    return (
+        f"cannot read {name}: no such file; if it is a model's name, give the path of its "
+        f"{_FILE}, which is among the model's files on its hub (hf download {name} {_FILE} "
+        "fetches it and prints the path)"
+    )
+
+
 def _from_file(path: Path) -> Config:
     try:
         file = path / _FILE if path.is_dir() else path
         with file.open("rb") as opened:
             data = opened.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:
+        if isinstance(error, FileNotFoundError) and _NAME.fullmatch(str(path)):
+            raise unable(str(path), _no_file_of(str(path))) from None
         raise unreadable(str(path), error) from None
     where = str(file)
     if len(data) > _MOST_BYTES:

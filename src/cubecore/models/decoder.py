@@ -70,7 +70,11 @@ class Decoder:
     """A decoder: its layers by kind, and the head that makes logits.
 
     `left_out` names the parts of the config that no product is listed for. A layer has `norms`
-    norms of the hidden size, and with `head_norms` one of queries and one of keys by head.
+    norms of the hidden size, and with `head_norms` one of queries and one of keys by head. With
+    `tied`, the embedding of tokens is the head's weight. `context_limit` is the longest context of
+    the model, `stored_type` the type of the checkpoint's weights; the config gives them in
+    `limit_field` and `type_field`, and all are None where it does not. `quantised` names the method
+    by which a checkpoint is quantised, None of one that is not.
     """
 
     family: str
@@ -82,6 +86,12 @@ class Decoder:
     norm: str = "rms_norm"
     norms: int = 2
     head_norms: bool = False
+    tied: bool = False
+    context_limit: int | None = None
+    stored_type: str | None = None
+    type_field: str | None = None
+    limit_field: str | None = None
+    quantised: str | None = None
 
     @property
     def depth(self) -> int:

@@ -65,4 +65,29 @@ def read_decoder(config: object) -> Decoder:
         known = ", ".join(FAMILIES)
         near = did_you_mean(family, FAMILIES)
         raise refuse(f"{fields.where}: model_type", f"be one of {known}", repr(family), near)
-    return replace(FAMILIES[family](fields), **_NORMS.get(family, {}))
+    return replace(FAMILIES[family](fields), **_NORMS.get(family, {}), **_of_checkpoint(fields))
+
+
+_TYPE_FIELDS = ("torch_dtype", "dtype")
+"""The fields that name the type of the checkpoint's weights: of transformers 4, and of 5."""
+_LIMIT_FIELDS = ("max_position_embeddings", "seq_length")
+"""The fields that give the longest context: the usual one, and ChatGLM's."""
+_QUANTISED = "quantization_config"
+_TIED = frozenset({"gemma", "gemma2", "gemma3", "gemma3_text"})
+"""The families whose embedding is the head's weight where the config does not say so."""
+
+
+def _of_checkpoint(fields: Config) -> dict[str, Any]:
+    """Return what a config says of the checkpoint as a whole, as fields of `Decoder`."""
+    family = fields.text("model_type")
+    parts = [fields, *([fields.within("text_config")] if fields.has("text_config") else [])]
+    said: dict[str, Any] = {}
+    for part in parts:
+        for name in (name for name in _TYPE_FIELDS if part.has(name)):
+            said |= {"stored_type": part.type_name(name), "type_field": name}
+        for name in (name for name in _LIMIT_FIELDS if part.has(name)):
+            said |= {"context_limit": part.whole(name), "limit_field": name}
+    if fields.has(_QUANTISED):
+        method = fields.within(_QUANTISED)
+        said["quantised"] = method.text("quant_method") if method.has("quant_method") else "unnamed"
+    return {**said, "tied": fields.flag("tie_word_embeddings", default=family in _TIED)}

@@ -1,24 +1,29 @@
 """model: a step of a language model: its products, planned and timed, and its other terms."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.answers.model import ModelStep, PlannedProduct
+from cubecore.answers.model.answer import ModelStep
+from cubecore.answers.model.planned import PlannedProduct
 from cubecore.chips import chip as chip_record
 from cubecore.chips import default_chip
+from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type, type_name
-from cubecore.errors import refuse
+from cubecore.errors import RequestError, refuse, unable
 from cubecore.kernels.runnable import require_timed
+from cubecore.lazy_dataclass import dataclass
 from cubecore.models.decoder import Decoder
 from cubecore.models.families import read_decoder
+from cubecore.models.memory import CardMemory, card_memory
 from cubecore.models.products import StepProduct, step_products
 from cubecore.models.step import InferenceStep
+from cubecore.presented.text import number
 from cubecore.tiling.model.problem import MX_FORMATS
 from cubecore.tiling.model.request import TilingRequest
 from cubecore.tiling.model.tcubetiling import TCubeTiling
+from cubecore.units import plural
 from cubecore.workflows.operators.step_terms import StepTypes, require_terms, step_terms
 from cubecore.workflows.request import make_request
 from cubecore.workflows.sweep.plan_many import plan_many
@@ -33,6 +38,13 @@ _DEQUANTISED = MappingProxyType({"int8": "VDEQF16", "int4": "VDEQF16"})
 """Modes of fixpipe that make float16 of integer products with a scale for each column."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Types(StepTypes):
+    """The element types of a step; `source` says where that of the products comes from."""
+
+    source: str = ""
+
+
 def model(
     config: object,
     *,
@@ -41,13 +53,14 @@ def model(
     seq: int | None = None,
     tp: int = 1,
     ep: int = 1,
-    dtype: object = DEFAULT_TYPE,
+    dtype: object = None,
     head_dtype: object = None,
     format_b: str = "ND",
     chip: str | None = None,
     settings: Mapping[str, str] | None = None,
     store: str | None = None,
     without: Sequence[str] = (),
+    force: bool = False,
     progress: Callable[[int], None] = lambda _: None,
 ) -> ModelStep:
     """Return a step of a language model: its products, planned and timed, and its other terms.
@@ -60,14 +73,14 @@ def model(
         ``prefill`` or ``decode``, sequences, and the tokens of each or the context of a decode.
     tp, ep : int
         Cards that divide heads and widths, and cards that divide the experts.
-    dtype, format_b : str or dtype, str
-        The element type of the products (bf16, int8, mxfp8, NumPy's, ...); ND or NZ weights.
+    dtype, format_b : str or dtype or None, str
+        Type of the products (bf16, int8, mxfp8, ...), the config's unless given; ND or NZ weights.
     head_dtype : str or dtype or None
-        That of head, router and MLA's products by head: `dtype`, or bfloat16 for narrower.
+        That of head, router, cache: `dtype`, of narrower ones the config's, else bfloat16.
     chip, settings : str or None, mapping or None
         The SoC (CUBECORE_CHIP's, else Ascend910B3), and fields of it to replace: a what-if chip.
-    without : sequence of str
-        Terms that are not counted: attention, norms, rotary, activations, collectives, ...
+    without, force : sequence of str, bool
+        Terms that are not counted (norms, ...); True times what does not fit into the card.
     store, progress : str or None, callable
         As for `plan_many`, and a callable that is told how many plans are made.
 
@@ -79,7 +92,7 @@ def model(
     Raises
     ------
     RequestError
-        If config or step is malformed, or the chip does not time such products.
+        If config or step is malformed or too large for the card, or no model times the chip.
 
     Examples
     --------
@@ -87,25 +100,25 @@ def model(
     >>> config = {"model_type": "llama", "num_hidden_layers": 2, "vocab_size": 256} | sizes
     >>> step = cubecore.model(config, phase="decode", batch=1)
     """
-    types, left_out = _types(dtype, head_dtype), require_terms(without)
+    left_out, decoder = require_terms(without), read_decoder(config)
+    step, types = InferenceStep(phase, batch, seq, tp, ep), _types(decoder, dtype, head_dtype)
     keys = {"chip": chip or default_chip(), "format_b": format_b}
-    decoder, step = read_decoder(config), InferenceStep(phase, batch, seq, tp, ep)
-    planned = _planned_step(decoder, step, types, keys, settings, store, progress)
-    terms = step_terms(decoder, step, planned.request.chip, types, left_out)
-    return replace(planned, terms=terms, without=left_out)
+    memory = _memory(decoder, step, types, _chip(keys, settings), force=force)
+    return _planned_step(decoder, step, types, keys, settings, memory, left_out, store, progress)
 
 
 def _planned_step(
     decoder: Decoder,
     step: InferenceStep,
-    types: StepTypes,
+    types: _Types,
     keys: Mapping[str, str],
     settings: Mapping[str, str] | None,
+    memory: CardMemory,
+    left_out: frozenset[str],
     store: str | None,
     progress: Callable[[int], None],
 ) -> ModelStep:
     """Plan every product of a step; `keys` of a problem are those that all have in common."""
-    require_timed(chip_record(keys["chip"]).what_if(settings or {}))
     products = step_products(decoder, step)
     problems = [
         {**keys, **_problem(product, types.kept if product.kept else types.products)}
@@ -113,14 +126,66 @@ def _planned_step(
     ]
     requests = [make_request(problem, settings, {}) for problem in problems]
     rows = tuple(_planned(products, requests, settings, store, progress))
-    return ModelStep(decoder, step, requests[0], requests[-1].problem.a, rows, settings or {})
+    terms = step_terms(decoder, step, requests[0].chip, types, left_out)
+    about = (requests[0], types.kept, rows, memory, settings or {}, terms, left_out, types.source)
+    return ModelStep(decoder, step, *about)
 
 
-def _types(dtype: object, head_dtype: object) -> StepTypes:
-    """Return the type of the products, and of those that keep 16 bits."""
-    kind = _type(dtype, "dtype")
-    kept = _kept_type(kind) if head_dtype is None else _type(head_dtype, "head_dtype")
-    return StepTypes(kind, kept)
+def _chip(keys: Mapping[str, str], settings: Mapping[str, str] | None) -> Chip:
+    """Return the chip of a step, which must be one that is timed."""
+    on = chip_record(keys["chip"]).what_if(settings or {})
+    require_timed(on)
+    return on
+
+
+def _types(decoder: Decoder, dtype: object, head_dtype: object) -> _Types:
+    """Return the type of the products and of what keeps 16 bits, and the first one's source."""
+    stored, field = decoder.stored_type, decoder.type_field
+    stored_kind = None if stored is None else _type(stored, f"the config's {field}")
+    if dtype is not None:
+        kind, said = _type(dtype, "dtype"), "as asked"
+        if stored_kind not in {None, kind}:
+            said += f"; the config's {field} is {stored_kind}"
+    elif stored_kind is not None:
+        kind, said = stored_kind, f"the config's {field}"
+    else:
+        kind, said = DEFAULT_TYPE, "the config names no type"
+    wide = stored_kind if stored_kind in _WIDE else DEFAULT_TYPE
+    kept = kind if kind in _WIDE else wide
+    if head_dtype is not None:
+        kept = _type(head_dtype, "head_dtype")
+    return _Types(kind, kept, said)
+
+
+def _memory(
+    decoder: Decoder, step: InferenceStep, types: _Types, on: Chip, *, force: bool
+) -> CardMemory:
+    """Return the memory of a step on a chip.
+
+    Raises
+    ------
+    RequestError
+        If it does not fit into the card, and is not forced.
+    """
+    fact = on.sources.get("gm_bytes")
+    source = "" if fact is None else fact.source
+    memory = card_memory(decoder, step, types.products, types.kept, on.gm_bytes, source)
+    if memory.fits is False and not force:
+        raise _too_large(memory, step, on)
+    return memory
+
+
+def _too_large(memory: CardMemory, step: InferenceStep, on: Chip) -> RequestError:
+    """Return the refusal of a step that a card cannot hold, with what of it fits."""
+    weights, cache, card = (
+        f"{number((size or 0) / 2**30)} GiB" for size in (memory.weights, memory.cache, memory.card)
+    )
+    fit = memory.sequences(step.seq) if step.seq is not None else 0
+    beside = f" and {cache} of cache" if memory.cache else ""
+    most = f"{plural(fit, 'sequence')} of {step.seq:,} tokens fit" if fit else ""
+    remedy = most or "raise --tp or --ep, or take a narrower --dtype"
+    sentence = f"{weights} of weights{beside} exceed the {card} of {on.name}"
+    return unable("memory", sentence, f"{remedy}; --force times it all the same")
 
 
 def _type(given: object, subject: str) -> str:
@@ -129,11 +194,6 @@ def _type(given: object, subject: str) -> str:
     if not isinstance(name, str):
         raise refuse(subject, "be the name of an element type", type(given).__name__)
     return name if name in MX_FORMATS else element_type(name, subject).name
-
-
-def _kept_type(kind: str) -> str:
-    """Return the type of what keeps 16 bits where the products have fewer."""
-    return kind if kind in _WIDE else DEFAULT_TYPE
 
 
 def _problem(product: StepProduct, kind: str) -> Json:

@@ -25,7 +25,9 @@ from cubecore.cli.verb import Verb
 )
 @click.option("--tp", type=Integer(), default=1, help="cards that divide heads and widths")
 @click.option("--ep", type=Integer(), default=1, help="cards that divide the experts")
-@click.option("--dtype", default="bf16", help="element type: bf16, fp16, int8, mxfp8, ...")
+@click.option(
+    "--dtype", help="element type: bf16, fp16, int8, mxfp8, ... (default: the config's, else bf16)"
+)
 @click.option(
     "--head-dtype",
     help="that of the head, routers and MLA's products by head (default: 16 bits)",
@@ -39,16 +41,20 @@ from cubecore.cli.verb import Verb
 @click.option(
     "--without", help="terms that are not counted: attention, norms, rotary, activations, ..."
 )
+@click.option(
+    "--force", is_flag=True, help="time a step whose weights and cache do not fit into the card"
+)
 @click.option("--store", type=OutputFile(), help="SQLite file that keeps and reuses the plans")
 @click.option("--out", type=OutputFile(), help="JSONL file: each product with its tiling")
 @click.option("--report", type=OutputFile(), help="write an HTML page")
 @table_options
 def model(config: str, **options: Any) -> int:
-    """List, plan, time and sum the matrix products of a step of a language model.
+    """Time a step of a language model: TPOT or TTFT, tokens/s, memory, products and other terms.
 
     CONFIG is a Hugging Face config.json or its folder: Llama, Mistral, Qwen, DeepSeek, GLM, Gemma
-    or Phi. Attention, norms, rotary embedding, activations, quantisation, permutation for experts
-    and collectives are terms beside the products. The exit code is 1 if a product has no plan.
+    or Phi. Every matrix product is planned and timed. Attention, norms, rotary embedding,
+    activations, quantisation, permutation for experts and collectives are terms beside the
+    products. The exit code is 1 if a product has no plan.
     """
     from cubecore.cli.progress import working
     from cubecore.errors import RequestError, Violation

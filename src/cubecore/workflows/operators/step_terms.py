@@ -17,6 +17,8 @@ from cubecore.models.collectives import COLLECTIVES, links_of, step_collectives
 from cubecore.models.decoder import Decoder
 from cubecore.models.operators import StepOperator, step_operators
 from cubecore.models.step import InferenceStep
+from cubecore.timing.critical_path import START_UP
+from cubecore.timing.records import Timeline
 
 _FEW_KEYS = 8
 """Blocks of keys from which attention is continued in proportion."""
@@ -92,25 +94,32 @@ def _collectives(decoder: Decoder, step: InferenceStep, chip: Chip) -> Iterator[
             continue
         us = links.us(one.kind, one.size_bytes, one.cards)
         assumed = f"collectives by a {links.topology}: {links.source}"
-        yield TermRow(*named, extents, us, assumed=(assumed,))
+        yield TermRow(*named, extents, us, assumed=(assumed,), bound="links")
 
 
 def _timed(op: str, extents: tuple[int, ...], kept: str, chip: Chip) -> Json:
     """Return the time of an operator as fields of its row."""
     try:
         if op == "attention":
-            us, assumed = _attention_us(extents, kept, chip)
-            return {"us": us, "assumed": assumed}
-        return {"us": _launch_us(op, extents, kept, chip)}
+            return _attention(extents, kept, chip)
+        line = operator_of(op, extents, kept).timed(chip)
+        return {"us": line.us, "bound": _bound(line)}
     except CubecoreError as error:
         return {"error": str(error).replace("\n", "; ")}
 
 
-def _launch_us(op: str, extents: Sequence[int], kept: str, chip: Chip) -> float:
-    return float(operator_of(op, extents, kept).timed(chip).us)
+def _bound(line: Timeline) -> str:
+    """Return what holds an operator's time: what limits it, or of cores that wait its busiest pipe.
+
+    The scalar unit's cycles hold the start-up and the waits.
+    """
+    if line.limited_by in {START_UP, *line.pipes}:
+        return line.limited_by
+    pipes = {pipe: busy for pipe, busy in line.pipes.items() if pipe.split()[-1] != "S"}
+    return max(pipes, key=lambda pipe: pipes[pipe])
 
 
-def _attention_us(extents: tuple[int, ...], kept: str, chip: Chip) -> tuple[float, tuple[str, ...]]:
+def _attention(extents: tuple[int, ...], kept: str, chip: Chip) -> Json:
     """Return the time of attention: of all blocks, or of fewer, continued in proportion."""
     heads, queries, keys, width = extents
     cores = chip.require("aic_count", "attention")
@@ -118,19 +127,22 @@ def _attention_us(extents: tuple[int, ...], kept: str, chip: Chip) -> tuple[floa
     blocks = max(-(-heads * (queries // rows) // cores), 1)
     key_blocks = max(-(-keys // BLOCK), 1)
     if blocks * key_blocks <= _MOST_BLOCKS:
-        return _launch_us("attention", extents, kept, chip), ()
+        line = operator_of("attention", extents, kept).timed(chip)
+        return {"us": line.us, "bound": _bound(line)}
 
-    def us(rows_each: int, some_keys: int) -> float:
+    def timed(rows_each: int, some_keys: int) -> Timeline:
         together = min(heads, cores)
         some = (together, rows * rows_each * max(cores // together, 1), some_keys, width)
         if queries <= ROWS:
             some = (rows_each * together, rows, some_keys, width)
-        return _launch_us("attention", some, kept, chip)
+        return operator_of("attention", some, kept).timed(chip)
 
     few = min(key_blocks, _FEW_KEYS) * BLOCK if key_blocks > 1 else keys
-    base = us(1, few)
-    of_rows = us(2, few) - base
+    first = timed(1, few)
+    twice = timed(2, few)
+    of_rows = twice.us - first.us
     more_keys = (key_blocks - few // BLOCK) / (few // BLOCK) if keys > few else 0.0
-    of_keys = us(1, 2 * few) - base if more_keys else 0.0
+    of_keys = timed(1, 2 * few).us - first.us if more_keys else 0.0
     both = of_rows + of_keys * more_keys
-    return base + of_keys * more_keys + (blocks - 1) * both, (CONTINUED,)
+    us = first.us + of_keys * more_keys + (blocks - 1) * both
+    return {"us": us, "assumed": (CONTINUED,), "bound": _bound(twice)}

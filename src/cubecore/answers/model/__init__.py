@@ -1,0 +1,1 @@
+"""The answer of `model`: a step of a language model with its plans, its sums and its looks."""
