@@ -1,7 +1,7 @@
 // Takes more blocks than cores, whose last wave is not full; better: as many as cores.
 #include "kernel_operator.h"
 using namespace AscendC;
-constexpr uint32_t TILE = 2048;
+constexpr uint32_t TILE = 8192;
 
 extern "C" __global__ __aicore__ void functions(GM_ADDR x, GM_ADDR z, uint32_t share) {
   TPipe pipe;

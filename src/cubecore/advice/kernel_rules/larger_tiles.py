@@ -3,39 +3,41 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from cubecore.advice.kernel_rules.case import Leaf
+from cubecore.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.advice.kernel_rules.changed_programs import issues, rebuilt
 from cubecore.advice.kernel_rules.scaled import Scaler, repeated
-from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Mem, Pipe
+from cubecore.isa.declare.operand_overlap import span_bytes
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import Issue, Location, Loop, Node, Program
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 
 
 def enlarged(
-    program: Program, key: Leaf, factor: int, chip: Chip, *, fits_l0: bool = True
+    program: Program, key: Leaf, factor: int, case: KernelCase, *, fits_l0: bool = True
 ) -> Program:
     """Return a program whose tiles are `factor` times as large.
 
     A tile is a trip of the innermost loop around `key`, or a part of one: there are as many less of
     them. What stands in the loop does so many times the work. A loop in it has so many times the
-    trips, but one of loads into L0, which brings rows of M or N: each is so many times as long. So
-    it is where the same lines stand outside, as a first or a last tile does. Where the larger tile
-    does not fit L0 (`fits_l0`), what goes by L0 is done so many times, as before.
+    trips, but one of loads into L0, which brings rows of M or N, or of vector instructions on whole
+    tiles: each is so many times as long. So it is where the same lines stand outside, as a first or
+    a last tile does. Where the larger tile does not fit L0 (`fits_l0`), what goes by L0 is done so
+    many times, as before.
     """
-    return _Enlarged(program, key, factor, chip, fits_l0=fits_l0).program()
+    return _Enlarged(program, key, factor, case, fits_l0=fits_l0).program()
 
 
 class _Enlarged:
     """Rewrites one program."""
 
     def __init__(
-        self, program: Program, key: Leaf, factor: int, chip: Chip, *, fits_l0: bool
+        self, program: Program, key: Leaf, factor: int, case: KernelCase, *, fits_l0: bool
     ) -> None:
+        self._case, self._tile_bytes = case, key.issue.template.size_bytes
         self._program, self._factor, self._fits_l0 = program, factor, fits_l0
         self._tile = tile = key.loops[-1]
-        self._scaler = Scaler(factor, chip)
+        self._scaler = Scaler(factor, case.chip)
         own = [node for node in tile.body if isinstance(node, Issue)]
         inner = [node for node in tile.body if isinstance(node, Loop)]
         self._direct = {id(issue.location) for issue in own}
@@ -89,9 +91,18 @@ class _Enlarged:
         return None
 
     def _longer(self, loop: Loop) -> Loop:
-        if all(issue.template.pipe is Pipe.MTE1 for issue in issues(loop)):
+        into_l0 = all(issue.template.pipe is Pipe.MTE1 for issue in issues(loop))
+        if into_l0 or any(map(self._covers_tile, issues(loop))):
             return replace(loop, body=tuple(self._scaled(loop.body)))
         return replace(loop, trips=Expr((loop.trips.constant or 0) * self._factor))
+
+    def _covers_tile(self, issue: Issue) -> bool:
+        """True of a vector instruction on as many bytes as a tile has."""
+        if issue.template.pipe is not Pipe.V:
+            return False
+        template = self._case.resolved(issue)
+        spans = (span_bytes(template, operand, 0) for operand in template.operands())
+        return any(end - begin >= self._tile_bytes for begin, end in filter(None, spans))
 
     def _scaled(self, body: Sequence[Node]) -> Iterator[Node]:
         if self._fits_l0:

@@ -1,15 +1,16 @@
 """Rules on the same bytes of global memory: again by one core, or by several cores at once."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.advice.kernel_rules.plain import bases_of, recorded_anew
 from cubecore.advice.kernel_rules.rule import Cause, rule
-from cubecore.isa.declare.instruction import GlobalTraffic, Mem
+from cubecore.isa.declare.instruction import GlobalTraffic, Mem, Pipe
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.launch import CoreProgram, Launch
 from cubecore.isa.program.tree import Issue, Location, Program
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.lazy_dataclass import dataclass
 
 _MOST_ISSUES = 300_000
@@ -126,7 +127,8 @@ def _once(launch: Launch, where: Location) -> Launch:
     for core in launch.cores:
         if core.program not in changed:
             alone = replace(launch, cores=(core,))
-            once = recorded_anew(alone, core.program.name, _Once(where).keeps)
+            keeps = _Once(where, core, bases_of(launch)).keeps
+            once = recorded_anew(alone, core.program.name, keeps)
             changed[core.program], firsts[core.program] = once.cores[0], core
     return replace(
         launch,
@@ -147,20 +149,60 @@ def _like(core: CoreProgram, first: CoreProgram, changed: CoreProgram) -> CorePr
 
 
 class _Once:
-    """Keeps the first load of each address at a line, and all else."""
+    """Says of each instruction of a core, in order, whether it is kept.
 
-    def __init__(self, where: Location) -> None:
+    Left out are the loads of a line that bring what an earlier one brought, and the waits for their
+    buffer: those before such a load, where no other load follows it until its pipe waits again.
+    """
+
+    def __init__(self, where: Location, core: CoreProgram, bases: Mapping[str, int]) -> None:
         self._where = where
         self._seen: set[int] = set()
+        self._kept: list[bool] = []
+        self._waits: list[int] = []
+        """Waits of the pipe since its last load."""
+        self._idle: list[int] = []
+        """Waits behind which no load has been kept so far, but one was left out."""
+        core.program.run(self, core.addresses(bases))
+        self._leave_out(self._idle)
+        self._next = iter(self._kept)
 
-    def keeps(self, issue: Issue, addresses: Sequence[int]) -> bool:
-        """Return whether an instruction is kept."""
+    def keeps(self, _: Issue, __: Sequence[int]) -> bool:
+        """Return whether the next instruction is kept."""
+        return next(self._next)
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        """Return the function that takes an instruction's addresses."""
+        template, late = issue.template, len(issue.late)
         place = _place_in_gm(issue) if issue.location is self._where else None
-        if place is None:
-            return True
-        again = addresses[place] in self._seen
-        self._seen.add(addresses[place])
-        return not again
+        waits = isinstance(template, WaitFlag) and template.dst == Pipe.MTE2.value
+        loads = template.pipe is Pipe.MTE2 and not isinstance(template, (SetFlag, WaitFlag))
+
+        def judge(*values: int) -> None:
+            number = len(self._kept)
+            self._kept.append(True)
+            if waits:
+                self._leave_out(self._idle)
+                self._waits.append(number)
+                self._idle = []
+            elif place is not None and values[late + place] in self._seen:
+                self._leave_out([number])
+                self._idle += self._waits
+                self._waits = []
+            elif loads:
+                self._waits, self._idle = [], []
+            if place is not None:
+                self._seen.add(values[late + place])
+
+        return judge
+
+    def load_scalar(self, *_: object) -> int:
+        """Refuse: the launch is plain."""
+        raise TypeError("a plain program reads no memory")
+
+    def _leave_out(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._kept[number] = False
 
 
 @dataclass(frozen=True, slots=True)

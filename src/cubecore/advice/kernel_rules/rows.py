@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from cubecore.advice.kernel_rules.case import KernelCase
+from cubecore.advice.kernel_rules.case import KernelCase, Leaf
 from cubecore.advice.kernel_rules.changed_programs import with_nodes
 from cubecore.advice.kernel_rules.rule import Cause, rule
 from cubecore.advice.kernel_rules.scaled import with_fields
@@ -29,16 +29,16 @@ def unaligned_rows(case: KernelCase) -> Iterator[Cause]:
     padded: dict[int, Instruction] = {}
     hottest, most, pitch = None, 0, 0
     for leaf in case.all_leaves:
-        template = leaf.issue.template
-        if template.pipe is not Pipe.MTE2 or not _pitch(template) % LINE_BYTES:
+        template, apart = leaf.issue.template, _pitch(case, leaf)
+        if template.pipe is not Pipe.MTE2 or not apart % LINE_BYTES:
             continue
-        wider = _padded(template)
+        wider = _padded(template, _rounded(apart) - apart)
         if template_violations(wider, case.chip):
             continue
         padded[id(leaf.issue)] = wider
         busy = case.busy(leaf.location, Pipe.MTE2)
         if busy > most:
-            hottest, most, pitch = leaf, busy, _pitch(template)
+            hottest, most, pitch = leaf, busy, apart
     if hottest is None or most * _LEAST_BUSY < case.timeline.cycles:
         return
 
@@ -60,21 +60,28 @@ def _rounded(pitch: int) -> int:
     return whole
 
 
-def _pitch(template: Instruction) -> int:
-    """Return the bytes between the starts of rows in global memory; 0 of a single row."""
-    if isinstance(template, Bursts) and template.n_burst > 1:
-        return template.row_bytes + template.src_gap * DATA_BLOCK_BYTES
-    if isinstance(template, CopyGmToCbufMultiNd2Nz) and template.n_value > 1:
+def _pitch(case: KernelCase, leaf: Leaf) -> int:
+    """Return the bytes between the starts of a load's rows in global memory; 0 of a single row."""
+    template, traffic = leaf.issue.template, case.traffic(leaf)
+    if isinstance(template, CopyGmToCbufMultiNd2Nz):
         size: int = template.dtype.bytes_of(template.src_d_value)
-        return size
-    return 0
+        return size if template.n_value > 1 else 0
+    gap: int | None = getattr(template, "src_gap", None)
+    if gap is None or traffic is None or traffic.size_bytes <= traffic.row_bytes:
+        return 0
+    row: int = traffic.row_bytes
+    return row + gap * _unit(template)
 
 
-def _padded(template: Instruction) -> Instruction:
-    """Return a load whose rows are a whole number of lines apart."""
-    more = _rounded(_pitch(template)) - _pitch(template)
-    if isinstance(template, Bursts):
-        return with_fields(template, {"src_gap": template.src_gap + more // DATA_BLOCK_BYTES})
-    assert isinstance(template, CopyGmToCbufMultiNd2Nz)
-    elements = template.src_d_value + more * 8 // template.dtype.bits
-    return with_fields(template, {"src_d_value": elements})
+def _unit(template: Instruction) -> int:
+    """Return the bytes that a copy's gaps count."""
+    return DATA_BLOCK_BYTES if isinstance(template, Bursts) else 1
+
+
+def _padded(template: Instruction, more: int) -> Instruction:
+    """Return a load whose rows are so many bytes farther apart."""
+    if isinstance(template, CopyGmToCbufMultiNd2Nz):
+        elements = template.src_d_value + more * 8 // template.dtype.bits
+        return with_fields(template, {"src_d_value": elements})
+    gap: int = getattr(template, "src_gap", 0)
+    return with_fields(template, {"src_gap": gap + more // _unit(template)})

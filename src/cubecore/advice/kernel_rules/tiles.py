@@ -195,7 +195,7 @@ def _enlarged(case: KernelCase, leaf: Leaf, factor: int) -> Launch:
         key = next(like, None)
         if key is None:
             return program
-        return enlarged(program, key, factor, case.chip, fits_l0=fits)
+        return enlarged(program, key, factor, case, fits_l0=fits)
 
     return with_programs(case.launch, change)
 
