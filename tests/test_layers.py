@@ -87,6 +87,7 @@ FLOORS = {
     },
     "cubecore.workflows": {
         "sweep": "many requests",
+        "manual": "meanings of words",
         "operators | scripts": "requests without a tiling: an operator, a user's file",
         "calibration | data": "published measurements; operands, files and references",
     },

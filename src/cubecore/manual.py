@@ -20,6 +20,9 @@ _PAGES = {
     "term": "words.html#{anchor}",
     "operator": "words.html#operator-{anchor}",
     "chip": "chips.html",
+    "class API": "class_api/{section}.html#{anchor}",
+    "TIK": "tik_api.html#{anchor}",
+    "change": "words.html#change-{anchor}",
     "not modelled": "instructions.html#names-that-are-not-modelled",
 }
 """The page of each kind of name that `explain` knows."""
@@ -37,19 +40,19 @@ def anchor(name: str) -> str:
     return re.sub(r"[^a-z0-9_*]+", "-", name.split(", ", maxsplit=1)[0].lower()).strip("-")
 
 
-def page(kind: str, name: str) -> str:
-    """Return the page of a name, relative to the site's root."""
-    return _PAGES[kind].format(name=name, anchor=anchor(name))
+def page(kind: str, name: str, section: str = "") -> str:
+    """Return the page of a name, relative to the site's root; some kinds have several sections."""
+    return _PAGES[kind].format(name=name, anchor=anchor(name), section=section)
 
 
-def address(kind: str, name: str) -> str | None:
+def address(kind: str, name: str, section: str = "") -> str | None:
     """Return the address of a name's page; None unless the environment names the site."""
     root = os.environ.get(VARIABLE, "")
     if not root:
         return None
     if "://" not in root:
         root = Path(root).resolve().as_uri()
-    return f"{root.rstrip('/')}/{page(kind, name)}"
+    return f"{root.rstrip('/')}/{page(kind, name, section)}"
 
 
 def address_lines(kind: str, names: Iterable[str]) -> list[str]:

@@ -10,11 +10,14 @@ from tools.pages.pictures import CHINESE, PICTURES, picture
 from tools.pages.site import figures, pages
 from tools.pages.site.cells import cells
 
+from cubecore.frontends.cpp.toolchain.api_declarations import api_declarations
 from cubecore.isa.catalogue import instructions
 from cubecore.machine.sanitizer.findings import KINDS
 from cubecore.manual import page
 from cubecore.tiling.rules.checker import rules
-from cubecore.workflows.glossary import glossary
+from cubecore.workflows.explain import explain
+from cubecore.workflows.manual.class_api import section_of
+from cubecore.workflows.manual.glossary import glossary
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -114,3 +117,19 @@ def test_every_name_that_is_printed_has_its_page_and_anchor():
         anchor = page("term", ", ".join(term.names)).partition("#")[2]
         assert made["words.md"].count(f"{{#{anchor}}}") == 1
     assert made["fields.md"].count("{#basem}") == 1
+
+
+def test_every_name_of_an_api_has_its_page_and_anchor():
+    made = pages.generated()
+    for name in ("DataCopy", "TQue", "SetTail", "MatmulType", "data_move", "for_range", "split K"):
+        path, _, anchor = explain(name).page.partition("#")
+        assert f"{{#{anchor}}}" in made[path.replace(".html", ".md")], name
+    assert all(f"class_api/{section_of(name)}.md" in made for name in api_declarations())
+
+
+def test_the_search_takes_a_name_for_one_word():
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    separator = re.search(r"separator: '([^']+)'", text)[1]
+    for name in ("DataCopy", "MatmulType", "data_move", "copy_gm_to_ubuf"):
+        assert re.split(separator, name) == [name]
+    assert re.split(separator, "queue of MTE1 full") == ["queue", "of", "MTE1", "full"]

@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
 _ELSEWHERE = {
     "architecture.svg": ("tools.pages.architecture", "picture"),
     "decisions.md": ("tools.pages.decisions", "page"),
-    "registers.md": ("cubecore.workflows.register_manual", "registers_page"),
+    "registers.md": ("cubecore.workflows.manual.register_manual", "registers_page"),
 }
 """Pages that functions of other modules return, by module and function."""
 
@@ -351,7 +351,7 @@ def advice_page() -> str:
 @document("architecture.md")
 def architecture_page() -> str:
     """Return the page as it is written, with the glossary of `explain` as its last section."""
-    from cubecore.workflows.glossary import glossary
+    from cubecore.workflows.manual.glossary import glossary
 
     head, title, _ = (DOCS / "architecture.md").read_text("utf-8").partition("## Glossary\n")
     rows = [f"| {', '.join(term.names)} | {term.meaning} |" for term in glossary()]

@@ -7,6 +7,7 @@ launch is timed again, and the difference is the gain.
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
+from inspect import getdoc
 from types import MappingProxyType
 from typing import Any
 
@@ -183,25 +184,9 @@ def product_changes(product: TimedProduct, line: Timeline) -> TimedChanges:
 
     Equal requests give equal answers; ties are in the order of the kinds.
     """
-    kinds: Mapping[str, Callable[[TimedProduct], _Variant]] = {
-        "base block": _base_block,
-        "depths": _depths,
-        "L0C buffers": _accumulators,
-        "core grid": _grid,
-        "row starts": _row_starts,
-        "order": _order,
-        "unit flag": _unit_flag,
-        "split K": _split_k,
-        "template": _template,
-        "more cores": _more_cores,
-        "NZ weights": _nz_weights,
-        "padded rows": _padded,
-        "constant tiling": _constant,
-        "AI Cores": _wider_chip,
-    }
     tried, untried = [], []
     kind_of: dict[TCubeTiling, str] = {}
-    for kind, make in kinds.items():
+    for kind, make in PRODUCT_CHANGES.items():
         try:
             # Several kinds may arrive at one tiling: it is told once, by the first of them. Reasons
             # why a change cannot be made are part of the answer.
@@ -364,6 +349,7 @@ def _row_starts(product: TimedProduct) -> _Variant:
 
 
 def _accumulators(product: TimedProduct) -> _Variant:
+    """One buffer of L0C in place of two, or two in place of one."""
     return _swapped(product, dbL0C=3 - product.tiling.dbL0C)
 
 
@@ -397,6 +383,7 @@ def _asked(product: TimedProduct, **keys: Any) -> TimedProduct:
 
 
 def _unit_flag(product: TimedProduct) -> _Variant:
+    """L0C handed from Mmad to fixpipe by the unit flag, or without it."""
     on = not product.problem.shares_unit_flag
     changed = _asked(product, unit_flag=on)
     what = "Mmad and fixpipe share L0C by the unit flag" if on else "without the unit flag"
@@ -434,6 +421,7 @@ def _template(product: TimedProduct) -> _Variant:
 
 
 def _nz_weights(product: TimedProduct) -> _Variant:
+    """B stored in fractals (NZ)."""
     if product.problem.format_b == "NZ":
         raise _UntriedChange("B is NZ already")
     changed = _asked(product, format_b="NZ")
@@ -441,6 +429,7 @@ def _nz_weights(product: TimedProduct) -> _Variant:
 
 
 def _padded(product: TimedProduct) -> _Variant:
+    """Rows of A and B that start an odd number of 512 B apart."""
     p = product.problem
     if (p.format_a, p.format_b) == ("NZ", "NZ"):
         raise _UntriedChange("neither A nor B has rows")
@@ -449,6 +438,7 @@ def _padded(product: TimedProduct) -> _Variant:
 
 
 def _constant(product: TimedProduct) -> _Variant:
+    """A tiling that the compiler knows (``--step CONSTANT``)."""
     if product.step not in _TEMPLATE_STEPS:
         raise _UntriedChange("the kernel is not the library's with a tiling of run time")
     what = "the tiling known to the compiler (--step CONSTANT)"
@@ -465,3 +455,28 @@ def _wider_chip(product: TimedProduct) -> _Variant:
     fastest = _fastest(wider, {})
     keys = {"cores": fastest.tiling.usedCoreNum}
     return _Variant("chip", what, fastest, settings=settings, keys=keys)
+
+
+PRODUCT_CHANGES: Mapping[str, Callable[[TimedProduct], _Variant]] = {
+    "base block": _base_block,
+    "depths": _depths,
+    "L0C buffers": _accumulators,
+    "core grid": _grid,
+    "row starts": _row_starts,
+    "order": _order,
+    "unit flag": _unit_flag,
+    "split K": _split_k,
+    "template": _template,
+    "more cores": _more_cores,
+    "NZ weights": _nz_weights,
+    "padded rows": _padded,
+    "constant tiling": _constant,
+    "AI Cores": _wider_chip,
+}
+"""Functions that make a changed product, by the kind of change; each says what the kind means."""
+
+
+def meanings_of_changes() -> dict[str, str]:
+    """Return the meaning of each kind of change, of a product or of a chip."""
+    tried = {kind: getdoc(make) or "" for kind, make in PRODUCT_CHANGES.items()}
+    return {**{kind: what for kind, (_, what) in HARDWARE.items()}, **tried}

@@ -7,11 +7,15 @@ from cubecore.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The meaning of a name: the kind of thing it is, and its declaration as text."""
+    """The meaning of a name: the kind of thing it is, and its declaration as text.
+
+    `section` is the page of the site that names of its kind are divided into.
+    """
 
     name: str
     kind: str
     text: str
+    section: str = ""
 
     def __str__(self) -> str:
         """Return what the command prints."""
@@ -20,7 +24,7 @@ class Explanation:
     @property
     def page(self) -> str:
         """The page of the documentation about the name, relative to the site's root."""
-        return manual.page(self.kind, self.name)
+        return manual.page(self.kind, self.name, self.section)
 
     def to_json(self) -> Json:
         """Return the three, and the page about the name, as JSON."""
@@ -33,5 +37,5 @@ class Explanation:
     @property
     def linked_text(self) -> str:
         """The text, and the address of the name's page where the site is known."""
-        link = manual.address(self.kind, self.name)
+        link = manual.address(self.kind, self.name, self.section)
         return self.text + (f"\n{link}\n" if link else "")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from cubecore.answers.explain import Explanation
 from cubecore.chips import Chip, chip, expand_family
 from cubecore.citations import cite_row
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import RequestError, did_you_mean, refuse
 from cubecore.tiling.model.field_meanings import FIELD_MEANINGS
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.tiling.rules.advice import MEANINGS, ROWS
 from cubecore.tiling.rules.checker import explain as explain_rule
 from cubecore.tiling.rules.checker import rules
-from cubecore.workflows.glossary import term_named
+from cubecore.workflows.manual.glossary import term_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,6 +58,8 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
     from cubecore.isa.declare.not_modelled import why_not
     from cubecore.machine.sanitizer.findings import KINDS
 
+    if (told := _of_several_instructions(name)) is not None:
+        return told
     if called := _called(lambda spelling: spelling == name):
         return _about_instruction(name, called, target)
     if (told := _register(name)) is not None:
@@ -74,20 +76,31 @@ def explain(name: str, chip_name: str | None = None) -> Explanation:
         return told
     if called := _called(lambda spelling: spelling.lower() == name.lower()):
         return _about_instruction(called[0].name, called, target)
-    if (told := _operator(name.lower())) is not None:
+    if (told := _operator(name.lower()) or _name_of_api(name) or _change(name)) is not None:
         return told
-    need = "be a rule, a field, an instruction, a finding, advice, a chip or a term of the glossary"
-    raise refuse("NAME", need, repr(name), _near(name, explained_names()))
+    raise _unknown(name)
 
 
 def explained_names() -> "list[str]":
-    """Return the names of what is declared; words of the glossary are found beside them."""
+    """Return the names of what is declared here; words and names of the APIs are found beside."""
     from cubecore.isa.catalogue import spellings
     from cubecore.machine.sanitizer.findings import KINDS
-    from cubecore.workflows.register_manual import spellings_of_registers
+    from cubecore.workflows.manual.register_manual import spellings_of_registers
 
     ids = [rule.id for rule in rules()]
     return [*ids, *FIELDS, *spellings(), *spellings_of_registers(), *KINDS, *MEANINGS]
+
+
+def _unknown(name: str) -> RequestError:
+    """Return the error about a name that nothing has, with those that it may stand for."""
+    from cubecore.workflows.manual import class_api, tik_api
+
+    need = (
+        "be a rule, a field, an instruction, a name of the class API or of TIK, a finding, advice, "
+        "a chip or a term of the glossary"
+    )
+    known = [*explained_names(), *class_api.names().values(), *tik_api.names()]
+    return refuse("NAME", need, repr(name), _near(name, known))
 
 
 def _called(is_it: "Callable[[str], bool]") -> "list[type[Instruction]]":
@@ -101,9 +114,45 @@ def _called(is_it: "Callable[[str], bool]") -> "list[type[Instruction]]":
     ]
 
 
+def _of_several_instructions(name: str) -> Explanation | None:
+    """Return a name of the class API or of TIK that issues one of several instructions."""
+    from cubecore.workflows.manual import class_api, tik_api
+
+    for dialect, named in (("cpp", class_api.named), ("tik", tik_api.named)):
+        called = class_api.instructions_called(dialect, name)
+        if len({cls for _, cls in called}) > 1 and (told := named(called[0][0])) is not None:
+            return told
+    return None
+
+
+def _name_of_api(name: str) -> Explanation | None:
+    """Return a name of the class API or of TIK; None for other words."""
+    from cubecore.workflows.manual import class_api, tik_api
+
+    small = {each.lower(): each for each in tik_api.names()}
+    exact = class_api.named(name) or tik_api.named(name)
+    near = class_api.named(class_api.names().get(name.lower(), ""))
+    return exact or near or tik_api.named(small.get(name.lower(), ""))
+
+
+def _change(name: str) -> Explanation | None:
+    """Return the meaning of a kind of change that --advise tries; None for other words."""
+    from cubecore.advice.timed_changes import meanings_of_changes
+
+    for kind, meaning in meanings_of_changes().items():
+        if kind.lower() == name.lower():
+            text = f"{kind}: a change that --advise times\n\n  {meaning}\n"
+            return Explanation(kind, "change", text)
+    return None
+
+
 def _register(name: str) -> Explanation | None:
     """Return the declarations of register instructions of a name; None for other words."""
-    from cubecore.workflows.register_manual import describe_register, registers_called, title_of
+    from cubecore.workflows.manual.register_manual import (
+        describe_register,
+        registers_called,
+        title_of,
+    )
 
     called = registers_called(name)
     if not called:
@@ -179,7 +228,7 @@ def _about_instruction(
 
 def _also_on_registers(name: str) -> str:
     """Return where the register instruction of an instruction's name is explained, if there is."""
-    from cubecore.workflows.register_manual import registers_called
+    from cubecore.workflows.manual.register_manual import registers_called
 
     spelled = {each.spelling for each in registers_called(name)}
     return "".join(

@@ -10,8 +10,10 @@ from dataclasses import fields
 from inspect import getdoc
 
 import click
+from tools.pages.site import api_names
 
 import cubecore
+from cubecore.advice.timed_changes import meanings_of_changes
 from cubecore.cli.commands import main
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction, Pipe
@@ -24,7 +26,7 @@ from cubecore.tiling.rules.advice import MEANINGS
 from cubecore.tiling.rules.checker import explain as explain_rule
 from cubecore.tiling.rules.checker import rules
 from cubecore.workflows.explain import explain, parameter_range, variants_of
-from cubecore.workflows.glossary import glossary
+from cubecore.workflows.manual.glossary import glossary
 
 PAGES: dict[str, Callable[[], str]] = {}
 """Every page of a fixed name, by its path."""
@@ -42,7 +44,7 @@ def page(path: str) -> Callable[[Callable[[], str]], Callable[[], str]]:
 
 def generated() -> dict[str, str]:
     """Return every generated page by its path."""
-    pages = {path: make() for path, make in PAGES.items()}
+    pages = {path: make() for path, make in PAGES.items()} | api_names.pages()
     pages |= {f"rules/{rule.id}.md": _rule(rule.id) for rule in rules()}
     pages |= {f"instructions/{cls.name}.md": _instruction(cls) for cls in instructions().values()}
     return pages
@@ -192,6 +194,8 @@ def words_page() -> str:
     for term in glossary():
         title = ", ".join(term.names)
         lines += [f"### {_escaped(title)} {{#{anchor(title)}}}", "", _escaped(term.meaning), ""]
+        if term.forms:
+            lines += [f"Printed as: {', '.join(map(_escaped, term.forms))}", ""]
     lines += [
         "## Operators",
         "",
@@ -201,6 +205,9 @@ def words_page() -> str:
     for name in operator_names():
         about = f"{meaning_of(name)}: {' x '.join(counts_of(name))}"
         lines += [f"### {_escaped(name)} {{#operator-{anchor(name)}}}", "", _escaped(about), ""]
+    lines += ["## Changes", "", "Changes that `cubecore time --advise` times.", ""]
+    for name, meaning in meanings_of_changes().items():
+        lines += [f"### {name} {{#change-{anchor(name)}}}", "", _escaped(meaning), ""]
     lines += ["## Advice", "", "Recommendations that a legal tiling does not follow.", ""]
     for name, meaning in MEANINGS.items():
         lines += [f"### {name} {{#advice-{anchor(name)}}}", "", _escaped(meaning), ""]

@@ -17,8 +17,8 @@ _DECLARED = re.compile(
     r"|^(?P<own>[A-Z]\w+)\s*\(.*\)\s*\{",
     re.MULTILINE,
 )
-_OURS = re.compile(r"^CUBECORE_|^MOST_|^LANES$|^Unless$")
-_DETAIL = re.compile(
+OURS = re.compile(r"^CUBECORE_|^MOST_|^LANES$|^Unless$")
+DETAIL_NAMESPACES = re.compile(
     r"namespace (?:[\w:]+::)?(?:detail|cubecore|order) \{.*?\n\}  // namespace \w+", re.DOTALL
 )
 _USED_ALONE = re.compile(
@@ -45,15 +45,16 @@ _FOLDERS_OF_SOME = ("cubecore/op_host/", _REGISTERS, "cubecore/te/")
 """Folders of headers for host code, and for one architecture."""
 
 
+@cache
 def provided() -> dict[str, list[str]]:
     """Return the names of the class API by header."""
     found: dict[str, list[str]] = {}
     for header, whole in {**compiled_texts(), _GENERATED: _generated()}.items():
-        text = _DETAIL.sub("", whole)
+        text = DETAIL_NAMESPACES.sub("", whole)
         names = {name for match in _DECLARED.finditer(text) for name in _named(match)}
         if header.startswith(_REGISTERS):
             names.update(_functions(text))
-        names = {name for name in names if not _OURS.search(name)}
+        names = {name for name in names if not OURS.search(name)}
         if names:
             found[header] = sorted(names)
     return found
@@ -134,9 +135,9 @@ def of_api() -> frozenset[str]:
     found = {name for name in declared if re.search("[a-z]", name)}
     for header, whole in compiled_texts().items():
         if "/op_host/" not in header:
-            text = _DETAIL.sub("", whole)
+            text = DETAIL_NAMESPACES.sub("", whole)
             found.update(next(filter(None, m.groups())) for m in _USED_ALONE.finditer(text))
     for name in _CLASSES:
         text = compiled_texts()[f"cubecore/{name}"]
         found.update(match["name"] for match in _MEMBER.finditer(text))
-    return frozenset(name for name in found if not _OURS.search(name))
+    return frozenset(name for name in found if not OURS.search(name))

@@ -56,7 +56,8 @@ def _nothing(*_args: object, **_kwargs: object) -> None:
     return None
 
 
-def _tik_names() -> dict[str, Any]:
+def tik_names() -> dict[str, Any]:
+    """Return the names of the module `tik` that programs import."""
     return {
         **_SCOPES,
         "Tik": Tik,
@@ -286,7 +287,7 @@ def modules() -> dict[str, ModuleType]:
 
 
 def _tik_module(name: str) -> ModuleType:
-    module = _module(ModuleType, name, **_tik_names())
+    module = _module(ModuleType, name, **tik_names())
     kinds: dict[str, object] = {"Scalar": values.Scalar, "InputScalar": values.InputScalar}
     scalar = _module(ModuleType, f"{name}.api.tik_scalar", **kinds)
     tensor = _module(ModuleType, f"{name}.api.tik_tensor", Tensor=Tensor)

@@ -4,7 +4,7 @@ import pytest
 
 import cubecore
 from cubecore.isa.vector.registers.operations.catalogue import operations
-from cubecore.workflows.register_manual import registers_page
+from cubecore.workflows.manual.register_manual import registers_page
 from workflows.command import cli
 
 MULS = """\
