@@ -3,13 +3,16 @@
 import ast
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tools.pages.pictures import CHINESE, PICTURES, picture
 from tools.pages.site import figures, pages
 from tools.pages.site.cells import cells
+from tools.pages.site.rule_pages import broken_by_rule
 
+import cubecore
 from cubecore.frontends.cpp.toolchain.api_declarations import api_declarations
 from cubecore.isa.catalogue import instructions
 from cubecore.machine.sanitizer.findings import KINDS
@@ -101,6 +104,46 @@ def test_code_of_a_generated_page_is_not_escaped():
     assert "`set_flag`" in code
     assert [span for span in code if "\\_" in span] == []
     assert "c\\[m, n] = start + sum over k of a\\[m, k] \\*" in made["instructions/mad.md"]
+
+
+def test_a_rule_s_example_breaks_that_rule_and_its_plan_keeps_it():
+    broken = broken_by_rule()
+    assert len(broken) > len(rules()) * 3 // 4
+    for name, example in broken.items():
+        plan = cubecore.plan(**example.problem, search="quick")
+        assert getattr(plan.tiling, example.field) == example.before
+        changed = replace(plan.tiling, **{example.field: example.after})
+        findings = cubecore.check(changed, plan.problem).findings
+        assert name in [finding.rule for finding in findings]
+        assert any(name in message for message in example.messages)
+    alone = sum(len(example.messages) == 1 for example in broken.values())
+    assert alone > len(broken) // 2
+
+
+def test_an_instruction_s_page_begins_with_the_names_that_users_write():
+    made = pages.generated()
+    copy = made["instructions/copy_gm_to_ubuf.md"]
+    assert copy.startswith("# DataCopy, asc_copy_gm2ub, data_move, copy_gm_to_ubuf\n")
+    assert "`asc_copy_gm2ub(dst, src, n_burst, len_burst, src_gap, dst_gap)`" in copy
+    with_cycles = [path for path, text in made.items() if "## Cycles of the pipe" in text]
+    assert len(with_cycles) > 4 * len(instructions()) // 5
+
+
+def test_the_navigation_has_every_generated_page():
+    titles = [
+        entry for folder in ("rules", "instructions", "api") for entry in pages.listed(folder)
+    ]
+    paths = {path for entry in titles for path in entry.values()}
+    assert paths == {path for path in pages.generated() if "/" in path}
+
+
+def test_the_api_s_pages_have_every_public_name_once():
+    made = {path: text for path, text in pages.generated().items() if path.startswith("api/")}
+    listed = [line for text in made.values() for line in text.split("\n") if "heading: " in line]
+    names = [line.rpartition(" ")[2] for line in listed]
+    public = {name for name in cubecore.__all__ if hasattr(getattr(cubecore, name), "__module__")}
+    assert public <= set(names)
+    assert len(names) == len(set(names))
 
 
 def test_every_name_that_is_printed_has_its_page_and_anchor():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[3]
-_FOR_AUDITORS = {
+_EVIDENCE = {
     *("agreement.md", "architecture.md", "auditors.md", "cpp_names.md", "cpp_programs.md"),
     "class_api_rules.md",
     *(
@@ -28,6 +28,33 @@ _FOR_AUDITORS = {
 }
 _PICTURE = re.compile(r"^!\[([^\]]*)\]\(([^)]+\.svg)\)$", re.MULTILINE)
 _CLIMBING = re.compile(r"\]\(((?:\.\./)+)([\w/]+)\.md(#[^)]*)?\)")
+
+
+_IN_NAVIGATION = {
+    "rules.md": "rules",
+    "instructions.md": "instructions",
+    "api.md": "api",
+    "class_api.md": "class_api",
+}
+"""Folders of generated pages that stand below their index in the navigation."""
+
+
+def on_config(config: "MkDocsConfig") -> "MkDocsConfig":
+    """Add the generated pages to the navigation: a page without a place in it has none at all."""
+    if config.theme["language"] != "zh":
+        config.nav = [_with_pages(entry) for entry in config.nav or ()]
+    return config
+
+
+def _with_pages(entry: object) -> object:
+    """Return an entry of the navigation; an index of generated pages has them below itself."""
+    if not isinstance(entry, dict):
+        return entry
+    ((title, below),) = entry.items()
+    if isinstance(below, list):
+        return {title: [_with_pages(each) for each in below]}
+    folder = _IN_NAVIGATION.get(below)
+    return entry if folder is None else {title: [below, *pages.listed(folder)]}
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
@@ -61,8 +88,8 @@ def _is_tutorial(path: str) -> bool:
 
 def on_page_markdown(markdown: str, page: "Page", config: "MkDocsConfig", files: "Files") -> str:
     """Put stated figures and pictures into a page."""
-    if page.file.src_uri in _FOR_AUDITORS or page.file.src_uri.startswith("decisions/"):
-        page.meta["search"] = {"boost": 0.2}  # behind every page for users
+    if page.file.src_uri in _EVIDENCE or page.file.src_uri.startswith("decisions/"):
+        page.meta["search"] = {"exclude": True}
     elif page.file.src_uri.startswith("instructions/"):
         page.meta["search"] = {"boost": 0.6}
     text = figures.filled(markdown)

@@ -1,0 +1,156 @@
+"""A page for each instruction: its names first, then what it does, its cycles and its operands."""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from inspect import getdoc
+from typing import Any
+
+from tools.pages.site.text import cell, escaped, table
+
+from cubecore.chips import chip
+from cubecore.chips.model import Chip
+from cubecore.dtypes import element_type
+from cubecore.errors import CubecoreError
+from cubecore.frontends.capi.calls.binding import forms
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Instruction, Pipe
+from cubecore.isa.declare.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
+from cubecore.isa.program.check import template_violations
+from cubecore.timing.pipes.core_clock import cost_of
+from cubecore.workflows.explain import parameter_range, variants_of
+
+_DIALECTS = {"c_api": "C API, and core.NAME in Python", "cpp": "C++ class API", "tik": "TIK"}
+_CHIPS = {"2201": "Ascend910B3", "3510": "Ascend950PR_9589"}
+_COUNTS = ("repeat", "repeats", "repeat_times", "burst_count", "n_burst", "m", "n", "k")
+"""Parameters that an instruction's cycles are shown for, the first that it has."""
+_SIZES = (1, 16, 64, 255)
+
+
+def index() -> str:
+    """Return the tables of instructions, by pipe, and of names that are not modelled."""
+    lines = [
+        "# Instructions",
+        "",
+        "The instructions that kernels issue, by the pipe that executes them. Each has a page with"
+        " its names, operands, parameters and cycles; `cubecore explain NAME` prints it, for any"
+        " dialect's spelling.",
+        "",
+    ]
+    for pipe in Pipe:
+        named = [cls for cls in instructions().values() if cls.pipe is pipe]
+        if named:
+            head = ("instruction", "names", "does", "architectures")
+            rows = (
+                (
+                    f"[{cls.name}](instructions/{cls.name}.md)",
+                    ", ".join(f"`{name}`" for name in dict.fromkeys(cls.names.values())),
+                    cell((getdoc(cls) or "").split("\n", 1)[0]),
+                    ", ".join(cls.archs),
+                )
+                for cls in named
+            )
+            lines += [f"## Pipe {pipe.value}", "", *table(head, rows)]
+    lines += ["## Names that are not modelled", ""]
+    named_not = NOT_MODELLED | NOT_MODELLED_3510
+    lines += table(("C API", "why"), ((f"`{n}`", cell(why)) for n, why in named_not.items()))
+    return "\n".join(lines)
+
+
+def page(cls: type[Instruction]) -> str:
+    """Return the page of an instruction."""
+    lines = [f"# {_title(cls)}", "", *_names(cls)]
+    lines += [f"Pipe **{cls.pipe.value}**, architectures {', '.join(cls.archs)}.", ""]
+    lines += [escaped(getdoc(cls) or ""), "", *_cycles(cls)]
+    if cls.declared:
+        head = ("operand", "access", "memory", "axes", "layout", "alignment")
+        rows = (
+            (f"`{o.name}`", o.access.value, o.mem.label, o.axes, o.layout or "", f"{o.alignment} B")
+            for o in cls.declared
+        )
+        lines += ["## Operands", "", *table(head, rows)]
+    documented = [field for field in fields(cls) if "doc" in field.metadata]
+    if documented:
+        rows = (
+            (f"`{f.name}`", cell(f.metadata["doc"] + parameter_range(f.metadata)))
+            for f in documented
+        )
+        lines += ["## Parameters", "", *table(("parameter", "meaning"), rows)]
+    if cls.uncertain:
+        lines += ["## Uncertain", "", *(f"- {escaped(text)}" for text in cls.uncertain), ""]
+    return "\n".join([*lines, f"Source: {escaped(cls.source)}", ""])
+
+
+def _title(cls: type[Instruction]) -> str:
+    """Return the names that users search for, the C++ one first, and the instruction's."""
+    spelled = [cls.names[d].partition("(")[0] for d in ("cpp", "c_api", "tik") if d in cls.names]
+    return ", ".join(dict.fromkeys([*spelled, cls.name]))
+
+
+def _names(cls: type[Instruction]) -> Iterator[str]:
+    """Yield the calls by dialect, with the parameters where the dialect has them in one order."""
+    rows = [(_DIALECTS.get(d, d), f"`{_call(cls, d, name)}`", "") for d, name in cls.names.items()]
+    rows += [(_DIALECTS.get(d, d), f"`{name}`", cell(w)) for d, name, w in variants_of(cls)]
+    if rows:
+        yield from table(("in", "call", "with"), rows)
+
+
+def _call(cls: type[Instruction], dialect: str, name: str) -> str:
+    if dialect == "c_api":
+        mine = [form for form in forms(name) if form.kind is cls]
+        if mine:
+            return f"{name}({', '.join([*mine[0].operands, *mine[0].parameters])})"
+    if dialect == "tik":
+        method = getattr(Tik, name, None)
+        if method is not None:
+            taken = [p for p in inspect.signature(method).parameters if p != "self"]
+            return f"{name}({', '.join(taken)})"
+    return name
+
+
+def _cycles(cls: type[Instruction]) -> Iterator[str]:
+    """Yield the cycles that the pipe is busy, at the smallest instance and at larger counts."""
+    documented = {field.name: field for field in fields(cls) if "doc" in field.metadata}
+    counted = next((name for name in _COUNTS if name in documented), None)
+    rows = []
+    for arch, name in _CHIPS.items():
+        if arch not in cls.archs:
+            continue
+        sizes = _SIZES if counted else (1,)
+        costs = [_cost(cls, chip(name), {counted: size} if counted else {}) for size in sizes]
+        if any(cost is not None for cost in costs):
+            rows.append((name, *("" if cost is None else f"{cost:,}" for cost in costs)))
+    if rows:
+        yield from ("## Cycles of the pipe", "")
+        heads = [f"{counted} = {size}" for size in _SIZES] if counted else ["cycles"]
+        yield from table(("chip", *heads), rows)
+        yield from ("Other parameters at their smallest; as the timing model has it.", "")
+
+
+def _cost(cls: type[Instruction], on: Chip, fixed: dict[str, int]) -> int | None:
+    """Return the busy cycles of the simplest legal instance with some parameters."""
+    for smallest in (1, 16, 32, 64, 128):
+        try:
+            instance = cls(**(_simplest(cls, smallest) | fixed))
+            if not template_violations(instance, on):
+                return cost_of(instance, on).busy
+        except (CubecoreError, ValueError, TypeError, KeyError, AssertionError):
+            continue
+    return None
+
+
+def _simplest(cls: type[Instruction], smallest: int) -> dict[str, Any]:
+    """Return values of the parameters that have no default."""
+    values: dict[str, Any] = {}
+    for field in fields(cls):
+        if field.default is not MISSING or field.default_factory is not MISSING:
+            continue
+        meta = field.metadata
+        if "types" in meta:
+            values[field.name] = element_type(meta["types"][0], field.name)
+        elif "options" in meta:
+            values[field.name] = meta["options"][0]
+        else:
+            values[field.name] = max(meta.get("low", 0), smallest if "low" in meta else 0)
+    return values
