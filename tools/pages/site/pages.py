@@ -10,6 +10,7 @@ from functools import cache
 from tools.pages.site import api_names, api_pages, command_pages, instruction_pages, rule_pages
 from tools.pages.site.text import escaped
 
+from cubecore.advice.timed_changes import meanings_of_changes
 from cubecore.isa.catalogue import instructions
 from cubecore.kernels.operators.named import counts_of, meaning_of, operator_names
 from cubecore.manual import anchor
@@ -102,6 +103,9 @@ def words_page() -> str:
     for name in operator_names():
         about = f"{meaning_of(name)}: {' x '.join(counts_of(name))}"
         lines += [f"### {escaped(name)} {{#operator-{anchor(name)}}}", "", escaped(about), ""]
+    lines += ["## Changes", "", "Changes that `cubecore time --advise` times.", ""]
+    for name, meaning in meanings_of_changes().items():
+        lines += [f"### {name} {{#change-{anchor(name)}}}", "", escaped(meaning), ""]
     lines += ["## Advice", "", "Recommendations that a legal tiling does not follow.", ""]
     for name, meaning in MEANINGS.items():
         lines += [f"### {name} {{#advice-{anchor(name)}}}", "", escaped(meaning), ""]
