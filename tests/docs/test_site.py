@@ -131,7 +131,9 @@ def test_an_instruction_s_page_begins_with_the_names_that_users_write():
 
 def test_the_navigation_has_every_generated_page():
     titles = [
-        entry for folder in ("rules", "instructions", "api") for entry in pages.listed(folder)
+        entry
+        for folder in ("rules", "instructions", "api", "class_api")
+        for entry in pages.listed(folder)
     ]
     paths = {path for entry in titles for path in entry.values()}
     assert paths == {path for path in pages.generated() if "/" in path}
