@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 _EVIDENCE = {
     *("agreement.md", "architecture.md", "auditors.md", "cpp_names.md", "cpp_programs.md"),
-    "class_api_rules.md",
+    *("class_api_rules.md", "cpp_headers.md"),
     *(
         "decisions.md",
         "mechanisms.md",
