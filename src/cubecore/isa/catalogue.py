@@ -45,6 +45,7 @@ MODULES = (
     "vector.elementwise.fused",
     "vector.permute.gather",
     "vector.permute.gather_mask",
+    "vector.registers.indexed_function",
     "vector.common.mask",
     "vector.permute.copies",
     "vector.permute.region_proposals",

@@ -54,13 +54,6 @@ __simd_vf__ inline void InViews(__ubuf__ float* x, __ubuf__ float* z) {
 __simd_vf__ inline void WithoutLoops(__ubuf__ float* x, __ubuf__ float* z) {
   addr_reg at = asc_update_addr_reg_b32(64);
 }
-__simd_vf__ inline void Gathered(__ubuf__ float* x, __ubuf__ float* z) {
-  Reg::RegTensor<float> a;
-  Reg::RegTensor<uint32_t> index;
-  Reg::MaskReg all = Reg::CreateMask<float>();
-  Reg::LoadAlign(index, (__ubuf__ uint32_t*)x);
-  Reg::Gather(a, x, index, all);
-}
 """
 BODY = """
   __ubuf__ float xu[768];
@@ -73,7 +66,7 @@ BODY = """
                        asc_store_l2_cache_mode::NORMAL_FIRST_VICTIM, 0, 0);
 """
 RIGHT = ("InNewNames", "InOlderNames", "ByCounters", "InViews")
-REFUSED = ("WithoutLoops", "Gathered")
+REFUSED = ("WithoutLoops",)
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +88,6 @@ def test_rows_are_doubled_by_any_spelling(built, name):
 REFUSALS = {
     "WithoutLoops": "the strides of an address register must have a loop each, got 1; its counters"
     " are those of loops in the same function",
-    "Gathered": "Gather must access UB at addresses that no value of a register decides, got"
-    " others",
 }
 
 

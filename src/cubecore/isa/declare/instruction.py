@@ -92,7 +92,8 @@ class Operand:
 
     `element` names the template's field that holds the element type. `align_bytes` overrides the
     memory's general alignment (C API general notes: what an instruction states goes first). `used`
-    says that an uninitialised element is a finding even where the instruction propagates.
+    says that an uninitialised element is a finding even where the instruction propagates. `idle`
+    ones are read, and nothing looks at their values: they race with no other access.
     """
 
     mem: Mem
@@ -103,6 +104,7 @@ class Operand:
     align_bytes: int = 0
     used: bool = False
     name: str = ""
+    idle: bool = False
 
     def __set_name__(self, owner: type, name: str) -> None:
         """Take the attribute's name."""
@@ -225,6 +227,8 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
     copies: ClassVar[bool] = False
     carried: ClassVar[bool] = False
     """True if it stands for a function of architecture 3510's class API: its C API lacks it."""
+    is_function: ClassVar[bool] = False
+    """True of a vector function: where there are any, all vector work is, one behind another."""
     propagates: ClassVar[bool] = False
     """True if an uninitialised element makes the result's element uninitialised, not a finding."""
     pairs: ClassVar[tuple[tuple[str, str], ...]] = (("dst", "src"),)
@@ -346,6 +350,8 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         own accesses are in order.
         """
         if self.pipe is Pipe.S and earlier.pipe is Pipe.S:
+            return True
+        if self.pipe is Pipe.V is earlier.pipe and (self.is_function or earlier.is_function):
             return True
         return mem is Mem.L0C and self.shares_units and earlier.shares_units
 

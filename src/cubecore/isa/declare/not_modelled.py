@@ -24,7 +24,7 @@ NOT_MODELLED: Mapping[str, str] = MappingProxyType(
 _LOOPS = "_loop1_stride _loop2_stride _loop_size"
 _GROUPS = {
     "vector work of 3510 is register code, which is not modelled": (
-        "asc_get_ar_spr asc_get_squeeze_status asc_get_vf_len"
+        "asc_get_ar_spr asc_get_vf_len"
     ),
     "the scalar unit's atomic work is not modelled; stores under set_atomic are": " ".join(
         f"asc_atomic_{what}"

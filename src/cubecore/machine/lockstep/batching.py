@@ -48,6 +48,7 @@ from cubecore.isa.vector.permute.reduce import Reduction, RepeatExtreme
 from cubecore.isa.vector.permute.region_proposals import Component
 from cubecore.isa.vector.permute.sort import Vbitsort, Vmrgsort4
 from cubecore.isa.vector.permute.transpose import To5hd, Vtranspose
+from cubecore.isa.vector.registers.indexed_function import CountingFunction
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES
@@ -73,7 +74,10 @@ STACKED: tuple[Kind, ...] = (
     VectorFunction,
 )
 """Those whose `compute` takes and gives a further axis as it stands."""
-REPLACING: tuple[Kind, ...] = (RepeatExtreme, Vmrgsort4, GatherMask, SetCmpmask)
+REPLACING: tuple[Kind, ...] = (
+    *(RepeatExtreme, Vmrgsort4, GatherMask, SetCmpmask),
+    CountingFunction,
+)
 """Those that leave their register whole, whatever it held: it may be worked out on request."""
 REACHING: tuple[Kind, ...] = (BitsInMemory,)
 """Those that serve cores whose steering values differ: `reaching` is all that they touch."""

@@ -80,6 +80,10 @@ def execute(core: Core, recorded: Recorded) -> None:
                 return
             resolved, given = steered
         issue = CachedIssue.of(resolved, core.registers, core.chip)
+        if issue.remarks:  # of what values have decided
+            core.remark(issue.remarks, resolved, resolved.operand_addresses(addresses), where)
+            if issue.stops:
+                return
     if core.registers.ub_checks:
         _log_checked(core, resolved, addresses, where)
     step = ComputeStep(partial(_run, core, resolved), partial(_follow, core, resolved))

@@ -44,7 +44,7 @@ from cubecore.machine.reference.unit_flag_gate import UnitGate
 Recorded = tuple[Instruction, tuple[int, ...], Location]
 _LATE = ("S", "MTE3", "FIX", "V", "M", "MTE1", "MTE2")
 """Pipes as data leaves the core, last first."""
-_LEFT_BY_VECTORS = ("cmp_mask", "kept", "extreme", "merged")
+_LEFT_BY_VECTORS = ("cmp_mask", "kept", "stored_by_ar", "extreme", "merged")
 """Registers that instructions of V leave for others, when they run."""
 
 

@@ -87,6 +87,18 @@ KINDS: dict[str, Kind] = {
         "a register instruction is asked to keep lanes of its result, which it cannot",
         "use MaskMergeMode::ZEROING, and Select to take lanes of two registers",
     ),
+    "squeeze-order": Kind(
+        MEMCHECK,
+        "squeezes with STORE_REG and unaligned stores by AR do not take turns, or AR was not"
+        " cleared before them",
+        "call ClearSpr before the first squeeze, and one StoreUnAlign behind each",
+    ),
+    "scatter-duplicate": Kind(
+        MEMCHECK,
+        "a scatter of registers has one index in two active lanes: which of them is stored is"
+        " unknown",
+        "give each active lane an index of its own, or mask the others out",
+    ),
     "unalign-protocol": Kind(
         MEMCHECK,
         "an unaligned stream of registers whose calls are out of order: a buffer that was not"

@@ -374,7 +374,7 @@ def touches(
     )
     given = zip(operands, addresses, footprints(template), strict=True)
     for operand, address, touched in given:
-        if touched is None:
+        if touched is None or operand.idle:
             continue
         access, mem = operand.access, operand.mem
         atomic = ""

@@ -32,7 +32,13 @@ _RUNS = {
     name: Footprint.run(_REGISTER_BYTES * number, _REGISTER_BYTES * (number + 1))
     for number, name in enumerate(LEFT)
 }
-_LABELS = {"cmp_mask": "CMPMASK", "kept": "RSVD_CNT", "extreme": "MAX_MIN_CNT", "merged": "VMS4_SR"}
+_LABELS = {
+    "cmp_mask": "CMPMASK",
+    "kept": "RSVD_CNT",
+    "stored_by_ar": "AR",
+    "extreme": "MAX_MIN_CNT",
+    "merged": "VMS4_SR",
+}
 _LABELS |= {"suppressed": "the suppression register"}
 
 

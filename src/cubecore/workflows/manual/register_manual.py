@@ -7,7 +7,7 @@ from cubecore.isa.vector.registers.operations.catalogue import operations
 from cubecore.isa.vector.registers.types_taken import types_in_words
 
 _NAMESPACES = ("AscendC::Reg::", "AscendC::MicroAPI::", "Reg::", "MicroAPI::")
-_UNTYPED = frozenset({Form.BARRIER})
+_UNTYPED = frozenset({Form.BARRIER, Form.AR})
 
 
 def registers_called(name: str) -> tuple[RegisterOperation, ...]:

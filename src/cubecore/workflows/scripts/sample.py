@@ -81,7 +81,8 @@ def _commands(lines: Sequence[str]) -> Iterator[tuple[str, ...]]:
     variables: dict[str, str] = {}
     for line in lines:
         for part in re.split(r";|&&", line.split(" #")[0].split("\t#")[0]):
-            matches = [_ASSIGNMENT.match(word) for word in part.split()]
+            given = part.split()
+            matches = [_ASSIGNMENT.match(word) for word in given[given[:1] == ["export"] :]]
             if matches and None not in matches:
                 variables |= {match["name"]: match["value"] for match in matches if match}
                 continue

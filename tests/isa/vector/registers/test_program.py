@@ -9,7 +9,8 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Leaf, Loop, folded
 from cubecore.isa.vector.registers.operation import Call
 from cubecore.isa.vector.registers.operations.catalogue import operations
-from cubecore.isa.vector.registers.program import Entries, RegisterProgram
+from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import Entries
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 
 FLOAT, WIDTH = element_type("float32"), element_type("uint32")

@@ -8,7 +8,8 @@ from cubecore.errors import RequestError
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.operation import Call
 from cubecore.isa.vector.registers.operations.catalogue import operations
-from cubecore.isa.vector.registers.program import Entries, RegisterProgram
+from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import Entries
 
 WHERE = Location("kernel.cpp", 7, "body")
 B8, B16, B32, B64 = "int8 uint8", "int16 uint16", "int32 uint32", "int64 uint64"

@@ -231,7 +231,8 @@ void cubecore_begin_vector_function(const Where* at) {
   if (block.depth++ != 0) return;
   OpenFunction& open = *current->function;
   open.begin = *at;
-  block.values = cubecore::UNWRITTEN, block.variables = 0;
+  block.values = block.ar = block.counted = cubecore::UNWRITTEN, block.variables = 0;
+  block.by_values = false;
   block.next = open.first();
   block.end = open.first() + open.entries.size();
 }
@@ -255,7 +256,9 @@ void cubecore_end_vector_function() {
   RegisterEntry *first = open.first(), *last = open.block.next;
   open.block.next = open.block.end = nullptr;  // a call behind it is outside
   if (first == last) return;
-  const int64_t base = rebased(first, last);
+  if (open.block.ar != cubecore::UNWRITTEN) open.block.is_ar_clear = false;
+  // Where values decide what is accessed, that lies on no side of any base.
+  const int64_t base = open.block.by_values ? 0 : rebased(first, last);
   const KnownFunction* known = known_function(core, first, last, &open.begin);
   std::vector<int64_t> addresses;
   for (int64_t start : known->starts) addresses.push_back(base + start);

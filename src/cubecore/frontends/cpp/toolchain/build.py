@@ -76,6 +76,8 @@ _C_NAMES = frozenset(
     )
 )
 """Functions of the host's C library: an entry of such a name gets another for the compiler."""
+_IN_STD = _C_NAMES - {"index", "j0", "j1", "select", "y0", "y1"}
+"""Those that std has, too: host code that says so means the function, not the entry."""
 _NAMESPACES = frozenset({"matmul", "matmul_tiling"})
 """Global namespaces of the API, which a kernel of the name does not use: likewise."""
 _PRODUCTS = (b"asc_mmad\0", b"asc_mmad_sparse\0", b"cubecore_matmul\0")
@@ -331,9 +333,20 @@ _POINTS_INTO_UB = (
 )
 
 
+def _in_std(name: str) -> str:
+    """Return what lets host code call std's function whose name an entry has."""
+    if name not in _IN_STD:
+        return ""
+    return (
+        "#include <cmath>\n#include <cstdlib>\nnamespace std {\ntemplate <typename... A>\n"
+        f"inline auto {RENAMED}{name}(A... a) -> decltype(::std::{name}(a...)) {{\n"
+        f"  return ::std::{name}(a...);\n}}\n}}\n"
+    )
+
+
 def _unit(code: Overlay, entries: Sequence[str], *, auto_sync: bool) -> str:
     named = [kernel.name for kernel, _, _ in code.kernels if kernel.name in _C_NAMES | _NAMESPACES]
-    renamed = "".join(f"#define {name} {RENAMED}{name}\n" for name in named)
+    renamed = "".join(f"{_in_std(name)}#define {name} {RENAMED}{name}\n" for name in named)
     include = f'{renamed}#include {quoted(code.main)}\n#line 1 "entry"\n'
     if code.words & _LOCAL_POINTERS:
         include += _POINTS_INTO_UB

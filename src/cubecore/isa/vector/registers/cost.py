@@ -20,10 +20,11 @@ def cycles(program: RegisterProgram) -> int:
     loads = stores = computed = 0
     for step in program.steps.values():
         count = step.entries.size
+        of_each = step.call.operation.cycles_of(step.call.dtype)
         if step.loads:
-            loads += count
+            loads += count * of_each
         elif step.stores:
-            stores += count
+            stores += count * of_each
         elif step.call.operation.form is not Form.PATTERN or step.levels:
-            computed += count * step.call.operation.cycles_of(step.call.dtype)
+            computed += count * of_each
     return _START + ceil(max(loads, stores, computed / _ISSUED_A_CYCLE))

@@ -13,15 +13,30 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.isa.vector.registers.folding import Leaf, Node
-from cubecore.isa.vector.registers.operation import REGISTER_BYTES, STORES_MEMORY, Bits, Call
+from cubecore.isa.vector.registers.operation import (
+    BY_VALUES,
+    REGISTER_BYTES,
+    STORES_MEMORY,
+    Bits,
+    Call,
+    Form,
+)
+from cubecore.isa.vector.registers.operations.indexed import count_in
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
-from cubecore.isa.vector.registers.program import NONE, RegisterProgram, Source, Step
+from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import NONE, Landed, Source, Step
 from cubecore.lazy_dataclass import dataclass
 
+_MASK_BYTES = 16
+"""Bytes of MASK1 and MASK0, from the lowest bit on."""
+_ALL_BITS = 2 ** (8 * _MASK_BYTES) - 1
 
-def execute(program: RegisterProgram, image: Array, ctrl: int = 0) -> None:
-    """Run a program on an image of UB, in place, under a value of CTRL."""
-    Execution(program, image, ctrl).run(program.nodes)
+
+def execute(program: RegisterProgram, image: Array, ctrl: int = 0, mask: int = _ALL_BITS) -> int:
+    """Run a program on an image of UB, in place, under CTRL and the mask's bits; return its AR."""
+    run = Execution(program, image, ctrl, mask)
+    run.run(program.nodes)
+    return run.ar
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -38,17 +53,21 @@ class Execution:
     unwritten = 0
     """The bytes of a register that was never written."""
 
-    def __init__(self, program: RegisterProgram, image: Array, ctrl: int = 0) -> None:
+    def __init__(
+        self, program: RegisterProgram, image: Array, ctrl: int = 0, mask: int = _ALL_BITS
+    ) -> None:
         self._program, self._image, self._ctrl = program, image, ctrl
+        self._mask_bits = np.frombuffer(mask.to_bytes(_MASK_BYTES, "little"), "<u8")
         self._values: dict[tuple[int, int], _Value] = {}
         self._trips: dict[int, int | slice] = {}
+        self._ar: Array | None = None
 
     def run(self, nodes: Sequence[Node]) -> None:
         """Run nodes in their order."""
         for node in nodes:
             if isinstance(node, Leaf):
                 self._step(self._program.steps[node.number])
-            elif node.number in self._program.together:
+            elif self.runs_together(node.number):
                 self._trips[node.number] = slice(None)
                 self.run(node.body)
                 del self._trips[node.number]
@@ -58,28 +77,84 @@ class Execution:
                     self.run(node.body)
                 del self._trips[node.number]
 
+    def runs_together(self, loop: int) -> bool:
+        """Return whether a loop's trips run at once."""
+        return loop in self._program.together
+
+    def _axes(self, step: Step) -> tuple[tuple[int, ...], tuple[int | slice, ...]]:
+        """Return the loops around a step whose trips run at once, and where all of them are."""
+        axes = tuple(n for n in step.levels if isinstance(self._trips[n], slice))
+        return axes, tuple(self._trips[n] for n in step.levels)
+
+    def _mask(self, step: Step, axes: tuple[int, ...]) -> Bits | None:
+        """Return a step's mask; None if it lets all lanes through."""
+        if step.mask is None:
+            return None
+        mask = self._value(step.mask, axes).astype(bool, copy=False)
+        return None if mask.all() else mask
+
     def _step(self, step: Step) -> None:
         """Run a call, for all trips of the loops that run at once."""
+        axes, at = self._axes(step)
         # Loops that run at once are axes of all arrays here; of those that go trip by trip `at` has
         # the trip's number, which drops their axis.
-        axes = tuple(n for n in step.levels if isinstance(self._trips[n], slice))
-        at = tuple(self._trips[n] for n in step.levels)
         addresses, scalars = step.addresses[at], step.scalars[at]
-        mask: Bits | None = None
-        if step.mask is not None:
-            mask = self._value(step.mask, axes).astype(bool, copy=False)
-            mask = None if mask.all() else mask
+        mask = self._mask(step, axes)
         call, form = step.call, step.call.operation.form
         inputs = [self._value(source, axes) for source in step.sources]
-        if step.loads:
+        pieces = self._land(step, at, inputs, mask) if form in BY_VALUES else None
+        if pieces is not None and step.loads:
+            inputs.append(self._picked(pieces))
+        elif step.loads:
             window = self._window(addresses, LOADS[call.mode].span)
             inputs.append(window.copy() if self._program.rewrites else window)
-        results = self.results(call, inputs, mask, scalars[None])
+        scalar = self._mask_bits[None] if form is Form.MASK_BITS else scalars[None]
+        results = self.results(call, inputs, mask, scalar)
+        if pieces is not None and step.stores:
+            self._put_pieces(pieces, results[0])
+            return
         if form in STORES_MEMORY:
             self._store(step, addresses, results[0], mask)
             return
         for number, array in enumerate(results):
             self._values[step.number, number] = _Value(array, axes)
+        if form is Form.AR:
+            self._ar = results[0]
+
+    @property
+    def ar(self) -> int:
+        """The bytes that AR has at the end, 0 if the program leaves it alone."""
+        return 0 if self._ar is None else count_in(self._ar)
+
+    def _land(
+        self, step: Step, at: tuple[int | slice, ...], _i: Sequence[Array], _m: Bits | None
+    ) -> Landed:
+        """Return where a step accesses UB on some trips, as values of registers say."""
+        landed = step.landed
+        assert landed is not None
+        return Landed(landed.low[at], landed.sizes[at], landed.unit)
+
+    def _positions(self, pieces: Landed) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the positions of the pieces' bytes, and which of them are touched, in UB."""
+        byte = np.arange(pieces.unit)
+        positions = pieces.low[..., None] + byte
+        touched = (byte < pieces.sizes[..., None]) & (positions >= 0)
+        touched &= positions < self._image.shape[1]
+        flat = (*pieces.low.shape[:-1], -1)
+        return positions.reshape(flat), touched.reshape(flat)
+
+    def _picked(self, pieces: Landed) -> Array:
+        """Return the bytes of pieces, 0 where none are touched."""
+        positions, touched = self._positions(pieces)
+        taken = self._image[:, np.where(touched, positions, 0)]
+        return np.where(touched, taken, np.uint8(0))
+
+    def _put_pieces(self, pieces: Landed, values: Array) -> None:
+        """Write to the bytes of pieces that are touched."""
+        positions, touched = self._positions(pieces)
+        shape = (self._image.shape[0], *positions.shape)
+        values = np.broadcast_to(values, shape)
+        self._image[:, positions[touched]] = values[:, touched]
 
     def results(
         self, call: Call, inputs: Sequence[Array], mask: Bits | None, scalars: Array

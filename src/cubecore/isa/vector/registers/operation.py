@@ -8,6 +8,7 @@ of loops: a meaning holds for all of them at once.
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,12 @@ class Form(Enum):
     LOAD = "dst, address"
     LOAD_PAIR = "dst0, dst1, address"
     LOAD_MASK = "mask, address"
+    GATHER = "dst, address, indices, mask"
     STORE = "address, src, mask"
     STORE_PAIR = "address, src0, src1, mask"
     STORE_MASK = "address, mask"
+    SCATTER = "address, src, indices, mask"
+    STORE_COUNTED = "address, src, the buffer of an unaligned stream; AR has the bytes"
     BARRIER = "nothing"
     STREAM = "the buffer of an unaligned stream, address"
     PATTERN = "a mask of a pattern"
@@ -65,17 +69,25 @@ class Form(Enum):
     INDEX = "dst, scalar; an order"
     HISTOGRAM = "dst, src, mask; dst is read; a bin"
     BLOCK_MASK = "mask, src; a block"
+    COUNTED = "dst, src, mask; AR takes the bytes"
+    AR = "nothing: AR is meant"
+    MASK_BITS = "a mask of MASK0 and MASK1"
     MASK_UNARY = "mask, mask, mask"
     MASK_BINARY = "mask, mask, mask, mask"
     MASK_PLAIN = "mask, mask; a half"
     MASK_PAIR = "mask0, mask1, mask2, mask3"
 
 
-LOADS_MEMORY = frozenset({Form.LOAD, Form.LOAD_PAIR, Form.LOAD_MASK})
-STORES_MEMORY = frozenset({Form.STORE, Form.STORE_PAIR, Form.STORE_MASK})
+BY_VALUES = frozenset({Form.GATHER, Form.SCATTER, Form.STORE_COUNTED})
+"""Forms that access UB where values of registers say."""
+LOADS_MEMORY = frozenset({Form.LOAD, Form.LOAD_PAIR, Form.LOAD_MASK, Form.GATHER})
+STORES_MEMORY = frozenset(
+    {Form.STORE, Form.STORE_PAIR, Form.STORE_MASK, Form.SCATTER, Form.STORE_COUNTED}
+)
 MAKES_MASK = frozenset(
     {
         *(Form.LOAD_MASK, Form.PATTERN, Form.COUNT, Form.COMPARE, Form.COMPARE_SCALAR),
+        Form.MASK_BITS,
         *(Form.MASK_UNARY, Form.MASK_BINARY, Form.MASK_PLAIN, Form.MASK_PAIR, Form.BLOCK_MASK),
     }
 )
@@ -129,6 +141,21 @@ A mask of None lets all lanes through. The scalar is an array of uint64 with the
 """
 
 
+class Landing(NamedTuple):
+    """The pieces of UB that an access touches, in order, where values of registers decide.
+
+    `offsets` are bytes from its address on, shaped [..., pieces], and `sizes` how many of the
+    `unit` bytes of each piece are touched.
+    """
+
+    offsets: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    unit: int
+
+
+Land = Callable[[Call, Sequence[Array], Bits | None], Landing]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class RegisterOperation:
     """A register instruction: its names, its form, the types that it takes, meaning and cost.
@@ -138,7 +165,8 @@ class RegisterOperation:
     shares its cycle with no other instruction; `by_lane` that a lane of the result hangs on that
     lane of the inputs alone. `types` are those of all operands; where they are not one type,
     `pairs` are sources, results and modes ("": all). No types at all: those of masks. `cpp` is the
-    name in C++ where others share it.
+    name in C++ where others share it. `lands` says of those of `BY_VALUES` where they access UB,
+    by their inputs and their mask; a load takes what lies there as a further input.
     """
 
     name: str
@@ -154,6 +182,7 @@ class RegisterOperation:
     uncertain: tuple[str, ...] = ()
     pairs: tuple[tuple[str, str, str], ...] = ()
     cpp: str = ""
+    lands: Land | None = None
 
     @property
     def spelling(self) -> str:

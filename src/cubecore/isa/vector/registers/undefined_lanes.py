@@ -13,6 +13,7 @@ import numpy as np
 from cubecore.arrays import Array
 from cubecore.isa.vector.registers.execution import Execution
 from cubecore.isa.vector.registers.operation import (
+    BY_VALUES,
     MAKES_MASK,
     MERGING,
     REGISTER_BYTES,
@@ -22,7 +23,8 @@ from cubecore.isa.vector.registers.operation import (
     governed,
 )
 from cubecore.isa.vector.registers.operations.moves import STORES
-from cubecore.isa.vector.registers.program import RegisterProgram, Step
+from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import Step
 
 _MOVED = frozenset(
     {
@@ -62,6 +64,8 @@ class UndefinedLanes(Execution):
     ) -> Sequence[Array]:
         """Mark each lane of a result some of whose inputs are marked."""
         form = call.operation.form
+        if form in BY_VALUES or form is Form.COUNTED or form is Form.AR:
+            return self._by_values(call, inputs, mask)
         if form in _MOVED:
             results = call.operation.compute(call, inputs, mask, scalars)
             if form in {Form.STORE, Form.STORE_PAIR}:
@@ -88,6 +92,24 @@ class UndefinedLanes(Execution):
             self._need(self._active(call.source.size_bytes, inputs[0], mask))
             return (np.zeros((1, REGISTER_BYTES), np.uint8),)
         return (self._lanes(call, inputs, mask),) * 2
+
+    def _by_values(self, call: Call, inputs: Sequence[Array], mask: Bits | None) -> Sequence[Array]:
+        """Mark what undefined elements of UB or of a register reach; indices must be defined."""
+        form = call.operation.form
+        none = np.zeros((1, REGISTER_BYTES), np.uint8)
+        if form is Form.AR:
+            return (none,)
+        if form is Form.COUNTED:
+            return self._lanes(call, inputs, mask), none
+        if form is Form.STORE_COUNTED:
+            return (inputs[0],)
+        indices = inputs[0] if form is Form.GATHER else inputs[1]
+        self._need(self._active(call.width, indices, mask))
+        if form is Form.SCATTER:
+            return call.operation.compute(call, inputs, mask, none)
+        picked = call.operation.compute(call, [none, inputs[1]], mask, none)[0]
+        lanes = picked.reshape(*picked.shape[:-1], -1, max(call.width, 1)).max(axis=-1)
+        return (np.repeat(lanes, max(call.width, 1), axis=-1),)
 
     def _note_stored(self, call: Call, marks: Array, mask: Bits | None) -> None:
         masked = STORES[call.mode].masked

@@ -52,7 +52,7 @@ class VectorFunction(Instruction):
     their addresses are the program's base and where they begin from there on.
     """
 
-    propagates = True
+    propagates = is_function = True
     program: "RegisterProgram"
     performed: "RegisterProgram | None" = None
     """The program in the order that is executed; None: as it was issued."""
@@ -106,21 +106,20 @@ class VectorFunction(Instruction):
         (runs,) = (runs for each, runs in self.spans if each.name == operand)
         base, found = address - runs[0][0], []
         for step in self.program.steps.values():
-            if not (step.stores if operand.startswith("dst") else step.loads):
+            if not (step.stores if "dst" in operand else step.loads):
                 continue
-            start = base + step.addresses.reshape(-1)
-            end = start + step.extents.reshape(-1)
+            entries, start, end = step.pieces
+            start, end = base + start, base + end
             # An access belongs to the buffer in which it first begins.
-            if begins and not low <= start[0] < high:
+            if begins and not (start.size and low <= start[0] < high):
                 continue
-            if begins and step.loads:
-                end = start + 1
-            outside = np.flatnonzero((end > start) & ((start < low) | (end > high)))
+            if step.loads and step.landed is None:  # lanes that no call looks at are read, too
+                end = start + step.span
+            ends_outside = end > high if not (begins and step.loads) else start >= high
+            outside = np.flatnonzero((end > start) & ((start < low) | ends_outside))
             if outside.size:
                 at = outside[0]
-                entry = int(step.entries.reshape(-1)[at])
-                last = int(start[at] + step.extents.reshape(-1)[at])
-                found.append((entry, step, int(start[at]), last))
+                found.append((int(entries[at]), step, int(start[at]), int(end[at])))
         if not found:
             return None
         # Of all calls, the one that the function issues first.
@@ -129,9 +128,16 @@ class VectorFunction(Instruction):
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Run the program on the bytes that it reads."""
+        return self.performed_on(inputs, registers)[0]
+
+    def performed_on(
+        self, inputs: Mapping[str, Array], registers: Registers
+    ) -> tuple[Mapping[str, Array], int]:
+        """Return what the program stores of the bytes that it reads, and what AR holds then."""
         from cubecore.isa.vector.registers.execution import execute  # most kernels have none
 
-        size = self.program.reach
+        performed = self.performed or self.program
+        size = max(self.program.reach, performed.reach)
         some = next(iter(inputs.values()), np.zeros(0, np.uint8))
         # UB from the program's base on, one row for each core that runs it. Only the runs that are
         # read are filled in: nothing else of the image is looked at, except where the order was
@@ -141,14 +147,13 @@ class VectorFunction(Instruction):
             image[...] = _STALE
         for operand, runs in self.spans:
             if operand.access.reads:
-                _put(image, runs, inputs[operand.name])
-        execute(self.performed or self.program, image, registers.ctrl)
+                put(image, runs, inputs[operand.name])
+        mask = registers.mask_high << 64 | registers.mask_low
+        ar = execute(performed, image, registers.ctrl, mask)
         taken = self._written(image)
-        return taken if some.ndim > 1 else {name: values[0] for name, values in taken.items()}
-
-    def keeps_behind(self, earlier: Instruction, mem: Mem) -> bool:
-        """Return whether the earlier one is a vector function, too: they follow each other."""
-        return isinstance(earlier, VectorFunction)
+        if some.ndim > 1:
+            return taken, ar
+        return {name: values[0] for name, values in taken.items()}, ar
 
     def known(self, ready: Mapping[str, NDArray[np.bool_]]) -> Mapping[str, NDArray[np.bool_]]:
         """Return which stored bytes hang on none that were never written."""
@@ -174,7 +179,7 @@ class VectorFunction(Instruction):
         image = np.zeros((1, self.program.reach), np.uint8)
         for operand, runs in self.spans:
             if operand.name in ready:
-                _put(image, runs, (~ready[operand.name]).astype(np.uint8))
+                put(image, runs, (~ready[operand.name]).astype(np.uint8))
         needing = UndefinedLanes(self.program, image).needing
         taken = {name: marks[0] == 0 for name, marks in self._written(image).items()}
         known[key] = taken, needed_remarks(self.program, needing)
@@ -201,10 +206,19 @@ class VectorFunction(Instruction):
 def _spans(program: "RegisterProgram") -> Spans:
     stored = OperandAccess.WRITE if program.exact else OperandAccess.UPDATE
     sides = (("src", OperandAccess.READ, program.loaded.runs), ("dst", stored, program.stored.runs))
-    return tuple(
+    looked_at = tuple(
         (Operand(Mem.UB, access, "", "function byte", align_bytes=1, name=f"{name}{n}"), runs)
         for name, access, all_runs in sides
         for n, runs in enumerate(_grouped(all_runs))
+    )
+    return looked_at + tuple((_idle(n), (run,)) for n, run in enumerate(program.idle.runs))
+
+
+def _idle(number: int) -> Operand:
+    """Return an operand that is loaded for nothing: lanes behind a count, most often."""
+    name = f"behind{number}"
+    return Operand(
+        Mem.UB, OperandAccess.READ, "", "function byte", align_bytes=1, name=name, idle=True
     )
 
 
@@ -218,7 +232,8 @@ def _grouped(runs: tuple[tuple[int, int], ...]) -> list[tuple[tuple[int, int], .
     return [runs[start:stop] for start, stop in pairwise(cuts) if stop > start]
 
 
-def _put(image: Array, runs: tuple[tuple[int, int], ...], values: Array) -> None:
+def put(image: Array, runs: tuple[tuple[int, int], ...], values: Array) -> None:
+    """Put the bytes of runs into an image of UB, in their order."""
     at = 0
     for low, high in runs:
         image[:, low:high] = values[..., at : at + high - low]

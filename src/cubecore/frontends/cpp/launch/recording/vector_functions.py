@@ -9,9 +9,18 @@ from cubecore.cache import BoundedCache
 from cubecore.dtypes import element_type
 from cubecore.frontends.capi.calls.binding import BoundCall
 from cubecore.isa.program.tree import Location
-from cubecore.isa.vector.registers.operation import Call
+from cubecore.isa.vector.registers.indexed_function import CountingFunction, IndexedFunction
+from cubecore.isa.vector.registers.landing import (
+    Deciders,
+    deciders,
+    has_landings,
+    landed,
+    ub_bytes,
+)
+from cubecore.isa.vector.registers.operation import Call, Form
 from cubecore.isa.vector.registers.operations import catalogue
-from cubecore.isa.vector.registers.program import Entries, RegisterProgram
+from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import Entries
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 
 _ENTRY = np.dtype(
@@ -43,11 +52,21 @@ def vector_function(
     found = _FUNCTIONS.get(key)
     if found is None:
         program = RegisterProgram(_entries(entries, texts, place), where)
-        template = VectorFunction(program=program)
+        template = _template(program)
         count = len(template.operands())
         found = BoundCall(((template, tuple(range(count))),), masked=False, counted=False)
         _FUNCTIONS[key] = found
     return found
+
+
+def _template(program: RegisterProgram) -> VectorFunction:
+    """Return the instruction of a program: values may decide what it accesses, or what AR has."""
+    of_ar = any(step.call.operation.form is Form.AR for step in program.steps.values())
+    if not (of_ar or has_landings(program)):
+        return VectorFunction(program=program)
+    if deciders(program) is Deciders.PROGRAM:
+        program = landed(program, np.zeros((1, ub_bytes()[0]), np.uint8), 0)
+    return (CountingFunction if of_ar else IndexedFunction)(program=program)
 
 
 _TEXTS = ("operation", "type", "source", "mode", "file")

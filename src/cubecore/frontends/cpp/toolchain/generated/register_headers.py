@@ -82,8 +82,9 @@ _FUNCTION = re.compile(
 
 
 def _older_moves() -> Iterator[str]:
-    """Yield the functions of moves.h by their older names."""
-    text = (INCLUDE / "cubecore" / "reg" / "moves.h").read_text("utf-8")
+    """Yield the functions of moves by their older names."""
+    folder = INCLUDE / "cubecore" / "reg"
+    text = "".join((folder / name).read_text("utf-8") for name in ("moves.h", "indexed.h"))
     for match in _FUNCTION.finditer(text):
         older = _OLDER_MOVES.get(match[1])
         if older is not None:

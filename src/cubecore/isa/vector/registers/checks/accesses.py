@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Indices
-from cubecore.isa.vector.registers.operation import REGISTER_BYTES, Form
-from cubecore.isa.vector.registers.program import RegisterProgram, Step
+from cubecore.isa.vector.registers.operation import Form
+from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import Step
 from cubecore.lazy_dataclass import dataclass
 
 CLASSES = ("VEC_STORE", "VEC_LOAD", "SCALAR_STORE", "SCALAR_LOAD", "VEC_ALL", "SCALAR_ALL")
@@ -20,9 +21,6 @@ CLASSES = ("VEC_STORE", "VEC_LOAD", "SCALAR_STORE", "SCALAR_LOAD", "VEC_ALL", "S
 ORDERED_BYTES = 32
 """Bytes that a load of one element reads, for the purpose of order."""
 _PAIRS = frozenset({Form.LOAD_PAIR, Form.STORE_PAIR})
-_UNMASKED = frozenset({Form.SELECT, Form.MOVE, Form.TERNARY, Form.AXPY, Form.FROM_MASK})
-"""Forms of which lanes that the mask keeps out may reach the result, too."""
-_WHOLE = frozenset({"NORM", "UNALIGNED"})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -60,23 +58,19 @@ class Order:
             made = np.flatnonzero(entries.results[:, slot])
             self._made[entries.results[made, slot]] = made
         self._made[0] = -1
-        steps = [step for step in program.steps.values() if step.loads or step.stores]
+        memory = (step for step in program.steps.values() if step.loads or step.stores)
+        steps = [step for step in memory if step.pieces.low.size]
         self.steps: Mapping[int, Step] = program.steps
         classes = _classes_of_variables(steps, entries.variables)
-        needed = None if not any(step.stores for step in steps) else self._needed_bytes(program)
-        self.accesses = [self._access(step, classes, needed) for step in steps]
+        self.accesses = [self._access(step, classes) for step in steps]
         self.barriers = _barriers(program)
 
-    def _access(
-        self, step: Step, classes: Mapping[int, int], needed: NDArray[np.int64] | None
-    ) -> Access:
-        flat = step.entries.reshape(-1)
-        low, span = step.addresses.reshape(-1), step.extents.reshape(-1)
+    def _access(self, step: Step, classes: Mapping[int, int]) -> Access:
+        flat, low, high = step.pieces
+        span = high - low
         if step.loads and step.call.mode.startswith("BRC_"):
             low = low // ORDERED_BYTES * ORDERED_BYTES
             span = np.full_like(low, ORDERED_BYTES)
-        elif step.loads and needed is not None and step.call.mode in _WHOLE:
-            span = np.minimum(span, needed[flat])
         return Access(
             number=step.number,
             name=step.call.operation.name,
@@ -88,41 +82,6 @@ class Order:
             high=low + span,
             variables=frozenset(classes[v] for v in variables_of(step, self.entries.variables)),
         )
-
-    def _needed_bytes(self, program: RegisterProgram) -> NDArray[np.int64]:
-        """Return how many bytes of each entry's result are taken, from its first on.
-
-        Lanes behind them are loaded, but every call that takes them masks them out.
-        """
-        entries = self.entries
-        # For each value the most that any reader looks at; a value that nobody reads counts as
-        # whole.
-        needed = np.zeros(entries.calls.size, np.int64)
-        let_through, used = self._first_bytes(program), np.zeros(needed.size, bool)
-        for column in entries.sources.T:
-            made = self._made[column]
-            taken = np.flatnonzero(made >= 0)
-            np.maximum.at(needed, made[taken], let_through[taken])
-            used[made[taken]] = True
-        return np.where(used, needed, REGISTER_BYTES)
-
-    def _first_bytes(self, program: RegisterProgram) -> NDArray[np.int64]:
-        """Return how many bytes of its sources each entry looks at, from their first on."""
-        entries = self.entries
-        counts = np.full(entries.calls.size, REGISTER_BYTES, np.int64)
-        for number, call in enumerate(entries.table):
-            if call.operation.form is Form.COUNT:
-                made = np.flatnonzero(entries.calls == number)
-                active = entries.scalars[made].astype(np.int64) * call.width
-                counts[made] = np.minimum(active, REGISTER_BYTES)
-        masked = self._made[entries.masks]
-        looked_at = np.where(masked >= 0, counts[masked], REGISTER_BYTES)
-        for number, call in enumerate(entries.table):
-            form = call.operation.form
-            lanes = call.operation.by_lane or form in {Form.CAST, Form.REDUCE}
-            if not lanes or form in _UNMASKED or call.mode == "MERGING":
-                looked_at[entries.calls == number] = REGISTER_BYTES
-        return np.asarray(looked_at)
 
     # --- order
 

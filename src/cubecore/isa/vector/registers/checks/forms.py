@@ -8,7 +8,8 @@ from cubecore.isa.declare.remark import Remark
 from cubecore.isa.vector.registers.operation import MERGING, Form
 from cubecore.isa.vector.registers.operations.convert import CASTS, LAYOUTS
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
-from cubecore.isa.vector.registers.program import NONE, RegisterProgram, Source, Step
+from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import NONE, Source, Step
 
 _MERGES = frozenset({"Duplicate", "DuplicateLane", "Move", "Add", "Max", "Min"})
 """Instructions that can keep the lanes of dst that the mask does not let through."""
@@ -17,10 +18,14 @@ _ASKED = frozenset({Form.CAST, Form.TRUNCATE, Form.REDUCE})
 _BY_WIDTH = frozenset({"BRC", "E2B", "US", "DS", "UNPACK", "DINTLV", "INTLV", "FIRST_ELEMENT"})
 """Distributions that are for elements of the width that they end in."""
 _WIDTHS = frozenset({16, 32})
+_BY_AR = frozenset({Form.STORE_COUNTED, Form.AR})
+"""Forms whose sources are judged by the order of squeezes and stores."""
 _FREE = frozenset({"CAST_NONE", "CAST_UNKNOWN"})
 _SOFT = frozenset({"CAST_RINT", "CAST_ROUND", "CAST_FLOOR", "CAST_CEIL", "CAST_TRUNC"})
 """Roundings that a conversion without loss bears."""
 _AMOUNT_BITS = 16
+_INDEXED_BYTES = 32
+"""Alignment of the address that indices count from."""
 
 
 def call_remarks(program: RegisterProgram) -> Iterator[Remark]:
@@ -42,8 +47,13 @@ def _remark(step: Step, kind: str, message: str, *, stops: bool = False) -> Rema
 def _alignment(step: Step) -> Iterator[Remark]:
     if not (step.loads or step.stores):
         return
-    mode = step.call.mode
-    align = (STORES[mode] if step.stores else LOADS[mode]).align
+    form, mode = step.call.operation.form, step.call.mode
+    if form is Form.STORE_COUNTED:
+        return
+    if step.by_values:
+        align, mode = _INDEXED_BYTES, step.call.operation.spelling
+    else:
+        align = (STORES[mode] if step.stores else LOADS[mode]).align
     off = (step.addresses.reshape(-1) % align).astype(int)
     wrong = np.flatnonzero(off)
     if wrong.size:
@@ -62,6 +72,8 @@ def _alignment(step: Step) -> Iterator[Remark]:
 def _distribution(step: Step) -> Iterator[Remark]:
     """Yield a load or store whose distribution is for elements of another width."""
     name, _, bits = step.call.mode.rpartition("_B")
+    if step.by_values:
+        return
     own = 8 * step.call.width
     if name not in _BY_WIDTH or own not in _WIDTHS or int(bits) == own:
         return
@@ -90,7 +102,7 @@ def merges_into(step: Step) -> bool:
 
 
 def _unwritten(step: Step) -> Iterator[Remark]:
-    if step.call.operation.name == "LoadBlock":
+    if step.call.operation.name == "LoadBlock" or step.call.operation.form in _BY_AR:
         return
     sources = step.sources[:-1] if merges_into(step) else step.sources
     for number, source in enumerate(sources):

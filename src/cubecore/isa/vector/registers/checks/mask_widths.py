@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from cubecore.isa.declare.remark import Remark
-from cubecore.isa.vector.registers.operation import Form
+from cubecore.isa.vector.registers.operation import BY_VALUES, Form
 from cubecore.isa.vector.registers.operations.moves import STORES
-from cubecore.isa.vector.registers.program import NONE, RegisterProgram, Source, Step
+from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import NONE, Source, Step
 
 _MADE = frozenset({Form.PATTERN, Form.COUNT, Form.COMPARE, Form.COMPARE_SCALAR})
 _JOINED = frozenset({Form.MASK_UNARY, Form.MASK_BINARY})
@@ -52,6 +53,10 @@ def _used_at(step: Step) -> frozenset[int]:
         _, _, bits = call.mode.rpartition("_B")
         return frozenset({int(bits) // 8 if bits.isdecimal() else call.width})
     source = max(call.source.bits // 8, 1)
+    if form in BY_VALUES:
+        return (
+            frozenset() if call.operation.name == "GatherB" else frozenset({call.width, 2, source})
+        )
     if form is Form.REDUCE:
         return frozenset({source})
     return frozenset({call.width, source})

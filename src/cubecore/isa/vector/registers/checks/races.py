@@ -8,6 +8,7 @@ from cubecore.isa.declare.remark import Remark, RemarkedAccess
 from cubecore.isa.vector.registers.checks.accesses import ORDERED_BYTES, Access, Order
 from cubecore.isa.vector.registers.folding import Indices
 from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import Step
 
 _MOST_PAIRS = 1 << 16
 """Pairs of entries of two calls that are looked at; of more, those of the first trips."""
@@ -40,17 +41,25 @@ def _may_meet(program: RegisterProgram) -> bool:
 
     Most programs have none, and are not looked at more closely.
     """
-    memory = [step for step in program.steps.values() if step.loads or step.stores]
+    touching = (step for step in program.steps.values() if step.loads or step.stores)
+    memory = [step for step in touching if step.pieces.low.size]
     if not any(step.stores for step in memory):
         return False
-    low = np.array([step.addresses.min() for step in memory])
-    high = np.array([step.addresses.max() + step.span for step in memory])
+    low = np.array([step.pieces.low.min() for step in memory])
+    high = np.array([_end(step) for step in memory])
     # Whole units: what is near without touching may still be ordered, and is looked at.
     low, high = low // ORDERED_BYTES, -(-high // ORDERED_BYTES)
     meets = (low[:, None] < high) & (low < high[:, None])
     np.fill_diagonal(meets, val=False)
     stores = np.array([step.stores for step in memory])
     return bool((meets & stores).any())
+
+
+def _end(step: Step) -> int:
+    """Return the end of a step's last access, whatever a mask leaves out."""
+    if step.landed is not None:
+        return int(step.pieces.high.max())
+    return int(step.addresses.max()) + step.span
 
 
 def _candidates(accesses: Sequence[Access]) -> Iterator[tuple[Access, Access]]:

@@ -11,12 +11,16 @@ import numpy as np
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.operation import REGISTER_BYTES, Form
-from cubecore.isa.vector.registers.program import RegisterProgram, Step
+from cubecore.isa.vector.registers.operations.moves import MASK_STREAM
+from cubecore.isa.vector.registers.program import RegisterProgram
+from cubecore.isa.vector.registers.steps import Step
 
 _KIND = "unalign-protocol"
 _BUFFERS = 4
 """Buffers of loads that the hardware has, and of stores."""
 _BLOCK = 32
+BY_AR = "AR"
+"""The mode of the end of a stream whose end AR has."""
 
 
 def stream_remarks(program: RegisterProgram) -> Iterator[Remark]:
@@ -54,7 +58,8 @@ def _buffers(step: Step) -> bool | None:
     call = step.call
     if call.operation.form is Form.STREAM:
         return call.operation.name.startswith("Store")
-    if call.mode != "UNALIGNED":
+    of_stream = call.mode == "UNALIGNED" or call.mode.startswith(MASK_STREAM)
+    if not of_stream and call.operation.form is not Form.STORE_COUNTED:
         return None
     return step.stores
 
@@ -74,7 +79,9 @@ class _Walk:
         if name == "LoadUnAlignPre":
             self._loads[buffer] = address
         elif name == "StoreUnAlignPost":
-            yield from self._post(name, buffer, address)
+            yield from self._post(name, buffer, address, by_ar=step.call.mode == BY_AR)
+        elif step.call.operation.form is Form.STORE_COUNTED:
+            self._stores[buffer] = address, step
         elif buffer == 0:  # Load and Store fill and empty one of their own
             return
         elif step.stores:
@@ -108,12 +115,12 @@ class _Walk:
             )
         self._stores[buffer] = address + extent, step
 
-    def _post(self, name: str, buffer: int, address: int) -> Iterator[str]:
+    def _post(self, name: str, buffer: int, address: int, *, by_ar: bool) -> Iterator[str]:
         if buffer not in self._stores:
             yield f"{name} must follow a StoreUnAlign of its buffer, got none"
             return
         end, _ = self._stores.pop(buffer)
-        if end != address:
+        if end != address and not by_ar:
             yield (
                 f"{name} must be given the end of what was stored, got an address "
                 f"{_apart(address - end)} it"

@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 from cubecore.isa.vector.registers.operation import OPERATIONS, RegisterOperation
 
-_MODULES = ("arithmetic", "convert", "histograms", "logic", "masks", "moves", "rearrange")
+_MODULES = (
+    *("arithmetic", "convert", "histograms", "indexed", "logic", "masks", "moves", "rearrange"),
+)
 
 
 @cache

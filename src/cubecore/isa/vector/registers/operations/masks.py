@@ -61,6 +61,15 @@ def _of_block(
     return (np.repeat(bits, call.width, axis=-1),)
 
 
+def _of_registers(
+    call: Call, _: Sequence[Array], _mask: Bits | None, scalar: Array
+) -> Sequence[Array]:
+    """Return the bits of MASK1 and MASK0, each as often as a lane has bytes."""
+    raw = np.ascontiguousarray(scalar, "<u8").view(np.uint8)
+    bits = np.unpackbits(raw, axis=-1, bitorder="little").astype(bool)
+    return (np.repeat(bits[..., : REGISTER_BYTES // call.width], call.width, axis=-1),)
+
+
 _BITS = ("the bits of an active lane are all set: which are besides the lowest is not documented",)
 declare(
     RegisterOperation(
@@ -89,5 +98,12 @@ declare(
         types=("uint16", "uint32"),
         cycles=(("", 4),),
         alone=True,
+    ),
+    RegisterOperation(
+        name="MoveMask",
+        form=Form.MASK_BITS,
+        doc="Take the mask that SetVectorMask has set, a bit a lane",
+        compute=_of_registers,
+        types=("uint16", "uint32"),
     ),
 )

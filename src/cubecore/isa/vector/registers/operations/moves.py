@@ -21,12 +21,13 @@ from cubecore.isa.vector.registers.operation import (
 )
 from cubecore.lazy_dataclass import dataclass
 
-_ANY = (
+ANY = (
     *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
     *("float16", "bfloat16", "float32", "hifloat8", "float8_e4m3fn", "float8_e5m2"),
     *("float8_e8m0fnu", "float4_e2m1fn", "float4_e1m2", "int4"),
 )
-_TO_32_BITS = tuple(name for name in _ANY if not name.endswith("64"))
+"""Types of registers that loads and stores move."""
+_TO_32_BITS = tuple(name for name in ANY if not name.endswith("64"))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -178,6 +179,8 @@ def _first(width: int) -> StoreDistribution:
     return StoreDistribution(width, width, lambda register: register[..., :width], None)
 
 
+MASK_STREAM = "MASK_B"
+"""Begins the distribution of a mask's unaligned store: a bit of each lane of so many bits."""
 _STORED_TWO = StoreDistribution(2 * REGISTER_BYTES, 32, _same, None)
 STORES: dict[str, StoreDistribution] = {
     "NORM": StoreDistribution(REGISTER_BYTES, 32, _same, _by_lane),
@@ -193,6 +196,12 @@ STORES: dict[str, StoreDistribution] = {
     **{f"INTLV_B{8 * w}": _STORED_TWO for w in (1, 2, 4)},
     "MASK_NORM": StoreDistribution(REGISTER_BYTES // 8, 32, _same, None),
     "MASK_PACK": StoreDistribution(REGISTER_BYTES // 16, 16, _same, None),
+    **{
+        f"{MASK_STREAM}{8 * w}": StoreDistribution(
+            REGISTER_BYTES // 8 // w, REGISTER_BYTES // 8 // w, _same, None
+        )
+        for w in (1, 2, 4)
+    },
 }
 """Distributions of stores by their names, likewise."""
 
@@ -246,7 +255,8 @@ def _store_mask(
     call: Call, inputs: Sequence[Array], _: Bits | None, _scalar: Array
 ) -> Sequence[Array]:
     bits = inputs[0].astype(bool)
-    bits = bits[..., ::2] if call.mode == "MASK_PACK" else bits
+    kept = REGISTER_BYTES // 8 // STORES[call.mode].span
+    bits = bits[..., ::kept]
     return (np.packbits(bits, axis=-1, bitorder="little"),)
 
 
@@ -266,7 +276,7 @@ declare(
         form=Form.LOAD,
         doc="Load a register from UB, as its distribution says",
         compute=_load,
-        types=_ANY,
+        types=ANY,
         c_api="asc_loadalign",
         older=("DataCopy",),
     ),
@@ -275,7 +285,7 @@ declare(
         form=Form.STORE,
         doc="Store the active lanes of a register to UB, as its distribution says",
         compute=_store,
-        types=_ANY,
+        types=ANY,
         c_api="asc_storealign",
         older=("DataCopy",),
         alone=True,
@@ -305,7 +315,7 @@ declare(
         form=Form.LOAD_PAIR,
         doc="Load two registers, even elements and odd ones",
         compute=_load_pair,
-        types=_ANY,
+        types=ANY,
         alone=True,
     ),
     RegisterOperation(
@@ -314,7 +324,7 @@ declare(
         form=Form.STORE_PAIR,
         doc="Store two registers, their elements in turn",
         compute=_store_pair,
-        types=_ANY,
+        types=ANY,
         alone=True,
     ),
     RegisterOperation(

@@ -35,6 +35,8 @@ from cubecore.isa.vector.registers.operations.arithmetic import (
 _SUMMED = ("int32", "uint32", *HALF_AND_FLOAT)
 _WIDENED = (("int16", "int32"), ("uint16", "uint32"))
 _NARROW = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+SQUEEZED = (*_NARROW, *HALF_AND_FLOAT)
+"""Types whose active lanes a squeeze packs."""
 
 
 def _reductions(summed: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
@@ -159,7 +161,8 @@ def _deinterleave(
     return raw(both[..., ::2]), raw(both[..., 1::2])
 
 
-def _squeeze(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -> Sequence[Array]:
+def squeeze(call: Call, inputs: Sequence[Array], mask: Bits | None, _: Array) -> Sequence[Array]:
+    """Return a register's active lanes at its front, with zeros behind them."""
     if mask is None:
         return (inputs[0],)
     values = _codes(inputs[0], call.width)
@@ -296,8 +299,8 @@ declare(
         c_api="asc_deintlv",
     ),
     _shuffled(
-        *("Squeeze", Form.UNARY, "Pack the active lanes to the front", _squeeze),
-        (*_NARROW, *HALF_AND_FLOAT),
+        *("Squeeze", Form.UNARY, "Pack the active lanes to the front", squeeze),
+        SQUEEZED,
         c_api="asc_squeeze",
         older=("GatherMask",),
         cycles=(("", 5),),

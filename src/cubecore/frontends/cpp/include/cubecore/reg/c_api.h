@@ -3,7 +3,7 @@
 // logic_compute, reduce_compute, data_compress, data_fill, data_rearrange, sync_control.
 #pragma once
 
-#include "cubecore/reg/convert.h"
+#include "cubecore/reg/indexed.h"
 
 using vector_load_unalign = AscendC::Reg::UnalignRegForLoad;
 using vector_store_unalign = AscendC::Reg::UnalignRegForStore;
@@ -314,10 +314,24 @@ inline void asc_storeunalign_postupdate(P* to, vector_store_unalign& buffer, con
                                         addr_reg& offset, CUBECORE_AT) {
   AscendC::Reg::StoreUnAlign(to, src, buffer, offset, at);
 }
+template <typename P, typename I, std::enable_if_t<std::is_integral_v<I>, int> = 0>
+inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, I count, CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlignPost(to, buffer, static_cast<int32_t>(count), at);
+}
+// Behind stores by AR, and of masks.
 template <typename P>
-inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, int32_t count = 0,
-                                  CUBECORE_AT) {
-  AscendC::Reg::StoreUnAlignPost(to, buffer, count, at);
+inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlignPost(to, buffer, at);
+}
+template <typename T, typename P>
+inline void asc_storeunalign_postupdate(P* to, vector_store_unalign& buffer,
+                                        const vector_of<T>& src, CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlign(to, src, buffer, at);
+}
+template <typename P>
+inline void asc_storeunalign_postupdate(P*& to, vector_store_unalign& buffer,
+                                        const vector_bool& src, CUBECORE_AT) {
+  AscendC::Reg::StoreUnAlign(to, src, buffer, at);
 }
 template <typename P>
 inline void asc_storeunalign_post(P* to, vector_store_unalign& buffer, addr_reg offset,
@@ -493,6 +507,47 @@ template <typename T, typename V>
 inline void asc_gather(vector_of<T>& dst, const vector_of<T>& src, const vector_of<V>& index, CUBECORE_AT) {
   AscendC::Reg::Gather(dst, src, index, at);
 }
+template <typename T, typename V, typename P>
+inline void asc_gather(vector_of<T>& dst, P* from, const vector_of<V>& index,
+                       const vector_bool& mask, CUBECORE_AT) {
+  AscendC::Reg::Gather(dst, from, index, mask, at);
+}
+template <typename T, typename P>
+inline void asc_gather_datablock(vector_of<T>& dst, P* from, const vector_uint32_t& index,
+                                 const vector_bool& mask, CUBECORE_AT) {
+  AscendC::Reg::GatherB(dst, from, index, mask, at);
+}
+template <typename T, typename P>
+inline void asc_gather_datablock(vector_of<T>& dst, P* from, const vector_uint32_t& index,
+                                 CUBECORE_AT) {
+  AscendC::Reg::GatherB(dst, from, index, AscendC::Reg::detail::all_lanes(), at);
+}
+template <typename T, typename V, typename P>
+inline void asc_scatter(P* to, const vector_of<T>& src, const vector_of<V>& index,
+                        const vector_bool& mask, CUBECORE_AT) {
+  AscendC::Reg::Scatter(to, src, index, mask, at);
+}
+// Its parameters before.
+template <typename T, typename V, typename P>
+inline void asc_scatter(const vector_of<T>& src, P* to, const vector_of<V>& index,
+                        const vector_bool& mask, CUBECORE_AT) {
+  AscendC::Reg::Scatter(to, src, index, mask, at);
+}
+#define CUBECORE_C_SQUEEZE(NAME)                                                       \
+  template <typename T>                                                                \
+  inline void NAME(vector_of<T>& dst, const vector_of<T>& src, const vector_bool& mask, \
+                   CUBECORE_AT) {                                                      \
+    AscendC::Reg::detail::squeeze_counted(dst, src, mask, at);                         \
+  }
+CUBECORE_C_SQUEEZE(asc_squeeze_with_status)
+CUBECORE_C_SQUEEZE(asc_squeeze_v2)
+#undef CUBECORE_C_SQUEEZE
+inline vector_bool asc_get_mask_spr_b16(CUBECORE_AT) {
+  return AscendC::Reg::MoveMask<uint16_t>(at);
+}
+inline vector_bool asc_get_mask_spr_b32(CUBECORE_AT) {
+  return AscendC::Reg::MoveMask<uint32_t>(at);
+}
 #define CUBECORE_C_REDUCE(NAME, FUNCTION, TYPE)                                               \
   template <typename T, typename V>                                                           \
   inline void NAME(vector_of<T>& dst, const vector_of<V>& src, const vector_bool& mask, CUBECORE_AT) {      \
@@ -593,7 +648,12 @@ inline void asc_mem_bar(MEM_TYPE type, CUBECORE_AT) {
   AscendC::Reg::detail::barrier(sides[type][0], sides[type][1], at);
 }
 
-inline void asc_clear_ar_spr() {}
+inline void asc_clear_ar_spr(CUBECORE_AT) {
+  AscendC::Reg::ClearSpr<AscendC::SpecialPurposeReg::AR>(at);
+}
+inline int64_t asc_get_ar_spr(CUBECORE_AT) {
+  return AscendC::GetSpr<AscendC::SpecialPurposeReg::AR>(at);
+}
 
 // --- addresses: strides only, the counters are those of the loops around, the innermost first
 

@@ -84,7 +84,7 @@ inline void Histograms(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
 namespace detail {
 template <typename U>
 inline void mask_of_block(MaskReg& dst, const U& src, int32_t block, const Here& at) {
-  RegisterEntry& entry = entry_of("MaskGenWithRegTensor", type_of<U>(), at);
+  RegisterEntry& entry = entry_of("MaskGenWithRegTensor", width_of<typename U::ActualT>(), at);
   entry.scalar = static_cast<uint64_t>(block);
   read(entry, src);
   made(entry, dst);
@@ -92,60 +92,10 @@ inline void mask_of_block(MaskReg& dst, const U& src, int32_t block, const Here&
 }  // namespace detail
 template <typename T = DefaultType, int16_t offset, typename U>
 inline void MaskGenWithRegTensor(MaskReg& dst, const U& src, CUBECORE_AT) {
-  static_assert(0 <= offset && offset < 8 * sizeof(typename U::ActualT),
+  static_assert(0 <= offset && offset < int(8 * sizeof(typename U::ActualT)),
                 "MaskGenWithRegTensor: the block must lie in the register: 0 to 15 of b16, 0 to 31 "
                 "of b32");
   detail::mask_of_block(dst, src, offset, at);
-}
-namespace detail {
-[[noreturn]] inline void refuse_indexed(const char* name, const Here& at) {
-  cubecore_refuse(name, "access UB at addresses that no value of a register decides", "others",
-                  &at);
-}
-}  // namespace detail
-// Lanes and blocks from UB by indices, and to UB: known by name alone.
-template <typename T = DefaultType, typename P, typename I = DefaultType, typename U, typename V>
-inline void Gather(U&, P*, const V&, const MaskReg&, CUBECORE_AT) {
-  detail::refuse_indexed("Gather", at);
-}
-template <typename T = DefaultType, typename P, typename I = DefaultType, typename U, typename V>
-inline void DataCopyGather(U&, P*, const V&, const MaskReg&, CUBECORE_AT) {
-  detail::refuse_indexed("DataCopyGather", at);
-}
-template <typename T = DefaultType, typename U, typename V, typename P>
-inline void GatherB(U&, P*, const V&, const MaskReg&, CUBECORE_AT) {
-  detail::refuse_indexed("GatherB", at);
-}
-template <typename T = DefaultType, typename I = DefaultType, typename P, typename U, typename V>
-inline void Scatter(P*, const U&, const V&, const MaskReg&, CUBECORE_AT) {
-  detail::refuse_indexed("Scatter", at);
-}
-template <typename T = DefaultType, typename I = DefaultType, typename P, typename U, typename V>
-inline void DataCopyScatter(P*, const U&, const V&, const MaskReg&, CUBECORE_AT) {
-  detail::refuse_indexed("DataCopyScatter", at);
-}
-
-// Stores of as many bytes as the last Squeeze has counted, likewise.
-template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename U,
-          typename P, typename V = typename U::ActualT>
-inline void StoreUnAlign(P*, const U&, UnalignRegForStore&, CUBECORE_AT) {
-  detail::refuse_indexed("StoreUnAlign", at);
-}
-template <typename T = DefaultType, typename P>
-inline void StoreUnAlignPost(P*, UnalignRegForStore&, CUBECORE_AT) {
-  detail::refuse_indexed("StoreUnAlignPost", at);
-}
-
-template <typename T = DefaultType, GatherMaskMode store = GatherMaskMode::NO_STORE_REG, typename U>
-inline void Squeeze(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
-  if constexpr (store == GatherMaskMode::STORE_REG) detail::refuse_indexed("STORE_REG", at);
-  detail::RegisterEntry& entry = detail::entry_of<U>("Squeeze", mask, at);
-  detail::read(entry, src);
-  detail::made(entry, dst);
-}
-template <typename T = DefaultType, GatherMaskMode store = GatherMaskMode::NO_STORE_REG, typename U>
-inline void GatherMask(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
-  Squeeze<T, store>(dst, src, mask, at);
 }
 
 }  // namespace Reg

@@ -77,11 +77,12 @@ inline void store_pair(const char* mode, volatile void* to, const U& src0, const
 }
 
 // A step of an unaligned stream that moves no lanes; the moves tell their buffer by the scalar.
-inline void stream(const char* name, const UnalignReg& buffer, const volatile void* address,
-                   const Here& at) {
+inline RegisterEntry& stream(const char* name, const UnalignReg& buffer,
+                             const volatile void* address, const Here& at) {
   RegisterEntry& entry = entry_of(name, "uint8", at);
   entry.address = address_of(address);
   entry.scalar = entry.variable = buffer.variable;
+  return entry;
 }
 template <typename U>
 inline void load_unaligned(U& dst, const UnalignReg& buffer, const volatile void* from,
@@ -161,6 +162,16 @@ inline MaskReg UpdateMask(uint32_t& count, CUBECORE_AT) {
   const uint32_t taken = count < lanes ? count : lanes;
   count -= taken;
   return detail::first<T>(taken, at);
+}
+
+// The mask of SetVectorMask, a bit a lane.
+template <typename T>
+inline MaskReg MoveMask(CUBECORE_AT) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4,
+                "MoveMask: the type must be of 16 or 32 bits, as the pages have it");
+  MaskReg mask;
+  detail::made(detail::entry_of("MoveMask", detail::width_of<T>(), at), mask);
+  return mask;
 }
 
 #define CUBECORE_MASKS(NAME, OTHER_NAME)                                                      \
@@ -455,6 +466,17 @@ inline void StoreUnAlign(P*& to, const U& src, UnalignRegForStore& buffer, uint3
   detail::store_unaligned(to, src, buffer, mask, at);
   to += stride;
 }
+// A bit of each lane, as many bytes as the pointer's type says.
+template <typename T = DefaultType, typename P>
+inline void StoreUnAlign(P*& to, const MaskReg& src, UnalignRegForStore& buffer, CUBECORE_AT) {
+  detail::RegisterEntry& entry = detail::entry_of("StoreMask", "uint8", at);
+  entry.mode = sizeof(P) == 1 ? "MASK_B8" : sizeof(P) == 2 ? "MASK_B16" : "MASK_B32";
+  entry.address = detail::address_of(to);
+  entry.variable = src.variable;
+  entry.scalar = buffer.variable;
+  detail::read(entry, src);
+  to += VECTOR_REG_WIDTH / 8 / sizeof(P) / sizeof(P);
+}
 template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UPDATE, typename P>
 inline void StoreUnAlignPost(P*& to, UnalignRegForStore& buffer, int32_t count, CUBECORE_AT) {
   detail::stream("StoreUnAlignPost", buffer, to + count, at);
@@ -679,8 +701,6 @@ template <MemType src, MemType dst>
 inline void LocalMemBar(CUBECORE_AT) {
   detail::barrier(src, dst, at);
 }
-template <SpecialPurposeReg spr>
-inline void ClearSpr() {}
 
 #define CUBECORE_STEP(N) int64_t(index##N) * stride##N * static_cast<int64_t>(sizeof(T))
 template <typename T>

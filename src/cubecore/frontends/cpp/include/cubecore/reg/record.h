@@ -29,10 +29,15 @@ struct LoopCounter;
 constexpr uint32_t UNWRITTEN = 1;
 
 // The open vector function of a core, if `depth` is above 0.
+//
+// `ar` and `counted` are the values of AR and of what the last squeeze has counted. `by_values`: the
+// bytes that some calls access are not known. `is_ar_clear`: AR was cleared outside, and not used yet.
 struct RegisterBlock {
   RegisterEntry* next = nullptr;
   RegisterEntry* end = nullptr;
   uint32_t values = UNWRITTEN, variables = 0, depth = 0;
+  uint32_t ar = UNWRITTEN, counted = UNWRITTEN;
+  bool by_values = false, is_ar_clear = false;
   const LoopCounter* innermost = nullptr;
 };
 
