@@ -131,7 +131,7 @@ def test_every_instruction_that_leaves_or_reads_a_register_names_it():
         leaves = cls.leaves is not Instruction.leaves
         assert bool(cls.register) >= (leaves or cls.reads_left), cls.name
         assert cls.register in {"", *LEFT}
-    other = Registers(kept=1, extreme=(2, 3), merged=(4, 5, 6, 7), cmp_mask=8)
+    other = Registers(kept=1, extreme=(2, 3), merged=(4, 5, 6, 7), cmp_mask=8, stored_by_ar=9)
     for cls in instructions().values():
         if cls.result is not Instruction.result and not cls.declared:
             try:

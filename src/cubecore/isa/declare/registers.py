@@ -19,7 +19,7 @@ bits."""
 CTRL_CAST_BIT = 60
 """CTRL[60]: whether CTRL[59] counts."""
 
-LEFT = ("cmp_mask", "kept", "stored_by_ar", "extreme", "merged", "suppressed")
+LEFT = ("cmp_mask", "kept", "extreme", "merged", "suppressed", "stored_by_ar")
 """Registers that vector instructions leave for others: values decide what they hold."""
 ATOMICS = ("add", "max", "min")
 """The atomic operations of a store to global memory."""
