@@ -34,7 +34,7 @@ FLOORS = {
     "cubecore.frontends": {
         "cpp | tik": "languages that are compiled or traced",
         "kernels": "Python kernels, tensors of the host, script files",
-        "capi": "calls of the C API bound to instructions",
+        "capi | diagnosis": "calls bound to instructions; findings in the source's words",
         "matmul_tiling": "setters of the vendor's host tiling, which no kernel needs",
     },
     "cubecore.frontends.cpp": {

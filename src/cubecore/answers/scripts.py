@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _USUAL_BITS = 16
 """The bits of an element for intervals of kernels, whose tensors may have several types."""
+_ALL = "; --all shows them"
 _SHOWN_LINES = 5
 _LINE_WIDTH = 60
 """Characters of a source line that are shown."""
@@ -48,7 +49,8 @@ class ScriptRun:
     `failure` is what an assertion of the script, or an exit with another code than 0, said; None
     if it ran to its end. `checked` tells if the script checked anything after a launch, and `built`
     are the kernels of TIK that it built and did not run. `compared` are arrays beside the values
-    that they should hold, and `results` the names of arrays that launches left.
+    that they should hold, and `results` the names of arrays that launches left. The text has
+    `everything` that was found, or counts what follows from another finding.
     """
 
     script: str
@@ -60,6 +62,7 @@ class ScriptRun:
     built: tuple[TikKernel, ...] = ()
     compared: tuple[ResultComparison, ...] = ()
     results: tuple[str, ...] = ()
+    everything: bool = False
 
     @property
     def findings(self) -> tuple[SanitizerFinding, ...]:
@@ -117,8 +120,8 @@ class ScriptRun:
             lines.append(self.failure)
         lines += [line for each in self.compared for line in each.text.splitlines()]
         for launch in self.launches:
-            issued, findings = launch.issued, launch.findings
-            lines += ["", launch_text(title_of(launch), issued, launch.wall_s, findings)]
+            done = title_of(launch), launch.issued, launch.wall_s, launch.findings
+            lines += ["", launch_text(*done, everything=self.everything, hint=_ALL)]
         for kernel in self.built:
             lines += ["", f"{kernel.name}[{kernel.blocks}] on {kernel.chip.name}: built, not run"]
             lines += [f"  input {_tensor(tensor)}" for tensor in kernel.inputs]

@@ -33,9 +33,9 @@ class KernelError(CubecoreError):
         return cls(violation.within(str(where)) for violation in error.violations)
 
 
-def location_of(file: str, line: int, function: str) -> Location:
+def location_of(file: str, line: int, function: str, call: str = "") -> Location:
     """Return a location; its file is as `shown_path` has it, a long function name is cut."""
-    return Location(shown_path(file), line, shortened(function))
+    return Location(shown_path(file), line, shortened(function), call)
 
 
 def shown_path(file: str | Path) -> str:
@@ -70,14 +70,17 @@ def is_outside(code: CodeType) -> bool:
     return not code.co_filename.startswith((_PACKAGE, "<frozen"))
 
 
-def location(frame: FrameType) -> Location:
-    """Return the location of a frame, or of the nearest caller outside this package."""
+def location(frame: FrameType, call: str = "") -> Location:
+    """Return the location of a frame, or of the nearest caller outside this package.
+
+    `call` is the function that the author calls there.
+    """
     outer: FrameType | None = frame
     while outer is not None and outer.f_code.co_filename.startswith(_PACKAGE):
         outer = outer.f_back
     innermost = frame if outer is None else outer
     code = innermost.f_code
-    return _location(code.co_filename, innermost.f_lineno, code.co_name)
+    return _location(code.co_filename, innermost.f_lineno, code.co_name, call)
 
 
 def here() -> Location:

@@ -121,7 +121,8 @@ def test_the_command_line_shows_the_note_and_exits_0(tmp_path):
     words = ["run", "k.cpp", "--blocks", "1", "--arg", f"count={N}"]
     words += [w for name in ("x", "y", "out") for w in ("--arg", f"{name}={name}.npy")]
     note = "vand of int8 by a count gives the chip's bits; the documentation lists int16 and uint16"
-    line = f"  unlisted-type: {note} (1 time; core 0 AIV0, k.cpp:15 (f))"
+    text = note.replace("vand", "And (vand) at k.cpp:15")
+    line = f"  unlisted-type: {text} (1 time; block 0 (core 0 AIV0))"
     code, out, _ = cli(tmp_path, *words)
     assert (code, out.splitlines()[3:6]) == (0, ["  findings none", "Notes: 1", line])
     code, out, _ = cli(tmp_path, *words, "--json")

@@ -371,6 +371,6 @@ extern "C" __global__ __aicore__ void k(GM_ADDR x) {
     at = lines.index("Notes: 1")
     assert lines[at - 1] == "  findings none"
     assert lines[at + 1] == (
-        "  no-repeat: Duplicate: repeatTime must be at least 1 to compute something, got 0 (a "
-        "uint8_t holds 256 as 0) (1 time; core 0 AIV0, k.cpp:5 (k))"
+        "  no-repeat: Duplicate at k.cpp:5: repeatTime must be at least 1 to compute something, "
+        "got 0 (a uint8_t holds 256 as 0) (1 time; block 0 (core 0 AIV0))"
     )

@@ -76,7 +76,7 @@ def test_memory_that_the_program_never_filled_is_a_finding(tmp_path):
     (tmp_path / "add.asc").write_text(ADD.read_text() + MAIN.replace("COPY_Y", ""))
     code, out, _ = cli(tmp_path, "run", "add.asc")
     assert code == 1
-    assert "uninitialised: vadd.src1 must be initialised" in out
+    assert "uninitialised: Add (vadd) at add.asc:55 reads y (UB[" in out
     assert "add.asc exited with code 3" in out
     assert "add.asc: FAILED: 2 findings, its own check" in out.splitlines()
     assert "verified" not in out

@@ -100,7 +100,9 @@ def test_findings_go_to_standard_error_and_make_the_code_1(built):
     assert cli(built, "c++", "other.cpp", "kernel.o", "-o", "other") == (0, "", "")
     code, out, err = demo(built, program="other")
     assert (code, out.startswith("wrong: ")) == (1, True)
-    assert err.startswith("add_queued[8] on Ascend910B3\nFindings: 1\n  uninitialised: vadd.src1 ")
+    assert err.startswith(
+        "add_queued[8] on Ascend910B3\nFindings: 1\n  uninitialised: Add (vadd) at part/add.h:55 "
+    )
     assert demo(built, program="other", CUBECORE_CHECKS="none") == (0, out, "")
 
 

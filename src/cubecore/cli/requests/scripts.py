@@ -1,6 +1,7 @@
 """Options and answers of `run` and `time` for a script of the user's own kernels."""
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -300,8 +301,13 @@ def run_of_script(
     asked: JsonMapping,
     kernel: JsonMapping,
     options: Json,
+    *,
+    everything: bool = False,
 ) -> int:
-    """Run a script and show what its launches left; `asked` is what `debug_options` give."""
+    """Run a script and show what its launches left; `asked` is what `debug_options` give.
+
+    With `everything` findings that follow from others are shown as well.
+    """
     from cubecore.cli.files import write_sarif
     from cubecore.errors import CubecoreError
     from cubecore.output_files import require_writable
@@ -335,7 +341,7 @@ def run_of_script(
     if dialogue is not None:
         dialogue.finish()
     write_sarif(sarif, answer.findings)
-    show(answer, form)
+    show(replace(answer, everything=everything), form)
     return DONE if answer.clean else FOUND
 
 

@@ -59,6 +59,9 @@ from cubecore.cli.verb import Verb
     help="memcheck,initcheck,racecheck,synccheck,usecheck or some of them; usual (all but the "
     "last); all; none",
 )
+@click.option(
+    "--all", "everything", is_flag=True, help="show findings that follow from others as well"
+)
 @click.option("--reference", is_flag=True, help="time NumPy's float32 product of the shape as well")
 @click.option("--sarif", type=OutputFile(), help="write the findings to this SARIF file")
 @debug_options
@@ -79,6 +82,7 @@ def run(
     engine: str | None,
     order: str | None,
     checks: str,
+    everything: bool,
     reference: bool,
     sarif: str | None,
     breaks: tuple[str, ...],
@@ -113,7 +117,8 @@ def run(
         require_alone(script, options, others)
         options |= {"engine": engine, "order": order, "checks": checks, "debug_inputs": inputs}
         options |= expect
-        return run_of_script(script, arguments, sarif, asked, kernel, options)
+        said = script, arguments, sarif, asked, kernel, options
+        return run_of_script(*said, everything=everything)
     require_script({**asked, "debug_inputs": inputs, **expect}, kernel)
     files = a_file, b_file, bias_file, scale_file, scale_a_file, scale_b_file
     options |= {"engine": engine or "fast", "order": order or "program", "checks": checks}

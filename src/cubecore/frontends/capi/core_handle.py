@@ -154,8 +154,6 @@ class CoreHandle:
         """
         sys.stdout.write(f"{self._core.id}: {text}\n")
 
-    # --- who I am
-
     @property
     def is_aic(self) -> bool:
         """True if this is the Cube part of an AI Core (ASC_IS_AIC)."""
@@ -208,12 +206,12 @@ class CoreHandle:
         >>> nothing[1]().clean
         True
         """
-        where = self._location(sys._getframe(1))  # noqa: SLF001
+        where = self._location(sys._getframe(1), "Mmad")  # noqa: SLF001
         try:
-            bound = bind_mmad(arguments, self._core.chip)
+            issued = bind_mmad(arguments, self._core.chip).issued(arguments)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
-        for template, addresses in bound.issued(arguments):
+        for template, addresses in issued:
             self.record(template, addresses, where)
 
     # --- what needs more than one instruction
@@ -226,7 +224,7 @@ class CoreHandle:
         event_id : int
             The flag between MTE2 and the scalar unit that is used.
         """
-        self._behind("MTE2", event_id, self._location(sys._getframe(1)))  # noqa: SLF001
+        self._behind("MTE2", event_id, sys._getframe(1))  # noqa: SLF001
 
     def asc_sync_mte3(self, event_id: int) -> None:
         """Make every later instruction wait for the earlier ones of MTE3.
@@ -236,9 +234,10 @@ class CoreHandle:
         event_id : int
             The flag between MTE3 and the scalar unit that is used.
         """
-        self._behind("MTE3", event_id, self._location(sys._getframe(1)))  # noqa: SLF001
+        self._behind("MTE3", event_id, sys._getframe(1))  # noqa: SLF001
 
-    def _behind(self, pipe: str, event: int, where: Location) -> None:
+    def _behind(self, pipe: str, event: int, frame: FrameType) -> None:
+        where = self._location(frame, f"asc_sync_{pipe.lower()}")
         self.record(SetFlag(src=pipe, dst="S", event_id=int(event)), (), where)
         self.record(WaitFlag(src=pipe, dst="S", event_id=int(event)), (), where)
 
@@ -322,11 +321,11 @@ class CoreHandle:
         name: str,
         frame: FrameType,
     ) -> MatrixView:
-        where = self._location(frame)
+        where, core = self._location(frame), self._core
         self._issues.one(where)
-        self._core.flush()
+        core.flush()
         try:
-            matrix = view(self._core, tensor.mem, tensor.address, tensor.dtype, shape, layout)
+            matrix = view(core, tensor.mem, tensor.address, tensor.dtype, shape, layout)
         except CubecoreError as error:
             raise KernelError.at(where, error) from None
         self.show(f"{name + ' ' if name else ''}at {where}: {matrix}")
@@ -370,7 +369,7 @@ class CoreHandle:
         modes = self.modes
         site = None if keywords else sites.near(frame, arguments)
         if site is None or not site.fits(arguments):
-            where = self._location(frame)
+            where = self._location(frame, name)
             bound = self._bind(name, arguments, keywords, where)
             notice = reserved(bound.steps[0][0], where)
             if not keywords:
@@ -434,7 +433,7 @@ class CoreHandle:
         KernelError
             If the type has fewer than 8 bits, or the bytes lie outside the memory or tensor.
         """
-        where = self._location(sys._getframe(1))  # noqa: SLF001
+        where = self._location(sys._getframe(1), "load")  # noqa: SLF001
         self._issues.one(where)
         return self._decoded(pointer, where)
 
@@ -455,7 +454,7 @@ class CoreHandle:
         KernelError
             If the element does not hold the value, or the scalar unit does not write the memory.
         """
-        where = self._location(sys._getframe(1))  # noqa: SLF001
+        where = self._location(sys._getframe(1), "store")  # noqa: SLF001
         issued = scalar_store(pointer, value, where), (pointer.address,)
         self._say(self.modes.passing(*issued, where))
         self.record(*issued, where)

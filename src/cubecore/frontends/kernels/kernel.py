@@ -17,8 +17,11 @@ from cubecore.frontends.capi.calls.call_sites import known_calls
 from cubecore.frontends.capi.calls.issues import Issues
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
+from cubecore.frontends.diagnosis.dialects import PYTHON, Dialect
+from cubecore.frontends.diagnosis.source_words import SourceWords, block_names
 from cubecore.frontends.kernels.allocation import allocated
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
+from cubecore.frontends.kernels.launch_findings import told, unwritten
 from cubecore.frontends.kernels.parameters import (
     MARKS,
     bound_arguments,
@@ -254,7 +257,8 @@ class ReadyLaunch:
     cores: tuple[CoreId, ...]
     arguments: Json
     tensors: dict[str, tuple[HostTensor, GlobalTensor]]
-    traces: dict[CoreId, InstructionTrace]
+    recorded: dict[CoreId, InstructionTrace]
+    """What each core has issued."""
     issues: Issues
     debugger: LaunchDebugger | None
 
@@ -278,6 +282,16 @@ class ReadyLaunch:
         stepping = self.debugger.around(execute.execute)
         return run(self.chip, gm, tasks, stepping, checks=checks, order=order), "reference"
 
+    def told(
+        self, findings: Sequence[SanitizerFinding], dialect: Dialect
+    ) -> tuple[SanitizerFinding, ...]:
+        """Return findings in the words of a dialect, each with its blocks and its cause."""
+        blocks = {
+            str(core): block_names(range(self._position(core).block, self.blocks, self.at_once))
+            for core in self.cores
+        }
+        return told(findings, SourceWords(dialect, blocks), self._places, self.recorded)
+
     def done(
         self,
         findings: tuple[SanitizerFinding, ...],
@@ -300,7 +314,7 @@ class ReadyLaunch:
             issued=issued,
             engine=engine,
             wall_s=wall_s,
-            traces=self.traces,
+            traces=self.recorded if self.options.trace else {},
             tensors=tuple(self.tensors.values()),
             outputs=self._outputs(changed),
         )
@@ -320,15 +334,13 @@ class ReadyLaunch:
 
     def body(self, core: Core) -> None:
         """Run the function on one core."""
-        trace = None
-        if self.options.trace and isinstance(core, Recorder):
-            self.traces[core.id] = core.trace
-        elif self.options.trace:
-            trace = self.traces.setdefault(core.id, InstructionTrace())
+        trace = InstructionTrace()
+        self.recorded[core.id] = core.trace if isinstance(core, Recorder) else trace
         core.registers = core.registers.leaving("position", self._position(core.id))
         checked = MEMCHECK in checks_of(self.options.checks.split(","))
         arrays = ArrayWatch(core, self.issues.calls.spans) if checked else None
-        handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
+        own = None if isinstance(core, Recorder) else trace
+        handle = CoreHandle(core, self.issues, own, self.debugger, arrays)
         arguments = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
         if self.debugger is not None:
             core.observe = self.debugger.touched
@@ -371,22 +383,11 @@ class ReadyLaunch:
 
         So does any other tensor but scratch that uninitialised bytes were copied to.
         """
-        for name, (_, tensor) in self.tensors.items():
-            # An output begins invalid. Any other tensor begins valid, so that invalid bytes in it
-            # are copies of bytes that nobody wrote.
-            valid = tensor.buffer.valid
-            missing = valid.size - int(np.count_nonzero(valid))
-            if missing and (name in self.kernel.outputs or not tensor.scratch):
-                need, got = "be written whole", "never written or written from uninitialised memory"
-                if name not in self.kernel.outputs:
-                    need, got = "hold what was written", "copied from uninitialised memory"
-                first = int(np.argmin(valid))
-                counted = f"{missing} of {valid.size} B {got}, the first at byte {first}"
-                message = f"{name} must {need}, got {counted}"
-                where = self.kernel.place
-                yield SanitizerFinding(
-                    "uninitialised", message, "end of kernel", where, "all cores"
-                )
+        return unwritten(self._places, self.kernel.outputs, self.kernel.place)
+
+    @property
+    def _places(self) -> dict[str, GlobalTensor]:
+        return {name: tensor for name, (_, tensor) in self.tensors.items()}
 
 
 Memory = TypeVar("Memory", bound=GlobalMemory)
@@ -459,7 +460,8 @@ def launch(
     begin = perf_counter()
     outcome, engine = ready.run(gm, checks)
     changed = write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
-    findings = (*outcome.findings, *(ready.unwritten() if INITCHECK in checks else ()))
+    left = ready.unwritten() if INITCHECK in checks else ()
+    findings = ready.told((*outcome.findings, *left), PYTHON)
     wall_s = perf_counter() - begin
     return ready.done(findings, outcome.issued, engine, wall_s, changed)
 

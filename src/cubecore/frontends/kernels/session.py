@@ -16,7 +16,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.options import require_engine, require_order
-from cubecore.machine.sanitizer.findings import SanitizerFinding, faults
+from cubecore.machine.sanitizer.findings import SanitizerFinding, causes, faults
 from cubecore.presented import Figures, Presented
 
 MOST_ISSUES = 2_000_000
@@ -180,7 +180,7 @@ class KernelRun(Presented):
         return self.title, [*figures, ("engine", self.engine)]
 
     def _remarks(self) -> list[str]:
-        return [finding.message for finding in self.findings]
+        return [finding.text or finding.message for finding in causes(self.findings)]
 
 
 _session: ContextVar["ScriptSession | None"] = ContextVar("session", default=None)

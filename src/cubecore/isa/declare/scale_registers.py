@@ -160,7 +160,10 @@ _ATOMIC_TYPES = {
     "int8": "int8",
     "bfloat": "bfloat16",
 }
-_ATOMIC_SPELLINGS: dict[str, dict[str, Any]] = {"asc_set_atomic_none": {"operation": "none"}} | {
+_ATOMIC_SPELLINGS: dict[str, dict[str, Any]] = {
+    "asc_set_atomic_none": {"operation": "none"},
+    "SetAtomicNone": {"operation": "none"},
+} | {
     f"asc_set_atomic_{operation}_{suffix}": {"operation": operation, "dtype": ELEMENT_TYPES[name]}
     for operation in ATOMICS
     for suffix, name in _ATOMIC_TYPES.items()

@@ -21,15 +21,17 @@ from cubecore.lazy_dataclass import dataclass
 class Location:
     """The source location of an instruction in the author's file.
 
-    `call` is the API's function that the line calls and `callers` are the calls that led there,
-    the nearest first, where they are known; neither tells locations apart.
+    `call` is the API's function that the line calls, `operands` are its arrays as the author named
+    them, and `callers` are the calls that led there, the nearest first, where they are known; these
+    do not tell locations apart.
     """
 
     file: str
     line: int
     function: str
-    call: str = field(default="", compare=False)
+    call: str = ""
     callers: tuple["Location", ...] = field(default=(), compare=False)
+    operands: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return file:line (function)."""

@@ -17,7 +17,7 @@ from cubecore.isa.vector.permute.gather_mask import GatherMask
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.elements import elements
 from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 
 
 class InArray(int):
@@ -125,7 +125,8 @@ class ArrayWatch:
                 continue
             first, last = address + start, address + end
             if first < address.low or last > address.high:
-                self._judge(template.name, operand.name, operand.mem, first, last, address, where)
+                touched = template.name, operand.name, operand.mem, first, last
+                self._judge(*touched, address, where, writes=operand.access.writes)
 
     def plan(self, templates: Sequence[Instruction]) -> ArrayPlan:
         """Return the checks of instructions that are issued now, one after another."""
@@ -143,7 +144,8 @@ class ArrayWatch:
         """Log a value that the scalar unit reads outside the array of its pointer."""
         if type(address) is InArray:
             end = address + load.element.size_bytes
-            self._judge("scalar load", "src", load.mem, address, end, address, load.location)
+            touched = "scalar load", "src", load.mem, address, end
+            self._judge(*touched, address, load.location, writes=False)
 
     def _judge(
         self,
@@ -154,6 +156,8 @@ class ArrayWatch:
         last: int,
         address: InArray,
         where: Location,
+        *,
+        writes: bool,
     ) -> None:
         """Log an access to bytes [first, last) if some of them are outside the address' array."""
         if address.low <= first and last <= address.high:
@@ -162,8 +166,13 @@ class ArrayWatch:
             f"{name}.{operand} must stay inside its array, bytes [{address.low}, {address.high}) "
             f"of {mem.label}, got bytes [{first}, {last})"
         )
-        core = str(self._core.id)
-        self._core.log.add(SanitizerFinding("out-of-bounds", message, name, where, core), operand)
+        core, how = str(self._core.id), "write" if writes else "read"
+        finding = SanitizerFinding(
+            *("out-of-bounds", message, name, where, core),
+            accesses=(FindingAccess(how, name, operand, "", mem.label, first, last, core, where),),
+            limits=(address.low, address.high),
+        )
+        self._core.log.add(finding, operand)
 
 
 class NoArrays:

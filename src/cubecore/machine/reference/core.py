@@ -158,7 +158,9 @@ class Core:
         """Log violations; return whether there were none."""
         kind = "flag-parameter" if isinstance(template, Sync) else "parameter"
         for violation in violations:
-            finding = SanitizerFinding(kind, str(violation), template.name, where, str(self.id))
+            finding = SanitizerFinding(
+                kind, str(violation), template.name, where, str(self.id), claim=violation
+            )
             self.log.add(finding, violation.subject)
         return not violations
 

@@ -13,7 +13,7 @@ from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
-from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.instruction import Instruction, Mem, Operand
 from cubecore.isa.declare.operand_overlap import STEERED, overlaps
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.remark import Remark
@@ -21,6 +21,7 @@ from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, Sync
+from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalTensor, Spot
 from cubecore.machine.memory.elements import Use, steering_uses, uses
 from cubecore.machine.memory.filling_table import FillingReader
@@ -177,11 +178,11 @@ def _log_starts(
             continue
         size = memory_bytes(core.chip, operand.mem)[0]
         if not 0 <= address < size:
-            message = (
-                f"{template.name}.{operand.name} must start inside {operand.mem.label} "
-                f"(0 to {size} B), got address {address}"
+            need = f"start inside {operand.mem.label} (0 to {size} B)"
+            claim = Violation(f"{template.name}.{operand.name}", need, f"address {address}")
+            finding = SanitizerFinding(
+                *("out-of-bounds", str(claim), template.name, where, str(core.id)), claim=claim
             )
-            finding = SanitizerFinding("out-of-bounds", message, template.name, where, str(core.id))
             core.log.add(finding, operand.name)
 
 
@@ -282,58 +283,62 @@ class OneCore:
 
         subject, at = f"{template.name}.{operand.name}", where
 
-        def log(kind: str, message: str) -> None:
+        def log(
+            kind: str, need: str, got: str, remedy: str = "", outside: _Outside | None = None
+        ) -> None:
+            claim = Violation(subject, need, got, remedy)
             finding = SanitizerFinding(
-                kind, f"{subject} must {message}", template.name, at, str(core.id)
+                kind, str(claim), template.name, at, str(core.id), claim=claim
             )
+            if outside is not None:
+                finding = outside.completed(finding, operand, template.pipe.value)
             core.log.add(finding, operand.name)
 
         first, last = address + used.low, address + used.high
         if address % operand.alignment:
-            log(
-                "misaligned",
-                f"start at a multiple of {operand.alignment} B in {operand.mem.label}, "
-                f"got {address}",
-            )
+            need = f"start at a multiple of {operand.alignment} B in {operand.mem.label}"
+            log("misaligned", need, str(address))
         if operand.mem is Mem.GM:
             return NOWHERE if span is None else self._look_in_gm(used, address, log)
         memory = core.memory(operand.mem)
         if memory is None:
             kind = "AIC" if core.id.is_aic else "AIV"
-            log("parameter", f"lie in a memory of the {kind}, got {operand.mem.label}")
+            log("parameter", f"lie in a memory of the {kind}", operand.mem.label)
             return None
         _, usable = memory_bytes(core.chip, operand.mem)
         if (inner := template.beyond(operand.name, address, usable)) is not None:
             subject, first, last, line = inner
             at = replace(where, file=line.file, line=line.line)
         if _is_outside(core, used, address):
-            log("out-of-bounds", _inside(operand.mem.label, memory.size_bytes, first, last))
+            outside = _Outside(operand.mem.label, memory.size_bytes, first, last)
+            log("out-of-bounds", *outside.parts, outside=outside)
             return None
         if span is not None and last > usable:
-            log("capacity", _inside(f"the usable {operand.mem.label}", usable, first, last))
+            outside = _Outside(f"the usable {operand.mem.label}", usable, first, last)
+            log("capacity", *outside.parts)
         return memory.spot(address)
 
-    def _look_in_gm(self, used: Use, address: int, log: Callable[[str, str], None]) -> Spot | None:
+    def _look_in_gm(self, used: Use, address: int, log: Callable[..., None]) -> Spot | None:
         """Log an operand that leaves its tensor; return where it lies unless that is too far."""
         first, last = address + used.low, address + used.high
         tensor = self.gm.at(first)
         if tensor is not None and last <= tensor.end:
             if self._reads_stale(tensor, used, first, last):
                 got = f"none since a pointer stored to {tensor.name}, which is in the data cache"
-                log("stale-cache", f"be read behind a dcci, got {got}; call asc_dcci_single first")
+                log("stale-cache", "be read behind a dcci", got, "call asc_dcci_single first")
                 self.gm.settle(tensor, first, last, every=True)
             self._note(tensor, used, first, last)
             return tensor.buffer.spot(address - tensor.address)
         near = tensor or self.gm.nearest(first)
         if near is None:
-            log(
-                "out-of-bounds",
-                f"lie in a tensor, got bytes [{first}, {last}) before the first one",
-            )
+            got = f"bytes [{first}, {last}) before the first one"
+            log("out-of-bounds", "lie in a tensor", got)
         else:
             size, start = near.buffer.size_bytes, near.address
-            before = f", before the first byte of {near.name}" if first < start else ""
-            log("out-of-bounds", _inside(near.name, size, first - start, last - start) + before)
+            outside = _Outside(near.name, size, first - start, last - start)
+            need, got = outside.parts
+            got += f", before the first byte of {near.name}" if first < start else ""
+            log("out-of-bounds", need, got, outside=outside)
         if tensor is None or _is_outside(self.core, used, address):
             return None
         self._note(tensor, used, first, last)
@@ -357,9 +362,10 @@ class OneCore:
         operand, ready, core = lacking.used.operand, lacking.ready, str(self.core.id)
         index = tuple(int(i) for i in np.argwhere(~ready)[0])
         axes = ", ".join(f"{a} {i}" for a, i in zip(operand.axes.split(), index, strict=True))
-        message = (
-            f"{template.name}.{operand.name} must be initialised in {operand.mem.label}, "
-            f"got {int((~ready).sum())} of {ready.size} elements never written, first {axes}"
+        claim = Violation(
+            f"{template.name}.{operand.name}",
+            f"be initialised in {operand.mem.label}",
+            f"{int((~ready).sum())} of {ready.size} elements never written, first {axes}",
         )
         accesses: Sequence[FindingAccess] = ()
         if lacking.extent is not None:
@@ -370,7 +376,9 @@ class OneCore:
                 ),
             )
         finding = SanitizerFinding(
-            "uninitialised", message, template.name, where, core, accesses=tuple(accesses)
+            *("uninitialised", str(claim), template.name, where, core),
+            accesses=tuple(accesses),
+            claim=claim,
         )
         self.core.log.add(finding, operand.name)
 
@@ -391,5 +399,35 @@ class OneCore:
         core.log.add(finding, f"{operand} {found.filling.where}")
 
 
-def _inside(what: str, size: int, first: int, last: int) -> str:
-    return f"stay inside {what} (0 to {size} B), got bytes [{first}, {last})"
+@dataclass(frozen=True, slots=True)
+class _Outside:
+    """Bytes [first, last) that an operand touches, of an array or a memory that ends at `size`."""
+
+    array: str
+    size: int
+    first: int
+    last: int
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """The requirement, and the bytes that there are."""
+        return (
+            f"stay inside {self.array} (0 to {self.size} B)",
+            f"bytes [{self.first}, {self.last})",
+        )
+
+    def completed(self, finding: SanitizerFinding, operand: Operand, pipe: str) -> SanitizerFinding:
+        """Return a finding with the access, and the bytes that it had to stay in."""
+        how = "write" if operand.access.writes else "read"
+        access = FindingAccess(
+            how=how,
+            instruction=finding.instruction,
+            operand=operand.name,
+            pipe=pipe,
+            memory=self.array,
+            start=self.first,
+            end=self.last,
+            core=finding.core,
+            location=finding.location,
+        )
+        return replace(finding, accesses=(access,), limits=(0, self.size))

@@ -89,12 +89,12 @@ class FindingLog:
     def _explained(self) -> list[CountedFinding]:
         """Return the findings but races of arrays of which one destroys what the other holds."""
         destroyed = [t.first for t in self._tallies.values() if t.first.id == OVERWRITTEN]
-        sharing = {finding.sharing for finding in destroyed}
-        conflicts = frozenset[object]().union(*(finding.conflicts for finding in destroyed))
+        sharing = {_sharing(finding) for finding in destroyed}
+        conflicts = frozenset[object]().union(*map(_conflicts, destroyed))
 
         def is_explained(race: SanitizerFinding) -> bool:
             return race.race_pipes is not None and (
-                race.sharing in sharing or not conflicts.isdisjoint(race.conflicts)
+                _sharing(race) in sharing or not conflicts.isdisjoint(_conflicts(race))
             )
 
         tallies = self._tallies.values()
@@ -102,3 +102,16 @@ class FindingLog:
 
     def __len__(self) -> int:
         return len(self._explained())
+
+
+def _sharing(finding: SanitizerFinding) -> tuple[str, str, frozenset[tuple[int, int]]] | None:
+    """Return the core, the memory and the bytes of arrays that share some; else None."""
+    if not finding.arrays:
+        return None
+    return finding.core, finding.accesses[0].memory, frozenset(finding.arrays)
+
+
+def _conflicts(finding: SanitizerFinding) -> frozenset[frozenset[tuple[str, ...]]]:
+    """Return the pairs of accesses that conflict, wherever they touch: those of the second one."""
+    places = [(a.instruction, a.operand, a.core, str(a.location)) for a in finding.accesses]
+    return frozenset(frozenset((places[1], other)) for other in places[:1] + places[2:])

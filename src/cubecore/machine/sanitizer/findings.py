@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cubecore import manual
-from cubecore.errors import did_you_mean, refuse
+from cubecore.errors import Violation, did_you_mean, refuse
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
@@ -417,7 +417,13 @@ class SanitizerFinding:
     A race has its two accesses, the earlier in program order first; a read of bytes that nobody has
     written has one, from the first of these bytes to the last; a result that another array
     overwrites has those that wrote it, overwrote it and read it. A finding about a flag has the
-    `pipes` that the flag orders. `arrays`: the bytes of two that share those of the accesses.
+    `pipes` that the flag orders, and its `event`. `arrays`: the bytes of two that share those of
+    the accesses. `limits` are the bytes that the first access must stay in, `claim` is what its
+    instruction requires, as parts of the message.
+
+    The message is in the words of the instruction set. `text` is the same in the words of the
+    source, `block` the blocks that its core runs, and `cause` the finding that it follows from:
+    the front end that knows them fills them in.
     """
 
     id: str
@@ -429,6 +435,12 @@ class SanitizerFinding:
     accesses: tuple[FindingAccess, ...] = ()
     pipes: tuple[str, str] | None = None
     arrays: tuple[tuple[int, int], ...] = ()
+    event: int | None = None
+    limits: tuple[int, int] | None = None
+    claim: Violation | None = None
+    text: str = ""
+    block: str = ""
+    cause: "SanitizerFinding | None" = None
 
     @property
     def check(self) -> str:
@@ -450,23 +462,21 @@ class SanitizerFinding:
         return frozenset(access.pipe for access in self.accesses)
 
     @property
-    def sharing(self) -> tuple[str, str, frozenset[tuple[int, int]]] | None:
-        """The core, the memory and the bytes of arrays that share some; else None."""
-        if not self.arrays:
-            return None
-        return self.core, self.accesses[0].memory, frozenset(self.arrays)
-
-    @property
-    def conflicts(self) -> frozenset[frozenset[tuple[str, ...]]]:
-        """The pairs of its accesses that conflict, wherever they touch: those of the second one."""
-        places = [(a.instruction, a.operand, a.core, str(a.location)) for a in self.accesses]
-        return frozenset(frozenset((places[1], other)) for other in places[:1] + places[2:])
-
-    @property
     def page(self) -> str | None:
         """The documents that its instruction is declared from; None for what is no instruction."""
         kind = instructions().get(self.instruction)
         return None if kind is None else kind.source
+
+    def _told(self) -> dict[str, Any]:
+        """Return what a front end has filled in, as JSON; nothing where none has."""
+        if not self.text:
+            return {}
+        cause = None if self.cause is None else self.cause.mark()
+        return {"text": self.text, "block": self.block or None, "caused_by": cause}
+
+    def mark(self) -> dict[str, str]:
+        """Return what tells it from the other findings of its launch, as JSON."""
+        return {"id": self.id, "instruction": self.instruction, "location": str(self.location)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as JSON."""
@@ -483,6 +493,7 @@ class SanitizerFinding:
             **_calls(self.location),
             "core": self.core,
             "count": self.count,
+            **self._told(),
             "accesses": [access.to_json() for access in self.accesses],
         }
 
@@ -490,3 +501,8 @@ class SanitizerFinding:
 def faults(findings: Iterable[SanitizerFinding]) -> tuple[SanitizerFinding, ...]:
     """Return the findings that fail a run: all but notes."""
     return tuple(finding for finding in findings if not finding.is_note)
+
+
+def causes(findings: Iterable[SanitizerFinding]) -> tuple[SanitizerFinding, ...]:
+    """Return the findings that follow from no other one."""
+    return tuple(finding for finding in findings if finding.cause is None)

@@ -89,14 +89,14 @@ class Held:
 class FlagFault:
     """Something wrong with a flag: a stable id, the expected state, the actual one, and where.
 
-    `pipes` are those that a flag orders; None for unit flags.
+    `flag` is the one between pipes; None for unit flags.
     """
 
     id: str
     instruction: str
     message: str
     where: Location
-    pipes: tuple[str, str] | None = None
+    flag: Flag | None = None
 
 
 class CoreOrder:
@@ -233,7 +233,7 @@ class CoreOrder:
             f"flag {flag} needs a wait between two set_flags: it is {got}; make "
             f"{PIPES[flag.src]} wait for {PIPES[flag.dst]} first, or take another event"
         )
-        self._fault(FlagFault("flag-doubled", "set_flag", message, where, flag.pipes))
+        self._fault(FlagFault("flag-doubled", "set_flag", message, where, flag))
 
     def _take(self, flag: Flag) -> bool:
         state = self._flags.get(flag)
@@ -287,7 +287,7 @@ class CoreOrder:
             f"flag {flag} is set after the wait for it, at {where}, in program order; values are "
             "computed in that order, and the chip's order is another"
         )
-        self._fault(FlagFault("flag-late", "wait_flag", message, where, flag.pipes))
+        self._fault(FlagFault("flag-late", "wait_flag", message, where, flag))
 
     # --- mutexes
 
@@ -401,7 +401,7 @@ class CoreOrder:
                     "do not set it: it would leak into the next kernel"
                 )
                 where = state.raised
-                self._fault(FlagFault("flag-leaked", "set_flag", message, where, flag.pipes))
+                self._fault(FlagFault("flag-leaked", "set_flag", message, where, flag))
 
     def give_up(self) -> bool:
         """Report the waits that hold pipes, and follow nothing from here on; False if none do."""
@@ -472,7 +472,7 @@ def _cause(
             "sets"
         )
         assert last.awaits is not None
-        return FlagFault("flag-unmet", "wait_flag", message, last.where, last.awaits.pipes)
+        return FlagFault("flag-unmet", "wait_flag", message, last.where, last.awaits)
     circle = path[path.index(path[-1]) : -1]
     steps = ", ".join(_step(heads[pipe], behind) for pipe in circle)
     message = f"the waits form a cycle: {steps}"

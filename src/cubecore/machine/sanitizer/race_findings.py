@@ -114,7 +114,8 @@ class WatchFindings:
             fault.instruction,
             fault.where,
             str(self._core),
-            pipes=fault.pipes,
+            pipes=None if fault.flag is None else fault.flag.pipes,
+            event=None if fault.flag is None else fault.flag.event,
         )
         self._log.add(finding, fault.message if fault.id == "flag-leaked" else "")
 

@@ -54,13 +54,14 @@ def _result(finding: SanitizerFinding) -> Json:
         "ruleId": finding.id,
         "ruleIndex": list(KINDS).index(finding.id),
         "level": "note" if finding.is_note else "error",
-        "message": {"text": finding.message},
+        "message": {"text": finding.text or finding.message},
         "locations": [_location(finding.location)] if finding.location.line else [],
         "relatedLocations": related,
         "occurrenceCount": finding.count,
         "properties": {
             "core": finding.core,
             "instruction": finding.instruction,
+            "causedBy": None if finding.cause is None else finding.cause.mark(),
             "accesses": [access.to_json() for access in finding.accesses],
         },
     }

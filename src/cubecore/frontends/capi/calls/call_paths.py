@@ -24,7 +24,7 @@ class CallPaths:
         self._outer: FrameType | None = None
         self._path_of_outer = 0
         self._paths: dict[tuple[int, int, int], int] = {}
-        self._locations: dict[tuple[int, int], Location] = {}
+        self._locations: dict[tuple[int, int, str], Location] = {}
         self._codes: dict[int, CodeType] = {}
 
     def path_of(self, frame: FrameType) -> int:
@@ -58,20 +58,21 @@ class CallPaths:
             longer = self._paths[key] = _PATH * (len(self._paths) + 1)
         return longer
 
-    def location(self, frame: FrameType) -> Location:
+    def location(self, frame: FrameType, call: str = "") -> Location:
         """Return the nearest location outside this package, with the calls that led there.
 
-        It is the same object for the same calls.
+        It is the same object for the same calls; the last of them is `call`.
         """
         outer: FrameType | None = frame
         while outer is not None and not is_outside(outer.f_code):
             outer = outer.f_back
         inner = frame if outer is None else outer
-        key = id(inner.f_code), inner.f_lasti + self.path_of(inner)
+        key = id(inner.f_code), inner.f_lasti + self.path_of(inner), call
         where = self._locations.get(key)
         if where is None:
             callers = tuple(location(caller) for caller in _callers(inner))
-            where = replace(location(inner), callers=callers) if callers else location(inner)
+            where = location(inner, call)
+            where = replace(where, callers=callers) if callers else where
             self._locations[key], self._codes[key[0]] = where, inner.f_code
         return where
 

@@ -29,6 +29,7 @@ from cubecore.frontends.cpp.toolchain.build import (
     program_parts,
 )
 from cubecore.frontends.cpp.wire import HostAsks
+from cubecore.frontends.diagnosis.dialects import CLASS_API
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, private_memory, ready_launch
 from cubecore.frontends.kernels.session import LaunchOptions, current_session
@@ -279,7 +280,7 @@ class _Program:
         outcome, engine = ready.run(self._gm, checks)
         wall = perf_counter() - begin
         self._pointers.clean()  # at a kernel's end
-        findings = self._bridge.told(outcome.findings)
+        findings = ready.told(self._bridge.told(outcome.findings), CLASS_API)
         places = [_place(tensor) for _, tensor in self._tensors.values()]
         ready.done(findings, outcome.issued, engine, wall, kept=places)
 

@@ -35,6 +35,7 @@ from cubecore.frontends.cpp.rewriting.source import (
 from cubecore.frontends.cpp.toolchain.build import Built, built
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED
 from cubecore.frontends.cpp.wire import Launch
+from cubecore.frontends.diagnosis.dialects import CLASS_API
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.parameters import MARKS
@@ -263,8 +264,8 @@ def launch(
     changed = write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
     unwritten = _unwritten(gm, ready) if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
-    findings = (*(notes if MEMCHECK in checks else ()), *findings, *unwritten)
-    return ready.done(findings, outcome.issued, engine, wall_s, changed)
+    every = (*(notes if MEMCHECK in checks else ()), *findings, *unwritten)
+    return ready.done(ready.told(every, CLASS_API), outcome.issued, engine, wall_s, changed)
 
 
 def _built_parts(device_kernel: CppKernel, ready: ReadyLaunch) -> dict[str, Built]:

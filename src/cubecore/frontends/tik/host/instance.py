@@ -163,7 +163,9 @@ class TikDebugger:
         """Run to the end and return the outputs in order; the findings go to stderr."""
         self.last = self._instance.launch(feed_dict)
         for finding in self.last.findings if run_options().echo else ():
-            sys.stderr.write(f"{finding.location}: {finding.message} [{finding.id}]\n")
+            sys.stderr.write(
+                f"{finding.location}: {finding.text or finding.message} [{finding.id}]\n"
+            )
         return list(self.last.outputs.values()) or [[0]]
 
     def __getattr__(self, name: str) -> Any:

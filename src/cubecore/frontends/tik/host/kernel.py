@@ -1,6 +1,6 @@
 """A built kernel: its launch, its execution and its time."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +10,11 @@ import numpy as np
 from cubecore.aliases import Json
 from cubecore.arrays import Array
 from cubecore.chips.model import Chip
+from cubecore.errors import Violation
+from cubecore.frontends.diagnosis.dependence import GlobalRange, TreeTrace
+from cubecore.frontends.diagnosis.diagnose import diagnosed
+from cubecore.frontends.diagnosis.dialects import TIK
+from cubecore.frontends.diagnosis.source_words import SourceWords, block_names
 from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.frontends.tik.trace.run_options import run_options
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -152,6 +157,8 @@ class TikKernel:
         findings = outcome.findings
         if INITCHECK in options.wanted_checks:
             findings = (*findings, *self._never_written(tensors))
+        if findings:
+            findings = self._told(findings, launch, tensors)
         return TikRun(
             kernel=self.name,
             blocks=self.blocks,
@@ -164,6 +171,25 @@ class TikKernel:
             bases=bases,
             traces=traces,
         )
+
+    def _told(
+        self,
+        findings: Sequence[SanitizerFinding],
+        launch: Launch,
+        tensors: Mapping[str, _GlobalTensor],
+    ) -> tuple[SanitizerFinding, ...]:
+        """Return findings in TIK's words, each with its block and its cause."""
+        bases = {name: held.base for name, held in tensors.items()}
+        arrays = [GlobalRange(n, t.base, t.base + t.size) for n, t in tensors.items()]
+        ids = {CoreId(core.core, core.sub): core for core in launch.cores}
+        names = {finding.core for finding in findings}
+        traces = {
+            str(core): TreeTrace.of(own.program, own.addresses(bases))
+            for core, own in ids.items()
+            if str(core) in names
+        }
+        blocks = {str(core): block_names(range(core.core, core.core + 1)) for core in ids}
+        return diagnosed(findings, SourceWords(TIK, blocks, frozenset(tensors)), traces, arrays)
 
     def _judge_end(self, core: Core) -> None:
         """Log an atomic mode that a core leaves on, for the next kernel."""
@@ -223,9 +249,11 @@ class TikKernel:
             bare[1::2] &= bare[: held.size - 1 : 2]  # its even bytes tell the pattern apart
             if missing := int(np.count_nonzero(bare)):
                 got = f"{missing} of {held.size} B never written, the first at byte"
-                message = f"{tensor.name} must be written whole, got {got} {int(np.argmax(bare))}"
+                got = f"{got} {int(np.argmax(bare))}"
+                claim = Violation(tensor.name, "be written whole", got)
                 yield SanitizerFinding(
-                    "uninitialised", message, "end of kernel", self.place, "all cores"
+                    *("uninitialised", str(claim), "end of kernel", self.place, "all cores"),
+                    claim=claim,
                 )
 
     def _feeds_by_tensor(

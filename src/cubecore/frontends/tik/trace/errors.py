@@ -17,10 +17,11 @@ _Place = tuple[str, int, str]
 """A file, a line of it, and the function."""
 
 
-def user_location() -> Location:
+def user_location(call: str = "", operands: tuple[str, ...] = ()) -> Location:
     """Return the nearest place on the stack outside of this package, with its callers.
 
-    It is the same object for the same calls.
+    It is the same object for the same calls. `call` is what the user calls there, on tensors that
+    are called `operands`.
     """
     frame = sys._getframe(1)  # noqa: SLF001 - inspect.stack reads source files, this does not
     while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
@@ -29,7 +30,7 @@ def user_location() -> Location:
     while outer is not None and is_outside(outer.f_code) and len(places) < _MOST_CALLS:
         places.append(_place(outer))
         outer = outer.f_back
-    return _location(tuple(places))
+    return _location(tuple(places), call, operands)
 
 
 def _place(frame: FrameType) -> _Place:
@@ -37,9 +38,9 @@ def _place(frame: FrameType) -> _Place:
 
 
 @lru_cache(maxsize=65536)
-def _location(places: tuple[_Place, ...]) -> Location:
+def _location(places: tuple[_Place, ...], call: str, operands: tuple[str, ...]) -> Location:
     where, *callers = (Location(Path(file).name, line, name) for file, line, name in places)
-    return replace(where, callers=tuple(callers)) if callers else where
+    return replace(where, call=call, operands=operands, callers=tuple(callers))
 
 
 @lru_cache(maxsize=4096)

@@ -248,7 +248,7 @@ class KernelTrace:
         if template.register:
             sets_register = type(template).leaves is not Instruction.leaves
             touched.append(((template.register, 0, 1), sets_register))
-        self._location = user_location()
+        self._location = user_location(call, tuple(tensor.name for tensor in operands))
         self.sync.before(template.pipe.value, touched)
         left, held = tuple(late.items()), (tuple(rules), tuple(breaches))
         self.append(Issue(template, operand_addresses, self._location, left, None, *held))

@@ -17,7 +17,7 @@ from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 from cubecore.machine.lockstep.recorder import Recorder
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 
 if TYPE_CHECKING:
     from cubecore.isa.declare.instruction import Instruction
@@ -135,7 +135,15 @@ class NativeCore:
             f"{name} must stay inside its buffer of {high - low} B, bytes "
             f"[{low}, {high}) of {operand.mem.label}, got bytes [{first}, {last})"
         )
-        self.handle.log("out-of-bounds", message, template.name, where, operand.name)
+        how, core = "write" if operand.access.writes else "read", str(self.handle.core.id)
+        pipe, memory = template.pipe.value, operand.mem.label
+        access = (how, template.name, operand.name, pipe, memory, first, last, core, where)
+        finding = SanitizerFinding(
+            *("out-of-bounds", message, template.name, where, core),
+            accesses=(FindingAccess(*access),),
+            limits=(low, high),
+        )
+        self.handle.core.log.add(finding, operand.name)
 
     def _one_by_one(self, kinds: bytes, wheres: bytes, addresses: bytes) -> None:
         names, at = self._names, 0

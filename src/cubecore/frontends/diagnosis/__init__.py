@@ -1,0 +1,1 @@
+"""Findings of a launch in the words of its source, causes before their consequences."""

@@ -1,0 +1,290 @@
+"""Causes of findings: a cause is one finding, its consequences are folded under it.
+
+A finding follows from an earlier one if it is about the same call, if the bytes that it is about
+depend on what the other's instruction wrote or failed to write, or if the order that the other
+lacks would mend it as well.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from cubecore.frontends.diagnosis.dependence import GlobalRange, IssuedCore, Key, Race, key_of
+from cubecore.isa.catalogue import instructions
+from cubecore.isa.program.trace import InstructionTrace
+from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.sanitizer.findings import (
+    INITCHECK,
+    MEMCHECK,
+    OVERWRITTEN,
+    RACECHECK,
+    SYNCCHECK,
+    FindingAccess,
+    SanitizerFinding,
+)
+
+_END = "end of kernel"
+_EXTENT = frozenset({"out-of-bounds", "capacity", "overlap"})
+"""Kinds that a call of too many elements has at once."""
+
+
+def with_causes(
+    findings: Sequence[SanitizerFinding],
+    traces: Mapping[str, InstructionTrace],
+    arrays: Sequence[GlobalRange] = (),
+) -> tuple[SanitizerFinding, ...]:
+    """Return findings, each with the finding that it follows from, if there is one.
+
+    `traces` are what cores issued, by their names, as far as that was recorded; `arrays` lie in
+    global memory. A note causes nothing, and follows from nothing.
+    """
+    if len(findings) == 1:
+        return tuple(findings)
+    causes = _Causes(findings, traces, arrays)
+    roots = [causes.root(number) for number in range(len(findings))]
+    return tuple(
+        finding if root == number else replace(finding, cause=findings[root])
+        for number, (finding, root) in enumerate(zip(findings, roots, strict=True))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two findings by their numbers: one that may follow, and one that may be its cause."""
+
+    late: int
+    early: int
+
+
+class _Causes:
+    """The findings of a launch, and what is known of how they depend on each other."""
+
+    def __init__(
+        self,
+        findings: Sequence[SanitizerFinding],
+        traces: Mapping[str, InstructionTrace],
+        arrays: Sequence[GlobalRange],
+    ) -> None:
+        self._findings = findings
+        names = {finding.core for finding in findings} & traces.keys()
+        if any(finding.instruction == _END for finding in findings):
+            names |= traces.keys() & {f.core for f in findings if f.instruction != _END}
+        self._cores = {name: IssuedCore(traces[name]) for name in names}
+        self._reads: dict[str, Mapping[Key, frozenset[int]]] = {}
+        self._of_arrays: dict[str, set[int]] = {}
+        faults = self._faults()
+        for name, core in self._cores.items():
+            self._reads[name], of_arrays = core.depends(faults, arrays)
+            for array, numbers in of_arrays.items():
+                self._of_arrays.setdefault(array, set()).update(numbers)
+        self._roots: dict[int, int] = {}
+
+    def root(self, number: int) -> int:
+        """Return the first cause of a finding; itself if it follows from nothing."""
+        if number in self._roots:
+            return self._roots[number]
+        self._roots[number] = number  # ends circles
+        for early in self._order():
+            if early != number and self._follows(_Pair(number, early)):
+                root = self.root(early)
+                if root != number:
+                    self._roots[number] = root
+                    break
+        return self._roots[number]
+
+    def _order(self) -> list[int]:
+        """Return the findings that may be causes, those before others that name a call's error."""
+        numbers = [n for n, finding in enumerate(self._findings) if not finding.is_note]
+        return sorted(numbers, key=lambda number: (_rank(self._findings[number]), number))
+
+    def _faults(self) -> dict[Key, list[int]]:
+        """Return the findings by the instruction whose results they put in doubt."""
+        faults: dict[Key, list[int]] = {}
+        for number, finding in enumerate(self._findings):
+            if finding.is_note or finding.pipes is not None or finding.instruction == _END:
+                continue
+            name = finding.instruction if finding.instruction in instructions() else ""
+            places = {key_of(name, finding.location)}
+            if finding.check == RACECHECK:
+                places |= {
+                    key_of(access.instruction, access.location)
+                    for access in finding.accesses
+                    if access.how == "read"
+                }
+            for key in places:
+                faults.setdefault(key, []).append(number)
+        return faults
+
+    def _follows(self, pair: _Pair) -> bool:
+        late, early = self._findings[pair.late], self._findings[pair.early]
+        if late.is_note:
+            return False
+        earlier = (_rank(early), pair.early) < (_rank(late), pair.late)
+        if earlier and any(rule(late, early) for rule in _RULES):
+            return True
+        if earlier and self._by_data(pair):
+            return True
+        return self._by_order(pair, earlier=earlier)
+
+    def _by_data(self, pair: _Pair) -> bool:
+        """Return whether what a finding is about depends on what the other's instruction wrote."""
+        late = self._findings[pair.late]
+        if late.instruction == _END:
+            name = "" if late.claim is None else late.claim.subject
+            return pair.early in self._of_arrays.get(name, ())
+        if not _is_about_values(late):
+            return False
+        reads = self._reads.get(late.core, {})
+        return pair.early in reads.get(key_of(late.instruction, late.location), ())
+
+    def _by_order(self, pair: _Pair, *, earlier: bool) -> bool:
+        """Return whether the order that one race lacks would order the other's accesses too."""
+        late, early = self._findings[pair.late], self._findings[pair.early]
+        one, other = _race(early), _race(late)
+        if one is None or other is None or early.core != late.core:
+            return False
+        core = self._cores.get(late.core)
+        if core is None:
+            return earlier and one.later == other.later
+        if not core.would_order(one, other):
+            return False
+        return earlier or not core.would_order(other, one)
+
+
+def _rank(finding: SanitizerFinding) -> int:
+    """Return how near a finding is to an error of the source: of bounds, of order, of values."""
+    if finding.instruction == _END:
+        return 5
+    if finding.check == MEMCHECK or finding.id == OVERWRITTEN or finding.id.startswith("queue"):
+        return 0
+    if _is_across_cores(finding):
+        return 1
+    if finding.check in {INITCHECK, RACECHECK}:
+        return 2
+    return 3 if finding.check == SYNCCHECK else 4
+
+
+def _is_across_cores(finding: SanitizerFinding) -> bool:
+    """Return whether a finding is a race of two cores."""
+    return finding.check == RACECHECK and len({each.core for each in finding.accesses}) > 1
+
+
+def _is_about_values(finding: SanitizerFinding) -> bool:
+    """Return whether a finding is about what bytes hold, or about unit flags of written tiles."""
+    if finding.check == INITCHECK or finding.id in {"filling-read", "unread"}:
+        return True
+    return finding.id.startswith("flag-") and finding.pipes is None
+
+
+def _race(finding: SanitizerFinding) -> Race | None:
+    if finding.race_pipes is None:
+        return None
+    earlier, later = finding.accesses
+    return Race(
+        key_of(earlier.instruction, earlier.location),
+        earlier.pipe,
+        key_of(later.instruction, later.location),
+        later.pipe,
+        later.memory,
+        later.start,
+        later.end,
+    )
+
+
+# --- rules of two findings alone
+
+
+def _is_of_same_call(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """One call, and one kind: another operand of it; or a value behind an error of the call."""
+    places = {(early.location.file, early.location.line)}
+    if early.check == RACECHECK:
+        places |= {(each.location.file, each.location.line) for each in early.accesses}
+    if (late.location.file, late.location.line) not in places or late.instruction == _END:
+        return False
+    if late.id == early.id or {late.id, early.id} <= _EXTENT:
+        call = early.location.call
+        return late.instruction == early.instruction or late.location.call == call != ""
+    return _is_about_values(late) and early.check in {MEMCHECK, RACECHECK}
+
+
+def _touches_excess(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """Bytes that an earlier call touched beyond its array."""
+    if early.limits is None or not early.accesses:
+        return False
+    access, (low, high) = early.accesses[0], early.limits
+    beyond = ((access.start, min(low, access.end)), (max(high, access.start), access.end))
+    return any(
+        each.memory == access.memory and start < each.end and each.start < end
+        for each in late.accesses
+        for start, end in beyond
+        if start < end
+    )
+
+
+def _misses_same_bytes(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """The same bytes were never written for both."""
+    both = {late.id, early.id} == {"uninitialised"}
+    return both and any(_meet(one, other) for one in late.accesses for other in early.accesses)
+
+
+def _overruns_alike(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """Arrays that end at one index are left by as much."""
+    if {late.id, early.id} != {"out-of-bounds"} or late.limits is None or early.limits is None:
+        return False
+    one, other = late.accesses[0], early.accesses[0]
+    alike = one.memory != other.memory and late.core == early.core
+    return alike and one.end - late.limits[1] == other.end - early.limits[1] > 0
+
+
+def _is_of_same_pipes(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """A flag between the pipes of a race, or the same flag, whose wait or set is missing."""
+    if late.pipes is None:
+        return False
+    if early.race_pipes is not None:
+        return frozenset(late.pipes) == early.race_pipes
+    return late.pipes == early.pipes and (late.event == early.event or late.id != early.id)
+
+
+def _is_behind_unmet(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """A wait that nothing sets off shifts every later pair of its flag by one."""
+    return late.id == "flag-late" and early.id == "flag-unmet" and late.core == early.core
+
+
+def _is_of_same_queue(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """A queue that gave no tensor, or another's, orders nothing behind it on its core."""
+    if not early.id.startswith("queue") or late.core != early.core:
+        return False
+    return late.id.startswith(("queue", "tensor", "race"))
+
+
+def _crosses_cores_alike(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """Another race in the array that cores race in: an order of all cores is one of each, too."""
+    if not _is_across_cores(early) or late.check != RACECHECK:
+        return False
+    return {each.memory for each in late.accesses} == {each.memory for each in early.accesses}
+
+
+def _leaves_array(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """An array that is not written whole, and a fault of what is written to it."""
+    if late.instruction != _END or late.claim is None:
+        return False
+    written = {each.memory for each in early.accesses if each.how == "write"}
+    return late.claim.subject in written
+
+
+_Rule = Callable[[SanitizerFinding, SanitizerFinding], bool]
+_RULES: tuple[_Rule, ...] = (
+    _is_of_same_call,
+    _touches_excess,
+    _misses_same_bytes,
+    _overruns_alike,
+    _is_of_same_pipes,
+    _is_behind_unmet,
+    _is_of_same_queue,
+    _crosses_cores_alike,
+    _leaves_array,
+)
+
+
+def _meet(one: FindingAccess, other: FindingAccess) -> bool:
+    same = one.memory == other.memory and one.core == other.core
+    return same and one.start < other.end and other.start < one.end

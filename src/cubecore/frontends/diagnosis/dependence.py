@@ -1,0 +1,225 @@
+"""Dependence between instructions that a core issued: by the bytes they touch, and by its flags.
+
+It is asked for when findings were made, of the cores that they were made on, and follows at most
+`MOST_ISSUES` instructions of each.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from itertools import islice
+
+from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.operand_overlap import span_bytes
+from cubecore.isa.program.expr import Var
+from cubecore.isa.program.trace import InstructionTrace
+from cubecore.isa.program.tree import Issue, LoadScalar, Location, Program
+from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
+from cubecore.lazy_dataclass import dataclass
+
+MOST_ISSUES = 100_000
+Key = tuple[str, str, int]
+"""An instruction with its file and line; the empty name stands for any instruction there."""
+_NOBODY: frozenset[int] = frozenset()
+
+
+def key_of(instruction: str, where: Location) -> Key:
+    """Return the key of an instruction at a location."""
+    return instruction, where.file, where.line
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalRange:
+    """Bytes [start, end) of global memory that an array takes."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two accesses that nothing orders, of bytes that both touch: their instructions and pipes."""
+
+    earlier: Key
+    earlier_pipe: str
+    later: Key
+    later_pipe: str
+    memory: str
+    start: int
+    end: int
+
+
+class Contents:
+    """Findings that bytes of one memory depend on: ranges [start, end), each with numbers."""
+
+    def __init__(self) -> None:
+        self._ranges: list[tuple[int, int, frozenset[int]]] = []
+
+    def read(self, start: int, end: int) -> frozenset[int]:
+        """Return the findings that bytes depend on."""
+        held = [numbers for low, high, numbers in self._ranges if low < end and start < high]
+        return frozenset().union(*held) if held else _NOBODY
+
+    def write(self, start: int, end: int, numbers: frozenset[int]) -> None:
+        """Let bytes depend on findings, and on no others any more."""
+        if not numbers and not self._ranges:
+            return
+        ranges = list[tuple[int, int, frozenset[int]]]()
+        for low, high, held in self._ranges:
+            if high <= start or end <= low:
+                ranges.append((low, high, held))
+                continue
+            ranges += [(low, start, held)] if low < start else []
+            ranges += [(end, high, held)] if end < high else []
+        if numbers:
+            ranges.append((start, end, numbers))
+        self._ranges = ranges
+
+
+class TreeTrace:
+    """The instructions that a tree issues up to the first value it reads (a sink of programs)."""
+
+    def __init__(self) -> None:
+        self.trace = InstructionTrace()
+
+    @classmethod
+    def of(cls, program: Program, slots: Mapping[Var, int]) -> InstructionTrace:
+        """Return what a program issues on a core, as far as it depends on no value in memory."""
+        sink = cls()
+        with suppress(UnknownValueError):
+            program.run(sink, slots)
+        return sink.trace
+
+    def handler(self, issue: Issue) -> Callable[..., None]:
+        """Return the function that takes a leaf's late values and then its addresses."""
+        late, append = len(issue.late), self.trace.append
+
+        def take(*values: int) -> None:
+            append(issue.bound(values[:late]), values[late:], issue.location)
+
+        return take
+
+    def load_scalar(self, load: LoadScalar, address: int) -> int:
+        """Stop: nothing holds a value here."""
+        raise UnknownValueError
+
+
+class UnknownValueError(Exception):
+    """A tree goes on by a value that memory holds."""
+
+
+class IssuedCore:
+    """The instructions of one core, as far as they are followed."""
+
+    def __init__(self, trace: InstructionTrace) -> None:
+        self._issues = list(islice(trace, MOST_ISSUES))
+        self._positions: dict[Key, list[int]] = {}
+        for number, (template, _, where) in enumerate(self._issues):
+            key = key_of(template.name, where)
+            self._positions.setdefault(key, []).append(number)
+
+    def depends(
+        self, faults: Mapping[Key, Sequence[int]], arrays: Iterable[GlobalRange]
+    ) -> tuple[Mapping[Key, frozenset[int]], Mapping[str, frozenset[int]]]:
+        """Return the findings that what an instruction reads depends on, and those of each array.
+
+        `faults` are the numbers of findings about an instruction: what it writes depends on them.
+        """
+        contents: dict[Mem, Contents] = {}
+        reads: dict[Key, frozenset[int]] = {}
+        of_arrays: dict[str, frozenset[int]] = {}
+        ranges = tuple(arrays)
+        for template, addresses, where in self._issues:
+            key = key_of(template.name, where)
+            touched = tuple(_touched(template, addresses))
+            read = frozenset[int]()
+            for mem, is_read, _, start, end in touched:
+                if is_read and mem in contents:
+                    read |= contents[mem].read(start, end)
+            if read:
+                reads[key] = reads.get(key, _NOBODY) | read
+            own = (*faults.get(key, ()), *faults.get(key_of("", where), ()))
+            numbers = read.union(own) if own else read
+            for mem, _, is_written, start, end in touched:
+                if is_written and (numbers or mem in contents):
+                    contents.setdefault(mem, Contents()).write(start, end, numbers)
+                if is_written and numbers and mem is Mem.GM:
+                    for array in ranges:
+                        if array.start < end and start < array.end:
+                            of_arrays[array.name] = of_arrays.get(array.name, _NOBODY) | numbers
+        return reads, of_arrays
+
+    def would_order(self, race: Race, other: Race) -> bool:
+        """Return whether `other` would be none, were the accesses of `race` ordered by a flag.
+
+        The flag is set on the pipe of the earlier access just before the later one is issued, and
+        the later one's pipe waits for it there.
+        """
+        pair = self._pair(other)
+        if pair is None:
+            return False
+        first, last = pair
+        for at in self._positions.get(race.later, ()):
+            if first < at <= last:
+                before = self._ordered(first + 1, at, other.earlier_pipe)
+                behind = self._ordered(at, last, race.later_pipe)
+                if race.earlier_pipe in before and other.later_pipe in behind:
+                    return True
+        return False
+
+    def _pair(self, race: Race) -> tuple[int, int] | None:
+        """Return the positions of the first two accesses that race."""
+        earlier = [n for n in self._positions.get(race.earlier, ()) if self._is_there(n, race)]
+        for last in self._positions.get(race.later, ()):
+            before = bisect_left(earlier, last)
+            if before and self._is_there(last, race):
+                return earlier[before - 1], last
+        return None
+
+    def _is_there(self, number: int, race: Race) -> bool:
+        """Return whether an instruction touches the bytes of a race, which global memory names."""
+        template, addresses, _ = self._issues[number]
+        touched = list(_touched(template, addresses))
+        local = [each for each in touched if each[0].label == race.memory]
+        if not local:
+            return True
+        return any(start < race.end and race.start < end for _, _, _, start, end in local)
+
+    def _ordered(self, start: int, stop: int, pipe: str) -> set[str]:
+        """Return the pipes that are behind what `pipe` issued before `start`, at `stop`."""
+        reached, raised = {pipe}, set[tuple[str, str, int]]()
+        for template, _, _ in self._issues[start:stop]:
+            if isinstance(template, SetFlag) and template.src in reached:
+                raised.add((template.src, template.dst, template.event_id))
+            elif isinstance(template, WaitFlag):
+                if (template.src, template.dst, template.event_id) in raised:
+                    reached.add(template.dst)
+            elif isinstance(template, PipeBarrier) and template.on == "ALL":
+                return {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"}
+        return reached
+
+
+def _touched(
+    template: Instruction, addresses: Sequence[int]
+) -> Iterator[tuple[Mem, bool, bool, int, int]]:
+    """Yield memory, if it is read, if it is written, and the bytes of each operand."""
+    for (mem, is_read, is_written, low, high), address in zip(
+        _spans(template), addresses, strict=False
+    ):
+        if high > low:
+            yield mem, is_read, is_written, address + low, address + high
+
+
+@lru_cache(maxsize=4096)
+def _spans(template: Instruction) -> tuple[tuple[Mem, bool, bool, int, int], ...]:
+    """Return each operand's memory, access and bytes from its address on."""
+    spans = []
+    for operand in template.operands():
+        try:
+            low, high = span_bytes(template, operand, 0) or (0, 0)
+        except (AttributeError, TypeError, ValueError):  # registers decide what it touches
+            low, high = 0, 0
+        spans.append((operand.mem, operand.access.reads, operand.access.writes, low, high))
+    return tuple(spans)

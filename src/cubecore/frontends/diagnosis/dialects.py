@@ -1,0 +1,122 @@
+"""Dialects that kernels are written in: their names of instructions, flags and barriers.
+
+A name comes from the instruction's own declaration, which every front end reads.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from cubecore.isa.catalogue import Spelling, instructions, spelled
+from cubecore.isa.declare.instruction import Instruction
+from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
+from cubecore.lazy_dataclass import dataclass
+
+_WORD = re.compile(r"[A-Za-z]\w*(?:::\w+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A dialect: its key among an instruction's names, and how it writes what orders pipes.
+
+    `flag` takes a call, two pipes and an event, `barrier` a call and a pipe. `receiver` stands in
+    front of each call. `behind_write` and `behind_read` say by which calls of a
+    queue an access follows one, `all_cores` by which call all cores wait for each other.
+    """
+
+    key: str
+    flag: str = ""
+    barrier: str = ""
+    receiver: str = ""
+    behind_write: str = ""
+    behind_read: str = ""
+    all_cores: str = ""
+
+    def name(self, kind: type[Instruction]) -> str:
+        """Return the name of an instruction; the instruction set's where the dialect has none."""
+        name = kind.names.get(self.key)
+        if name is None and self.key == C_API.key:
+            name = next((each for each in kind.variants if each.startswith("asc_")), None)
+        return (name or kind.name).partition("(")[0]
+
+    def set_flag(self, src: str, dst: str, event: int | None) -> str:
+        """Return the call that sets a flag."""
+        return self._flag(SetFlag, src, dst, event)
+
+    def wait_flag(self, src: str, dst: str, event: int | None) -> str:
+        """Return the call that waits for a flag."""
+        return self._flag(WaitFlag, src, dst, event)
+
+    def pipe_barrier(self, pipe: str) -> str:
+        """Return the call that makes a pipe wait for all that it has."""
+        return self.receiver + self.barrier.format(call=self.name(PipeBarrier), pipe=pipe)
+
+    def queued(self, how: str) -> str:
+        """Return how a queue orders what follows a write or a read; nothing without queues."""
+        return self.behind_write if how == "write" else self.behind_read
+
+    @property
+    def signals(self) -> tuple[str, str]:
+        """The calls that signal another core, and wait for the signal."""
+        pair = self.name(FftsCrossCoreSync), self.name(WaitFlagDev)
+        return self.receiver + pair[0], self.receiver + pair[1]
+
+    def _flag(self, kind: type[Instruction], src: str, dst: str, event: int | None) -> str:
+        number = "event" if event is None else event
+        text = self.flag.format(call=self.name(kind), src=src, dst=dst, event=number)
+        return self.receiver + text
+
+    def in_words(self, sentence: str) -> str:
+        """Return a sentence in which each instruction has the dialect's name.
+
+        A name without an underscore may be an English word, and stays.
+        """
+
+        def renamed(match: re.Match[str]) -> str:
+            word = match.group()
+            return self._renamed(word) if "_" in word else word
+
+        return _WORD.sub(renamed, sentence)
+
+    def _renamed(self, word: str) -> str:
+        """Return the dialect's name for what has another name here, if it has just one."""
+        names = {self._own(kind, fixed, word) for kind, fixed in _spelled(word)} - {""}
+        return names.pop() if len(names) == 1 else word
+
+    def _own(self, kind: type[Instruction], fixed: Mapping[str, Any], word: str) -> str:
+        """Return the dialect's name for an instruction with the parameters that a name fixes."""
+        of_c_api = self.key == C_API.key
+        if of_c_api and word.startswith("asc_"):
+            return word
+        alike = (name for name, values in kind.variants.items() if fixed and values == fixed)
+        own = next((name for name in alike if name.startswith("asc_") == of_c_api), "")
+        return own or (self.name(kind) if self.key in kind.names or kind.variants else "")
+
+
+@cache
+def _spelled(word: str) -> tuple[Spelling, ...]:
+    declared = instructions().get(word)
+    return ((declared, {}),) if declared is not None else spelled(word)
+
+
+CLASS_API = Dialect(
+    "cpp",
+    "{call}<HardEvent::{src}_{dst}>({event})",
+    "{call}<PIPE_{pipe}>()",
+    behind_write="pass it through EnQue and DeQue of a queue, or ",
+    behind_read="take it by AllocTensor of a queue behind FreeTensor, or ",
+    all_cores="put SyncAll() between them, or ",
+)
+"""The class API of C++: DataCopy, TQue, SetFlag."""
+C_API = Dialect("c_api", "{call}(PIPE_{src}, PIPE_{dst}, {event})", "{call}(PIPE_{pipe})")
+"""The C API: asc_copy_gm2ub, asc_sync_notify."""
+PYTHON = Dialect(
+    C_API.key,
+    '{call}("PIPE_{src}", "PIPE_{dst}", {event})',
+    '{call}("PIPE_{pipe}")',
+    receiver="core.",
+)
+"""The C API as methods of a core, in Python."""
+TIK = Dialect("tik")
+"""TIK, which sets its flags itself."""

@@ -1,0 +1,219 @@
+"""Small kernels with one fault each, by the kind of finding, in every dialect that can have it."""
+
+import re
+
+from frontends.cpp.register_faults import ALL_PAIRS, FRAME
+
+LOAD = "asc_copy_gm2ub(a, x, 256);"
+LOADED = f"""{LOAD}
+asc_sync_notify(PIPE_MTE2, PIPE_V, 0);
+asc_sync_wait(PIPE_MTE2, PIPE_V, 0);"""
+CALLS = {
+    "out-of-bounds": "asc_copy_gm2ub(a, x + 224, 256);",
+    "misaligned": "asc_copy_gm2ub(a + 3, x, 224);",
+    "overlap": f"{LOADED}\nasc_add_scalar(a + 8, a, 1, 128);",
+    "parameter": "asc_copy_gm2ub(a, x, 250);",
+    "stale-mask": f"{LOADED}\nasc_add(b, a, a, 64);\nasc_add(c, a, a, 1, 1, 1, 1, 8, 8, 8);",
+    "stale-count": f"{LOADED}\nasc_set_mask_count();\nasc_set_vector_mask(0, 64);\n"
+    "asc_add(b, a, a, 1, 1, 1, 1, 8, 8, 8);\nasc_add(b, a, a, 2, 1, 1, 1, 8, 8, 8);\n"
+    "asc_set_mask_norm();",
+    "uninitialised": "asc_add(b, a, a, 64);",
+    "race-raw": f"{LOAD}\nasc_add(b, a, a, 64);",
+    "race-war": f"{LOADED}\nasc_add(b, a, a, 64);\n{LOAD}",
+    "race-waw": f"{LOADED}\nasc_duplicate(b, 1, 64);\nasc_copy_gm2ub(b, x, 256);",
+    "flag-unmet": "asc_sync_wait(PIPE_V, PIPE_MTE3, 1);",
+    "flag-doubled": "asc_sync_notify(PIPE_V, PIPE_MTE3, 1);\n" * 2
+    + "asc_sync_wait(PIPE_V, PIPE_MTE3, 1);",
+    "flag-leaked": "asc_sync_notify(PIPE_V, PIPE_MTE3, 1);",
+    "flag-late": "asc_sync_wait(PIPE_V, PIPE_MTE3, 1);\nasc_sync_notify(PIPE_V, PIPE_MTE3, 1);",
+    "flag-pair": "asc_sync_notify(PIPE_M, PIPE_FIX, 1);",
+    "flag-parameter": "asc_sync_notify(PIPE_V, PIPE_MTE3, 9);",
+    "deadlock": "asc_sync_wait(PIPE_V, PIPE_MTE3, 1);\nasc_sync_notify(PIPE_MTE3, PIPE_V, 1);\n"
+    "asc_sync_wait(PIPE_MTE3, PIPE_V, 1);\nasc_sync_notify(PIPE_V, PIPE_MTE3, 1);",
+    "mode-left": "asc_set_atomic_add_float();",
+    "unread": f"{LOADED}\nasc_add(b, a, a, 64);\nasc_add(b, a, a, 64);",
+}
+"""Lines of the C API on arrays a, b and c of 192 floats in UB, x of 256 in global memory and z."""
+
+ARRAYS = ("a", "b", "c")
+_POINTER = re.compile(r"__ubuf__ float\* (\w+) = \(__ubuf__ float\*\)(\d+);")
+_PIPE = re.compile(r"\bPIPE_\w+")
+
+
+def c_kernel(name: str, lines: str) -> str:
+    """Return an entry of the C API that runs lines."""
+    arrays = "\n".join(f"__ubuf__ float {array}[192];" for array in ARRAYS)
+    arrays = "" if "(__ubuf__" in lines else arrays
+    return (
+        'extern "C" __vector__ __global__ __aicore__ void '
+        f"{name}(__gm__ float* x, __gm__ float* z) {{\n{arrays}\n{lines}\n}}\n"
+    )
+
+
+def python_kernel(name: str, lines: str) -> str:
+    """Return a function of the C API in Python that runs the same lines."""
+    body = [f'{array} = core.ubuf("float", 192)' for array in ARRAYS if "(__ubuf__" not in lines]
+    calls = _POINTER.sub(r'\1 = core.ubuf.at("float", \2)', lines)
+    calls = re.sub(r"\b(asc_|store\b)", r"core.\1", calls).replace(";", "")
+    body += _PIPE.sub(lambda pipe: f'"{pipe.group()}"', calls).splitlines()
+    return f"def {name}(core, x, z):\n" + "".join(f"    {line}\n" for line in body)
+
+
+QUEUED = """TPipe pipe; TQue<TPosition::VECIN, 2> queue; pipe.InitBuffer(queue, 1, 256);
+"""
+TENSORS = """GlobalTensor<float> xGm, zGm; xGm.SetGlobalBuffer((__gm__ float*)x);
+zGm.SetGlobalBuffer((__gm__ float*)z);
+LocalTensor<float> a(TPosition::VECIN, 0, 192), b(TPosition::VECIN, 1024, 192);
+LocalTensor<float> c(TPosition::VECIN, 2048, 192);
+"""
+BUFFERS = """TPipe pipe; TBuf<TPosition::VECCALC> buffer; pipe.InitBuffer(buffer, 256);
+"""
+READY = """DataCopy(a, xGm, 64);
+SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);
+"""
+CLASSES = {
+    "out-of-bounds": TENSORS + "DataCopy(a, xGm[224], 64);",
+    "misaligned": TENSORS + "DataCopy(a[3], xGm, 56);",
+    "capacity": BUFFERS + "TBuf<TPosition::VECCALC> more; pipe.InitBuffer(more, 300 * 1024);",
+    "overlap": TENSORS + READY + "Adds(a[8], a, 1.0f, 128);",
+    "parameter": TENSORS + "DataCopy(a, xGm, 62);",
+    "uninitialised": TENSORS + "Add(b, a, a, 64);",
+    "array-overwritten": TENSORS
+    + """LocalTensor<float> d(TPosition::VECIN, 4096, 64), e(TPosition::VECIN, 4224, 64);
+DataCopy(d, xGm, 64);
+DataCopy(e, xGm[64], 64);
+SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);
+Add(b, d, e, 64);""",
+    "race-raw": TENSORS + "DataCopy(a, xGm, 64);\nAdd(b, a, a, 64);",
+    "race-war": TENSORS + READY + "Add(b, a, a, 64);\nDataCopy(a, xGm, 64);",
+    "race-waw": TENSORS + "Duplicate(b, 1.0f, 64);\nDataCopy(b, xGm, 64);",
+    "stale-cache": TENSORS + "zGm.SetValue(0, 1.0f);\nDataCopy(a, zGm, 64);",
+    "flag-unmet": "WaitFlag<HardEvent::V_MTE3>(1);",
+    "flag-doubled": "SetFlag<HardEvent::V_MTE3>(1);\nSetFlag<HardEvent::V_MTE3>(1);\n"
+    "WaitFlag<HardEvent::V_MTE3>(1);",
+    "flag-leaked": "SetFlag<HardEvent::V_MTE3>(1);",
+    "flag-late": "WaitFlag<HardEvent::V_MTE3>(1);\nSetFlag<HardEvent::V_MTE3>(1);",
+    "flag-pair": "SetFlag<HardEvent::M_FIX>(1);",
+    "flag-parameter": "SetFlag<HardEvent::V_MTE3>(9);",
+    "deadlock": "WaitFlag<HardEvent::V_MTE3>(1);\nSetFlag<HardEvent::MTE3_V>(1);\n"
+    "WaitFlag<HardEvent::MTE3_V>(1);\nSetFlag<HardEvent::V_MTE3>(1);",
+    "queue-empty": QUEUED + "queue.DeQue<float>();",
+    "queue-full": QUEUED + "queue.AllocTensor<float>();\nqueue.AllocTensor<float>();",
+    "queue-order": QUEUED + "LocalTensor<float> t(TPosition::VECIN, 1024, 64);\nqueue.EnQue(t);",
+    "tensor-freed": QUEUED
+    + "auto t = queue.AllocTensor<float>();\nqueue.FreeTensor(t);\nqueue.FreeTensor(t);",
+    "events-used-up": "TPipe pipe; TQue<TPosition::VECIN, 9> queue;\n"
+    "pipe.InitBuffer(queue, 9, 32);\n"
+    "LocalTensor<float> t[9];\nfor (auto& each : t) each = queue.AllocTensor<float>();\n"
+    "for (auto& each : t) queue.EnQue(each);\nfor (auto& each : t) each = queue.DeQue<float>();\n"
+    "for (auto& each : t) queue.FreeTensor(each);",
+    "mode-left": "SetAtomicAdd<float>();",
+    "unread": TENSORS + READY + "Add(b, a, a, 64);\nPipeBarrier<PIPE_V>();\nAdd(b, a, a, 64);",
+    "filling-read": TENSORS
+    + """DataCopyPad(a, xGm, {1, 20, 0, 0}, {false, 0, 0, 0});
+SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);
+Adds(b, a, 1.0f, 8);
+SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0);
+DataCopy(zGm, b, 8);""",
+    "no-repeat": TENSORS + READY + "Add(b, a, a, 64, 0, {1, 1, 1, 8, 8, 8});",
+    "rows-overlap": TENSORS + READY + "Add(b, a, a, 32, 2, {1, 1, 1, 2, 4, 4});",
+    "atomic-type": TENSORS
+    + READY
+    + """SetAtomicAdd<half>();
+SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0);
+DataCopy(zGm, a, 64);
+SetAtomicNone();""",
+    "long-tensor": BUFFERS + "TBuf<TPosition::VECCALC> more; pipe.InitBuffer(more, 256);\n"
+    "Duplicate(buffer.Get<float>(72), 1.0f, 8);",
+    "unlisted-type": """LocalTensor<int8_t> p(TPosition::VECIN, 0, 64), q(TPosition::VECIN, 64, 64);
+Duplicate(p.ReinterpretCast<int16_t>(), int16_t(3), 32);
+PipeBarrier<PIPE_V>();
+And(q, p, p, 64);""",
+}
+"""Lines of the class API on global memory of 256 floats at x and z."""
+MORE_CLASSES = {
+    "checked-access": TENSORS
+    + """CheckLocalMemoryIA({0, 0, 8, false, false, false, false, false, true, true});
+DataCopy(a, xGm, 64);
+CheckLocalMemoryIA({0});""",
+    "stale-mask": TENSORS + READY + "Add(b, a, a, 64);\nasc_add((__ubuf__ float*)2048, "
+    "(__ubuf__ float*)0, (__ubuf__ float*)0, 1, 1, 1, 1, 8, 8, 8);",
+    "flag-overflow": "for (int turn = 0; turn < 16; ++turn) CrossCoreSetFlag<0x0, PIPE_V>(3);\n"
+    "for (int turn = 0; turn < 16; ++turn) CrossCoreWaitFlag(3);",
+}
+"""Further ones, of what only some of the class API's calls do."""
+CALLS |= {
+    "capacity": "__ubuf__ float* e = (__ubuf__ float*)196352;\nasc_copy_gm2ub(e, x, 256);",
+    "flag-overflow": "asc_sync_inter_arrive(PIPE_V, 3);\n" * 16
+    + "asc_sync_inter_wait(PIPE_V, 3);\n" * 16,
+}
+OF_PYTHON = {
+    "stale-cache": "store(z, 1);\nasc_copy_gm2ub(a, z, 256);",
+    "event-reserved": "asc_sync_notify(PIPE_V, PIPE_MTE3, 6);\n"
+    "asc_sync_wait(PIPE_V, PIPE_MTE3, 6);",
+    "mixed-allocation": 'core.ubuf("float", 64)\ncore.ubuf.at("float", 1024)',
+}
+"""Lines of which C++ has no finding: pointers store there, and events are its library's."""
+MUTEX = """auto mutex = AllocMutexID();
+Mutex::Lock<PIPE_V>(mutex);
+ReleaseMutexID(mutex);"""
+OF_REGISTERS = (
+    *("mask-merge", "unalign-protocol", "cast-form", "shift-amount", "register-uninitialised"),
+    *("lanes-stale", "vf-race", "vf-store-order", "mask-width", "registers-spilled"),
+)
+"""Kinds of findings inside vector functions, whose faults `register_faults` has."""
+
+
+def register_kernels() -> dict[str, str]:
+    """Return the body of the first faulty vector function of each kind."""
+    first: dict[str, str] = {}
+    for kind, _, wrong in ALL_PAIRS.values():
+        if kind in OF_REGISTERS:
+            first.setdefault(kind, FRAME.format(body=wrong.replace("//!", "")))
+    return first
+
+
+OBJECTS = """#include "kernel_operator.h"
+#include "lib/matmul_intf.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void call_order(GM_ADDR x, GM_ADDR z) {
+  using Operand = MatmulType<TPosition::GM, CubeFormat::ND, half>;
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> early;
+  pipe.InitBuffer(early, 256);
+  TCubeTiling tiling = {};
+  Matmul<Operand, Operand, Operand> product;
+  REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), product, &tiling);
+}
+extern "C" __global__ __aicore__ void other_sign(__gm__ int32_t* x, GM_ADDR z) {}
+"""
+"""Kernels about the order of objects, and about a launch's arguments."""
+BEGIN = """\
+x = t.Tensor("float16", (256,), name="x", scope="global")
+z = t.Tensor("float16", (256,), name="z", scope="global")
+"""
+TILES = """\
+x_ub = t.Tensor("float16", (256,), name="x_ub", scope="local.UB")
+z_ub = t.Tensor("float16", (256,), name="z_ub", scope="local.UB")
+"""
+END = """\
+t.BuildCCE("k", [x], [z])
+"""
+STORE = "t.data_move(z, z_ub, 0, 1, 16, 0, 0)\n"
+FILLED = "t.data_move(x_ub, x, 0, 1, 16, 0, 0)\n"
+ABS = "t.vec_abs(128, z_ub, x_ub, 2, 8, 8)\n"
+TIK = {
+    "uninitialised": BEGIN + TILES + ABS + STORE + END,
+    "out-of-bounds": BEGIN + TILES + FILLED + ABS.replace("2, 8, 8", "3, 8, 8") + STORE + END,
+    "overlap": BEGIN
+    + TILES
+    + FILLED
+    + "t.vec_adds(128, x_ub[16], x_ub, 1.0, 2, 8, 8)\nt.data_move(z, x_ub, 0, 1, 16, 0, 0)\n"
+    + END,
+    "race-waw": BEGIN
+    + "with t.for_range(0, 2, block_num=2) as block:\n"
+    + "".join(f"    {line}\n" for line in (TILES + FILLED + ABS + STORE).splitlines())
+    + END,
+    "mode-left": BEGIN + TILES + FILLED + ABS + "t.set_atomic_add(1)\n" + STORE + END,
+}
+"""Programs of TIK."""

@@ -1,0 +1,173 @@
+"""The text of every kind of finding in each dialect that can have it, as a whole line."""
+
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore.frontends.tik.host.instance import Tik
+from cubecore.frontends.tik.trace.language import Dprofile
+from cubecore.machine.sanitizer.findings import KINDS, SanitizerFinding
+from frontends.cpp.cpp_kernels import FUNCTION, HEAD, needs_compiler
+from frontends.cpp.register_faults import CHIP, PARAMETERS
+from frontends.diagnosis.faulty_kernels import (
+    CALLS,
+    CLASSES,
+    MORE_CLASSES,
+    MUTEX,
+    OBJECTS,
+    OF_PYTHON,
+    TIK,
+    c_kernel,
+    python_kernel,
+    register_kernels,
+)
+
+GOLDENS = Path(__file__).with_name("texts.toml")
+TEXTS: dict[str, dict[str, str]] = tomllib.loads(GOLDENS.read_text())
+"""The text of each kind by dialect: cpp, c, python, tik; registers and objects are of cpp, too."""
+ARRAYS = ("GM_ADDR x, GM_ADDR z", np.ones(256, np.float32))
+
+Findings = tuple[SanitizerFinding, ...]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A working directory, by which files are named."""
+    before, path = Path.cwd(), tmp_path_factory.mktemp("texts")
+    os.chdir(path)
+    yield path
+    os.chdir(before)
+
+
+def name_of(kind: str) -> str:
+    return kind.replace("-", "_")
+
+
+def launched(kernels: Any, kinds: Mapping[str, object]) -> dict[str, Findings]:
+    found = {}
+    for kind in kinds:
+        x, z = np.ones(256, np.float32), np.ones(256, np.float32)
+        kernel = getattr(kernels, name_of(kind))
+        try:
+            found[kind] = kernel[1](x, z).findings
+        except cubecore.CubecoreError as error:
+            found[kind] = error.findings
+    return found
+
+
+def classes(folder: Path) -> dict[str, Findings]:
+    bodies = CLASSES | MORE_CLASSES
+    text = HEAD.format(before="") + "".join(
+        FUNCTION.format(name=name_of(kind), parameters=ARRAYS[0], body=body)
+        for kind, body in bodies.items()
+    )
+    (folder / "classes.cpp").write_text(text)
+    kernels = cubecore.load("classes.cpp", auto_sync=False, checks="all")
+    return launched(kernels, bodies)
+
+
+def c_calls(folder: Path) -> dict[str, Findings]:
+    text = '#include "c_api/asc_simd.h"\n'
+    text += "".join(c_kernel(name_of(kind), lines) for kind, lines in CALLS.items())
+    (folder / "calls.cpp").write_text(text)
+    return launched(cubecore.load("calls.cpp", auto_sync=False, checks="all"), CALLS)
+
+
+def python_calls(folder: Path) -> dict[str, Findings]:
+    bodies = CALLS | OF_PYTHON
+    text = "".join(python_kernel(name_of(kind), lines) for kind, lines in bodies.items())
+    (folder / "calls.py").write_text(text)
+    functions: dict[str, Any] = {}
+    exec(compile(text, "calls.py", "exec"), functions)
+
+    class Kernels:
+        def __getattr__(self, name: str) -> Any:
+            return cubecore.kernel(functions[name], checks="all")
+
+    return launched(Kernels(), bodies)
+
+
+def tik_calls(folder: Path) -> dict[str, Findings]:
+    found = {}
+    for kind, text in TIK.items():
+        (folder / "program.py").write_text(text)
+        t = Tik(Dprofile("v200", "aic"))
+        exec(compile(text, "program.py", "exec"), {"t": t})
+        found[kind] = t.launch({"x": np.ones(256, np.float16)}).findings
+    return found
+
+
+def registers(folder: Path) -> dict[str, Findings]:
+    bodies = register_kernels()
+    text = HEAD.format(before="") + "".join(
+        FUNCTION.format(name=name_of(kind), parameters=PARAMETERS, body=body)
+        for kind, body in bodies.items()
+    )
+    text += FUNCTION.format(name="mutex_unpaired", parameters=PARAMETERS, body=MUTEX)
+    (folder / "registers.cpp").write_text(text)
+    kernels = cubecore.load("registers.cpp", chip=CHIP, auto_sync=False, checks="all")
+    found = {}
+    for kind in (*bodies, "mutex-unpaired"):
+        x, y, z = (np.ones(1024, np.float32) for _ in range(3))
+        found[kind] = getattr(kernels, name_of(kind))[1](x, y, z, 512).findings
+    return found
+
+
+def objects(folder: Path) -> dict[str, Findings]:
+    (folder / "objects.cpp").write_text(OBJECTS)
+    kernels = cubecore.load("objects.cpp", checks="all")
+    x, z = np.ones(256, np.uint32), np.ones(256, np.float32)
+    return {
+        kind: getattr(kernels, name_of(kind))[1](x, z).findings
+        for kind in ("call-order", "other-sign")
+    }
+
+
+DIALECTS: dict[str, Callable[[Path], dict[str, Findings]]] = {
+    "cpp": classes,
+    "c": c_calls,
+    "python": python_calls,
+    "tik": tik_calls,
+    "registers": registers,
+    "objects": objects,
+}
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path, request: pytest.FixtureRequest) -> dict[str, dict[str, str]]:
+    """The first text of each kind that its kernel leaves, by dialect."""
+    texts: dict[str, dict[str, str]] = {}
+    for dialect, run in DIALECTS.items():
+        for kind, findings in run(folder).items():
+            told = [finding.text for finding in findings if finding.id == kind]
+            texts.setdefault(dialect, {})[kind] = told[0] if told else ""
+    if request.config.getoption("--refresh-goldens"):
+        lines = []
+        for dialect, by_kind in texts.items():
+            lines += ["", f"[{dialect}]"]
+            lines += [f"{kind} = '''{text}'''" for kind, text in by_kind.items()]
+        GOLDENS.write_text("\n".join(lines).lstrip() + "\n")
+    return texts
+
+
+@needs_compiler
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_each_text_is_as_it_is_written(found: dict[str, dict[str, str]], dialect: str) -> None:
+    assert found[dialect] == TEXTS[dialect]
+    assert "" not in TEXTS[dialect].values()
+
+
+def test_every_kind_has_a_text() -> None:
+    told = {kind for by_kind in TEXTS.values() for kind in by_kind}
+    assert told == set(KINDS)
+
+
+def test_a_kind_of_the_c_api_has_a_text_in_c_and_python() -> None:
+    assert TEXTS["c"].keys() == CALLS.keys()
+    assert TEXTS["python"].keys() == CALLS.keys() | OF_PYTHON.keys()
