@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+MISSING = "missing "
+"""The beginning of a sentence about names without a value and without a default."""
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """One requirement that one value does not meet, or one reason why a request cannot be met.

@@ -46,7 +46,7 @@ def start_text():
     """Return what is said of launch and start, which take the same of any product."""
     b3 = chip(CHIP)
     us = (b3.launch_cycles + b3.start_cycles) / b3.frequency_hz * 1e6
-    return f"launch and start take {us:.1f} us of any product"
+    return f"launch and core start cost {us:.1f} us, whatever the shape"
 
 
 def by_cause(answer):
@@ -229,7 +229,7 @@ def test_the_command_the_json_and_the_dearest_first():
     told = cli(*words)
     assert told.code == DONE
     lines = told.out.splitlines()
-    place = lines.index("Why, with the share that is saved without it")
+    place = lines.index("Where the time goes (share saved if removed)")
     first = answer.reasons[0]
     share = f"{first.cycles / answer.timeline.cycles:.0%}"
     assert lines[place + 1] == f"  {share}  {first.cause}: {first.text}"
@@ -294,7 +294,7 @@ def test_a_plan_gives_the_reasons_of_time():
     plan = cubecore.plan(problem, alternatives=0)
     assert plan.reasons == cubecore.time(problem, tiling=plan.tiling).reasons
     answer = cli("plan", "--m", "54", "--n", "820", "--k", "4096", "--chip", CHIP)
-    assert "Why, with the share that is saved without it\n" in answer.out
+    assert "Where the time goes (share saved if removed)\n" in answer.out
     padded = (
         "rows of B begin 1,640 B apart, off the boundary of 256 B; N padded to 896 puts them on it"
     )

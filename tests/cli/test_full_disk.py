@@ -13,7 +13,7 @@ from workflows.sweeps import problems, write_queries
 
 # ruff: noqa: F811 - fixtures are arguments
 
-FULL = "standard output must take the answer, got No space left on device\n"
+FULL = "cannot write to standard output: no space left on device\n"
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 

@@ -50,7 +50,7 @@ def test_a_finding_says_all_there_is(file):
     ]
 
 
-LETTER = "The letter of the page refuses {}: --reading documented says why"
+LETTER = "Read literally, the vendor's page also rejects this ({}); see --reading documented"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_repair_prints_what_it_changes_and_what_is_proven(file):
         "",
         f"Repaired by 1 change, predicted {us} us",
         "  baseM  24  ->  128  BASE-M-ALIGNMENT",
-        "  No fewer changes do, and no other change of as few fields ranks before it",
+        "  Smallest repair; also the best of that size",
     ]
 
 

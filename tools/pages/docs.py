@@ -271,7 +271,7 @@ def findings_page() -> str:
                 vendor = f" msSanitizer says: {kind.vendor}." if kind.vendor else ""
                 text = f"a note: {kind.text}" if kind.note else kind.text
                 lines += ["", f"### {name}", "", f"{_sentence(text)}{vendor}"]
-                lines += ["", f"To mend it: {kind.remedy}."]
+                lines += ["", f"Fix: {kind.remedy}."]
     return "\n".join(lines) + "\n"
 
 

@@ -128,8 +128,8 @@ def _quantile(values: Sequence[float], share: float) -> float:
 
 
 def interval_line(interval: Interval) -> str:
-    """Return an interval in words: 34 to 45 us in 8 of 10 cases."""
-    return f"{interval_range(interval)} in 8 of 10 measured cases like it"
+    """Return an interval in words: 80% interval 34 to 45 us."""
+    return f"80% interval {interval_range(interval)} (from errors on similar measured kernels)"
 
 
 def interval_range(interval: Interval) -> str:

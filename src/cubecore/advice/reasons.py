@@ -45,7 +45,7 @@ class Reason:
 
     `cause` names the kind and `text` says what it is, with the field to change where one helps.
     `cycles` are those that are saved without it, None where it cannot be left out alone.
-    `fields` are values that mend it, `rough` says that no measurement has a cost of this size.
+    `fields` are values that fix it, `rough` says that no measurement has a cost of this size.
     """
 
     cause: str
@@ -314,7 +314,7 @@ def _start_up(product: TimedProduct, cycles: int) -> Iterator[Reason]:
     chip = product.chip
     started = start_cycles(chip, product.step)
     if started >= START_SHARE * cycles:
-        text = f"launch and start take {chip.microseconds(started):.1f} us of any product"
+        text = f"launch and core start cost {chip.microseconds(started):.1f} us, whatever the shape"
         yield Reason("start-up", text, started)
 
 
@@ -362,4 +362,4 @@ def reasons_lines(reasons: Sequence[Reason], cycles: int) -> list[str]:
         share = "" if one.cycles is None else f"{one.cycles / cycles:.0%}"
         rough = " (rough: no measurement has a cost of this size)" if one.rough else ""
         rows.append((share, f"{one.cause}: {one.text}{rough}"))
-    return ["Why, with the share that is saved without it", *table(rows)]
+    return ["Where the time goes (share saved if removed)", *table(rows)]

@@ -1,4 +1,4 @@
-"""The answer of `check --repair`: what is broken, what would mend it, or why nothing can.
+"""The answer of `check --repair`: what is broken, what would fix it, or why nothing can.
 
 Without a repair it is `Findings`, of the checker itself.
 """
@@ -60,9 +60,9 @@ def _repair_lines(repair: Repair) -> Iterator[str]:
     if not repair.fewest:
         yield "  Fewer changes are not excluded: the search ended first"
     elif not repair.fastest:
-        yield "  No fewer changes do; other changes of as few fields may be faster"
+        yield "  Smallest repair; others of that size may be faster"
     else:
-        yield "  No fewer changes do, and no other change of as few fields ranks before it"
+        yield "  Smallest repair; also the best of that size"
 
 
 def _conflict_lines(conflict: Conflict) -> Iterator[str]:

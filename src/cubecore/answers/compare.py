@@ -98,7 +98,7 @@ class Comparison(Presented):
             rows.append((label, value(first), value(second)))
         lines = [problem_line(self.request), "", *table(rows)]
         if self.ratio is not None:
-            lines += ["", f"The second takes {self.ratio:.3f} times the first."]
+            lines += ["", _verdict(*self.timed)]
         for name, side in (("first", first), ("second", second)):
             lines += [f"{name}: {finding.message}" for finding in side.findings.findings]
         return "\n".join(lines) + "\n"
@@ -259,3 +259,18 @@ def _difference(first: float | None, second: float | None) -> str:
     if not first or second is None:
         return ""
     return f"{second / first - 1:+.1%}"
+
+
+def _verdict(first: Timed, second: Timed) -> str:
+    """Return which of two is faster, by how much, and whether it reads less."""
+    lines = {"first": first.timeline, "second": second.timeline}
+    if first.timeline.cycles == second.timeline.cycles:
+        return "Both take the same time."
+    fast, slow = sorted(lines, key=lambda name: lines[name].cycles)
+    factor = lines[slow].cycles / lines[fast].cycles
+    times = f"{duration(lines[fast].us)} against {duration(lines[slow].us)}"
+    verdict = f"The {fast} is {factor:.2f}x faster ({times})"
+    read, other = lines[fast].read_bytes, lines[slow].read_bytes
+    if read >= other:
+        return f"{verdict}."
+    return f"{verdict}: it reads {1 - read / other:.0%} less from L2."

@@ -61,7 +61,7 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("m", int, "rows of A and C"),
     ("n", int, "columns of B and C"),
     ("k", int, "columns of A, rows of B"),
-    ("kb", int, "rows of B, if not K; the product runs over the shorter"),
+    ("kb", int, "rows of B if different from K (the smaller is used)"),
     ("a", str, "type of A (half, int8_t, float16, mxfp4, ...)"),
     ("b", str, "type of B; A's unless given"),
     ("c", str, "type of C"),
@@ -302,9 +302,15 @@ _PROBLEM_KEYS = frozenset(name.replace("-", "_") for name, _, _ in _PROBLEM_OPTI
 
 def _as_typed(message: str, error: "CubecoreError", keys: Collection[str]) -> str:
     """Return a message whose sentences begin with options as they are typed, not with keys."""
+    from cubecore.errors import MISSING
+
     for violation in error.violations:
         line = str(violation)
-        if violation.subject in keys and violation.sentence.startswith(f"{violation.subject} "):
+        if violation.sentence.startswith(MISSING):
+            names = violation.subject.split(", ")
+            typed = ", ".join(f"--{name}" if name.isidentifier() else name for name in names)
+            message = message.replace(line, f"{MISSING}{typed}", 1)
+        elif violation.subject in keys and violation.sentence.startswith(f"{violation.subject} "):
             typed = "--" + violation.subject.replace("_", "-")
             message = message.replace(line, typed + line.removeprefix(violation.subject), 1)
     return message

@@ -41,7 +41,8 @@ def _leave(stream: "TextIO", error: OSError) -> "NoReturn":
     if isinstance(error, BrokenPipeError):
         sys.exit(READER_GONE)
     if stream is not sys.stderr:
-        line = f"standard output must take the answer, got {error.strerror or error}"
+        reason = str(error.strerror or error)
+        line = f"cannot write to standard output: {reason[:1].lower()}{reason[1:]}"
         sys.stderr.write(f"{line}\n")
     sys.exit(BAD_REQUEST)
 

@@ -188,8 +188,7 @@ def _mlp(part: _Part, block: Mlp, prefix: str = "") -> Iterator[StepProduct]:
 def _experts(part: _Part, block: Experts) -> Iterator[StepProduct]:
     """Yield the router, the shared experts and the routed ones, these as a batch.
 
-    Tokens are spread evenly: as many experts as can be have one, and each as many as the others,
-    rounded up.
+    Tokens are spread evenly over the experts, rounded up.
     """
     step = part.step
     yield part.named(ROUTER).product("router", block.count, kept=True)

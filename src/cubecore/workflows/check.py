@@ -42,7 +42,7 @@ def check(
     edition : str
         Edition of the TCubeTiling page: newer or older (000 and 001 stand for them).
     reading : str
-        effective (what hardware and kernel need) or documented (the letter of the page).
+        effective (what hardware and kernel need) or documented (the page read literally).
     repair : bool
         Find the legal tiling that changes the fewest fields, ties as the planner ranks them.
     keep : collection of str

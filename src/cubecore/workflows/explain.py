@@ -204,7 +204,7 @@ def _about_finding(name: str) -> str:
 
     kind = KINDS[name]
     vendor = f"\n  msSanitizer says: {kind.vendor}" if kind.vendor else ""
-    mend = f"\n  To mend it: {kind.remedy}"
+    mend = f"\n  Fix: {kind.remedy}"
     return f"{name}: a finding of {kind.check}\n\n  {kind.text}{mend}{vendor}\n"
 
 

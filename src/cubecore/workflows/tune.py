@@ -58,7 +58,7 @@ def tune(
         The tiling; one that breaks rules is repaired first.
     problem : Problem or mapping or None
         The product: a record or a JSON object. Keys of it can also be given as keywords, and
-        replace those of `problem`; extents that are not given are the tiling's.
+        replace those of `problem`; a shape that is not given is the tiling's.
     settings : mapping or None
         Fields of the chip to replace, as texts: a what-if chip.
     record : int

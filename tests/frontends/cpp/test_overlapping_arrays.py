@@ -52,7 +52,7 @@ def destroyed(lost: str, over: str, read: str, mem: str, arrays: tuple[int, ...]
     return [
         f"array-overwritten: {over} must not overwrite bytes [{c}, {b}) of {mem} before {read} has "
         f"read the result of {lost} there, got arrays in bytes [{a}, {b}) and [{c}, {d}) that "
-        f"share [{c}, {b}); move one of them, as no barrier mends it"
+        f"share [{c}, {b}); move one of them, as no barrier fixes it"
     ]
 
 

@@ -54,7 +54,7 @@ def test_two_arrays_at_addresses(engine, waits, overlap):
             f"overwrite bytes [{at}, 1024) of UB before vadd.src0 (V, {HERE}:{read} (add)) has "
             f"read the result of copy_gm_to_ubuf.dst (MTE2, {HERE}:{first} (add)) there, got "
             f"arrays in bytes [0, 1024) and [{at}, {at + 1024}) that share [{at}, 1024); move one "
-            "of them, as no barrier mends it"
+            "of them, as no barrier fixes it"
         ]
         if overlap
         else []

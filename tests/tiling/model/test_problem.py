@@ -91,7 +91,7 @@ def test_types_are_normalised_and_default_to_each_other(given, want):
         ({"m": 1.0}, "m must be an integer, got 1.0"),
         ({"m": "8"}, "m must be an integer, got '8'"),
         ({"m": True}, "m must be an integer, got True"),
-        ({"m": None}, "m must be given, got nothing; only m, n and k have no default"),
+        ({"m": None}, "missing m"),
         ({"kb": 0}, "kb must be at least 1, got 0"),
         ({"cores": 0}, "cores must be at least 1, got 0"),
         ({"batch": 0}, "batch must be at least 1, got 0"),

@@ -67,7 +67,7 @@ def test_broken_lines_are_named_and_do_not_stop_the_rest(tmp_path):
     assert all(set(line["error"]) == {"rule", "message"} for line in made[1:-1])
     assert answer.err.splitlines() == [
         f"{path}:2: the line must be JSON, got Expecting value: line 1 column 1 (char 0)",
-        f"{path}:4: k must be given, got nothing; only m, n and k have no default",
+        f"{path}:4: missing k",
         f"{path}:5: the line must be a JSON object, got list",
         f"{path}:6: the line must give a key once, got 'm'",
         f"{path}:7: the line must be JSON, got bytes that are no UTF-8",

@@ -26,7 +26,7 @@ def stated() -> dict[str, dict[str, str]]:
     """Return what is known of the error of each group of cases.
 
     Of each group the number of cases, the median and the 90th percentile of the error, the same of
-    publications that the fit has not seen, and the share of cases inside their interval.
+    held-out error (publications left out of the fit), and the share of cases inside their interval.
     """
     text = (ROOT / "docs" / "validation.md").read_text("utf-8")
     groups = {

@@ -1,4 +1,4 @@
-"""Programs with one thing mended: larger tiles, more cores, a buffer more, a wait less."""
+"""Programs with one thing fixed: larger tiles, more cores, a buffer more, a wait less."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -11,7 +11,6 @@ from cubecore.answers.operators import TERMS
 from cubecore.lazy_dataclass import dataclass
 from cubecore.models.operators import ATTENTION
 from cubecore.models.products import BOTH, HEAD, PARTS
-from cubecore.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -171,12 +170,12 @@ class PlannedStep:
         s, request = self.step, self.request
         tokens = ""
         if s.seq is not None and s.phase == "prefill":
-            tokens = f" of {s.seq:,} tokens"
+            tokens = f", {s.seq:,} tokens each"
         elif s.seq is not None:
-            tokens = f" behind {s.seq:,} tokens each"
+            tokens = f", context {s.seq:,}"
         cards = f"tp {s.tp}" + (f", ep {s.ep}" if s.ep > 1 else "")
-        what = f"{plural(s.batch, 'sequence')}{tokens}, {cards}, {request.problem.a}"
-        return f"One {s.phase} of {what}, on one {request.chip.name}"
+        what = f"batch {s.batch}{tokens}, {cards}, {request.problem.a}"
+        return f"{s.phase.capitalize()} step: {what}, on one {request.chip.name}"
 
     @property
     def complete(self) -> bool:
@@ -386,7 +385,7 @@ def _assumed(step: PlannedStep) -> Iterator[str]:
             "the type of its products"
         )
     layout = "" if problem.format_b == "ND" else ", in NZ"
-    yield f"weights lie as a checkpoint has them, [n, k]{layout}"
+    yield f"weights are stored [n, k], as in the checkpoint{layout}"
     if any(row.product.name.startswith("experts ") for row in step.rows):
         yield "tokens spread evenly over the experts, whose products are one launch"
     if step.step.phase == "prefill":

@@ -46,7 +46,7 @@ def _cells(row: PlannedProduct) -> Sequence[str]:
     return (p.name, variant, extents_of(row), *times, row.limited_by or "")
 
 
-_TERM_HEADS = ("term", "of", "operator", "extents", "each", "a step")
+_TERM_HEADS = ("term", "of", "operator", "shape", "each", "a step")
 
 
 def terms_rows(answer: PlannedStep) -> list[Sequence[str]]:

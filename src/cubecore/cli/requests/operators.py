@@ -9,7 +9,7 @@ from cubecore.cli.streams import DONE, FOUND
 
 def operator_options(command: Command) -> Command:
     """Add what names an operator."""
-    shape = click.option("--shape", help="extents of the operator's input, such as 4096x2048")
+    shape = click.option("--shape", help="shape of the operator's input, such as 4096x2048")
     operator = click.option(
         "--op", help="an operator of vector cores: softmax, gelu, rms_norm, ..."
     )

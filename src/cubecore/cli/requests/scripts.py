@@ -76,7 +76,7 @@ def kernel_options(command: Command) -> Command:
         click.option(
             "--debug-inputs",
             type=Word(["random"]),
-            help="run what a TIK SCRIPT builds and does not run, on random numbers",
+            help="run kernels that the script only builds, on random inputs",
         ),
         click.option(
             "--verbose", is_flag=True, help="with a C++ SCRIPT, show the compiler's whole output"

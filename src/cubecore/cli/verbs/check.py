@@ -34,7 +34,7 @@ def check(tiling: str, out: str | None, **options: Any) -> int:
     """Check the tiling in a file against every rule; --repair finds the nearest legal one.
 
     TILING is JSON, a header, the structure's bytes, or any log that prints its fields (FILE#2 is
-    the second of a log, - standard input); extents that are not given are the tiling's.
+    the second of a log, - standard input); a shape that is not given is the tiling's.
     """
     from cubecore.answers.check import RepairedFindings
     from cubecore.errors import unable

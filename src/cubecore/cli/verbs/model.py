@@ -57,13 +57,14 @@ def model(config: str, **options: Any) -> int:
     products. The exit code is 1 if a product has no plan.
     """
     from cubecore.cli.progress import working
-    from cubecore.errors import RequestError, Violation
+    from cubecore.errors import MISSING, RequestError, Violation
     from cubecore.output_files import require_writable, write_whole
     from cubecore.workflows.model import model as make_model
 
     keys, settings, form = split_options(options)
     if lacking := [name for name in ("phase", "batch") if name not in keys]:
-        raise RequestError(Violation(f"--{name}", "be given", "nothing") for name in lacking)
+        missing = ", ".join(f"--{name}" for name in lacking)
+        raise RequestError([Violation(missing, "", "", sentence=f"{MISSING}{missing}")])
     report, out = keys.pop("report", None), keys.pop("out", None)
     for option, path in (("--report", report), ("--out", out)):
         if path is not None:

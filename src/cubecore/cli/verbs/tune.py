@@ -24,10 +24,10 @@ from cubecore.cli.verb import Verb
 @click.option("--report", type=OutputFile(), help="write an HTML page")
 @table_options
 def tune(tiling: str, report: str | None, **options: Any) -> int:
-    """Say of a tiling whether it is legal, what it costs and which small changes help.
+    """Diagnose a tiling: is it legal, how fast is it, which small changes help.
 
     TILING is JSON, a header, the structure's bytes, or any log that prints its fields (FILE#2 is
-    the second of a log, - standard input); extents that are not given are the tiling's. One that
+    the second of a log, - standard input); a shape that is not given is the tiling's. One that
     breaks rules is repaired by the fewest changes first, and the exit code is 1.
     """
     from cubecore.cli.progress import working

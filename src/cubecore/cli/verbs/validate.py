@@ -25,14 +25,14 @@ from cubecore.cli.verb import Verb
 )
 @click.option("--chip", help="full SoC name of a profiler's table")
 @click.option("--report", type=OutputFile(), help="write an HTML page: scatter plot and every case")
-@click.option("--held-out", is_flag=True, help="add errors on publications that a fit has not seen")
+@click.option("--held-out", is_flag=True, help="add errors on publications left out of the fit")
 @table_options
 def validate(
     *, points: str | None, chip: str | None, report: str | None, held_out: bool, **options: Any
 ) -> int:
     """Compare the timing model with measurements, case by case.
 
-    The exit code is 1 if a line of the file is no point.
+    Exits with 1 if a line is not a valid measurement.
     """
     from cubecore.cli.progress import working
     from cubecore.errors import unable

@@ -24,7 +24,7 @@ WATCHES = frozenset({RACECHECK, SYNCCHECK, USECHECK})
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of finding: its check, its meaning, how to mend it, and msSanitizer's words.
+    """A kind of finding: its check, its meaning, how to fix it, and msSanitizer's words.
 
     A `note` is shown and counted by itself, and fails no run: rules allow what it names, which is
     seldom meant.

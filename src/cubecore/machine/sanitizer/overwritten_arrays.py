@@ -2,7 +2,7 @@
 
 An access belongs to the arrays that hold all bytes that its line touches. Two sets of bytes are
 rivals if they may belong to two arrays of which each has bytes of its own. A read of one array that
-takes bytes from a write of its rival, over a result of its own, is a finding: no barrier mends it.
+takes bytes from a write of its rival, over a result of its own, is a finding: no barrier fixes it.
 
 Where no arrays are declared, two sets of bytes are rivals if they overlap in part. A read is one of
 the first if it takes what is left of it, and none of the second beyond it.

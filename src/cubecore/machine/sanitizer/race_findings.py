@@ -88,7 +88,7 @@ def overwritten_finding(gm: GlobalMemory, clash: Clash, core: str) -> tuple[Sani
     )
     message = (
         f"{told[1]} must not overwrite {shared} before {told[2]} has read the result of {told[0]} "
-        f"there, got {got}; move one of them, as no barrier mends it"
+        f"there, got {got}; move one of them, as no barrier fixes it"
     )
     about = f"{over.operand} {lost.instruction} {lost.location} {read.instruction} {read.location}"
     finding = SanitizerFinding("array-overwritten", message, over.instruction, over.location, core)

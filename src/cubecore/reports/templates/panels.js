@@ -47,7 +47,7 @@ function drawFindings() {
     section("findings").append(el("p", { class: "soft" }, "None."));
     return;
   }
-  const said = (f) => el("div", {}, f.message, el("p", { class: "soft small" }, `To mend it: ${f.remedy}.`));
+  const said = (f) => el("div", {}, f.message, el("p", { class: "soft small" }, `Fix: ${f.remedy}.`));
   const named = (f) => (f.link ? el("a", { href: f.link }, f.id) : f.id);
   section("findings").append(table([["id"], ["message"], ["location"], ["count", "n"]],
     data.findings.map((f) => [[named(f)], [said(f)], [f.location, "soft"], [whole(f.count), "n"]])));

@@ -11,7 +11,7 @@ function drawAdvice() {
     [el("span", {}, a.text, el("div", { class: "soft small" }, a.remedy))]]);
   section("advice").append(
     el("p", { class: "soft" }, "What makes the kernel slow, the most helpful first. Each saving is ",
-      "the model's for the same program with this one thing mended; they do not add up."),
+      "the model's for the same program with this one thing fixed; they do not add up."),
     table([["saves", "n"], ["", "n"], ["rule"], ["line"], ["why, and what to do"]], rows));
 }
 

@@ -27,7 +27,7 @@ from cubecore.chips.products import (
 )
 from cubecore.citations import cite
 from cubecore.dtypes import ElementType, element_type, type_name
-from cubecore.errors import RequestError, Violation, did_you_mean, shown
+from cubecore.errors import MISSING, RequestError, Violation, did_you_mean, shown
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.buffer_budget import BufferBudget
 from cubecore.tiling.model.epilogue import Epilogue, epilogue_of, is_integer, raise_if, wrong
@@ -191,11 +191,9 @@ class Problem:
             for key in mapping
             if key not in names
         ]
-        violations += [
-            Violation(name, "be given", "nothing", "only m, n and k have no default")
-            for name in ("m", "n", "k")
-            if mapping.get(name) is None
-        ]
+        if missing := [name for name in ("m", "n", "k") if mapping.get(name) is None]:
+            named = ", ".join(missing)
+            violations.append(Violation(named, "", "", sentence=f"{MISSING}{named}"))
         violations += [
             wrong(name, "be an element type", "")
             for name in _DTYPES

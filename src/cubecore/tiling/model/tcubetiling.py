@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from cubecore.aliases import Columns, JsonMapping
-from cubecore.errors import RequestError, Violation, did_you_mean, refuse, shown
+from cubecore.errors import MISSING, RequestError, Violation, did_you_mean, refuse, shown
 from cubecore.lazy_dataclass import dataclass
 from cubecore.units import INT32_MAX, INT32_MIN, first_few
 
@@ -265,7 +265,7 @@ def _name_violations(mapping: JsonMapping) -> Iterator[Violation]:
         yield Violation("tiling", need, f"{needed - len(missing)}", more)
         return
     for name in missing:
-        yield Violation(f"tiling.{name}", "be given", "nothing", "it has no default")
+        yield Violation(f"tiling.{name}", "", "", sentence=f"{MISSING}tiling.{name}")
 
 
 def _value_violations(name: str, value: Any) -> list[Violation]:

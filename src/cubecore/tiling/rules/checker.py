@@ -141,7 +141,9 @@ class Findings(Presented):
         lines += address_lines("rule", (finding.rule for finding in self.findings))
         if self.letter:
             names = ", ".join(self.letter)
-            lines.append(f"The letter of the page refuses {names}: --reading documented says why")
+            lines.append(
+                f"Read literally, the vendor's page also rejects this ({names}); see --reading documented"
+            )
         lines += self._outcome_lines()
         if self.advice:
             lines += ["", "Advice", *(f"  {one.to_json()['message']}" for one in self.advice)]

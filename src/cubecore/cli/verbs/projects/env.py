@@ -12,7 +12,7 @@ from cubecore.cli.verb import Verb
         'eval "$(cubecore env)" && cmake -B build && cmake --build build',
     ],
 )
-@click.option("--libraries", is_flag=True, help="show the names of libraries that are stood for")
+@click.option("--libraries", is_flag=True, help="list the vendor libraries that have stand-ins")
 def env(libraries: bool) -> int:
     """Show the shell's settings for CMake projects of kernels: eval "$(cubecore env)".
 
