@@ -68,7 +68,7 @@ LETTER = "Read literally, the vendor's page also rejects this ({}); see --readin
 def test_check_says_where_the_letter_refuses_more(file, fields, options, names):
     path = file(**fields)
     answer = cli("check", path, *SHAPE, *options)
-    lines = [line for line in answer.out.splitlines() if "letter" in line]
+    lines = [line for line in answer.out.splitlines() if "literally" in line]
     assert lines == ([LETTER.format(", ".join(names))] if names else [])
     assert cli("check", path, *SHAPE, *options, "--json").json["letter"] == names
     if "--reading" not in options:

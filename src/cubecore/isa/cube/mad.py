@@ -177,8 +177,8 @@ class Mad(CubeProduct):
     With unit_flag, `mad` and fixpipe synchronise through one hardware flag per 512 B of L0C; no
     set_flag or wait_flag is needed. With 2 or 3 `mad` waits until the flag of a fractal is down,
     and with 3 it raises it when the fractal is written; fixpipe waits until it is up, and with 3
-    takes it down when the fractal is read. So a sum over K issues 2, 2, ..., 3 and one fixpipe with 3. Values are
-    the same with and without it.
+    takes it down when the fractal is read. So a sum over K issues 2, 2, ..., 3 and one fixpipe with
+    3. Values are the same with and without it.
     """
 
     signature = (

@@ -141,9 +141,8 @@ class Findings(Presented):
         lines += address_lines("rule", (finding.rule for finding in self.findings))
         if self.letter:
             names = ", ".join(self.letter)
-            lines.append(
-                f"Read literally, the vendor's page also rejects this ({names}); see --reading documented"
-            )
+            rejects = f"Read literally, the vendor's page also rejects this ({names})"
+            lines.append(f"{rejects}; see --reading documented")
         lines += self._outcome_lines()
         if self.advice:
             lines += ["", "Advice", *(f"  {one.to_json()['message']}" for one in self.advice)]

@@ -34,7 +34,7 @@ class RuleCase:
     """The subject of a rule: a tiling (or many), the problem, the chip, the reading of the pages.
 
     `edition` of the page TCubeTiling structure is ``newer`` or ``older``; `reading` is
-    ``effective`` (what the hardware and a kernel need) or ``documented`` (the table read literally).
+    ``effective`` (what the hardware and a kernel need) or ``documented`` (the table, literally).
     """
 
     tiling: Any
