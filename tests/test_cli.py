@@ -335,7 +335,8 @@ def test_a_bad_request_is_one_line_and_nothing_else(folder, arguments, line):
     as_json = cli(*arguments, "--json")
     assert (as_json.code, as_json.err) == (BAD_REQUEST, "")
     assert set(as_json.json) == {"error"}
-    assert as_json.json["error"]["message"] == line
+    told = line.replace("--", "") if line == NOTHING_GIVEN else line  # JSON has a problem's keys
+    assert as_json.json["error"]["message"] == told
     assert names_in(folder) == []
 
 
