@@ -151,8 +151,9 @@ def test_mixed_kernels_hear_that_their_sides_take_turns():
 UNMODELLED = {
     "same_addresses": CppPair(40, 40, 8192, inputs="xw"),
     "colliding_atomics": CppPair(40, 40, 40 * 2048, inputs="xz"),
+    "scalar_reads": CppPair(40, 40, 8 * 2048),
 }
-"""Causes that the timing model charges nothing for: both forms take as long."""
+"""Causes that the timing model charges nothing for: the slow form takes no longer."""
 
 
 @needs_compiler
@@ -167,7 +168,7 @@ def test_what_is_not_modelled_is_said_to_be(cause, tmp_path):
     assert file.read_text().splitlines()[advice.location.line - 1].endswith("// slow")
     assert (advice.certainty, advice.saves_cycles) == ("not modelled", 0)
     assert advice.lines[0].endswith(f"{rule} not modelled, may be slower than shown")
-    assert slow.timeline.cycles == pytest.approx(better.timeline.cycles, rel=0.02)
+    assert slow.timeline.cycles < 1.02 * better.timeline.cycles
     assert rule not in {each.rule for each in better.advice}
 
 

@@ -1,11 +1,15 @@
 """Advice on a recorded launch, by the timing model."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from cubecore.advice.kernel_rules.advise import advice_on
 from cubecore.advice.kernel_rules.case import KernelCase, is_plain
 from cubecore.advice.kernel_rules.plain import plain_launch
 from cubecore.advice.kernel_rules.rule import Advice
 from cubecore.chips.model import Chip
 from cubecore.isa.program.launch import Launch
+from cubecore.isa.program.tree import Location
 from cubecore.timing.launch import time_launch
 from cubecore.timing.records import Timeline
 
@@ -14,12 +18,18 @@ _MOST_RECORDED = 2_000_000
 
 
 def advice_on_launch(
-    launch: Launch, name: str, chip: Chip, without: tuple[str, ...], *, stand_in: bool
+    launch: Launch,
+    name: str,
+    chip: Chip,
+    without: tuple[str, ...],
+    *,
+    stand_in: bool,
+    reads: Mapping[Location, int] = MappingProxyType({}),
 ) -> tuple[Advice, ...] | None:
     """Return what all rules but those of `without` advise on a launch.
 
-    None where its programs branch and are too long to be recorded. `stand_in` is as `time_launch`
-    has it.
+    `reads` are the values that scalar units read, by line. None where its programs branch and are
+    too long to be recorded. `stand_in` is as `time_launch` has it.
     """
 
     def again(other: Launch, *, lines: bool = False) -> Timeline:
@@ -28,4 +38,4 @@ def advice_on_launch(
     if not is_plain(launch) and again(launch).issued > _MOST_RECORDED:
         return None
     plain = plain_launch(launch, name)
-    return advice_on(KernelCase(plain, chip, again(plain, lines=True), again), without)
+    return advice_on(KernelCase(plain, chip, again(plain, lines=True), again, reads), without)

@@ -1,6 +1,7 @@
 """A timed launch as rules look at it: its leaves with their loops, counts and lines."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
 
 from cubecore.chips.model import Chip
@@ -42,12 +43,16 @@ class Leaf:
 
 @dataclass(eq=False)
 class KernelCase:
-    """A launch on a chip with its timeline, which has lines; `again` times a changed launch."""
+    """A launch on a chip with its timeline, which has lines; `again` times a changed launch.
+
+    `reads` are the values that the scalar units of all cores read, by line, where they are known.
+    """
 
     launch: Launch
     chip: Chip
     timeline: Timeline
     again: Callable[[Launch], Timeline]
+    reads: Mapping[Location, int] = field(default_factory=dict)
 
     @cached_property
     def leaves(self) -> Mapping[Program, tuple[Leaf, ...]]:

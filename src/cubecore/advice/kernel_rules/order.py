@@ -275,5 +275,25 @@ def scalar_work(case: KernelCase) -> Iterator[Cause]:
     yield Cause(leaf.location, text, better, "no scalar work", at_most=True)
 
 
+@rule(
+    "scalar-reads",
+    counts="elements that the scalar unit reads from memory one by one",
+    threshold="as many by a core as take a twentieth of the time if a read takes as long as to "
+    "issue an instruction",
+    source="scalar_issue_cycles of the chip (`cubecore chips`)",
+    remedy="Let a vector instruction do it, such as ReduceMax, Compare and Select, or Gather, and "
+    "read its result once.",
+)
+def scalar_reads(case: KernelCase) -> Iterator[Cause]:
+    """Name the line that reads most elements."""
+    where = max(case.reads, key=lambda each: case.reads[each], default=None)
+    if where is None:
+        return
+    of_core = case.reads[where] // len(case.launch.cores)
+    issue: int = case.chip.require("scalar_issue_cycles", "advice")
+    if of_core * issue * 20 >= case.timeline.cycles:
+        yield Cause(where, f"a core reads {of_core:,} elements here one by one", None)
+
+
 def _is_element(issue: Issue) -> bool:
     return isinstance(issue.template, (ScalarStore, ScalarLoad))

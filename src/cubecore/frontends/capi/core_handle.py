@@ -434,7 +434,7 @@ class CoreHandle:
             If the type has fewer than 8 bits, or the bytes lie outside the memory or tensor.
         """
         where = self._location(sys._getframe(1), "load")  # noqa: SLF001
-        self._issues.one(where)
+        self._issues.read(where)
         return self._decoded(pointer, where)
 
     def store(self, pointer: Pointer, value: object) -> None:

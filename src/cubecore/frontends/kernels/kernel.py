@@ -317,6 +317,7 @@ class ReadyLaunch:
             traces=self.recorded if self.options.trace else {},
             tensors=tuple(self.tensors.values()),
             outputs=self._outputs(changed),
+            reads=self.issues.reads,
         )
         session = current_session()
         if session is not None and session.judge is not None:

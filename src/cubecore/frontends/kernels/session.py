@@ -12,6 +12,7 @@ from cubecore.frontends.finding_text import launch_text
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
+from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.memory.buffers import GlobalTensor
@@ -117,6 +118,8 @@ class KernelRun(Presented):
         The kernel's tensors, each with its location in global memory.
     outputs : tuple of str
         The arrays that the kernel must fill, and those that it changed; no workspaces.
+    reads : dict
+        The values that the scalar units of all cores read from memory, by line.
     """
 
     kernel: str
@@ -129,6 +132,7 @@ class KernelRun(Presented):
     traces: dict[CoreId, InstructionTrace] = field(repr=False)
     tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
     outputs: tuple[str, ...] = ()
+    reads: dict[Location, int] = field(default_factory=dict, repr=False)
 
     @property
     def clean(self) -> bool:
@@ -141,7 +145,7 @@ class KernelRun(Presented):
         Returns
         -------
         dict
-            The fields but `traces` and `tensors`, with the chip's name and ``clean``.
+            The fields but `traces`, `tensors` and `reads`, with the chip's name and ``clean``.
         """
         return {
             "kernel": self.kernel,

@@ -206,9 +206,11 @@ def _timed(
         changes = chip_changes(
             target, line, lambda chip: time_launch(launch, chip, stand_in=stand_in)
         )
-        theirs = () if isinstance(run, KernelRun) else _INSERTED
+        theirs, reads = ((), run.reads) if isinstance(run, KernelRun) else (_INSERTED, {})
         left_out = (*without, *theirs)
-        advice = advice_on_launch(launch, run.kernel, target, left_out, stand_in=stand_in)
+        advice = advice_on_launch(
+            launch, run.kernel, target, left_out, stand_in=stand_in, reads=reads
+        )
     return TimedLaunch(run, line, changes, rough, script, advice)
 
 

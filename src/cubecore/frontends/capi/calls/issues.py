@@ -22,6 +22,8 @@ class Issues:
     def __init__(self, most: int, calls: "KnownCalls") -> None:
         self.most, self.count, self.calls = most, 0, calls
         self.told: set[int] = set()
+        self._reads: dict[int, int] = {}
+        self._read_at: dict[int, Location] = {}
         self.led: set[bool] = set()
         """The kinds of cores, AIC or AIV, of which a first one has begun."""
 
@@ -43,6 +45,31 @@ class Issues:
         self.count += 1
         if self.count > self.most:
             raise self.passed(where)
+
+    def read(self, where: Location) -> None:
+        """Count a value that the scalar unit reads, which is an issue too.
+
+        Raises
+        ------
+        KernelError
+            If the limit of instructions is passed.
+        """
+        self.one(where)
+        self.count_reads(where, 1)
+
+    def count_reads(self, where: Location, times: int) -> None:
+        """Count values that the scalar unit reads at a line, and that are issues already."""
+        key = id(where)
+        self._reads[key] = self._reads.get(key, 0) + times
+        self._read_at[key] = where
+
+    @property
+    def reads(self) -> dict[Location, int]:
+        """The values that the scalar units of all cores have read, by line."""
+        sums: dict[Location, int] = {}
+        for key, where in self._read_at.items():
+            sums[where] = sums.get(where, 0) + self._reads[key]
+        return sums
 
     def many(self, count: int, last: Callable[[], Location]) -> None:
         """Count some; `last` says where the last one is.

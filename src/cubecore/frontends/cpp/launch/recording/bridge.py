@@ -303,7 +303,7 @@ class Bridge:
         mem = Mem.GM if past else MEMORIES[number]
         load = self._reads.load(mem, kind, at, message.said, past=past)
         native_core.hand_over()
-        native_core.handle.issues.one(load.location)
+        native_core.handle.issues.read(load.location)
         if load.by_cache:
             native_core.behind(address, address + load.element.size_bytes, load.location)
         value = core.load_scalar(load, address)

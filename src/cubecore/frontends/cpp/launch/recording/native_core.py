@@ -1,7 +1,9 @@
 """One core in the C++ runtime: what it records, and how the recorder takes it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from cubecore.isa.declare.instruction import Instruction
 
 _WORD_BYTES = 4
+
+_LOAD = attrgetter("load")
 
 
 class NativeCore:
@@ -99,6 +103,8 @@ class NativeCore:
         begin = len(core.trace)
         ahead = [one for at, raw in answered for one in self._reads.answered(raw, begin + at)]
         issues.many(count + len(ahead), lambda: self._names.locations[int(words[1][-1])])
+        for load, times in Counter(map(_LOAD, ahead)).items():
+            issues.count_reads(load.location, times)
         core.record_block(kinds, wheres, addresses, ahead)
         if isinstance(last, WaitFlagDev):
             core.settle()  # C++ may read through a pointer what it waited for
