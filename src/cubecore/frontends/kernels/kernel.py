@@ -303,8 +303,7 @@ class ReadyLaunch:
     ) -> KernelRun:
         """Return what the launch left, and tell the session that collects launches.
 
-        `changed` names the arrays that it changed; `kept` are its tensors as the result has them,
-        where their memory does not stay.
+        `changed` names the arrays that it changed, `kept` its tensors where they do not stay.
         """
         run = KernelRun(
             kernel=self.kernel.name,
