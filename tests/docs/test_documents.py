@@ -20,6 +20,8 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 @pytest.mark.parametrize("name", console.DOCUMENTS)
 def test_console_blocks_show_what_the_commands_print(name):
     text = (ROOT / name).read_text(encoding="utf-8")
+    if "```cpp title" in text and not has_compiler():
+        pytest.skip("no C++ compiler")
     now = console.rendered(text)
     assert console.same(text, now), f"{name} is stale; make docs writes it\n{now}"
 

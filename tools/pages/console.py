@@ -16,16 +16,21 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 from cubecore.cli.commands import main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
-    *("README.md", "docs/debugging.md", "docs/kernels.md", "docs/models.md", "docs/planning.md"),
+    *("README.md", "docs/debugging.md", "docs/index.md", "docs/kernels.md", "docs/models.md"),
+    *("docs/planning.md", "docs/zh/index.md"),
 )
 """Documents whose console blocks are run."""
 
 _BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r'^```(?:json|python|toml) title="(\S+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+_FILE = re.compile(
+    r'^```(?:cpp|json|python|toml) title="(\S+)"[^\n]*\n(.*?)^```$', re.MULTILINE | re.DOTALL
+)
 _PROMPT = "(cubecore) "
 _NUMBER = r"\d[\d.]*(e-?\d+)?"
 _VARYING = re.compile(
@@ -39,8 +44,13 @@ So do the elements that the product in float32 settles.
 
 
 def rendered(text: str) -> str:
-    """Return `text` with every console block's output as it is now."""
+    """Return `text` with every console block's output as it is now.
+
+    Commands find x.npy and y.npy of 8192 float32 elements, which documents do not print.
+    """
     with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/x.npy", np.arange(8192, dtype=np.float32))
+        np.save(f"{folder}/y.npy", np.ones(8192, np.float32))
         for name, code in _FILE.findall(text):
             (Path(folder) / name).write_text(code, encoding="utf-8")
         return _BLOCK.sub(lambda match: _run_block(match[0], Path(folder)), text)

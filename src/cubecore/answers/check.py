@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from cubecore.aliases import Json
+    from cubecore.presented.answer import Figures
     from cubecore.tiling.repair.infeasibility import Conflict
     from cubecore.tiling.repair.repair import Repair
 
@@ -39,6 +40,15 @@ class RepairedFindings(Findings):
             **(repaired if self.repair is None else self.repair.to_json()),
             "conflict": None if self.conflict is None else self.conflict.to_json(),
         }
+
+    def _figures(self) -> Figures:
+        title, figures = super()._figures()
+        if self.repair is None:
+            return title, figures
+        changes = ", ".join(f"{c.field} {c.before} -> {c.after}" for c in self.repair.changes)
+        predicted = self.repair.predicted
+        us = "" if predicted is None else f"; {duration(predicted.us)}"
+        return title, [*figures, ("repaired", f"{changes}{us}")]
 
     def _outcome_lines(self) -> Iterator[str]:
         if self.legal:

@@ -58,7 +58,7 @@ def _with_pages(entry: object) -> object:
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
-    """Add the generated pages, and the notebook of every tutorial."""
+    """Add generated pages, the front page's outputs, and the notebook of every tutorial."""
     chinese = config.theme["language"] == "zh"
     for path, text in {} if chinese else pages.generated().items():
         if (old := files.get_file_from_path(path)) is not None:
@@ -67,6 +67,11 @@ def on_files(files: "Files", config: "MkDocsConfig") -> "Files":
     if chinese:
         style = (ROOT / "docs" / "assets" / "site.css").read_text("utf-8")
         files.append(File.generated(config, "assets/site.css", content=style))
+    if (front := files.get_file_from_path("index.md")) is not None:
+        book = executed((ROOT / "docs" / "index.md").read_text("utf-8"))
+        files.remove(front)
+        shown = page(front.content_string, book)
+        files.append(File.generated(config, front.src_uri, content=shown))
     for file in [f for f in files if _is_tutorial(f.src_uri)]:
         text = file.content_string
         english = ROOT / "docs" / "tutorials" / Path(file.src_uri).name
