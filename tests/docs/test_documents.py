@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tools.pages import console, decisions
 
+from cubecore.frontends.cpp.toolchain.compiler import has_compiler
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
