@@ -1,6 +1,9 @@
-"""Options of a run: the engine that executes it, and the order in which its queues run."""
+"""Options of a run: the engine that executes it, the order of its queues, and its checks."""
 
-from cubecore.errors import refuse
+from collections.abc import Iterable
+
+from cubecore.errors import did_you_mean, refuse
+from cubecore.machine.sanitizer.findings import CHECKS, USUAL
 
 ENGINES = ("fast", "blas", "lockstep", "reference")
 """Words that ask for an engine; a run tells which of the last three executed it.
@@ -12,6 +15,7 @@ other orders of the queues and runs with a debugger; `lockstep` runs whatever it
 ORDERS = ("program", "late", "early")
 """Orders with a name; the others are ``random:SEED``."""
 _WORDS = "program, late, early or random:SEED"
+_SETS: dict[str, frozenset[str]] = {"usual": USUAL, "all": frozenset(CHECKS), "none": frozenset()}
 
 
 def require_engine(engine: str) -> None:
@@ -37,3 +41,20 @@ def require_order(order: str) -> None:
     word, _, seed = order.partition(":")
     if order not in ORDERS and (word != "random" or not seed.isdecimal()):
         raise refuse("order", f"be {_WORDS}", repr(order))
+
+
+def checks_of(words: Iterable[str]) -> frozenset[str]:
+    """Return the checks that `words` name; ``usual``, ``all`` and ``none`` are words too.
+
+    Raises
+    ------
+    RequestError
+        If a name is not a check's.
+    """
+    checks: set[str] = set()
+    for word in words:
+        if word not in {*CHECKS, *_SETS}:
+            need = f"be {', '.join(CHECKS)}, {', '.join(list(_SETS)[:-1])} or {list(_SETS)[-1]}"
+            raise refuse("a check", need, repr(word), did_you_mean(word, CHECKS))
+        checks |= _SETS.get(word, frozenset({word}))
+    return frozenset(checks)

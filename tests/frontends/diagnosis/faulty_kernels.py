@@ -162,6 +162,18 @@ OF_REGISTERS = (
     *("lanes-stale", "vf-race", "vf-store-order", "mask-width", "registers-spilled"),
 )
 """Kinds of findings inside vector functions, whose faults `register_faults` has."""
+MORE_REGISTERS = {
+    "scatter-duplicate": """Reg::RegTensor<uint32_t> i;
+    Reg::Duplicate(i, 3u, all); Reg::LoadAlign(a, xu);
+    Reg::Scatter(zu, a, i, all);""",
+    "squeeze-order": """Reg::UnalignReg u;
+    __ubuf__ float* p = zu;
+    Reg::LoadAlign(a, xu);
+    Reg::Squeeze<float, Reg::GatherMaskMode::STORE_REG>(b, a, all);
+    Reg::StoreUnAlign(p, b, u);
+    Reg::StoreUnAlignPost(p, u);""",
+}
+"""Further vector functions, in the frame of `register_faults`."""
 
 
 def register_kernels() -> dict[str, str]:
@@ -170,7 +182,7 @@ def register_kernels() -> dict[str, str]:
     for kind, _, wrong in ALL_PAIRS.values():
         if kind in OF_REGISTERS:
             first.setdefault(kind, FRAME.format(body=wrong.replace("//!", "")))
-    return first
+    return first | {kind: FRAME.format(body=body) for kind, body in MORE_REGISTERS.items()}
 
 
 OBJECTS = """#include "kernel_operator.h"

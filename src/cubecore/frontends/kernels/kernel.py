@@ -42,11 +42,12 @@ from cubecore.machine.debugger.debugger import LaunchDebugger
 from cubecore.machine.lockstep.kernels import run_together
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
+from cubecore.machine.options import checks_of
 from cubecore.machine.reference import execute
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
 from cubecore.machine.reference.scheduler import RunOutcome, Task, run
-from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFinding, checks_of
+from cubecore.machine.sanitizer.findings import INITCHECK, MEMCHECK, SanitizerFinding
 
 KINDS = ("vector", "cube", "mix", "mix_1_1")
 
@@ -286,9 +287,9 @@ class ReadyLaunch:
         self, findings: Sequence[SanitizerFinding], dialect: Dialect
     ) -> tuple[SanitizerFinding, ...]:
         """Return findings in the words of a dialect, each with its blocks and its cause."""
+        first = {str(core): self._position(core).block for core in self.cores}
         blocks = {
-            str(core): block_names(range(self._position(core).block, self.blocks, self.at_once))
-            for core in self.cores
+            core: block_names(range(n, self.blocks, self.at_once)) for core, n in first.items()
         }
         return told(findings, SourceWords(dialect, blocks), self._places, self.recorded)
 
@@ -379,10 +380,7 @@ class ReadyLaunch:
         return Pointer(Mem.GM, host.dtype, tensor.address, handle)
 
     def unwritten(self) -> Iterator[SanitizerFinding]:
-        """Yield a finding for each output that was not written whole, or holds uninitialised bytes.
-
-        So does any other tensor but scratch that uninitialised bytes were copied to.
-        """
+        """Yield a finding for each tensor that uninitialised bytes are left in."""
         return unwritten(self._places, self.kernel.outputs, self.kernel.place)
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cubecore import manual
-from cubecore.errors import Violation, did_you_mean, refuse
+from cubecore.errors import Violation
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
@@ -351,26 +351,6 @@ OVERWRITTEN = "array-overwritten"
 
 FINDING_IDS: dict[str, str] = {name: kind.check for name, kind in KINDS.items()}
 """Stable ids, and the check that each belongs to."""
-
-
-_SETS: dict[str, frozenset[str]] = {"usual": USUAL, "all": frozenset(CHECKS), "none": frozenset()}
-
-
-def checks_of(words: Iterable[str]) -> frozenset[str]:
-    """Return the checks that `words` name; ``usual``, ``all`` and ``none`` are words too.
-
-    Raises
-    ------
-    RequestError
-        If a name is not a check's.
-    """
-    checks: set[str] = set()
-    for word in words:
-        if word not in {*CHECKS, *_SETS}:
-            need = f"be {', '.join(CHECKS)}, {', '.join(list(_SETS)[:-1])} or {list(_SETS)[-1]}"
-            raise refuse("a check", need, repr(word), did_you_mean(word, CHECKS))
-        checks |= _SETS.get(word, frozenset({word}))
-    return frozenset(checks)
 
 
 def _calls(where: Location) -> dict[str, Any]:

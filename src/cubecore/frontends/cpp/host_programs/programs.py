@@ -44,7 +44,7 @@ from cubecore.machine.memory.buffers import (
     MemoryBuffer,
 )
 from cubecore.machine.memory.pointer_stores import PointerStores
-from cubecore.machine.sanitizer.findings import checks_of
+from cubecore.machine.options import checks_of
 from cubecore.units import plural
 
 _MOST_BYTES = 2 << 30

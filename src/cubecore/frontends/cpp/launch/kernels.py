@@ -50,11 +50,11 @@ from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.recorder import RanAheadError
 from cubecore.machine.memory.buffers import GlobalMemory
+from cubecore.machine.options import checks_of
 from cubecore.machine.sanitizer.findings import (
     INITCHECK,
     MEMCHECK,
     SanitizerFinding,
-    checks_of,
 )
 
 _GIVEN = ": tiling data"

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from cubecore.lazy_dataclass import dataclass
-from cubecore.machine.sanitizer.findings import checks_of
+from cubecore.machine.options import checks_of
 
 
 @dataclass(frozen=True, slots=True)
