@@ -60,8 +60,8 @@ def write(folder):
 def test_the_type_is_the_configs_unless_asked(fields, keys, kind, kept, said):
     step = cubecore.model({**SMALL, **fields}, phase="decode", batch=1, **keys)
     assert (step.rows[0].request.problem.a, step.kept_type) == (kind, kept)
-    assert step.assumed[0] == f"products are {said}"
-    assert f"\n  products are {said}\n" in step.text
+    assert step.assumed[0] == f"matmuls are {said}"
+    assert f"\n  matmuls are {said}\n" in step.text
     assert step.to_json()["dtype_from"] == said.partition(": ")[2]
 
 

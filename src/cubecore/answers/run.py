@@ -136,13 +136,13 @@ class Run(Presented):
         if v.compared < (elements := p.batch * p.m * p.n):
             lines.append(
                 f"  errors  of {v.compared:,} elements in float64, with those farthest from a "
-                f"float32 product; it settles the other {elements - v.compared:,}"
+                f"float32 matmul; it settles the other {elements - v.compared:,}"
             )
         if (reference := self.reference_wall_s) is not None:
-            lines.append(f"  NumPy   {reference:.3g} s for the float32 product of the shape")
+            lines.append(f"  NumPy   {reference:.3g} s for the float32 matmul of the shape")
         if v.nan or v.infinite or v.nonfinite_differ:
             lines.append(
-                f"  product {plural(v.nan, 'element')} NaN and {v.infinite} infinite; "
+                f"  matmul  {plural(v.nan, 'element')} NaN and {v.infinite} infinite; "
                 f"{v.nonfinite_differ} differ"
             )
         lines += ["", f"Findings: {len(self.findings)}"] if self.findings else ["  findings none"]

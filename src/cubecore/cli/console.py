@@ -81,7 +81,7 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("pos-a", _POSITION, "memory that A lies in"),
     ("pos-b", _POSITION, "memory that B lies in"),
     ("pos-c", _POSITION, "memory that C lies in"),
-    ("batch", int, "products in a batch"),
+    ("batch", int, "matmuls in a batch"),
     (
         "layout",
         DeclaredWords("cubecore.tiling.model.problem", "LAYOUTS"),

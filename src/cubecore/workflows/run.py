@@ -169,7 +169,7 @@ def _run(
     verify_wall = perf_counter() - verify_begin
     reference_wall = None
     if options.reference:
-        options.on_stage("timing NumPy's product")
+        options.on_stage("timing NumPy's matmul")
         reference_wall = reference_seconds(request.problem, given)
     if options.out is not None:
         write_whole(options.out, _npy(executed.c), "--out")

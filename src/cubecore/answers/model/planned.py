@@ -378,21 +378,21 @@ def _part(name: str, timed: list[tuple[str, float]], missing: Iterator[str]) -> 
 
 def _assumed(step: PlannedStep) -> Iterator[str]:
     problem, decoder = step.request.problem, step.decoder
-    yield f"products are {problem.a}{step.dtype_from and f': {step.dtype_from}'}"
+    yield f"matmuls are {problem.a}{step.dtype_from and f': {step.dtype_from}'}"
     if decoder.quantised is not None and decoder.stored_type == problem.a:
         yield (
             f"the checkpoint is quantised ({decoder.quantised}), which is not read: --dtype gives "
-            "the type of its products"
+            "the type of its matmuls"
         )
     layout = "" if problem.format_b == "ND" else ", in NZ"
     yield f"weights are stored [n, k], as in the checkpoint{layout}"
     if any(row.product.name.startswith("experts ") for row in step.rows):
-        yield "tokens spread evenly over the experts, whose products are one launch"
+        yield "tokens spread evenly over the experts, whose matmuls are one launch"
     if step.step.phase == "prefill":
         yield "the head computes the last token of each sequence"
     yield f"every layer caches the whole context in {step.kept_type}"
     if problem.a != step.kept_type:
-        yield f"the head, routers and products by head are {step.kept_type}"
+        yield f"the head, routers and matmuls by head are {step.kept_type}"
     closed = sum(not row.timed and row.us is not None for row in step.rows)
     if closed:
         yield f"{closed} of the times are the closed form's, which no event timing confirms"

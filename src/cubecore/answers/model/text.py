@@ -24,13 +24,13 @@ def step_text(answer: PlannedStep) -> str:
     lines = [answer.title, answer.subtitle, "", *serving_lines(answer)]
     for heading, rows in parts_of(answer):
         lines += ["", heading, *table([_HEADS, *map(_cells, rows)])]
-    lines += ["", "Sums of products alone", *table(totals_rows(answer))]
+    lines += ["", "Sums of matmuls alone", *table(totals_rows(answer))]
     missing = [row for row in answer.rows if row.us is None]
     if missing:
         lines += ["", f"Without a time, and in no sum: {plural(len(missing), 'product')}"]
         lines += table((row.product.name, row.error) for row in missing)
     if answer.terms:
-        lines += ["", "Beside the products", *table(terms_rows(answer))]
+        lines += ["", "Beside the matmuls", *table(terms_rows(answer))]
     lines += ["", "The step by part", *table(whole_rows(answer))]
     lines += ["", "Not counted", *(f"  {name}" for name in answer.not_counted)]
     lines += ["", "Assumed", *(f"  {sentence}" for sentence in answer.assumed)]

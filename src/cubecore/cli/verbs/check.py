@@ -24,7 +24,7 @@ from cubecore.cli.verb import Verb
 @click.option(
     "--reading",
     default="effective",
-    help="effective (hardware and kernels) or documented (the letter)",
+    help="effective (hardware and kernels) or documented (the page, literally)",
 )
 @click.option("--repair", is_flag=True, help="find the legal tiling that changes the fewest fields")
 @click.option("--keep", multiple=True, metavar="FIELD", help="field that --repair must not change")

@@ -30,7 +30,7 @@ from cubecore.cli.verb import Verb
 )
 @click.option(
     "--head-dtype",
-    help="that of the head, routers and MLA's products by head (default: 16 bits)",
+    help="that of the head, routers and MLA's matmuls by head (default: 16 bits)",
 )
 @click.option("--format-b", default="ND", help="layout of the weights: ND or NZ")
 @click.option(
@@ -45,16 +45,16 @@ from cubecore.cli.verb import Verb
     "--force", is_flag=True, help="time a step whose weights and cache do not fit into the card"
 )
 @click.option("--store", type=OutputFile(), help="SQLite file that keeps and reuses the plans")
-@click.option("--out", type=OutputFile(), help="JSONL file: each product with its tiling")
+@click.option("--out", type=OutputFile(), help="JSONL file: each matmul with its tiling")
 @click.option("--report", type=OutputFile(), help="write an HTML page")
 @table_options
 def model(config: str, **options: Any) -> int:
-    """Time a step of a language model: TPOT or TTFT, tokens/s, memory, products and other terms.
+    """Time a step of a language model: TPOT or TTFT, tokens/s, memory, matmuls and other terms.
 
     CONFIG is a Hugging Face config.json or its folder: Llama, Mistral, Qwen, DeepSeek, GLM, Gemma
-    or Phi. Every matrix product is planned and timed. Attention, norms, rotary embedding,
+    or Phi. Every matmul is planned and timed. Attention, norms, rotary embedding,
     activations, quantisation, permutation for experts and collectives are terms beside the
-    products. The exit code is 1 if a product has no plan.
+    matmuls. The exit code is 1 if a matmul has no plan.
     """
     from cubecore.cli.progress import working
     from cubecore.errors import MISSING, RequestError, Violation
@@ -71,7 +71,7 @@ def model(config: str, **options: Any) -> int:
             require_writable(path, option)
     if (words := keys.pop("without", None)) is not None:
         keys["without"] = words.split(",")
-    with working("planning the products"):
+    with working("planning the matmuls"):
         answer = make_model(config, settings=settings, **keys)
     if out is not None:
         import json

@@ -72,7 +72,7 @@ def plan(
     processes: int | None,
     **options: Any,
 ) -> int:
-    """Find a legal, fast TCubeTiling for a product, or for every product in a file."""
+    """Find a legal, fast TCubeTiling for a matmul (GEMM), or for every matmul in a file."""
     from cubecore.answers.cpp_tiling import HEADER, cpp_source, require_cpp
     from cubecore.errors import unable
     from cubecore.workflows.plan import plan as make_plan

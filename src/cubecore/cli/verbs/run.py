@@ -62,7 +62,7 @@ from cubecore.cli.verb import Verb
 @click.option(
     "--all", "everything", is_flag=True, help="show findings that follow from others as well"
 )
-@click.option("--reference", is_flag=True, help="time NumPy's float32 product of the shape as well")
+@click.option("--reference", is_flag=True, help="time NumPy's float32 matmul of the shape as well")
 @click.option("--sarif", type=OutputFile(), help="write the findings to this SARIF file")
 @debug_options
 @expect_options

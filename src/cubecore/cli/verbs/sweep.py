@@ -41,7 +41,7 @@ def sweep(
     plot: str | None,
     **options: Any,
 ) -> int:
-    """Time a product over values of its shape, its options, its tiling or its chip.
+    """Time a matmul (GEMM) over values of its shape, its options, its tiling or its chip.
 
     NAME is an option of a problem (m, format_b, chip), a field of TCubeTiling (baseM) or one of the
     chip (hbm_bytes_per_second). VALUES are 64,128,512 or 512..4096/512 (every 512) or
