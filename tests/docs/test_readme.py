@@ -54,7 +54,7 @@ def test_accuracy_is_stated_once_and_as_measured():
     """The headline is the error left out, beside the one in sample."""
     stated = re.findall(
         r"left out of its fit its error is (\S+) \(median\) and (\S+) \(90th percentile\) for "
-        r"(\d+) products of known tilings, (\S+) and (\S+) in sample; products of libraries (\S+),",
+        r"(\d+) matmuls of known tilings, (\S+) and (\S+) in sample; matmuls of libraries (\S+),",
         TEXT,
     )
     table = (ROOT / "docs/validation.md").read_text(encoding="utf-8")
