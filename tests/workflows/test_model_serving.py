@@ -69,7 +69,7 @@ def test_a_quantised_checkpoint_is_said_to_be_one():
     quantised = {**SMALL, "torch_dtype": "bfloat16", "quantization_config": {"quant_method": "awq"}}
     said = (
         "the checkpoint is quantised (awq), which is not read: --dtype gives the type of its "
-        "products"
+        "matmuls"
     )
     assert said in cubecore.model(quantised, phase="decode", batch=1).assumed
     asked = cubecore.model(quantised, phase="decode", batch=1, dtype="int8")
