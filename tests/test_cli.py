@@ -118,7 +118,7 @@ def test_compare_shows_each_rule_that_a_tiling_breaks(on_shelf):
     answer = cli("compare", "twice_illegal.json", "good.json", *PROBLEM)
     assert (answer.code, answer.err) == (FOUND, "")
     assert [line for line in answer.out.splitlines() if "ALIGNMENT" in line] == [
-        f"first: {line}" for line in TWO_RULES
+        f"twice_illegal.json: {line}" for line in TWO_RULES
     ]
     as_json = cli("compare", "twice_illegal.json", "good.json", *PROBLEM, "--json")
     assert (as_json.code, as_json.err) == (FOUND, "")
@@ -136,9 +136,8 @@ def test_compare_of_two_tilings(on_shelf):
     assert other.code == FOUND
     assert other.json["ratio"] is None
     assert other.json["differing"] == {"baseM": [16, 24]}
-    assert cli("compare", "good.json", "good.bin", *PROBLEM).out.endswith(
-        "Both take the same time.\n"
-    )
+    *_, last = cli("compare", "good.json", "good.bin", *PROBLEM).out.splitlines()
+    assert last.startswith("good.json and good.bin take the same time (")
 
 
 def test_chips_lists_every_chip():
@@ -202,12 +201,14 @@ def test_version():
 
 # --- bad requests, each as a whole line
 
-NOTHING_GIVEN = "missing --m, --n, --k"
+NOTHING_GIVEN = "\n".join(
+    f"{name} must be given, got nothing; only m, n and k have no default" for name in "mnk"
+)
 NARROW = "TCubeTiling is int32"
 WIDE = 10**30
 NO_NAME = (
-    "NAME must be a rule, a field, an instruction, a name of the class API or of TIK, a finding, "
-    "advice, a chip or a term of the glossary, got"
+    "NAME must be a rule, a field, an instruction, a finding, advice, a chip or a term of the "
+    "glossary, got"
 )
 B_NAMES = "Ascend910B1, Ascend910B2, Ascend910B2C, Ascend910B3, Ascend910B4, Ascend910B4-1"
 LINES = [
@@ -335,8 +336,7 @@ def test_a_bad_request_is_one_line_and_nothing_else(folder, arguments, line):
     as_json = cli(*arguments, "--json")
     assert (as_json.code, as_json.err) == (BAD_REQUEST, "")
     assert set(as_json.json) == {"error"}
-    told = line.replace("--", "") if line == NOTHING_GIVEN else line  # JSON has a problem's keys
-    assert as_json.json["error"]["message"] == told
+    assert as_json.json["error"]["message"] == line
     assert names_in(folder) == []
 
 

@@ -83,6 +83,11 @@ class TimeFiles:
         return [(option, path) for option, path in files if path is not None]
 
     @property
+    def wanted(self) -> bool:
+        """True if any file is asked for."""
+        return bool(self._paths)
+
+    @property
     def record(self) -> int:
         """Return the number of instructions of each group of cores that the files need."""
         wanted = [0]

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from cubecore.answers.compare import pair_data, pair_report
+from cubecore.answers.compare.pair_page import pair_data, pair_report
 from cubecore.errors import RequestError
 from cubecore.reports.files import chrome_trace
 from cubecore.reports.files.chrome_trace import MAX_EVENTS, require_openable
@@ -104,6 +104,27 @@ def test_what_is_cut_is_said():
         assert 0 < group["recorded_until_cycle"] < group["end_cycle"]
     whole = trace_json(timed(**SMALL))
     assert [group["complete"] for group in whole["otherData"]["groups"]] == [True]
+
+
+def test_the_end_of_a_recording_is_marked_in_the_viewer():
+    """An instant over the whole process, where the last recorded instruction ends."""
+    cut = trace_json(timed(**LARGE), TraceView(1000))
+    marks = [event for event in cut["traceEvents"] if event["ph"] == "i"]
+    extents = cut["otherData"]["groups"]
+    assert [mark["pid"] for mark in marks] == list(range(len(extents)))
+    for mark, extent in zip(marks, extents, strict=True):
+        share = extent["recorded_until_cycle"] / extent["end_cycle"]
+        assert extent["recorded_share"] == share < 0.1
+        assert mark["name"] == f"recording ends here: {share:.1%} of the run"
+        assert (mark["s"], mark["args"]["cycle"]) == ("p", extent["recorded_until_cycle"])
+        ends = [e["ts"] + e["dur"] for e in cut["traceEvents"]
+                if e["ph"] == "X" and e["pid"] == mark["pid"]]  # fmt: skip
+        assert mark["ts"] == pytest.approx(max(ends), abs=1e-3)
+    whole = trace_json(timed(**SMALL))
+    assert [event for event in whole["traceEvents"] if event["ph"] == "i"] == []
+    assert [group["recorded_share"] for group in whole["otherData"]["groups"]] == [1]
+    early = trace_json(timed(**LARGE), TraceView(1000, window=(0.0, marks[0]["ts"] / 2)))
+    assert [event for event in early["traceEvents"] if event["ph"] == "i"] == []
 
 
 def test_the_default_stays_small():
@@ -377,7 +398,7 @@ def test_two_runs_lie_on_one_axis(tmp_path):
     assert names == expected
     segments = [len(g.segments) for run in runs for g in run.timeline.groups]
     assert [g["instructions"] for g in made["otherData"]["groups"]] == segments
-    data = pair_data(*runs, "two", 5000)
+    data = pair_data(*runs, "two", ("a", "b"), 5000)
     (group,) = data["timeline"]["groups"]
     labels = [lane["label"] for lane in group["lanes"]]
     assert labels == [f"{p} {i}" for p in ("MTE2", "MTE1", "M", "FIX") for i in (1, 2)]

@@ -97,6 +97,7 @@ def trace_json(
     for number, (name, group) in enumerate(named_groups):
         events += _names(number, name + group.label, group, view)
         events += _events(number, group, view, hertz)
+        events += _recording_end(number, group, view, hertz)
         events += islice(_counters(number, group, view, hertz), _MOST_COUNTS)
         arrows = list(islice(_flows(number, group, view, hertz, arrow), 2 * _MOST_ARROWS))
         arrow += len(arrows) // 2 + 1
@@ -184,6 +185,7 @@ def _extent(name: str, group: LaneGroup) -> Json:
         "instructions": group.shown,
         "complete": group.complete,
         "recorded_until_cycle": group.recorded_end,
+        "recorded_share": group.recorded_share,
         "end_cycle": group.time.end_cycles,
     }
 
@@ -232,6 +234,23 @@ def _events(number: int, group: LaneGroup, view: TraceView, hertz: int) -> Itera
                 "tid": thread,
                 "args": {"start_cycle": segment.start, "end_cycle": segment.end} | _more(segment),
             }
+
+
+def _recording_end(number: int, group: LaneGroup, view: TraceView, hertz: int) -> Iterator[Json]:
+    """Yield a mark over all threads where the recorded instructions of a longer run end."""
+    at_us = _microseconds(_nanoseconds(group.recorded_end, hertz))
+    if group.complete or (view.window is not None and at_us > view.window[1]):
+        return
+    yield {
+        "name": f"recording ends here: {group.recorded_share:.1%} of the run",
+        "cat": "recording",
+        "ph": "i",
+        "s": "p",
+        "ts": at_us,
+        "pid": number,
+        "tid": 0,
+        "args": {"cycle": group.recorded_end, "end_cycle": group.time.end_cycles},
+    }
 
 
 def _more(segment: Segment) -> Json:

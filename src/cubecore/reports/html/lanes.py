@@ -121,6 +121,13 @@ class LaneGroup:
         """The cycle at which the last shown instruction ends; 0 without any."""
         return max((s.end for lane in self.lanes for s in lane.segments), default=0)
 
+    @property
+    def recorded_share(self) -> float:
+        """The part of the group's run until `recorded_end`; 1 of a run that is shown whole."""
+        if self.complete:
+            return 1.0
+        return min(self.recorded_end / max(self.time.end_cycles, 1), 1.0)
+
 
 def line_of(segment: Segment) -> str:
     """Return the line that issued an instruction, as file:line; empty where it is not known."""

@@ -27,8 +27,8 @@ function drawHead() {
 
 function drawPair() {
   section("pair").append(
-    el("p", {}, data.pair.title),
-    table([[""], ["first", "n"], ["second", "n"], ["difference", "n"]],
+    el("p", {}, data.pair.title), el("p", {}, el("b", {}, `${data.pair.sentence}.`)),
+    table([[""], ...data.pair.names.map((name, at) => [`${at + 1}: ${name}`, "n"]), ["difference", "n"]],
       data.pair.rows.map(([name, ...values]) => [[name], ...values.map((v) => [v, "n"])])));
 }
 

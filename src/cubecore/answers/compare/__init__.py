@@ -1,0 +1,1 @@
+"""The answers of `compare`: two tilings of one problem, or two saved results."""
