@@ -1,4 +1,4 @@
-"""What `compare` reads of a saved result: its kind, and the figures that two can be compared by."""
+"""Saved results as `compare` reads them: their kind, and the figures that two are compared by."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Saved:
 
     @property
     def kind(self) -> str | None:
-        """What the object is of: a kind, or None of what no command prints with --json."""
+        """The kind of result that the object holds; None if no command prints such with --json."""
         for kind, keys in (_KINDS | _OTHERS).items():
             if all(key in self._fields for key in keys):
                 return kind
