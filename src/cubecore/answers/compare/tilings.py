@@ -69,7 +69,7 @@ class Comparison(Presented):
 
     @property
     def sentence(self) -> str | None:
-        """Which of the two is faster, by how much and why; None unless both are legal."""
+        """The faster of the two, by how much and why; None unless both are legal."""
         if not self.timed:
             return None
         chip = self.request.chip.name
