@@ -309,3 +309,23 @@ def test_what_is_said_of_an_index(built):
         r"lane \d+; which of the two is stored is unknown",
         text,
     )
+
+
+DUMPED = """
+    Reg::LoadAlign(a, xu);
+    Reg::Muls(b, a, 2.0f, all);
+    asc_dump_reg<float>(b, 7, 4);
+    Reg::StoreAlign(zu, b, all);"""
+
+
+def test_a_register_is_printed_as_the_calls_before_leave_it(capsys):
+    kernel = kernels({"k": FRAME.replace("@", DUMPED)}, PARAMETERS, chip=CHIP, auto_sync=False).k
+    x = np.arange(COUNT, dtype=np.float32)
+    z = np.zeros_like(x)
+    run = kernel[1](x, np.arange(COUNT, dtype=np.uint32), z)
+    said = capsys.readouterr().out
+    assert "desc 7 at " in said
+    assert "4 float32 in ND, a register [0, 256)" in said
+    assert said.rstrip().endswith("0 | 0 2 4 6")
+    assert np.array_equal(z[:64], 2 * x[:64])
+    assert run.findings == ()

@@ -39,6 +39,7 @@ class Asks(IntEnum):
     HOST = 10
     DONE = 11
     VECTOR_FUNCTION = 12
+    DUMP_REGISTER = 13
 
 
 class Tells(IntEnum):

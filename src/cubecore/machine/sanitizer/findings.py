@@ -89,22 +89,19 @@ KINDS: dict[str, Kind] = {
     ),
     "squeeze-order": Kind(
         MEMCHECK,
-        "squeezes with STORE_REG and unaligned stores by AR do not take turns, or AR was not"
-        " cleared before them",
+        "squeezes that count and stores by AR do not take turns, or AR was not cleared",
         "call ClearSpr before the first squeeze, and one StoreUnAlign behind each",
     ),
     "scatter-duplicate": Kind(
         MEMCHECK,
-        "a scatter of registers has one index in two active lanes: which of them is stored is"
-        " unknown",
+        "a scatter of registers has one index in two active lanes: either may be stored",
         "give each active lane an index of its own, or mask the others out",
     ),
     "unalign-protocol": Kind(
         MEMCHECK,
-        "an unaligned stream of registers whose calls are out of order: a buffer that was not"
-        " filled, is shared or is not emptied, or more than four of them",
+        "an unaligned stream of registers out of order: an unfilled, shared or full buffer",
         "call LoadUnAlignPre before the first load, StoreUnAlignPost behind the last store, and"
-        " keep one buffer for each stream of consecutive addresses",
+        " keep one buffer for each stream, of four at most",
     ),
     "cast-form": Kind(
         MEMCHECK,
@@ -169,15 +166,13 @@ KINDS: dict[str, Kind] = {
     ),
     "vf-race": Kind(
         RACECHECK,
-        "two accesses of Unified Buffer in one vector function touch a common byte, one of them"
-        " stores, and nothing orders them",
+        "a store and another access of UB in one vector function share a byte, without an order",
         "put LocalMemBar (asc_mem_bar) of the two classes that the finding names between them; a"
         " register dependence orders them, too",
     ),
     "vf-store-order": Kind(
         RACECHECK,
-        "two stores of different registers in one vector function touch a common byte, and nothing"
-        " orders them; chips are seen to keep them in order",
+        "two stores of different registers in one vector function share a byte, without an order",
         "put LocalMemBar of VEC_STORE and VEC_STORE (asc_mem_bar(VST_VST)) between them",
         note=True,
     ),

@@ -273,6 +273,21 @@ void cubecore_end_vector_function() {
   }
 }
 
+// Prints a register as the calls so far leave it; they are made again when the function ends.
+void cubecore_dump_register(uint32_t value, const char* type, uint32_t desc, uint32_t count,
+                            const Where* at) {
+  before_output();
+  Core* core = current;
+  core->last = *at;
+  cubecore::RegisterBlock& block = *cubecore_registers();
+  if (block.depth == 0) cubecore_more_registers(at);
+  OpenFunction& open = *core->function;
+  Message question(DUMP_REGISTER, core->number);
+  question.word(desc).word(number_of(at)).where(at).text(type).word(count).word(value);
+  put_entries(question, open.first(), static_cast<size_t>(block.next - open.first()));
+  asked(core, question);
+}
+
 int64_t cubecore_constant(const void* pointer, int64_t otherwise) {
   return constant_at(reinterpret_cast<uintptr_t>(pointer), otherwise);
 }

@@ -39,6 +39,14 @@ def execute(program: RegisterProgram, image: Array, ctrl: int = 0, mask: int = _
     return run.ar
 
 
+def value_after(program: RegisterProgram, image: Array, entry: int, result: int) -> Array:
+    """Return a result of a program's last entry, after a run on an image of UB of one core."""
+    run = Execution(program, image)
+    run.run(program.nodes)
+    (step,) = (step for step in program.steps.values() if entry in step.entries.reshape(-1))
+    return run.latest(step.number, result)
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class _Value:
     """A register or a mask, and the loops that its axes between cores and bytes are of."""
@@ -120,6 +128,12 @@ class Execution:
             self._values[step.number, number] = _Value(array, axes)
         if form is Form.AR:
             self._ar = results[0]
+
+    def latest(self, step: int, result: int) -> Array:
+        """Return the bytes of a step's result on the last trip, on the first core."""
+        array = self._values[step, result].array
+        last: Array = array.reshape(array.shape[0], -1, array.shape[-1])[0, -1]
+        return last
 
     @property
     def ar(self) -> int:

@@ -413,6 +413,18 @@ class Bridge:
             raise KernelError.at(where, error) from None
         native_core.handle.show(f"desc {desc} at {where}: {matrix}")
 
+    def _dump_register(self, native_core: NativeCore, message: Message) -> None:
+        from cubecore.frontends.cpp.launch.recording.vector_functions import dumped_register
+
+        desc, where = message.word(), self.names.locations[message.word()]
+        within = self._location(message)
+        native_core.hand_over()
+        native_core.handle.issues.one(where)
+        core = native_core.handle.core
+        core.flush()
+        said = dumped_register(message, core, lambda file, line: self._at(file, line, within))
+        native_core.handle.show(f"desc {desc} at {where}: {said}")
+
     _answers: ClassVar[dict[int, Callable[["Bridge", NativeCore, Message], bytes | None]]] = {
         Asks.MISS: _miss,
         Asks.VECTOR_FUNCTION: _vector_function,
@@ -422,6 +434,7 @@ class Bridge:
         Asks.LOAD: _load,
         Asks.TEXT: _text,
         Asks.DUMP: _dump,
+        Asks.DUMP_REGISTER: _dump_register,
         Asks.MATMUL: _matmul,
         Asks.CONSTANT: _constant,
     }

@@ -8,7 +8,10 @@ from cubecore.arrays import Array
 from cubecore.cache import BoundedCache
 from cubecore.dtypes import element_type
 from cubecore.frontends.capi.calls.binding import BoundCall
+from cubecore.frontends.cpp.launch.messages import Message
+from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import Location
+from cubecore.isa.vector.registers.execution import value_after
 from cubecore.isa.vector.registers.indexed_function import CountingFunction, IndexedFunction
 from cubecore.isa.vector.registers.landing import (
     Deciders,
@@ -22,6 +25,9 @@ from cubecore.isa.vector.registers.operations import catalogue
 from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.steps import Entries
 from cubecore.isa.vector.registers.vector_function import VectorFunction
+from cubecore.machine.debugger.matrix_view import MatrixView, view
+from cubecore.machine.reference.core import Core
+from cubecore.numerics.codes import numbers
 
 _ENTRY = np.dtype(
     [
@@ -57,6 +63,30 @@ def vector_function(
         found = BoundCall(((template, tuple(range(count))),), masked=False, counted=False)
         _FUNCTIONS[key] = found
     return found
+
+
+def dumped_register(
+    message: Message, core: Core, place: Callable[[str, int], Location]
+) -> MatrixView | str:
+    """Return a register as an open function's calls so far leave it, as a matrix.
+
+    They are made on UB as it stands, and made again with the function.
+    """
+    element, count, value = element_type(message.said()), message.word(), message.word()
+    texts = {message.word(): message.said() for _ in range(message.word())}
+    entries = np.frombuffer(message.raw(message.word() * ENTRY_BYTES), _ENTRY)
+    at, slot = np.nonzero(entries["results"] == value)
+    if not at.size:
+        return "no call has written it"
+    program = RegisterProgram(_entries(entries[: at[-1] + 1], texts, place), place("", 0))
+    memory = view(core, Mem.UB, 0, element_type("uint8"), (ub_bytes()[0],), "ND")
+    image = np.asarray(memory.values, np.uint8)[None]
+    if has_landings(program):
+        program = landed(program, image.copy(), 0)
+    register = value_after(program, image, int(at[-1]), int(slot[-1]))
+    lanes = numbers(register.view(element.numpy)[:count], element)
+    written = np.ones(lanes.shape, bool)
+    return MatrixView("a register", 0, register.size, element, "ND", lanes, written)
 
 
 def _template(program: RegisterProgram) -> VectorFunction:

@@ -73,16 +73,22 @@ void make_canonical(std::vector<RegisterEntry>& entries) {
   }
 }
 
+// Puts the texts that entries point to, and the entries.
+void put_entries(Message& question, const RegisterEntry* first, size_t count) {
+  std::unordered_map<const char*, uint32_t> numbers;
+  for (const RegisterEntry* each = first; each < first + count; ++each)
+    for (const char* text : {each->operation, each->type, each->source, each->mode, each->file})
+      numbers.emplace(text, 0);
+  question.word(numbers.size());
+  for (auto& [text, number] : numbers) question.word(reinterpret_cast<uint64_t>(text)).text(text);
+  question.word(count).raw(first, count * sizeof(RegisterEntry));
+}
+
 void ask_for(Core* core, const std::vector<RegisterEntry>& entries, const Where* at,
              KnownFunction* known) {
   Message question(VECTOR_FUNCTION, core->number);
-  std::unordered_map<const char*, uint32_t> numbers;
-  for (const RegisterEntry& each : entries)
-    for (const char* text : {each.operation, each.type, each.source, each.mode, each.file})
-      numbers.emplace(text, 0);
-  question.where(at).word(numbers.size());
-  for (auto& [text, number] : numbers) question.word(reinterpret_cast<uint64_t>(text)).text(text);
-  question.word(entries.size()).raw(entries.data(), entries.size() * sizeof(RegisterEntry));
+  question.where(at);
+  put_entries(question, entries.data(), entries.size());
   Command& answer = asked(core, question);
   known->entry.steps = 1;
   const size_t operands = answer.word();

@@ -3,6 +3,7 @@
 // logic_compute, reduce_compute, data_compress, data_fill, data_rearrange, sync_control.
 #pragma once
 
+#include "cubecore/reg/dump.h"
 #include "cubecore/reg/indexed.h"
 
 using vector_load_unalign = AscendC::Reg::UnalignRegForLoad;

@@ -15,6 +15,37 @@ struct CastTrait {
 };
 inline constexpr CastTrait castTrait = {};
 
+namespace detail {
+// Lanes of 32 bits stand at even places beside those of a pair's half, in which each has 64.
+template <typename U, typename V>
+inline void cast(const char* mode, bool merges, U& dst, const V& src, const MaskReg& mask,
+                 const Here& at) {
+  if constexpr (is_pair<U> && is_pair<V>) {
+    for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+      cast(mode, merges, dst.half(n), src.half(n), of_half, at);
+    });
+  } else if constexpr (is_pair<U>) {
+    V apart[2];
+    reordered("Interleave", "uint32", apart[0], apart[1], src, src, at);
+    for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+      cast(mode, merges, dst.half(n), apart[n], of_half, at);
+    });
+  } else if constexpr (is_pair<V>) {
+    U apart[2], others;
+    for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+      cast(mode, merges, apart[n], src.half(n), of_half, at);
+    });
+    reordered("DeInterleave", "uint32", dst, others, apart[0], apart[1], at);
+  } else {
+    RegisterEntry& entry = of_types<U, V>("Cast", mode, at);
+    entry.mask = mask.value;
+    entry.scalar = merges;
+    read(entry, src);
+    made(entry, dst);
+  }
+}
+}  // namespace detail
+
 template <typename T = DefaultType, typename I = DefaultType, const CastTrait& trait = castTrait,
           typename U, typename V>
 inline void Cast(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
@@ -24,11 +55,8 @@ inline void Cast(U& dst, const V& src, const MaskReg& mask, CUBECORE_AT) {
       detail::words_of_cast[first ? 0 : static_cast<int>(trait.layoutMode)]
                            [static_cast<int>(trait.satMode)]
                            [exact ? 0 : static_cast<int>(trait.roundMode)];
-  detail::RegisterEntry& entry = detail::of_types<U, V>("Cast", mode, at);
-  entry.mask = mask.value;
-  entry.scalar = trait.mrgMode == MaskMergeMode::MERGING;  // which there is not: it is a finding
-  detail::read(entry, src);
-  detail::made(entry, dst);
+  const bool merges = trait.mrgMode == MaskMergeMode::MERGING;  // which there is not: a finding
+  detail::cast(mode, merges, dst, src, mask, at);
 }
 template <typename T = DefaultType, RoundMode rounding = RoundMode::CAST_NONE,
           MaskMergeMode mode = MaskMergeMode::ZEROING, typename U>

@@ -22,14 +22,37 @@ template <typename U>
 constexpr const char* lane_of() {
   return sizeof(typename U::ActualT) == 1 ? "uint16" : type_of<U>();
 }
+// The indices of a half of a pair's lanes; those of 32 bits get 64.
+template <typename V>
+inline RegTensor<uint64_t> half_of_index(const V& index, int n, const Here& at) {
+  RegTensor<uint64_t> wide;
+  if constexpr (is_pair<V>) {
+    wide.value = index.half(n).value;
+  } else {
+    RegisterEntry& entry = entry_of("UnPack", "uint64", at);
+    entry.source = "uint32";
+    entry.mode = n == 0 ? "LOWEST" : "HIGHEST";
+    read(entry, index);
+    made(entry, wide);
+  }
+  return wide;
+}
 template <typename U, typename P, typename V>
 inline void gather(U& dst, const P* from, const V& index, const MaskReg& mask, const Here& at) {
-  RegisterEntry& entry = by_values("GatherUB", lane_of<U>(), from, dst.variable, at);
-  entry.source = cubecore::Element<P>::name;
-  entry.mode = width_of<typename V::ActualT>();
-  entry.mask = mask.value;
-  read(entry, index);
-  made(entry, dst);
+  if constexpr (is_pair<U>) {
+    for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+      gather(dst.half(n), from, half_of_index(index, n, at), of_half, at);
+    });
+  } else if constexpr (is_pair<V>) {
+    gather(dst, from, index.half(0), mask, at);
+  } else {
+    RegisterEntry& entry = by_values("GatherUB", lane_of<U>(), from, dst.variable, at);
+    entry.source = cubecore::Element<P>::name;
+    entry.mode = width_of<typename V::ActualT>();
+    entry.mask = mask.value;
+    read(entry, index);
+    made(entry, dst);
+  }
 }
 template <typename U, typename P, typename V>
 inline void gather_blocks(U& dst, const P* from, const V& index, const MaskReg& mask,
@@ -42,10 +65,18 @@ inline void gather_blocks(U& dst, const P* from, const V& index, const MaskReg& 
 }
 template <typename U, typename P, typename V>
 inline void scatter(P* to, const U& src, const V& index, const MaskReg& mask, const Here& at) {
-  RegisterEntry& entry = by_values("Scatter", type_of<U>(), to, src.variable, at);
-  entry.mode = width_of<typename V::ActualT>();
-  entry.mask = mask.value;
-  read(entry, src, index);
+  if constexpr (is_pair<U>) {
+    for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+      scatter(to, src.half(n), half_of_index(index, n, at), of_half, at);
+    });
+  } else if constexpr (is_pair<V>) {
+    scatter(to, src, index.half(0), mask, at);
+  } else {
+    RegisterEntry& entry = by_values("Scatter", type_of<U>(), to, src.variable, at);
+    entry.mode = width_of<typename V::ActualT>();
+    entry.mask = mask.value;
+    read(entry, src, index);
+  }
 }
 
 // AR, and what the last squeeze has counted, are values as registers are.

@@ -39,12 +39,14 @@ inline uint64_t bits_of(const S& scalar) {
 
 template <typename... R>
 inline void read(RegisterEntry& entry, const R&... sources) {
+  static_assert(!(is_pair<R> || ...), "this call does not take pairs of registers");
   uint32_t n = 0;
   ((entry.sources[n++] = sources.value), ...);
 }
 
 template <typename... R>
 inline void made(RegisterEntry& entry, R&... results) {
+  static_assert(!(is_pair<R> || ...), "this call does not take pairs of registers");
   uint32_t n = 0;
   ((results.value = entry.results[n++] = cubecore::new_register()), ...);
 }
@@ -58,6 +60,30 @@ inline RegisterEntry& entry_of(const char* name, const MaskReg& mask, const Here
   RegisterEntry& entry = entry_of(name, type_of<U>(), at);
   entry.mask = mask.value;
   return entry;
+}
+
+// The half of a pair's lanes, or what both halves have.
+template <typename R>
+inline decltype(auto) half_of(R& source, int n) {
+  if constexpr (is_pair<std::remove_const_t<R>>)
+    return source.half(n);
+  else
+    return (source);
+}
+// Calls for the lower and the upper lanes of a pair, each with the bits of the mask that are theirs:
+// that of a pair has four bits a lane, and that of a register of its lanes eight.
+template <typename F>
+inline void for_halves(const MaskReg& mask, const Here& at, const F& call) {
+  for (int n = 0; n < 2; ++n) {
+    MaskReg of_half = mask;
+    if (mask.value != 0) {
+      RegisterEntry& entry = entry_of("MaskUnPack", "uint8", at);
+      entry.mode = n == 0 ? "LOWEST" : "HIGHEST";
+      read(entry, mask);
+      made(entry, of_half);
+    }
+    call(n, of_half);
+  }
 }
 
 template <auto mode>
@@ -85,29 +111,50 @@ constexpr bool keeps_subnormals() {
 template <auto mode, typename U, typename... R>
 inline void lanes(const char* name, U& dst, const MaskReg& mask, const Here& at,
                   const R&... sources) {
-  RegisterEntry& entry = entry_of<U>(name, mask, at);
-  if constexpr (merges<mode>()) {
-    entry.mode = "MERGING";
-    read(entry, sources..., dst);
+  if constexpr (is_pair<U>) {
+    for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+      lanes<mode>(name, dst.half(n), of_half, at, half_of(sources, n)...);
+    });
   } else {
-    if constexpr (keeps_subnormals<mode>()) entry.mode = "SUBNORMAL";
-    read(entry, sources...);
+    RegisterEntry& entry = entry_of<U>(name, mask, at);
+    if constexpr (merges<mode>()) {
+      entry.mode = "MERGING";
+      read(entry, sources..., dst);
+    } else {
+      if constexpr (keeps_subnormals<mode>()) entry.mode = "SUBNORMAL";
+      read(entry, sources...);
+    }
+    made(entry, dst);
   }
-  made(entry, dst);
 }
 
 template <auto mode, typename U, typename S, typename... R>
 inline void with_scalar(const char* name, U& dst, const MaskReg& mask, const Here& at,
                         const S& value, const R&... sources) {
-  RegisterEntry& entry = entry_of<U>(name, mask, at);
-  entry.scalar = bits_of<typename U::ActualT>(value);
-  if constexpr (merges<mode>()) {
-    entry.mode = "MERGING";
-    read(entry, sources..., dst);
+  if constexpr (is_pair<U>) {
+    for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+      with_scalar<mode>(name, dst.half(n), of_half, at, value, half_of(sources, n)...);
+    });
   } else {
-    read(entry, sources...);
+    RegisterEntry& entry = entry_of<U>(name, mask, at);
+    entry.scalar = bits_of<typename U::ActualT>(value);
+    if constexpr (merges<mode>()) {
+      entry.mode = "MERGING";
+      read(entry, sources..., dst);
+    } else {
+      read(entry, sources...);
+    }
+    made(entry, dst);
   }
-  made(entry, dst);
+}
+
+// Two registers as others in the order of their elements, or parted in even and odd ones.
+template <typename U, typename V>
+inline void reordered(const char* name, const char* type, U& dst0, U& dst1, const V& src0,
+                      const V& src1, const Here& at) {
+  RegisterEntry& entry = entry_of(name, type, at);
+  read(entry, src0, src1);
+  made(entry, dst0, dst1);
 }
 
 inline int64_t address_of(const volatile void* pointer) {
@@ -115,6 +162,28 @@ inline int64_t address_of(const volatile void* pointer) {
 }
 
 }  // namespace detail
+
+template <typename T>
+RegTensor<uint32_t>& RegTensor<T, RegTraitNumTwo>::Words::operator[](int n) {
+  join();
+  RegTensor<T>& low = pair->halves_[0];
+  RegTensor<T>& high = pair->halves_[1];
+  if (of[0] != low.value || of[1] != high.value) {
+    detail::reordered("DeInterleave", "uint32", word[0], word[1], low, high, *cubecore_last());
+    for (int k = 0; k < 2; ++k) of[k] = pair->halves_[k].value, parted[k] = word[k].value;
+  }
+  return word[n];
+}
+// Takes words that were written since they were parted.
+template <typename T>
+void RegTensor<T, RegTraitNumTwo>::Words::join() {
+  if (word[0].value == parted[0] && word[1].value == parted[1]) return;
+  if (of[0] == 0) return;
+  RegTensor<T>& low = pair->halves_[0];
+  RegTensor<T>& high = pair->halves_[1];
+  detail::reordered("Interleave", "uint32", low, high, word[0], word[1], *cubecore_last());
+  for (int k = 0; k < 2; ++k) of[k] = pair->halves_[k].value, parted[k] = word[k].value;
+}
 }  // namespace Reg
 }  // namespace AscendC
 

@@ -35,23 +35,38 @@ constexpr const char* half() {
 
 template <typename U>
 inline RegisterEntry& load(const char* mode, U& dst, const volatile void* from, const Here& at) {
-  RegisterEntry& entry = entry_of("LoadAlign", type_of<U>(), at);
-  entry.mode = mode;
-  entry.address = address_of(from);
-  entry.variable = dst.variable;
-  made(entry, dst);
-  return entry;
+  if constexpr (is_pair<U>) {
+    const auto bytes = static_cast<const volatile char*>(from);
+    load(mode, dst.half(0), bytes, at);
+    return load(mode, dst.half(1), bytes + VECTOR_REG_WIDTH, at);
+  } else {
+    RegisterEntry& entry = entry_of("LoadAlign", type_of<U>(), at);
+    entry.mode = mode;
+    entry.address = address_of(from);
+    entry.variable = dst.variable;
+    made(entry, dst);
+    return entry;
+  }
 }
 
 template <typename U>
 inline RegisterEntry& store(const char* mode, volatile void* to, const U& src, const MaskReg& mask,
                   const Here& at) {
-  RegisterEntry& entry = entry_of<U>("StoreAlign", mask, at);
-  entry.mode = mode;
-  entry.address = address_of(to);
-  entry.variable = src.variable;
-  read(entry, src);
-  return entry;
+  if constexpr (is_pair<U>) {
+    RegisterEntry* last = nullptr;
+    for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+      auto bytes = static_cast<volatile char*>(to) + n * static_cast<int>(VECTOR_REG_WIDTH);
+      last = &store(mode, bytes, src.half(n), of_half, at);
+    });
+    return *last;
+  } else {
+    RegisterEntry& entry = entry_of<U>("StoreAlign", mask, at);
+    entry.mode = mode;
+    entry.address = address_of(to);
+    entry.variable = src.variable;
+    read(entry, src);
+    return entry;
+  }
 }
 
 // A pair's second register is told of by the scalar, which no load or store has.
@@ -87,7 +102,13 @@ inline RegisterEntry& stream(const char* name, const UnalignReg& buffer,
 template <typename U>
 inline void load_unaligned(U& dst, const UnalignReg& buffer, const volatile void* from,
                            const Here& at) {
-  load("UNALIGNED", dst, from, at).scalar = buffer.variable;
+  if constexpr (is_pair<U>) {
+    load_unaligned(dst.half(0), buffer, from, at);
+    load_unaligned(dst.half(1), buffer, static_cast<const volatile char*>(from) + VECTOR_REG_WIDTH,
+                   at);
+  } else {
+    load("UNALIGNED", dst, from, at).scalar = buffer.variable;
+  }
 }
 template <typename U>
 inline void store_unaligned(volatile void* to, const U& src, const UnalignReg& buffer,
@@ -123,6 +144,11 @@ inline void store_blocks(volatile void* to, const U& src, uint32_t stride, const
   }
 }
 
+// The lanes of a pair are twice as many, in as many bits.
+template <typename T, const RegTrait& trait>
+constexpr const char* mask_width() {
+  return trait.REG_NUM == 2 ? "uint32" : width_of<T>();
+}
 // The first lanes of a register, as many as `count`.
 template <typename T>
 inline MaskReg first(uint32_t count, const Here& at) {
@@ -148,7 +174,7 @@ inline RegisterEntry& of_types(const char* name, const char* mode, const Here& a
 template <typename T, MaskPattern pattern = MaskPattern::ALL,
           const RegTrait& trait = RegTraitNumOne>
 inline MaskReg CreateMask(CUBECORE_AT) {
-  auto& entry = detail::entry_of("CreateMask", detail::width_of<T>(), at);
+  auto& entry = detail::entry_of("CreateMask", detail::mask_width<T, trait>(), at);
   entry.mode = detail::words_of_MaskPattern[static_cast<int>(pattern)];
   MaskReg mask;
   detail::made(entry, mask);
@@ -158,10 +184,14 @@ inline MaskReg CreateMask(CUBECORE_AT) {
 // The first lanes of a count, which is as much smaller behind the call.
 template <typename T, const RegTrait& trait = RegTraitNumOne>
 inline MaskReg UpdateMask(uint32_t& count, CUBECORE_AT) {
-  constexpr uint32_t lanes = VECTOR_REG_WIDTH / sizeof(T);
+  constexpr uint32_t lanes = trait.REG_NUM * VECTOR_REG_WIDTH / sizeof(T);
   const uint32_t taken = count < lanes ? count : lanes;
   count -= taken;
-  return detail::first<T>(taken, at);
+  detail::RegisterEntry& entry = detail::entry_of("UpdateMask", detail::mask_width<T, trait>(), at);
+  entry.scalar = taken;
+  MaskReg mask;
+  detail::made(entry, mask);
+  return mask;
 }
 
 // The mask of SetVectorMask, a bit a lane.
@@ -260,23 +290,51 @@ inline void MaskUnPack(MaskReg& dst, const MaskReg& src, CUBECORE_AT) {
 }
 
 namespace detail {
+// The masks of a pair's halves, with four bits a lane.
+template <typename F>
+inline void packed(MaskReg& dst, const MaskReg& mask, const Here& at, const F& call) {
+  MaskReg halves[2];
+  for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+    MaskReg half;
+    call(n, half, of_half);
+    RegisterEntry& entry = entry_of("MaskPack", "uint8", at);
+    entry.mode = n == 0 ? "LOWEST" : "HIGHEST";
+    read(entry, half);
+    made(entry, halves[n]);
+  });
+  RegisterEntry& entry = entry_of("MaskOr", "uint8", at);
+  read(entry, halves[0], halves[1]);
+  made(entry, dst);
+}
 constexpr const char* words_of_CMPMODE[] = {"LT", "GT", "EQ", "LE", "GE", "NE"};
 template <typename U>
 inline void compare(const char* mode, MaskReg& dst, const U& a, const U& b, const MaskReg& mask,
                     const Here& at) {
-  RegisterEntry& entry = entry_of<U>("Compare", mask, at);
-  entry.mode = mode;
-  read(entry, a, b);
-  made(entry, dst);
+  if constexpr (is_pair<U>) {
+    packed(dst, mask, at, [&](int n, MaskReg& half, const MaskReg& of_half) {
+      compare(mode, half, a.half(n), b.half(n), of_half, at);
+    });
+  } else {
+    RegisterEntry& entry = entry_of<U>("Compare", mask, at);
+    entry.mode = mode;
+    read(entry, a, b);
+    made(entry, dst);
+  }
 }
 template <typename U, typename S>
 inline void compare_scalar(const char* mode, MaskReg& dst, const U& a, const S& value,
                            const MaskReg& mask, const Here& at) {
-  RegisterEntry& entry = entry_of<U>("Compares", mask, at);
-  entry.mode = mode;
-  entry.scalar = bits_of<typename U::ActualT>(value);
-  read(entry, a);
-  made(entry, dst);
+  if constexpr (is_pair<U>) {
+    packed(dst, mask, at, [&](int n, MaskReg& half, const MaskReg& of_half) {
+      compare_scalar(mode, half, a.half(n), value, of_half, at);
+    });
+  } else {
+    RegisterEntry& entry = entry_of<U>("Compares", mask, at);
+    entry.mode = mode;
+    entry.scalar = bits_of<typename U::ActualT>(value);
+    read(entry, a);
+    made(entry, dst);
+  }
 }
 }  // namespace detail
 
@@ -295,9 +353,7 @@ inline void CompareScalar(MaskReg& dst, const U& src, S value, const MaskReg& ma
 }
 template <typename T = DefaultType, typename U>
 inline void Select(U& dst, const U& src0, const U& src1, const MaskReg& mask, CUBECORE_AT) {
-  detail::RegisterEntry& entry = detail::entry_of<U>("Select", mask, at);
-  detail::read(entry, src0, src1);
-  detail::made(entry, dst);
+  detail::lanes<MaskMergeMode::ZEROING>("Select", dst, mask, at, src0, src1);
 }
 
 // --- aligned loads and stores
@@ -462,8 +518,18 @@ template <typename T = DefaultType, PostLiteral post = PostLiteral::POST_MODE_UP
           typename P>
 inline void StoreUnAlign(P*& to, const U& src, UnalignRegForStore& buffer, uint32_t stride,
                          CUBECORE_AT) {
-  const MaskReg mask = detail::first<typename U::ActualT>(stride, at);
-  detail::store_unaligned(to, src, buffer, mask, at);
+  using A = typename U::ActualT;
+  if constexpr (is_pair<U>) {
+    constexpr uint32_t lanes = VECTOR_REG_WIDTH / sizeof(A);
+    const MaskReg low = detail::first<A>(stride < lanes ? stride : lanes, at);
+    detail::store_unaligned(to, src.half(0), buffer, low, at);
+    if (stride > lanes) {
+      const MaskReg high = detail::first<A>(stride - lanes, at);
+      detail::store_unaligned(to + lanes, src.half(1), buffer, high, at);
+    }
+  } else {
+    detail::store_unaligned(to, src, buffer, detail::first<A>(stride, at), at);
+  }
   to += stride;
 }
 // A bit of each lane, as many bytes as the pointer's type says.
@@ -525,9 +591,7 @@ inline void Move(U& dst, const U& src) {
 }
 template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::MERGING, typename U>
 inline void Move(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
-  detail::RegisterEntry& entry = detail::entry_of<U>("Move", mask, at);
-  detail::read(entry, src, dst);
-  detail::made(entry, dst);
+  detail::lanes<MaskMergeMode::ZEROING>("Move", dst, mask, at, src, dst);
 }
 template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::MERGING, typename U>
 inline void Copy(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
@@ -566,10 +630,18 @@ inline void UnPack(U& dst, const V& src, CUBECORE_AT) {
 template <typename T = DefaultType, IndexOrder order = IndexOrder::INCREASE_ORDER, typename U,
           typename S>
 inline void Arange(S& dst, U value, CUBECORE_AT) {
-  detail::RegisterEntry& entry = detail::entry_of("Arange", detail::type_of<S>(), at);
-  entry.mode = order == IndexOrder::INCREASE_ORDER ? "INCREASE_ORDER" : "DECREASE_ORDER";
-  entry.scalar = detail::bits_of<typename S::ActualT>(value);
-  detail::made(entry, dst);
+  if constexpr (is_pair<S>) {
+    const auto first = static_cast<typename S::ActualT>(value);
+    constexpr int lanes = VECTOR_REG_WIDTH / sizeof(first);
+    const bool rises = order == IndexOrder::INCREASE_ORDER;
+    Arange<T, order>(dst.half(0), first + (rises ? 0 : lanes), at);
+    Arange<T, order>(dst.half(1), first + (rises ? lanes : 0), at);
+  } else {
+    detail::RegisterEntry& entry = detail::entry_of("Arange", detail::type_of<S>(), at);
+    entry.mode = order == IndexOrder::INCREASE_ORDER ? "INCREASE_ORDER" : "DECREASE_ORDER";
+    entry.scalar = detail::bits_of<typename S::ActualT>(value);
+    detail::made(entry, dst);
+  }
 }
 template <typename T = DefaultType, typename I = DefaultType, typename U, typename V>
 inline void Gather(U& dst, const U& src, const V& index, CUBECORE_AT) {
@@ -591,16 +663,20 @@ inline void reduce(const char* name, ReduceType type, U& dst, const V& src, cons
 }
 template <bool left, typename U, typename V>
 inline void shift(U& dst, const U& src, const V& amounts, const MaskReg& mask, const Here& at) {
-  RegisterEntry& entry = entry_of<U>(left ? "ShiftLeft" : "ShiftRight", mask, at);
-  read(entry, src, amounts);
-  made(entry, dst);
+  lanes<MaskMergeMode::ZEROING>(left ? "ShiftLeft" : "ShiftRight", dst, mask, at, src, amounts);
 }
 template <bool left, typename U>
 inline void shift(U& dst, const U& src, int16_t amount, const MaskReg& mask, const Here& at) {
-  RegisterEntry& entry = entry_of<U>(left ? "ShiftLefts" : "ShiftRights", mask, at);
-  entry.scalar = bits_of<int16_t>(amount);
-  read(entry, src);
-  made(entry, dst);
+  if constexpr (is_pair<U>) {
+    for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+      shift<left>(dst.half(n), src.half(n), amount, of_half, at);
+    });
+  } else {
+    RegisterEntry& entry = entry_of<U>(left ? "ShiftLefts" : "ShiftRights", mask, at);
+    entry.scalar = bits_of<int16_t>(amount);
+    read(entry, src);
+    made(entry, dst);
+  }
 }
 template <typename U>
 inline void with_carry(const char* name, MaskReg& carry, U& dst, const U& a, const U& b,

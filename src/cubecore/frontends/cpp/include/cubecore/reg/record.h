@@ -48,6 +48,8 @@ cubecore::RegisterBlock* cubecore_registers();
 void cubecore_more_registers(const cubecore::Where* at);
 void cubecore_begin_vector_function(const cubecore::Where* at);
 void cubecore_end_vector_function();
+void cubecore_dump_register(uint32_t value, const char* type, uint32_t desc, uint32_t count,
+                            const cubecore::Where* at);
 }
 
 namespace cubecore {

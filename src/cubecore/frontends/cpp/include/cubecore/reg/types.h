@@ -23,8 +23,6 @@ enum class PostLiteral { POST_MODE_NORMAL, POST_MODE_UPDATE };
 // Kernels read a register as another type by a cast of its reference: all have one layout.
 template <typename T, const RegTrait& trait = RegTraitNumOne>
 struct RegTensor {
-  static_assert(trait.REG_NUM == 1,
-                "a pair of registers (RegTraitNumTwo) is not supported; RegTraitNumOne is");
   using ActualT = T;
   uint32_t value = cubecore::UNWRITTEN, variable;
 
@@ -40,6 +38,46 @@ struct RegTensor {
     return *this;
   }
 };
+
+// A pair of registers with 64 lanes of 64 bits: `half(0)` has the lower 32 of them. The unit keeps
+// their low words in one register and their high words in the other, and calls on it are software;
+// `reg` has those words, which are parted and joined where they are asked for (reg/pairs.h). A cast
+// of the whole pair to one register has no value: `value` is never written.
+template <typename T>
+struct RegTensor<T, RegTraitNumTwo> {
+  static_assert(cubecore::Element<T>::bits == 64,
+                "a pair of registers (RegTraitNumTwo) must be of int64_t or uint64_t; complex "
+                "numbers are not supported");
+  using ActualT = T;
+  uint32_t value = cubecore::UNWRITTEN, variable = 0;
+
+  struct Words {
+    RegTensor* pair;
+    RegTensor<uint32_t> word[2];
+    uint32_t of[2] = {0, 0}, parted[2] = {0, 0};
+    RegTensor<uint32_t>& operator[](int n);
+    void join();
+  } reg{this};
+
+  RegTensor() = default;
+  RegTensor(const RegTensor& other) { *this = other; }
+  RegTensor& operator=(const RegTensor& other) {
+    for (int n = 0; n < 2; ++n) halves_[n] = other.half(n);
+    return *this;
+  }
+  RegTensor<T>& half(int n) {
+    reg.join();
+    return halves_[n];
+  }
+  const RegTensor<T>& half(int n) const { return const_cast<RegTensor*>(this)->half(n); }
+
+ private:
+  RegTensor<T> halves_[2];
+};
+template <typename U>
+inline constexpr bool is_pair = false;
+template <typename T>
+inline constexpr bool is_pair<RegTensor<T, RegTraitNumTwo>> = true;
 
 struct MaskReg {
   uint32_t value = cubecore::UNWRITTEN, variable;
