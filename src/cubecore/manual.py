@@ -20,8 +20,8 @@ _PAGES = {
     "term": "words.html#{anchor}",
     "operator": "words.html#operator-{anchor}",
     "chip": "chips.html",
-    "class API": "class_api/{section}.html#{anchor}",
-    "TIK": "tik_api.html#{anchor}",
+    "class API": "class_api/{section}.html#api-{anchor}",
+    "TIK": "tik_api.html#tik-{anchor}",
     "change": "words.html#change-{anchor}",
     "not modelled": "instructions.html#names-that-are-not-modelled",
 }

@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from cubecore.frontends.cpp.toolchain.api_declarations import api_declarations
-from cubecore.manual import anchor
+from cubecore.manual import page
 from cubecore.workflows.manual import class_api, tik_api
 
 _HEADINGS = {
@@ -49,7 +49,7 @@ def _page(folder: str, names: list[str]) -> str:
     for name in names:
         told = class_api.named(name)
         assert told is not None
-        lines += _section(name, told.text)
+        lines += _section(name, told.text, "class API")
     return "\n".join(lines)
 
 
@@ -58,10 +58,17 @@ def _tik_page() -> str:
     for name in sorted(tik_api.names(), key=str.lower):
         told = tik_api.named(name)
         assert told is not None
-        lines += ["", *_section(name, told.text)]
+        lines += ["", *_section(name, told.text, "TIK")]
     return "\n".join([*lines, ""])
 
 
-def _section(name: str, text: str) -> list[str]:
+def _section(name: str, text: str, kind: str) -> list[str]:
     _, _, rest = text.partition("\n")
-    return [f"## `{name}` {{#{anchor(name)}}}", "", "```text", rest.strip("\n"), "```", ""]
+    return [
+        f"## `{name}` {{#{page(kind, name).partition('#')[2]}}}",
+        "",
+        "```text",
+        rest.strip("\n"),
+        "```",
+        "",
+    ]
