@@ -29,7 +29,6 @@ from cubecore.tiling.rules.checker import rules
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import TilingColumns
 from cubecore.tiling.solver.l1_residency import keeps_rules
-from cubecore.tiling.solver.solver import planned_chip
 from cubecore.workflows.sweep.pool import available_cores
 
 SWEEP_TARGET = 10_000
@@ -115,7 +114,7 @@ def judged(rows: int) -> dict[str, Any]:
         for name in ("baseM", "baseN", "baseK", "stepKa", "stepKb", "depthA1", "depthB1")
     }
     columns = TilingColumns({name: getattr(plan.tiling, name) for name in FIELDS} | varied)
-    case = RuleCase(None, plan.problem, planned_chip(plan.request.chip))
+    case = RuleCase(None, plan.problem, plan.request.chip)
     function, lines = TracedFunction(_judged), TraceCache.of(case)
     parts = [np.arange(first, first + AT_ONCE) for first in range(0, rows, AT_ONCE)]
 

@@ -28,7 +28,7 @@ from cubecore.tiling.cost.closed_form import predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.tiling.solver.solver import planned_chip, solve
+from cubecore.tiling.solver.solver import solve
 from cubecore.units import ceil_div
 
 CHIPS = ("Ascend910B3", "Ascend910B1", "Ascend950PR_9589")
@@ -72,7 +72,6 @@ class Search:
 
     def __post_init__(self) -> None:
         self.chip = self.problem.chip_record
-        self.planned = planned_chip(self.chip)
 
     def run(self, plan: TCubeTiling) -> None:
         """Time the plan, samples and neighbours of the fastest."""
@@ -96,8 +95,8 @@ class Search:
             better = any((self.time(t) or least) < least for t in near[:RANKED])
 
     def legal(self, tiling: TCubeTiling) -> bool:
-        """Whether every rule holds, on the chip that plans are made for."""
-        return not check_tiling(tiling, self.problem, self.planned).findings
+        """Whether every rule holds."""
+        return not check_tiling(tiling, self.problem, self.chip).findings
 
     def time(self, tiling: TCubeTiling) -> int | None:
         """Time a tiling once; None where the kernel does not carry it, or there is no time left."""

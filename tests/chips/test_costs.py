@@ -1,5 +1,7 @@
 """Costs against the fact sheet's worked examples, and what holds for all of them."""
 
+import math
+import statistics
 from dataclasses import replace
 
 import numpy as np
@@ -152,6 +154,31 @@ def test_rows_into_ub_cost_by_block_too(pitch, a_block):
 def test_950_pays_nothing_for_where_rows_begin(pitch):
     assert costs.gm_to_l1_cycles(A5, 16, 256, pitch) == costs.gm_to_l1_cycles(A5, 16, 256, 512)
     assert costs.pitch_conflict_cycles(A5, 16, pitch) == 0
+
+
+@given(
+    step=st.integers(1, 40),
+    row=st.integers(1, 600),
+    share=st.one_of(st.integers(0, 20).map(lambda x: 16 * x), st.integers(0, 300)),
+    among=st.booleans(),
+)
+def test_rows_cost_the_mean_over_where_they_may_start(step, row, share, among):
+    """Every start in a line that a multiple of the step leads to, of the slower of two cores."""
+    step_bytes, line = 16 * step, costs.LINE_BYTES
+    # A start between two multiples of 16 B costs as any other one between them.
+    first = share if share % 16 == 0 else 16 * (share // 16) + 8
+    apart = math.gcd(step_bytes, line) if among else line
+    means = [
+        statistics.mean(
+            costs.row_start_cycles(A2, start, row if start % 16 == 0 else 16 * -(-row // 16))
+            for start in range(at % apart, line, apart)
+        )
+        for at in (0, first)
+    ]
+    told = costs.mean_row_start_cycles(
+        A2, row, step_bytes=step_bytes, share_bytes=share, among=among
+    )
+    assert told == pytest.approx(max(means))
 
 
 def test_bytes_that_l2_does_not_hold_come_at_their_own_rate():

@@ -5,7 +5,6 @@ nobody's guess: every field takes every value, within what could make a differen
 """
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 
@@ -90,7 +89,6 @@ def fastest(p, soc, *, every, asked=None):
 
     Of those only that are as `asked`: values by field, of which any will do.
     """
-    soc = replace(soc, l1_bytes=soc.l1_user_bytes)  # what a plan may use
     best, legal_count = np.inf, 0
     fixed = {"M": p.m, "N": p.n, "Ka": p.k, "Kb": p.k, "isBias": int(p.bias is not None)}
     fixed |= {"mxTypePara": 0x01010101 if p.mx else 0}

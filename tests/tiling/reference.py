@@ -88,7 +88,7 @@ class Beside:
         """Their time over that of `plan`, as `time` says; by the closed form where it cannot."""
         if not can_be_timed(self.problem, self.chip):
             return self.ratio
-        why = partial(narrowing, self.problem, None, lambda _: self.chip)
+        why = partial(narrowing, self.problem, None)
         ours, _ = timed_plan(self.problem, self.chip, 0, why)
         theirs = Ranked(self.theirs, predict(self.theirs, self.problem, self.chip))
         told = timed(theirs, self.problem, self.chip)

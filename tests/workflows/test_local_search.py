@@ -10,7 +10,6 @@ import cubecore
 from cubecore.errors import RequestError
 from cubecore.kernels.matmul.clock.launch import launch_time
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.tiling.solver.solver import planned_chip
 from cubecore.units import ceil_div
 from workflows.command import BAD_REQUEST, DONE, cli
 
@@ -46,7 +45,7 @@ def some_changes(plan, count=150):
     singles = [{name: x} for name, some in values.items() for x in some]
     pairs = [one | two for one, two in product(singles, singles) if one.keys() != two.keys()]
     random.Random(7).shuffle(pairs)
-    chip = planned_chip(plan.request.chip)
+    chip = plan.request.chip
     changes = []
     for change in (*singles, *pairs[: 20 * count]):
         new = replace(t, **change)
@@ -88,6 +87,21 @@ def test_a_restricted_space_is_searched_for_its_best():
     assert plan.predicted.us < 0.84 * quick.predicted.us
     assert plan.timed > quick.timed
     assert plan.predicted.cycles == cubecore.time(shape, tiling=plan.tiling).timeline.cycles
+
+
+def test_a_plan_fills_l1_where_that_is_faster_and_says_so():
+    shape, _ = FIXED["shares"]
+    fix = FIXED["shares"][1] | {"baseM": 128, "baseN": 256, "baseK": 64}
+    plan = cubecore.plan(shape, fix=fix)
+    a, b = (
+        getattr(plan.tiling, f"depth{x}1") * 64 * size * 2 for x, size in (("A", 128), ("B", 256))
+    )
+    assert a + b == plan.request.chip.l1_bytes
+    (told,) = plan.advice
+    assert told.id == "L1-RESERVED"
+    less = cubecore.plan(shape, fix=fix, budget={"l1": plan.request.chip.l1_user_bytes})
+    assert not less.advice
+    assert less.predicted.cycles > plan.predicted.cycles
 
 
 @pytest.mark.parametrize("name", FREE)

@@ -225,7 +225,7 @@ def test_advice_about_a_full_l1_does_not_contradict_itself():
     advice = cubecore.check(replace(start.tiling, **FULL_L1), shape).advice
     assert [one.message for one in advice] == [
         "L1 use = 524288 B is more than the 524032 B that the tiling library plans: measured to "
-        "work, but leaves no room for anything else",
+        "work, but leaves no room for anything else; a budget of 524032 B for L1 plans with less",
         "depthA1 = 16 is one step, which serialises MTE2 and MTE1: 32 does not fit L1, a shorter "
         "step in two buffers would",
     ]

@@ -8,7 +8,6 @@ nothing (`Chip.unknown_costs` names it; the event timing refuses such a chip, th
 import math
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -87,7 +86,6 @@ def kernel_start_cycles(chip: Chip, kind: str | None) -> int:
 
 LINE_BYTES = 256
 """Rows that start at a multiple of this cost nothing more for it."""
-_OFFSETS = np.arange(LINE_BYTES)
 
 
 def gm_to_l1_cycles(chip: Chip, rows: Column, row_bytes: Column, pitch_bytes: Column) -> Column:
@@ -162,55 +160,55 @@ def row_start_cycles(chip: Chip, start_bytes: int, row_bytes: int) -> float:
 
 
 def mean_row_start_cycles(
-    chip: Chip, row_bytes: Column, *, step_bytes: Column, share_bytes: Column, blocks: Column
+    chip: Chip,
+    row_bytes: Column,
+    *,
+    step_bytes: Column,
+    share_bytes: Column = 0,
+    among: Column = True,
 ) -> Column:
-    """Return how much longer a row takes on the slowest core, whose blocks start here and there.
+    """Return how much longer a row takes in the mean of those that start `step_bytes` apart.
 
-    Along the stored rows, `step_bytes` are from one block's start to the next, `share_bytes` from
-    one core's share to the next (0 for a core alone), and `blocks` are how many a core has.
+    Of the slower of two cores whose shares lie `share_bytes` apart. Rows of all multiples of the
+    step count equally, as the event timing has them; unless they are `among` several blocks, a row
+    starts where its core's share does.
     """
     if not (cycles_of := chip.gm_to_l1_misaligned_block_cycles):
         return 0.0
-    # The slowest core counts: one whose every block starts badly (where the shares themselves do),
-    # or one of several blocks of which each starts elsewhere, by the mean. Interpolated, as the
-    # search asks for whole columns of offsets that need not be whole.
-    starts = _starts(tuple(cycles_of.items()))
-    block_offset, share_offset = (size % LINE_BYTES for size in (step_bytes, share_bytes))
-    at, apart = (
-        np.interp(offset, _OFFSETS, starts.cycles) for offset in (share_offset, block_offset)
-    )
-    alone, worse = np.equal(blocks, 1), np.greater(at, apart)
-    first = alone | worse
-    each = np.where(first, at, np.interp(block_offset, _OFFSETS, starts.mean_cycles))
-    least = np.interp(np.where(first, share_offset, block_offset), _OFFSETS, starts.boundary)
-    reaching = np.clip((row_bytes - least) / np.maximum(LINE_BYTES - least, 1), 0, 1)
-    reaching = np.where(alone, np.greater(row_bytes, least), reaching)
-    return ceil_div(row_bytes, DATA_BLOCK_BYTES) * each * reaching
+    # One lookup for what would be a loop over starts: the search asks for whole columns of them.
+    table = _row_starts(tuple(cycles_of.items()))
+    apart = np.where(among, step_bytes % LINE_BYTES, 0)
+    apart = np.where(apart % _SIXTEENTH == 0, apart // _SIXTEENTH, 1)
+    row = _LENGTHS * apart + np.minimum(ceil_div(row_bytes, _SIXTEENTH), _LENGTHS - 1)
+    first = share_bytes % LINE_BYTES
+    first = 2 * (first // _SIXTEENTH) + np.where(first % _SIXTEENTH == 0, 0, 1)
+    own, other = (np.interp(row + at, _INDEXES, table) for at in (0, _LENGTHS * _STEPS * first))
+    return ceil_div(row_bytes, DATA_BLOCK_BYTES) * np.maximum(own, other)
 
 
-class _Starts(NamedTuple):
-    """Of rows that start so many bytes behind a 256-byte boundary, 0 to 255.
-
-    The cost of one block of such a row, the mean of those that start at the multiples of it, and
-    the boundary, of 16 to 256 B, that all of these meet.
-    """
-
-    cycles: Array
-    mean_cycles: Array
-    boundary: Array
+_SIXTEENTH = 16
+"""Rows that start off a multiple of it cost as much wherever they do."""
+_STEPS = LINE_BYTES // _SIXTEENTH
+_LENGTHS = _STEPS + 1
+_INDEXES = np.arange(2 * _STEPS**2 * _LENGTHS)
 
 
 @lru_cache(maxsize=64)
-def _starts(cycles_of: tuple[tuple[str, float], ...]) -> _Starts:
-    """Return the costs by the cycles of a block whose row meets a boundary and no higher one."""
-    starts = _Starts(*(np.zeros(LINE_BYTES) for _ in range(3)))
-    starts.boundary[:] = LINE_BYTES
-    mean = 0.0
-    for boundary in (128, 64, 32, 16):  # half of what meets one meets no higher one
-        cycles = _misaligned_block_cycles(dict(cycles_of), boundary)
-        mean, off = (mean + cycles) / 2, _OFFSETS % (2 * boundary) != 0
-        starts.cycles[off], starts.mean_cycles[off], starts.boundary[off] = cycles, mean, boundary
-    return starts
+def _row_starts(cycles_of: tuple[tuple[str, float], ...]) -> Array:
+    """Return what a block of a row costs for its start, by the first start, a step and a length.
+
+    Steps and lengths are multiples of 16 B; between two of these there is one first start.
+    """
+    half = _SIXTEENTH // 2
+    cycles_at = [_misaligned_block_cycles(dict(cycles_of), at) for at in range(0, LINE_BYTES, half)]
+    starts = half * np.arange(2 * _STEPS)[:, None]
+    reaches = starts + _SIXTEENTH * np.arange(_LENGTHS) > LINE_BYTES
+    each, table = np.array(cycles_at)[:, None] * reaches, []
+    for first in range(2 * _STEPS):
+        for step in range(_STEPS):
+            apart = 2 * math.gcd(step, _STEPS)
+            table.append(each[first % apart :: apart].mean(axis=0))
+    return np.concatenate(table)
 
 
 def gm_miss_cycles(chip: Chip, missing_bytes: Column, *, into_ub: bool = False) -> Column:

@@ -16,7 +16,7 @@ from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.request import TilingRequest
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.solver.branch_and_bound import GROUP_FIELDS
-from cubecore.tiling.solver.solver import Ranked, Solution, planned_chip
+from cubecore.tiling.solver.solver import Ranked, Solution
 from cubecore.timing.pipes.queues import DEVICE_MEMORY
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def narrowing_of(request: TilingRequest) -> "Callable[[], Narrowing]":
     def narrowed() -> "Narrowing":
         from cubecore.planning.narrowing import narrowing
 
-        return narrowing(request.problem, request.settings, planned_chip)
+        return narrowing(request.problem, request.settings)
 
     return narrowed
 

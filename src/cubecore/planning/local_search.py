@@ -12,10 +12,8 @@ from cubecore.kernels.matmul.clock.launch import is_known, launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.planner import over_shared_k, whole_tiling
 from cubecore.tiling.cost.tracing import TraceCache
-from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.changes import changes
-from cubecore.tiling.solver.solver import planned_chip
 from cubecore.units import ceil_div
 
 if TYPE_CHECKING:
@@ -28,6 +26,8 @@ LEAST_GAIN = 0.001
 
 MOST_LITTLE = 2
 """Rounds that save less, by which the search ends: the first may lead to one that saves more."""
+LEAST_TIMED = 6
+"""Changes of a round that are timed however the walk has them."""
 SHORT_STEPS = 64
 """Base-K steps of a core up to which twice as many changes are timed."""
 
@@ -84,17 +84,11 @@ class LocalSearch:
 
     def __init__(self, problem: "Problem", chip: "Chip", effort: Effort) -> None:
         self.problem, self.chip, self.effort = problem, chip, effort
-        self.space = planned_chip(chip)
         self.times: dict[TCubeTiling, int] = {}
         self.judged = 0
 
     def run(self, start: "TCubeTiling", cycles: int) -> "tuple[TCubeTiling, int]":
-        """Return the tiling at which no change that was timed is faster, and its cycles.
-
-        Changes leave as much of L1 as plans do, unless the start does not.
-        """
-        if check_case(RuleCase(start, self.problem, self.space)).findings:
-            self.space = self.chip
+        """Return the tiling at which no change that was timed is faster, and its cycles."""
         # Hill climbing. A round that saves little may still lead on, so up to `MOST_LITTLE` of them
         # are allowed; a tiling with more ragged lengths must pay for that by a clear gain.
         best, fewest, little = start, cycles, 0
@@ -112,20 +106,21 @@ class LocalSearch:
 
     def _round(self, tiling: "TCubeTiling", cycles: int) -> "tuple[TCubeTiling | None, int]":
         """Return the fastest of a tiling's changes and its cycles; None if none is faster."""
-        case = RuleCase(None, over_shared_k(self.problem), self.space)
+        case = RuleCase(None, over_shared_k(self.problem), self.chip)
         shared = replace(tiling, Ka=case.problem.k, Kb=case.problem.k)
         near = changes(case, shared, cycles, self.problem.fix, TraceCache.of(case))
         self.judged += near.judged
-        left = self._at_once(tiling)
+        most = left = self._at_once(tiling)
         found, fewest = None, cycles
         for one, likely in zip(near.tilings, near.likely, strict=True):
             if left == 0:
                 break
             # `likely` is relative to the round's start; once a faster one is found, the bar rises
-            # with it.
-            if likely > self.effort.near * fewest / cycles:
+            # with it. The walk is about as far off as the last ones that it leaves: some are timed
+            # whatever it says.
+            if likely > self.effort.near * fewest / cycles and most - left >= LEAST_TIMED:
                 continue
-            whole = whole_tiling(one, self.problem, self.space)
+            whole = whole_tiling(one, self.problem, self.chip)
             if whole is None or whole in self.times:
                 continue
             left -= 1

@@ -1,6 +1,6 @@
 """Requests without a legal tiling: what their chip, problem and limits exclude."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ NARROWING_KEYS = ("cores",)
 def narrowing(
     problem: Problem,
     settings: Mapping[str, str] | None,
-    as_planned: Callable[[Chip], Chip] = lambda record: record,
 ) -> Narrowing:
     """Return what `problem` and a what-if chip narrow, each to be left out on its own.
 
@@ -36,7 +35,7 @@ def narrowing(
         free: Json = {key: None for key in keys if key not in names}
         budget = problem.budget.of([name for name in sizes if _of_budget(name) in names])
         record = budget.applied(chip(problem.chip).what_if(kept))
-        return replace(problem, **free, budget=budget), as_planned(record)
+        return replace(problem, **free, budget=budget), record
 
     constraints = []
     for group in groups:

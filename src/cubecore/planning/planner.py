@@ -22,7 +22,6 @@ from cubecore.tiling.solver.candidates import core_splits
 from cubecore.tiling.solver.solver import (
     Ranked,
     Solution,
-    planned_chip,
     single_solution,
     solve,
     solve_plannable,
@@ -120,7 +119,7 @@ def _require_room(problem: Problem, chip: Chip) -> None:
 
 def _may_be_infeasible(problem: Problem, chip: Chip) -> bool:
     """True if a search for any legal tiling pays before the search for the fastest."""
-    case = least(problem, planned_chip(chip))
+    case = least(problem, chip)
     return bool(problem.fix.fields) or not legal(case)
 
 
@@ -158,7 +157,7 @@ def _with_batch_and_k(solution: Solution, problem: Problem, chip: Chip) -> Solut
             except NoLegalTilingError as error:
                 refused.append(error)
                 continue
-            findings = check_case(RuleCase(tiling, problem, planned_chip(chip))).findings
+            findings = check_case(RuleCase(tiling, problem, chip)).findings
             broken.extend(findings[:1])
             if not findings:
                 kept.append(Ranked(tiling, ranked.predicted))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cubecore.chips import chip, costs
 from cubecore.errors import RequestError
+from cubecore.kernels.matmul.clock.launch import launch_time
 from cubecore.tiling.cost.closed_form import cost, lower_bound, predict
 from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.rules.checker import check_tiling
@@ -356,6 +357,19 @@ def test_rows_beyond_the_stride_of_a_transfer_come_one_by_one():
     chunks = ceil_div(65536, 4 * 64)
     least = 63 * chunks * B3.gm_to_l1_transfer_cycles
     assert many - one > least
+
+
+@pytest.mark.parametrize(
+    ("base_n", "kind"), [(160, "float16"), (176, "float16"), (208, "float16"), (144, "int8")]
+)
+def test_short_last_rows_of_b_cost_mte2_as_the_event_timing_has_them(base_n, kind):
+    """Rows of B [k, n] that begin off a line and end in it cost nothing for where they begin."""
+    p = problem(m=1408, n=1280, k=2048, a=kind, chip="Ascend910B3")
+    fields = {"singleCoreM": 352, "singleCoreN": 256, "usedCoreNum": 20, "baseM": 128}
+    fields |= {"baseN": base_n, "baseK": 64, "stepKa": 4, "stepKb": 4, "depthA1": 8, "depthB1": 8}
+    t = tiling(p, **fields, dbL0A=2, dbL0B=2)
+    timed = launch_time(p, t, p.chip_record)
+    assert cost(t, p, p.chip_record).pipes["MTE2"] == pytest.approx(timed.pipes["MTE2"], rel=0.01)
 
 
 def test_bias_costs_a_little():

@@ -22,7 +22,6 @@ from cubecore.tiling.rules.capabilities import require_plannable, validate
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.branch_and_bound import TilingSearch
 from cubecore.tiling.solver.candidates import TilingColumns
-from cubecore.tiling.solver.solver import planned_chip
 from parts import strided
 
 CASE = RuleCase(None, Problem(m=64, n=32, k=16), chip("Ascend910B3"))
@@ -64,7 +63,7 @@ def drawn(seed):
 
 
 def searched(problem, lines):
-    case = RuleCase(None, problem, planned_chip(problem.chip_record))
+    case = RuleCase(None, problem, problem.chip_record)
     search = TilingSearch(case, 3, NO_LIMITS, strict=False, traces=lines)
     search.residencies_left = 3000
     return search.run()
@@ -86,7 +85,7 @@ def test_a_search_finds_the_same_by_lines(seed):
 
 
 def test_lines_are_of_a_kind_of_problem_and_a_kind_of_chip():
-    case = RuleCase(None, Problem(m=5, n=5, k=5), planned_chip(chip("Ascend910B3")))
+    case = RuleCase(None, Problem(m=5, n=5, k=5), chip("Ascend910B3"))
     lines = TraceCache.of(case)
     other_extents = replace(case, problem=Problem(m=7, n=1, k=9, seed=3))
     assert TraceCache.of(other_extents) is lines
@@ -96,7 +95,7 @@ def test_lines_are_of_a_kind_of_problem_and_a_kind_of_chip():
     tables = {"short_start_cycles": None}, {"cube_k": {"float16": 8}}, {"frequency_hz": 1.5e9}
     for changed in tables:
         assert TraceCache.of(replace(case, chip=replace(case.chip, **changed))) is not lines
-    assert planned_chip(chip("Ascend910B3")) is case.chip
+    assert chip("Ascend910B3") is case.chip
 
 
 def tens(case, t):

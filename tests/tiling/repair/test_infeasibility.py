@@ -24,7 +24,6 @@ from cubecore.tiling.repair.infeasibility import (
 from cubecore.tiling.rules.checker import check_tiling, rule_named
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.candidates import TilingColumns
-from cubecore.tiling.solver.solver import planned_chip
 from parts import part, stride
 from tiling.cases import B3, problem, tiling
 from tiling.solver.test_plans_legal import drawn
@@ -272,7 +271,7 @@ def claimed(keys, seed):
     p, t = found
     asked = rng.sample(PLANNED_FIELDS, rng.randint(0, 6))
     wanted = FieldLimits({n: Limits(getattr(t, n), getattr(t, n)) for n in asked})
-    narrow = narrowing(p, None, planned_chip)
+    narrow = narrowing(p, None)
     spoiled = {n: 16 * rng.randint(1, 40) for n in PLANNED_FIELDS if n not in asked}
     case = RuleCase(
         replace(t, **spoiled), p, narrow.narrowed({c.name for c in narrow.constraints})[1]

@@ -280,7 +280,8 @@ def test_the_vendors_published_tiling_fills_l1_and_is_told_so(depth, advised):
     assert text == (
         [
             "L1 use = 524288 B is more than the 524032 B that the tiling library plans: measured "
-            "to work, but leaves no room for anything else"
+            "to work, but leaves no room for anything else; a budget of 524032 B for L1 plans with "
+            "less"
         ]
         if advised
         else []

@@ -79,7 +79,8 @@ def drawn(rng):
         sizes = [rng.choice([2048, 4096, 8192]) for _ in range(3)]
         names = ("l0a_bytes", "l0b_bytes", "l0c_bytes")
         soc = replace(soc, **dict(zip(names, sizes, strict=True)))
-        soc = replace(soc, l1_user_bytes=rng.choice([4096, 8192, 12288, 20480]))
+        size = rng.choice([4096, 8192, 12288, 20480])
+        soc = replace(soc, l1_bytes=size, l1_user_bytes=size)
     return keys, soc
 
 
@@ -276,7 +277,7 @@ def test_no_bound_is_above_what_it_bounds(seed):
     while True:
         try:
             p = Problem(**medium(int(rng.integers(10**6))))
-            soc = replace(p.chip_record, l1_bytes=p.chip_record.l1_user_bytes)
+            soc = p.chip_record
             solve(p, soc, 0)
         except CubecoreError:
             continue

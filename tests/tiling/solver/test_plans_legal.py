@@ -112,7 +112,7 @@ def drawn(rng):
         if rng.random() < 0.08:
             keys[f"pos_{x}"] = rng.choice(["TSCM", "VECOUT", "VECIN", "VECCALC"])
     if rng.random() < 0.1:
-        buffer, own = rng.choice([("l1", soc.l1_user_bytes), ("l0c", soc.l0c_bytes)])
+        buffer, own = rng.choice([("l1", soc.l1_bytes), ("l0c", soc.l0c_bytes)])
         keys["budget"] = {buffer: own // rng.choice([1, 2, 3, 5, 16, 200])}
     if rng.random() < 0.08:
         keys |= drawn_layout(rng, keys, soc)

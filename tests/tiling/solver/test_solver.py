@@ -134,7 +134,7 @@ def test_an_operand_that_is_in_l1_already_is_planned_with_its_share():
     p = problem(pos_a="TSCM")
     tiling = solve(p, B3).best.tiling
     assert check_tiling(tiling, p, B3).legal
-    assert tiling.singleCoreM * p.k * 2 < B3.l1_user_bytes
+    assert tiling.singleCoreM * p.k * 2 < B3.l1_bytes
 
 
 def test_what_cannot_be_planned_is_refused_before_any_search():
@@ -148,7 +148,10 @@ def test_what_cannot_be_planned_is_refused_before_any_search():
         ({"l0a_bytes": 256}, "L0A-CAPACITY (A's base blocks fit L0A)"),
         ({"l0b_bytes": 256}, "L0B-CAPACITY (B's base blocks fit L0B)"),
         ({"l0c_bytes": 512}, "L0C-CAPACITY (C's base blocks fit L0C)"),
-        ({"l1_user_bytes": 600}, "L1-CAPACITY (A's and B's blocks, bias and scales fit L1)"),
+        (
+            {"l1_bytes": 600, "l1_user_bytes": 600},
+            "L1-CAPACITY (A's and B's blocks, bias and scales fit L1)",
+        ),
     ],
 )
 def test_no_legal_tiling_names_the_rule(changes, rule):
@@ -176,7 +179,8 @@ def test_a_hopeless_search_ends_early_and_says_so():
 
 
 def test_the_smallest_buffers_that_hold_one_fractal_suffice():
-    small = replace(B3, l0a_bytes=512, l0b_bytes=512, l0c_bytes=1024, l1_user_bytes=1024)
+    small = replace(B3, l0a_bytes=512, l0b_bytes=512, l0c_bytes=1024)
+    small = replace(small, l1_bytes=1024, l1_user_bytes=1024)
     best = solve(problem(), small).best.tiling
     assert (best.baseM, best.baseN, best.baseK) == (16, 16, 16)
     assert (best.depthA1, best.depthB1, best.dbL0A, best.dbL0C) == (1, 1, 1, 1)

@@ -15,7 +15,6 @@ from cubecore.tiling.model.epilogue import Epilogue
 from cubecore.tiling.model.field_limits import FieldLimits, Limits
 from cubecore.tiling.model.problem import SCALE_TYPE, Problem
 from cubecore.tiling.repair.infeasibility import Constraint, Narrowing
-from cubecore.tiling.solver.solver import planned_chip
 from cubecore.units import INT32_MAX
 
 NOT_SET = -1
@@ -191,6 +190,6 @@ class RequestedTiling:
             kept = {name: size for name, size in self.budget.items() if name in names}
             cores = problem.cores if "cores" in names else None
             chip = replace(self, budget=kept).budgeted(target)
-            return replace(problem, cores=cores), planned_chip(chip)
+            return replace(problem, cores=cores), chip
 
         return Narrowing(tuple(constraints), narrowed)

@@ -328,9 +328,7 @@ def _row_starts(case: RuleCase, w: TileCounts, operand: str, apart: Column) -> C
         share, cores = _own_share(w, operand)
         share = share * apart
     share = np.where(np.equal(cores, 1), 0, share)
-    return row_starts(
-        case.chip, stored, rows, length / chunks, step=step, share=share, chunks=chunks
-    )
+    return row_starts(case.chip, stored, rows, length, step=step, share=share, chunks=chunks)
 
 
 def row_starts(
@@ -345,22 +343,29 @@ def row_starts(
 ) -> Column:
     """Return how much longer a chunk of `rows` stored rows takes for where these start.
 
-    A row is `length` elements. Along the rows, `step` are the elements from one chunk's start to
-    the next, `share` those from one core's share to the next (0 for a core alone), and `chunks` how
-    many a core has.
+    Along the rows, `length` are a core's elements, `step` those from one chunk's start to the next,
+    `share` those from one core's share to the next (0 for a core alone), and `chunks` how many a
+    core has.
     """
     size = stored.kind.bits / 8
     apart = stored.pitch * size % costs.LINE_BYTES
     if stored.nz or (apart and stored.pitch <= ND_INNER_LIMIT):
         return 0.0
     if apart:  # each row is a transfer of its own, and begins anywhere
-        step_bytes, share_bytes, blocks = apart, 0, 2
-    else:
-        step_bytes, share_bytes = stored.whole_bytes(step), stored.whole_bytes(share)
-        blocks = chunks
-    return rows * costs.mean_row_start_cycles(
-        chip, length * size, step_bytes=step_bytes, share_bytes=share_bytes, blocks=blocks
-    )
+        return rows * costs.mean_row_start_cycles(chip, length / chunks * size, step_bytes=apart)
+    step_bytes, share_bytes = stored.whole_bytes(step), stored.whole_bytes(share)
+    whole = np.floor(length / step)
+    longer: Column = 0.0
+    # The last chunk's rows are shorter, and more of them end within their line.
+    for count, row in ((whole, step_bytes), (1, stored.whole_bytes(length - whole * step))):
+        longer = longer + count * costs.mean_row_start_cycles(
+            chip,
+            row,
+            step_bytes=step_bytes,
+            share_bytes=share_bytes,
+            among=np.greater(chunks, 1),
+        )
+    return rows * longer / chunks
 
 
 def _own_share(w: TileCounts, operand: str) -> tuple[Column, Column]:

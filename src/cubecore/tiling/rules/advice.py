@@ -99,9 +99,12 @@ def advise(case: RuleCase) -> tuple[Advice, ...]:
 
 
 def advise_plan(case: RuleCase) -> tuple[Advice, ...]:
-    """Return the advice about what was asked for; how the tiling could be is the planner's."""
+    """Return the advice about what was asked for, and a full L1.
+
+    How the tiling could be otherwise is the planner's.
+    """
     texts = [*_capped(case), *_intrinsics(case), *_scales(case), *_transposed(case)]
-    texts += _positions(case)
+    texts += [*_positions(case), *_free_l1(case)]
     for key in ("pos_a", "pos_b", "pos_c"):
         position = getattr(case.problem, key)
         if position != "GM":
@@ -213,7 +216,8 @@ def _free_l1(case: RuleCase) -> Iterator[tuple[str, str]]:
     measure, free = l1_capacity(case), case.chip.l1_user_bytes
     if measure is not None and measure.holds() and measure.used > free:
         text = f"L1 use = {measure.used} B is more than the {free} B that the tiling library plans"
-        yield "L1-RESERVED", f"{text}: measured to work, but leaves no room for anything else"
+        text = f"{text}: measured to work, but leaves no room for anything else"
+        yield "L1-RESERVED", f"{text}; a budget of {free} B for L1 plans with less"
 
 
 def _buffers(case: RuleCase) -> Iterator[tuple[str, str]]:

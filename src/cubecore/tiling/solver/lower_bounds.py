@@ -247,9 +247,7 @@ def _starts(
         return 0.0
     whole, share = (t.M, t.singleCoreM) if operand == "a" else (t.N, t.singleCoreN)
     apart = np.where(np.less(share, whole), share, 0)
-    return row_starts(
-        case.chip, stored, k / along_k, extent / along, step=step, share=apart, chunks=along
-    )
+    return row_starts(case.chip, stored, k / along_k, extent, step=step, share=apart, chunks=along)
 
 
 def pair_bound(case: RuleCase, pairs: Pairs, traces: TraceCache = NO_TRACES) -> LowerBounds:

@@ -137,9 +137,6 @@ def solve_plannable(
     `classes` more of each class of base blocks are among them.
     """
     keep_freed_memory()
-    # `planned_chip` returns one record for a chip, so that traces and searches that are kept are
-    # found again by it.
-    chip = planned_chip(chip)
     case = RuleCase(None, problem, chip)
     traces = TraceCache.of(case)
     refine = refine and problem.template == "MDL"
@@ -308,16 +305,6 @@ def _legal(case: RuleCase, tilings: Tilings) -> tuple[Column]:
 
 
 LEGAL = TracedFunction(_legal)
-
-
-@lru_cache(maxsize=64)
-def planned_chip(chip: Chip) -> Chip:
-    """Return the chip that plans are made for: with as much L1 as the vendor's library uses.
-
-    The rules let a given tiling fill L1; a planned one leaves what that library leaves. The same
-    chip gives the same record, by which the search knows problems of one kind.
-    """
-    return replace(chip, l1_bytes=chip.l1_user_bytes)
 
 
 def _best_of_each(result: SearchResult, count: int) -> Array:

@@ -12,7 +12,6 @@ from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.checker import check_tiling
-from cubecore.tiling.solver.solver import planned_chip
 from cubecore.workflows.request import make_request
 from parts import part
 
@@ -102,7 +101,7 @@ def large(source):
 def tilings(source, request):
     """Yield legal tilings: some that the planner finds, and changes of them."""
     problem = request.problem
-    found = plan_tilings(problem, request.chip, 3, lambda: narrowing(problem, None, planned_chip))
+    found = plan_tilings(problem, request.chip, 3, lambda: narrowing(problem, None))
     for ranked in (found.best, *found.alternatives):
         tiling = ranked.tiling
         yield tiling
