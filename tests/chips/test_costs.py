@@ -159,26 +159,36 @@ def test_950_pays_nothing_for_where_rows_begin(pitch):
 @given(
     step=st.integers(1, 40),
     row=st.integers(1, 600),
-    share=st.one_of(st.integers(0, 20).map(lambda x: 16 * x), st.integers(0, 300)),
+    share=st.integers(0, 20),
+    cores=st.integers(1, 30),
     among=st.booleans(),
 )
-def test_rows_cost_the_mean_over_where_they_may_start(step, row, share, among):
-    """Every start in a line that a multiple of the step leads to, of the slower of two cores."""
-    step_bytes, line = 16 * step, costs.LINE_BYTES
-    # A start between two multiples of 16 B costs as any other one between them.
-    first = share if share % 16 == 0 else 16 * (share // 16) + 8
-    apart = math.gcd(step_bytes, line) if among else line
+def test_rows_cost_the_mean_over_where_they_may_start(step, row, share, cores, among):
+    """Every start in a line that a multiple of the step leads to, of the slowest core."""
+    line = costs.LINE_BYTES
+    apart = math.gcd(16 * step, line) if among else line
     means = [
         statistics.mean(
-            costs.row_start_cycles(A2, start, row if start % 16 == 0 else 16 * -(-row // 16))
-            for start in range(at % apart, line, apart)
+            costs.row_start_cycles(A2, start, row)
+            for start in range(16 * share * core % apart, line, apart)
         )
-        for at in (0, first)
+        if among
+        else costs.row_start_cycles(A2, 16 * share * core, row)
+        for core in range(cores)
     ]
     told = costs.mean_row_start_cycles(
-        A2, row, step_bytes=step_bytes, share_bytes=share, among=among
+        A2, row, step_bytes=16 * step, share_bytes=16 * share, cores=cores, among=among
     )
     assert told == pytest.approx(max(means))
+
+
+@pytest.mark.parametrize(("cores", "cycles"), [(1, 0), (2, 3 * 1.58), (20, 3 * 1.58)])
+def test_rows_of_shares_off_16_bytes_may_start_anywhere(cores, cycles):
+    assert A2.gm_to_l1_misaligned_block_cycles["16"] == 1.58
+    told = costs.mean_row_start_cycles(
+        A2, 78, step_bytes=96, share_bytes=78, cores=cores, among=False
+    )
+    assert told == pytest.approx(cycles)
 
 
 def test_bytes_that_l2_does_not_hold_come_at_their_own_rate():

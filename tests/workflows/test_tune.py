@@ -134,14 +134,14 @@ def test_the_plan_is_not_beaten_by_itself():
 
 
 def test_fields_that_are_asked_for_are_kept():
-    """Without them the best change leaves them."""
     wanted = {"baseM": "48..64", "stepKa": "1..2"}
     tuned = cubecore.tune(planned("shallow").tiling, SHAPE, fix=wanted)
     assert tuned.changes
     for change in tuned.changes:
         assert 48 <= change.tiling.baseM <= 64
         assert change.tiling.stepKa in {1, 2}
-    assert tuned_case("shallow").changes[0].tiling.baseM > 64
+    changes = [change.tiling for change in tuned_case("shallow").changes]
+    assert any(t.baseM not in range(48, 65) or t.stepKa not in {1, 2} for t in changes)
 
 
 def test_a_chip_that_cannot_be_timed_is_one_sentence():

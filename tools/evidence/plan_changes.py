@@ -1,9 +1,10 @@
 """Plans beside one- and two-field changes of theirs, and beside the vendor's answers.
 
 `python -m tools.evidence.plan_changes free 300` draws shapes, types, chips and launches; with
-`fixed` one to three fields are asked for besides. Of each plan every legal change of one field is
+`fixed` one to three fields are asked for besides. Of each plan the legal changes of one field are
 timed, and of the legal changes of two those that the closed form or the walk of chunks has first
-and some drawn ones. `usedCoreNum` follows shares.
+and some drawn ones; none whose busiest pipe alone takes `BUSY` times as long as the plan.
+`usedCoreNum` follows shares.
 
 `answers` plans each product for which the record (`tests/data`) has a legal answer that can be
 timed, and times both; `others 301` draws such answers with other extents, to which their tilings
@@ -27,12 +28,13 @@ from typing import Any
 import numpy as np
 
 import cubecore
-from cubecore.answers.model import PlannedProduct
+from cubecore.answers.plan import TilingPlan
 from cubecore.chips.model import Chip
 from cubecore.errors import CubecoreError
 from cubecore.kernels.matmul.clock.launch import launch_time
 from cubecore.planning.event_ranking import can_be_timed, timed_plan, timed_tiling
 from cubecore.planning.narrowing import narrowing
+from cubecore.tiling.cost.chunk_columns import least_cycles
 from cubecore.tiling.cost.chunk_walk import walked_cycles
 from cubecore.tiling.cost.closed_form import cost
 from cubecore.tiling.cost.tracing import TraceCache, column
@@ -52,6 +54,8 @@ SLACK, ANSWER_SLACK = 0.005, 0.01
 """Share of a plan's time by which a change of it, and a vendor's answer, may be faster."""
 LIKELIEST, DRAWN = 40, 40
 """Changes of two fields that are timed: of each ranking, and drawn."""
+BUSY = 1.05
+"""Times a plan's time: changes whose busiest pipe alone takes longer are not timed."""
 STEPS = (*range(1, 17), 20, 24, 32)
 FIXABLE = ("singleCoreM", "singleCoreN", "baseM", "baseN", "baseK", "stepKa", "stepKb")
 FIXABLE += ("depthA1", "depthB1", "dbL0C", "iterateOrder", "stepM", "stepN")
@@ -96,7 +100,7 @@ def fixed_fields(rng: random.Random, problem: Problem) -> dict[str, int]:
     return {name: value(name) for name in rng.sample(FIXABLE, rng.randint(1, 3))}
 
 
-def drawn_plan(kind: str, seed: int, number: int) -> PlannedProduct:
+def drawn_plan(kind: str, seed: int, number: int) -> TilingPlan:
     """Return the plan of a drawn product, in a drawn space if `kind` is "fixed"."""
     rng = random.Random(f"{kind} {seed} {number}")  # noqa: S311 - shapes, not secrets
     for _ in range(ATTEMPTS):
@@ -109,7 +113,7 @@ def drawn_plan(kind: str, seed: int, number: int) -> PlannedProduct:
     raise AssertionError(f"{ATTEMPTS} draws of {kind} {seed} {number} have no legal tiling")
 
 
-def values_of(plan: PlannedProduct) -> dict[str, Sequence[int]]:
+def values_of(plan: TilingPlan) -> dict[str, Sequence[int]]:
     """Return the values of each field that a change gives it."""
     t, p = plan.tiling, plan.problem
     cores = p.core_count(plan.request.chip)
@@ -129,7 +133,7 @@ def values_of(plan: PlannedProduct) -> dict[str, Sequence[int]]:
     return {name: [x for x in some if x != getattr(t, name)] for name, some in values.items()}
 
 
-def changed(plan: PlannedProduct) -> tuple[TilingColumns, int]:
+def changed(plan: TilingPlan) -> tuple[TilingColumns, int]:
     """Return the changes of one field, so many, and behind them those of two, legal or not."""
     t, p, values = plan.tiling, plan.problem, values_of(plan)
     names = list(values)
@@ -148,7 +152,7 @@ def changed(plan: PlannedProduct) -> tuple[TilingColumns, int]:
     return TilingColumns(columns), len(field)
 
 
-def legal_changes(plan: PlannedProduct) -> tuple[RuleCase, TilingColumns, int]:
+def legal_changes(plan: TilingPlan) -> tuple[RuleCase, TilingColumns, int]:
     """Return the legal changes within what is asked for, and how many are of one field."""
     p = plan.problem
     columns, singles = changed(plan)
@@ -164,7 +168,7 @@ def legal_changes(plan: PlannedProduct) -> tuple[RuleCase, TilingColumns, int]:
 class Held:
     """A plan beside its fastest change that was timed; `share` is how much faster that is."""
 
-    plan: PlannedProduct
+    plan: TilingPlan
     share: float
     change: dict[str, list[int]]
     timed: int
@@ -186,16 +190,16 @@ class Held:
         }
 
 
-def held(plan: PlannedProduct, rng: random.Random) -> Held:
+def held(plan: TilingPlan, rng: random.Random) -> Held:
     """Return a plan beside its fastest change."""
     case, t, singles = legal_changes(plan)
     p, chip, own = plan.problem, plan.request.chip, plan.predicted.cycles
-    pairs = np.arange(singles, len(t))
-    rows = set(range(singles))
+    values = measured(case, t, TraceCache.of(case))
+    near = np.flatnonzero(least_cycles(case, values) <= BUSY * own)
+    rows, pairs = set(near[near < singles].tolist()), near[near >= singles]
     if len(pairs):
-        taken = t.take(pairs)
-        closed = np.broadcast_to(cost(taken, p, chip).total, len(pairs))
-        walked = walked_cycles(case, measured(case, taken, TraceCache.of(case)), 96)
+        closed = np.broadcast_to(cost(t, p, chip).total, len(t))[pairs]
+        walked = walked_cycles(case, {n: x[pairs] for n, x in values.items()}, 96)
         for ranking in (closed, walked):
             rows |= set(pairs[np.argsort(ranking, kind="stable")[:LIKELIEST]].tolist())
         rows |= set(rng.sample(pairs.tolist(), min(DRAWN, len(pairs))))

@@ -165,50 +165,59 @@ def mean_row_start_cycles(
     *,
     step_bytes: Column,
     share_bytes: Column = 0,
+    cores: Column = 1,
     among: Column = True,
 ) -> Column:
     """Return how much longer a row takes in the mean of those that start `step_bytes` apart.
 
-    Of the slower of two cores whose shares lie `share_bytes` apart. Rows of all multiples of the
+    Of the slowest of some cores whose shares lie `share_bytes` apart. Rows of all multiples of the
     step count equally, as the event timing has them; unless they are `among` several blocks, a row
     starts where its core's share does.
     """
     if not (cycles_of := chip.gm_to_l1_misaligned_block_cycles):
         return 0.0
-    # One lookup for what would be a loop over starts: the search asks for whole columns of them.
+    # One lookup for what would be loops over cores and starts: the search asks for whole columns.
     table = _row_starts(tuple(cycles_of.items()))
     apart = np.where(among, step_bytes % LINE_BYTES, 0)
     apart = np.where(apart % _SIXTEENTH == 0, apart // _SIXTEENTH, 1)
-    row = _LENGTHS * apart + np.minimum(ceil_div(row_bytes, _SIXTEENTH), _LENGTHS - 1)
-    first = share_bytes % LINE_BYTES
-    first = 2 * (first // _SIXTEENTH) + np.where(first % _SIXTEENTH == 0, 0, 1)
-    own, other = (np.interp(row + at, _INDEXES, table) for at in (0, _LENGTHS * _STEPS * first))
-    return ceil_div(row_bytes, DATA_BLOCK_BYTES) * np.maximum(own, other)
+    share = share_bytes % LINE_BYTES
+    share = np.where(share % _SIXTEENTH == 0, share // _SIXTEENTH, _STEPS)
+    row = np.minimum(ceil_div(row_bytes, _SIXTEENTH), _STEPS)
+    index = _STEPS * share + np.minimum(cores, _STEPS) - 1
+    index = (_STEPS + 1) * (_STEPS * index + apart) + row
+    return ceil_div(row_bytes, DATA_BLOCK_BYTES) * np.interp(index, _INDEXES, table)
 
 
 _SIXTEENTH = 16
 """Rows that start off a multiple of it cost as much wherever they do."""
 _STEPS = LINE_BYTES // _SIXTEENTH
-_LENGTHS = _STEPS + 1
-_INDEXES = np.arange(2 * _STEPS**2 * _LENGTHS)
+_INDEXES = np.arange((_STEPS + 1) ** 2 * _STEPS**2)
 
 
 @lru_cache(maxsize=64)
 def _row_starts(cycles_of: tuple[tuple[str, float], ...]) -> Array:
-    """Return what a block of a row costs for its start, by the first start, a step and a length.
+    """Return what a block of a row costs for its start, by share, cores, step and length.
 
-    Steps and lengths are multiples of 16 B; between two of these there is one first start.
+    Shares, steps and lengths are multiples of 16 B; the last share is any other, and may lead
+    everywhere.
     """
-    half = _SIXTEENTH // 2
-    cycles_at = [_misaligned_block_cycles(dict(cycles_of), at) for at in range(0, LINE_BYTES, half)]
+    half, spelled = _SIXTEENTH // 2, dict(cycles_of)
+    cycles_at = [_misaligned_block_cycles(spelled, at) for at in range(0, LINE_BYTES, half)]
     starts = half * np.arange(2 * _STEPS)[:, None]
-    reaches = starts + _SIXTEENTH * np.arange(_LENGTHS) > LINE_BYTES
-    each, table = np.array(cycles_at)[:, None] * reaches, []
-    for first in range(2 * _STEPS):
-        for step in range(_STEPS):
-            apart = 2 * math.gcd(step, _STEPS)
-            table.append(each[first % apart :: apart].mean(axis=0))
-    return np.concatenate(table)
+    reaches = starts + _SIXTEENTH * np.arange(_STEPS + 1) > LINE_BYTES
+    each, every = np.array(cycles_at)[:, None] * reaches, np.arange(2 * _STEPS)
+    means = np.zeros((2 * _STEPS, _STEPS, _STEPS + 1))
+    for step in range(_STEPS):
+        apart = 2 * math.gcd(step, _STEPS)
+        of_rest = each.reshape(-1, apart, _STEPS + 1).mean(axis=0)
+        means[:, step] = of_rest[every % apart]
+    slowest = [
+        np.maximum.accumulate(means[2 * share * np.arange(_STEPS) % (2 * _STEPS)])
+        for share in range(_STEPS)
+    ]
+    anywhere = np.broadcast_to(means.max(axis=0), slowest[0].shape).copy()
+    anywhere[0] = means[0]
+    return np.stack([*slowest, anywhere]).reshape(-1)
 
 
 def gm_miss_cycles(chip: Chip, missing_bytes: Column, *, into_ub: bool = False) -> Column:

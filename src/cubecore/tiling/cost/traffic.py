@@ -327,8 +327,9 @@ def _row_starts(case: RuleCase, w: TileCounts, operand: str, apart: Column) -> C
         step = np.where(axis.k_chunks == 1, axis.step, 1) * axis.base
         share, cores = _own_share(w, operand)
         share = share * apart
-    share = np.where(np.equal(cores, 1), 0, share)
-    return row_starts(case.chip, stored, rows, length, step=step, share=share, chunks=chunks)
+    return row_starts(
+        case.chip, stored, rows, length, step=step, chunks=chunks, share=share, cores=cores
+    )
 
 
 def row_starts(
@@ -338,14 +339,14 @@ def row_starts(
     length: Column,
     *,
     step: Column,
-    share: Column,
     chunks: Column,
+    share: Column,
+    cores: Column,
 ) -> Column:
     """Return how much longer a chunk of `rows` stored rows takes for where these start.
 
     Along the rows, `length` are a core's elements, `step` those from one chunk's start to the next,
-    `share` those from one core's share to the next (0 for a core alone), and `chunks` how many a
-    core has.
+    `chunks` how many a core has, and `share` the elements from one of the `cores`' to the next's.
     """
     size = stored.kind.bits / 8
     apart = stored.pitch * size % costs.LINE_BYTES
@@ -363,6 +364,7 @@ def row_starts(
             row,
             step_bytes=step_bytes,
             share_bytes=share_bytes,
+            cores=cores,
             among=np.greater(chunks, 1),
         )
     return rows * longer / chunks

@@ -32,20 +32,21 @@ from cubecore.units import FRACTAL_ROWS, align_up, ceil_div, distinct
 
 SKETCHED_CHUNKS, WALKED_CHUNKS = 8, 96
 """Chunks that are walked of all changes that a bound leaves a chance, and of those still near."""
-SKETCHED_NEAR, WALKED_NEAR = 1.04, 1.015
+SKETCHED_NEAR, WALKED_NEAR = 1.1, 1.015
 """Times the tiling's own walk: changes whose walk is above it are not followed."""
-MOST_SKETCHED, MOST_WALKED = 1500, 160
+MOST_SKETCHED, MOST_WALKED = 1500, 400
 _SHORT = (
     (SKETCHED_CHUNKS, SKETCHED_NEAR, MOST_WALKED),
     (WALKED_CHUNKS, WALKED_NEAR, MOST_WALKED),
 )
-_LONG = ((SKETCHED_CHUNKS, 1.25, 320), (WALKED_CHUNKS, 1.2, 48), (256, WALKED_NEAR, 48))
+_LONG = ((SKETCHED_CHUNKS, 1.25, MOST_WALKED), (WALKED_CHUNKS, 1.2, 100), (256, WALKED_NEAR, 100))
 """Chunks that are walked, what is near then, and how many are: where walks end within the first
-row of tiles, which brings what later ones find in L2, shorter ones are believed less."""
+row of tiles, which brings what later ones find in L2, or within a tile, shorter ones are believed
+less."""
 SAME_FIELDS = 0.004
 """Times the own walk: a change is put back by it for each likelier one of the same fields."""
-EVEN_K = 32
-"""Every multiple of it is tried as baseK: rows of a chunk begin well."""
+EVEN_K = 16
+"""Every multiple of it is tried as baseK: rows begin well, and last steps differ."""
 EVERY_SHARE = 256
 """Up to this extent every share of whole fractals is tried."""
 EVERY_STEP = 16
@@ -57,6 +58,8 @@ _CHOSEN = (
 )
 """The fields that a change sets; depths follow from steps and buffers."""
 _AT = {name: index for index, name in enumerate(_CHOSEN)}
+_BOTH_SHARES = 2
+"""The number of changes of singleCoreM and singleCoreN, the first two groups of `_options`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ def changes(
     values = np.where(np.isnan(options), own, options)
     pairs = np.where(np.isnan(options[second]), values[first], options[second])
     columns = _columns(case, tiling, np.concatenate([own, values, pairs]), wanted)
-    fields = np.concatenate([[0], 100 * group, 100 * group[first] + group[second] + 1])
+    of_pairs = 100 * group[first] + group[second] + 1  # of one field a multiple of 100
+    fields = np.concatenate([[0], 100 * group, of_pairs])
     rows = _likely_legal(case, columns, wanted)
     kept = columns.take(rows)
     legal = np.flatnonzero(column(LEGAL(traces, case, kept)[0], len(kept)))
@@ -89,7 +93,8 @@ def changes(
     if len(kept) == 0:
         return Changes((), (), 0)
     own_row = _columns(case, tiling, own, wanted)
-    rows, likely = _spread(*_ranked(case, own_row, kept, cycles, fields % 100 == 0, traces), fields)
+    surely = (fields % 100 == 0) | (fields == _BOTH_SHARES)
+    rows, likely = _spread(*_ranked(case, own_row, kept, cycles, surely, traces), fields)
     table = {n: np.broadcast_to(kept.take(rows).fields[n], len(rows)) for n in kept.names}
     listed = {n: np.asarray(x).astype(np.int64).tolist() for n, x in table.items()}
     same = {n: getattr(tiling, n) for n in FIELDS}
@@ -120,6 +125,8 @@ def _options(case: RuleCase, t: TCubeTiling, wanted: FieldLimits) -> tuple[Float
     given.append(_base_k(case, t, wanted))
     given += [_residencies(case, t, name, wanted) for name in "ab"]
     given.append([{"iterateOrder": 1 - t.iterateOrder}])
+    given.append([{"dbL0A": 2}, {"dbL0B": 2}])
+    given.append([{"dbL0C": buffers} for buffers in (1, 2)])
     own = dict(zip(_CHOSEN, _own(t), strict=True))
     rows, group = [], []
     for number, options in enumerate(given):
@@ -271,12 +278,13 @@ def _ranked(
     own: TilingColumns,
     t: TilingColumns,
     cycles: int,
-    single: NDArray[np.bool_],
+    surely: NDArray[np.bool_],
     traces: TraceCache,
 ) -> tuple[Ints, Floats]:
     """Return the rows that may be faster, the likeliest first, and how likely: times the own walk.
 
-    `single` changes of one field are walked far whatever the first chunks say, as another order.
+    `surely` changes are walked far whatever the first chunks say: of one field, as another order,
+    or of both shares, whose first row of tiles says little of the others.
     Of rows with the same walk to the last bit, the same work, one is told.
     """
     if case.problem.template != "MDL":
@@ -289,18 +297,20 @@ def _ranked(
     rows = rows[np.argsort(least[rows], kind="stable")][:MOST_SKETCHED]
     row_of_tiles = own_values["inner_tiles"][0] * own_values["parts"][0]
     several = bool(own_values["tiles"][0] > own_values["inner_tiles"][0])
-    stages = _LONG if several and 2 * row_of_tiles > WALKED_CHUNKS else _SHORT
+    stages = _LONG if (1 + several) * row_of_tiles > WALKED_CHUNKS else _SHORT
     for chunks, near, most in stages:
         walked = {n: np.append(own_values[n], x[rows]) for n, x in values.items()}
         times = walked_cycles(case, walked, chunks)
         likely = times[1:] / times[0]
         order = np.argsort(likely, kind="stable")
         kept = likely[order] <= near
+        near_ones, others = order[kept][:most], order[~kept]
         if chunks == SKETCHED_CHUNKS:
-            kept |= single[rows[order]]
-        order = order[kept][:most]
-        rows, likely = rows[order], likely[order]
-    _, first = np.unique(likely, return_index=True)
+            near_ones = np.append(near_ones, others[surely[rows[others]]])
+        rows, likely = rows[near_ones], likely[near_ones]
+    # Buffers in L0 overlap more in time than in the walk.
+    buffers = sum(getattr(t, n)[rows] for n in BUFFER_FIELDS)
+    _, first = np.unique(np.stack([likely, buffers]), axis=1, return_index=True)
     return rows[first], likely[first]
 
 

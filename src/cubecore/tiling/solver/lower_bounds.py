@@ -246,8 +246,10 @@ def _starts(
     if stored.k_inner:
         return 0.0
     whole, share = (t.M, t.singleCoreM) if operand == "a" else (t.N, t.singleCoreN)
-    apart = np.where(np.less(share, whole), share, 0)
-    return row_starts(case.chip, stored, k / along_k, extent, step=step, share=apart, chunks=along)
+    rows, cores = k / along_k, ceil_div(whole, share)
+    return row_starts(
+        case.chip, stored, rows, extent, step=step, chunks=along, share=share, cores=cores
+    )
 
 
 def pair_bound(case: RuleCase, pairs: Pairs, traces: TraceCache = NO_TRACES) -> LowerBounds:
