@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from tools.pages import chinese
 
 from cubecore.cli.commands import main
 
@@ -93,7 +94,7 @@ def _output(command: str, folder: Path, typed: str) -> str:
 
 
 def refresh() -> None:
-    """Rewrite every document whose output changed."""
+    """Rewrite every document whose output changed, and the Chinese pages after the English."""
     for name in DOCUMENTS:
         path = ROOT / name
         if path.is_file():
@@ -101,6 +102,7 @@ def refresh() -> None:
             after = rendered(before)
             if not same(before, after):
                 path.write_text(after, encoding="utf-8")
+    chinese.follow()
 
 
 if __name__ == "__main__":

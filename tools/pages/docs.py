@@ -93,16 +93,20 @@ for _name, _where in _ELSEWHERE.items():
     document(_name)(partial(_of, *_where))
 
 
-def _pictures() -> None:
-    """Register the pictures of the concepts pages, English and Chinese."""
+def _in_two_languages() -> None:
+    """Register what is generated in English and in Chinese."""
+    from tools.pages import examples
     from tools.pages.pictures import PICTURES, picture
+
+    document("examples.md")(examples.page)
+    document("zh/examples.md")(partial(examples.page, chinese=True))
 
     for name in PICTURES:
         document(f"{name}.svg")(partial(picture, name))
         document(f"zh/{name}.svg")(partial(picture, name, chinese=True))
 
 
-_pictures()
+_in_two_languages()
 
 
 @document("rules.md")
@@ -277,39 +281,6 @@ def findings_page() -> str:
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
-
-
-_EXAMPLES_INTRODUCTION = """\
-# Example kernels
-
-Each file in `examples/kernels` is a script: `cubecore run examples/kernels/NAME.py` runs its
-kernels with every check and compares what they leave with float64; `cubecore time` predicts how
-long they take, and `--report page.html` draws it. What they take here is of the sizes in their
-`main`, on an Ascend910B3. [Writing your own kernels](kernels.md) says how. Generated
-from their docstrings and from the goldens of `tests/examples`.
-"""
-
-
-@document("examples.md")
-def examples_page() -> str:
-    """Return the example kernels: what each says of itself, and what its launches take."""
-    import ast
-    import json
-
-    goldens = ROOT / "tests" / "examples" / "goldens"
-    rows, sections = [], []
-    for path in sorted((ROOT / "examples" / "kernels").glob("*.py")):
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-        golden = goldens / f"the_time_and_the_report.{path.stem}.json"
-        title = escaped(" ".join(text.split("\n\n")[0].split()))
-        for launch in json.loads(golden.read_text(encoding="utf-8")):
-            name = launch["launch"].split(" ")[0]
-            cells = (f"[{path.stem}](#{path.stem})", title, f"`{name}`", f"{launch['us']} us")
-            rows.append(f"| {' | '.join(cells)} | {launch['limited_by']} |")
-            title = ""
-        sections += [f"## {path.stem}", "", "```text", text, "```", ""]
-    head = ["| file | what | launch | predicted | limited by |", "|---|---|---|---|---|"]
-    return "\n".join([_EXAMPLES_INTRODUCTION, *head, *rows, "", *sections])
 
 
 _ADVICE_INTRODUCTION = """\

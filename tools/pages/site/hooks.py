@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkdocs.structure.files import File
+from pymdownx.slugs import slugify
 from tools.pages.site import figures, pages
 from tools.pages.site.notebooks import executed, notebook, page
 
@@ -40,8 +41,13 @@ _IN_NAVIGATION = {
 
 
 def on_config(config: "MkDocsConfig") -> "MkDocsConfig":
-    """Add the generated pages to the navigation: a page without a place in it has none at all."""
-    if config.theme["language"] != "zh":
+    """Add the generated pages to the navigation: a page without a place in it has none at all.
+
+    An anchor in Chinese is its heading, as on a code host.
+    """
+    if config.theme["language"] == "zh":
+        config.mdx_configs["toc"] = {**config.mdx_configs["toc"], "slugify": slugify(case="lower")}
+    else:
         config.nav = [_with_pages(entry) for entry in config.nav or ()]
     return config
 

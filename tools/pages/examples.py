@@ -1,0 +1,95 @@
+"""The page of the example kernels, English and Chinese.
+
+Generated from the kernels' docstrings and from the goldens of their times.
+"""
+
+import ast
+import json
+from pathlib import Path
+
+from tools.pages.markdown import escaped
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "examples" / "kernels"
+_GOLDENS = ROOT / "tests" / "examples" / "goldens"
+
+_ENGLISH = """\
+# Example kernels
+
+Each file in `examples/kernels` is a script: `cubecore run examples/kernels/NAME.py` runs its
+kernels with every check and compares what they leave with float64; `cubecore time` predicts how
+long they take, and `--report page.html` draws it. What they take here is of the sizes in their
+`main`, on an Ascend910B3. [Writing your own kernels](kernels.md) says how. Generated
+from their docstrings and from the goldens of `tests/examples`.
+
+| file | what | launch | predicted | limited by |
+|---|---|---|---|---|
+"""
+_CHINESE = """\
+# 示例核函数
+
+`examples/kernels` 中的每个文件都是一个脚本：`cubecore run examples/kernels/NAME.py` \
+打开全部检查运行其中的核函数，并把结果与 float64 比较；\
+`cubecore time` 预测它们的时间，`--report page.html` 把它画出来。\
+表中的时间对应各脚本 `main` 中的大小，芯片为 Ascend910B3。\
+写法见[编写核函数](kernels.md)。本页由各脚本的文档字符串（英文）和 `tests/examples` 的基准结果生成。
+
+| 文件 | 内容 | 启动 | 预测时间 | 瓶颈 |
+|---|---|---|---|---|
+"""
+CHINESE_TITLES = {
+    "Flash attention, forward: O = softmax(Q K^T / sqrt(D)) V for one head, without a mask.": (
+        "flash attention 前向：单个头的 O = softmax(Q K^T / sqrt(D)) V，没有 mask。"
+    ),
+    "GELU of float16 in its tanh form, computed in float32.": (
+        "float16 的 GELU，tanh 形式，以 float32 计算。"
+    ),
+    "y = W x on the Cube: a vector of halves by a matrix that is stored row by row.": (
+        "Cube 上的 y = W x：half 向量乘以按行存放的矩阵。"
+    ),
+    "An int8 layer on the Cube: x W^T + bias, requantised to int8 with a scale for each column.": (
+        "Cube 上的 int8 层：x W^T + bias，按每列的量化系数重新量化为 int8。"
+    ),
+    "Layer normalisation over rows of 512 halves, computed in float32.": (
+        "对每行 512 个 half 做 layer normalisation，以 float32 计算。"
+    ),
+    "C = A B on the Cube, by hand: the flags of a double-buffered matrix product.": (
+        "在 Cube 上手写 C = A B：双缓冲（double buffer）矩阵乘的标志。"
+    ),
+    "Y = leaky_relu(A B + bias), the product on the AIC and the activation on its two AIVs.": (
+        "Y = leaky_relu(A B + bias)：矩阵乘在 AIC 上，激活在其两个 AIV 上。"
+    ),
+    "Quantise rows of 512 halves to int8, a scale for each row, and back.": (
+        "把每行 512 个 half 量化为 int8，每行一个量化系数，再反量化。"
+    ),
+    "The sum of a float32 vector.": "float32 向量的和。",
+    "Softmax over rows of 512 halves, computed in float32.": (
+        "对每行 512 个 half 做 softmax，以 float32 计算。"
+    ),
+    "The 64 largest of each row of 2048 floats, with their places, by sorting.": (
+        "用排序求每行 2048 个 float 中最大的 64 个及其位置。"
+    ),
+    "Transpose a matrix of halves.": "转置 half 矩阵。",
+    "z = x + y in float32, synchronised in three ways.": ("float32 的 z = x + y，用三种方式同步。"),
+}
+"""The first sentence of each docstring in Chinese."""
+
+
+def page(*, chinese: bool = False) -> str:
+    """Return the example kernels: what each says of itself, and what its launches take.
+
+    KeyError: a kernel's first sentence is not among `CHINESE_TITLES`.
+    """
+    rows, sections = [], []
+    for path in sorted(KERNELS.glob("*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        golden = _GOLDENS / f"the_time_and_the_report.{path.stem}.json"
+        title = " ".join(text.split("\n\n")[0].split())
+        shown = escaped(CHINESE_TITLES[title] if chinese else title)
+        for launch in json.loads(golden.read_text(encoding="utf-8")):
+            name = launch["launch"].split(" ")[0]
+            cells = (f"[{path.stem}](#{path.stem})", shown, f"`{name}`", f"{launch['us']} us")
+            rows.append(f"| {' | '.join(cells)} | {launch['limited_by']} |")
+            shown = ""
+        sections += [f"## {path.stem}", "", "```text", text, "```", ""]
+    return (_CHINESE if chinese else _ENGLISH) + "\n".join([*rows, "", *sections])
