@@ -186,11 +186,14 @@ def _unmet(finding: SanitizerFinding, words: SourceWords) -> str:
     dialect = words.of(finding.location)
     if not dialect.flag:
         return ""
+    waits = f"{words.at(finding)} waits for ever: no {words_of_flag(finding)} is set before it"
+    other = finding.other_event
+    if other is not None:
+        where = f"{other.where.file}:{other.where.line}"
+        wait = dialect.wait_flag(*finding.pipes, other.event)
+        return f"{waits}, but event {other.event} is, at {where}; if that one is meant, {wait}"
     raised = dialect.set_flag(*finding.pipes, finding.event)
-    return (
-        f"{words.at(finding)} waits for ever: no {words_of_flag(finding)} is set before it; put "
-        f"{raised} before it, on every path"
-    )
+    return f"{waits}; put {raised} before it, on every path"
 
 
 def _leaked(finding: SanitizerFinding, words: SourceWords) -> str:

@@ -21,7 +21,7 @@ from cubecore.machine.lockstep.sanitizer.divergence import DivergenceError
 from cubecore.machine.memory.elements import Use, use
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.memory.places import Place
-from cubecore.machine.sanitizer.happens_before import INDEX
+from cubecore.machine.sanitizer.flags import INDEX
 from cubecore.machine.sanitizer.racecheck import touches
 from cubecore.machine.sanitizer.shadow_memory import Touched
 

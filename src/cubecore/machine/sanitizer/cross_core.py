@@ -15,7 +15,7 @@ from cubecore.isa.scalar.sync import (
 )
 from cubecore.machine.sanitizer.finding_log import FindingLog
 from cubecore.machine.sanitizer.findings import SanitizerFinding
-from cubecore.machine.sanitizer.happens_before import Foreign
+from cubecore.machine.sanitizer.flags import Foreign
 
 NOTHING: Foreign = np.zeros((0, 0), np.int64)
 """The clocks that a signal carries where no order is judged."""

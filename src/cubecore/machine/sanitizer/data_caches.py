@@ -17,8 +17,9 @@ from cubecore.isa.scalar.caches import LINE_BYTES, Dcci, line_bits, lines_betwee
 from cubecore.isa.scalar.load import CachedLoad
 from cubecore.isa.scalar.store import StoreScalarGm
 from cubecore.machine.memory.footprint import Footprint
+from cubecore.machine.sanitizer.flags import SCALAR, Foreign
 from cubecore.machine.sanitizer.global_shadow import GlobalShadow
-from cubecore.machine.sanitizer.happens_before import SCALAR, CoreOrder, Foreign
+from cubecore.machine.sanitizer.happens_before import CoreOrder
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess
 
 Say = Callable[[str, MemoryAccess], None]

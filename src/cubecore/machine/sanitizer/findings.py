@@ -8,6 +8,7 @@ from cubecore.errors import Violation
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.sanitizer.flags import SetEvent
 
 MEMCHECK = "memcheck"
 INITCHECK = "initcheck"
@@ -392,7 +393,8 @@ class SanitizerFinding:
     A race has its two accesses, the earlier in program order first; a read of bytes that nobody has
     written has one, from the first of these bytes to the last; a result that another array
     overwrites has those that wrote it, overwrote it and read it. A finding about a flag has the
-    `pipes` that the flag orders, and its `event`. `arrays`: the bytes of two that share those of
+    `pipes` that the flag orders, and its `event`; a wait that nothing meets has the `other_event`
+    of the same pipes that is set, if there is one. `arrays`: the bytes of two that share those of
     the accesses. `limits` are the bytes that the first access must stay in, `claim` is what its
     instruction requires, as parts of the message.
 
@@ -411,6 +413,7 @@ class SanitizerFinding:
     pipes: tuple[str, str] | None = None
     arrays: tuple[tuple[int, int], ...] = ()
     event: int | None = None
+    other_event: SetEvent | None = None
     limits: tuple[int, int] | None = None
     claim: Violation | None = None
     text: str = ""

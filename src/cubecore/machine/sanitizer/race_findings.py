@@ -12,7 +12,7 @@ from cubecore.isa.scalar.sync import SetFlag, WaitFlag
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.finding_log import CountedFinding, FindingLog
 from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
-from cubecore.machine.sanitizer.happens_before import PIPES, FlagFault
+from cubecore.machine.sanitizer.flags import PIPES, FlagFault
 from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess
 
 HOW = {"raw": ("write", "read"), "war": ("read", "write"), "waw": ("write", "write")}
@@ -116,6 +116,7 @@ class WatchFindings:
             str(self._core),
             pipes=None if fault.flag is None else fault.flag.pipes,
             event=None if fault.flag is None else fault.flag.event,
+            other_event=fault.other,
         )
         self._log.add(finding, fault.message if fault.id == "flag-leaked" else "")
 

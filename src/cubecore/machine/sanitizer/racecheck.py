@@ -33,16 +33,9 @@ from cubecore.machine.sanitizer.cross_core import Signals
 from cubecore.machine.sanitizer.data_caches import CoreCache, DataCacheOrder
 from cubecore.machine.sanitizer.finding_log import FindingLog
 from cubecore.machine.sanitizer.findings import RACECHECK, USECHECK, SanitizerFinding
+from cubecore.machine.sanitizer.flags import INDEX, SCALAR, Flag, FlagFault, Foreign
 from cubecore.machine.sanitizer.global_shadow import GlobalShadow
-from cubecore.machine.sanitizer.happens_before import (
-    INDEX,
-    SCALAR,
-    STORES,
-    CoreOrder,
-    Flag,
-    FlagFault,
-    Foreign,
-)
+from cubecore.machine.sanitizer.happens_before import STORES, CoreOrder
 from cubecore.machine.sanitizer.overwritten_arrays import OverwrittenArrays
 from cubecore.machine.sanitizer.race_findings import WatchFindings
 from cubecore.machine.sanitizer.shadow_memory import (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.footprint import Footprint
-from cubecore.machine.sanitizer.happens_before import FlagFault
+from cubecore.machine.sanitizer.flags import FlagFault
 from cubecore.machine.sanitizer.shadow_memory import Touched
 from cubecore.units import FRACTAL_ROWS, distinct
 

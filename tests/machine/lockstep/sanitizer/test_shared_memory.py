@@ -7,7 +7,8 @@ from cubecore.machine.lockstep.sanitizer.aliasing import Distances
 from cubecore.machine.lockstep.sanitizer.divergence import UnorderedError
 from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Footprint
-from cubecore.machine.sanitizer.happens_before import PIPES, CoreOrder
+from cubecore.machine.sanitizer.flags import PIPES
+from cubecore.machine.sanitizer.happens_before import CoreOrder
 
 FOOTPRINTS = (
     Footprint.run(0, 8),

@@ -16,7 +16,7 @@ from cubecore.machine.lockstep.sanitizer.aliasing import GroupAliasing
 from cubecore.machine.lockstep.sanitizer.group_watch import Clock, ClocklessWatch, GroupWatch
 from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
 from cubecore.machine.memory.footprint import Outside, outside
-from cubecore.machine.sanitizer.happens_before import Foreign
+from cubecore.machine.sanitizer.flags import Foreign
 from cubecore.machine.sanitizer.racecheck import FollowAt, Sanitizer, touches
 from cubecore.machine.sanitizer.shadow_memory import MemoryAccess, Touched
 

@@ -22,7 +22,7 @@ from cubecore.machine.sanitizer.core_schedule import Found
 from cubecore.machine.sanitizer.cross_core import NOTHING
 from cubecore.machine.sanitizer.finding_log import CountedFinding, FindingLog, Key, key_of
 from cubecore.machine.sanitizer.findings import SYNCCHECK, USECHECK, SanitizerFinding
-from cubecore.machine.sanitizer.happens_before import FlagFault, Foreign
+from cubecore.machine.sanitizer.flags import FlagFault, Foreign
 from cubecore.machine.sanitizer.racecheck import (
     CoreWatch,
     FollowAt,
