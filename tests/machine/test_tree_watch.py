@@ -9,11 +9,11 @@ from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Issue
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.kernels.matmul.launch import matmul_launch
-from cubecore.machine.blas.tree_watch import TreeWatch
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.sanitizer.finding_log import FindingLog
 from cubecore.machine.sanitizer.racecheck import Sanitizer
+from cubecore.machine.tree_watch import TreeWatch
 from cubecore.tiling.model.problem import Problem
 from harness import A2, listing, make_tiling
 from kernels.broken import changed, leaves
