@@ -59,7 +59,8 @@ def said(findings: Sequence[SanitizerFinding]) -> bytes:
         for part in (one, *one["accesses"]):
             part.pop("call", None), part.pop("callers", None)
         del one["manual"], one["page"]
-        one.pop("note", None)
+        for name in ("note", "text", "block", "caused_by"):
+            one.pop(name, None)
     texts = [json.dumps(one, sort_keys=True) for one in found]
     return "\n".join(sorted(_PLACE.sub(r"\1", text) for text in texts)).encode()
 

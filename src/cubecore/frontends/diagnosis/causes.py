@@ -8,7 +8,7 @@ lacks would mend it as well.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from cubecore.frontends.diagnosis.dependence import GlobalRange, IssuedCore, Key, Race, key_of
+from cubecore.frontends.diagnosis.dependence import IssuedCore, Key, Race, key_of
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.lazy_dataclass import dataclass
@@ -30,7 +30,7 @@ _EXTENT = frozenset({"out-of-bounds", "capacity", "overlap"})
 def with_causes(
     findings: Sequence[SanitizerFinding],
     traces: Mapping[str, InstructionTrace],
-    arrays: Sequence[GlobalRange] = (),
+    arrays: Mapping[str, range],
 ) -> tuple[SanitizerFinding, ...]:
     """Return findings, each with the finding that it follows from, if there is one.
 
@@ -62,7 +62,7 @@ class _Causes:
         self,
         findings: Sequence[SanitizerFinding],
         traces: Mapping[str, InstructionTrace],
-        arrays: Sequence[GlobalRange],
+        arrays: Mapping[str, range],
     ) -> None:
         self._findings = findings
         names = {finding.core for finding in findings} & traces.keys()

@@ -5,7 +5,7 @@ It is asked for when findings were made, of the cores that they were made on, an
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
@@ -27,15 +27,6 @@ _NOBODY: frozenset[int] = frozenset()
 def key_of(instruction: str, where: Location) -> Key:
     """Return the key of an instruction at a location."""
     return instruction, where.file, where.line
-
-
-@dataclass(frozen=True, slots=True)
-class GlobalRange:
-    """Bytes [start, end) of global memory that an array takes."""
-
-    name: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +112,7 @@ class IssuedCore:
             self._positions.setdefault(key, []).append(number)
 
     def depends(
-        self, faults: Mapping[Key, Sequence[int]], arrays: Iterable[GlobalRange]
+        self, faults: Mapping[Key, Sequence[int]], arrays: Mapping[str, range]
     ) -> tuple[Mapping[Key, frozenset[int]], Mapping[str, frozenset[int]]]:
         """Return the findings that what an instruction reads depends on, and those of each array.
 
@@ -130,7 +121,6 @@ class IssuedCore:
         contents: dict[Mem, Contents] = {}
         reads: dict[Key, frozenset[int]] = {}
         of_arrays: dict[str, frozenset[int]] = {}
-        ranges = tuple(arrays)
         for template, addresses, where in self._issues:
             key = key_of(template.name, where)
             touched = tuple(_touched(template, addresses))
@@ -146,9 +136,9 @@ class IssuedCore:
                 if is_written and (numbers or mem in contents):
                     contents.setdefault(mem, Contents()).write(start, end, numbers)
                 if is_written and numbers and mem is Mem.GM:
-                    for array in ranges:
-                        if array.start < end and start < array.end:
-                            of_arrays[array.name] = of_arrays.get(array.name, _NOBODY) | numbers
+                    for name, held in arrays.items():
+                        if held.start < end and start < held.stop:
+                            of_arrays[name] = of_arrays.get(name, _NOBODY) | numbers
         return reads, of_arrays
 
     def would_order(self, race: Race, other: Race) -> bool:

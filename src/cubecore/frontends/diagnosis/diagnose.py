@@ -1,10 +1,9 @@
 """Findings of a launch, told in the words of its source, causes before what follows from them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cubecore.frontends.diagnosis.causes import with_causes
-from cubecore.frontends.diagnosis.dependence import GlobalRange
 from cubecore.frontends.diagnosis.sentences import sentence
 from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.program.trace import InstructionTrace
@@ -15,7 +14,7 @@ def diagnosed(
     findings: Iterable[SanitizerFinding],
     words: SourceWords,
     traces: Mapping[str, InstructionTrace],
-    arrays: Sequence[GlobalRange] = (),
+    arrays: Mapping[str, range],
 ) -> tuple[SanitizerFinding, ...]:
     """Return findings with their texts, their blocks and their causes.
 

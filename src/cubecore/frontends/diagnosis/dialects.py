@@ -120,3 +120,5 @@ PYTHON = Dialect(
 """The C API as methods of a core, in Python."""
 TIK = Dialect("tik")
 """TIK, which sets its flags itself."""
+DIALECTS = {"cpp": CLASS_API, "c": C_API, "python": PYTHON, "tik": TIK}
+"""Dialects by the language that a front end has."""

@@ -10,9 +10,6 @@ from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 
-_SHOWN_BLOCKS = 3
-"""Blocks of a core that a finding lists."""
-
 
 @dataclass(frozen=True, slots=True)
 class SourceWords:
@@ -71,11 +68,3 @@ class SourceWords:
     def at(self, finding: SanitizerFinding) -> str:
         """Return the call that a finding is about, at its line."""
         return self.call(finding.instruction, finding.location)
-
-
-def block_names(blocks: range) -> str:
-    """Return the blocks that a core takes in turns."""
-    if len(blocks) == 1:
-        return f"block {blocks[0]}"
-    shown = ", ".join(map(str, blocks[:_SHOWN_BLOCKS]))
-    return f"one of blocks {shown}{', ...' if len(blocks) > _SHOWN_BLOCKS else ''}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from inspect import signature
 from time import perf_counter
-from typing import Any, NoReturn, Self, TypeVar, overload
+from typing import Any, NoReturn, Self, TypeVar, cast, overload
 
 import numpy as np
 
@@ -17,11 +17,10 @@ from cubecore.frontends.capi.calls.call_sites import known_calls
 from cubecore.frontends.capi.calls.issues import Issues
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
-from cubecore.frontends.diagnosis.dialects import PYTHON, Dialect
-from cubecore.frontends.diagnosis.source_words import SourceWords, block_names
+from cubecore.frontends.diagnosis import launch as diagnosis
+from cubecore.frontends.kernels import launch_findings
 from cubecore.frontends.kernels.allocation import allocated
 from cubecore.frontends.kernels.host_tensors import HostTensor, host_tensor, write_back
-from cubecore.frontends.kernels.launch_findings import told, unwritten
 from cubecore.frontends.kernels.parameters import (
     MARKS,
     bound_arguments,
@@ -60,8 +59,8 @@ class Kernel:
     """A function over a core handle, launched as ``kernel[blocks](tensors and numbers)``.
 
     `blocks` are AIVs for a vector kernel and AI Cores for a cube or mix kernel. Tensors are NumPy,
-    ml_dtypes, DLPack or torch CPU arrays, which the kernel sees as pointers into global memory.
-    Where blocks may take `turns`, a launch has up to 65,535, and a core runs several of them.
+    ml_dtypes, DLPack or torch CPU arrays: pointers into global memory. Where blocks may take
+    `turns`, a launch has up to 65,535 of them. Findings are in its `language`, python or cpp.
     """
 
     function: Callable[..., None]
@@ -71,6 +70,7 @@ class Kernel:
     types: dict[str, ElementType]
     options: LaunchOptions
     turns: bool = field(default=False, kw_only=True)
+    language: str = field(default="python", kw_only=True)
 
     @property
     def name(self) -> str:
@@ -270,6 +270,13 @@ class ReadyLaunch:
 
     def run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
         """Run every core to its end; return the findings, and the engine that ran it."""
+        try:
+            return self._run(gm, checks)
+        except DeadlockError as error:
+            error.findings = self.told(error.findings)
+            raise
+
+    def _run(self, gm: GlobalMemory, checks: frozenset[str]) -> tuple[RunOutcome, str]:
         # Lockstep executes cores together in program order: another order and a debugger, which
         # stops single cores, need the reference engine.
         tasks, order = [Task(core, self.body) for core in self.cores], self.options.order
@@ -279,19 +286,16 @@ class ReadyLaunch:
             return run_together(self.chip, gm, tasks, checks, known=known), "lockstep"
         if self.debugger is None:
             return run(self.chip, gm, tasks, checks=checks, order=order), "reference"
-        self.debugger.launched({name: tensor for name, (_, tensor) in self.tensors.items()})
+        self.debugger.launched(self._places)
         stepping = self.debugger.around(execute.execute)
         return run(self.chip, gm, tasks, stepping, checks=checks, order=order), "reference"
 
-    def told(
-        self, findings: Sequence[SanitizerFinding], dialect: Dialect
-    ) -> tuple[SanitizerFinding, ...]:
-        """Return findings in the words of a dialect, each with its blocks and its cause."""
-        first = {str(core): self._position(core).block for core in self.cores}
-        blocks = {
-            core: block_names(range(n, self.blocks, self.at_once)) for core, n in first.items()
-        }
-        return told(findings, SourceWords(dialect, blocks), self._places, self.recorded)
+    def told(self, findings: Sequence[SanitizerFinding]) -> tuple[SanitizerFinding, ...]:
+        """Return findings in the kernel's language, each with its blocks and its cause."""
+        last, step = self.blocks, self.at_once
+        blocks = {core: range(self._position(core).block, last, step) for core in self.cores}
+        arrays = {name: range(held.address, held.end) for name, held in self._places.items()}
+        return diagnosis.told(findings, self.kernel.language, blocks, arrays, self.recorded)
 
     def done(
         self,
@@ -302,10 +306,7 @@ class ReadyLaunch:
         changed: Sequence[str] = (),
         kept: Sequence[tuple[HostTensor, GlobalTensor]] | None = None,
     ) -> KernelRun:
-        """Return what the launch left, and tell the session that collects launches.
-
-        `changed` names the arrays that it changed, `kept` its tensors where they do not stay.
-        """
+        """Return what the launch left, with arrays `changed` and `kept`; tell the session."""
         run = KernelRun(
             kernel=self.kernel.name,
             blocks=self.blocks,
@@ -335,13 +336,12 @@ class ReadyLaunch:
 
     def body(self, core: Core) -> None:
         """Run the function on one core."""
-        trace = InstructionTrace()
-        self.recorded[core.id] = core.trace if isinstance(core, Recorder) else trace
+        trace = None if isinstance(core, Recorder) else InstructionTrace()
+        self.recorded[core.id] = trace if trace is not None else cast("Recorder", core).trace
         core.registers = core.registers.leaving("position", self._position(core.id))
         checked = MEMCHECK in checks_of(self.options.checks.split(","))
         arrays = ArrayWatch(core, self.issues.calls.spans) if checked else None
-        own = None if isinstance(core, Recorder) else trace
-        handle = CoreHandle(core, self.issues, own, self.debugger, arrays)
+        handle = CoreHandle(core, self.issues, trace, self.debugger, arrays)
         arguments = {n: self._argument(handle, n, v) for n, v in self.arguments.items()}
         if self.debugger is not None:
             core.observe = self.debugger.touched
@@ -381,7 +381,7 @@ class ReadyLaunch:
 
     def unwritten(self) -> Iterator[SanitizerFinding]:
         """Yield a finding for each tensor that uninitialised bytes are left in."""
-        return unwritten(self._places, self.kernel.outputs, self.kernel.place)
+        return launch_findings.unwritten(self._places, self.kernel.outputs, self.kernel.place)
 
     @property
     def _places(self) -> dict[str, GlobalTensor]:
@@ -458,9 +458,9 @@ def launch(
     begin = perf_counter()
     outcome, engine = ready.run(gm, checks)
     changed = write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
-    left = ready.unwritten() if INITCHECK in checks else ()
-    findings = ready.told((*outcome.findings, *left), PYTHON)
+    unwritten = ready.unwritten() if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
+    findings = ready.told((*outcome.findings, *unwritten))
     return ready.done(findings, outcome.issued, engine, wall_s, changed)
 
 

@@ -1,16 +1,10 @@
-"""Findings at the end of a launch: outputs that were not written whole, and the words of all."""
+"""Findings at the end of a launch: outputs that were not written whole."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
 from cubecore.errors import Violation
-from cubecore.frontends.diagnosis.dependence import GlobalRange
-from cubecore.frontends.diagnosis.diagnose import diagnosed
-from cubecore.frontends.diagnosis.source_words import SourceWords
-from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.buffers import GlobalTensor
 from cubecore.machine.sanitizer.findings import SanitizerFinding
@@ -38,20 +32,3 @@ def unwritten(
             yield SanitizerFinding(
                 "uninitialised", str(claim), "end of kernel", place, "all cores", claim=claim
             )
-
-
-def told(
-    findings: Sequence[SanitizerFinding],
-    words: SourceWords,
-    tensors: Mapping[str, GlobalTensor],
-    recorded: Mapping[CoreId, InstructionTrace],
-) -> tuple[SanitizerFinding, ...]:
-    """Return findings in the words of their source, each with its blocks and its cause.
-
-    `recorded` is what each core issued.
-    """
-    if not findings:
-        return ()
-    arrays = [GlobalRange(name, tensor.address, tensor.end) for name, tensor in tensors.items()]
-    traces = {str(core): trace for core, trace in recorded.items()}
-    return diagnosed(findings, replace(words, arrays=frozenset(tensors)), traces, arrays)

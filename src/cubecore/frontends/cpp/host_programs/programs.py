@@ -29,7 +29,6 @@ from cubecore.frontends.cpp.toolchain.build import (
     program_parts,
 )
 from cubecore.frontends.cpp.wire import HostAsks
-from cubecore.frontends.diagnosis.dialects import CLASS_API
 from cubecore.frontends.kernels.host_tensors import HostTensor
 from cubecore.frontends.kernels.kernel import Kernel, private_memory, ready_launch
 from cubecore.frontends.kernels.session import LaunchOptions, current_session
@@ -272,7 +271,7 @@ class _Program:
             turns(core, run, at_once, where)
 
         function.__name__ = name
-        made = Kernel(function, kind, (), (), {}, self._options, turns=True)
+        made = Kernel(function, kind, (), (), {}, self._options, turns=True, language="cpp")
         ready, _ = ready_launch(made, blocks, (), {}, private_memory)
         ready, at_once = replace(ready, tensors=self._tensors), ready.at_once
         begin = perf_counter()
@@ -280,7 +279,7 @@ class _Program:
         outcome, engine = ready.run(self._gm, checks)
         wall = perf_counter() - begin
         self._pointers.clean()  # at a kernel's end
-        findings = ready.told(self._bridge.told(outcome.findings), CLASS_API)
+        findings = ready.told(self._bridge.told(outcome.findings))
         places = [_place(tensor) for _, tensor in self._tensors.values()]
         ready.done(findings, outcome.issued, engine, wall, kept=places)
 

@@ -35,7 +35,6 @@ from cubecore.frontends.cpp.rewriting.source import (
 from cubecore.frontends.cpp.toolchain.build import Built, built
 from cubecore.frontends.cpp.toolchain.compiler import UNDEFINED
 from cubecore.frontends.cpp.wire import Launch
-from cubecore.frontends.diagnosis.dialects import CLASS_API
 from cubecore.frontends.kernels.host_tensors import write_back
 from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, ready_launch
 from cubecore.frontends.kernels.parameters import MARKS
@@ -79,6 +78,7 @@ class CppKernel(Kernel):
     workspace: str = field(default="", kw_only=True)
     auto_sync: bool = field(default=True, kw_only=True)
     verbose: bool = field(default=False, kw_only=True)
+    language: str = field(default="cpp", kw_only=True)
 
     @property
     def name(self) -> str:
@@ -265,7 +265,7 @@ def launch(
     unwritten = _unwritten(gm, ready) if INITCHECK in checks else ()
     wall_s = perf_counter() - begin
     every = (*(notes if MEMCHECK in checks else ()), *findings, *unwritten)
-    return ready.done(ready.told(every, CLASS_API), outcome.issued, engine, wall_s, changed)
+    return ready.done(ready.told(every), outcome.issued, engine, wall_s, changed)
 
 
 def _built_parts(device_kernel: CppKernel, ready: ReadyLaunch) -> dict[str, Built]:

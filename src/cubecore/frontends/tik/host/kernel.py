@@ -11,10 +11,7 @@ from cubecore.aliases import Json
 from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
-from cubecore.frontends.diagnosis.dependence import GlobalRange, TreeTrace
-from cubecore.frontends.diagnosis.diagnose import diagnosed
-from cubecore.frontends.diagnosis.dialects import TIK
-from cubecore.frontends.diagnosis.source_words import SourceWords, block_names
+from cubecore.frontends.diagnosis.launch import told
 from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.frontends.tik.trace.run_options import run_options
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -179,17 +176,19 @@ class TikKernel:
         tensors: Mapping[str, _GlobalTensor],
     ) -> tuple[SanitizerFinding, ...]:
         """Return findings in TIK's words, each with its block and its cause."""
+        from cubecore.frontends.diagnosis.dependence import TreeTrace  # only with findings
+
         bases = {name: held.base for name, held in tensors.items()}
-        arrays = [GlobalRange(n, t.base, t.base + t.size) for n, t in tensors.items()]
-        ids = {CoreId(core.core, core.sub): core for core in launch.cores}
+        arrays = {n: range(t.base, t.base + t.size) for n, t in tensors.items()}
+        cores = {CoreId(core.core, core.sub): core for core in launch.cores}
         names = {finding.core for finding in findings}
         traces = {
-            str(core): TreeTrace.of(own.program, own.addresses(bases))
-            for core, own in ids.items()
+            core: TreeTrace.of(own.program, own.addresses(bases))
+            for core, own in cores.items()
             if str(core) in names
         }
-        blocks = {str(core): block_names(range(core.core, core.core + 1)) for core in ids}
-        return diagnosed(findings, SourceWords(TIK, blocks, frozenset(tensors)), traces, arrays)
+        blocks = {core: range(core.core, core.core + 1) for core in cores}
+        return told(findings, "tik", blocks, arrays, traces)
 
     def _judge_end(self, core: Core) -> None:
         """Log an atomic mode that a core leaves on, for the next kernel."""
