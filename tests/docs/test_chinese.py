@@ -107,6 +107,24 @@ def test_a_page_with_another_number_of_blocks_needs_an_author():
         chinese.following(TRANSLATION, ENGLISH.replace("    $ cubecore plan\n", ""))
 
 
+def test_pages_are_rewritten_and_one_that_needs_an_author_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(chinese, "DOCS", tmp_path)
+    (tmp_path / "zh").mkdir()
+    (tmp_path / "page.md").write_text(ENGLISH, encoding="utf-8")
+    (tmp_path / "zh" / "page.md").write_text(TRANSLATION, encoding="utf-8")
+    (tmp_path / "zh" / "manual.md").write_text("# 手册\n", encoding="utf-8")
+    assert chinese.translated() == ["page.md"]
+    chinese.follow()
+    written = (tmp_path / "zh" / "page.md").read_text("utf-8")
+    assert written == chinese.following(TRANSLATION, ENGLISH)
+    (tmp_path / "page.md").write_text("# Title\n", encoding="utf-8")
+    with pytest.raises(SystemExit) as stopped:
+        chinese.follow()
+    text = "docs/zh/page.md: the Chinese page has 2 blocks, the English one 0"
+    assert stopped.value.code == text
+    assert (tmp_path / "zh" / "page.md").read_text("utf-8") == written
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [("12 us", "13 us"), ("`plan`", "`check`"), ("# 标题", "## 标题"), ("8 个", "9 个")],
