@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from machine.sanitizer.test_tree import PROBLEM, launched
 
 from cubecore import kernel
 from cubecore.errors import DeadlockError, RequestError
@@ -20,7 +21,6 @@ from cubecore.machine.reference.scheduler import Task, run
 from cubecore.tiling.model.problem import Problem
 from harness import A2, expected, make_operands, make_tiling
 from kernels.broken import changed, leaves
-from machine.sanitizer.test_tree import PROBLEM, launched
 
 ORDERS = ("late", "early", *(f"random:{seed}" for seed in range(20)))
 
