@@ -217,7 +217,8 @@ class CommandGroup(click.Group):
         arguments = list(args[0] if args else kwargs.get("args") or sys.argv[1:])
         as_json = _SHOW_JSON in arguments
         try:
-            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+            given = {**kwargs, "standalone_mode": False, "obj": arguments}
+            code = super().main(*args, **given)
         except click.exceptions.Exit as stop:
             sys.exit(stop.exit_code)
         except SystemExit as stop:  # 1 is Click's own answer to a reader that went away

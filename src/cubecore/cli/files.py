@@ -108,7 +108,10 @@ class TimeFiles:
             If a path can no longer be written, or no viewer would open the trace.
         """
         if self.report is not None:
-            write_whole(self.report, answer.page(self.tiling_from), "--report")
+            from cubecore.cli.provenance import signed
+
+            page = signed(answer.page(self.tiling_from), chip)
+            write_whole(self.report, page, "--report")
         if self.trace is not None:
             from cubecore.reports.files.chrome_trace import trace_bytes
 

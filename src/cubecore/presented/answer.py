@@ -93,10 +93,15 @@ class Presented:
         RequestError
             If the file cannot be written, or a result of this kind has no page.
         """
+        from datetime import UTC, datetime
+
         from cubecore.output_files import require_writable, write_whole
+        from cubecore.presented.provenance import Provenance, with_provenance
 
         require_writable(path, "report")
-        write_whole(path, self._page(), "report")
+        now = datetime.now(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
+        made_by = f"report of a {type(self).__name__} in Python"
+        write_whole(path, with_provenance(self._page(), Provenance(made_by, now, {})), "report")
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the result's table as a data frame.

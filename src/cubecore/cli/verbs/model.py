@@ -79,6 +79,8 @@ def model(config: str, **options: Any) -> int:
         lines = (json.dumps(row.to_json()) for row in answer.rows)
         write_whole(out, "".join(f"{line}\n" for line in lines), "--out")
     if report is not None:
-        write_whole(report, answer.page(), "--report")
+        from cubecore.cli.provenance import signed
+
+        write_whole(report, signed(answer.page(), answer.request.chip.name), "--report")
     show(answer, form)
     return DONE if answer.complete else FOUND

@@ -45,6 +45,8 @@ def tune(tiling: str, report: str | None, **options: Any) -> int:
     with working("timing the changes"):
         answer = make_tuned(given, settings=settings, record=record, **keys)
     if report is not None:
-        write_whole(report, answer.page(tiling), "--report")
+        from cubecore.cli.provenance import signed
+
+        write_whole(report, signed(answer.page(tiling), answer.request.chip.name), "--report")
     show(answer, form)
     return DONE if answer.legal else FOUND

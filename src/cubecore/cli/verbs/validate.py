@@ -50,6 +50,8 @@ def validate(
         if held_out:
             answer = replace(answer, held_out=make_held_out(answer))
         if report is not None:
-            write_whole(report, answer.page(), "--report")
+            from cubecore.cli.provenance import signed
+
+            write_whole(report, signed(answer.page(), chip or ""), "--report")
     show(answer, form)
     return FOUND if answer.unreadable else DONE
