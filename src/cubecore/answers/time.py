@@ -126,9 +126,10 @@ class Timed(Presented):
         from cubecore.reports.html.charts.occupancy import occupancy
         from cubecore.reports.html.charts.roofline import roofline
         from cubecore.reports.html.core_map import core_map
+        from cubecore.reports.html.memory_diagram import memory_diagram
         from cubecore.reports.html.page import common_data
         from cubecore.reports.html.slack import slack
-        from cubecore.reports.html.why import models, tiling_rows
+        from cubecore.reports.html.why import models, moved_in_core, tiling_rows
 
         problem, chip, line = self.request.problem, self.request.chip, self.timeline
         case = RuleCase(self.tiling, problem, chip)
@@ -149,6 +150,7 @@ class Timed(Presented):
             "rules": slack(case),
             "buffers": occupancy(case),
             "roofline": roofline(problem, chip, line),
+            "memory": memory_diagram(line, moved_in_core(case), self.tiling.usedCoreNum),
             "map": core_map(
                 problem_blocks(problem, chip, self.tiling), [group.cores for group in line.groups]
             ),

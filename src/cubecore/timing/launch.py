@@ -1,6 +1,7 @@
 """Timing a launch: groups of equal cores, each with its part of the shared memory."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from cubecore.chips.model import Chip
@@ -19,8 +20,9 @@ from cubecore.timing.memory.reuse_marks import ReuseMark, marked
 from cubecore.timing.pipes.core_clock import CoreClock
 from cubecore.timing.pipes.cross_core import Crossing, crosses
 from cubecore.timing.pipes.issue_log import IssueLog
+from cubecore.timing.pipes.operands import moved_operand
 from cubecore.timing.pipes.queues import CROSS_CORE, DEVICE_MEMORY, NAMES, SCALAR
-from cubecore.timing.records import CoreTime, Link, Stall, Timeline
+from cubecore.timing.records import CoreTime, Link, OperandReads, Stall, Timeline
 from cubecore.timing.steady_state.compiled_walk import walk
 
 
@@ -64,7 +66,8 @@ def time_launch(
     groups, start = traffic.groups, launch_start(launch.kind, chip)
     latency = chip.require("cross_core_cycles", "timing") if crossing else None
     clocks = _walked(traffic, latency, start, record, full=full, lines=lines)
-    return _timeline(groups, clocks, chip, start, operations, peak)
+    line = _timeline(groups, clocks, chip, start, operations, peak)
+    return replace(line, operands=_operands(traffic))
 
 
 def _timeline(
@@ -121,6 +124,19 @@ def _core_time(group: CoreGroup, clock: CoreClock, end: int, part: str) -> CoreT
         tuple(clock.aside),
         critical_path(clock.segments, clock.aside, started),
     )
+
+
+def _operands(traffic: Traffic) -> tuple[OperandReads, ...]:
+    """Return what is read of global memory by operand, the most first; what has no name is left."""
+    read: dict[str, float] = {}
+    missed: dict[str, float] = {}
+    for number in range(len(traffic.groups)):
+        for issue, size, missing in traffic.reads(number):
+            if name := moved_operand(issue, issue.template):
+                read[name] = read.get(name, 0.0) + size
+                missed[name] = missed.get(name, 0.0) + missing
+    names = sorted(read, key=lambda name: (-read[name], name))
+    return tuple(OperandReads(name, round(read[name]), round(missed[name])) for name in names)
 
 
 def _links(groups: Sequence[CoreGroup], clocks: list[CoreClock], chip: Chip) -> tuple[Link, ...]:

@@ -147,6 +147,32 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class OperandReads:
+    """The bytes of an operand that all cores read, and those of them that L2 did not hold.
+
+    `name` is the tensor's, or the matrix that it is: A, B.
+    """
+
+    name: str
+    read_bytes: int
+    missed_bytes: int
+
+    @property
+    def hit_rate(self) -> float:
+        """The share of the bytes that L2 held; 1 of none."""
+        return 1 - self.missed_bytes / self.read_bytes if self.read_bytes else 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the operand as JSON."""
+        return {
+            "operand": self.name,
+            "read_bytes": self.read_bytes,
+            "missed_bytes": self.missed_bytes,
+            "l2_hit_rate": self.hit_rate,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class CoreTime:
     """One group of cores that run the same tree: which, when they end, and what their pipes did.
 
@@ -187,7 +213,7 @@ class Timeline:
     cores, as profilers give them; of a launch on AICs and AIVs they are averages over each kind,
     which stands before the pipe's name. `tflops` and `utilisation` (of the Cube's peak over all AI
     Cores of the chip) are None where the launch is not a product. `lines` are the source lines,
-    the busiest first, where they were asked for.
+    the busiest first, where they were asked for; `operands` are reads of global memory by operand.
     """
 
     cycles: int
@@ -205,6 +231,7 @@ class Timeline:
     simulated_fraction: float = 1.0
     links: tuple[Link, ...] = ()
     lines: tuple[LineTime, ...] = ()
+    operands: tuple[OperandReads, ...] = ()
 
     @property
     def critical(self) -> CriticalPath | None:
@@ -234,6 +261,7 @@ class Timeline:
                 "written": self.written_bytes,
             },
             "links": [link.to_json() for link in self.links],
+            "operands": [operand.to_json() for operand in self.operands],
             "simulated_fraction": self.simulated_fraction,
             **({} if path is None else {"critical_path": path.to_json()}),
         }

@@ -11,16 +11,20 @@ from markupsafe import Markup
 
 from cubecore.aliases import Json
 from cubecore.chips.model import Chip
+from cubecore.reports.html.core_bars import core_bars
 from cubecore.reports.html.facts import facts_used
 from cubecore.reports.html.lanes import PIPE_ORDER, LaneGroup, groups, line_of, signals
+from cubecore.reports.html.memory_diagram import memory_diagram
 from cubecore.reports.html.templates import rendered
+from cubecore.reports.html.why import launch_verdict
 from cubecore.timing.records import Segment, Timeline
 from cubecore.version import __version__
 
 SHOWN_INSTRUCTIONS = 5000
 """Instructions of each group of cores that the page's timeline holds."""
 SHOWN_GROUPS = 12
-_SCRIPTS = ("dom.js", "panels.js", "source.js", "roofline.js", "map.js", "timeline.js", "main.js")
+_PARTS = ("dom.js", "panels.js", "source.js", "roofline.js", "map.js", "timeline.js")
+_SCRIPTS = (*_PARTS, "memory.js", "find.js", "main.js")
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 _ASSUMPTIONS = (
     "Cores that run the same tree march in step; requests to L2 and device memory are served in "
@@ -70,9 +74,12 @@ def common_data(title: str, chip: Chip, line: Timeline, limit: int | None = None
             "tbps": None if chip.hbm_bytes_per_second is None else chip.hbm_bytes_per_second / 1e12,
             "what_if": [n for n, f in chip.sources.items() if f.reliability == "WHAT-IF"],
         },
+        "verdict": launch_verdict(line),
         "timeline": timeline_data(line, chip, limit),
         "stalls": [stall.to_json() for stall in line.stalls],
         "links": [link.to_json() for link in line.links],
+        "memory": memory_diagram(line),
+        "cores": core_bars(line, chip.start_cycles or 0),
         **({} if line.critical is None else {"critical": line.critical.to_json()}),
         "facts": facts_used(chip),
         "assumptions": _ASSUMPTIONS,

@@ -66,6 +66,12 @@ def _depths(t: TCubeTiling) -> str:
     return f"base blocks in L1: {plural(a, 'chunk')} of A, {plural(b, 'chunk')} of B"
 
 
+def moved_in_core(case: RuleCase) -> Json:
+    """Return the bytes that the fullest core moves, by link, of the closed form."""
+    moved: Json = predict(case.tiling, case.problem, case.chip).to_json()["bytes"]
+    return moved
+
+
 def models(case: RuleCase, line: Timeline, lower_bound: int, still: int) -> Json:
     """Return the lower bound, the closed form and the event timing, and pipes by the last two.
 
@@ -105,6 +111,29 @@ def models(case: RuleCase, line: Timeline, lower_bound: int, still: int) -> Json
     }
 
 
+def launch_verdict(line: Timeline) -> str:
+    """Return what sets the time of any launch: its busiest pipe, and what that waits for most.
+
+    The scalar unit's own cycles hold start-up and waits.
+    """
+    pipes = {name: busy for name, busy in line.pipes.items() if name.rpartition(" ")[2] != "S"}
+    text = f"{duration(line.us)}, set by {line.limited_by}."
+    busiest = max(pipes, key=lambda name: pipes[name], default=None)
+    if busiest is None or not pipes[busiest]:
+        return text
+    return f"{text} {_busiest(line, busiest)}"
+
+
+def _busiest(line: Timeline, pipe: str) -> str:
+    """Return the share of a pipe's work, and its longest wait."""
+    text = f"{pipe} is the busiest pipe, with {line.pipes[pipe] / line.cycles:.1%} of the run"
+    worst = next((stall for stall in line.stalls if stall.pipe == pipe), None)
+    if worst is None:
+        return f"{text}."
+    part = worst.cycles / line.cycles
+    return f"{text}; what it waits for most is {worst.reason}, {part:.1%}."
+
+
 def _verdict(line: Timeline, predicted: int, least: int, still: int) -> str:
     gap = f"{line.cycles / least:.2f} times the lower bound" if least else ""
     off = f"{line.cycles / predicted:.2f} times the closed form" if predicted else ""
@@ -113,10 +142,4 @@ def _verdict(line: Timeline, predicted: int, least: int, still: int) -> str:
     if 2 * still >= line.cycles:
         return " ".join(texts)
     busiest = max(line.pipes, key=lambda name: line.pipes[name])
-    share = line.pipes[busiest] / line.cycles
-    texts.append(f"{busiest} is the busiest pipe, with {share:.1%} of the run")
-    worst = next((stall for stall in line.stalls if stall.pipe == busiest), None)
-    if worst is None:
-        return " ".join(texts) + "."
-    part = worst.cycles / line.cycles
-    return " ".join(texts) + f"; what it waits for most is {worst.reason}, {part:.1%}."
+    return " ".join([*texts, _busiest(line, busiest)])

@@ -75,19 +75,25 @@ function describe(found) {
 }
 
 function listen(canvas, group) {
-  let dragged = null;
+  let dragged = null, measured = null;
   canvas.addEventListener("wheel", (event) => onWheel(canvas, event), { passive: false });
   canvas.addEventListener("keydown", onKey);
   canvas.addEventListener("dblclick", (event) => zoom(0.25, timeAt(canvas, event, view)));
   canvas.addEventListener("pointerdown", (event) => {
-    dragged = event.clientX;
+    if (event.shiftKey || shown.measure) measured = timeAt(canvas, event, view);
+    else dragged = event.clientX;
     canvas.setPointerCapture(event.pointerId);
     hideTip();
   });
-  canvas.addEventListener("pointerup", () => { dragged = null; });
-  canvas.addEventListener("pointercancel", () => { dragged = null; });
+  for (const end of ["pointerup", "pointercancel"]) {
+    canvas.addEventListener(end, () => { dragged = measured = null; });
+  }
   canvas.addEventListener("pointerleave", hideTip);
   canvas.addEventListener("pointermove", (event) => {
+    if (measured !== null) {
+      select(group, measured, timeAt(canvas, event, view));
+      return;
+    }
     if (dragged !== null) {
       pan((dragged - event.clientX) / (canvas.getBoundingClientRect().width - LEFT));
       dragged = event.clientX;
@@ -140,6 +146,16 @@ function extent(group) {
   return `${text}; ends at ${short(micro(group.end))} us; scalar unit busy ${scalar}`;
 }
 
+// What of a long run is drawn; nothing where all is.
+function recordedShare() {
+  const cut = clock.groups.filter((group) => !group.complete);
+  if (!cut.length) return "";
+  const shares = cut.map((group) => group.recorded_end / Math.max(group.end, 1));
+  const least = percent(Math.min(...shares, 1)), most = percent(Math.min(Math.max(...shares), 1));
+  return el("p", { id: "recorded" }, el("b", {}, `Recorded: the first ${least === most ? least : `${least} to ${most}`} of the run. `),
+    "The rest was timed and is not drawn; it is hatched.");
+}
+
 function drawTimeline() {
   clock.groups.forEach(unpack);
   clock.tiles = new Map();
@@ -164,6 +180,7 @@ function drawTimeline() {
     return node;
   };
   home.append(
+    recordedShare(),
     el("p", { class: "soft" }, "Time 0 is the cores' start; the launch comes before it. Shares ",
       "are busy cycles of the group's run. The scalar unit's own work and each pipe's waits have ",
       "lanes that are hidden until asked for."),
@@ -171,9 +188,10 @@ function drawTimeline() {
       button("recorded part", fit), button("whole run", () => look(bounds.from, bounds.to)),
       button("zoom in", () => zoom(0.5)), button("zoom out", () => zoom(2)),
       toggle("scalar unit and waits", "aside"), toggle("critical path", "critical"), toggle("signals", "signals"),
+      toggle("measure", "measure"), finder(),
       el("span", { class: "soft small hint" },
-        "wheel zooms, drag moves, arrow keys and + - work too")),
-    legend());
+        "wheel zooms, drag moves, drag with Shift or Measure selects, arrow keys and + - work too")),
+    findLine, legend());
   const overview = el("canvas", { class: "overview", ...drawing("the whole run") });
   home.append(overview);
   canvases.push({ canvas: overview, group: null });
@@ -202,7 +220,9 @@ function printed(on) {
 
 const panels = [["head", "answer", drawHead], ["pair", "pair", drawPair], ["launches", "launches", drawLaunches],
   ["findings", "findings", drawFindings], ["advice", "advice", drawAdvice],
-  ["source", "source", drawSource], ["tiling", "tiling", drawTiling], ["why", "models", drawWhy],
+  ["source", "source", drawSource], ["tiling", "tiling", drawTiling], ["why", "verdict", drawWhy],
+  ["bounds", "models", drawBounds], ["pipes", "models", drawPipes], ["memory", "memory", drawMemory],
+  ["cores", "cores", drawCores],
   ["timeline", "timeline", drawTimeline], ["stalls", "stalls", drawStalls],
   ["links", "links", drawLinks], ["critical", "critical", drawCritical],
   ["changes", "changes", drawChanges], ["roofline", "roofline", drawRoofline], ["buffers", "buffers", drawBuffers],

@@ -68,11 +68,21 @@ function drawTiling() {
 }
 
 function drawWhy() {
+  section("why").append(el("p", {}, data.models ? data.models.verdict : data.verdict),
+    data.models ? reasonsTable() : "");
+}
+
+function drawBounds() {
   const m = data.models;
   const longest = Math.max(...m.estimates.map((e) => e.cycles));
   const estimates = m.estimates.map((e) => [
     [e.name], [e.us === null ? `${whole(e.cycles)} cycles` : duration(e.us), "n"],
     [bar(e.cycles / longest), "wide"], [e.note, "soft small"]]);
+  section("bounds").append(table([["model"], ["time", "n"], [""], ["what it is; limited by"]], estimates));
+}
+
+function drawPipes() {
+  const m = data.models;
   const shown = (cycles) => (cycles === null ? "" : whole(cycles));
   const pipes = m.pipes.map((p) => {
     const share = (p.event === null ? p.closed : p.event) / m.cycles;
@@ -82,13 +92,10 @@ function drawWhy() {
   });
   const heads = [["pipe"], ["closed form", "n"], ["event timing", "n"], ["share of the run"],
     ["", "n"]];
-  section("why").append(
-    el("p", {}, m.verdict), reasonsTable(),
-    table([["model"], ["time", "n"], [""], ["what it is; limited by"]], estimates),
-    el("h3", {}, "Busy cycles"),
+  section("pipes").append(
     table(heads, pipes),
     el("p", { class: "soft small" },
-      "The closed form counts the fullest core, the event timing averages over the cores."));
+      "Busy cycles. The closed form counts the fullest core, the event timing averages over the cores."));
 }
 
 function reasonsTable() {

@@ -5,7 +5,7 @@ const clock = data.timeline;
 const bounds = { from: -clock.launch, to: clock.end };
 const view = { from: bounds.from, to: bounds.to };
 const canvases = [];
-const shown = { aside: false, critical: false, signals: false };
+const shown = { aside: false, critical: false, signals: false, measure: false, range: null, found: null };
 const MOST_ARROWS = 400;
 const lanesOf = (group) => (shown.aside ? [...group.lanes, ...group.aside] : group.lanes);
 
@@ -137,6 +137,7 @@ function drawGroup(canvas, group, paint) {
     hatch(ctx, paint, left, 0, right - left, body);
     if (right - left > 64) caption(ctx, paint, text, (left + right) / 2, body / 2);
   }
+  drawFound(ctx, paint, group, { clip, body });
   drawAxis(ctx, paint, { x, width, body });
   canvas.dataset.drawn = drawn;
 }

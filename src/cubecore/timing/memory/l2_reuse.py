@@ -247,6 +247,13 @@ class Traffic:
             leaf.issue: shares[k] for k, leaf in zip(of_group.kinds, of_group.leaves, strict=True)
         }
 
+    def reads(self, number: int) -> Iterator[tuple[Issue, float, float]]:
+        """Yield each load of a group: bytes that its cores read, and those that miss L2."""
+        for leaf in self._leaves[number].values():
+            if not leaf.traffic.writes:
+                read = leaf.count * leaf.traffic.size_bytes * len(self.groups[number].cores)
+                yield leaf.issue, read, float(leaf.blocks) * leaf.missing_bytes(self._gone[leaf])
+
     def demand(self, number: int) -> float:
         """Return what a group asks of device memory: bytes, by how long they take."""
         missing = 0.0
