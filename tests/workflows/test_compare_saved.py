@@ -107,7 +107,7 @@ def test_two_times_of_tilings_can_still_be_drawn(folder):
     answer = cli("compare", one, one, "--report", "r.html")
     assert answer.code == DONE
     assert "a.json and a.json take the same time (" in answer.out
-    assert "Two runs" in (folder / "r.html").read_text("utf-8")
+    assert "Which of the two runs is faster?" in (folder / "r.html").read_text("utf-8")
 
 
 def test_operators_and_what_they_lack(folder):

@@ -413,7 +413,7 @@ def test_two_runs_lie_on_one_axis(tmp_path):
     assert told["baseM"] == [*map(str, bases), f"{bases[1] - bases[0]:+}"]
     times = [run.timeline.us for run in runs]
     assert told["time"][2] == f"{times[1] / times[0] - 1:+.1%}"
-    assert "Two runs" in report.read_text("utf-8")
+    assert "Which of the two runs is faster?" in report.read_text("utf-8")
     figures = tmp_path / "m"
     assert cli("compare", a, b, *words, "--metrics", figures).code == 0
     both = json.loads(figures.read_text("utf-8"))

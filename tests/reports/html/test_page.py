@@ -417,7 +417,10 @@ def test_a_launch_of_ones_own_kernel_opens_without_the_panels_of_products(page, 
     assert page.console == []
     assert page.requests == [path.as_uri()]
     sections = "[...document.querySelectorAll('main section')].map((s) => s.id)"
-    common = ["findings", "timeline", "stalls", "links", "critical", "facts"]
+    common = [
+        *("why", "findings", "timeline", "memory", "links", "stalls", "critical", "cores"),
+        "facts",
+    ]
     assert page.ask(sections) == common
     assert HOSTILE in page.ask("document.getElementById('findings').textContent")
     assert page.ask("document.scripts.length") == 2

@@ -2,26 +2,28 @@
 
 const BOXES = {
   GM: [60, 110], L2: [260, 110], L1: [480, 60], L0A: [680, 30], L0B: [680, 90], L0C: [890, 60],
-  UB: [480, 235],
+  UB: [260, 235],
 };
 const BOX_WIDTH = 92, BOX_HEIGHT = 34;
-// By edge: the points that it goes through, and the middle of its text.
+// By edge: the points that it goes through, and where its text stands.
 const PATHS = {
-  "GM L2": ["M106 110H214", 160, 100], "L2 L1": ["M306 104L434 66", 366, 62],
-  "L1 L0A": ["M526 56L634 34", 580, 28], "L1 L0B": ["M526 64L634 86", 580, 106],
-  "L0C L2": ["M890 77V165H268V127", 640, 158], "L2 UB": ["M278 127L434 226", 412, 176],
-  "UB L2": ["M434 244L242 127", 296, 222],
+  "GM L2": ["M106 110H214", 160, 100, "middle"], "L2 L1": ["M306 104L434 66", 366, 62, "middle"],
+  "L1 L0A": ["M526 56L634 34", 580, 28, "middle"], "L1 L0B": ["M526 64L634 86", 580, 106, "middle"],
+  "L0C L2": ["M890 77V165H292V127", 620, 158, "middle"], "L2 UB": ["M242 127V218", 232, 190, "end"],
+  "UB L2": ["M262 218V127", 272, 196, "start"],
 };
+const CUBE_EDGES = ["L1 L0A", "L1 L0B"], CUBE_LINES = ["M726 30L767 54", "M726 90L767 66", "M823 60H844"];
 
 function drawMemory() {
   const m = data.memory, used = new Set(["GM", "L2", ...m.edges.flatMap((e) => [e.from, e.to])]);
-  if (used.has("L0A")) used.add("L0C");
   const most = Math.max(...m.edges.map((e) => e.bytes), 1);
   const shapes = m.edges.map((edge) => edgeLine(edge, most));
-  if (used.has("L0A")) {
-    const lines = ["M726 30L767 54", "M726 90L767 66", "M823 60H844"];
+  if (used.has("L1") || used.has("L0C")) {
+    const silent = CUBE_EDGES.filter((name) => !m.edges.some((e) => `${e.from} ${e.to}` === name));
+    const lines = [...CUBE_LINES, ...silent.map((name) => PATHS[name][0])];
     shapes.push(...lines.map((d) => svg("path", { class: "edge", "stroke-width": 1.5, d })),
       memoryBox(795, 60, 56, "Cube"));
+    for (const name of ["L1", "L0A", "L0B", "L0C"]) used.add(name);
   }
   for (const name of used) shapes.push(memoryBox(...BOXES[name], BOX_WIDTH, name));
   shapes.push(...m.edges.map(edgeText));
@@ -44,9 +46,9 @@ function edgeLine(edge, most) {
 }
 
 function edgeText(edge) {
-  const [, x, y] = PATHS[`${edge.from} ${edge.to}`];
+  const [, x, y, anchor] = PATHS[`${edge.from} ${edge.to}`];
   const share = edge.share === null ? "" : `, ${percent(edge.share)}`;
-  return svg("text", { class: "halo", x, y, "text-anchor": "middle" }, `${bytes(edge.bytes)}${share}`);
+  return svg("text", { class: "halo", x, y, "text-anchor": anchor }, `${bytes(edge.bytes)}${share}`);
 }
 
 function memoryBox(x, y, width, text) {
