@@ -54,9 +54,9 @@ class _Item:
 class _Kinds:
     """Numbers of kinds: of a call its own, of a loop by its trips and its body's kinds."""
 
-    def __init__(self, first: int) -> None:
+    def __init__(self, first: int, least: int) -> None:
         self._numbers: dict[tuple[int, ...], int] = {}
-        self._first = first
+        self._first, self.least = first, least
         self.loops: dict[int, tuple[int, tuple[int, ...], tuple[int, ...]]] = {}
         """Of a loop's kind: trips, kinds of the body, and their sizes in entries."""
 
@@ -67,10 +67,13 @@ class _Kinds:
         return number
 
 
-def folded(kinds: NDArray[np.int64]) -> tuple[Node, ...]:
-    """Return a list of calls, given by the numbers of their kinds, as loops and single calls."""
+def folded(kinds: NDArray[np.int64], least: int = 1) -> tuple[Node, ...]:
+    """Return a list of calls, given by the numbers of their kinds, as loops and single calls.
+
+    Bodies have `least` calls or more: equal calls that follow each other need not be a loop.
+    """
     items = [_Item(int(kind), n, 1) for n, kind in enumerate(kinds)]
-    numbers = _Kinds(int(kinds.max()) + 1 if kinds.size else 0)
+    numbers = _Kinds(int(kinds.max()) + 1 if kinds.size else 0, least)
     items = _with_loops(items, numbers)
     counter = iter(range(kinds.size * 2))
     starts = np.zeros((), np.intp)
@@ -91,7 +94,7 @@ def _once(items: Sequence[_Item], numbers: _Kinds) -> Iterator[_Item]:
     kinds = np.array([item.kind for item in items], np.int64)
     at = 0
     while at < len(items):
-        period, trips = _repetition(kinds, at)
+        period, trips = _repetition(kinds, at, numbers.least)
         if trips < 2:
             yield items[at]
             at += 1
@@ -102,12 +105,13 @@ def _once(items: Sequence[_Item], numbers: _Kinds) -> Iterator[_Item]:
         at += period * trips
 
 
-def _repetition(kinds: NDArray[np.int64], at: int) -> tuple[int, int]:
+def _repetition(kinds: NDArray[np.int64], at: int, least: int) -> tuple[int, int]:
     """Return the period and the trips of a loop that begins at a place; no trips: there is none."""
     # A period can only be a distance at which the same call comes again; the shortest that repeats
     # is the innermost loop.
     ahead = kinds[at + 1 : at + 1 + _LONGEST_PERIOD]
-    for period in np.flatnonzero(ahead == kinds[at])[:_MOST_PERIODS] + 1:
+    periods = np.flatnonzero(ahead == kinds[at]) + 1
+    for period in periods[periods >= least][:_MOST_PERIODS]:
         trips = 1 + _agreement(kinds, at, int(period)) // int(period)
         if trips > 1:
             return int(period), trips

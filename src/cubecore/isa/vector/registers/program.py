@@ -18,12 +18,14 @@ from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.coverage import Cover, reach, rewrites
 from cubecore.isa.vector.registers.flow import Flow, UnfoldableError
-from cubecore.isa.vector.registers.folding import Leaf, folded
+from cubecore.isa.vector.registers.folding import Leaf, Node, folded
 from cubecore.isa.vector.registers.independence import independent_loops
 from cubecore.isa.vector.registers.steps import Entries, Landed, Step
 from cubecore.isa.vector.registers.types_taken import require_types
 
 _MOST_MARKED = 16
+_MOST_LEAST = 4
+"""The longest of the shortest bodies that loops are looked for with."""
 Marked = tuple[Mapping[str, NDArray[np.bool_]], tuple[Remark, ...]]
 """Stored bytes that are known, by operand, and what is said of loaded ones that are not."""
 
@@ -41,12 +43,7 @@ class RegisterProgram:
         require_types(entries.table, entries.locations, entries.calls, entries.places)
         # One number for call and line: only entries equal in both are trips of one loop.
         kinds = entries.calls * (len(entries.locations) + 1) + entries.places
-        self.nodes = folded(kinds.astype(np.int64))
-        try:
-            self.steps: Mapping[int, Step] = Flow(entries, self.nodes).steps()
-        except UnfoldableError:
-            self.nodes = tuple(Leaf(np.asarray(n, np.intp), n) for n in range(kinds.size))
-            self.steps = Flow(entries, self.nodes).steps()
+        self.nodes, self.steps = _loops(entries, kinds.astype(np.int64))
 
     def __len__(self) -> int:
         return self.entries.calls.size
@@ -102,3 +99,19 @@ class RegisterProgram:
         }
         other.steps = {**self.steps, **found}
         return other
+
+
+def _loops(
+    entries: Entries, kinds: NDArray[np.int64]
+) -> tuple[tuple[Node, ...], Mapping[int, Step]]:
+    """Return the loops of a body, and its steps; single calls where no loops hand values on."""
+    # Equal calls that follow each other on a line (two loads, say) look like a loop of their own,
+    # and their results go different ways then: bodies of more calls are looked for.
+    for least in range(1, _MOST_LEAST + 1):
+        try:
+            nodes = folded(kinds, least)
+            return nodes, Flow(entries, nodes).steps()
+        except UnfoldableError:
+            continue
+    nodes = tuple(Leaf(np.asarray(n, np.intp), n) for n in range(kinds.size))
+    return nodes, Flow(entries, nodes).steps()

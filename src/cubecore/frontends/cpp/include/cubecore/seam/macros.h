@@ -53,6 +53,9 @@
 #define likely(CONDITION) __builtin_expect(!!(CONDITION), 1)
 #define unlikely(CONDITION) __builtin_expect(!!(CONDITION), 0)
 
+#ifndef CUBECORE_PART  // host code is of neither core
+#define CUBECORE_PART 0
+#endif
 #define ASCEND_IS_AIC constexpr(CUBECORE_PART == 1)
 #define ASCEND_IS_AIV constexpr(CUBECORE_PART == 2)
 #define ASCEND_IS_NOT_AIC constexpr(CUBECORE_PART != 1)
