@@ -200,3 +200,17 @@ def test_random_bodies_do_as_their_calls_one_by_one(seed):
     image = numbers(64 * 8, seed)
     _, after = run(body, image)
     assert np.array_equal(after, body.lanes_by_steps(image))
+
+
+def test_two_equal_calls_on_a_line_are_no_loop_of_their_own():
+    """Two loads, a sum and a store behind each other on one line still run all trips at once."""
+    body, trips = Body(), 5
+    for trip in range(trips):
+        first = body.load(1, 64 * 4 * trip)
+        second = body.load(1, 8192 + 64 * 4 * trip)
+        total = body.call("Add", 1, sources=(first, second))
+        body.store(1, total, 16384 + 64 * 4 * trip)
+    program = body.program()
+    (loop,) = program.nodes
+    assert (loop.trips, len(loop.body)) == (trips, 4)
+    assert loop.number in program.together
