@@ -166,6 +166,10 @@ MORE_REGISTERS = {
     "scatter-duplicate": """Reg::RegTensor<uint32_t> i;
     Reg::Duplicate(i, 3u, all); Reg::LoadAlign(a, xu);
     Reg::Scatter(zu, a, i, all);""",
+    "vf-loop": """for (int32_t i = 0; i < 4; ++i) {
+      Reg::LoadAlign(a, xu + 64 * i);
+      Reg::StoreAlign(zu + 64 * i, a, all);
+    }""",
     "squeeze-order": """Reg::UnalignReg u;
     __ubuf__ float* p = zu;
     Reg::LoadAlign(a, xu);

@@ -270,6 +270,12 @@ KINDS: dict[str, Kind] = {
         "an event that the vendor's libraries keep: 6 or 7",
         "use events 0 to 5 where the vendor's libraries are called in the same kernel",
     ),
+    "vf-loop": Kind(
+        MEMCHECK,
+        "a loop of a vector function that the unit does not run by itself, but its scalar unit",
+        "write for (uint16_t i = 0; i < n; ++i) without jumps in the body, four deep at most",
+        note=True,
+    ),
     "no-repeat": Kind(
         MEMCHECK,
         "a vector call of 0 repeats, which computes nothing",

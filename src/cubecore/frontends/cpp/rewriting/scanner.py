@@ -15,6 +15,7 @@ from cubecore.frontends.cpp.rewriting.tokens import (
     outside,
     tokens,
 )
+from cubecore.frontends.cpp.rewriting.vector_loops import software_loops
 from cubecore.lazy_dataclass import dataclass
 
 _LOCAL = {
@@ -84,7 +85,7 @@ def scanned(
     edits = [*_attributes(code), *_launches(text, code), *arrays, *_addresses(text, code, arrays)]
     if not launches:
         edits += _launchers(code)
-    edits += [*specialisations(text, code), *_vector_functions(code), *_counters(code)]
+    edits += [*specialisations(text, code), *_vector_functions(text, code), *_counters(code)]
     includes = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', text, re.MULTILINE)
     edited = _edited(text, edits)
     named = (each.partition("=") for each in defines)
@@ -174,15 +175,31 @@ def _launchers(code: list[Token]) -> Iterator[tuple[int, int, str]]:
 _ENDS = frozenset({";", "[", "{", "(", ")", ",", "*", "&", "="})
 
 
-def _vector_functions(code: list[Token]) -> Iterator[tuple[int, int, str]]:
-    """Yield the edits that begin a vector function in the body of each with `__simd_vf__`."""
+def _vector_functions(text: str, code: list[Token]) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that begin a vector function in the body of each with `__simd_vf__`.
+
+    There, and in blocks behind `__VEC_SCOPE__`, stand notes of loops that the unit does not run.
+    """
     for number, token in enumerate(code):
-        if token.text != "__simd_vf__":
+        if token.text not in {"__simd_vf__", "__VEC_SCOPE__"}:
             continue
         opening = next((n for n in range(number, len(code)) if code[n].text in "{;"), None)
         if opening is not None and code[opening].text == "{":
-            end = code[opening].end
-            yield end, end, _BEGIN_VECTOR_FUNCTION
+            end, close = code[opening].end, closing(code, opening)
+            begin = _BEGIN_VECTOR_FUNCTION if token.text == "__simd_vf__" else ""
+            loops = software_loops(code, opening + 1, close)
+            notes = (_software_loop(text, code[loop.token].start, loop.reason) for loop in loops)
+            yield end, end, begin + "".join(notes)
+
+
+def _software_loop(text: str, start: int, reason: str) -> str:
+    """Return the call that notes a loop which the unit does not run, at its line."""
+    line = text.count("\n", 0, start) + 1
+    said = reason.replace("\\", "").replace('"', "'")
+    return (
+        f' ::cubecore::software_loop("{said}", ::cubecore::Where{{__builtin_FILE(),'
+        f" __builtin_FUNCTION(), {line}}});"
+    )
 
 
 def _statement_end(code: list[Token], at: int) -> int:

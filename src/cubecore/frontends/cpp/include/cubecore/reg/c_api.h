@@ -5,6 +5,7 @@
 
 #include "cubecore/reg/dump.h"
 #include "cubecore/reg/indexed.h"
+#include "cubecore/reg/loops.h"
 
 using vector_load_unalign = AscendC::Reg::UnalignRegForLoad;
 using vector_store_unalign = AscendC::Reg::UnalignRegForStore;
