@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from cubecore.errors import CubecoreError
 
     _IntegerBase = click.ParamType[int]
@@ -85,13 +86,15 @@ class DeclaredWords(click.types.StringParamType):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
         """Return the words that begin so."""
         return _beginning(self.words(), incomplete)
 
 
-def _beginning(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
+def _beginning(words: Iterable[str], incomplete: str) -> "list[CompletionItem]":
     """Return the words that begin as what was typed, in any case."""
+    from click.shell_completion import CompletionItem  # no command but a completion needs it
+
     begun = incomplete.lower()
     return [CompletionItem(word) for word in words if word.lower().startswith(begun)]
 
@@ -103,7 +106,7 @@ class CommandName(click.types.StringParamType):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
         """Return the commands whose names begin so."""
         from cubecore.cli.front_page import verbs
 
@@ -117,7 +120,7 @@ class ExplainedName(click.types.StringParamType):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
         """Return the words that begin so."""
         from cubecore.workflows.explain import explained_names
 
@@ -141,8 +144,10 @@ class ChipName(InputFile):
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
+    ) -> "list[CompletionItem]":
         """Return the chips whose names begin so, and let the shell add files."""
+        from click.shell_completion import CompletionItem
+
         from cubecore.chips import chip_names
 
         return [*_beginning(chip_names(), incomplete), CompletionItem(incomplete, type="file")]
