@@ -22,7 +22,8 @@ from cubecore.machine.sanitizer.findings import (
     SanitizerFinding,
 )
 
-_END = "end of kernel"
+END = "end of kernel"
+"""The instruction of a finding about an output."""
 _EXTENT = frozenset({"out-of-bounds", "capacity", "overlap"})
 """Kinds that a call of too many elements has at once."""
 
@@ -66,8 +67,8 @@ class _Causes:
     ) -> None:
         self._findings = findings
         names = {finding.core for finding in findings} & traces.keys()
-        if any(finding.instruction == _END for finding in findings):
-            names |= traces.keys() & {f.core for f in findings if f.instruction != _END}
+        if any(finding.instruction == END for finding in findings):
+            names |= traces.keys() & {f.core for f in findings if f.instruction != END}
         self._cores = {name: IssuedCore(traces[name]) for name in names}
         self._reads: dict[str, Mapping[Key, frozenset[int]]] = {}
         self._of_arrays: dict[str, set[int]] = {}
@@ -100,7 +101,7 @@ class _Causes:
         """Return the findings by the instruction whose results they put in doubt."""
         faults: dict[Key, list[int]] = {}
         for number, finding in enumerate(self._findings):
-            if finding.is_note or finding.pipes is not None or finding.instruction == _END:
+            if finding.is_note or finding.pipes is not None or finding.instruction == END:
                 continue
             name = finding.instruction if finding.instruction in instructions() else ""
             places = {key_of(name, finding.location)}
@@ -128,7 +129,7 @@ class _Causes:
     def _by_data(self, pair: _Pair) -> bool:
         """Return whether what a finding is about depends on what the other's instruction wrote."""
         late = self._findings[pair.late]
-        if late.instruction == _END:
+        if late.instruction == END:
             name = "" if late.claim is None else late.claim.subject
             return pair.early in self._of_arrays.get(name, ())
         if not _is_about_values(late):
@@ -152,7 +153,7 @@ class _Causes:
 
 def _rank(finding: SanitizerFinding) -> int:
     """Return how near a finding is to an error of the source: of bounds, of order, of values."""
-    if finding.instruction == _END:
+    if finding.instruction == END:
         return 5
     if finding.check == MEMCHECK or finding.id == OVERWRITTEN or finding.id.startswith("queue"):
         return 0
@@ -198,7 +199,7 @@ def _is_of_same_call(late: SanitizerFinding, early: SanitizerFinding) -> bool:
     places = {(early.location.file, early.location.line)}
     if early.check == RACECHECK:
         places |= {(each.location.file, each.location.line) for each in early.accesses}
-    if (late.location.file, late.location.line) not in places or late.instruction == _END:
+    if (late.location.file, late.location.line) not in places or late.instruction == END:
         return False
     if late.id == early.id or {late.id, early.id} <= _EXTENT:
         call = early.location.call
@@ -265,7 +266,7 @@ def _crosses_cores_alike(late: SanitizerFinding, early: SanitizerFinding) -> boo
 
 def _leaves_array(late: SanitizerFinding, early: SanitizerFinding) -> bool:
     """An array that is not written whole, and a fault of what is written to it."""
-    if late.instruction != _END or late.claim is None:
+    if late.instruction != END or late.claim is None:
         return False
     written = {each.memory for each in early.accesses if each.how == "write"}
     return late.claim.subject in written

@@ -5,10 +5,10 @@ It is asked for when findings were made, of the cores that they were made on, an
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import span_bytes
@@ -189,6 +189,29 @@ class IssuedCore:
             elif isinstance(template, PipeBarrier) and template.on == "ALL":
                 return {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"}
         return reached
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A store to global memory near a byte: its instruction and location, and if it covers it."""
+
+    instruction: str
+    location: Location
+    covers: bool
+
+
+def nearest_store(traces: Iterable[InstructionTrace], array: range, address: int) -> Store | None:
+    """Return the last store of a byte of an array, else the one that ends nearest before it."""
+    nearest, found = -1, None
+    for template, addresses, where in islice(chain.from_iterable(traces), MOST_ISSUES):
+        for mem, _, is_written, start, end in _touched(template, addresses):
+            if mem is not Mem.GM or not is_written or start not in array:
+                continue
+            if start <= address < end:
+                nearest, found = address + 1, Store(template.name, where, covers=True)
+            elif nearest < end <= address:
+                nearest, found = end, Store(template.name, where, covers=False)
+    return found
 
 
 def _touched(

@@ -23,6 +23,7 @@ class Dialect:
     `flag` takes a call, two pipes and an event, `barrier` a call and a pipe. `receiver` stands in
     front of each call. `behind_write` and `behind_read` say by which calls of a
     queue an access follows one, `all_cores` by which call all cores wait for each other.
+    `product_calls` compute a block of a product, whose tail is told apart.
     """
 
     key: str
@@ -32,6 +33,7 @@ class Dialect:
     behind_write: str = ""
     behind_read: str = ""
     all_cores: str = ""
+    product_calls: tuple[str, ...] = ()
 
     def name(self, kind: type[Instruction]) -> str:
         """Return the name of an instruction; the instruction set's where the dialect has none."""
@@ -107,6 +109,7 @@ CLASS_API = Dialect(
     behind_write="pass it through EnQue and DeQue of a queue, or ",
     behind_read="take it by AllocTensor of a queue behind FreeTensor, or ",
     all_cores="put SyncAll() between them, or ",
+    product_calls=("Iterate", "IterateAll", "IterateBatch", "IterateNBatch", "GetTensorC"),
 )
 """The class API of C++: DataCopy, TQue, SetFlag."""
 C_API = Dialect("c_api", "{call}(PIPE_{src}, PIPE_{dst}, {event})", "{call}(PIPE_{pipe})")

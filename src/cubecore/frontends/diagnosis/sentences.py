@@ -1,8 +1,10 @@
 """One sentence for each kind of finding, made from its parts in the words of the source."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from cubecore.errors import Violation
 from cubecore.frontends.diagnosis.arguments import receiver
+from cubecore.frontends.diagnosis.dependence import Store
 from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.catalogue import instructions
 from cubecore.machine.sanitizer.findings import (
@@ -18,8 +20,15 @@ Sentence = Callable[[SanitizerFinding, SourceWords], str]
 _HAS = {"read": "has read", "write": "has written"}
 
 
-def sentence(finding: SanitizerFinding, words: SourceWords) -> str:
-    """Return the text of a finding: the call and its line, what is wrong, and the remedy."""
+def sentence(
+    finding: SanitizerFinding, words: SourceWords, following: Sequence[SanitizerFinding] = ()
+) -> str:
+    """Return the text of a finding: the call and its line, what is wrong, and the remedy.
+
+    `following` are those that follow from it: they tell which half of a flag is missing.
+    """
+    if finding.id in _RACES:
+        return _race(finding, words, following)
     special = _SENTENCES.get(finding.id)
     text = special(finding, words) if special is not None else ""
     return text or _requirement(finding, words)
@@ -28,7 +37,9 @@ def sentence(finding: SanitizerFinding, words: SourceWords) -> str:
 # --- races
 
 
-def _race(finding: SanitizerFinding, words: SourceWords) -> str:
+def _race(
+    finding: SanitizerFinding, words: SourceWords, following: Sequence[SanitizerFinding]
+) -> str:
     earlier, later = finding.accesses
     first, second = (words.call(each.instruction, each.location) for each in finding.accesses)
     if earlier.core != later.core:
@@ -36,11 +47,30 @@ def _race(finding: SanitizerFinding, words: SourceWords) -> str:
             f"{call} in {words.block(each.core)}"
             for call, each in ((first, earlier), (second, later))
         )
-    array, remedy = words.array(later), _order(earlier, later, words)
+    array = words.array(later)
+    remedy = _missing_wait(finding, words, following) or _order(earlier, later, words)
     if earlier.how == later.how:
         return f"{second} and {first} may write {array} in either order; {remedy}"
     pronoun = _HAS[earlier.how]
     return f"{second} may {later.how} {array} before {first} {pronoun} it; {remedy}"
+
+
+def _missing_wait(
+    finding: SanitizerFinding, words: SourceWords, following: Sequence[SanitizerFinding]
+) -> str:
+    """Return the wait that a race lacks where the flag is set, and nothing waits for it."""
+    earlier, later = finding.accesses
+    pipes, dialect = (earlier.pipe, later.pipe), words.of(later.location)
+    unmet = (each for each in following if each.id == "flag-leaked" and each.pipes == pipes)
+    flag = next(unmet, None)
+    if flag is None or not dialect.flag:
+        return ""
+    wait, behind = (
+        dialect.wait_flag(*pipes, flag.event),
+        words.short(later.instruction, later.location),
+    )
+    sets = words.call(flag.instruction, flag.location)
+    return f"{sets} sets a flag that nothing waits for: put {wait} before {behind}"
 
 
 def _order(earlier: FindingAccess, later: FindingAccess, words: SourceWords) -> str:
@@ -53,6 +83,8 @@ def _order(earlier: FindingAccess, later: FindingAccess, words: SourceWords) -> 
             if earlier.core != later.core
             else f"put {behind} behind {before}"
         )
+    if earlier.core != later.core and earlier.location == later.location:
+        return "give each block bytes of its own there, by its index"
     if earlier.core != later.core:
         signal, wait = dialect.signals
         pair = f"signal by {signal} behind {before} and wait by {wait} before {behind}"
@@ -102,6 +134,10 @@ def _outside(finding: SanitizerFinding, words: SourceWords) -> str:
         else f"{low - access.start} B before its beginning"
     )
     is_global = access.memory in words.arrays
+    dialect = words.of(finding.location)
+    if finding.location.call in dialect.product_calls:
+        remedy = "a block at an edge is smaller: give its rows and columns by SetTail"
+        return f"{words.at(finding)} {verb} {words.array(access)}: {beyond}; {remedy}"
     has = f"which has {high - low} B" if is_global else f"whose bytes are [{low}, {high})"
     remedy = "start elsewhere" if is_global else "make it larger"
     return (
@@ -115,12 +151,26 @@ def _uninitialised(finding: SanitizerFinding, words: SourceWords) -> str:
     if claim is None:
         return ""
     if not finding.accesses:
-        return f"output {claim.subject}: {claim.value}; store to all of it, on every path"
+        return unwritten_text(claim, None, words)
     access = finding.accesses[0]
+    verb, remedy = "reads", "load or fill it first"
+    if words.updates(access):
+        verb, remedy = "adds to", "initialise it first, or let this call begin from nothing"
     return (
-        f"{words.at(finding)} reads {words.array(access)} before it is initialised: {claim.value}; "
-        "load or fill it first"
+        f"{words.at(finding)} {verb} {words.array(access)} before it is initialised: "
+        f"{claim.value}; {remedy}"
     )
+
+
+def unwritten_text(claim: Violation, store: Store | None, words: SourceWords) -> str:
+    """Return the text of an output that is not written whole, with the store nearest to the gap."""
+    counted = f"output {claim.subject}: {claim.value}"
+    if store is None:
+        return f"{counted}; store to all of it, on every path"
+    call = words.call(store.instruction, store.location)
+    if store.covers:
+        return f"{counted}; {call} stores there what nothing has computed or loaded"
+    return f"{counted}; the store that ends nearest before it is {call}: go on behind it"
 
 
 def _requirement(finding: SanitizerFinding, words: SourceWords) -> str:
@@ -225,10 +275,8 @@ def words_of_flag(finding: SanitizerFinding) -> str:
     return f"flag {finding.pipes[0]} -> {finding.pipes[1]} {finding.event}"
 
 
+_RACES = frozenset({"race-raw", "race-war", "race-waw"})
 _SENTENCES: dict[str, Sentence] = {
-    "race-raw": _race,
-    "race-war": _race,
-    "race-waw": _race,
     OVERWRITTEN: _overwritten,
     "unread": _unread,
     "out-of-bounds": _outside,

@@ -52,6 +52,12 @@ class SourceWords:
             return where.operands[position] if position < len(where.operands) else ""
         return argument(where, position)
 
+    def updates(self, access: FindingAccess) -> bool:
+        """Return whether the call writes what it reads: it adds to it."""
+        kind = instructions().get(access.instruction)
+        declared = () if kind is None else kind.declared
+        return any(each.name == access.operand and each.access.writes for each in declared)
+
     def array(self, access: FindingAccess) -> str:
         """Return the bytes of an access, with the name that its array has in the source."""
         name = self.operand(access.instruction, access.operand, access.location)

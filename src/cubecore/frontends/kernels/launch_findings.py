@@ -30,5 +30,7 @@ def unwritten(
             counted = f"{missing} of {valid.size} B {got}, the first at byte {first}"
             claim = Violation(name, need, counted)
             yield SanitizerFinding(
-                "uninitialised", str(claim), "end of kernel", place, "all cores", claim=claim
+                *("uninitialised", str(claim), "end of kernel", place, "all cores"),
+                claim=claim,
+                limits=(first, valid.size),
             )

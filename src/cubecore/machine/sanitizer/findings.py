@@ -401,8 +401,8 @@ class SanitizerFinding:
     overwrites has those that wrote it, overwrote it and read it. A finding about a flag has the
     `pipes` that the flag orders, and its `event`; a wait that nothing meets has the `other_event`
     of the same pipes that is set, if there is one. `arrays`: the bytes of two that share those of
-    the accesses. `limits` are the bytes that the first access must stay in, `claim` is what its
-    instruction requires, as parts of the message.
+    the accesses. `limits` are the bytes that the first access must stay in, or those of an output
+    from the first that is not written on; `claim` is the requirement, as parts of the message.
 
     The message is in the words of the instruction set. `text` is the same in the words of the
     source, `block` the blocks that its core runs, and `cause` the finding that it follows from:

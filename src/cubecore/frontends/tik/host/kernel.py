@@ -182,10 +182,11 @@ class TikKernel:
         arrays = {n: range(t.base, t.base + t.size) for n, t in tensors.items()}
         cores = {CoreId(core.core, core.sub): core for core in launch.cores}
         names = {finding.core for finding in findings}
+        every = not names <= set(map(str, cores))  # an output is of all
         traces = {
             core: TreeTrace.of(own.program, own.addresses(bases))
             for core, own in cores.items()
-            if str(core) in names
+            if every or str(core) in names
         }
         blocks = {core: range(core.core, core.core + 1) for core in cores}
         return told(findings, "tik", blocks, arrays, traces)
@@ -248,11 +249,13 @@ class TikKernel:
             bare[1::2] &= bare[: held.size - 1 : 2]  # its even bytes tell the pattern apart
             if missing := int(np.count_nonzero(bare)):
                 got = f"{missing} of {held.size} B never written, the first at byte"
-                got = f"{got} {int(np.argmax(bare))}"
+                first = int(np.argmax(bare))
+                got = f"{got} {first}"
                 claim = Violation(tensor.name, "be written whole", got)
                 yield SanitizerFinding(
                     *("uninitialised", str(claim), "end of kernel", self.place, "all cores"),
                     claim=claim,
+                    limits=(first, held.size),
                 )
 
     def _feeds_by_tensor(
