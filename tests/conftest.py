@@ -24,6 +24,7 @@ ORDINARY = "not sweep"
 """The marker expression of the run without sweeps, as pyproject.toml has it."""
 
 
+os.environ["LC_ALL"] = "C.UTF-8"  # answers are English, whatever the developer's system speaks
 os.environ.setdefault("CUBECORE_DEBUG", "1")  # an internal error fails its test with a traceback
 
 

@@ -6,6 +6,9 @@ import click
 
 from cubecore.cli.console import CommandGroup
 from cubecore.cli.front_page import PURPOSE, front_page, verbs
+from cubecore.cli.streams import LANGUAGES, speaks_chinese
+from cubecore.cli.values import Word
+from cubecore.cli.verb import LANG_HELP
 from cubecore.version import __version__
 
 
@@ -28,10 +31,14 @@ class LazyGroup(CommandGroup):
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the page of all commands; none is loaded for that."""
-        return front_page(ctx.command_path, ctx.make_formatter().width)
+        page = front_page
+        if speaks_chinese():
+            from cubecore.cli.translation import front_page_text as page
+        return page(ctx.command_path, ctx.make_formatter().width)
 
 
 @click.group(cls=LazyGroup, help=PURPOSE, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--lang", type=Word(LANGUAGES), expose_value=False, help=LANG_HELP)
 @click.version_option(__version__, prog_name="cubecore")
 def main() -> None:
     """Run a command; the help is `PURPOSE`."""

@@ -17,8 +17,10 @@ from cubecore.cli.streams import (
     FOUND,
     INTERRUPTED,
     READER_GONE,
+    choose_language,
     require_output,
     say,
+    speaks_chinese,
 )
 from cubecore.cli.values import ChipName, DeclaredWords, Integer, Number
 from cubecore.cli.verb import HelpContext, Verb
@@ -216,6 +218,7 @@ class CommandGroup(click.Group):
         """Run a command; leave with its exit code."""
         arguments = list(args[0] if args else kwargs.get("args") or sys.argv[1:])
         as_json = _SHOW_JSON in arguments
+        choose_language(arguments)
         try:
             given = {**kwargs, "standalone_mode": False, "obj": arguments}
             code = super().main(*args, **given)
@@ -293,6 +296,10 @@ def fail_known(error: Exception, as_json: bool, keys: Collection[str] = ()) -> N
         from cubecore.frontends.finding_text import finding_lines
 
         shown["message"] = "\n".join([shown["message"], *finding_lines(others)])
+    if not as_json and speaks_chinese():
+        from cubecore.cli.translation import with_findings
+
+        shown["message"] = with_findings(shown["message"])
     if error.detail and not as_json:
         shown["message"] += f"\n{error.detail}"
     _fail(shown, as_json, code)
@@ -370,6 +377,10 @@ def show(answer: _Answer, form: str, text: str | None = None) -> None:
         say(csv_text(answer.to_rows()), newline=False)
         return
     text = answer.text if text is None else text
+    if speaks_chinese():
+        from cubecore.cli.translation import translated
+
+        text = translated(text)
     if sys.stdout.isatty():
         from cubecore.cli.terminal import dressed
 

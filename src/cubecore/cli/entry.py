@@ -5,7 +5,7 @@ import os
 import sys
 
 from cubecore.cli.front_page import front_page
-from cubecore.cli.streams import DONE, page_width, say
+from cubecore.cli.streams import DONE, page_width, say, speaks_chinese
 
 _NEW_OBJECTS = 10_000
 """Objects between two collections; Python's 700 make a hundred of them while modules load."""
@@ -17,7 +17,11 @@ def main(program: str | None = None) -> None:
     `program` is the name of the program in the help; the file's unless given.
     """
     if sys.argv[1:] in (["--help"], ["-h"]):
-        say(front_page(program or os.path.basename(sys.argv[0]), page_width()))  # noqa: PTH119
+        name = program or os.path.basename(sys.argv[0])  # noqa: PTH119
+        page = front_page
+        if speaks_chinese():
+            from cubecore.cli.translation import front_page_text as page
+        say(page(name, page_width()))
         sys.exit(DONE)
     gc.set_threshold(_NEW_OBJECTS)
     from cubecore.cli.commands import main as run_command

@@ -4,7 +4,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from cubecore.cli.streams import FOUND, say
+from cubecore.cli.streams import FOUND, say, speaks_chinese
 
 if TYPE_CHECKING:
     from cubecore.aliases import Json
@@ -49,7 +49,12 @@ def _run(path: str, words: tuple[str, ...]) -> int:
     for launch in answer.launches:
         if launch.findings:
             title = f"{launch.kernel}[{launch.blocks}] on {launch.chip.name}"
-            say("\n".join([title, *finding_lines(launch.findings)]), to_error=True)
+            told = "\n".join([title, *finding_lines(launch.findings)])
+            if speaks_chinese():
+                from cubecore.cli.translation import translated
+
+                told = translated(told)
+            say(told, to_error=True)
     if report is not None and answer.launches and not answer.findings:
         from cubecore.workflows.scripts.script import times_of
 

@@ -5,9 +5,43 @@ import sys
 
 TYPE_CHECKING = False  # typing would be most of what --help loads
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import NoReturn, TextIO
 
 DONE, FOUND, BAD_REQUEST, INTERRUPTED, READER_GONE = 0, 1, 2, 130, 141
+
+
+LANGUAGES = ("en", "zh")
+_LANG = "--lang"
+_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
+_chosen = [""]
+
+
+def choose_language(arguments: "list[str]") -> None:
+    """Take the language of texts for people: that of --lang, else of the environment."""
+    _chosen[0] = next(_asked(arguments), "") or _usual()
+
+
+def _asked(arguments: "list[str]") -> "Iterator[str]":
+    """Yield the language that --lang names, which is no argument of a script's."""
+    for number, argument in enumerate(arguments):
+        if argument == "--":
+            return
+        if argument == _LANG:
+            yield from arguments[number + 1 : number + 2]
+        elif argument.startswith(f"{_LANG}="):
+            yield argument.removeprefix(f"{_LANG}=")
+
+
+def _usual() -> str:
+    """Return the language of the environment, as the system's programs take it."""
+    first = next(filter(None, map(os.environ.get, _VARIABLES)), "")
+    return "zh" if first.startswith("zh") else "en"
+
+
+def speaks_chinese() -> bool:
+    """Return whether texts for people are in Chinese."""
+    return (_chosen[0] or _usual()) == "zh"
 
 
 def say(text: str, *, to_error: bool = False, newline: bool = True) -> None:

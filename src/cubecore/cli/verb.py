@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from cubecore.cli.streams import page_width
-from cubecore.cli.values import InputFile, OutputFile
+from cubecore.cli.streams import LANGUAGES, page_width, speaks_chinese
+from cubecore.cli.values import InputFile, OutputFile, Word
 
 _GROUPS: dict[str, str] = {
     "Matmul": "m n k kb a b c bias scale-a scale-b trans-a trans-b hf32 relu quant scale offset",
@@ -27,6 +27,9 @@ _GROUPS: dict[str, str] = {
 }
 """Groups of the help in their order; an option of one command alone is ``command:option``. What is
 in none stands first, under the command's own options."""
+
+
+LANG_HELP = "language of help, findings and advice (default: LANG's, else en)"
 
 
 def _titles() -> dict[str, str]:
@@ -57,6 +60,16 @@ class Verb(click.Command):
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
+        words = Word(LANGUAGES)
+        self.params.append(click.Option(["--lang"], type=words, expose_value=False, help=LANG_HELP))
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help, in the language of the texts for people."""
+        if not speaks_chinese():
+            return super().get_help(ctx)
+        from cubecore.cli.translation import help_page
+
+        return help_page(self, ctx, page_width())
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options by group, the command's own first."""
