@@ -7,17 +7,15 @@ here.
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from unicodedata import category
 
 from cubecore.package_data import packaged
 
 if TYPE_CHECKING:
     import click
-
-    from cubecore.cli.verb import Verb
 
 SECTIONS = ("help", "advice", "findings", "frame")
 _SHARED = ("advice", "findings")
@@ -133,7 +131,26 @@ def _sentences_of_advice(text: str) -> Iterator[str]:
 # --- help
 
 
-def help_page(command: "Verb", ctx: "click.Context", width: int) -> str:
+class Helped(Protocol):
+    """A command whose help is written: its text, its options by group, its examples."""
+
+    help: str | None
+    examples: tuple[str, ...]
+
+    def collect_usage_pieces(self, ctx: "click.Context", /) -> list[str]:
+        """Return the arguments as the usage shows them."""
+        ...
+
+    def get_params(self, ctx: "click.Context", /) -> "list[click.Parameter]":
+        """Return the arguments and options."""
+        ...
+
+    def option_groups(self, ctx: "click.Context", /) -> Iterable[tuple[str, list[tuple[str, str]]]]:
+        """Return the title and the rows of each group of options."""
+        ...
+
+
+def help_page(command: Helped, ctx: "click.Context", width: int) -> str:
     """Return the help of a command."""
     usage = " ".join(command.collect_usage_pieces(ctx))
     usage = _framed("Usage: {command}", command=f"{ctx.command_path} {usage}")
