@@ -10,10 +10,12 @@ from pathlib import Path
 import click
 import pytest
 
+import cubecore
 from cubecore.advice.kernel_rules.advise import rules
 from cubecore.cli.commands import main
 from cubecore.cli.front_page import GROUPS, OPTIONS, PURPOSE
-from cubecore.cli.translation import (
+from cubecore.cli.verb import _GROUPS
+from cubecore.cli.zh.translation import (
     SECTIONS,
     catalogue,
     columns,
@@ -21,12 +23,11 @@ from cubecore.cli.translation import (
     sentence,
     translated,
 )
-from cubecore.cli.verb import _GROUPS
 from cubecore.machine.sanitizer.findings import KINDS
 from cubecore.tiling.rules.advice import MEANINGS
 from workflows.command import DONE, FOUND, assert_refused, cli
 
-SOURCE = Path(inspect.getfile(sentence)).parents[1]
+SOURCE = Path(inspect.getfile(cubecore)).parent
 TEXTS = tomllib.loads(
     (Path(__file__).parents[1] / "frontends" / "diagnosis" / "texts.toml").read_text("utf-8")
 )

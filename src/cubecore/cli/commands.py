@@ -33,7 +33,7 @@ class LazyGroup(CommandGroup):
         """Return the page of all commands; none is loaded for that."""
         page = front_page
         if speaks_chinese():
-            from cubecore.cli.translation import front_page_text as page
+            from cubecore.cli.zh.translation import front_page_text as page
         return page(ctx.command_path, ctx.make_formatter().width)
 
 

@@ -297,7 +297,7 @@ def fail_known(error: Exception, as_json: bool, keys: Collection[str] = ()) -> N
 
         shown["message"] = "\n".join([shown["message"], *finding_lines(others)])
     if not as_json and speaks_chinese():
-        from cubecore.cli.translation import with_findings
+        from cubecore.cli.zh.translation import with_findings
 
         shown["message"] = with_findings(shown["message"])
     if error.detail and not as_json:
@@ -378,7 +378,7 @@ def show(answer: _Answer, form: str, text: str | None = None) -> None:
         return
     text = answer.text if text is None else text
     if speaks_chinese():
-        from cubecore.cli.translation import translated
+        from cubecore.cli.zh.translation import translated
 
         text = translated(text)
     if sys.stdout.isatty():

@@ -20,7 +20,7 @@ def main(program: str | None = None) -> None:
         name = program or os.path.basename(sys.argv[0])  # noqa: PTH119
         page = front_page
         if speaks_chinese():
-            from cubecore.cli.translation import front_page_text as page
+            from cubecore.cli.zh.translation import front_page_text as page
         say(page(name, page_width()))
         sys.exit(DONE)
     gc.set_threshold(_NEW_OBJECTS)

@@ -51,7 +51,7 @@ def _run(path: str, words: tuple[str, ...]) -> int:
             title = f"{launch.kernel}[{launch.blocks}] on {launch.chip.name}"
             told = "\n".join([title, *finding_lines(launch.findings)])
             if speaks_chinese():
-                from cubecore.cli.translation import translated
+                from cubecore.cli.zh.translation import translated
 
                 told = translated(told)
             say(told, to_error=True)

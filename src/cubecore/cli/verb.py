@@ -67,7 +67,7 @@ class Verb(click.Command):
         """Return the help, in the language of the texts for people."""
         if not speaks_chinese():
             return super().get_help(ctx)
-        from cubecore.cli.translation import help_page
+        from cubecore.cli.zh.translation import help_page
 
         return help_page(self, ctx, page_width())
 

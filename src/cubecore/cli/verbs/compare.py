@@ -31,7 +31,7 @@ def compare(first: str, second: str, **options: Any) -> int:
     """Compare two tilings, or two results that --json printed, and say what differs.
 
     FIRST and SECOND are tilings of one problem, which are checked and timed (--report and --trace
-    draw both on one timeline), or saved results of `time`, `run` or `model`: of products, operators
+    draw both on one timeline), or saved results of `time`, `run` or `model`: of matmuls, operators
     or kernels.
     """
     from cubecore.workflows.compare import compare as make_compare
