@@ -24,6 +24,8 @@ _PLACE = re.compile(r"\\{(\w+)\\}")
 _FINDING = re.compile(r"( *)([a-z][a-z-]+): (.+) \((\d+) times?; (.+)\)")
 _FOLLOW = re.compile(r"( *)(\d+) findings? follows? from it \((.+)\)(.*)")
 _ADVICE = re.compile(r"  \S+:\d+: [a-z-]+ saves ")
+_CODE = "code"
+"""The name of a place whose text is the user's code, and stays."""
 _DEFAULT = "[default: "
 _WIDE = 0x2E80
 """The first character that takes two columns."""
@@ -58,7 +60,9 @@ def sentence(section: str, text: str) -> str:
             return whole
     for pattern, chinese in _templates(section):
         if match := pattern.fullmatch(text):
-            return chinese.format(**{n: sentence(section, p) for n, p in match.groupdict().items()})
+            parts = match.groupdict()
+            said = {n: p if n == _CODE else sentence(section, p) for n, p in parts.items()}
+            return chinese.format(**said)
     return text
 
 
