@@ -216,3 +216,30 @@ def test_a_launch_is_timed_and_prints_shows_and_writes_its_page(folder):
         cubecore.time_kernel(copied[1](x, x.copy()))
     line = "a launch is timed by its instructions; launch it with trace=True"
     assert str(error.value) == line
+
+
+def test_records_of_a_plan_have_cards_of_their_own(results):
+    """Tables of what a reader set or asks for: no field that is 0, no key at its default."""
+    plan = results["plan"]
+    tiling = ET.fromstring(plan.tiling._repr_html_())
+    shown = {row.find("th").text: row.find("td").text for row in tiling.iter("tr")}
+    fields = {name: getattr(plan.tiling, name) for name in FIELDS}
+    assert shown == {name: str(value) for name, value in fields.items() if value}
+    problem = ET.fromstring(plan.problem._repr_html_())
+    assert [row.find("th").text for row in problem.iter("tr")] == [*"mnkabc"]
+    turned = ET.fromstring(replace(plan.problem, trans_b=True)._repr_html_())
+    assert [row.find("th").text for row in turned.iter("tr")] == [*"mnkabc", "trans_b"]
+    prediction = ET.fromstring(plan.predicted._repr_html_())
+    assert f"{plan.predicted.cycles:,}" in [cell.text for cell in prediction.iter("td")]
+    assert prediction.findall(".//{http://www.w3.org/2000/svg}svg")
+    chip = plan.request.chip
+    card = ET.fromstring(chip._repr_html_())
+    told = {row.find("th").text: row.find("td").text for row in card.iter("tr")}
+    assert told["device memory"] == f"{chip.gm_bytes:,}"
+    assert card.find("strong").text == f"{chip.name}, architecture {chip.arch}"
+
+
+def test_a_plans_picture_says_what_it_is_of(results):
+    card = ET.fromstring(results["plan"]._repr_html_())
+    texts = [text.text for text in card.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == ["C, 256 x 512: each cell the block of a core"]

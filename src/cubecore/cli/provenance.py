@@ -17,18 +17,24 @@ _SMALL_BYTES = 1 << 20
 
 
 def signed(page: str, chip: str = "") -> str:
-    """Return a page with the command that makes it, the time, its inputs and the chip."""
+    """Return a page with the command that makes it, the time, its inputs and the chip.
+
+    Without a command it is a program of `cubecore c++` that runs, by the name that it was called.
+    """
     context = click.get_current_context(silent=True)
-    words = sys.argv[1:] if context is None else context.find_root().obj or sys.argv[1:]
+    if context is None:
+        command, inputs = sys.argv[1:], {sys.argv[1]: _digest(Path(sys.argv[1]))}
+    else:
+        command = ["cubecore", *(context.find_root().obj or sys.argv[1:])]
+        inputs = dict(_digests(context))
     now = datetime.now(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
-    inputs = dict(_digests(context))
-    return with_provenance(page, Provenance(f"cubecore {shlex.join(words)}", now, inputs, chip))
+    return with_provenance(page, Provenance(shlex.join(command), now, inputs, chip))
 
 
-def _digests(context: click.Context | None) -> Iterator[tuple[str, str]]:
+def _digests(context: click.Context) -> Iterator[tuple[str, str]]:
     """Yield each file that the command line names as an input, with its SHA-256."""
-    for param in () if context is None else context.command.params:
-        value = context.params.get(param.name or "") if context is not None else None
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
         if not isinstance(param.type, InputFile) or value is None:
             continue
         for each in value if isinstance(value, tuple) else (value,):

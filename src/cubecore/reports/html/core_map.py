@@ -12,6 +12,7 @@ from cubecore.units import ceil_div
 MAX_CELLS = 32
 """Rows and columns of the drawn grid."""
 _CELL_SPAN = 200
+_CAPTION_WIDTH, _CAPTION_HEIGHT = 280, 22
 
 
 def core_map(blocks: Sequence[CoreBlock], groups: Sequence[Sequence[int]]) -> Json:
@@ -66,4 +67,7 @@ def grid(blocks: Sequence[CoreBlock]) -> str:
             f"{escape(str(cell['cores']))}: {cell['m1'] - cell['m0']} x "
             f"{cell['n1'] - cell['n0']}</title></rect>"
         )
-    return svg(across + 2, down + 2, drawn)
+    # The picture says what it is of: C with its extents, a cell for each core or for several.
+    of = "each cell the block of a core" if len(cells) == len(blocks) else "cells of several cores"
+    drawn.append(f'<text x="1" y="{down + 16:.0f}">C, {m:,} x {n:,}: {of}</text>')
+    return svg(max(across + 2, _CAPTION_WIDTH), down + _CAPTION_HEIGHT, drawn)

@@ -64,6 +64,16 @@ class Prediction:
             "not_modelled": list(self.not_modelled),
         }
 
+    def _repr_html_(self) -> str:
+        """Return the time and the busy cycles of the pipes, for notebooks."""
+        from cubecore.presented.card import bars, card_page
+        from cubecore.presented.text import duration
+
+        figures = [("time", duration(self.us)), ("cycles", f"{self.cycles:,}")]
+        figures += [(f"{pipe}, cycles", f"{busy:,}") for pipe, busy in self.pipes.items()]
+        shares = {pipe: busy / self.cycles for pipe, busy in self.pipes.items() if self.cycles}
+        return card_page(f"limited by {self.limited_by}", figures, bars(shares))
+
 
 def _padded(extent: Column, base: Column, count: Column, align: int) -> Column:
     """Return the sum of `count` blocks of `base`, the last one ragged, each padded to `align`."""

@@ -210,6 +210,17 @@ class Problem:
         raise_if(violations)
         return problem
 
+    def _repr_html_(self) -> str:
+        """Return a table of extents, types and keys that are not at their defaults, for notebooks."""
+        from cubecore.presented.card import card_page
+
+        usual = type(self)(m=self.m, n=self.n, k=self.k, a=self.a)
+        names = [f.name for f in fields(self)]
+        given = [name for name in names if getattr(self, name) != getattr(usual, name)]
+        shown = [name for name in names if name in {"m", "n", "k", "a", "b", "c", *given}]
+        rows = [(name, str(getattr(self, name))) for name in shown]
+        return card_page(f"{self.m} x {self.n} x {self.k} on {self.chip}", rows, "")
+
     def to_json(self) -> Json:
         """Return the contract's keys in its order, every default filled in.
 

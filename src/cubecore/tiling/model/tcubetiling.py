@@ -121,6 +121,13 @@ class TCubeTiling:
             raise RequestError(violations)
         return cls(**{**DEFAULTS, **mapping})
 
+    def _repr_html_(self) -> str:
+        """Return a table of the fields that are not 0, for notebooks."""
+        from cubecore.presented.card import card_page
+
+        rows = [(name, str(getattr(self, name))) for name in FIELDS if getattr(self, name)]
+        return card_page(f"TCubeTiling: {len(rows)} of {len(FIELDS)} fields are not 0", rows, "")
+
     def to_json(self) -> dict[str, int]:
         """Return the 50 fields in the structure's order.
 
