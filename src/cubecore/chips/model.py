@@ -202,14 +202,6 @@ class Chip:
             f.name for f in fields(self) if f.metadata.get("cost") and getattr(self, f.name) is None
         )
 
-    def _repr_html_(self) -> str:
-        """Return a table of cores, clock and memories, for notebooks."""
-        from cubecore.presented.card import card_page
-
-        known = [(name, getattr(self, name)) for name in _CARD]
-        rows = [(FACT_FIELDS[name], f"{value:,}") for name, value in known if value is not None]
-        return card_page(f"{self.name}, architecture {self.arch}", rows, "")
-
     def require(self, name: str, purpose: str) -> Any:
         """Return the fact `name`; refuse with the field and the purpose when it is unknown."""
         value = getattr(self, name)
@@ -272,11 +264,6 @@ class Chip:
 _MAY_BE_ZERO = ("aiv_count", "gm_latency_overlap", "l1_to_l0_contention")
 _LEAST, _LARGEST = 1e-6, 2**53
 """The range of --set: beyond these, arithmetic on a size or a rate is no longer exact."""
-_CARD = (
-    *("aic_count", "aiv_count", "frequency_hz", "l0a_bytes", "l0b_bytes", "l0c_bytes", "l1_bytes"),
-    *("ub_bytes", "l2_bytes", "gm_bytes", "hbm_bytes_per_second"),
-)
-"""The facts that a notebook shows."""
 FACT_FIELDS: dict[str, str] = {
     f.name: f.metadata["doc"]
     for f in fields(Chip)

@@ -211,7 +211,7 @@ class Problem:
         return problem
 
     def _repr_html_(self) -> str:
-        """Return a table of extents, types and keys that are not at their defaults, for notebooks."""
+        """Return a table of extents, types and keys that are not at their defaults."""
         from cubecore.presented.card import card_page
 
         usual = type(self)(m=self.m, n=self.n, k=self.k, a=self.a)
