@@ -242,3 +242,27 @@ def test_rows_one_behind_another():
     run = kernel(STRIDED, "GM_ADDR x, GM_ADDR z", chip=CHIP)[1](x, z)
     assert [f.message for f in run.findings] == []
     assert np.array_equal(z.reshape(4, 3), x[:, :3])
+
+
+FILL = """
+  LocalTensor<{kind}> zu(TPosition::VECCALC, 0, 1024);
+  DataCopy(zu, zg, 1024);
+  SetFlag<HardEvent::MTE2_V>(0);
+  WaitFlag<HardEvent::MTE2_V>(0);
+  Duplicate(zu, ({kind})-3, 301);
+  SetFlag<HardEvent::V_MTE3>(0);
+  WaitFlag<HardEvent::V_MTE3>(0);
+  DataCopy(zg, zu, 1024);"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["int8_t", "uint8_t", "int64_t"])
+def test_duplicate_fills_bytes_and_long_integers_up_to_the_count(kind):
+    head = f"  GlobalTensor<{kind}> zg; zg.SetGlobalBuffer((__gm__ {kind}*)z);"
+    body = head + FILL.format(kind=kind)
+    filled = kernel(body, "GM_ADDR z", chip="Ascend950PR_9589", auto_sync=False, checks="all")
+    z = np.arange(1024).astype(kind.removesuffix("_t"))
+    wanted = z.copy()
+    wanted[:301] = np.array(-3).astype(z.dtype)
+    assert filled[1](z).findings == ()
+    assert np.array_equal(z, wanted)

@@ -148,9 +148,24 @@ inline void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& 
   detail::scaled("asc_axpy", dst, src, scalarValue, repeatTime, repeatParams, at);
 }
 
+#if __NPU_ARCH__ == 3510
+namespace detail {
+// Elements of 8 and of 64 bits, which only 3510 has: a vector function fills them (reg/fill.h).
+template <typename T, typename S>
+void filled_by_registers(const LocalTensor<T>& dst, const S& value, uint32_t count,
+                         const cubecore::Here& at);
+}  // namespace detail
+#endif
+
 template <typename T, typename S>
 inline void Duplicate(const LocalTensor<T>& dst, const S& scalarValue, const int32_t& count,
                       CUBECORE_AT) {
+#if __NPU_ARCH__ == 3510
+  if constexpr (sizeof(PrimT<T>) == 1 || sizeof(PrimT<T>) == 8) {
+    detail::filled_by_registers(dst, scalarValue, static_cast<uint32_t>(count), at);
+    return;
+  }
+#endif
   cubecore::issue("asc_duplicate", at, dst.pointer(), detail::as_element<T>(scalarValue), count);
 }
 template <typename T, bool isSetMask = true, typename S = T>

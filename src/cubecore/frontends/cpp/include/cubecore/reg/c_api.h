@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cubecore/reg/dump.h"
+#include "cubecore/reg/fill.h"
 #include "cubecore/reg/indexed.h"
 #include "cubecore/reg/loops.h"
 
