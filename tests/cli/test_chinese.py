@@ -140,7 +140,7 @@ def script(tmp_path, monkeypatch):
 def test_a_race_is_told_in_chinese(script):
     answer = cli("run", script, "--lang", "zh")
     lines = answer.out.splitlines()
-    assert (answer.code, lines[0], lines[3]) == (FOUND, "own.py：失败：1 个发现", "发现：1")
+    assert (answer.code, lines[0], lines[3]) == (FOUND, "own.py：失败：1 项检查结果", "检查结果：1")
     assert lines[4] == (
         "  race-raw: asc_add (vadd) at own.py:9 可能在 asc_copy_gm2ub (copy_gm_to_ubuf) at "
         "own.py:8 写入之前读取 x (UB[0, 256))；在 asc_copy_gm2ub 之后加 "
