@@ -266,7 +266,8 @@ def findings_page() -> str:
         "",
         "Errors that `cubecore run` finds in a kernel, by check. `--checks` switches checks off, "
         "`--sarif` writes the findings for editors. A note is listed by itself, and a run with "
-        "notes alone passes.",
+        "notes alone passes. A finding that follows from another is counted under it: `--all` "
+        "lists it, and `caused_by` in `--json` names its cause.",
     ]
     for check in CHECKS:
         lines += ["", f"## {check}"]
