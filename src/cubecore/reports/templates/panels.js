@@ -27,7 +27,7 @@ function drawHead() {
 
 function drawPair() {
   section("pair").append(
-    el("p", {}, data.pair.title), el("p", {}, el("b", {}, `${data.pair.sentence}.`)),
+    el("p", {}, el("b", {}, `${data.pair.sentence}.`)), el("p", { class: "soft" }, data.pair.title),
     table([[""], ...data.pair.names.map((name, at) => [`${at + 1}: ${name}`, "n"]), ["difference", "n"]],
       data.pair.rows.map(([name, ...values]) => [[name], ...values.map((v) => [v, "n"])])));
 }
