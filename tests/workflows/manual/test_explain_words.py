@@ -171,7 +171,9 @@ def labels(text):
     found = set()
     for line in text.splitlines():
         if line[:1].isalpha() and not re.search(r"\d", line) and len(line.split()) < 6:
-            found.add(line.split(",")[0])
+            found.add(line.split(",")[0].partition(":")[0])
+        if match := re.match(r"([A-Z][a-z]+): ", line):
+            found.add(match[1])
         if match := re.match(r"  ([A-Za-z][A-Za-z' ]*?)(?::?  +)", line):
             found.add(match[1])
     return found
