@@ -36,6 +36,8 @@ ORACLES: dict[str, str] = {}
 
 REPEAT = {"repeat": (0, 255)}
 VALUE = (-(2**31), 2**32 - 1)
+WIDE_VALUE = (-(2**63), 2**64 - 1)
+"""Of a scalar that 3510 has in 64 bits, too; the element type says how many count."""
 
 
 def strides(*operands: str, high: int) -> dict[str, tuple[int, int]]:
@@ -71,8 +73,8 @@ for _name in ("vadd", "vsub", "vmul", "vmax", "vmin"):
 _WIDE = strides(*TWO, high=65535)
 add(UNARY, TWO, _WIDE, "isa/vector/elementwise/test_unary.py::test_every_function_of_one_source")
 _SCALAR = "isa/vector/elementwise/test_unary.py::test_every_function_of_a_source_and_a_scalar"
-add(SCALAR, TWO, _WIDE | {"value": VALUE}, _SCALAR, value=0)
-_SHIFT = _WIDE | {"distance": (0, 32), "rounds": (0, 1)}
+add(SCALAR, TWO, _WIDE | {"value": WIDE_VALUE}, _SCALAR, value=0)
+_SHIFT = _WIDE | {"distance": (0, 64), "rounds": (0, 1)}
 add(SHIFTS, TWO, _SHIFT, "isa/vector/elementwise/test_unary.py::test_every_shift", distance=1)
 
 _DIRECTED = ("rint", "round", "floor", "ceil", "trunc")

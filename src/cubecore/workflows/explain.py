@@ -291,7 +291,12 @@ def variants_of(cls: "type[Instruction]") -> list[tuple[str, str, str]]:
 def parameter_range(meta: Any) -> str:
     """Return the values that a parameter takes, from the metadata of its field."""
     if "types" in meta:
-        return f": {', '.join(meta['types'])}"
+        late = meta.get("late")
+        more = f"; on 3510 {', '.join(late.types)}" if late else ""
+        by_count = (
+            f", and by a count alone {', '.join(late.by_count)}" if late and late.by_count else ""
+        )
+        return f": {', '.join(meta['types'])}{more}{by_count}"
     if "options" in meta:
         return f": {', '.join(map(str, meta['options']))}"
     return f", {meta['low']} to {meta['high']}" if "low" in meta else ""

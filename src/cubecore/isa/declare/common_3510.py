@@ -1,4 +1,6 @@
-"""Field bounds and cache hints shared by the instructions of the 3510 architecture."""
+"""Field bounds, cache hints and types of the class API that instructions of 3510 share."""
+
+from typing import NamedTuple
 
 ARCH = ("3510",)
 CARRIED = (
@@ -12,3 +14,18 @@ FAR = 2**40 - 1
 """Largest distance between pieces in global memory: 40 bits."""
 NEAR = 2**21 - 1
 """Largest length or distance in a local memory: 21 bits."""
+
+
+class PageTypes(NamedTuple):
+    """The element types that a page of 3510's class API lists: of every form, and of a count alone.
+
+    What `by_count` has, calls with masks and repeats do not take.
+    """
+
+    types: tuple[str, ...]
+    by_count: tuple[str, ...] = ()
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """All of them."""
+        return self.types + self.by_count

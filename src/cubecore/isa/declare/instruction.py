@@ -145,9 +145,17 @@ def param(
     )
 
 
-def types(doc: str, *allowed: str, default: ElementType | None = None) -> Any:
-    """Declare an element-type parameter with the types that the instruction takes."""
-    metadata = {"types": allowed, "doc": doc}
+def types(
+    doc: str,
+    *allowed: str,
+    default: ElementType | None = None,
+    late: common_3510.PageTypes | None = None,
+) -> Any:
+    """Declare an element-type parameter with the types that the instruction takes.
+
+    `late` are those of architecture 3510, where they are others.
+    """
+    metadata = {"types": allowed, "doc": doc} | ({"late": late} if late else {})
     return (
         field(metadata=metadata) if default is None else field(default=default, metadata=metadata)
     )
@@ -364,7 +372,7 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         """Return what this template breaks beyond the ranges of its parameters."""
         return []
 
-    def remarks(self) -> tuple[Remark, ...]:
+    def remarks(self, chip: Chip) -> tuple[Remark, ...]:
         """Return the findings that the template alone decides, wherever its operands lie."""
         return ()
 
@@ -385,7 +393,7 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         violations = [
             v
             for f in fields(self)  # type: ignore[arg-type]
-            for v in ranges.field_violations(self, f)
+            for v in ranges.field_violations(self, f, chip.arch)
             if letter or not self.is_idle(f.name)
         ]
         if chip.arch not in self.archs:

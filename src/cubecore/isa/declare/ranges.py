@@ -1,10 +1,11 @@
 """Ranges of parameters: what a value breaks, and strides that lie between no two repetitions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import Field, fields
 from typing import Any, Protocol
 
 from cubecore.errors import Violation
+from cubecore.isa.declare import common_3510
 
 
 class NamedTemplate(Protocol):
@@ -21,14 +22,23 @@ class NamedTemplate(Protocol):
         ...
 
 
-def field_violations(template: NamedTemplate, f: "Field[Any]") -> list[Violation]:
+def types_on(arch: str, meta: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the element types that a parameter takes on an architecture."""
+    late = meta.get("late") if arch in common_3510.ARCH else None
+    listed: tuple[str, ...] = late.listed if late else meta["types"]
+    return listed
+
+
+def field_violations(template: NamedTemplate, f: "Field[Any]", arch: str) -> list[Violation]:
     """Return what a parameter's value breaks: its types, its words, or its range."""
     value, meta = getattr(template, f.name), f.metadata
     if isinstance(value, bool):
         value = int(value)  # equal templates are judged once, so both must read the same
     subject = f"{template.name}.{f.name}"
-    if "types" in meta and value.name not in (*meta["types"], *template.unlisted_types):
-        return [Violation(subject, f"be one of {', '.join(meta['types'])}", value.name)]
+    if "types" in meta:
+        listed = types_on(arch, meta)
+        if value.name not in (*listed, *template.unlisted_types):
+            return [Violation(subject, f"be one of {', '.join(listed)}", value.name)]
     if "options" in meta and value not in meta["options"]:
         options = ", ".join(str(option) for option in meta["options"])
         return [Violation(subject, f"be one of {options}", repr(value))]

@@ -282,7 +282,7 @@ class LockstepGroup:
         """Return what a template does that values have located; None where that is wrong."""
         if template_violations(template, self.chip) or template.unmet(self.registers):
             return None
-        if template.remarks():
+        if template.remarks(self.chip):
             return None
         return self._prepared(issued, CachedIssue.of(template, self.registers, self.chip))
 

@@ -73,7 +73,7 @@ class CachedIssue:
             moves=_moves(template, registers) if template.copies else (),
             applies=kind.apply is not Instruction.apply,
             judges=kind.address_violations is not Instruction.address_violations,
-            remarks=template.remarks(),
+            remarks=template.remarks(chip),
         )
 
     @property

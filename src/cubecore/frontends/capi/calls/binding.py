@@ -20,8 +20,10 @@ from cubecore.frontends.capi.allocation import SPACES
 from cubecore.frontends.capi.calls.overloads import is_float, packed
 from cubecore.frontends.capi.pointer import Pointer, pointers_among
 from cubecore.isa.catalogue import spelled, spellings
+from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.not_modelled import not_modelled
+from cubecore.isa.declare.ranges import types_on
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.isa.vector.common.forms import counted
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
@@ -195,7 +197,10 @@ class Form:
     def _takes(self, typed: Mapping[str, ElementType]) -> bool:
         """True if the types are among those of their parameters."""
         ranges = {f.name: f.metadata for f in fields(self.kind)}  # type: ignore[arg-type]
-        return all(kind.name in ranges[name]["types"] for name, kind in typed.items())
+        return all(
+            kind.name in ranges[name]["types"] or kind.name in types_on(ARCH[0], ranges[name])
+            for name, kind in typed.items()
+        )
 
     def _require_type(self, template: Instruction, name: str, pointers: Sequence[Pointer]) -> None:
         """Refuse a pointer to another type than the instruction's, or than a block's may be."""

@@ -8,13 +8,23 @@ from typing import Any
 
 from cubecore.dtypes import ElementType
 from cubecore.isa.declare import family
+from cubecore.isa.declare.common_3510 import PageTypes
 from cubecore.isa.declare.instruction import Pipe, types
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.lazy_dataclass import dataclass
 
 ARITHMETIC = ("int16", "float16", "int32", "float32")
 
-BYTES_BY_COUNT = {"counted_types": ("int8", "uint8")}
+BYTES = ("int8", "uint8")
+LONG = ("int64", "uint64")
+WHOLE = ("int16", "uint16", "int32", "uint32")
+LATE_ANY = PageTypes((*WHOLE, "float16", "bfloat16", "float32"), BYTES + LONG)
+"""On 3510 what most functions of two tensors take."""
+LATE_SCALED = PageTypes(("int16", "float16", "bfloat16", "int32", "float32"), BYTES + LONG)
+"""On 3510 what most functions of a tensor and a scalar take."""
+LATE_BITS = PageTypes(WHOLE, BYTES + LONG)
+
+BYTES_BY_COUNT = {"counted_types": BYTES}
 """What public kernels do, and a 910B3 computes: the bits of each element, by a count alone."""
 
 
@@ -23,9 +33,9 @@ class Member:
     """One line of a family's table.
 
     `doc` says in one sentence what it computes; `does` computes it; `types` are the element
-    types it takes; `since` is the earliest AI Core that has it, if one before 2201's does. `fixed`
-    are class attributes and `fields` parameters (with their types) in which it differs from its
-    base otherwise.
+    types it takes, and `late` those of 3510, where the page lists others; `since` is the earliest
+    AI Core that has it, if one before 2201's does. `fixed` are class attributes and `fields`
+    parameters (with their types) in which it differs from its base otherwise.
     """
 
     name: str
@@ -35,6 +45,7 @@ class Member:
     tik: str = ""
     does: Callable[..., Any] | None = None
     types: tuple[str, ...] = ()
+    late: PageTypes | None = None
     uncertain: tuple[str, ...] = ()
     since: str = ""
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -55,7 +66,7 @@ def declare(base: type[Any], member: Member, module: str, *, source: str = "") -
         body["function"] = staticmethod(member.does)
     fields = dict(member.fields)
     if member.types:
-        fields["dtype"] = (ElementType, types("element type", *member.types))
+        fields["dtype"] = (ElementType, types("element type", *member.types, late=member.late))
     first = member.c_api or next(iter(member.variants), "")
     page = (
         f"asc-devkit, {first} (2201); C API general notes"

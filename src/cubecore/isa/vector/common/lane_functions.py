@@ -49,9 +49,19 @@ def logarithm(x: Array) -> Array:
     return np.log(x.astype(np.float64))
 
 
+def quotient(x: Array, y: Array) -> Array:
+    """Return x / y; of integers rounded toward zero, and of a divisor 0 all ones."""
+    if x.dtype.kind == "f":
+        return np.asarray(np.divide(x, y))
+    safe = np.where(y == 0, np.ones((), y.dtype), y)
+    down = x // safe
+    toward_zero = down + ((down * safe != x) & ((x < 0) != (safe < 0))).astype(down.dtype)
+    return np.where(y == 0, ~np.zeros((), y.dtype), toward_zero)
+
+
 def reciprocal(x: Array) -> Array:
-    """Return 1 / x; a zero gives infinity of its sign."""
-    return np.divide(np.ones((), x.dtype), x)
+    """Return 1 / x; a zero gives infinity of its sign, and of integers all ones."""
+    return quotient(np.ones((), x.dtype), x)
 
 
 def reciprocal_root(x: Array) -> Array:

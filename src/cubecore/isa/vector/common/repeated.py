@@ -14,7 +14,9 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
+from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import Instruction, InstructionCost, param, taken
+from cubecore.isa.declare.ranges import types_on
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.declare.template import parameters
@@ -23,6 +25,7 @@ from cubecore.layouts import Offsets
 from cubecore.numerics import round_float, saturate, wrap
 from cubecore.units import DATA_BLOCK_BYTES
 
+_MOST_SATURATED_BITS = 32
 _WRAPS = 256
 """Times that a count may cover the whole Unified Buffer: zero strides read blocks again."""
 
@@ -54,12 +57,14 @@ class Repeated(Instruction):
         """Those that it takes by a count, in counter mode."""
         return () if self.lanes is None or not self.lanes.counts else self.counted_types
 
-    def remarks(self) -> tuple[Remark, ...]:
+    def remarks(self, chip: Chip) -> tuple[Remark, ...]:
         """Return a note on an element type that its page does not list."""
         for field in fields(self) if self.counted_types else ():
-            kind = getattr(self, field.name)
-            if isinstance(kind, ElementType) and kind.name in self.counted_types:
-                listed = " and ".join(field.metadata["types"])
+            kind, meta = getattr(self, field.name), field.metadata
+            if not isinstance(kind, ElementType) or kind.name in types_on(chip.arch, meta):
+                continue
+            if kind.name in self.counted_types:
+                listed = " and ".join(meta["types"])
                 note = (
                     f"{self.name} of {kind} by a count gives the chip's bits; the documentation "
                     f"lists {listed}"
@@ -118,6 +123,9 @@ class Repeated(Instruction):
         lanes = self.lanes
         if lanes is None:
             return []
+        if chip.arch in ARCH and not lanes.counts and (by_count := self._types_by_count()):
+            need = f"be of a count of elements for {by_count[0]} on {chip.name}"
+            return [Violation(f"{self.name}: the call", need, "masks and repeats")]
         mask = f"{self.name}: the vector mask"
         if lanes.counts:
             most = chip.ub_bytes // self.widest.size_bytes * _WRAPS
@@ -127,6 +135,14 @@ class Repeated(Instruction):
         if lanes.bits & (1 << self.width) - 1:
             return []
         return [Violation(mask, "have an active lane", "all lanes off")]
+
+    def _types_by_count(self) -> list[str]:
+        """Return its element types that 3510's pages give to calls with a count alone."""
+        return [
+            getattr(self, f.name).name
+            for f in fields(self)
+            if "late" in f.metadata and getattr(self, f.name).name in f.metadata["late"].by_count
+        ]
 
     def cost(self, chip: Chip) -> InstructionCost:
         """A head, and for each repeat what the chip states; bank conflicts are not modelled."""
@@ -145,22 +161,26 @@ class Repeated(Instruction):
 def wide(values: Array, element: ElementType) -> Array:
     """Return values in a type in which one of +, -, *, / and the square root loses nothing.
 
-    Integers become int64. The 16-bit floats become float32, which holds more than twice their bits,
-    and two: rounding again is then harmless. float32 stays, as NumPy itself rounds it correctly;
-    what takes more than one step to compute must widen further or `settle` in between.
+    Integers become int64, but those of uint64 stay. The 16-bit floats become float32, which holds
+    more than twice their bits, and two: rounding again is then harmless. float32 stays, as NumPy
+    itself rounds it correctly; what takes more than one step to compute must widen further or
+    `settle` in between.
     """
     if element.kind != "float":
-        return values.astype(np.int64, order="C")
+        whole = np.uint64 if element.name == "uint64" else np.int64
+        return values.astype(whole, order="C")
     return values if values.dtype == np.float32 else values.astype(np.float32, order="C")
 
 
 def settle(exact: Array, element: ElementType, registers: Registers) -> Array:
     """Return results in the element type, rounded once.
 
-    Integers wrap, or saturate under CTRL[53]. float16 stays finite (NaN gives 0) unless CTRL[48];
-    float32 never does, whatever CTRL says (asc-devkit, boundary values of Memory vector compute).
+    Integers wrap, or saturate under CTRL[53] up to 32 bits. float16 stays finite (NaN gives 0)
+    unless CTRL[48]; float32 never does, whatever CTRL says (asc-devkit, boundary values of Memory
+    vector compute).
     """
     if element.kind == "float":
         finite = element.name == "float16" and not registers.float_ieee
         return round_float(exact, element, finite=finite)
-    return (saturate if registers.int_saturates else wrap)(exact, element)
+    saturates = registers.int_saturates and element.bits <= _MOST_SATURATED_BITS
+    return (saturate if saturates else wrap)(exact, element)

@@ -7,12 +7,22 @@ import numpy as np
 
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType
+from cubecore.isa.declare.common_3510 import PageTypes
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import Mem, param, read, types, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common import lane_functions
-from cubecore.isa.vector.common.family import ARITHMETIC, BYTES_BY_COUNT, Member, declare
+from cubecore.isa.vector.common.family import (
+    ARITHMETIC,
+    BYTES_BY_COUNT,
+    LATE_ANY,
+    LATE_BITS,
+    LONG,
+    WHOLE,
+    Member,
+    declare,
+)
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
 from cubecore.layouts import Offsets
 
@@ -73,6 +83,7 @@ _TABLE = (
         doc="Add src0 and src1, lane by lane",
         does=np.add,
         types=ARITHMETIC,
+        late=LATE_ANY,
         fixed=ACCUMULATES,
     ),
     Member(
@@ -84,6 +95,7 @@ _TABLE = (
         doc="Subtract src1 from src0, lane by lane",
         does=np.subtract,
         types=ARITHMETIC,
+        late=LATE_ANY,
         fixed=ACCUMULATES,
     ),
     Member(
@@ -95,6 +107,7 @@ _TABLE = (
         doc="Multiply src0 by src1, lane by lane",
         does=np.multiply,
         types=ARITHMETIC,
+        late=PageTypes(LATE_ANY.types, LONG),
         fixed=ACCUMULATES,
     ),
     Member(
@@ -106,6 +119,7 @@ _TABLE = (
         doc="Take the larger of src0 and src1, lane by lane",
         does=lane_functions.larger,
         types=ARITHMETIC,
+        late=LATE_ANY,
         uncertain=WHICH,
         fixed=ACCUMULATES,
     ),
@@ -118,6 +132,7 @@ _TABLE = (
         doc="Take the smaller of src0 and src1, lane by lane",
         does=lane_functions.smaller,
         types=ARITHMETIC,
+        late=LATE_ANY,
         uncertain=WHICH,
         fixed=ACCUMULATES,
     ),
@@ -128,9 +143,13 @@ _TABLE = (
         cpp="Div",
         tik="vec_div",
         doc="Divide src0 by src1, lane by lane",
-        does=np.divide,
+        does=lane_functions.quotient,
         types=HALF_AND_FLOAT,
-        uncertain=("the quotient is rounded correctly: its precision is not documented",),
+        late=PageTypes((*WHOLE, *HALF_AND_FLOAT), LONG),
+        uncertain=(
+            "the quotient is rounded correctly: its precision is not documented",
+            "3510: a quotient of integers by 0 is all ones, as in registers",
+        ),
     ),
     Member(
         name="vand",
@@ -141,6 +160,7 @@ _TABLE = (
         doc="And the bits of src0 and src1",
         does=np.bitwise_and,
         types=("int16", "uint16"),
+        late=LATE_BITS,
         fixed=BYTES_BY_COUNT,
     ),
     Member(
@@ -152,6 +172,7 @@ _TABLE = (
         doc="Or the bits of src0 and src1",
         does=np.bitwise_or,
         types=("int16", "uint16"),
+        late=LATE_BITS,
         fixed=BYTES_BY_COUNT,
     ),
 )

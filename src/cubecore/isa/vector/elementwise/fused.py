@@ -13,11 +13,12 @@ from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import INT8, ElementType, element_type
 from cubecore.errors import Violation
+from cubecore.isa.declare.common_3510 import PageTypes
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import Mem, param, read, types, update, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
-from cubecore.isa.vector.common.family import Member, declare
+from cubecore.isa.vector.common.family import LONG, Member, declare
 from cubecore.isa.vector.common.lane_functions import relu
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
 from cubecore.isa.vector.elementwise.binary import ACCUMULATES, WHICH, BinaryStrides
@@ -234,6 +235,7 @@ _TABLE: tuple[tuple[type[Repeated], Member], ...] = (
             tik="vmadd",
             doc="Multiply dst by src0 and add src1",
             types=HALF_AND_FLOAT,
+            late=PageTypes(("float16", "bfloat16", "float32"), LONG),
             uncertain=_ROUNDED_TWICE,
         ),
     ),
@@ -247,6 +249,7 @@ _TABLE: tuple[tuple[type[Repeated], Member], ...] = (
             tik="vmaddrelu",
             doc="Multiply dst by src0, add src1, and cut off what is negative",
             types=HALF_AND_FLOAT,
+            late=PageTypes(HALF_AND_FLOAT, LONG),
             uncertain=_ROUNDED_TWICE,
             fixed={"rectifies": True},
         ),

@@ -9,12 +9,23 @@ from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType
 from cubecore.errors import Violation
+from cubecore.isa.declare.common_3510 import ARCH, PageTypes
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import Mem, param, read, types, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.vector.common import lane_functions
-from cubecore.isa.vector.common.family import ARITHMETIC, BYTES_BY_COUNT, Member, declare
+from cubecore.isa.vector.common.family import (
+    ARITHMETIC,
+    BYTES,
+    BYTES_BY_COUNT,
+    LATE_BITS,
+    LATE_SCALED,
+    LONG,
+    WHOLE,
+    Member,
+    declare,
+)
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
 from cubecore.layouts import Offsets
 from cubecore.numerics import wrap
@@ -54,12 +65,13 @@ class Unary(UnaryStrides):
     dtype: ElementType = types("element type")
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
-        """Compute wide, then come back to the element type once."""
+        """Compute wide, then come back to the element type once; bits as they are."""
+        if self.bitwise:
+            bits = inputs["src"].view(f"u{self.dtype.size_bytes}")
+            return {"dst": np.asarray(type(self).function(bits)).view(self.dtype.numpy)}
         with np.errstate(all="ignore"):
             exact = type(self).function(wide(inputs["src"], self.dtype))
-        return {
-            "dst": wrap(exact, self.dtype) if self.bitwise else settle(exact, self.dtype, registers)
-        }
+        return {"dst": settle(exact, self.dtype, registers)}
 
 
 SCALAR_DOC = "the scalar: an integer, or a float's bits"
@@ -77,7 +89,15 @@ class VectorScalar(UnaryStrides):
     dst = write(Mem.UB, "repeat lane")
     src = read(Mem.UB, "repeat lane")
     dtype: ElementType = types("element type")
-    value: int = param(-(2**31), 2**32 - 1, SCALAR_DOC)
+    value: int = param(-(2**63), 2**64 - 1, SCALAR_DOC)
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """The scalar has at most the bits of its type, or 32."""
+        bits = max(32, self.dtype.bits)
+        if not -(2 ** (bits - 1)) <= self.value < 2**bits:
+            need = f"have at most {bits} bits for {self.dtype}"
+            return [Violation(f"{self.name}.value", need, str(self.value))]
+        return super().preconditions(chip)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Compute wide, then come back to the element type once."""
@@ -98,22 +118,28 @@ class Shift(UnaryStrides):
     dst = write(Mem.UB, "repeat lane")
     src = read(Mem.UB, "repeat lane")
     dtype: ElementType = types("element type")
-    distance: int = param(0, 32, "bits")
+    distance: int = param(0, 64, "bits")
     rounds: bool = param(0, 1, "add the last bit shifted out of a signed type", default=False)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Shift in int64."""
         rounded = lane_functions.shift_right_rounded if self.rounds else type(self).function
-        shifted = rounded(wide(inputs["src"], self.dtype), np.array(self.distance))
+        source = wide(inputs["src"], self.dtype)
+        shifted = rounded(source, np.array(self.distance, source.dtype))
         return {"dst": wrap(shifted, self.dtype)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """The distance is at most the width; only a right shift of signed types rounds."""
+        """The distance is at most the width; only a right shift of signed types rounds.
+
+        On 3510 longer distances shift everything out, and nothing rounds.
+        """
         violations = super().preconditions(chip)
-        if self.distance > self.dtype.bits:
+        if self.distance > self.dtype.bits and chip.arch not in ARCH:
             limit = f"be at most the {self.dtype.bits} bits of {self.dtype}"
             violations.append(Violation(f"{self.name}.distance", limit, str(self.distance)))
-        if self.rounds and (self.dtype.kind != "int" or self.name != "vshr"):
+        if self.rounds and chip.arch in ARCH:
+            violations.append(Violation(f"{self.name}.rounds", f"be clear on {chip.name}", "set"))
+        elif self.rounds and (self.dtype.kind != "int" or self.name != "vshr"):
             needs = "be clear but for vshr of a signed type"
             violations.append(
                 Violation(f"{self.name}.rounds", needs, f"{self.name} of {self.dtype}")
@@ -132,6 +158,7 @@ _UNARY = (
         doc="Take the absolute value",
         does=np.abs,
         types=HALF_AND_FLOAT,
+        late=PageTypes(("int16", "float16", "int32", "float32"), ("int8", "int64")),
     ),
     Member(
         name="vexp",
@@ -164,6 +191,7 @@ _UNARY = (
         doc="Divide one by src",
         does=lane_functions.reciprocal,
         types=HALF_AND_FLOAT,
+        late=PageTypes(HALF_AND_FLOAT, LONG),
         uncertain=_PRECISE,
     ),
     Member(
@@ -197,6 +225,7 @@ _UNARY = (
         doc="Replace what is negative, and -0, by 0",
         does=lane_functions.relu,
         types=("float16", "int32", "float32"),
+        late=PageTypes(("float16", "int32", "float32"), ("int64",)),
     ),
     Member(
         name="vnot",
@@ -207,6 +236,7 @@ _UNARY = (
         doc="Invert every bit",
         does=np.invert,
         types=("int16", "uint16"),
+        late=PageTypes((*WHOLE, *HALF_AND_FLOAT), BYTES + LONG),
         fixed={"bitwise": True, **BYTES_BY_COUNT},
     ),
 )
@@ -220,6 +250,7 @@ _SCALAR = (
         doc="Add the scalar",
         does=np.add,
         types=ARITHMETIC,
+        late=LATE_SCALED,
     ),
     Member(
         name="vsubs",
@@ -228,6 +259,7 @@ _SCALAR = (
         doc="Subtract the scalar",
         does=np.subtract,
         types=ARITHMETIC,
+        late=LATE_SCALED,
         uncertain=("an instruction of its own: it may lower to vadds of the negated scalar",),
     ),
     Member(
@@ -239,6 +271,7 @@ _SCALAR = (
         doc="Multiply by the scalar",
         does=np.multiply,
         types=ARITHMETIC,
+        late=PageTypes(LATE_SCALED.types, LONG),
     ),
     Member(
         name="vmaxs",
@@ -249,6 +282,7 @@ _SCALAR = (
         doc="Take the larger of src and the scalar",
         does=lane_functions.larger,
         types=ARITHMETIC,
+        late=LATE_SCALED,
     ),
     Member(
         name="vmins",
@@ -259,6 +293,7 @@ _SCALAR = (
         doc="Take the smaller of src and the scalar",
         does=lane_functions.smaller,
         types=ARITHMETIC,
+        late=LATE_SCALED,
     ),
     Member(
         name="vlrelu",
@@ -281,6 +316,7 @@ _SHIFTS = (
         doc="Shift to the left",
         does=lane_functions.shift_left,
         types=_SHIFTED,
+        late=LATE_BITS,
     ),
     Member(
         name="vshr",
@@ -291,6 +327,7 @@ _SHIFTS = (
         doc="Shift to the right, keeping the sign of signed types",
         does=lane_functions.shift_right,
         types=_SHIFTED,
+        late=LATE_BITS,
         variants={"asc_shiftright_round": {"rounds": True}},
     ),
 )

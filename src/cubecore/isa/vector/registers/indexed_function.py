@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from cubecore.arrays import Array
+from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import (
     Instruction,
     Mem,
@@ -102,9 +103,9 @@ class IndexedFunction(VectorFunction):
         """Return where each operand begins: the program counts from the beginning of UB."""
         return tuple(runs[0][0] for _, runs in self.spans)
 
-    def remarks(self) -> tuple[Remark, ...]:
+    def remarks(self, chip: Chip) -> tuple[Remark, ...]:
         """Return what is wrong with the program, once the bytes of its accesses are known."""
-        return super().remarks() if self.is_landed or not self.steering else ()
+        return super().remarks(chip) if self.is_landed or not self.steering else ()
 
 
 @parameters

@@ -79,7 +79,7 @@ class VectorFunction(Instruction):
         first = runs[0][0]
         return np.concatenate([np.arange(low - first, high - first) for low, high in runs])
 
-    def remarks(self) -> tuple[Remark, ...]:
+    def remarks(self, chip: Chip) -> tuple[Remark, ...]:
         """Return what is wrong with the program, whatever the values."""
         from cubecore.isa.vector.registers.checks.program_remarks import remarks_on
 

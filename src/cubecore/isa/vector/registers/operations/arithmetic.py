@@ -128,16 +128,6 @@ def fused(x: Array, y: Array, more: Array) -> Array:
     return np.where(inexact, np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
 
 
-def divided(x: Array, y: Array) -> Array:
-    """Return x / y; of integers rounded toward zero, and of a divisor 0 all ones."""
-    if x.dtype.kind == "f":
-        return x / y
-    safe = np.where(y == 0, np.ones((), y.dtype), y)
-    quotient = x // safe
-    quotient = quotient + ((quotient * safe != x) & ((x < 0) != (safe < 0)))
-    return np.where(y == 0, ~np.zeros((), y.dtype), quotient)
-
-
 def _negated(x: Array) -> Array:
     return -x
 
@@ -290,7 +280,7 @@ declare(
         "asc_mul_scalar",
     ),
     RegisterOperation(
-        *("Div", Form.BINARY, "Divide", lane_by_lane(divided, flushes=True)),
+        *("Div", Form.BINARY, "Divide", lane_by_lane(lane_functions.quotient, flushes=True)),
         (*WIDER, *HALF_AND_FLOAT),
         c_api="asc_div",
         cycles=_SPECIAL,
