@@ -201,14 +201,12 @@ def test_version():
 
 # --- bad requests, each as a whole line
 
-NOTHING_GIVEN = "\n".join(
-    f"{name} must be given, got nothing; only m, n and k have no default" for name in "mnk"
-)
+NOTHING_GIVEN = "missing --m, --n, --k"
 NARROW = "TCubeTiling is int32"
 WIDE = 10**30
 NO_NAME = (
-    "NAME must be a rule, a field, an instruction, a finding, advice, a chip or a term of the "
-    "glossary, got"
+    "NAME must be a rule, a field, an instruction, a name of the class API or of TIK, a finding, "
+    "advice, a chip or a term of the glossary, got"
 )
 B_NAMES = "Ascend910B1, Ascend910B2, Ascend910B2C, Ascend910B3, Ascend910B4, Ascend910B4-1"
 LINES = [

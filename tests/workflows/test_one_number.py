@@ -151,6 +151,7 @@ def test_more_alternatives_keep_the_answer():
 
 def test_a_product_with_one_tiling_is_planned():
     fix = {"depthA1": 1, "depthB1": 1, "baseK": 16, "iterateOrder": 0}
+    fix |= {"dbL0A": 2, "dbL0B": 2, "dbL0C": 1}
     plan = cubecore.plan(m=16, n=16, k=16, cores=1, fix=fix)
     assert (plan.timed, plan.alternatives) == (1, ())
 

@@ -17,7 +17,8 @@ from cubecore.planning.event_ranking import can_be_timed, narrowing_of, plan_of
 from cubecore.planning.planner import plan_tilings
 from cubecore.planning.timed_product import TimedProduct
 from cubecore.tiling.cost.closed_form import lower_bound
-from cubecore.tiling.model.problem import TEMPLATES, Problem
+from cubecore.tiling.model.choices import TEMPLATES
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.request import TilingRequest
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate

@@ -375,7 +375,8 @@ def _hottest_lines(lines: Sequence[LineTime], cycles: int) -> list[str]:
 def _line_row(line: LineTime, cycles: int) -> tuple[str, ...]:
     where = line.location
     assert where is not None
-    pipe, busy = max(line.busy_cycles.items(), key=lambda each: each[1])
+    # A copy whose time is another path's has no pipe that is busy for it.
+    pipe, busy = max(line.busy_cycles.items(), key=lambda each: each[1], default=("", 0))
     text = line.text if len(line.text) <= _LINE_WIDTH else line.text[: _LINE_WIDTH - 3] + "..."
     waits = f"{line.stall_cycles:,} waiting" if line.stall_cycles else ""
     share = f"{busy / cycles:.0%}"

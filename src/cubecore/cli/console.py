@@ -54,11 +54,11 @@ class _Answer(Protocol):
         """Return the rows of the answer's table."""
 
 
-_FORMAT = DeclaredWords("cubecore.tiling.model.problem", "FORMATS")
-_POSITION = DeclaredWords("cubecore.tiling.model.problem", "POSITIONS")
-_LAUNCH = DeclaredWords("cubecore.tiling.model.problem", "LAUNCHES")
-_LAYOUT = DeclaredWords("cubecore.tiling.model.problem", "LAYOUTS")
-_TEMPLATE = DeclaredWords("cubecore.tiling.model.problem", "TEMPLATES")
+_FORMAT = DeclaredWords("cubecore.tiling.model.choices", "FORMATS")
+_POSITION = DeclaredWords("cubecore.tiling.model.choices", "POSITIONS")
+_LAUNCH = DeclaredWords("cubecore.tiling.model.choices", "LAUNCHES")
+_LAYOUT = DeclaredWords("cubecore.tiling.model.choices", "LAYOUTS")
+_TEMPLATE = DeclaredWords("cubecore.tiling.model.choices", "TEMPLATES")
 _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("m", int, "rows of A and C"),
     ("n", int, "columns of B and C"),
@@ -73,7 +73,7 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("chip", str, "SoC name or chip file my.toml (default: CUBECORE_CHIP, else Ascend910B3)"),
     (
         "launch",
-        DeclaredWords("cubecore.tiling.model.problem", "LAUNCHES"),
+        DeclaredWords("cubecore.tiling.model.choices", "LAUNCHES"),
         "cores: Cube alone, or with AIVs",
     ),
     ("cores", int, "cores to use; all unless given"),
@@ -86,7 +86,7 @@ _PROBLEM_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("batch", int, "matmuls in a batch"),
     (
         "layout",
-        DeclaredWords("cubecore.tiling.model.problem", "LAYOUTS"),
+        DeclaredWords("cubecore.tiling.model.choices", "LAYOUTS"),
         "axes of a batch; fills layout fields",
     ),
     ("heads", int, "N of the layout's axes"),

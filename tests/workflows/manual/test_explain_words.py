@@ -172,6 +172,8 @@ def labels(text):
     for line in text.splitlines():
         if line[:1].isalpha() and not re.search(r"\d", line) and len(line.split()) < 6:
             found.add(line.split(",")[0].partition(":")[0])
+        if match := re.match(r"([A-Z][a-z]+): the first", line):
+            found.add(match[1])
         if match := re.match(r"([A-Z][a-z]+): ", line):
             found.add(match[1])
         if match := re.match(r"  ([A-Za-z][A-Za-z' ]*?)(?::?  +)", line):

@@ -22,8 +22,9 @@ from cubecore.dtypes import element_type
 from cubecore.errors import refuse, unable
 from cubecore.frontends.matmul_tiling.requested import FORMATS, FROM, RequestedTiling, number, word
 from cubecore.planning.event_ranking import timed_plan
+from cubecore.tiling.model.choices import LAUNCHES
 from cubecore.tiling.model.core_grid import batch_groups
-from cubecore.tiling.model.problem import LAUNCHES, Problem
+from cubecore.tiling.model.problem import Problem
 from cubecore.tiling.model.tcubetiling import TCubeTiling
 from cubecore.tiling.rules.capabilities import validate
 from cubecore.tiling.solver.solver import Solution

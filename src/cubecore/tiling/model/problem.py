@@ -30,14 +30,11 @@ from cubecore.dtypes import ElementType, element_type, type_name
 from cubecore.errors import MISSING, RequestError, Violation, did_you_mean, shown
 from cubecore.lazy_dataclass import dataclass
 from cubecore.tiling.model.buffer_budget import BufferBudget
+from cubecore.tiling.model.choices import FORMATS, LAUNCHES, LAYOUTS, POSITIONS, TEMPLATES
 from cubecore.tiling.model.epilogue import Epilogue, epilogue_of, is_integer, raise_if, wrong
 from cubecore.tiling.model.field_limits import NO_LIMITS, FieldLimits
 from cubecore.units import FRACTAL_ROWS, INT32_MAX, align_up, ceil_div
 
-POSITIONS = ("GM", "TSCM", "VECIN", "VECOUT", "VECCALC")
-FORMATS = ("ND", "NZ")
-LAUNCHES = ("cube", "mix")
-TEMPLATES = ("NORM", "MDL", "IBSHARE")
 _CHOICES: dict[str, tuple[str, ...]] = {
     "launch": LAUNCHES,
     "template": TEMPLATES,
@@ -47,8 +44,6 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 COUNTS = ("m", "n", "k", "batch", "heads", "groups")
 OPTIONAL_COUNTS = ("cores", "kb", "batch_num")
 """Keys that are whole numbers from 1 on, and those of them that may be left open."""
-LAYOUTS = ("NORMAL", "BSNGD", "SBNGD", "BNGS1S2")
-"""The layouts of a batch's matrices in memory (vendor's IterateBatch)."""
 SCALE_TYPE = "float8_e8m0fnu"
 """The element type of both scales of MxMatmul (TCubeTiling structure, newer edition, table 2)."""
 SCALE_GROUP = 32
