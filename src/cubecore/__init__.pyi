@@ -8,6 +8,7 @@ from cubecore.frontends.capi import constants as _capi
 from cubecore.frontends.capi.allocation import Struct as Struct
 from cubecore.frontends.capi.core_handle import CoreHandle as CoreHandle
 from cubecore.frontends.capi.pointer import Pointer as Pointer
+from cubecore.frontends.capi.registers.vector_functions import vector_function as vector_function
 from cubecore.frontends.cpp.launch.modules import inline as inline
 from cubecore.frontends.cpp.launch.modules import load as load
 from cubecore.frontends.cpp.operator_projects.operator_project import load_op as load_op

@@ -17,7 +17,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 EXPECTED = {
     *("vector_add", "reduction", "gelu", "softmax", "layernorm", "quantise"),
     *("transpose", "top_k", "gemv", "matmul", "int8_matmul", "matmul_leaky_relu"),
-    "flash_attention",
+    *("flash_attention", "reg_add", "reg_softmax"),
 }
 
 

@@ -19,8 +19,9 @@ _ENGLISH = """\
 Each file in `examples/kernels` is a script: `cubecore run examples/kernels/NAME.py` runs its
 kernels with every check and compares what they leave with float64; `cubecore time` predicts how
 long they take, and `--report page.html` draws it. What they take here is of the sizes in their
-`main`, on an Ascend910B3. [Writing your own kernels](kernels.md) says how. Generated
-from their docstrings and from the goldens of `tests/examples`.
+`main`, on an Ascend910B3, or of those whose names begin with `reg_` on an Ascend950PR_9589.
+[Writing your own kernels](kernels.md) says how. Generated from their docstrings and from the
+goldens of `tests/examples`.
 
 | file | what | launch | predicted | limited by |
 |---|---|---|---|---|
@@ -31,7 +32,7 @@ _CHINESE = """\
 `examples/kernels` 中的每个文件都是一个脚本：`cubecore run examples/kernels/NAME.py` \
 打开全部检查运行其中的核函数，并把结果与 float64 比较；\
 `cubecore time` 预测它们的时间，`--report page.html` 把它画出来。\
-表中的时间对应各脚本 `main` 中的大小，芯片为 Ascend910B3。\
+表中的时间对应各脚本 `main` 中的大小，芯片为 Ascend910B3，名字以 `reg_` 开头的为 Ascend950PR_9589。\
 写法见[编写核函数](kernels.md)。本页由各脚本的文档字符串（英文）和 `tests/examples` 的基准结果生成。
 
 | 文件 | 内容 | 启动 | 预测时间 | 瓶颈 |
@@ -61,6 +62,12 @@ CHINESE_TITLES = {
     ),
     "Quantise rows of 512 halves to int8, a scale for each row, and back.": (
         "把每行 512 个 half 量化为 int8，每行一个量化系数，再反量化。"
+    ),
+    "Add two vectors of floats in the registers of Ascend 950's vector unit.": (
+        "在 Ascend 950 向量单元的寄存器中把两个 float 向量相加。"
+    ),
+    "Softmax over rows of 256 floats in the registers of Ascend 950's vector unit.": (
+        "在 Ascend 950 向量单元的寄存器中对每行 256 个 float 做 softmax。"
     ),
     "The sum of a float32 vector.": "float32 向量的和。",
     "Softmax over rows of 512 halves, computed in float32.": (

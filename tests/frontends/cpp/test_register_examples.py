@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.workflows.scripts.script import times_of
 from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
+from frontends.cpp.example_cases import twin
 
 pytestmark = needs_compiler
 CHIP = "Ascend950PR_9589"
@@ -42,3 +44,35 @@ def test_rows_of_softmax_are_those_of_float64(softmax, rows):
     exact /= exact.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(y, exact, rtol=2e-6)
     assert run.findings == ()
+
+
+def launched(made, arguments, out, order):
+    """Return a launch, the bytes that it leaves, and its cycles."""
+    own = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+    run = made.using(trace=True, checks="all", order=order)[BLOCKS](*own)
+    assert run.findings == ()
+    return own[out].tobytes(), times_of(run.kernel, (run,), 0).longest.timeline.cycles
+
+
+def given_to(name, size):
+    rng = np.random.default_rng(size)
+    if name == "reg_add":
+        x, y = rng.normal(size=(2, BLOCKS * size)).astype(np.float32)
+        return (x, y, np.zeros_like(x), size), 2
+    x = rng.normal(0, 3, size=(BLOCKS * size, COLUMNS)).astype(np.float32)
+    return (x, np.zeros_like(x), size), 1
+
+
+@pytest.mark.parametrize("order", ["program", "late", "early", "random:3"])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("reg_add", 1), ("reg_add", 1000), ("reg_add", 4096), ("reg_softmax", 1), ("reg_softmax", 64)],
+)
+def test_the_twin_in_python_leaves_the_same_bytes_in_the_same_time(name, size, order):
+    arguments, out = given_to(name, size)
+    compiled = getattr(cubecore.load(EXAMPLES / f"{name}.cpp", chip=CHIP), name)
+    (got, cycles), (wanted, expected) = (
+        launched(made, arguments, out, order) for made in (twin(name)[name], compiled)
+    )
+    assert got == wanted
+    assert abs(cycles / expected - 1) <= 0.02

@@ -1,12 +1,12 @@
 """The core as a kernel sees it: the C API's names as methods, arrays, pointers, indices."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from types import FrameType
 from typing import Any
 
-from cubecore.errors import CubecoreError, did_you_mean, refuse
+from cubecore.errors import CubecoreError, did_you_mean
 from cubecore.frontends.capi.allocation import SPACES, LocalMemory
 from cubecore.frontends.capi.calls.binding import BoundCall
 from cubecore.frontends.capi.calls.bound_calls import bound_call
@@ -14,27 +14,30 @@ from cubecore.frontends.capi.calls.call_sites import Sites
 from cubecore.frontends.capi.calls.issues import Issues
 from cubecore.frontends.capi.calls.mmad import bind_mmad
 from cubecore.frontends.capi.calls.repeated_calls import RepeatedCalls
+from cubecore.frontends.capi.core_output import CoreOutput
 from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
-from cubecore.frontends.capi.printf import DUMPS, formatted, shape_of
+from cubecore.frontends.capi.printf import DUMPS
+from cubecore.frontends.capi.registers.calls import overloads
+from cubecore.frontends.capi.registers.handles import declared_types
+from cubecore.frontends.capi.registers.vector_functions import RegisterCalls
 from cubecore.frontends.capi.scalar_access import decoded, scalar_load, scalar_store
 from cubecore.frontends.source_locations import KernelError, location
 from cubecore.isa.catalogue import spellings
 from cubecore.isa.cube.mmad_params import MmadParams
-from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, SetFlag, Sync, WaitFlag, WaitFlagDev
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.machine.debugger.debugger import LaunchDebugger
-from cubecore.machine.debugger.matrix_view import MatrixView, view
 from cubecore.machine.lockstep.recorder import Recorder
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 
-class CoreHandle:
+class CoreHandle(CoreOutput):
     """One core (an AIC or an AIV) of a launch, the first parameter of a kernel.
 
     Every C API name of an instruction is a method, in each of its forms. The methods record the
@@ -68,6 +71,7 @@ class CoreHandle:
         self.modes = Modes()
         paths = issues.calls.paths
         self._location = location if paths is None else paths.location
+        self.registers = RegisterCalls(core, self._location, self.record, arrays)
         self._repeated: RepeatedCalls | None = None
         if isinstance(core, Recorder) and debugger is None and trace is None:
             self._repeated = RepeatedCalls(core, issues, self.modes, arrays)
@@ -143,16 +147,6 @@ class CoreHandle:
         """
         finding = SanitizerFinding(kind, message, subject, where, str(self._core.id))
         self._core.log.add(finding, operand)
-
-    def show(self, text: str) -> None:
-        """Print a line with the core's name in front.
-
-        Parameters
-        ----------
-        text : str
-            The line, without a line feed.
-        """
-        sys.stdout.write(f"{self._core.id}: {text}\n")
 
     @property
     def is_aic(self) -> bool:
@@ -241,96 +235,6 @@ class CoreHandle:
         self.record(SetFlag(src=pipe, dst="S", event_id=int(event)), (), where)
         self.record(WaitFlag(src=pipe, dst="S", event_id=int(event)), (), where)
 
-    # --- what the kernel shows
-
-    def dump(
-        self,
-        tensor: Pointer,
-        shape: int | Sequence[int],
-        layout: str | None = None,
-        name: str = "",
-    ) -> MatrixView:
-        """Print the contents of memory at `tensor` as a matrix, and return it.
-
-        Uninitialised elements are marked. A dump is not an access: no check sees it. In an order
-        other than the program's it shows the contents when the scalar unit reaches it.
-
-        Parameters
-        ----------
-        tensor : Pointer
-            The first byte; its type is the elements'.
-        shape : int or sequence of int
-            Elements along each axis.
-        layout : str or None
-            ND, NZ, ZZ or ZN; the memory's own unless given: ZZ in L0A, ZN in L0B, NZ in L0C,
-            else ND.
-        name : str
-            A title for the printed matrix.
-
-        Returns
-        -------
-        MatrixView
-            The elements, and the mask of those that were written.
-
-        Raises
-        ------
-        KernelError
-            If the bytes lie outside the memory or tensor, or the layout or shape is malformed.
-        """
-        return self._dump(tensor, shape_of(shape), layout, name, sys._getframe(1))  # noqa: SLF001
-
-    def printf(self, text: str, *values: object) -> None:
-        """Print a line as C's printf formats it, with the core's name in front.
-
-        Parameters
-        ----------
-        text : str
-            The format; its conversions are d i u x f e g s c p.
-        *values : object
-            A value for each conversion.
-
-        Raises
-        ------
-        KernelError
-            If the conversions and the values do not match.
-        """
-        where = self._location(sys._getframe(1))  # noqa: SLF001
-        self._issues.one(where)
-        try:
-            self.show(formatted(text, values).rstrip("\n"))
-        except CubecoreError as error:
-            raise KernelError.at(where, error) from None
-
-    def _dumper(self, mem: Mem | None) -> Callable[[Pointer, int, int], None]:
-        """Return the C API's dump: `desc` is a number of the author's, `dump_size` in elements."""
-
-        def dump(tensor: Pointer, desc: int, dump_size: int) -> None:
-            frame = sys._getframe(1)  # noqa: SLF001
-            if mem is not None and tensor.mem is not mem:
-                wrong = refuse("asc_dump", f"be given a pointer into {mem.label}", str(tensor))
-                raise KernelError.at(self._location(frame), wrong)
-            self._dump(tensor, (int(dump_size),), "ND", f"desc {int(desc)}", frame)
-
-        return dump
-
-    def _dump(
-        self,
-        tensor: Pointer,
-        shape: tuple[int, ...],
-        layout: str | None,
-        name: str,
-        frame: FrameType,
-    ) -> MatrixView:
-        where, core = self._location(frame), self._core
-        self._issues.one(where)
-        core.flush()
-        try:
-            matrix = view(core, tensor.mem, tensor.address, tensor.dtype, shape, layout)
-        except CubecoreError as error:
-            raise KernelError.at(where, error) from None
-        self.show(f"{name + ' ' if name else ''}at {where}: {matrix}")
-        return matrix
-
     # --- instructions
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -339,6 +243,10 @@ class CoreHandle:
             made: Callable[..., Any] = LocalMemory(mem, self._core.chip, self, self._mixed, arrays)
         elif name.startswith("asc_"):
             made = self._dumper(DUMPS[name]) if name in DUMPS else self._caller(name)
+            if overloads(name) is not None:
+                made = self.registers.caller(name, made)
+        elif name in declared_types():
+            made = self.registers.declarer(name)
         else:
             near = did_you_mean(f"asc_{name}", spellings())
             raise AttributeError(f"a core has no {name}" + (f"; {near}" if near else ""))
@@ -379,6 +287,7 @@ class CoreHandle:
             where, bound = site.where, site.bound
             self._say(self._issues.untold(site))
         first = bound.steps[0][0]
+        self.registers.require_closed(name, where)
         if bound.masked and modes.stale is not None:
             self._say(stale_mask(first, modes.stale, where))
         if bound.masked and modes.counts:
@@ -434,6 +343,7 @@ class CoreHandle:
             If the type has fewer than 8 bits, or the bytes lie outside the memory or tensor.
         """
         where = self._location(sys._getframe(1), "load")  # noqa: SLF001
+        self.registers.require_closed("a scalar read", where)
         self._issues.read(where)
         return self._decoded(pointer, where)
 
@@ -455,6 +365,7 @@ class CoreHandle:
             If the element does not hold the value, or the scalar unit does not write the memory.
         """
         where = self._location(sys._getframe(1), "store")  # noqa: SLF001
+        self.registers.require_closed("a scalar store", where)
         issued = scalar_store(pointer, value, where), (pointer.address,)
         self._say(self.modes.passing(*issued, where))
         self.record(*issued, where)

@@ -10,6 +10,7 @@ from cubecore.isa.declare.instruction import Mem
 
 DUMPS: dict[str, Mem | None] = {
     "asc_dump": None,
+    "asc_dump_reg": None,
     "asc_dump_gm": Mem.GM,
     "asc_dump_ubuf": Mem.UB,
     "asc_dump_l1buf": Mem.L1,

@@ -57,13 +57,19 @@ def scalar_store(pointer: Pointer, value: object, where: Location) -> Instructio
             raise refuse("the pointer of a store", need, pointer.mem.label)
         if kind.bits < 8:
             raise refuse("a value", "be of 8 bits or more", kind.name)
-        return _store_of(pointer.mem, kind.bits, _bits(value, kind))
+        return _store_of(pointer.mem, kind.bits, bits_of(value, kind))
     except CubecoreError as error:
         raise KernelError.at(where, error) from None
 
 
-def _bits(value: object, kind: ElementType) -> int:
-    """Return the bits of a value as an element."""
+def bits_of(value: object, kind: ElementType) -> int:
+    """Return the bits of a value as an element.
+
+    Raises
+    ------
+    RequestError
+        If the element does not hold the value.
+    """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if kind.kind == "float":
         if not isinstance(value, (int, np.integer, float, np.floating)) or value is True:

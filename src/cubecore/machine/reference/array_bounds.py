@@ -126,7 +126,7 @@ class ArrayWatch:
             first, last = address + start, address + end
             if first < address.low or last > address.high:
                 touched = template.name, operand.name, operand.mem, first, last
-                self._judge(*touched, address, where, writes=operand.access.writes)
+                self.judge(*touched, address, where, writes=operand.access.writes)
 
     def plan(self, templates: Sequence[Instruction]) -> ArrayPlan:
         """Return the checks of instructions that are issued now, one after another."""
@@ -145,9 +145,9 @@ class ArrayWatch:
         if type(address) is InArray:
             end = address + load.element.size_bytes
             touched = "scalar load", "src", load.mem, address, end
-            self._judge(*touched, address, load.location, writes=False)
+            self.judge(*touched, address, load.location, writes=False)
 
-    def _judge(
+    def judge(
         self,
         name: str,
         operand: str,

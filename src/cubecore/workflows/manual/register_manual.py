@@ -1,7 +1,9 @@
 """The manual of register instructions: each declaration as text, its distributions and casts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
+from cubecore.isa.vector.registers.c_api.names import c_names
 from cubecore.isa.vector.registers.operation import Form, RegisterOperation
 from cubecore.isa.vector.registers.operations.catalogue import operations
 from cubecore.isa.vector.registers.types_taken import types_in_words
@@ -27,9 +29,23 @@ def _names(operation: RegisterOperation) -> tuple[str, ...]:
 
 
 def _in_c(operation: RegisterOperation) -> tuple[str, ...]:
-    if "{bits}" not in operation.c_api:
-        return (operation.c_api,) if operation.c_api else ()
-    return tuple(operation.c_api.format(bits=bits) for bits in (8, 16, 32))
+    """Return its names in C: of a distribution, a comparison or a rounding each, too."""
+    return _all_in_c().get(operation.name, ())
+
+
+@cache
+def _all_in_c() -> Mapping[str, tuple[str, ...]]:
+    """Return the names in C by instruction."""
+    found: dict[str, dict[str, None]] = {}
+    for name, rows in c_names().items():
+        for row in rows:
+            found.setdefault(row.operation, {})[name] = None
+    return {operation: tuple(names) for operation, names in found.items()}
+
+
+_CONVERSION_NAMES = (
+    "asc_<from>2<to>, perhaps with a rounding, _sat, and _v2 to _v4 for the other layouts"
+)
 
 
 def describe_register(operation: RegisterOperation) -> str:
@@ -44,7 +60,8 @@ def describe_register(operation: RegisterOperation) -> str:
     older = [f"MicroAPI::{name}" for name in (operation.spelling, *operation.older)]
     names = [f"Reg::{operation.spelling}", *dict.fromkeys(older)]
     lines += ["", f"Names: cpp {', '.join(names)}"]
-    lines += [f"Names: c_api {', '.join(_in_c(operation))}"] if operation.c_api else []
+    in_c = _CONVERSION_NAMES if operation.name == "Cast" else ", ".join(_in_c(operation))
+    lines += [f"Names: c_api {in_c}"] if in_c else []
     lines += [f"Uncertain: {text}" for text in operation.uncertain]
     return "\n".join([*lines, "From: asc-devkit, Reg vector compute"]) + "\n"
 
@@ -76,7 +93,8 @@ def registers_page() -> str:
         "declarations; `cubecore explain Reg::NAME` prints one, and the older namespace `MicroAPI`",
         "has the same names. A line `Uncertain` marks what no public page settles. Lanes without a",
         "bit of the mask become 0, or with `MERGING` stay. Other types than those that are listed",
-        "are refused with the line.",
+        "are refused with the line. In Python kernels the names of the C API are methods of the core",
+        "in a function with `@cubecore.vector_function`.",
         "",
     ]
     for operation in sorted(operations().values(), key=lambda each: (each.spelling, each.name)):

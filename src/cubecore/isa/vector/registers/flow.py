@@ -21,7 +21,7 @@ from cubecore.isa.vector.registers.steps import NONE, Entries, Source, Step, blo
 
 _UNMASKED = frozenset({Form.SELECT, Form.MOVE, Form.TERNARY, Form.AXPY, Form.FROM_MASK})
 """Forms of which lanes that the mask keeps out may reach the result, too."""
-_WHOLE = frozenset({"NORM", "UNALIGNED"})
+WHOLE = frozenset({"NORM", "UNALIGNED"})
 """Distributions of loads that bring each byte to the place that it has in UB."""
 
 
@@ -56,7 +56,7 @@ class Flow:
         sources = [self._source(leaf, levels, entries.sources[at, n]) for n in range(width)]
         mask = entries.masks[at]
         extents, exact = self._extents(call, mask)
-        if call.operation.form is Form.LOAD and call.mode in _WHOLE:
+        if call.operation.form is Form.LOAD and call.mode in WHOLE:
             extents = np.minimum(extents, self._needed[at])
         return Step(
             call=call,

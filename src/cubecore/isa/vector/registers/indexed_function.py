@@ -21,6 +21,8 @@ from cubecore.isa.declare.instruction import (
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.declare.template import parameters
+from cubecore.isa.vector.registers.operation import Form
+from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.vector_function import MOST_RUNS, Spans, VectorFunction, put
 
 _WINDOW = Operand(
@@ -124,6 +126,24 @@ class CountingFunction(IndexedFunction):
     def leaves(self, inputs: Mapping[str, Array], registers: Registers) -> Registers:
         """Leave AR."""
         return registers.leaving(self.register, self.performed_on(inputs, registers)[1])
+
+
+def function_of(program: RegisterProgram) -> VectorFunction:
+    """Return the instruction of a program: values may decide what it accesses, or what AR has."""
+    from cubecore.isa.vector.registers.landing import (
+        Deciders,
+        deciders,
+        has_landings,
+        landed,
+        ub_bytes,
+    )
+
+    of_ar = any(step.call.operation.form is Form.AR for step in program.steps.values())
+    if not (of_ar or has_landings(program)):
+        return VectorFunction(program=program)
+    if deciders(program) is Deciders.PROGRAM:
+        program = landed(program, np.zeros((1, ub_bytes()[0]), np.uint8), 0)
+    return (CountingFunction if of_ar else IndexedFunction)(program=program)
 
 
 @instruction(

@@ -3,6 +3,7 @@
 A step stands for all trips of the loops around it: its addresses and scalars have an axis for each.
 """
 
+from dataclasses import fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,15 @@ class Entries:
     variables: NDArray[np.uint32]
     addresses: NDArray[np.int64]
     scalars: NDArray[np.uint64]
+
+    def until(self, count: int) -> "Entries":
+        """Return the first calls alone."""
+        columns = {
+            each.name: getattr(self, each.name)[:count]
+            for each in fields(self)
+            if each.name not in {"table", "locations"}
+        }
+        return replace(self, **columns)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,25 +9,15 @@ from cubecore.cache import BoundedCache
 from cubecore.dtypes import element_type
 from cubecore.frontends.capi.calls.binding import BoundCall
 from cubecore.frontends.cpp.launch.messages import Message
-from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.tree import Location
-from cubecore.isa.vector.registers.execution import value_after
-from cubecore.isa.vector.registers.indexed_function import CountingFunction, IndexedFunction
-from cubecore.isa.vector.registers.landing import (
-    Deciders,
-    deciders,
-    has_landings,
-    landed,
-    ub_bytes,
-)
-from cubecore.isa.vector.registers.operation import Call, Form
+from cubecore.isa.vector.registers.indexed_function import function_of
+from cubecore.isa.vector.registers.operation import Call
 from cubecore.isa.vector.registers.operations import catalogue
 from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.steps import Entries
-from cubecore.isa.vector.registers.vector_function import VectorFunction
-from cubecore.machine.debugger.matrix_view import MatrixView, view
+from cubecore.machine.debugger.matrix_view import MatrixView
+from cubecore.machine.debugger.register_view import register_view
 from cubecore.machine.reference.core import Core
-from cubecore.numerics.codes import numbers
 
 _ENTRY = np.dtype(
     [
@@ -58,7 +48,7 @@ def vector_function(
     found = _FUNCTIONS.get(key)
     if found is None:
         program = RegisterProgram(_entries(entries, texts, place), where)
-        template = _template(program)
+        template = function_of(program)
         count = len(template.operands())
         found = BoundCall(((template, tuple(range(count))),), masked=False, counted=False)
         _FUNCTIONS[key] = found
@@ -67,36 +57,12 @@ def vector_function(
 
 def dumped_register(
     message: Message, core: Core, place: Callable[[str, int], Location]
-) -> MatrixView | str:
-    """Return a register as an open function's calls so far leave it, as a matrix.
-
-    They are made on UB as it stands, and made again with the function.
-    """
+) -> MatrixView:
+    """Return a register as an open function's calls so far leave it, as a matrix."""
     element, count, value = element_type(message.said()), message.word(), message.word()
     texts = {message.word(): message.said() for _ in range(message.word())}
-    entries = np.frombuffer(message.raw(message.word() * ENTRY_BYTES), _ENTRY)
-    at, slot = np.nonzero(entries["results"] == value)
-    if not at.size:
-        return "no call has written it"
-    program = RegisterProgram(_entries(entries[: at[-1] + 1], texts, place), place("", 0))
-    memory = view(core, Mem.UB, 0, element_type("uint8"), (ub_bytes()[0],), "ND")
-    image = np.asarray(memory.values, np.uint8)[None]
-    if has_landings(program):
-        program = landed(program, image.copy(), 0)
-    register = value_after(program, image, int(at[-1]), int(slot[-1]))
-    lanes = numbers(register.view(element.numpy)[:count], element)
-    written = np.ones(lanes.shape, bool)
-    return MatrixView("a register", 0, register.size, element, "ND", lanes, written)
-
-
-def _template(program: RegisterProgram) -> VectorFunction:
-    """Return the instruction of a program: values may decide what it accesses, or what AR has."""
-    of_ar = any(step.call.operation.form is Form.AR for step in program.steps.values())
-    if not (of_ar or has_landings(program)):
-        return VectorFunction(program=program)
-    if deciders(program) is Deciders.PROGRAM:
-        program = landed(program, np.zeros((1, ub_bytes()[0]), np.uint8), 0)
-    return (CountingFunction if of_ar else IndexedFunction)(program=program)
+    raw = np.frombuffer(message.raw(message.word() * ENTRY_BYTES), _ENTRY)
+    return register_view(_entries(raw, texts, place), value, element, count, core)
 
 
 _TEXTS = ("operation", "type", "source", "mode", "file")

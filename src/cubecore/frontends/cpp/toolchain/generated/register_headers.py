@@ -21,14 +21,16 @@ What has parameters of its own (loads, stores, casts, masks) is written by hand 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
 from types import MappingProxyType
 
-from cubecore.dtypes import element_type
 from cubecore.frontends.cpp.files import INCLUDE
+from cubecore.isa.vector.registers.c_api.conversions import C_TYPES, conversions
+from cubecore.isa.vector.registers.c_api.modes import MODES
+from cubecore.isa.vector.registers.c_api.moves import MOVES, Move
+from cubecore.isa.vector.registers.c_api.names import c_names
 from cubecore.isa.vector.registers.operation import Form, RegisterOperation
 from cubecore.isa.vector.registers.operations import catalogue
-from cubecore.isa.vector.registers.operations.convert import CASTS, LAYOUTS, ROUNDINGS, SATURATIONS
+from cubecore.isa.vector.registers.operations.convert import LAYOUTS, ROUNDINGS, SATURATIONS
 from cubecore.isa.vector.registers.operations.masks import PATTERNS
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 
@@ -99,7 +101,7 @@ def registers_header() -> str:
         *_enumeration("RegLayout", "", LAYOUTS, _UNKNOWN),
     ]
     body += [*_enumeration("SatMode", "", SATURATIONS), _casts()]
-    c_api = ['#include "cubecore/reg/c_api.h"\n\n', *_c_conversions()]
+    c_api = ['#include "cubecore/reg/c_api.h"\n\n', *_c_families(), *_c_conversions()]
     for operation in catalogue.operations().values():
         shape = _SHAPES.get(operation.form)
         if shape is not None:
@@ -113,8 +115,7 @@ def registers_header() -> str:
 def calls_of_2201(names: Iterable[str]) -> Iterator[str]:
     """Yield what refuses the calls of 2201 on addresses, of names that registers have, too."""
     by_hand = (INCLUDE / "cubecore" / "reg" / "c_api.h").read_text("utf-8")
-    known = {operation.c_api for operation in catalogue.operations().values()}
-    known.update(re.findall(r"\b(asc_\w+)\(", by_hand))
+    known = {*c_names(), *re.findall(r"\b(asc_\w+)\(", by_hand)}
     for name in names:
         if name in known:
             said = f"{name} takes registers on architecture 3510, got addresses in UB; {_LOAD_THEM}"
@@ -139,41 +140,8 @@ def _enumeration(name: str, prefix: str, words: Iterable[str], more: str = "") -
     yield "}  // namespace detail\n"
 
 
-_C_TYPES = {
-    "float16": ("half", "half"),
-    "bfloat16": ("bfloat16", "bfloat16_t"),
-    "float32": ("float", "float"),
-    "int4": ("int4x2", "int4x2_t"),
-    **{
-        f"{sign}int{bits}": (f"{sign}int{bits}", f"{sign}int{bits}_t")
-        for sign in ("", "u")
-        for bits in (8, 16, 32, 64)
-    },
-    "hifloat8": ("hif8", "hifloat8_t"),
-    "float8_e4m3fn": ("e4m3", "fp8_e4m3fn_t"),
-    "float8_e5m2": ("e5m2", "fp8_e5m2_t"),
-    "float8_e8m0fnu": ("e8m0", "fp8_e8m0_t"),
-    "float4_e2m1fn": ("e2m1x2", "fp4x2_e2m1_t"),
-    "float4_e1m2": ("e1m2x2", "fp4x2_e1m2_t"),
-}
-"""By element type: its word in the names of the C API's conversions, and the type in C++."""
-_C_ROUNDINGS = {
-    "": "CAST_NONE",
-    "_rn": "CAST_RINT",
-    "_rna": "CAST_ROUND",
-    "_rd": "CAST_FLOOR",
-    "_ru": "CAST_CEIL",
-    "_rz": "CAST_TRUNC",
-    "_ro": "CAST_ODD",
-    "_rh": "CAST_HYBRID",
-}
-
-
 def _c_conversions() -> Iterator[str]:
-    """Yield a macro over the names asc_<from>2<to>, with a rounding, `_sat` and a layout each.
-
-    ``asc_float2int16_rna_sat_v2`` rounds ties away, saturates, and fills the odd lanes.
-    """
+    """Yield a macro over the C API's conversions, such as asc_float2int16_rna_sat_v2."""
     yield "#define CUBECORE_C_CAST(NAME, FROM, TO, MODE) \\\n"
     yield "  inline void NAME(vector_of<TO>& dst, const vector_of<FROM>& src, \\\n"
     yield "                   const vector_bool& mask, CUBECORE_AT) { \\\n"
@@ -181,47 +149,54 @@ def _c_conversions() -> Iterator[str]:
     yield '    auto& entry = reg::of_types<vector_of<TO>, vector_of<FROM>>("Cast", MODE, at); \\\n'
     yield "    entry.mask = mask.value; \\\n    reg::read(entry, src); \\\n"
     yield "    reg::made(entry, dst); \\\n  }\n"
-    for (source, target), roundings in CASTS.items():
-        if (source, target) in _IN_CPP_ALONE:
-            continue
-        (word, given), (to_word, taken) = _C_TYPES[source], _C_TYPES[target]
-        # All combinations that the C API names: rounding, `_sat` and the layout `_v2`, `_v3`,
-        # `_v4`, as in CUBECORE_C_CAST(asc_float2int16_rna_sat_v2, float, int16_t,
-        # "ONE.SAT.CAST_ROUND").
-        saturations = [("", "NO_SAT"), *([("_sat", "SAT")] if _saturates(source, target) else [])]
-        for (suffix, rounding), (ending, sat) in product(_C_ROUNDINGS.items(), saturations):
-            if rounding not in roundings:
-                continue
-            for number, layout in enumerate(LAYOUTS[: _positions(source, target)], 1):
-                name = f"asc_{word}2{to_word}{suffix}{ending}"
-                name += f"_v{number}" if number > 1 else ""
-                mode = f'"{layout}.{sat}.{rounding}"'
-                yield f"CUBECORE_C_CAST({name}, {given}, {taken}, {mode})\n"
+    for name in conversions():
+        types = (C_TYPES[each][1] for each in (name.source, name.result))
+        yield f'CUBECORE_C_CAST({name.name}, {", ".join(types)}, "{name.mode}")\n'
     yield "#undef CUBECORE_C_CAST\n\n"
 
 
-_IN_CPP_ALONE = frozenset(
-    {("int16", "int4"), ("bfloat16", "float8_e8m0fnu"), ("float8_e8m0fnu", "bfloat16")}
+_MACROS: Mapping[str, str] = MappingProxyType(
+    {
+        "Compare": "COMPARE",
+        "Truncate": "ROUND",
+        "Reduce": "REDUCE",
+        "ReduceDataBlock": "REDUCE",
+        "PairReduceElem": "REDUCE",
+        "Histograms": "HISTOGRAM",
+        "SqueezeCounted": "SQUEEZE",
+    }
 )
-"""Conversions that the C API has no names for."""
+"""The macros of `cubecore/reg/c_api.h` that make the names of an instruction."""
+_MOVE_MACROS: Mapping[str, str] = MappingProxyType(
+    {"LoadAlign": "LOAD", "StoreAlign": "STORE", "LoadMask": "MASK_LOAD", "StoreMask": "MASK_STORE"}
+)
+_LANE_BITS = (8, 16, 32, 64)
 
 
-def _saturates(source: str, target: str) -> bool:
-    """Return whether the C API has names with `_sat`: the source goes beyond the target."""
-    given, taken = element_type(source), element_type(target)
-    if taken.kind in {"int", "uint"}:
-        narrower = taken.bits < given.bits
-        return narrower if given.kind != "float" else source != "float16" or taken.bits < 32
-    eight = element_type("int8").bits
-    if (source, target) == ("bfloat16", "float16"):
-        return True
-    return given.kind == "float" and eight <= taken.bits < given.bits
+def _c_families() -> Iterator[str]:
+    """Yield the names of the C API whose functions the macros of `cubecore/reg/c_api.h` make."""
+    for operation, macro in _MACROS.items():
+        for name, mode in MODES[operation]:
+            yield f'CUBECORE_C_{macro}({name}, "{operation}", "{mode}")\n'
+    for name, mode in MODES["Compares"]:
+        yield f'CUBECORE_C_COMPARE_SCALAR({name}, "Compares", "{mode}")\n'
+    for move in MOVES:
+        macro = _MOVE_MACROS.get(move.operation)
+        if macro is not None and not move.moved:
+            yield f"CUBECORE_C_{macro}({move.name}, {move.after}, {_mode_of(move)})\n"
+    used = dict.fromkeys((*_MACROS.values(), "COMPARE_SCALAR", *_MOVE_MACROS.values()))
+    yield "".join(f"#undef CUBECORE_C_{macro}\n" for macro in used) + "\n"
 
 
-def _positions(source: str, target: str) -> int:
-    """Return how many narrow elements are in the place of a wide one."""
-    widths = sorted(element_type(name).bits for name in (source, target))
-    return widths[1] // widths[0]
+def _mode_of(move: Move) -> str:
+    """Return a distribution in C++: its word, or the choice of one by the width of lanes."""
+    if "{" not in move.mode:
+        return f'"{move.mode}"'
+    known = LOADS if move.operation.startswith("Load") else STORES
+    words = (move.mode.format(lane=bits, element=bits) for bits in _LANE_BITS)
+    quoted = ", ".join(f'"{word}"' if word in known else '""' for word in words)
+    chooser = "by_width<P>" if "{element}" in move.mode else "by_lane<U>"
+    return f"cubecore::{chooser}({quoted})"
 
 
 def _casts() -> str:

@@ -1,5 +1,5 @@
-// The C API on registers, where its functions have parameters of their own; those that are alike are
-// generated. Pages: C-API/reg, its folders reg_load, reg_store, reg_data_types, compare_and_select,
+// The C API on registers, where its functions have parameters of their own. Those that are alike are
+// generated, families of moves and of modes by the macros of this file (toolchain/generated). Pages: C-API/reg, its folders reg_load, reg_store, reg_data_types, compare_and_select,
 // logic_compute, reduce_compute, data_compress, data_fill, data_rearrange, sync_control.
 #pragma once
 
@@ -48,8 +48,9 @@ inline vector_bool pattern_mask(asc_mask_pattern pattern, const Here& at) {
 }
 // The word of a distribution whose elements have the type's width.
 template <typename T>
-constexpr const char* by_width(const char* b8, const char* b16, const char* b32) {
-  return sizeof(T) == 1 ? b8 : sizeof(T) == 2 ? b16 : b32;
+constexpr const char* by_width(const char* b8, const char* b16, const char* b32,
+                               const char* b64 = "") {
+  return sizeof(T) == 1 ? b8 : sizeof(T) == 2 ? b16 : sizeof(T) == 4 ? b32 : b64;
 }
 }  // namespace cubecore
 
@@ -93,8 +94,9 @@ inline void advance(P*& pointer, int64_t bytes) {
   pointer = reinterpret_cast<P*>(reinterpret_cast<uint64_t>(pointer) + bytes);
 }
 template <typename U>
-constexpr const char* by_lane(const char* b8, const char* b16, const char* b32) {
-  return by_width<typename U::ActualT>(b8, b16, b32);
+constexpr const char* by_lane(const char* b8, const char* b16, const char* b32,
+                              const char* b64 = "") {
+  return by_width<typename U::ActualT>(b8, b16, b32, b64);
 }
 }  // namespace cubecore
 
@@ -114,22 +116,6 @@ constexpr const char* by_lane(const char* b8, const char* b16, const char* b32) 
     AscendC::Reg::detail::load((__VA_ARGS__), dst, from, at);                                \
     from += stride;                                                                          \
   }
-#define CUBECORE_ELEMENT_LOADS "BRC_B8", "BRC_B16", "BRC_B32"
-CUBECORE_C_LOAD(, , "NORM")
-CUBECORE_C_LOAD(_brc_elem, , cubecore::by_lane<U>(CUBECORE_ELEMENT_LOADS))
-CUBECORE_C_LOAD(_brc_datablock, , "BLK")
-CUBECORE_C_LOAD(_brc_elem2datablock, , cubecore::by_lane<U>("", "E2B_B16", "E2B_B32"))
-CUBECORE_C_LOAD(_upsample, , cubecore::by_lane<U>("US_B8", "US_B16", ""))
-CUBECORE_C_LOAD(_downsample, , cubecore::by_lane<U>("DS_B8", "DS_B16", ""))
-CUBECORE_C_LOAD(_unpack, , cubecore::by_width<P>("UNPACK_B8", "UNPACK_B16", "UNPACK_B32"))
-CUBECORE_C_LOAD(_unpack4, , "UNPACK4_B8")
-// Their names before: _brc for _brc_elem, and two that were numbered.
-CUBECORE_C_LOAD(_brc, , cubecore::by_lane<U>(CUBECORE_ELEMENT_LOADS))
-CUBECORE_C_LOAD(_brc, _v2, "BLK")
-CUBECORE_C_LOAD(_brc, _v3, cubecore::by_lane<U>("", "E2B_B16", "E2B_B32"))
-CUBECORE_C_LOAD(_unpack, _v2, "UNPACK4_B8")
-#undef CUBECORE_ELEMENT_LOADS
-#undef CUBECORE_C_LOAD
 
 template <typename U, typename P>
 inline void asc_loadalign_deintlv(U& dst0, U& dst1, const P* from, CUBECORE_AT) {
@@ -178,13 +164,6 @@ inline void asc_loadalign_postupdate(U& dst, P*& from, uint16_t block_stride,
     AscendC::Reg::detail::store((__VA_ARGS__), to, src, mask, at);                              \
     to += stride;                                                                               \
   }
-#define CUBECORE_HALF cubecore::by_lane<U>("", "PACK_B16", sizeof(typename U::ActualT) == 8 ? "PACK_B64" : "PACK_B32")
-CUBECORE_C_STORE(, , "NORM")
-CUBECORE_C_STORE(_pack, , CUBECORE_HALF)
-CUBECORE_C_STORE(_pack_quarter, , "PACK4_B32")
-CUBECORE_C_STORE(_pack, _v2, "PACK4_B32")
-#undef CUBECORE_HALF
-#undef CUBECORE_C_STORE
 
 template <typename U, typename P>
 inline void asc_storealign_1st(P* to, const U& src, CUBECORE_AT) {
@@ -226,45 +205,38 @@ inline void asc_storealign_postupdate(P*& to, const U& src, uint16_t block_strid
 }
 
 // Masks; what moves their pointers is in bytes.
-#define CUBECORE_C_MASK_LOAD(NAME, DIST)                                                     \
-  template <typename P>                                                                      \
-  inline void asc_loadalign##NAME(vector_bool& dst, const P* from, CUBECORE_AT) {            \
-    AscendC::Reg::detail::load_mask(AscendC::Reg::MaskDist::DIST, dst, from, at);            \
-  }                                                                                          \
-  template <typename P>                                                                      \
-  inline void asc_loadalign##NAME(vector_bool& dst, const P* from, cubecore::Distance distance, \
-                                  CUBECORE_AT) {                                             \
-    AscendC::Reg::detail::load_mask(AscendC::Reg::MaskDist::DIST, dst, from + distance, at); \
-  }                                                                                          \
-  template <typename P>                                                                      \
-  inline void asc_loadalign##NAME##_postupdate(vector_bool& dst, P*& from, int32_t bytes,    \
-                                               CUBECORE_AT) {                                \
-    AscendC::Reg::detail::load_mask(AscendC::Reg::MaskDist::DIST, dst, from, at);            \
-    cubecore::advance(from, bytes);                                                          \
+#define CUBECORE_C_MASK_LOAD(NAME, AFTER, MODE)                                                   \
+  template <typename P>                                                                           \
+  inline void asc_loadalign##NAME##AFTER(vector_bool& dst, const P* from, CUBECORE_AT) {          \
+    AscendC::Reg::detail::load_mask(MODE, dst, from, at);                                         \
+  }                                                                                               \
+  template <typename P>                                                                           \
+  inline void asc_loadalign##NAME##AFTER(vector_bool& dst, const P* from,                         \
+                                         cubecore::Distance distance, CUBECORE_AT) {              \
+    AscendC::Reg::detail::load_mask(MODE, dst, from + distance, at);                              \
+  }                                                                                               \
+  template <typename P>                                                                           \
+  inline void asc_loadalign##NAME##_postupdate##AFTER(vector_bool& dst, P*& from,                 \
+                                                      int32_t bytes, CUBECORE_AT) {               \
+    AscendC::Reg::detail::load_mask(MODE, dst, from, at);                                         \
+    cubecore::advance(from, bytes);                                                               \
   }
-CUBECORE_C_MASK_LOAD(, DIST_NORM)
-CUBECORE_C_MASK_LOAD(_upsample, DIST_US)
-CUBECORE_C_MASK_LOAD(_downsample, DIST_DS)
-#undef CUBECORE_C_MASK_LOAD
-#define CUBECORE_C_MASK_STORE(NAME, DIST)                                                  \
-  template <typename P>                                                                    \
-  inline void asc_storealign##NAME(P* to, const vector_bool& src, CUBECORE_AT) {           \
-    AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST, to, src, at);           \
-  }                                                                                        \
-  template <typename P>                                                                    \
-  inline void asc_storealign##NAME(P* to, const vector_bool& src, cubecore::Distance distance, \
-                                   CUBECORE_AT) {                                          \
-    AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST, to + distance, src, at); \
-  }                                                                                        \
-  template <typename P>                                                                    \
-  inline void asc_storealign##NAME##_postupdate(P*& to, const vector_bool& src, int32_t bytes, \
-                                                CUBECORE_AT) {                             \
-    AscendC::Reg::detail::store_mask(AscendC::Reg::MaskDist::DIST, to, src, at);           \
-    cubecore::advance(to, bytes);                                                          \
+#define CUBECORE_C_MASK_STORE(NAME, AFTER, MODE)                                                  \
+  template <typename P>                                                                           \
+  inline void asc_storealign##NAME##AFTER(P* to, const vector_bool& src, CUBECORE_AT) {           \
+    AscendC::Reg::detail::store_mask(MODE, to, src, at);                                          \
+  }                                                                                               \
+  template <typename P>                                                                           \
+  inline void asc_storealign##NAME##AFTER(P* to, const vector_bool& src,                          \
+                                          cubecore::Distance distance, CUBECORE_AT) {             \
+    AscendC::Reg::detail::store_mask(MODE, to + distance, src, at);                               \
+  }                                                                                               \
+  template <typename P>                                                                           \
+  inline void asc_storealign##NAME##_postupdate##AFTER(P*& to, const vector_bool& src,            \
+                                                       int32_t bytes, CUBECORE_AT) {              \
+    AscendC::Reg::detail::store_mask(MODE, to, src, at);                                          \
+    cubecore::advance(to, bytes);                                                                 \
   }
-CUBECORE_C_MASK_STORE(, DIST_NORM)
-CUBECORE_C_MASK_STORE(_pack, DIST_PACK)
-#undef CUBECORE_C_MASK_STORE
 
 // Unaligned streams.
 template <typename U, typename P>
@@ -349,24 +321,18 @@ inline void asc_storeunalign_post_postupdate(P*& to, vector_store_unalign& buffe
 
 // --- lanes
 
-#define CUBECORE_C_COMPARE(NAME, MODE)                                                        \
-  template <typename T>                                                                       \
-  inline void asc_##NAME(vector_bool& dst, const vector_of<T>& a, const vector_of<T>& b, const vector_bool& mask,  \
-                         CUBECORE_AT) {                                                       \
-    AscendC::Reg::detail::compare(MODE, dst, a, b, mask, at);                                 \
-  }                                                                                           \
-  template <typename T, typename S>                                                           \
-  inline void asc_##NAME##_scalar(vector_bool& dst, const vector_of<T>& a, S value, const vector_bool& mask, \
-                                  CUBECORE_AT) {                                              \
-    AscendC::Reg::detail::compare_scalar(MODE, dst, a, value, mask, at);                      \
+#define CUBECORE_C_COMPARE(NAME, OPERATION, MODE)                                                 \
+  template <typename T>                                                                           \
+  inline void NAME(vector_bool& dst, const vector_of<T>& a, const vector_of<T>& b,                \
+                   const vector_bool& mask, CUBECORE_AT) {                                        \
+    AscendC::Reg::detail::compare(MODE, dst, a, b, mask, at);                                     \
   }
-CUBECORE_C_COMPARE(eq, "EQ")
-CUBECORE_C_COMPARE(ne, "NE")
-CUBECORE_C_COMPARE(gt, "GT")
-CUBECORE_C_COMPARE(ge, "GE")
-CUBECORE_C_COMPARE(lt, "LT")
-CUBECORE_C_COMPARE(le, "LE")
-#undef CUBECORE_C_COMPARE
+#define CUBECORE_C_COMPARE_SCALAR(NAME, OPERATION, MODE)                                          \
+  template <typename T, typename S>                                                               \
+  inline void NAME(vector_bool& dst, const vector_of<T>& a, S value, const vector_bool& mask,     \
+                   CUBECORE_AT) {                                                                 \
+    AscendC::Reg::detail::compare_scalar(MODE, dst, a, value, mask, at);                          \
+  }
 template <typename T>
 inline void asc_select(vector_of<T>& dst, const vector_of<T>& a, const vector_of<T>& b, const vector_bool& mask,
                        CUBECORE_AT) {
@@ -481,18 +447,15 @@ inline void asc_muls_v2(vector_half& dst, const vector_float& src, float value,
   using namespace AscendC::Reg;
   MulsCast<DefaultType, DefaultType, float, RegLayout::ONE>(dst, src, value, mask, at);
 }
-#define CUBECORE_C_HISTOGRAM(NAME, TYPE, BIN)                                              \
-  inline void NAME(vector_uint16_t& dst, const vector_uint8_t& src, const vector_bool& mask, \
-                   CUBECORE_AT) {                                                          \
-    using namespace AscendC::Reg;                                                          \
-    Histograms<uint8_t, uint16_t, HistogramsBinType::BIN, HistogramsType::TYPE>(dst, src, mask, \
-                                                                                at);       \
+#define CUBECORE_C_HISTOGRAM(NAME, OPERATION, MODE)                                               \
+  inline void NAME(vector_uint16_t& dst, const vector_uint8_t& src, const vector_bool& mask,      \
+                   CUBECORE_AT) {                                                                 \
+    namespace reg = AscendC::Reg::detail;                                                         \
+    auto& entry = reg::of_types<vector_uint16_t, vector_uint8_t>(OPERATION, MODE, at);            \
+    entry.mask = mask.value;                                                                      \
+    reg::read(entry, src, dst);                                                                   \
+    reg::made(entry, dst);                                                                        \
   }
-CUBECORE_C_HISTOGRAM(asc_frequency_histogram_bin0, FREQUENCY, BIN0)
-CUBECORE_C_HISTOGRAM(asc_frequency_histogram_bin1, FREQUENCY, BIN1)
-CUBECORE_C_HISTOGRAM(asc_cumulative_histogram_bin0, ACCUMULATE, BIN0)
-CUBECORE_C_HISTOGRAM(asc_cumulative_histogram_bin1, ACCUMULATE, BIN1)
-#undef CUBECORE_C_HISTOGRAM
 template <typename T>
 inline void asc_unsqueeze(vector_of<T>& dst, const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::Unsqueeze(dst, mask, at);
@@ -536,34 +499,28 @@ inline void asc_scatter(const vector_of<T>& src, P* to, const vector_of<V>& inde
                         const vector_bool& mask, CUBECORE_AT) {
   AscendC::Reg::Scatter(to, src, index, mask, at);
 }
-#define CUBECORE_C_SQUEEZE(NAME)                                                       \
-  template <typename T>                                                                \
-  inline void NAME(vector_of<T>& dst, const vector_of<T>& src, const vector_bool& mask, \
-                   CUBECORE_AT) {                                                      \
-    AscendC::Reg::detail::squeeze_counted(dst, src, mask, at);                         \
+#define CUBECORE_C_SQUEEZE(NAME, OPERATION, MODE)                                                 \
+  template <typename T>                                                                           \
+  inline void NAME(vector_of<T>& dst, const vector_of<T>& src, const vector_bool& mask,           \
+                   CUBECORE_AT) {                                                                 \
+    AscendC::Reg::detail::squeeze_counted(dst, src, mask, at);                                    \
   }
-CUBECORE_C_SQUEEZE(asc_squeeze_with_status)
-CUBECORE_C_SQUEEZE(asc_squeeze_v2)
-#undef CUBECORE_C_SQUEEZE
 inline vector_bool asc_get_mask_spr_b16(CUBECORE_AT) {
   return AscendC::Reg::MoveMask<uint16_t>(at);
 }
 inline vector_bool asc_get_mask_spr_b32(CUBECORE_AT) {
   return AscendC::Reg::MoveMask<uint32_t>(at);
 }
-#define CUBECORE_C_REDUCE(NAME, FUNCTION, TYPE)                                               \
-  template <typename T, typename V>                                                           \
-  inline void NAME(vector_of<T>& dst, const vector_of<V>& src, const vector_bool& mask, CUBECORE_AT) {      \
-    AscendC::Reg::detail::reduce(FUNCTION, AscendC::Reg::ReduceType::TYPE, dst, src, mask, at); \
+#define CUBECORE_C_REDUCE(NAME, OPERATION, MODE)                                                  \
+  template <typename T, typename V>                                                               \
+  inline void NAME(vector_of<T>& dst, const vector_of<V>& src, const vector_bool& mask,           \
+                   CUBECORE_AT) {                                                                 \
+    namespace reg = AscendC::Reg::detail;                                                         \
+    auto& entry = reg::of_types<vector_of<T>, vector_of<V>>(OPERATION, MODE, at);                 \
+    entry.mask = mask.value;                                                                      \
+    reg::read(entry, src);                                                                        \
+    reg::made(entry, dst);                                                                        \
   }
-CUBECORE_C_REDUCE(asc_reduce_sum, "Reduce", SUM)
-CUBECORE_C_REDUCE(asc_reduce_max, "Reduce", MAX)
-CUBECORE_C_REDUCE(asc_reduce_min, "Reduce", MIN)
-CUBECORE_C_REDUCE(asc_reduce_sum_datablock, "ReduceDataBlock", SUM)
-CUBECORE_C_REDUCE(asc_reduce_max_datablock, "ReduceDataBlock", MAX)
-CUBECORE_C_REDUCE(asc_reduce_min_datablock, "ReduceDataBlock", MIN)
-CUBECORE_C_REDUCE(asc_pair_reduce_sum, "PairReduceElem", SUM)
-#undef CUBECORE_C_REDUCE
 #define CUBECORE_C_SHIFT(NAME, LEFT)                                                          \
   template <typename T, typename V>                                                           \
   inline void NAME(vector_of<T>& dst, const vector_of<T>& src, const vector_of<V>& amounts, const vector_bool& mask, \
@@ -604,19 +561,16 @@ inline void asc_mull(vector_of<T>& dst0, vector_of<T>& dst1, const vector_of<T>&
   AscendC::Reg::Mull(dst0, dst1, a, b, mask, at);
 }
 
-#define CUBECORE_C_ROUND(NAME, MODE)                                                     \
-  template <typename T>                                                                  \
-  inline void asc_##NAME(vector_of<T>& dst, const vector_of<T>& src, const vector_bool& mask,          \
-                         CUBECORE_AT) {                                                  \
-    using namespace AscendC;                                                             \
-    Reg::Truncate<Reg::DefaultType, RoundMode::MODE>(dst, src, mask, at);                \
+#define CUBECORE_C_ROUND(NAME, OPERATION, MODE)                                                   \
+  template <typename T>                                                                           \
+  inline void NAME(vector_of<T>& dst, const vector_of<T>& src, const vector_bool& mask,           \
+                   CUBECORE_AT) {                                                                 \
+    namespace reg = AscendC::Reg::detail;                                                         \
+    auto& entry = reg::entry_of<vector_of<T>>(OPERATION, mask, at);                               \
+    entry.mode = MODE;                                                                            \
+    reg::read(entry, src);                                                                        \
+    reg::made(entry, dst);                                                                        \
   }
-CUBECORE_C_ROUND(rint, CAST_RINT)
-CUBECORE_C_ROUND(round, CAST_ROUND)
-CUBECORE_C_ROUND(floor, CAST_FLOOR)
-CUBECORE_C_ROUND(ceil, CAST_CEIL)
-CUBECORE_C_ROUND(trunc, CAST_TRUNC)
-#undef CUBECORE_C_ROUND
 
 // Accesses that the barrier orders, by their words in the enumeration.
 enum MEM_TYPE {

@@ -438,19 +438,25 @@ inline void StoreAlign(P*& to, const U& src, uint32_t blockStride, uint32_t repe
 
 namespace detail {
 inline const char* const MASK_LOADS[] = {"MASK_NORM", "MASK_US", "MASK_DS", "MASK_NORM"};
-inline void load_mask(MaskDist dist, MaskReg& dst, const volatile void* from, const Here& at) {
+inline void load_mask(const char* mode, MaskReg& dst, const volatile void* from, const Here& at) {
   RegisterEntry& entry = entry_of("LoadMask", "uint8", at);
-  entry.mode = MASK_LOADS[static_cast<int>(dist)];
+  entry.mode = mode;
   entry.address = address_of(from);
   entry.variable = dst.variable;
   made(entry, dst);
 }
-inline void store_mask(MaskDist dist, volatile void* to, const MaskReg& src, const Here& at) {
+inline void load_mask(MaskDist dist, MaskReg& dst, const volatile void* from, const Here& at) {
+  load_mask(MASK_LOADS[static_cast<int>(dist)], dst, from, at);
+}
+inline void store_mask(const char* mode, volatile void* to, const MaskReg& src, const Here& at) {
   RegisterEntry& entry = entry_of("StoreMask", "uint8", at);
-  entry.mode = dist == MaskDist::DIST_PACK ? "MASK_PACK" : "MASK_NORM";
+  entry.mode = mode;
   entry.address = address_of(to);
   entry.variable = src.variable;
   read(entry, src);
+}
+inline void store_mask(MaskDist dist, volatile void* to, const MaskReg& src, const Here& at) {
+  store_mask(dist == MaskDist::DIST_PACK ? "MASK_PACK" : "MASK_NORM", to, src, at);
 }
 }  // namespace detail
 template <typename T = DefaultType, MaskDist dist = MaskDist::DIST_NORM, typename P>

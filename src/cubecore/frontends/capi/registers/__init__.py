@@ -1,0 +1,1 @@
+"""Register instructions in Python kernels: vector functions, registers, and their calls."""
