@@ -93,8 +93,8 @@ def registers_page() -> str:
         "declarations; `cubecore explain Reg::NAME` prints one, and the older namespace `MicroAPI`",
         "has the same names. A line `Uncertain` marks what no public page settles. Lanes without a",
         "bit of the mask become 0, or with `MERGING` stay. Other types than those that are listed",
-        "are refused with the line. In Python kernels the names of the C API are methods of the core",
-        "in a function with `@cubecore.vector_function`.",
+        "are refused with the line. In Python kernels the names of the C API are methods of the",
+        "core in a function with `@cubecore.vector_function`.",
         "",
     ]
     for operation in sorted(operations().values(), key=lambda each: (each.spelling, each.name)):

@@ -264,8 +264,8 @@ BY_FORM: Mapping[Form, Recipe] = MappingProxyType(
         Form.STORE_COUNTED: _store_counted,
     }
 )
-"""How calls of a form are recorded; those of other forms are alike (`calls.made`)."""
+"""Recipes for calls of a form; those of other forms are recorded alike."""
 RECIPES: Mapping[str, Recipe] = MappingProxyType(
     {"LoadBlock": _block_move, "StoreBlock": _block_move}
 )
-"""The same by instruction."""
+"""Recipes by instruction, before those by form."""

@@ -40,7 +40,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Issued:
-    """What a vector function is to the core: an instruction and where its operands begin."""
+    """The instruction that a vector function is, and where its operands begin."""
 
     template: VectorFunction
     addresses: tuple[int, ...]

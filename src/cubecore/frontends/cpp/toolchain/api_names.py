@@ -8,6 +8,7 @@ from cubecore.frontends.cpp.documented import documented_names
 from cubecore.frontends.cpp.files import INCLUDE
 from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts, header_folder
 from cubecore.frontends.cpp.toolchain.generated.register_headers import REGISTERS_NAME
+from cubecore.isa.vector.registers.c_api.names import c_names
 
 _DECLARED = re.compile(
     r"^\s*(?:inline|constexpr)\s[\w:<>&*,\s]*?\b(?P<function>[A-Z]\w+)\("
@@ -54,6 +55,8 @@ def provided() -> dict[str, list[str]]:
         names = {name for match in _DECLARED.finditer(text) for name in _named(match)}
         if header.startswith(_REGISTERS):
             names.update(_functions(text))
+        if header == _GENERATED:  # names that macros of another header make
+            names.update(set(c_names()).difference(*found.values()))
         names = {name for name in names if not OURS.search(name)}
         if names:
             found[header] = sorted(names)

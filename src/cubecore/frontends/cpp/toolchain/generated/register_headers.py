@@ -181,8 +181,8 @@ def _c_families() -> Iterator[str]:
     for name, mode in MODES["Compares"]:
         yield f'CUBECORE_C_COMPARE_SCALAR({name}, "Compares", "{mode}")\n'
     for move in MOVES:
-        macro = _MOVE_MACROS.get(move.operation)
-        if macro is not None and not move.moved:
+        if move.operation in _MOVE_MACROS and not move.moved:
+            macro = _MOVE_MACROS[move.operation]
             yield f"CUBECORE_C_{macro}({move.name}, {move.after}, {_mode_of(move)})\n"
     used = dict.fromkeys((*_MACROS.values(), "COMPARE_SCALAR", *_MOVE_MACROS.values()))
     yield "".join(f"#undef CUBECORE_C_{macro}\n" for macro in used) + "\n"
