@@ -201,7 +201,6 @@ def test_version():
 
 # --- bad requests, each as a whole line
 
-NOTHING_GIVEN = "missing --m, --n, --k"
 NARROW = "TCubeTiling is int32"
 WIDE = 10**30
 NO_NAME = (
@@ -210,7 +209,6 @@ NO_NAME = (
 )
 B_NAMES = "Ascend910B1, Ascend910B2, Ascend910B2C, Ascend910B3, Ascend910B4, Ascend910B4-1"
 LINES = [
-    (["plan"], NOTHING_GIVEN),
     (["plan", "--m", 0, "--n", 1, "--k", 1], "m must be at least 1, got 0"),
     (["run", "--m", 1, "--n", -3, "--k", 1], "n must be at least 1, got -3"),
     (
@@ -336,6 +334,11 @@ def test_a_bad_request_is_one_line_and_nothing_else(folder, arguments, line):
     assert set(as_json.json) == {"error"}
     assert as_json.json["error"]["message"] == line
     assert names_in(folder) == []
+
+
+def test_sizes_that_are_missing_are_named_as_they_are_typed():
+    assert_refused(cli("plan"), "missing --m, --n, --k")
+    assert cli("plan", "--json").json["error"]["message"] == "missing m, n, k"
 
 
 # --- usage

@@ -20,7 +20,7 @@ _PAGES = {
     "term": "words.html#{anchor}",
     "operator": "words.html#operator-{anchor}",
     "chip": "chips.html",
-    "class API": "class_api/{section}.html#api-{anchor}",
+    "class API": "class_api/{section}.html#api-{exact}",
     "TIK": "tik_api.html#tik-{anchor}",
     "change": "words.html#change-{anchor}",
     "not modelled": "instructions.html#names-that-are-not-modelled",
@@ -42,7 +42,8 @@ def anchor(name: str) -> str:
 
 def page(kind: str, name: str, section: str = "") -> str:
     """Return the page of a name, relative to the site's root; some kinds have several sections."""
-    return _PAGES[kind].format(name=name, anchor=anchor(name), section=section)
+    exact = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-")  # And and and are two names
+    return _PAGES[kind].format(name=name, anchor=anchor(name), exact=exact, section=section)
 
 
 def address(kind: str, name: str, section: str = "") -> str | None:

@@ -34,14 +34,14 @@ def page() -> str:
 
 
 def _anchor(name: str) -> str:
-    return f"cubecore-{name.replace('+', 'p')}"
+    return f"cubecore-{name.replace('+', 'p').replace(' ', '-')}"
 
 
 def _command(context: click.Context, level: int) -> Iterator[str]:
     """Yield the part of a command, and of those below a group."""
     command = context.command
-    name = context.info_name or ""
-    yield f"{'#' * level} {context.command_path} {{#{_anchor(name)}}}"
+    below = context.command_path.partition(" ")[2]
+    yield f"{'#' * level} {context.command_path} {{#{_anchor(below)}}}"
     yield ""
     pieces = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     yield from (f"`{pieces}`", "")

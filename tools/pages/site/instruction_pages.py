@@ -106,7 +106,8 @@ def _call(cls: type[Instruction], dialect: str, name: str) -> str:
         if method is not None:
             taken = [p for p in inspect.signature(method).parameters if p != "self"]
             return f"{name}({', '.join(taken)})"
-    return name
+    plain, _, where = name.partition("(")
+    return f"{plain}  // {where.rstrip(')')}" if where else name
 
 
 def _cycles(cls: type[Instruction]) -> Iterator[str]:
@@ -125,7 +126,10 @@ def _cycles(cls: type[Instruction]) -> Iterator[str]:
         yield from ("## Cycles of the pipe", "")
         heads = [f"{counted} = {size}" for size in _SIZES] if counted else ["cycles"]
         yield from table(("chip", *heads), rows)
-        yield from ("Other parameters at their smallest; as the timing model has it.", "")
+        yield from (
+            "From the timing model, with every other parameter at its smallest (strides too).",
+            "",
+        )
 
 
 def _cost(cls: type[Instruction], on: Chip, fixed: dict[str, int]) -> int | None:

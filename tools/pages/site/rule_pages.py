@@ -17,7 +17,7 @@ from tools.pages.site.text import cell, table
 import cubecore
 from cubecore.errors import CubecoreError
 from cubecore.manual import anchor
-from cubecore.tiling.model.tcubetiling import FIELDS
+from cubecore.tiling.model.tcubetiling import FIELDS, TCubeTiling
 from cubecore.tiling.rules.checker import explain as explain_rule
 from cubecore.tiling.rules.checker import rules
 
@@ -48,6 +48,8 @@ class Broken:
     before: int
     after: int
     messages: tuple[str, ...]
+    others: tuple[tuple[str, int], ...]
+    """The other fields that the rule names, and their values."""
 
 
 @cache
@@ -66,9 +68,17 @@ def broken_by_rule() -> dict[str, Broken]:
                 messages = tuple(finding.message for finding in findings.findings)
                 for finding in findings.findings:
                     known = found.get(finding.rule)
+                    # The first problem is the plainest: another one must have fewer messages.
                     if known is None or len(messages) < len(known.messages):
-                        found[finding.rule] = Broken(asked, field, before, after, messages)
+                        others = _named(finding.rule, field, plan.tiling)
+                        found[finding.rule] = Broken(asked, field, before, after, messages, others)
     return found
+
+
+def _named(rule: str, changed: str, tiling: TCubeTiling) -> tuple[tuple[str, int], ...]:
+    """Return the fields that a rule names but for the changed one, with their values."""
+    words = set(re.findall(r"\w+", explain_rule(rule)))
+    return tuple((f, getattr(tiling, f)) for f in FIELDS if f in words and f != changed)
 
 
 def _other_values(value: int) -> list[int]:
@@ -124,7 +134,9 @@ def _example(name: str) -> Iterator[str]:
     if broken is None:
         return
     yield from ("## Example", "")
-    yield f"The tiling of `{command(broken.problem)}` keeps it: `{broken.field} = {broken.before}`."
+    kept = ", ".join(f"`{f} = {v}`" for f, v in broken.others)
+    yield f"The tiling of `{command(broken.problem)}` keeps it: `{broken.field} = {broken.before}`"
+    yield f"beside {kept}." if kept else "."
     yield f"With `{broken.field} = {broken.after}`, `cubecore check` says"
     yield from ("", "```text", *broken.messages, "```", "")
 

@@ -155,7 +155,7 @@ def advice_options(command: Command) -> Command:
             "try_s",
             type=Number(),
             metavar="SECONDS",
-            help="launch a SCRIPT again with other blocks, macros and constants for so long",
+            help="relaunch SCRIPT with other blocks, macros and constants for up to SECONDS",
         ),
         click.option(
             "--without-rule",
