@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from cubecore.errors import RequestError
+from cubecore.frontends.cpp.documented import of_2201
 from frontends.cpp.cpp_kernels import kernel, kernels, needs_compiler
 
 pytestmark = needs_compiler
@@ -183,8 +184,35 @@ def test_functions_of_whole_tensors():
 
 
 def test_they_are_refused_on_2201():
-    with pytest.raises(RequestError, match="BitwiseXor is not supported"):
+    with pytest.raises(RequestError) as caught:
         kernel(WHOLE, "GM_ADDR x, GM_ADDR z")
+    assert str(caught.value) == (
+        "inline.cpp:21: AscendC::BitwiseXor is of architecture 3510; "
+        "run it with --chip Ascend950PR_9589"
+    )
+
+
+OF_2201 = {
+    "CheckLocalMemoryIA": "CheckLocalMemoryIA({0, 0, 0, 0, 0, 0, 0, 0, 0, 0});",
+    "GetReduceRepeatMaxMinSpr": "float a, b; GetReduceRepeatMaxMinSpr<float>(a, b);",
+    "GetSaturationFlag": "GetSaturationFlag<SaturationMode::FLOAT>();",
+    "LoadDataWithSparse": "LocalTensor<int8_t> a, b; LocalTensor<uint8_t> i; "
+    "LoadDataWithSparse(a, b, i, LoadData2dParams());",
+    "MmadWithSparse": "LocalTensor<int8_t> a; LocalTensor<int32_t> c; "
+    "MmadWithSparse(c, a, a, MmadParams());",
+    "SetLoadDataBoundary": "SetLoadDataBoundary(0u);",
+    "SetSaturationFlag": "SetSaturationFlag<SaturationMode::FLOAT>(true);",
+}
+
+
+@pytest.mark.parametrize("name", sorted(of_2201()))
+def test_functions_of_2201_are_refused_with_what_replaces_them(name):
+    """Each compiles for 2201, and for 3510 it is one sentence."""
+    kernel(OF_2201[name])
+    with pytest.raises(RequestError) as caught:
+        kernel(OF_2201[name], chip=CHIP)
+    expected = f"inline.cpp:5: AscendC::{name} is of architecture 2201; {of_2201()[name]}"
+    assert str(caught.value) == expected
 
 
 HELD = """
@@ -220,7 +248,7 @@ def test_a_mutex_hands_a_tile_on(held, order):
 
 
 def test_mutexes_are_refused_on_2201():
-    with pytest.raises(RequestError, match="AllocMutexID is not supported"):
+    with pytest.raises(RequestError, match="AllocMutexID is of architecture 3510"):
         kernel(HELD, "GM_ADDR x, GM_ADDR z", "#define HOLD(...) __VA_ARGS__")
 
 

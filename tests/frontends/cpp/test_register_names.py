@@ -99,13 +99,14 @@ def test_a_call_is_refused_in_a_sentence(built, name):
     assert REFUSALS[name] in str(caught.value)
 
 
-def test_a_call_of_2201_on_addresses_is_refused_with_what_replaces_it():
+@pytest.mark.parametrize("a", ["(__ubuf__ float*)a", "a"])
+def test_a_call_of_2201_on_addresses_is_refused_with_what_replaces_it(a):
     text = """#include "kernel_operator.h"
 extern "C" __global__ __aicore__ void k(GM_ADDR x) {
   __ubuf__ float a[64];
-  asc_add((__ubuf__ float*)a, (__ubuf__ float*)a, (__ubuf__ float*)a, 64);
+  asc_add(OPERAND, OPERAND, OPERAND, 64);
 }
-"""
+""".replace("OPERAND", a)
     with pytest.raises(CubecoreError) as caught:
         cubecore.inline(text, chip=CHIP).k[1](np.zeros(64, np.float32))
     assert str(caught.value).splitlines()[0] == (

@@ -37,6 +37,13 @@ def library_functions() -> Mapping[str, tuple[str, ...]]:
     return {m["subject"]: (*m["stems"].split(),) for m in _FUNCTIONS.finditer(section)}
 
 
+@cache
+def of_2201() -> Mapping[str, str]:
+    """Return the functions that architecture 3510 lacks by their pages, with what replaces each."""
+    lines = _section("of 2201 alone").splitlines()
+    return dict(line.split(": ", 1) for line in lines)
+
+
 def _section(title: str) -> str:
     """Return the lines of a section."""
     text = (HERE / LIST).read_text("ascii")

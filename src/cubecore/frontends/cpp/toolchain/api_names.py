@@ -90,8 +90,12 @@ def _functions(text: str) -> Iterator[str]:
 
 @cache
 def of_3510() -> frozenset[str]:
-    """Return the names of register code, which only kernels of architecture 3510 have."""
-    named = (names for header, names in provided().items() if header.startswith(_REGISTERS))
+    """Return the names that only kernels of architecture 3510 have: of registers, and others."""
+    named = (
+        names
+        for header, names in provided().items()
+        if header.startswith(_REGISTERS) or header in _included_for_3510()
+    )
     found = {"MicroAPI", "Reg", *(name for names in named for name in names)}
     return frozenset(found - _of_every_kernel())
 
@@ -118,14 +122,18 @@ def missing_names() -> frozenset[str]:
 @cache
 def _of_every_kernel() -> frozenset[str]:
     """Return the names in headers that kernels of each architecture include."""
-    found = _OF_3510.search((INCLUDE / "kernel_operator.h").read_text("utf-8"))
-    of_some = {*_INCLUDED.findall(found[0])} if found else set()
     return frozenset(
         name
         for header, names in provided().items()
-        if header not in of_some and not header.startswith(_FOLDERS_OF_SOME)
+        if header not in _included_for_3510() and not header.startswith(_FOLDERS_OF_SOME)
         for name in names
     )
+
+
+def _included_for_3510() -> set[str]:
+    """Return the headers that kernels of architecture 3510 alone include."""
+    found = _OF_3510.search((INCLUDE / "kernel_operator.h").read_text("utf-8"))
+    return {*_INCLUDED.findall(found[0])} if found else set()
 
 
 @cache

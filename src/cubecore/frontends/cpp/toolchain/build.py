@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cubecore.errors import CubecoreError, unable
-from cubecore.frontends.cpp.documented import LIST, header_names
+from cubecore.frontends.cpp.documented import LIST, header_names, of_2201
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.kinds import types_of_keys, words_of_kinds
 from cubecore.frontends.cpp.rewriting.source import (
@@ -57,6 +57,8 @@ _FORMATS = (
 )
 """Formats that it compares FORMAT_X with, likewise."""
 _SONAME = "libcubecore_runtime.so"
+_ABSENT = "of_2201_alone.h"
+"""The header that lets no use of a function compile that architecture 3510 lacks."""
 _ARCH = {"2201": 220, "3510": 310, "3003": 300, "3113": 311}
 """The architectures that have headers, with the number that __CCE_AICORE__ has for each.
 
@@ -121,7 +123,8 @@ def built(source: Source, entry: str, arch: str, part: str, *, verbose: bool = F
     macros = macros_of(arch, part)
     tool = compiler()
     flags = (*tool.flags(), *(f"-D{m}" for m in macros))
-    texts = (source.text, source.scan.text, headers(), host_structs(source), source.keyed)
+    listed = file_digest(HERE / LIST)
+    texts = (source.text, source.scan.text, headers(), listed, host_structs(source), source.keyed)
     given = (*(f"-D{d}" for d in source.defines), *source.includes)
     content = (tool.identity, str(HERE), str(source.path), *texts, *flags, *given)
     # The key is a digest of everything that is known before compilation; headers that the compiler
@@ -283,6 +286,8 @@ def unit_command(
     search = [f"-iquote{q}" for q in code.folders] + [f"-I{i}" for i in source.includes]
     before, after = user_macros(source, code, work, header_names())
     search += [*before, *include_flags(prefix.parent), "-include", str(prefix)]
+    if _arch_of(macros) == "3510" and not code.words.isdisjoint(of_2201()):
+        search += ["-include", str(prefix.parent / _ABSENT)]  # precompiled, it would be forgotten
     if any(word.startswith("ORIG_DTYPE_") for word in code.words):
         named = code.words | {word.partition("=")[2] for word in source.defines}
         search += [f"-D{name}={n}" for n, name in enumerate(_TYPES) if name in named]
@@ -416,6 +421,7 @@ def precompiled(macros: Sequence[str]) -> Path:
         parts = ["kernel_operator.h", "c_api/asc_simd.h", TCUBETILING_NAME]
         if _arch_of(macros) == "3510":
             parts.append(REGISTERS_NAME)
+            write_header(base / _ABSENT, f"#pragma GCC poison {' '.join(of_2201())}\n")
         write_header(prefix, "".join(f'#include "{name}"\n' for name in parts))
     if tool.is_clang:
         return prefix

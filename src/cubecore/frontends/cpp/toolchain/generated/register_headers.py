@@ -119,10 +119,17 @@ def calls_of_2201(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         if name in known:
             said = f"{name} takes registers on architecture 3510, got addresses in UB; {_LOAD_THEM}"
-            yield f"template <typename P, typename... A>\ninline void {name}(P*, A&&...) {{\n"
-            yield f'  static_assert(sizeof(P) == 0, "{said}");\n}}\n'
+            for parameters, first in _ADDRESSES.items():
+                yield f"template <{parameters}, typename... A>\n"
+                yield f"inline void {name}({first}, A&&...) {{\n"
+                yield f'  static_assert(sizeof(P) == 0, "{said}");\n}}\n'
 
 
+_ADDRESSES = {
+    "typename P": "P*",
+    "cubecore::Mem mem, typename P": "const cubecore::Array<mem, P>&",
+}
+"""First arguments that are addresses, by what their template takes: pointers and arrays."""
 _LOAD_THEM = "load them by asc_loadalign in a function with __simd_vf__"
 
 
