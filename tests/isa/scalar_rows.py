@@ -15,6 +15,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "clear_nthbit": {"bits": 7, "idx": 2},
     **{name: {} for name in _PLACES},
     "get_ctrl": {},
+    "get_ar": {},
     "get_ffts_base_addr": {},
     "set_ffts_base_addr": {"config": 0},
     "get_phy_buf_addr": {"offset": 0},
@@ -53,6 +54,7 @@ ORACLES: dict[str, str] = {
     "get_ffts_base_addr": "isa/scalar/test_system_variables.py::test_the_base_address_is_read_back",
     "set_ffts_base_addr": "isa/scalar/test_system_variables.py::test_the_base_address_is_read_back",
     "get_phy_buf_addr": "isa/scalar/test_system_variables.py::test_addresses_are_offsets",
+    "get_ar": "frontends/cpp/test_register_indexed.py::test_values_and_no_finding",
     "get_atomic": "isa/scalar/test_system_variables.py::test_the_atomic_store_is_read_back",
     "init": "isa/scalar/test_system_variables.py::test_init_takes_back_stores_and_masks",
     **dict.fromkeys(

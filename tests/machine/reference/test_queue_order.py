@@ -5,7 +5,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from machine.sanitizer.test_tree import PROBLEM, launched
 
 from cubecore import kernel
 from cubecore.errors import DeadlockError, RequestError
@@ -21,6 +20,7 @@ from cubecore.machine.reference.scheduler import Task, run
 from cubecore.tiling.model.problem import Problem
 from harness import A2, expected, make_operands, make_tiling
 from kernels.broken import changed, leaves
+from machine.test_tree_watch import PROBLEM, launched
 
 ORDERS = ("late", "early", *(f"random:{seed}" for seed in range(20)))
 

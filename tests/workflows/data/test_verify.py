@@ -234,5 +234,5 @@ def test_the_answer_says_how_many_elements_its_errors_are_of():
     assert "  errors  " not in small.text
     most = small.verification.compared - 5
     large = replace(small, verification=replace(small.verification, compared=most))
-    line = "  errors  of 1,531 elements in float64, with those farthest from a float32 product; it "
+    line = "  errors  of 1,531 elements in float64, with those farthest from a float32 matmul; it "
     assert f"{line}settles the other 5\n" in large.text
