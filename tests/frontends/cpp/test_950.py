@@ -294,3 +294,44 @@ def test_duplicate_fills_bytes_and_long_integers_up_to_the_count(kind):
     wanted[:301] = np.array(-3).astype(z.dtype)
     assert filled[1](z).findings == ()
     assert np.array_equal(z, wanted)
+
+
+ADDED = """
+  GlobalTensor<TYPE> xg, zg;
+  xg.SetGlobalBuffer((__gm__ TYPE*)x);
+  zg.SetGlobalBuffer((__gm__ TYPE*)z);
+  LocalTensor<TYPE> tile(TPosition::VECIN, 0, 128);
+  DataCopy(tile, xg, 64);
+  PipeBarrier<PIPE_ALL>();
+  SetAtomicAdd<TYPE>();
+  STORE
+  SetAtomicNone();
+  PipeBarrier<PIPE_ALL>();
+"""
+STORES = {
+    "count": "DataCopy(zg, tile, 64);",
+    "runs": "DataCopy(zg, tile, {2, 1, 1, 1});",
+    "padded": "DataCopyPad(zg, tile, {1, 64, 0, 0, 0});",
+}
+
+
+@pytest.mark.parametrize("chip", [CHIP, "Ascend910B3"])
+@pytest.mark.parametrize(("kind", "word"), [("float32", "float"), ("float16", "half")])
+def test_atomic_stores_add(chip, kind, word):
+    bodies = {
+        name: ADDED.replace("TYPE", word).replace("STORE", store) for name, store in STORES.items()
+    }
+    made = kernels(bodies, "GM_ADDR x, GM_ADDR z", chip=chip)
+    block = 32 // np.dtype(kind).itemsize
+    lanes = {
+        "count": np.arange(64),
+        "runs": np.r_[0:block, 2 * block : 3 * block],
+        "padded": np.arange(2 * block),
+    }
+    for name, at in lanes.items():
+        x, z = np.arange(64).astype(kind), np.full(64, 3, kind)
+        run = getattr(made, name)[1](x, z)
+        assert [f.message for f in run.findings] == []
+        expected = np.full(64, 3, kind)
+        expected[at] += x[at]
+        assert np.array_equal(z, expected), name

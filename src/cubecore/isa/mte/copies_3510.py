@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
-from cubecore.dtypes import RAW_BYTE, ElementType
+from cubecore.dtypes import RAW_BYTE, ElementType, element_type
 from cubecore.errors import Violation
 from cubecore.isa.declare.common_3510 import ARCH, FAR, L2_HINTS, NEAR
 from cubecore.isa.declare.instruction import (
@@ -339,6 +339,16 @@ class CopyUbufToGmV2(_ByteRuns):
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The stride in the Unified Buffer."""
         return self._in_blocks("src_stride")
+
+    def unmet(self, registers: Registers) -> list[Violation]:
+        """An atomic store moves whole elements of the type that was set."""
+        if not registers.atomic:
+            return []
+        size = element_type(registers.atomic_type).size_bytes
+        strides = (self.dst_stride, self.src_stride) if self.n_burst > 1 else ()
+        split = [length for length in (self.len_burst, *strides) if length % size]
+        wanted = f"move elements of {registers.atomic_type}, as set_atomic says"
+        return [Violation(self.name, wanted, f"{length} B") for length in split[:1]]
 
     def cost(self, chip: Chip) -> InstructionCost:
         """One transfer of a vector core's MTE3."""

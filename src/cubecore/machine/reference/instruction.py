@@ -320,8 +320,14 @@ def _move(cores: Cores, issue: CachedIssue, spots: Sequence[Spot], where: Locati
 
 @lru_cache(maxsize=64)
 def _cut(template: Instruction, operand: str, element: ElementType) -> Elements:
-    """Return the elements that make up each block of an operand, last axis new."""
+    """Return the elements that make up each block of an operand, last axis new.
+
+    Of units narrower than an element, which lie one behind another, they are those of its first.
+    """
     (whole,) = (used for used in uses(template) if used.name == operand)
+    units = element.bits // whole.element.bits
+    if units > 1:
+        return Elements.of(whole.elements.offsets[..., ::units] // units, None, element)
     ratio = whole.element.bits // element.bits
     offsets = whole.elements.offsets[..., None] * ratio + np.arange(ratio, dtype=np.intp)
     return Elements.of(offsets, None, element)
