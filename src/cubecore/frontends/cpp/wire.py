@@ -14,7 +14,8 @@ HOST_CODE = 2**32 - 1
 """Stands for host code where a core's number is."""
 CAPACITY = 8192
 """Instructions that a core records before it must hand them over."""
-MOST_OPERANDS = 8
+MOST_OPERANDS = 12
+"""Of an instruction: a vector function has four that it loads, four that it stores, four idle."""
 MOST_ADDRESSES = CAPACITY * MOST_OPERANDS
 MOST_READS = 4096
 MOST_STEPS = 8

@@ -211,7 +211,7 @@ def _spans(program: "RegisterProgram") -> Spans:
         for name, access, all_runs in sides
         for n, runs in enumerate(_grouped(all_runs))
     )
-    return looked_at + tuple((_idle(n), (run,)) for n, run in enumerate(program.idle.runs))
+    return looked_at + tuple((_idle(n), runs) for n, runs in enumerate(_grouped(program.idle.runs)))
 
 
 def _idle(number: int) -> Operand:

@@ -12,11 +12,10 @@ MOVED: Mapping[Form, str] = MappingProxyType(
         Form.LOAD_PAIR: "V dst0, V dst1, p src, n stride",
         Form.LOAD_MASK: "M dst, p src, n bytes",
         Form.STORE: "p dst, v src, n stride, m mask",
-        Form.STORE_PAIR: "p dst, v src0, v src1, n stride",
         Form.STORE_MASK: "p dst, m src, n bytes",
     }
 )
-"""The parameters of names with ``_postupdate``, which move the pointer."""
+"""The parameters of names with ``_postupdate``, which move the pointer; a pair's store has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,10 @@ def _moves() -> Iterator[CName]:
         name, mode = f"{move.function}{move.name}{move.after}", move.mode
         for signature in move.signatures or SIGNATURES[form]:
             yield CName(name, move.operation, parameters_of(signature), mode)
-        moved = parameters_of(move.moved or MOVED[form])
-        name = f"{move.function}{move.name}_postupdate{move.after}"
-        yield CName(name, move.operation, moved, mode, moves=True)
+        moved = move.moved or MOVED.get(form)
+        if moved is not None:
+            name = f"{move.function}{move.name}_postupdate{move.after}"
+            yield CName(name, move.operation, parameters_of(moved), mode, moves=True)
 
 
 def _streams() -> Iterator[CName]:
