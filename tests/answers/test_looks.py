@@ -168,7 +168,7 @@ def test_a_launch_prints_what_it_did_and_what_was_found():
     assert findings == [
         "Findings: 1",
         f"  out-of-bounds: asc_copy_gm2ub (copy_gm_to_ubuf) at {found.location.file}:"
-        f"{found.location.line} reads bytes [0, 256) of x, which has 64 B: 192 B behind its end; "
+        f"{found.location.line} reads bytes [0, 256) of x, which has 64 B: 192 B past its end; "
         "take fewer elements there, or start elsewhere (1 time; block 0 (core 0 AIV0))",
     ]
     ET.fromstring(run._repr_html_())

@@ -28,9 +28,12 @@ from cubecore.tiling.rules.advice import MEANINGS
 from workflows.command import DONE, FOUND, assert_refused, cli
 
 SOURCE = Path(inspect.getfile(cubecore)).parent
-TEXTS = tomllib.loads(
-    (Path(__file__).parents[1] / "frontends" / "diagnosis" / "texts.toml").read_text("utf-8")
-)
+DIAGNOSIS = Path(__file__).parents[1] / "frontends" / "diagnosis"
+TEXTS = tomllib.loads((DIAGNOSIS / "texts.toml").read_text("utf-8"))
+TEXTS |= {
+    f"remedies of {dialect}": {kind: text.partition(": ")[2] for kind, text in texts.items()}
+    for dialect, texts in tomllib.loads((DIAGNOSIS / "remedies.toml").read_text("utf-8")).items()
+}
 CHINESE = re.compile(r"[\u3000-\u9fff\uff00-\uffef]")
 ENGLISH = re.compile(r"\b(must|the|that|which|with|before|behind|have|got|its|it|are|is)\b")
 RACE = """

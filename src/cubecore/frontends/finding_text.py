@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cubecore.isa.program.tree import Location
-from cubecore.machine.sanitizer.findings import SanitizerFinding, causes, faults
+from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding, causes, faults
 from cubecore.manual import address_lines
 from cubecore.units import plural
 
@@ -76,6 +76,8 @@ def _text(finding: SanitizerFinding) -> str:
     One that no front end has told is in the words of the instruction set.
     """
     core = f"{finding.block} ({finding.core})" if finding.block else finding.core
+    if finding.text and finding.core == EVERY_CORE:
+        return finding.text
     seen = f"{plural(finding.count, 'time')}; {core}"
     if not finding.text:
         return f"{finding.message} ({seen}, {finding.location})"

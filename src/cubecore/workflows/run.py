@@ -20,7 +20,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, GlobalTensor
 from cubecore.machine.options import checks_of, require_engine, require_order
-from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding
+from cubecore.machine.sanitizer.findings import EVERY_CORE, INITCHECK, SanitizerFinding
 from cubecore.numerics.quantisation import scale_words
 from cubecore.output_files import require_apart, require_writable, write_whole
 from cubecore.units import SCALE_WORD_BYTES
@@ -323,7 +323,7 @@ def _unwritten(problem: Problem, valid: NDArray[np.uint8]) -> tuple[SanitizerFin
         "uninitialised memory"
     )
     where = Location("kernel", 0, "c")
-    return (SanitizerFinding("uninitialised", message, "end of kernel", where, "all cores"),)
+    return (SanitizerFinding("uninitialised", message, "end of kernel", where, EVERY_CORE),)
 
 
 def _npy(values: Array) -> bytes:

@@ -137,8 +137,8 @@ def test_a_size_that_is_no_whole_number_of_blocks():
     assert [(f.id, f.message, f.count) for f in run.findings] == [
         (
             "parameter",
-            "asc_copy_gm2ub.size must be a multiple of 32 B, got 100: the last 4 B stay where they "
-            "are; asc_copy_gm2ub_align copies them",
+            "asc_copy_gm2ub.size must be a multiple of 32 B, got 100: the last 4 B are not "
+            "copied; asc_copy_gm2ub_align copies them",
             2,
         )
     ]

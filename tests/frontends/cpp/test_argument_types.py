@@ -247,7 +247,7 @@ def test_notes_are_printed_and_fail_nothing(tmp_path, source):
     code, out, _ = asked(source, *words)
     assert code == 0
     note = "x is int32 for `__gm__ uint32_t*`: its bits are taken as they are"
-    line = f"  other-sign: copies.cpp:31: {note} (1 time; all cores)"
+    line = f"  other-sign: copies.cpp:31: {note}"
     assert out.splitlines()[3:6] == ["  findings none", "Notes: 1", line]
     code, out, _ = asked(source, *words, "--json")
     (told,) = json.loads(out)["launches"][0]["findings"]

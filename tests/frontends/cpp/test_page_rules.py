@@ -65,7 +65,7 @@ RULES = {
         GIVEN,
         "DataCopy(a, g, 9);",
         "parameter",
-        "DataCopy: count must be a multiple of 8 for float (32 B), got 9: the last 4 B stay where they are; DataCopyPad copies them",  # noqa: E501
+        "DataCopy: count must be a multiple of 8 for float (32 B), got 9: the last 4 B are not copied; DataCopyPad copies them",  # noqa: E501
     ),
     "copies that meet in UB": (
         GIVEN,

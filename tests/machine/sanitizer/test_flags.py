@@ -34,9 +34,9 @@ def test_the_event_that_is_set_is_named():
     assert (first.id, first.event, first.other_event.event) == ("flag-unmet", 1, 2)
     assert first.other_event.where.line == line + 3
     assert first.text == (
-        f"asc_sync_wait (wait_flag) at {file}:{line + 4} waits for ever: no flag MTE2 -> V 1 "
-        f"is set before it, but event 2 is, at {file}:{line + 3}; if that one is meant, "
-        'core.asc_sync_wait("PIPE_MTE2", "PIPE_V", 2)'
+        f"asc_sync_wait (wait_flag) at {file}:{line + 4} waits for event 1 of MTE2 -> V, which "
+        f"nothing sets before it; asc_sync_notify at {file}:{line + 3} sets event 2: wait for "
+        "event 2 here, or set event 1 there"
     )
 
 

@@ -22,6 +22,7 @@ _SHARED = ("advice", "findings")
 """Sections whose whole sentences may stand in others."""
 _PLACE = re.compile(r"\\{(\w+)\\}")
 _FINDING = re.compile(r"( *)([a-z][a-z-]+): (.+) \((\d+) times?; (.+)\)")
+_LAUNCH_FINDING = re.compile(r"( *)([a-z][a-z-]+): (.+)")
 _FOLLOW = re.compile(r"( *)(\d+) findings? follows? from it \((.+)\)(.*)")
 _ADVICE = re.compile(r"  \S+:\d+: [a-z-]+ saves ")
 _CODE = "code"
@@ -98,6 +99,9 @@ def _finding_line(line: str) -> str:
             return line
         told = _framed("{text} ({count} times; {core})", text=said, count=count, core=core)
         return f"{indent}{kind}: {told}"
+    if (match := _LAUNCH_FINDING.fullmatch(line)) and match[2] in KINDS:
+        indent, kind, text = match.groups()
+        return f"{indent}{kind}: {sentence('findings', text)}"
     if match := _FOLLOW.fullmatch(line):
         indent, count, kinds, hint = match.groups()
         english, hint = "{count} findings follow from it ({kinds}){hint}", sentence("frame", hint)

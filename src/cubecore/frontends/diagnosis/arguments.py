@@ -30,14 +30,14 @@ def receiver(where: Location) -> str:
     """Return the object whose method a location calls, such as a queue; else nothing."""
     if not where.call:
         return ""
-    text = _source(where.file)[where.line - 1 : where.line]
+    text = source_lines(where.file)[where.line - 1 : where.line]
     found = re.findall(rf"([\w\[\].>-]+?)(?:\.|->){where.call}\b", "".join(text))
     return found[0] if len(found) == 1 else ""
 
 
 @lru_cache(maxsize=1024)
 def _arguments(file: str, line: int, call: str) -> tuple[str, ...]:
-    source = _source(file)
+    source = source_lines(file)
     if not call or not 0 < line <= len(source):
         return ()
     begun = re.compile(rf"\b{re.escape(call)}\s*(?:<[^;()]*>)?\s*\(")
@@ -68,7 +68,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _source(file: str) -> tuple[str, ...]:
+def source_lines(file: str) -> tuple[str, ...]:
     """Return the lines of a file without their comments; none where it cannot be read."""
     path = Path(file)
     try:
@@ -78,3 +78,8 @@ def _source(file: str) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(_COMMENT.sub("", line).rstrip() for line in lines)
+
+
+def mentions(file: str, word: str) -> bool:
+    """Return whether a file has a word in its source."""
+    return any(re.search(rf"\b{word}\b", line) for line in source_lines(file))

@@ -8,9 +8,8 @@ lacks would mend it as well.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from cubecore.frontends.diagnosis.dependence import IssuedCore, Key, Race, key_of
+from cubecore.frontends.diagnosis.dependence import IssuedCores, Key, key_of, race_of
 from cubecore.isa.catalogue import instructions
-from cubecore.isa.program.trace import InstructionTrace
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import (
     INITCHECK,
@@ -22,25 +21,24 @@ from cubecore.machine.sanitizer.findings import (
     SanitizerFinding,
 )
 
-END = "end of kernel"
-"""The instruction of a finding about an output."""
+_END = "end of kernel"
 _EXTENT = frozenset({"out-of-bounds", "capacity", "overlap"})
 """Kinds that a call of too many elements has at once."""
 
 
 def with_causes(
     findings: Sequence[SanitizerFinding],
-    traces: Mapping[str, InstructionTrace],
+    issued: IssuedCores,
     arrays: Mapping[str, range],
 ) -> tuple[SanitizerFinding, ...]:
     """Return findings, each with the finding that it follows from, if there is one.
 
-    `traces` are what cores issued, by their names, as far as that was recorded; `arrays` lie in
-    global memory. A note causes nothing, and follows from nothing.
+    `issued` is what cores issued, as far as that was recorded; `arrays` lie in global memory. A
+    note causes nothing, and follows from nothing.
     """
     if len(findings) == 1:
         return tuple(findings)
-    causes = _Causes(findings, traces, arrays)
+    causes = _Causes(findings, issued, arrays)
     roots = [causes.root(number) for number in range(len(findings))]
     return tuple(
         finding if root == number else replace(finding, cause=findings[root])
@@ -62,14 +60,12 @@ class _Causes:
     def __init__(
         self,
         findings: Sequence[SanitizerFinding],
-        traces: Mapping[str, InstructionTrace],
+        issued: IssuedCores,
         arrays: Mapping[str, range],
     ) -> None:
         self._findings = findings
-        names = {finding.core for finding in findings} & traces.keys()
-        if any(finding.instruction == END for finding in findings):
-            names |= traces.keys() & {f.core for f in findings if f.instruction != END}
-        self._cores = {name: IssuedCore(traces[name]) for name in names}
+        cores = {name: issued.get(name) for name in {finding.core for finding in findings}}
+        self._cores = {name: core for name, core in cores.items() if core is not None}
         self._reads: dict[str, Mapping[Key, frozenset[int]]] = {}
         self._of_arrays: dict[str, set[int]] = {}
         faults = self._faults()
@@ -101,7 +97,7 @@ class _Causes:
         """Return the findings by the instruction whose results they put in doubt."""
         faults: dict[Key, list[int]] = {}
         for number, finding in enumerate(self._findings):
-            if finding.is_note or finding.pipes is not None or finding.instruction == END:
+            if finding.is_note or finding.pipes is not None or finding.instruction == _END:
                 continue
             name = finding.instruction if finding.instruction in instructions() else ""
             places = {key_of(name, finding.location)}
@@ -129,7 +125,7 @@ class _Causes:
     def _by_data(self, pair: _Pair) -> bool:
         """Return whether what a finding is about depends on what the other's instruction wrote."""
         late = self._findings[pair.late]
-        if late.instruction == END:
+        if late.instruction == _END:
             name = "" if late.claim is None else late.claim.subject
             return pair.early in self._of_arrays.get(name, ())
         if not _is_about_values(late):
@@ -140,7 +136,7 @@ class _Causes:
     def _by_order(self, pair: _Pair, *, earlier: bool) -> bool:
         """Return whether the order that one race lacks would order the other's accesses too."""
         late, early = self._findings[pair.late], self._findings[pair.early]
-        one, other = _race(early), _race(late)
+        one, other = race_of(early), race_of(late)
         if one is None or other is None or early.core != late.core:
             return False
         core = self._cores.get(late.core)
@@ -153,7 +149,7 @@ class _Causes:
 
 def _rank(finding: SanitizerFinding) -> int:
     """Return how near a finding is to an error of the source: of bounds, of order, of values."""
-    if finding.instruction == END:
+    if finding.instruction == _END:
         return 5
     if finding.check == MEMCHECK or finding.id == OVERWRITTEN or finding.id.startswith("queue"):
         return 0
@@ -176,21 +172,6 @@ def _is_about_values(finding: SanitizerFinding) -> bool:
     return finding.id.startswith("flag-") and finding.pipes is None
 
 
-def _race(finding: SanitizerFinding) -> Race | None:
-    if finding.race_pipes is None:
-        return None
-    earlier, later = finding.accesses
-    return Race(
-        key_of(earlier.instruction, earlier.location),
-        earlier.pipe,
-        key_of(later.instruction, later.location),
-        later.pipe,
-        later.memory,
-        later.start,
-        later.end,
-    )
-
-
 # --- rules of two findings alone
 
 
@@ -199,7 +180,7 @@ def _is_of_same_call(late: SanitizerFinding, early: SanitizerFinding) -> bool:
     places = {(early.location.file, early.location.line)}
     if early.check == RACECHECK:
         places |= {(each.location.file, each.location.line) for each in early.accesses}
-    if (late.location.file, late.location.line) not in places or late.instruction == END:
+    if (late.location.file, late.location.line) not in places or late.instruction == _END:
         return False
     if late.id == early.id or {late.id, early.id} <= _EXTENT:
         call = early.location.call
@@ -266,7 +247,7 @@ def _crosses_cores_alike(late: SanitizerFinding, early: SanitizerFinding) -> boo
 
 def _leaves_array(late: SanitizerFinding, early: SanitizerFinding) -> bool:
     """An array that is not written whole, and a fault of what is written to it."""
-    if late.instruction != END or late.claim is None:
+    if late.instruction != _END or late.claim is None:
         return False
     written = {each.memory for each in early.accesses if each.how == "write"}
     return late.claim.subject in written

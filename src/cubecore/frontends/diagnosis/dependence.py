@@ -8,15 +8,18 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
+from typing import NamedTuple
 
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import span_bytes
+from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.expr import Var
-from cubecore.isa.program.trace import InstructionTrace
+from cubecore.isa.program.trace import InstructionTrace, Recorded
 from cubecore.isa.program.tree import Issue, LoadScalar, Location, Program
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.sanitizer.findings import SanitizerFinding
 
 MOST_ISSUES = 100_000
 Key = tuple[str, str, int]
@@ -40,6 +43,22 @@ class Race:
     memory: str
     start: int
     end: int
+
+
+def race_of(finding: SanitizerFinding) -> Race | None:
+    """Return the race inside a core that a finding is; None for everything else."""
+    if finding.race_pipes is None:
+        return None
+    earlier, later = finding.accesses
+    return Race(
+        key_of(earlier.instruction, earlier.location),
+        earlier.pipe,
+        key_of(later.instruction, later.location),
+        later.pipe,
+        later.memory,
+        later.start,
+        later.end,
+    )
 
 
 class Contents:
@@ -101,11 +120,31 @@ class UnknownValueError(Exception):
     """A tree goes on by a value that memory holds."""
 
 
+class Touch(NamedTuple):
+    """The bytes [start, end) that an operand touches, and how."""
+
+    mem: Mem
+    is_read: bool
+    is_written: bool
+    start: int
+    end: int
+
+    def conflicts(self, other: "Touch") -> bool:
+        """Return whether two instructions must keep an order for these operands."""
+        written = self.is_written or other.is_written
+        return written and self.meets(other.mem.label, other.start, other.end)
+
+    def meets(self, memory: str, start: int, end: int) -> bool:
+        """Return whether it touches one of the bytes [start, end) of a memory."""
+        return self.mem.label == memory and self.start < end and start < self.end
+
+
 class IssuedCore:
     """The instructions of one core, as far as they are followed."""
 
     def __init__(self, trace: InstructionTrace) -> None:
-        self._issues = list(islice(trace, MOST_ISSUES))
+        self._issues = _resolved(islice(trace, MOST_ISSUES))
+        self._names = trace.names
         self._positions: dict[Key, list[int]] = {}
         for number, (template, _, where) in enumerate(self._issues):
             key = key_of(template.name, where)
@@ -141,13 +180,43 @@ class IssuedCore:
                             of_arrays[name] = of_arrays.get(name, _NOBODY) | numbers
         return reads, of_arrays
 
+    @property
+    def issues(self) -> Sequence[Recorded]:
+        """The instructions in order, each with its addresses and its location."""
+        return self._issues
+
+    def location(self, number: int) -> Location:
+        """Return where an instruction was issued, with the calls that led there."""
+        where = self._issues[number][2]
+        return self._names.with_callers([where]).get(id(where), where)
+
+    def numbers(self, key: Key) -> Sequence[int]:
+        """Return the positions of the instructions of a key."""
+        return self._positions.get(key, ())
+
+    def touched(self, number: int) -> tuple[Touch, ...]:
+        """Return what the operands of an instruction touch."""
+        template, addresses, _ = self._issues[number]
+        return tuple(_touched(template, addresses))
+
+    def operand(self, number: int, name: str) -> Touch | None:
+        """Return what one operand of an instruction touches, by its name."""
+        template, addresses, _ = self._issues[number]
+        for operand, span, address in zip(
+            template.operands(), _spans(template), addresses, strict=False
+        ):
+            mem, is_read, is_written, low, high = span
+            if operand.name == name and high > low:
+                return Touch(mem, is_read, is_written, address + low, address + high)
+        return None
+
     def would_order(self, race: Race, other: Race) -> bool:
         """Return whether `other` would be none, were the accesses of `race` ordered by a flag.
 
         The flag is set on the pipe of the earlier access just before the later one is issued, and
         the later one's pipe waits for it there.
         """
-        pair = self._pair(other)
+        pair = self.pair(other)
         if pair is None:
             return False
         first, last = pair
@@ -159,7 +228,7 @@ class IssuedCore:
                     return True
         return False
 
-    def _pair(self, race: Race) -> tuple[int, int] | None:
+    def pair(self, race: Race) -> tuple[int, int] | None:
         """Return the positions of the first two accesses that race."""
         earlier = [n for n in self._positions.get(race.earlier, ()) if self._is_there(n, race)]
         for last in self._positions.get(race.later, ()):
@@ -191,38 +260,55 @@ class IssuedCore:
         return reached
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
-    """A store to global memory near a byte: its instruction and location, and if it covers it."""
+def _resolved(issues: Iterable[Recorded]) -> list[Recorded]:
+    """Return instructions with what they take from registers, such as the count of a vector call.
 
-    instruction: str
-    location: Location
-    covers: bool
-
-
-def nearest_store(traces: Iterable[InstructionTrace], array: range, address: int) -> Store | None:
-    """Return the last store of a byte of an array, else the one that ends nearest before it."""
-    nearest, found = -1, None
-    for template, addresses, where in islice(chain.from_iterable(traces), MOST_ISSUES):
-        for mem, _, is_written, start, end in _touched(template, addresses):
-            if mem is not Mem.GM or not is_written or start not in array:
-                continue
-            if start <= address < end:
-                nearest, found = address + 1, Store(template.name, where, covers=True)
-            elif nearest < end <= address:
-                nearest, found = end, Store(template.name, where, covers=False)
-    return found
+    One that registers do not fit, or that values in memory decide, is as it was issued.
+    """
+    resolved = list[Recorded]()
+    registers, known = Registers(), dict[tuple[int, int], tuple[Instruction, Registers]]()
+    states = {registers: registers}
+    for template, addresses, where in issues:
+        key = id(registers), id(template)
+        if key not in known:
+            known[key] = template, registers
+            with suppress(AttributeError, TypeError, ValueError):
+                now = template.resolved(registers)
+                after = registers if template.operands() else now.apply(registers)
+                known[key] = now, states.setdefault(after, after)
+        now, registers = known[key]
+        resolved.append((now, addresses, where))
+    return resolved
 
 
-def _touched(
-    template: Instruction, addresses: Sequence[int]
-) -> Iterator[tuple[Mem, bool, bool, int, int]]:
-    """Yield memory, if it is read, if it is written, and the bytes of each operand."""
+class IssuedCores:
+    """The instructions of a launch's cores by their names, followed when they are asked for."""
+
+    def __init__(self, traces: Mapping[str, InstructionTrace]) -> None:
+        self._traces = traces
+        self._cores: dict[str, IssuedCore] = {}
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The names of the cores of which instructions were recorded."""
+        return self._traces.keys()
+
+    def get(self, name: str) -> IssuedCore | None:
+        """Return a core; None where its instructions were not recorded."""
+        if name not in self._traces:
+            return None
+        if name not in self._cores:
+            self._cores[name] = IssuedCore(self._traces[name])
+        return self._cores[name]
+
+
+def _touched(template: Instruction, addresses: Sequence[int]) -> Iterator[Touch]:
+    """Yield the bytes of each operand."""
     for (mem, is_read, is_written, low, high), address in zip(
         _spans(template), addresses, strict=False
     ):
         if high > low:
-            yield mem, is_read, is_written, address + low, address + high
+            yield Touch(mem, is_read, is_written, address + low, address + high)
 
 
 @lru_cache(maxsize=4096)

@@ -22,8 +22,8 @@ class Dialect:
 
     `flag` takes a call, two pipes and an event, `barrier` a call and a pipe. `receiver` stands in
     front of each call. `behind_write` and `behind_read` say by which calls of a
-    queue an access follows one, `all_cores` by which call all cores wait for each other.
-    `product_calls` compute a block of a product, whose tail is told apart.
+    queue an access follows one, `all_cores` by which call all cores wait for each other, and
+    `start_zero` what makes a product start from 0. `product_calls` compute a block of a product.
     """
 
     key: str
@@ -33,6 +33,7 @@ class Dialect:
     behind_write: str = ""
     behind_read: str = ""
     all_cores: str = ""
+    start_zero: str = ""
     product_calls: tuple[str, ...] = ()
 
     def name(self, kind: type[Instruction]) -> str:
@@ -54,9 +55,10 @@ class Dialect:
         """Return the call that makes a pipe wait for all that it has."""
         return self.receiver + self.barrier.format(call=self.name(PipeBarrier), pipe=pipe)
 
-    def queued(self, how: str) -> str:
+    def queued(self, how: str, queue: str) -> str:
         """Return how a queue orders what follows a write or a read; nothing without queues."""
-        return self.behind_write if how == "write" else self.behind_read
+        text = self.behind_write if how == "write" else self.behind_read
+        return text.format(queue=queue or "a queue")
 
     @property
     def signals(self) -> tuple[str, str]:
@@ -106,22 +108,29 @@ CLASS_API = Dialect(
     "cpp",
     "{call}<HardEvent::{src}_{dst}>({event})",
     "{call}<PIPE_{pipe}>()",
-    behind_write="pass it through EnQue and DeQue of a queue, or ",
-    behind_read="take it by AllocTensor of a queue behind FreeTensor, or ",
-    all_cores="put SyncAll() between them, or ",
+    behind_write="pass it through EnQue and DeQue of {queue}",
+    behind_read="take it by AllocTensor of {queue} behind FreeTensor",
+    all_cores="SyncAll()",
+    start_zero="set cmatrixInitVal of its MmadParams to true",
     product_calls=("Iterate", "IterateAll", "IterateBatch", "IterateNBatch", "GetTensorC"),
 )
 """The class API of C++: DataCopy, TQue, SetFlag."""
-C_API = Dialect("c_api", "{call}(PIPE_{src}, PIPE_{dst}, {event})", "{call}(PIPE_{pipe})")
+C_API = Dialect(
+    "c_api",
+    "{call}(PIPE_{src}, PIPE_{dst}, {event})",
+    "{call}(PIPE_{pipe})",
+    start_zero="pass true as its last argument, c_matrix_init_val,",
+)
 """The C API: asc_copy_gm2ub, asc_sync_notify."""
 PYTHON = Dialect(
     C_API.key,
     '{call}("PIPE_{src}", "PIPE_{dst}", {event})',
     '{call}("PIPE_{pipe}")',
     receiver="core.",
+    start_zero="pass True as its last argument, c_matrix_init_val,",
 )
 """The C API as methods of a core, in Python."""
-TIK = Dialect("tik")
+TIK = Dialect("tik", start_zero="use init_l1out of matmul or the last argument of mmad")
 """TIK, which sets its flags itself."""
 DIALECTS = {"cpp": CLASS_API, "c": C_API, "python": PYTHON, "tik": TIK}
 """Dialects by the language that a front end has."""

@@ -4,13 +4,13 @@ The rest of the package is loaded for a launch that has findings alone.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 
-_SHOWN_BLOCKS = 3
-"""Blocks of a core that a finding lists."""
+_PART = " AIC"
 
 
 def told(
@@ -19,6 +19,8 @@ def told(
     blocks: Mapping[CoreId, range],
     arrays: Mapping[str, range],
     recorded: Mapping[CoreId, InstructionTrace],
+    *,
+    split: bool = True,
 ) -> tuple[SanitizerFinding, ...]:
     """Return findings with their texts, their blocks and their causes.
 
@@ -34,22 +36,31 @@ def told(
         The bytes of global memory that each array takes.
     recorded : mapping
         What cores have issued, as far as it was recorded.
+    split : bool
+        Whether a core has an AIC and AIVs.
     """
     if not findings:
         return ()
+    from cubecore.frontends.diagnosis.dependence import IssuedCores
     from cubecore.frontends.diagnosis.diagnose import diagnosed
     from cubecore.frontends.diagnosis.dialects import DIALECTS
     from cubecore.frontends.diagnosis.source_words import SourceWords
 
-    names = {str(core): _block_names(of_core) for core, of_core in blocks.items()}
-    words = SourceWords(DIALECTS[language], names, frozenset(arrays))
-    traces = {str(core): trace for core, trace in recorded.items()}
-    return diagnosed(findings, words, traces, arrays)
+    if not split:
+        findings = [_of_whole_core(finding) for finding in findings]
+    issued = IssuedCores({_name(core, split): trace for core, trace in recorded.items()})
+    names = {_name(core, split): of_core for core, of_core in blocks.items()}
+    return diagnosed(SourceWords(DIALECTS[language], issued, names, arrays, tuple(findings)))
 
 
-def _block_names(blocks: range) -> str:
-    """Return the blocks that a core takes in turns."""
-    if len(blocks) == 1:
-        return f"block {blocks[0]}"
-    shown = ", ".join(map(str, blocks[:_SHOWN_BLOCKS]))
-    return f"one of blocks {shown}{', ...' if len(blocks) > _SHOWN_BLOCKS else ''}"
+def _name(core: CoreId, split: bool) -> str:
+    """Return the name of a core, without a part where cores have none."""
+    return str(core) if split else str(core).removesuffix(_PART)
+
+
+def _of_whole_core(finding: SanitizerFinding) -> SanitizerFinding:
+    """Return a finding of a core that has no parts."""
+    accesses = tuple(
+        replace(access, core=access.core.removesuffix(_PART)) for access in finding.accesses
+    )
+    return replace(finding, core=finding.core.removesuffix(_PART), accesses=accesses)

@@ -4,24 +4,36 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from cubecore.frontends.diagnosis.arguments import argument
+from cubecore.frontends.diagnosis.dependence import IssuedCores
 from cubecore.frontends.diagnosis.dialects import C_API, Dialect
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 
+_SHOWN_BLOCKS = 3
+"""Blocks of a core that a finding lists."""
+
+
+def line_of(where: Location) -> str:
+    """Return a location as file:line."""
+    return f"{where.file}:{where.line}"
+
 
 @dataclass(frozen=True, slots=True)
 class SourceWords:
-    """The words of a launch: its dialect, and the blocks that each core runs, by its name.
+    """The words of a launch, and what they tell of: its cores' instructions, and its findings.
 
-    A kernel of the class API may call the C API as well: `dialect` is that of most calls.
+    A kernel of the class API may call the C API as well: `dialect` is that of most calls. `blocks`
+    are those that each core runs in turns, by its name.
     """
 
     dialect: Dialect
-    blocks: Mapping[str, str] = field(default_factory=dict)
-    arrays: frozenset[str] = frozenset()
-    """The names of arrays in global memory."""
+    issued: IssuedCores
+    blocks: Mapping[str, range] = field(default_factory=dict)
+    arrays: Mapping[str, range] = field(default_factory=dict)
+    """The bytes of global memory that each array takes."""
+    findings: tuple[SanitizerFinding, ...] = ()
 
     def of(self, where: Location) -> Dialect:
         """Return the dialect of the call at a location."""
@@ -39,7 +51,11 @@ class SourceWords:
         """Return the call at its line, with the instruction where that has another name."""
         name = self.short(instruction, where)
         known = instruction in instructions() and name != instruction
-        return f"{name}{f' ({instruction})' if known else ''} at {where.file}:{where.line}"
+        return f"{name}{f' ({instruction})' if known else ''} at {line_of(where)}"
+
+    def plain(self, instruction: str, where: Location) -> str:
+        """Return the call at its line, by its name alone."""
+        return f"{self.short(instruction, where)} at {line_of(where)}"
 
     def operand(self, instruction: str, operand: str, where: Location) -> str:
         """Return an operand's argument as the source writes it; empty where it is not known."""
@@ -68,8 +84,16 @@ class SourceWords:
 
     def block(self, core: str) -> str:
         """Return the blocks of a core, with the core."""
-        blocks = self.blocks.get(core, "")
+        blocks = self.blocks_of(core)
         return f"{blocks} ({core})" if blocks else core
+
+    def blocks_of(self, core: str) -> str:
+        """Return the blocks that a core takes in turns; nothing for what is no core."""
+        blocks = self.blocks.get(core, range(0))
+        if len(blocks) <= 1:
+            return f"block {blocks[0]}" if blocks else ""
+        shown = ", ".join(map(str, blocks[:_SHOWN_BLOCKS]))
+        return f"one of blocks {shown}{', ...' if len(blocks) > _SHOWN_BLOCKS else ''}"
 
     def at(self, finding: SanitizerFinding) -> str:
         """Return the call that a finding is about, at its line."""

@@ -3,11 +3,15 @@
 from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.errors import Violation
 from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.buffers import GlobalTensor
-from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding
+
+_MOST_RANGES = 4096
+"""Ranges of uninitialised bytes of an output that a finding keeps."""
 
 
 def unwritten(
@@ -30,7 +34,14 @@ def unwritten(
             counted = f"{missing} of {valid.size} B {got}, the first at byte {first}"
             claim = Violation(name, need, counted)
             yield SanitizerFinding(
-                *("uninitialised", str(claim), "end of kernel", place, "all cores"),
+                *("uninitialised", str(claim), "end of kernel", place, EVERY_CORE),
+                arrays=ranges_of(valid == 0),
                 claim=claim,
-                limits=(first, valid.size),
             )
+
+
+def ranges_of(missing: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    """Return the first ranges [start, end) of bytes that are marked."""
+    edges = np.flatnonzero(np.diff(missing, prepend=False, append=False))
+    pairs = edges.reshape(-1, 2)[:_MOST_RANGES].tolist()
+    return tuple((start, end) for start, end in pairs)

@@ -362,10 +362,11 @@ class OneCore:
         operand, ready, core = lacking.used.operand, lacking.ready, str(self.core.id)
         index = tuple(int(i) for i in np.argwhere(~ready)[0])
         axes = ", ".join(f"{a} {i}" for a, i in zip(operand.axes.split(), index, strict=True))
+        missing = int((~ready).sum())
         claim = Violation(
             f"{template.name}.{operand.name}",
             f"be initialised in {operand.mem.label}",
-            f"{int((~ready).sum())} of {ready.size} elements never written, first {axes}",
+            f"{missing} of {ready.size} elements never written, first {axes}",
         )
         accesses: Sequence[FindingAccess] = ()
         if lacking.extent is not None:
@@ -378,6 +379,7 @@ class OneCore:
         finding = SanitizerFinding(
             *("uninitialised", str(claim), template.name, where, core),
             accesses=tuple(accesses),
+            elements=(missing, ready.size),
             claim=claim,
         )
         self.core.log.add(finding, operand.name)

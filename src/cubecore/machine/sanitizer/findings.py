@@ -21,6 +21,8 @@ USUAL = frozenset(CHECKS) - {USECHECK}
 """The default checks: a kernel that computes something for nothing is right."""
 WATCHES = frozenset({RACECHECK, SYNCCHECK, USECHECK})
 """The checks that follow who touches what in which order."""
+EVERY_CORE = "all cores"
+"""The core of a finding about what a launch leaves behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,8 +403,9 @@ class SanitizerFinding:
     overwrites has those that wrote it, overwrote it and read it. A finding about a flag has the
     `pipes` that the flag orders, and its `event`; a wait that nothing meets has the `other_event`
     of the same pipes that is set, if there is one. `arrays`: the bytes of two that share those of
-    the accesses. `limits` are the bytes that the first access must stay in, or those of an output
-    from the first that is not written on; `claim` is the requirement, as parts of the message.
+    the accesses; of an output those that are not initialised. `elements`: how many of an operand
+    are not initialised, and how many it has. `limits` are the bytes that the first access must
+    stay in, `claim` is what its instruction requires, as parts of the message.
 
     The message is in the words of the instruction set. `text` is the same in the words of the
     source, `block` the blocks that its core runs, and `cause` the finding that it follows from:
@@ -421,6 +424,7 @@ class SanitizerFinding:
     event: int | None = None
     other_event: SetEvent | None = None
     limits: tuple[int, int] | None = None
+    elements: tuple[int, int] | None = None
     claim: Violation | None = None
     text: str = ""
     block: str = ""

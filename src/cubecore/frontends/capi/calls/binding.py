@@ -361,7 +361,7 @@ def _dropped(form: Form, size: int) -> str:
         return ""
     remedy = f"; {form.call}_align copies them" if forms(f"{form.call}_align") else ""
     need = f"{form.call}.size must be a multiple of {unit} B"
-    return f"{need}, got {size}: the last {rest} B stay where they are{remedy}"
+    return f"{need}, got {size}: the last {rest} B are not copied{remedy}"
 
 
 def _counted(template: Instruction, count: int) -> tuple[Instruction, ...]:

@@ -51,6 +51,7 @@ from cubecore.machine.lockstep.recorder import RanAheadError
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.options import checks_of
 from cubecore.machine.sanitizer.findings import (
+    EVERY_CORE,
     INITCHECK,
     MEMCHECK,
     SanitizerFinding,
@@ -299,7 +300,7 @@ def _notes(
             note = note_on(each, GivenType(has, spelled))
             if note is not None:
                 place = device_kernel.place
-                yield SanitizerFinding("other-sign", note, each.name, place, "all cores")
+                yield SanitizerFinding("other-sign", note, each.name, place, EVERY_CORE)
 
 
 def _unwritten(gm: GlobalMemory, ready: ReadyLaunch) -> Iterator[SanitizerFinding]:

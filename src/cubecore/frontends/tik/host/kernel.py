@@ -12,6 +12,7 @@ from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.frontends.diagnosis.launch import told
+from cubecore.frontends.kernels.launch_findings import ranges_of
 from cubecore.frontends.tik.trace.errors import refuse, unable
 from cubecore.frontends.tik.trace.run_options import run_options
 from cubecore.frontends.tik.trace.tensor import Tensor
@@ -26,7 +27,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.engines import run_launch
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.reference.core import Core
-from cubecore.machine.sanitizer.findings import INITCHECK, SanitizerFinding, faults
+from cubecore.machine.sanitizer.findings import EVERY_CORE, INITCHECK, SanitizerFinding, faults
 from cubecore.units import align_up
 
 _SLACK = 32
@@ -181,15 +182,12 @@ class TikKernel:
         bases = {name: held.base for name, held in tensors.items()}
         arrays = {n: range(t.base, t.base + t.size) for n, t in tensors.items()}
         cores = {CoreId(core.core, core.sub): core for core in launch.cores}
-        names = {finding.core for finding in findings}
-        every = not names <= set(map(str, cores))  # an output is of all
         traces = {
-            core: TreeTrace.of(own.program, own.addresses(bases))
-            for core, own in cores.items()
-            if every or str(core) in names
+            core: TreeTrace.of(own.program, own.addresses(bases)) for core, own in cores.items()
         }
         blocks = {core: range(core.core, core.core + 1) for core in cores}
-        return told(findings, "tik", blocks, arrays, traces)
+        split = self.chip.mix_aiv_per_aic > 0
+        return told(findings, "tik", blocks, arrays, traces, split=split)
 
     def _judge_end(self, core: Core) -> None:
         """Log an atomic mode that a core leaves on, for the next kernel."""
@@ -249,13 +247,12 @@ class TikKernel:
             bare[1::2] &= bare[: held.size - 1 : 2]  # its even bytes tell the pattern apart
             if missing := int(np.count_nonzero(bare)):
                 got = f"{missing} of {held.size} B never written, the first at byte"
-                first = int(np.argmax(bare))
-                got = f"{got} {first}"
+                got = f"{got} {int(np.argmax(bare))}"
                 claim = Violation(tensor.name, "be written whole", got)
                 yield SanitizerFinding(
-                    *("uninitialised", str(claim), "end of kernel", self.place, "all cores"),
+                    *("uninitialised", str(claim), "end of kernel", self.place, EVERY_CORE),
+                    arrays=ranges_of(bare),
                     claim=claim,
-                    limits=(first, held.size),
                 )
 
     def _feeds_by_tensor(

@@ -62,8 +62,8 @@ inline uint64_t copied_bytes(uint32_t count, bool pads, const cubecore::Where& a
   constexpr uint32_t each = 8 * ONE_BLK_SIZE / cubecore::Element<T>::bits;
   char said[160];
   std::snprintf(said, sizeof(said),
-                "count must be a multiple of %u for %s (32 B), got %u: the last %u B stay where "
-                "they are%s",
+                "count must be a multiple of %u for %s (32 B), got %u: the last %u B are not "
+                "copied%s",
                 each, cubecore::Element<T>::word, count, rest,
                 pads ? "; DataCopyPad copies them" : "");
   cubecore_finding("parameter", "DataCopy", said, &at);

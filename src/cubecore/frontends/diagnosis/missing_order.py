@@ -1,0 +1,184 @@
+"""Order that two accesses of a core lack: half of a flag, or where a whole one belongs."""
+
+from typing import NamedTuple
+
+from cubecore.frontends.diagnosis.dependence import IssuedCore, Race
+from cubecore.isa.program.tree import Location
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.lazy_dataclass import dataclass
+
+NOT_AWAITED = "set, and not waited for"
+SET_EARLY = "set before the earlier access"
+AWAITED_LATE = "waited for behind the later access"
+EVENTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class HalfPair:
+    """A flag between the pipes of a race that does not order it: why, its event, and the call."""
+
+    fault: str
+    event: int
+    where: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """An access that a flag has to stand at; `looped` if a loop repeats it without the other."""
+
+    instruction: str
+    where: Location
+    looped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFlag:
+    """A flag that would order a race: behind which access it is set, and before which awaited.
+
+    `in_next_pass`: the later access is one of the next pass of a loop around both.
+    """
+
+    behind: Anchor
+    before: Anchor
+    event: int
+    in_next_pass: bool
+
+
+class _FlagBetween(NamedTuple):
+    """The positions of a set, the earlier access of a race, a wait, and the later access."""
+
+    raised: int
+    first: int
+    awaited: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Flags:
+    """The sets of flags between the pipes of a race: the ones that wait, the early one."""
+
+    pending: dict[int, int]
+    early: int | None
+    used: frozenset[int]
+
+
+def comes_before(one: Location, other: Location) -> bool:
+    """Return whether the source has one call before another, in the function that has both."""
+    paths = [(*reversed(each.callers), each) for each in (one, other)]
+    for here, there in zip(*paths, strict=False):
+        if (here.file, here.line) != (there.file, there.line):
+            return bool(here.file == there.file and here.line < there.line)
+    return False
+
+
+def half_pair(core: IssuedCore, race: Race) -> HalfPair | None:
+    """Return the flag between the pipes of a race that was meant to order it, if there is one."""
+    pair = core.pair(race)
+    if pair is None:
+        return None
+    first, last = pair
+    flags = _flags_before(core, race, first, last)
+    behind = {number: event for event, number in flags.pending.items() if number > first}
+    if behind:
+        number = min(behind)
+        event = behind[number]
+        late = _wait_behind(core, race, last, event)
+        if late is not None:
+            return HalfPair(AWAITED_LATE, event, core.location(late))
+        return HalfPair(NOT_AWAITED, event, core.location(number))
+    if flags.early is not None:
+        template = core.issues[flags.early][0]
+        assert isinstance(template, SetFlag)
+        return HalfPair(SET_EARLY, template.event_id, core.location(flags.early))
+    return None
+
+
+def missing_flag(core: IssuedCore, race: Race) -> MissingFlag | None:
+    """Return the flag that would order a race: behind the last access that conflicts."""
+    pair = core.pair(race)
+    if pair is None:
+        return None
+    first, last = pair
+    behind = max(n for n in range(first, last) if n == first or _conflict(core, race, n, last))
+    again = [n for n in core.numbers(race.later) if n < last]
+    since = again[-1] if again else -1
+    used = _flags_before(core, race, first, len(core.issues)).used
+    free = next((event for event in range(EVENTS) if event not in used), 0)
+    return MissingFlag(
+        Anchor(core.issues[behind][0].name, core.location(behind), _repeats(core, behind, since)),
+        Anchor(core.issues[last][0].name, core.location(last), looped=False),
+        free,
+        bool(again)
+        and again[0] < first
+        and not comes_before(core.location(first), core.location(last)),
+    )
+
+
+def _flags_before(core: IssuedCore, race: Race, first: int, last: int) -> _Flags:
+    pending, used = dict[int, int](), set[int]()
+    early = None
+    for number in range(last):
+        template = core.issues[number][0]
+        if not isinstance(template, (SetFlag, WaitFlag)):
+            continue
+        if (template.src, template.dst) != (race.earlier_pipe, race.later_pipe):
+            continue
+        event = template.event_id
+        used.add(event)
+        if isinstance(template, SetFlag):
+            pending[event] = number
+            continue
+        raised = pending.pop(event, None)
+        if raised is not None and raised < first < number:
+            early = (
+                raised if _is_for(core, race, _FlagBetween(raised, first, number, last)) else early
+            )
+    return _Flags(pending, early, frozenset(used))
+
+
+def _is_for(core: IssuedCore, race: Race, flag: _FlagBetween) -> bool:
+    """Return whether a flag that is set too early is meant for the accesses of a race.
+
+    It is if nothing else runs on their pipes between the set and the earlier access, and between
+    the wait and the later one: a flag of another buffer has accesses of its own there.
+    """
+    of_set = (n for n in range(flag.raised + 1, flag.first) if _pipe(core, n) == race.earlier_pipe)
+    of_wait = (n for n in range(flag.awaited + 1, flag.last) if _pipe(core, n) == race.later_pipe)
+    return all(_conflicts(core, n, flag.last) for n in of_set) and all(
+        _conflicts(core, flag.first, n) for n in of_wait
+    )
+
+
+def _wait_behind(core: IssuedCore, race: Race, last: int, event: int) -> int | None:
+    """Return the wait for a flag behind an access, if it is not set again before."""
+    flag = race.earlier_pipe, race.later_pipe, event
+    for number in range(last, len(core.issues)):
+        template = core.issues[number][0]
+        if isinstance(template, (SetFlag, WaitFlag)):
+            if (template.src, template.dst, template.event_id) != flag:
+                continue
+            return number if isinstance(template, WaitFlag) else None
+    return None
+
+
+def _conflict(core: IssuedCore, race: Race, number: int, last: int) -> bool:
+    """Return whether an access on the pipe of the earlier one must come before the later one."""
+    return _pipe(core, number) == race.earlier_pipe and _conflicts(core, number, last)
+
+
+def _conflicts(core: IssuedCore, one: int, other: int) -> bool:
+    touched = core.touched(other)
+    return any(mine.conflicts(its) for mine in core.touched(one) for its in touched)
+
+
+def _repeats(core: IssuedCore, number: int, since: int) -> bool:
+    """Return whether a loop has issued an instruction more than once since a position."""
+    template, _, where = core.issues[number]
+    return any(
+        core.issues[n][0].name == template.name and core.issues[n][2] is where
+        for n in range(since + 1, number)
+    )
+
+
+def _pipe(core: IssuedCore, number: int) -> str:
+    return core.issues[number][0].pipe.value

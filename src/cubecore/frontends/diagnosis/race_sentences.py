@@ -1,0 +1,173 @@
+"""Sentences of races: the two calls, their array, and where its order belongs."""
+
+from cubecore.frontends.diagnosis.arguments import receiver
+from cubecore.frontends.diagnosis.declarations import may_be_queued, queue_of
+from cubecore.frontends.diagnosis.dependence import key_of, race_of
+from cubecore.frontends.diagnosis.dialects import Dialect
+from cubecore.frontends.diagnosis.missing_order import (
+    AWAITED_LATE,
+    SET_EARLY,
+    Anchor,
+    HalfPair,
+    MissingFlag,
+    half_pair,
+    missing_flag,
+)
+from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
+from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.scalar.sync import SetFlag, WaitFlag
+from cubecore.lazy_dataclass import dataclass
+from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
+
+_HAS = {"read": "has read", "write": "has written"}
+_QUEUED = frozenset({("MTE2", "V"), ("V", "MTE3"), ("MTE2", "MTE1"), ("MTE1", "M"), ("M", "FIX")})
+"""Pipes between which EnQue and DeQue hand a tensor on, and FreeTensor and AllocTensor it back."""
+
+
+def race(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return the sentence of a race."""
+    earlier, later = finding.accesses
+    calls = [words.call(each.instruction, each.location) for each in finding.accesses]
+    if earlier.core != later.core:
+        return _of_two_cores(finding, words)
+    core, between = words.issued.get(earlier.core), race_of(finding)
+    half = missing = None
+    if core is not None and between is not None:
+        half, missing = half_pair(core, between), missing_flag(core, between)
+    if missing is not None and missing.in_next_pass:
+        calls[1] += ", in the next pass of the loop,"
+    raced = _raced(finding, words, calls)
+    if half is not None and words.of(later.location).flag:
+        return f"{raced}: {_Order(earlier, later, words).completed(half)}"
+    return f"{raced}; {_Order(earlier, later, words).added(missing)}"
+
+
+def _raced(finding: SanitizerFinding, words: SourceWords, calls: list[str]) -> str:
+    """Return the two calls and the bytes that they race for."""
+    earlier, later = finding.accesses
+    first, second = calls
+    array = words.array(later)
+    if earlier.how == later.how:
+        return f"{second} and {first} may write {array} in either order"
+    return f"{second} may {later.how} {array} before {first} {_HAS[earlier.how]} it"
+
+
+def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return the sentence of a race of two cores: neither access is the first one."""
+    earlier, later = finding.accesses
+    array, dialect = words.array(later), words.of(later.location)
+    if earlier.how == later.how:
+        calls = [words.call(each.instruction, each.location) for each in finding.accesses]
+        blocks = [words.block(each.core) for each in finding.accesses]
+        told = f"{calls[1]} in {blocks[1]} and {calls[0]} in {blocks[0]} may write {array}"
+        if calls[0] == calls[1]:
+            told = f"{calls[1]} may write {array} in {blocks[1]} and in {blocks[0]},"
+        return f"{told} in either order; give each block bytes of its own"
+    write, read = (earlier, later) if earlier.how == "write" else (later, earlier)
+    called = [
+        f"{words.call(each.instruction, each.location)} in {words.block(each.core)}"
+        for each in (write, read)
+    ]
+    told = f"{called[0]} writes {array}, which {called[1]} reads, and nothing orders the two"
+    if not dialect.flag:
+        return f"{told}; give each block bytes of its own"
+    before, behind = (words.plain(a.instruction, a.location) for a in _in_order(finding, words))
+    if dialect.all_cores and ("AIC" in earlier.core) == ("AIC" in later.core):
+        return f"{told}; put {dialect.all_cores} behind {before} and before {behind}"
+    signal, wait = dialect.signals
+    return f"{told}; put {signal} behind {before} and {wait} before {behind}"
+
+
+def _in_order(finding: SanitizerFinding, words: SourceWords) -> tuple[FindingAccess, FindingAccess]:
+    """Return the accesses of two cores in the order of the source, if both run the same program.
+
+    It is the order in which one core alone would come to the two.
+    """
+    earlier, later = finding.accesses
+    other = words.issued.get(later.core)
+    first, second = _number(earlier, words), _number(later, words)
+    if other is None or first is None or second is None:
+        return earlier, later
+    alike = bool(other.numbers(key_of(earlier.instruction, earlier.location)))
+    return (later, earlier) if alike and second < first else (earlier, later)
+
+
+def _number(access: FindingAccess, words: SourceWords) -> int | None:
+    """Return the position at which a core comes to an access of global memory first."""
+    core, array = words.issued.get(access.core), words.arrays.get(access.memory, range(0))
+    if core is None:
+        return None
+    touched = Mem.GM.label, array.start + access.start, array.start + access.end
+    for number in core.numbers(key_of(access.instruction, access.location)):
+        if any(touch.meets(*touched) for touch in core.touched(number)):
+            return number
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """How the source puts one access of a core behind another."""
+
+    earlier: FindingAccess
+    later: FindingAccess
+    words: SourceWords
+
+    @property
+    def _dialect(self) -> Dialect:
+        return self.words.of(self.later.location)
+
+    def completed(self, half: HalfPair) -> str:
+        """Return what is wrong with the flag that there is, and where its other half belongs."""
+        call, word = self._call_of(half), self.words
+        before = word.plain(self.earlier.instruction, self.earlier.location)
+        later = word.short(self.later.instruction, self.later.location)
+        if half.fault == SET_EARLY:
+            return f"{call} stands before {before}; move it behind that"
+        if half.fault == AWAITED_LATE:
+            return f"{call} stands behind this {later}; move it before"
+        queue = receiver(half.where) if half.where.call == "EnQue" else ""
+        pipes = self.earlier.pipe, self.later.pipe
+        wait = f"{queue}.DeQue" if queue else self._dialect.wait_flag(*pipes, half.event)
+        behind = word.plain(self.later.instruction, self.later.location)
+        return f"{call} is not waited for before that; put {wait} before {behind}"
+
+    def _call_of(self, half: HalfPair) -> str:
+        """Return the call that sets or awaits a flag, a queue's or its own, at its line."""
+        where, dialect = half.where, self._dialect
+        pipes = self.earlier.pipe, self.later.pipe
+        kind = WaitFlag if half.fault == AWAITED_LATE else SetFlag
+        if where.call not in {"", dialect.name(kind)}:
+            queue = receiver(where)
+            return f"{f'{queue}.' if queue else ''}{where.call} at {line_of(where)}"
+        flag = dialect.wait_flag if kind is WaitFlag else dialect.set_flag
+        return f"{flag(*pipes, half.event)} at {line_of(where)}"
+
+    def added(self, missing: MissingFlag | None) -> str:
+        """Return what orders the accesses, of which nothing is there."""
+        earlier, later, words, dialect = self.earlier, self.later, self.words, self._dialect
+        before, behind = (words.plain(a.instruction, a.location) for a in (earlier, later))
+        if not dialect.flag:
+            return f"put {behind} behind {before}"
+        if earlier.pipe == later.pipe:
+            return f"put {dialect.pipe_barrier(later.pipe)} between them"
+        pipes = earlier.pipe, later.pipe
+        handed = pipes if earlier.how == "write" else pipes[::-1]
+        name = words.operand(later.instruction, later.operand, later.location)
+        queued = dialect.queued(earlier.how, queue_of(later.location.file, name))
+        if queued and handed in _QUEUED and may_be_queued(later.location.file, name):
+            return queued
+        event = None if missing is None else missing.event
+        raised, awaited = dialect.set_flag(*pipes, event), dialect.wait_flag(*pipes, event)
+        if missing is None:
+            return f"put {raised} behind {before} and {awaited} before {behind}"
+        text = (
+            f"put {raised} behind {self._anchored(missing.behind)} and {awaited} before "
+            f"{self._anchored(missing.before)}"
+        )
+        if missing.in_next_pass:
+            text += f", and once more {raised} before the loop and {awaited} behind it"
+        return text
+
+    def _anchored(self, anchor: Anchor) -> str:
+        call = self.words.plain(anchor.instruction, anchor.where)
+        return f"the loop of {call}" if anchor.looped else call

@@ -1,0 +1,228 @@
+"""Remedies that depend on what a kernel has: wrong kernels with their texts, and right ones."""
+
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cubecore
+from frontends.cpp.cpp_kernels import FUNCTION, HEAD, needs_compiler
+
+GOLDENS = Path(__file__).with_name("remedies.toml")
+TEXTS: dict[str, dict[str, str]] = tomllib.loads(GOLDENS.read_text())
+"""The text of the one cause of each wrong kernel, by language: python and cpp."""
+
+READY = """core.asc_sync_notify("PIPE_MTE2", "PIPE_V", 0)
+core.asc_sync_wait("PIPE_MTE2", "PIPE_V", 0)
+"""
+STORED = """core.asc_sync_notify("PIPE_V", "PIPE_MTE3", 0)
+core.asc_sync_wait("PIPE_V", "PIPE_MTE3", 0)
+core.asc_copy_ub2gm(z + at, c, 256)
+"""
+BEGIN = """a, b, c = core.ubuf("float", 64), core.ubuf("float", 64), core.ubuf("float", 64)
+at = core.block_idx * 64
+core.asc_copy_gm2ub(a, x + at, 256)
+core.asc_copy_gm2ub(b, y + at, 256)
+"""
+ADD = "core.asc_add(c, a, b, 64)\n"
+KERNEL = BEGIN + READY + ADD + STORED
+LOOP = """a, c = core.ubuf("float", 64), core.ubuf("float", 64)
+core.asc_sync_notify("PIPE_V", "PIPE_MTE2", 0)
+core.asc_sync_notify("PIPE_MTE3", "PIPE_V", 0)
+for at in range(0, 128, 64):
+    core.asc_sync_wait("PIPE_V", "PIPE_MTE2", 0)
+    core.asc_copy_gm2ub(a, x + at, 256)
+    core.asc_sync_notify("PIPE_MTE2", "PIPE_V", 0)
+    core.asc_sync_wait("PIPE_MTE2", "PIPE_V", 0)
+    core.asc_sync_wait("PIPE_MTE3", "PIPE_V", 0)
+    core.asc_add(c, a, a, 64)
+    core.asc_sync_notify("PIPE_V", "PIPE_MTE2", 0)
+    core.asc_sync_notify("PIPE_V", "PIPE_MTE3", 0)
+    core.asc_sync_wait("PIPE_V", "PIPE_MTE3", 0)
+    core.asc_copy_ub2gm(z + at, c, 256)
+    core.asc_sync_notify("PIPE_MTE3", "PIPE_V", 0)
+core.asc_sync_wait("PIPE_V", "PIPE_MTE2", 0)
+core.asc_sync_wait("PIPE_MTE3", "PIPE_V", 0)
+"""
+FREED = '    core.asc_sync_notify("PIPE_V", "PIPE_MTE2", 0)\n'
+AWAITED = '    core.asc_sync_wait("PIPE_V", "PIPE_MTE2", 0)\n'
+IN_LOOP = "    core.asc_add(c, a, a, 64)\n"
+PRODUCT = """a, b, c = core.ca("half", 256), core.cb("half", 256), core.cc("float", 256)
+l1 = core.cbuf("half", 256)
+core.asc_copy_gm2l1_nd2nz(l1, x, 1, 16, 16, 0, 16, 16, 1, 1)
+core.asc_sync_notify("PIPE_MTE2", "PIPE_MTE1", 0)
+core.asc_sync_wait("PIPE_MTE2", "PIPE_MTE1", 0)
+core.asc_copy_l12l0a(a, l1, 0, 1, 1, 0)
+core.asc_copy_l12l0b(b, l1, 0, 1, 1, 0)
+core.asc_sync_notify("PIPE_MTE1", "PIPE_M", 0)
+core.asc_sync_wait("PIPE_MTE1", "PIPE_M", 0)
+core.asc_mmad(c, a, b, 16, 16, 16, 0, False, False, True)
+core.asc_sync_notify("PIPE_M", "PIPE_FIX", 0)
+core.asc_sync_wait("PIPE_M", "PIPE_FIX", 0)
+core.asc_copy_l0c2gm(z, c, 16, 16, 16, 16, 0, "NoQuant", False, False, True)
+"""
+RIGHT = {"vector": KERNEL, "loop": LOOP, "product": PRODUCT}
+SHORT_LOADS = "core.asc_copy_gm2ub({0}, {1} + at, 128)\n"
+WRONG = {
+    "nothing": KERNEL.replace(READY, ""),
+    "no-wait": KERNEL.replace(READY.splitlines()[1] + "\n", ""),
+    "set-early": BEGIN.replace(
+        "core.asc_copy_gm2ub(b", READY.splitlines()[0] + "\ncore.asc_copy_gm2ub(b"
+    )
+    + READY.splitlines()[1]
+    + "\n"
+    + ADD
+    + STORED,
+    "wait-late": KERNEL.replace(
+        READY + ADD, READY.splitlines()[0] + "\n" + ADD + READY.splitlines()[1] + "\n"
+    ),
+    "next-pass": LOOP.replace(FREED, "")
+    .replace(AWAITED, "")
+    .replace(AWAITED.strip() + "\n", "")
+    .replace(FREED.strip() + "\n", ""),
+    "next-pass-set-early": LOOP.replace(IN_LOOP + FREED, FREED + IN_LOOP),
+    "last-pass": LOOP.removesuffix('core.asc_sync_wait("PIPE_MTE3", "PIPE_V", 0)\n'),
+    "other-event": KERNEL.replace(
+        'wait("PIPE_MTE2", "PIPE_V", 0)', 'wait("PIPE_MTE2", "PIPE_V", 1)'
+    ),
+    "inner-loop": KERNEL.replace(READY, "").replace(
+        "core.asc_copy_gm2ub(b, y + at, 256)\n",
+        "for part in range(2):\n    core.asc_copy_gm2ub(b + 32 * part, y + at + 32 * part, 128)\n",
+    ),
+    "count": KERNEL.replace("a, b, 64)", "a, b, 128)"),
+    "array": KERNEL.replace(
+        'b, c = core.ubuf("float", 64), core.ubuf("float", 64), core.ubuf("float", 64)',
+        'b = core.ubuf("float", 64), core.ubuf("float", 64)\nc = core.ubuf("float", 32)',
+    ),
+    "short-load": KERNEL.replace(
+        "core.asc_copy_gm2ub(b, y + at, 256)", "core.asc_copy_gm2ub(b, y + at, 128)"
+    ),
+    "no-load": KERNEL.replace("core.asc_copy_gm2ub(b, y + at, 256)\n", ""),
+    "short-store": KERNEL.replace("(z + at, c, 256)", "(z + at, c, 128)"),
+    "short-compute": KERNEL.replace("a, b, 64)", "a, b, 32)"),
+    "no-store": KERNEL.replace("core.asc_copy_ub2gm(z + at, c, 256)\n", ""),
+    "too-many-blocks": KERNEL.replace("block_idx * 64", "block_idx * 128"),
+    "starts-late": KERNEL.replace("block_idx * 64", "block_idx * 64 + 64"),
+    "same-bytes": KERNEL.replace("z + at", "z"),
+    "other-blocks": KERNEL
+    + 'core.asc_sync_pipe("PIPE_ALL")\ncore.asc_copy_gm2ub(a, z, 512 // 4)\n',
+    "no-start": PRODUCT.replace(
+        "False, False, True)\ncore.asc_sync_notify", "False, False, False)\ncore.asc_sync_notify"
+    ),
+}
+"""Kernels of two blocks by what is wrong with them."""
+CLASSES = """TPipe pipe; TQue<TPosition::VECIN, 2> in; TQue<TPosition::VECOUT, 2> out;
+TBuf<TPosition::VECCALC> work;
+GlobalTensor<float> xGm, zGm;
+xGm.SetGlobalBuffer((__gm__ float*)x); zGm.SetGlobalBuffer((__gm__ float*)z);
+pipe.InitBuffer(in, 1, 256);
+pipe.InitBuffer(out, 1, 256);
+pipe.InitBuffer(work, 256);
+for (int part = 0; part < 2; ++part) {
+  LocalTensor<float> a = in.AllocTensor<float>();
+  DataCopy(a, xGm[64 * part], 64);
+  in.EnQue(a);
+  LocalTensor<float> b = in.DeQue<float>();
+  LocalTensor<float> t = work.Get<float>();
+  LocalTensor<float> c = out.AllocTensor<float>();
+  Adds(t, b, 1.0f, 64);
+  PipeBarrier<PIPE_V>();
+  Adds(c, t, 1.0f, 64);
+  out.EnQue(c);
+  in.FreeTensor(b);
+  LocalTensor<float> d = out.DeQue<float>();
+  DataCopy(zGm[64 * part], d, 64);
+  out.FreeTensor(d);
+}
+"""
+WRONG_CLASSES = {
+    "early": CLASSES.replace(
+        "  DataCopy(a, xGm[64 * part], 64);\n  in.EnQue(a);",
+        "  in.EnQue(a);\n  DataCopy(a, xGm[64 * part], 64);",
+    ),
+    "never_queued": CLASSES.replace("  out.EnQue(c);\n", ""),
+    "never_freed": CLASSES.replace("  in.FreeTensor(b);\n", ""),
+    "short_buffer": CLASSES.replace("InitBuffer(work, 256)", "InitBuffer(work, 64)"),
+}
+"""Kernels of one block, of queues."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A working directory, by which files are named."""
+    before, path = Path.cwd(), tmp_path_factory.mktemp("remedies")
+    os.chdir(path)
+    yield path
+    os.chdir(before)
+
+
+def python_findings(folder: Path, name: str, body: str) -> Any:
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    text = f"def k(core, x, y, z):\n{lines}"
+    file = f"{name.replace('-', '_')}.py"
+    (folder / file).write_text(text)
+    functions: dict[str, Any] = {}
+    exec(compile(text, file, "exec"), functions)
+    cube = "core.ca(" in body
+    dtype, size = (np.float16, 256) if cube else (np.float32, 128)
+    x, y, z = np.ones(size, dtype), np.ones(size, dtype), np.empty(size, np.float32)
+    kernel = cubecore.kernel(functions["k"], outputs="z", kind="cube" if cube else "vector")
+    blocks = 1 if cube or "for at" in body else 2
+    return kernel[blocks](x, y, z).findings
+
+
+def class_findings(folder: Path, name: str, body: str) -> Any:
+    text = HEAD.format(before="")
+    text += FUNCTION.format(name=name, parameters="GM_ADDR x, GM_ADDR z", body=body)
+    (folder / f"{name}.cpp").write_text(text)
+    x, z = np.ones(128, np.float32), np.zeros(128, np.float32)
+    return getattr(cubecore.load(f"{name}.cpp", auto_sync=False), name)[1](x, z).findings
+
+
+def told(findings: Any) -> str:
+    return " | ".join(f"{f.id}: {f.text}" for f in findings if f.cause is None and not f.is_note)
+
+
+def judged(language: str, name: str, text: str, config: pytest.Config) -> None:
+    if config.getoption("--refresh-goldens"):
+        known = tomllib.loads(GOLDENS.read_text()) if GOLDENS.exists() else {}
+        known.setdefault(language, {})[name] = text
+        lines = []
+        for each, by_name in known.items():
+            lines += [
+                "",
+                f"[{each}]",
+                *(f"{key} = '''{value}'''" for key, value in by_name.items()),
+            ]
+        GOLDENS.write_text("\n".join(lines).lstrip() + "\n")
+    assert text == TEXTS[language][name]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_kernel_has_no_finding(folder: Path, name: str) -> None:
+    assert python_findings(folder, name, RIGHT[name]) == ()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_kernel_has_one_remedy(
+    folder: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    findings = python_findings(folder, name, WRONG[name])
+    judged("python", name, told(findings), request.config)
+
+
+@needs_compiler
+def test_right_queues_have_no_finding(folder: Path) -> None:
+    assert class_findings(folder, "right", CLASSES) == ()
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", WRONG_CLASSES)
+def test_a_wrong_queue_has_one_remedy(
+    folder: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    judged("cpp", name, told(class_findings(folder, name, WRONG_CLASSES[name])), request.config)
