@@ -146,9 +146,9 @@ def test_a_race_is_told_in_chinese(script):
     assert (answer.code, lines[0], lines[3]) == (FOUND, "own.py：失败：1 项检查结果", "检查结果：1")
     assert lines[4] == (
         "  race-raw: asc_add (vadd) at own.py:9 可能在 asc_copy_gm2ub (copy_gm_to_ubuf) at "
-        "own.py:8 写入之前读取 x (UB[0, 256))；在 asc_copy_gm2ub 之后加 "
-        'core.asc_sync_notify("PIPE_MTE2", "PIPE_V", event)，并在 asc_add 之前加 '
-        'core.asc_sync_wait("PIPE_MTE2", "PIPE_V", event)（1 次；block 0 (core 0 AIV0)）'
+        "own.py:8 写入之前读取 x (UB[0, 256))；在 asc_copy_gm2ub at own.py:8 之后加 "
+        'core.asc_sync_notify("PIPE_MTE2", "PIPE_V", 0)，并在 asc_add at own.py:9 之前加 '
+        'core.asc_sync_wait("PIPE_MTE2", "PIPE_V", 0)（1 次；block 0 (core 0 AIV0)）'
     )
 
 

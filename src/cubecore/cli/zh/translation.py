@@ -99,7 +99,7 @@ def _finding_line(line: str) -> str:
             return line
         told = _framed("{text} ({count} times; {core})", text=said, count=count, core=core)
         return f"{indent}{kind}: {told}"
-    if (match := _LAUNCH_FINDING.fullmatch(line)) and match[2] in KINDS:
+    if (match := _LAUNCH_FINDING.fullmatch(line)) and _is_kind(match[2]):
         indent, kind, text = match.groups()
         return f"{indent}{kind}: {sentence('findings', text)}"
     if match := _FOLLOW.fullmatch(line):
@@ -107,6 +107,13 @@ def _finding_line(line: str) -> str:
         english, hint = "{count} findings follow from it ({kinds}){hint}", sentence("frame", hint)
         return indent + _framed(english, count=count, kinds=kinds, hint=hint)
     return line
+
+
+def _is_kind(word: str) -> bool:
+    """Return whether a word is the id of a kind of finding."""
+    from cubecore.machine.sanitizer.findings import KINDS  # only with findings
+
+    return word in KINDS
 
 
 def _unwrapped(lines: list[str]) -> Iterator[str]:
