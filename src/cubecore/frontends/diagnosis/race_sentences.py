@@ -106,7 +106,7 @@ def _number(access: FindingAccess, words: SourceWords) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """How the source puts one access of a core behind another."""
+    """The order that the source must give two accesses of a core."""
 
     earlier: FindingAccess
     later: FindingAccess

@@ -138,7 +138,7 @@ def uninitialised(finding: SanitizerFinding, words: SourceWords) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What an access reads, and the last instruction that wrote some of it, if one did.
+    """Bytes that an access reads, and the last instruction that wrote some of them, if one did.
 
     `lacking` are the bytes, of those that are not initialised, from the first to the last.
     """
@@ -216,7 +216,7 @@ class _Store:
 
     @property
     def local(self) -> Touch | None:
-        """What it reads, byte for byte; None where its bytes are not in order."""
+        """The local bytes that it takes, one for one; None where they are not in order."""
         size = self.end - self.start
         reads = [t for t in self.core.touched(self.number) if t.is_read and t.mem is not Mem.GM]
         alike = [touch for touch in reads if touch.end - touch.start == size]
