@@ -215,7 +215,7 @@ for _relation in ("eq", "ne", "lt", "le", "gt", "ge"):
     add(
         {f"vcmpvs_{_relation}": _more},
         TWO,
-        _WIDE | {"value": VALUE},
+        _WIDE | {"value": WIDE_VALUE},
         "isa/vector/elementwise/test_compare.py::test_with_a_scalar",
         value=0,
     )

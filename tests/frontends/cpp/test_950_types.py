@@ -76,11 +76,13 @@ SCALAR = {
     "ShiftRight": (INTEGERS, 3, shifted),
     "ShiftLeft": (INTEGERS, 3, lambda x: x << x.dtype.type(3)),
 }
+RELATIONS = {"LT": np.less, "GE": np.greater_equal, "EQ": np.equal, "NE": np.not_equal}
+PICKED = ANY - BYTES - LONG
 FRAME = """
   TPipe pipe;
   TQue<TPosition::VECIN, 1> in;
   TQue<TPosition::VECOUT, 1> out;
-  pipe.InitBuffer(in, 1, 8192);
+  pipe.InitBuffer(in, 2, 8192);
   pipe.InitBuffer(out, 1, 4096);
   GlobalTensor<{T}> xg, zg;
   xg.SetGlobalBuffer((__gm__ {T}*)x);
@@ -97,7 +99,33 @@ FRAME = """
   in.FreeTensor(a);
   out.FreeTensor(d);
 """
+AS_BITS = "d.ReinterpretCast<uint8_t>()"
+PICK = """
+  Compare(m, a, a[256], CMPMODE::LT, 256);
+  Select(d, m, a, a[256], SELMODE::VSEL_TENSOR_TENSOR_MODE, 256);
+"""
+
+
+def clear(kind):
+    return f"Duplicate(d, ({CPP[kind]})0, 256);"
+
+
 CASES = [
+    *(
+        (f"Compare{mode}", t, f"{clear(t)}Compare({AS_BITS}, a, a[256], CMPMODE::{mode}, 256);")
+        for mode in RELATIONS
+        for t in ANY
+    ),
+    *(
+        (
+            f"Compares{mode}",
+            t,
+            f"{clear(t)}Compares({AS_BITS}, a, ({CPP[t]})5, CMPMODE::{mode}, 256);",
+        )
+        for mode in RELATIONS
+        for t in ANY
+    ),
+    *(("Select", t, f"auto m = in.AllocTensor<uint8_t>();{PICK}in.FreeTensor(m);") for t in PICKED),
     *((name, t, f"{name}(d, a, a[256], 256);") for name, (on, _) in TWO.items() for t in on),
     *((name, t, f"{name}(d, a, 256);") for name, (on, _) in ONE.items() for t in on),
     *(
@@ -132,6 +160,13 @@ def operands(name):
 def expected(name, x):
     first, second = x[:COUNT], x[COUNT:]
     with np.errstate(all="ignore"):
+        if name.startswith("Compare"):
+            other = x.dtype.type(5) if name.startswith("Compares") else second
+            bits = RELATIONS[name[-2:]](first, other)
+            packed = np.packbits(bits, bitorder="little")
+            return np.resize(packed, COUNT * x.dtype.itemsize).view(x.dtype)
+        if name == "Select":
+            return np.where(first < second, first, second)
         if name in TWO:
             return np.asarray(TWO[name][1](first, second)).astype(x.dtype)
         if name in ONE:
@@ -165,8 +200,8 @@ def run(made, name, kind):
 def test_values(late, name, kind):
     ran, x, z = run(late, f"{name}_{kind}", kind)
     assert [f.message for f in ran.findings] == []
-    bits = f"u{z.dtype.itemsize}"
-    assert np.array_equal(z.view(bits), expected(name, x).view(bits))
+    raw = slice(COUNT // 8 if name.startswith("Compare") else None)
+    assert np.array_equal(z.view(np.uint8)[raw], expected(name, x).view(np.uint8)[raw])
 
 
 @pytest.mark.parametrize("kind", sorted(ANY))

@@ -23,10 +23,10 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
-from cubecore.isa.vector.common.family import Member, declare
+from cubecore.isa.vector.common.family import LATE_ANY, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, wide
 from cubecore.isa.vector.elementwise.binary import BinaryStrides
-from cubecore.isa.vector.elementwise.unary import SCALAR_DOC, UnaryStrides
+from cubecore.isa.vector.elementwise.unary import SCALAR_DOC, UnaryStrides, scalar_violations
 from cubecore.layouts import Offsets
 from cubecore.numerics.conversion import value_of
 
@@ -167,7 +167,11 @@ class CompareScalar(BitsOut, UnaryStrides):
     dst = write(Mem.UB, "repeat byte", "dst_type")
     src = read(Mem.UB, "repeat lane")
     dtype: ElementType = types("element type", *HALF_AND_FLOAT)
-    value: int = param(-(2**31), 2**32 - 1, SCALAR_DOC)
+    value: int = param(-(2**63), 2**64 - 1, SCALAR_DOC)
+
+    def preconditions(self, chip: Chip) -> list[Violation]:
+        """The scalar has at most the bits of its type, or 32; the mask does not count."""
+        return scalar_violations(self.name, self.value, self.dtype)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Compare every lane."""
@@ -212,6 +216,7 @@ def _members(suffix: str, doc: str, function: Callable[[Array, Array], Any]) -> 
         cpp="Compare",
         doc=f"Note as bits where {doc}",
         types=of,
+        late=LATE_ANY,
         **common,
     )
     scalar = Member(
@@ -221,6 +226,7 @@ def _members(suffix: str, doc: str, function: Callable[[Array, Array], Any]) -> 
         cpp="Compares",
         doc=f"Note as bits where {doc.replace('src1', 'the scalar').replace('src0', 'src')}",
         types=of,
+        late=LATE_ANY,
         **common,
     )
     declare(CompareToRegister, register, __name__, source=_PAGE)

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
+from cubecore.isa.declare.common_3510 import PageTypes
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import Mem, Operand, param, read, taken, types, write
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
-from cubecore.isa.vector.common.family import Member, declare
+from cubecore.isa.vector.common.family import LATE_ANY, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.isa.vector.elementwise.binary import BinaryStrides
 from cubecore.isa.vector.elementwise.compare import CMP_MASK_BYTES
@@ -21,6 +22,8 @@ from cubecore.layouts import Offsets
 from cubecore.numerics.conversion import value_of
 
 UINT8 = element_type("uint8")
+_LATE = PageTypes(LATE_ANY.types)
+"""3510's page has 8 and 64 bits, too, which no mode takes here."""
 
 
 def _lanes(bits: bytes, repeats: int, width: int) -> NDArray[np.bool_]:
@@ -66,7 +69,7 @@ class BitsInMemory(Selects):
     in_repeats = False
     steered_by = ("sel",)
     bit_type: ClassVar[ElementType] = UINT8
-    dtype: ElementType = types("element type", *HALF_AND_FLOAT)
+    dtype: ElementType = types("element type", *HALF_AND_FLOAT, late=_LATE)
     chosen: bytes | None = taken("the bits, taken when the instruction starts")
 
     @property
@@ -101,7 +104,7 @@ class SelectByRegister(BinaryStrides, Selects):
     dst = write(Mem.UB, "repeat lane")
     src0 = read(Mem.UB, "repeat lane")
     src1 = read(Mem.UB, "repeat lane")
-    dtype: ElementType = types("element type", *HALF_AND_FLOAT)
+    dtype: ElementType = types("element type", *HALF_AND_FLOAT, late=_LATE)
     chosen: bytes | None = taken("CMPMASK, taken when the instruction starts")
 
     def resolved(self, registers: Registers) -> Self:

@@ -77,6 +77,14 @@ class Unary(UnaryStrides):
 SCALAR_DOC = "the scalar: an integer, or a float's bits"
 
 
+def scalar_violations(name: str, value: int, element: ElementType) -> list[Violation]:
+    """Return a violation unless a scalar has at most the bits of its type, or 32."""
+    bits = max(32, element.bits)
+    if -(2 ** (bits - 1)) <= value < 2**bits:
+        return []
+    return [Violation(f"{name}.value", f"have at most {bits} bits for {element}", str(value))]
+
+
 @parameters
 class VectorScalar(UnaryStrides):
     """dst = f(src, value), lane by lane.
@@ -93,11 +101,8 @@ class VectorScalar(UnaryStrides):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The scalar has at most the bits of its type, or 32."""
-        bits = max(32, self.dtype.bits)
-        if not -(2 ** (bits - 1)) <= self.value < 2**bits:
-            need = f"have at most {bits} bits for {self.dtype}"
-            return [Violation(f"{self.name}.value", need, str(self.value))]
-        return super().preconditions(chip)
+        too_wide = scalar_violations(self.name, self.value, self.dtype)
+        return too_wide or super().preconditions(chip)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Compute wide, then come back to the element type once."""
