@@ -1,11 +1,12 @@
 """Calls on registers: from arguments to rows of a vector function, by the declared names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
+from cubecore.cache import BoundedCache
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import CubecoreError, refuse, unable
 from cubecore.frontends.capi.pointer import Pointer
@@ -30,6 +31,9 @@ _WORDS = {"v": "a vector register", "m": "a mask register (vector_bool)", "p": "
 _WORDS |= {"u": "the buffer of an unaligned stream", "n": "a number", "t": "a word"}
 _MIXED = frozenset({Form.CAST, Form.REDUCE, Form.PLAIN, Form.HISTOGRAM, Form.GATHER})
 """Forms whose source and result have types of their own."""
+Shapes = tuple[Hashable, ...]
+_ROWS = BoundedCache[tuple[str, Shapes], CName]()
+_CALLS = BoundedCache[tuple[str, str, Shapes], Call]()
 _OTHER_TYPES = frozenset({"index", "amounts"})
 """Parameters that are registers of another type than the lanes'."""
 
@@ -43,12 +47,16 @@ def overloads(name: str) -> Mapping[str, CName] | None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Given:
-    """The arguments of a call by the names of its parameters, in a function that is open."""
+    """The arguments of a call by the names of its parameters, in a function that is open.
+
+    Calls whose arguments have the same `shapes` (kinds, types and memories) are of one instruction.
+    """
 
     row: CName
     arguments: Mapping[str, Any]
     function: OpenFunction
     where: Location
+    shapes: Shapes
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[name]
@@ -88,21 +96,39 @@ def given(name: str, arguments: Sequence[object], function: OpenFunction, where:
     RequestError
         If they fit none, or a register is another function's or of another type.
     """
+    shapes = tuple(map(_shape, arguments))
+    known = _ROWS.get((name, shapes))
+    row = known or _overload(name, arguments)
+    named = {each.name: one for each, one in zip(row.parameters, arguments, strict=True)}
+    call = Given(row, named, function, where, shapes)
+    for word, one in named.items():
+        if isinstance(one, Register) and one.function is not function:
+            other = "another call" if one.function.name == function.name else one.function.name
+            need = f"be a register of the vector function {function.name} that is open"
+            raise refuse(f"{name}.{word}", need, f"one of {other}")
+    if known is None:
+        _require_types(call)
+        _ROWS[name, shapes] = row
+    return call
+
+
+def _overload(name: str, arguments: Sequence[object]) -> CName:
     rows = overloads(name)
     assert rows is not None
     kinds = "".join(map(_kind, arguments))
     row = rows.get(kinds)
     if row is None:
         raise _misfit(name, [*rows.values()], arguments, kinds)
-    named = {each.name: one for each, one in zip(row.parameters, arguments, strict=True)}
-    call = Given(row, named, function, where)
-    for word, one in named.items():
-        if isinstance(one, Register) and one.function is not function:
-            other = "another call" if one.function.name == function.name else one.function.name
-            need = f"be a register of the vector function {function.name} that is open"
-            raise refuse(f"{name}.{word}", need, f"one of {other}")
-    _require_types(call)
-    return call
+    return row
+
+
+def _shape(argument: object) -> Hashable:
+    """Return what of an argument decides the instruction."""
+    if isinstance(argument, VectorRegister):
+        return VectorRegister.kind, argument.dtype.name
+    if isinstance(argument, Pointer):
+        return argument.mem, argument.dtype.name
+    return type(argument).__qualname__
 
 
 def _kind(argument: object) -> str:
@@ -198,6 +224,15 @@ def record(
 
 def issued_call(call: Given) -> Call:
     """Return the register instruction of a call with the types and the mode of its lanes."""
+    row = call.row
+    key = row.name, row.mode, call.shapes
+    known = _CALLS.get(key)
+    if known is None:
+        known = _CALLS[key] = _made_call(call)
+    return known
+
+
+def _made_call(call: Given) -> Call:
     row = call.row
     operation = catalogue.operations()[row.operation]
     source = dtype = _dtype(call)
