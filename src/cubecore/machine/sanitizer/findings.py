@@ -82,7 +82,7 @@ KINDS: dict[str, Kind] = {
     ),
     "checked-access": Kind(
         MEMCHECK,
-        "an access to bytes of UB that the kernel has checked (CheckLocalMemoryIA)",
+        "an access to UB bytes that CheckLocalMemoryIA guards",
         "move the access, or the range; the chip stops there with an exception",
     ),
     "mask-merge": Kind(
@@ -108,7 +108,7 @@ KINDS: dict[str, Kind] = {
     ),
     "cast-form": Kind(
         MEMCHECK,
-        "a conversion in registers that there is not: of these types, this layout or rounding",
+        "a register conversion that does not exist for these types, layout or rounding",
         "use what the finding lists, or convert in two steps",
     ),
     "shift-amount": Kind(
@@ -329,7 +329,7 @@ KINDS: dict[str, Kind] = {
     ),
     "call-order": Kind(
         MEMCHECK,
-        "a call behind one that its page puts after it, which chips are seen to bear",
+        "calls in another order than documented; chips tolerate it",
         "make the calls in the order of the page",
         note=True,
     ),

@@ -39,8 +39,8 @@ def column_extent(case: RuleCase) -> Column:
 def l0a_capacity(case: RuleCase) -> Measure:
     """Require dbL0A blocks of baseM x baseK elements of A to fit L0A.
 
-    Effective reading: at most the buffer, with baseM padded to C0 if A is transposed and baseK
-    padded to C0. Documented reading: less than the buffer, without padding; both editions agree.
+    Effective reading: baseK, and baseM if A is transposed, are rounded up to C0, and the blocks may
+    fill L0A exactly. Documented reading: no rounding, and less than L0A; both editions agree.
     """
     t = case.tiling
     rows, k = row_extent(case), k_extent(case)

@@ -22,11 +22,11 @@ APART = 0.02
 VARIANTS_APART = 0.05
 """The same of kernels of libraries."""
 GROUPS: Mapping[str, str] = {
-    "known": "products whose tiling is published",
+    "known": "matmuls whose tiling is published",
     "doubted": "the same, where a publication contradicts itself or never measured the whole",
-    "library": "products in our planner's tiling, from 15 us on",
+    "library": "matmuls in our planner's tiling, from 15 us on",
     "small": "the same, below 15 us: their start decides",
-    "partial": "products in our planner's tiling whose part on vector cores is left out",
+    "partial": "matmuls in our planner's tiling whose part on vector cores is left out",
     "vector": "element-wise kernels whose code is published",
     "vector library": "element-wise kernels of a library, their instructions guessed",
     "operator": "operators of a library: norms, softmax, quantisation, attention",
