@@ -233,7 +233,7 @@ RULES = {
         GIVEN,
         "ShiftRight(u, u, 40u, 64);",
         "parameter",
-        "vshr.distance must be in [0, 32], got 40",
+        "vshr.distance must be at most the 32 bits of uint32, got 40",
     ),
     "an offset of a buffer": (
         GIVEN,
