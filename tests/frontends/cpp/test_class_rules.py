@@ -111,8 +111,8 @@ RULES = {
         "DataCopy(c, a, 61);",
         (
             "parameter",
-            "DataCopy: count must be a multiple of 8 for float (32 B), got 61: the last 20 B stay "
-            "where they are",
+            "DataCopy: count must be a multiple of 8 for float (32 B), got 61: the last 20 B are "
+            "not copied",
         ),
     ),
     "a store of less than a block": (
@@ -120,8 +120,8 @@ RULES = {
         "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); DataCopy(g, a, 7);",
         (
             "parameter",
-            "DataCopy: count must be a multiple of 8 for float (32 B), got 7: the last 28 B stay "
-            "where they are; DataCopyPad copies them",
+            "DataCopy: count must be a multiple of 8 for float (32 B), got 7: the last 28 B are "
+            "not copied; DataCopyPad copies them",
         ),
     ),
     "a tensor past all buffers": (

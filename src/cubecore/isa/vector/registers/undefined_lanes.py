@@ -173,9 +173,8 @@ class UndefinedLanes(Execution):
         # calls these lanes are zero, which is defined.
         kept = form in {Form.SELECT, Form.MOVE} or call.mode == MERGING
         new, old = (marked[:-1], marked[-1]) if kept and marked else (marked, none)
-        made: Array = np.maximum.reduce(
-            [np.broadcast_arrays(each, none)[0] for each in new] or [none]
-        )
+        # Marks of values that are equal in all trips of a loop have one row, others one a trip.
+        made: Array = np.maximum.reduce(np.broadcast_arrays(none, *new)[1:] or [none])
         if mask is None:
             return made
         on = governed(mask, call.width)
