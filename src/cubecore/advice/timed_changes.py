@@ -120,11 +120,6 @@ class TimedChanges:
     tried: tuple[TimedChange, ...]
     untried: tuple[Untried, ...] = ()
 
-    @property
-    def helpful(self) -> tuple[TimedChange, ...]:
-        """Those that save time."""
-        return tuple(change for change in self.tried if change.gain > 0)
-
     def to_json(self) -> Json:
         """Return ``{changes, untried}``."""
         return {

@@ -4,7 +4,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 
 from cubecore.aliases import Json
@@ -13,6 +13,7 @@ from cubecore.lazy_dataclass import dataclass
 from cubecore.version import __version__
 
 _PACKAGES = ("numpy", "ml_dtypes", "click", "greenlet", "threadpoolctl")
+_NEEDED = "not installed: run, and time of kernels, need it"
 _EXTRAS = {
     "ziglang": "a C++ compiler in a wheel: pip install cubecore[compiler]",
     "pandas": "to_frame() of results: pip install cubecore[frames]",
@@ -22,7 +23,7 @@ _PROBE = "int main() { return 0; }\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Probe:
     """One thing that was looked for: what it is, what was found, and whether that is a fault."""
 
     name: str
@@ -34,10 +35,10 @@ class Item:
 class Diagnosis:
     """Everything that was looked for, in the order of the page."""
 
-    items: tuple[Item, ...]
+    items: tuple[Probe, ...]
 
     @property
-    def faults(self) -> tuple[Item, ...]:
+    def faults(self) -> tuple[Probe, ...]:
         """What is there and does not work."""
         return tuple(item for item in self.items if item.is_fault)
 
@@ -63,41 +64,32 @@ def diagnose() -> Diagnosis:
     """Look at this machine; nothing is changed but the cache's folder, which is made."""
     return Diagnosis(
         (
-            Item("cubecore", f"{__version__}, {os.path.dirname(os.path.dirname(__file__))}"),  # noqa: PTH120
-            Item("Python", f"{platform.python_version()}, {sys.executable}"),
-            Item("system", f"{platform.system()} {platform.release()}, {platform.machine()}"),
-            *_packages(),
+            Probe("cubecore", f"{__version__}, {os.path.dirname(os.path.dirname(__file__))}"),  # noqa: PTH120
+            Probe("Python", f"{platform.python_version()}, {sys.executable}"),
+            Probe("system", f"{platform.system()} {platform.release()}, {platform.machine()}"),
+            *(_distribution(name, _NEEDED, is_fault=True) for name in _PACKAGES),
             _looked("C++ compiler", _compiler),
             _looked("cache", _cache),
             _looked("chip", _chip),
-            *_extras(),
+            *(_distribution(name, f"not installed ({use})") for name, use in _EXTRAS.items()),
         )
     )
 
 
-def _looked(name: str, look: Callable[[], str]) -> Item:
+def _looked(name: str, look: Callable[[], str]) -> Probe:
     """Return what a look found; a refusal of ours is a fault, said in its own words."""
     try:
-        return Item(name, look())
+        return Probe(name, look())
     except (CubecoreError, OSError) as error:
-        return Item(name, str(error), is_fault=True)
+        return Probe(name, str(error), is_fault=True)
 
 
-def _packages() -> Iterator[Item]:
-    for package in _PACKAGES:
-        try:
-            yield Item(package, version(package))
-        except PackageNotFoundError:
-            needed = "not installed: run, and time of kernels, need it"
-            yield Item(package, needed, is_fault=True)
-
-
-def _extras() -> Iterator[Item]:
-    for package, what in _EXTRAS.items():
-        try:
-            yield Item(package, version(package))
-        except PackageNotFoundError:
-            yield Item(package, f"not installed ({what})")
+def _distribution(name: str, missing: str, *, is_fault: bool = False) -> Probe:
+    """Return an installed distribution's version, or what its absence means."""
+    try:
+        return Probe(name, version(name))
+    except PackageNotFoundError:
+        return Probe(name, missing, is_fault=is_fault)
 
 
 def _compiler() -> str:

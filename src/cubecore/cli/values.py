@@ -70,8 +70,25 @@ def _refused(param: click.Parameter | None, need: str, value: object) -> "Cubeco
     return refuse(param.opts[0] if param is not None else "value", need, repr(value))
 
 
-class DeclaredWords(click.types.StringParamType):
-    """Words that a module declares, read when a help or a shell asks; the request judges them."""
+class CompletedWord(click.types.StringParamType):
+    """A text for which a shell is offered words; the command itself judges what is given."""
+
+    def words(self) -> Iterable[str]:
+        """Return the words, in the order in which they are offered."""
+        raise NotImplementedError
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        """Return the words that begin as what was typed, in any case."""
+        from click.shell_completion import CompletionItem  # no command but a completion needs it
+
+        begun = incomplete.lower()
+        return [CompletionItem(word) for word in self.words() if word.lower().startswith(begun)]
+
+
+class DeclaredWords(CompletedWord):
+    """Words that a module declares, read when a help or a shell asks for them."""
 
     def __init__(self, module: str, name: str) -> None:
         self._module, self._name = module, name
@@ -84,47 +101,29 @@ class DeclaredWords(click.types.StringParamType):
         """Return the words with bars between them; Click has passed more since its 8.2."""
         return f"[{'|'.join(self.words())}]"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> "list[CompletionItem]":
-        """Return the words that begin so."""
-        return _beginning(self.words(), incomplete)
 
-
-def _beginning(words: Iterable[str], incomplete: str) -> "list[CompletionItem]":
-    """Return the words that begin as what was typed, in any case."""
-    from click.shell_completion import CompletionItem  # no command but a completion needs it
-
-    begun = incomplete.lower()
-    return [CompletionItem(word) for word in words if word.lower().startswith(begun)]
-
-
-class CommandName(click.types.StringParamType):
+class CommandName(CompletedWord):
     """The name of a command."""
 
     name = "command"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> "list[CompletionItem]":
-        """Return the commands whose names begin so."""
+    def words(self) -> Iterable[str]:
+        """Return the commands."""
         from cubecore.cli.front_page import verbs
 
-        return _beginning(verbs(), incomplete)
+        return verbs()
 
 
-class ExplainedName(click.types.StringParamType):
+class ExplainedName(CompletedWord):
     """A word that `explain` knows."""
 
     name = "name"
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> "list[CompletionItem]":
-        """Return the words that begin so."""
+    def words(self) -> Iterable[str]:
+        """Return everything that it knows."""
         from cubecore.workflows.explain import explained_names
 
-        return _beginning(explained_names(), incomplete)
+        return explained_names()
 
 
 class InputFile(click.types.StringParamType):
@@ -137,10 +136,16 @@ class InputFile(click.types.StringParamType):
         return value
 
 
-class ChipName(InputFile):
+class ChipName(CompletedWord, InputFile):
     """The name of a SoC, or of a chip file."""
 
     name = "soc|file"
+
+    def words(self) -> Iterable[str]:
+        """Return the chips."""
+        from cubecore.chips import chip_names
+
+        return chip_names()
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -148,9 +153,8 @@ class ChipName(InputFile):
         """Return the chips whose names begin so, and let the shell add files."""
         from click.shell_completion import CompletionItem
 
-        from cubecore.chips import chip_names
-
-        return [*_beginning(chip_names(), incomplete), CompletionItem(incomplete, type="file")]
+        begun = super().shell_complete(ctx, param, incomplete)
+        return [*begun, CompletionItem(incomplete, type="file")]
 
     def path(self, value: str) -> str | None:
         """Return the chip file."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from cubecore.aliases import Json
 from cubecore.arrays import Array
-from cubecore.dtypes import ElementType, element_type
+from cubecore.dtypes import ElementType
 from cubecore.errors import did_you_mean, refuse
 from cubecore.frontends.kernels.session import KernelRun
 from cubecore.frontends.result_writer import ElementWriter, writer_of, writes_into
@@ -317,10 +317,3 @@ def _errors(values: Array, wanted: Array, rtol: float, atol: float) -> tuple[Arr
     if one.dtype.kind in "iub" and not (rtol or atol):
         near = same
     return errors, ~(same | near)
-
-
-def file_type(values: Array) -> ElementType | None:
-    """Return the type that a file of expected values must have; None for bytes without a type."""
-    if values.dtype == np.uint8 and values.ndim == 1:
-        return None
-    return element_type(values.dtype.name)
