@@ -66,3 +66,29 @@ def test_an_operator_includes_what_the_repository_shares(tmp_path, above):
     path = tmp_path / above / "mine" / "op_kernel" / "k.cpp"
     cubecore.load(path).k.changed(outputs=("z",))[1](z)
     assert z[0] == 34
+
+
+INSIDE = """#pragma once
+#include "{shared}/inc/shared.h"
+#include "../../other/arch35/near.h"
+"""
+
+
+@pytest.mark.parametrize("shared", ["..", "../.."])
+def test_a_folder_of_the_kernels_includes_from_beside_the_operator(tmp_path, shared):
+    """Files of op_kernel/arch35 lie one folder below what the build puts side by side."""
+    kernel = KERNEL.replace("../inc/shared.h", "arch35/all.h").replace("../other/near.h", "k.h")
+    write_files(
+        tmp_path,
+        {
+            "common/inc/op_kernel/shared.h": "#define SHARED 30\n",
+            "math/other/op_kernel/arch35/near.h": "[aicore] inline int near() { return 4; }\n",
+            "math/mine/op_kernel/arch35/all.h": INSIDE.format(shared=shared),
+            "math/mine/op_kernel/k.h": "",
+            "math/mine/op_kernel/k.cpp": kernel,
+        },
+    )
+    z = np.zeros(8, np.int32)
+    path = tmp_path / "math" / "mine" / "op_kernel" / "k.cpp"
+    cubecore.load(path).k.changed(outputs=("z",))[1](z)
+    assert z[0] == 34

@@ -403,12 +403,20 @@ def _of_another_operator(path: Path, name: str) -> Path | None:
     """Return the file that an operator project's build finds beside an operator's.
 
     The build puts every operator's op_kernel into one folder, by the operator's name, and what
-    operators share in `common/inc/op_kernel` of their repository there as `inc`.
+    operators share in `common/inc/op_kernel` of their repository there as `inc`; files lie in
+    folders of op_kernel, too, which their includes leave by `../`.
     """
     base = _op_kernel(path)
-    if base is None or path.parent != base or not name.startswith("../"):
+    if base is None:
         return None
-    operator, _, rest = name.removeprefix("../").partition("/")
+    inside = path.parent.relative_to(base).parts
+    up = "../" * (len(inside) + 1)
+    if name.startswith(up):
+        operator, _, rest = name.removeprefix(up).partition("/")
+    elif inside and name.startswith("../inc/"):  # as from op_kernel itself
+        operator, rest = "inc", name.removeprefix("../inc/")
+    else:
+        return None
     found = [base.parent.parent / operator / "op_kernel" / rest]
     if operator == "inc":
         found += [above / "common" / "inc" / "op_kernel" / rest for above in base.parents[1:]]

@@ -11,13 +11,6 @@ namespace AscendC {
 
 namespace detail {
 
-template <typename T>
-struct IsLocal : std::false_type {};
-template <typename T>
-struct IsLocal<LocalTensor<T>> : std::true_type {};
-template <typename T>
-inline constexpr bool is_local = IsLocal<T>::value;
-
 template <typename... T>
 inline void whole(const char* call, const cubecore::Where& at, uint32_t count, const T&... given) {
   cubecore::issue(call, at, given..., cubecore::named("count", count));

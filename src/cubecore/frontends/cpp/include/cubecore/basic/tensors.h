@@ -188,6 +188,13 @@ class LocalTensor;
 
 namespace detail {
 
+template <typename T>
+struct IsLocal : std::false_type {};
+template <typename T>
+struct IsLocal<LocalTensor<T>> : std::true_type {};
+template <typename T>
+inline constexpr bool is_local = IsLocal<T>::value;
+
 // Says that a scalar access leaves its tensor's buffer.
 inline void say_outside(const char* call, int64_t first, int64_t size, uint8_t mem, int64_t low,
                         int64_t high, const cubecore::Where& at) {

@@ -82,7 +82,8 @@ struct ErrorComplement {
 
 }  // namespace detail
 
-CUBECORE_OF_ONE(Erf, 3, detail::ErrorFunction())
+CUBECORE_OF_WAYS(Erf, 3, detail::ErrorFunction(), defaultErfConfig, PADE_APPROXIMATION,
+                 SUBSECTION_POLYNOMIAL_APPROXIMATION)
 CUBECORE_OF_ONE(Erfc, 8, detail::ErrorComplement())
 
 }  // namespace AscendC

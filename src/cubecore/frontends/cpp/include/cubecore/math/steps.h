@@ -308,32 +308,43 @@ inline void of_two(const LocalTensor<T>& dst, const LocalTensor<T>& src0,
 }  // namespace detail
 
 // The forms of a function of one tensor: with and without a workspace, with and without a count.
-// BODY(steps, d, x, t) makes d out of x with temporaries t.
-#define CUBECORE_OF_ONE(NAME, TEMPORARIES, BODY)                                                  \
-  template <typename T, bool isReuseSource = false>                                               \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                          \
-                   const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t calCount,          \
-                   CUBECORE_AT) {                                                                 \
-    detail::of_one<TEMPORARIES>(dst, src, sharedTmpBuffer, calCount, at, BODY);                   \
-  }                                                                                               \
-  template <typename T, bool isReuseSource = false>                                               \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                          \
-                   const LocalTensor<uint8_t>& sharedTmpBuffer, CUBECORE_AT) {                    \
-    NAME<T, isReuseSource>(dst, src, sharedTmpBuffer, src.GetSize(), at);                         \
-  }                                                                                               \
-  template <typename T, bool isReuseSource = false>                                               \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t calCount, \
-                   CUBECORE_AT) {                                                                 \
-    NAME<T, isReuseSource>(dst, src, detail::free_memory(), calCount, at);                        \
-  }                                                                                               \
-  template <typename T, bool isReuseSource = false, typename Count>                               \
-  inline detail::Exactly<uint32_t, Count> NAME(const LocalTensor<T>& dst,                         \
-                                               const LocalTensor<T>& src, const Count calCount) { \
-    NAME<T, isReuseSource>(dst, src, calCount, *cubecore_last());                                 \
-  }                                                                                               \
-  template <typename T, bool isReuseSource = false>                                               \
-  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, CUBECORE_AT) {           \
-    NAME<T, isReuseSource>(dst, src, detail::free_memory(), src.GetSize(), at);                   \
+// BODY(steps, d, x, t) makes d out of x with temporaries t. Behind it are the template's parameters.
+#define CUBECORE_FORMS(NAME, TEMPORARIES, BODY, ...)                                             \
+  template <__VA_ARGS__>                                                                         \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                         \
+                   const LocalTensor<uint8_t>& sharedTmpBuffer, const uint32_t calCount,         \
+                   CUBECORE_AT) {                                                                \
+    detail::of_one<TEMPORARIES>(dst, src, sharedTmpBuffer, calCount, at, BODY);                  \
+  }                                                                                              \
+  template <__VA_ARGS__>                                                                         \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                         \
+                   const LocalTensor<uint8_t>& sharedTmpBuffer, CUBECORE_AT) {                   \
+    NAME<T, isReuseSource>(dst, src, sharedTmpBuffer, src.GetSize(), at);                        \
+  }                                                                                              \
+  template <__VA_ARGS__>                                                                         \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,                         \
+                   const uint32_t calCount, CUBECORE_AT) {                                       \
+    NAME<T, isReuseSource>(dst, src, detail::free_memory(), calCount, at);                       \
+  }                                                                                              \
+  template <__VA_ARGS__, typename Count>                                                         \
+  inline detail::Exactly<uint32_t, Count> NAME(                                                  \
+      const LocalTensor<T>& dst, const LocalTensor<T>& src, const Count calCount) {              \
+    NAME<T, isReuseSource>(dst, src, calCount, *cubecore_last());                                \
+  }                                                                                              \
+  template <__VA_ARGS__>                                                                         \
+  inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, CUBECORE_AT) {          \
+    NAME<T, isReuseSource>(dst, src, detail::free_memory(), src.GetSize(), at);                  \
   }
+#define CUBECORE_OF_ONE(NAME, TEMPORARIES, BODY) \
+  CUBECORE_FORMS(NAME, TEMPORARIES, BODY, typename T, bool isReuseSource = false)
+// A function whose pages have ways to compute it, of Ascend 950: cubecore has one for all.
+#define CUBECORE_OF_WAYS(NAME, TEMPORARIES, BODY, DEFAULT, FIRST, SECOND)                 \
+  enum class NAME##Algo { FIRST = 0, SECOND };                                            \
+  struct NAME##Config {                                                                   \
+    NAME##Algo algo = NAME##Algo::FIRST;                                                  \
+  };                                                                                      \
+  constexpr NAME##Config DEFAULT = {};                                                    \
+  CUBECORE_FORMS(NAME, TEMPORARIES, BODY, typename T, bool isReuseSource = false,         \
+                 const NAME##Config& config = DEFAULT)
 
 }  // namespace AscendC

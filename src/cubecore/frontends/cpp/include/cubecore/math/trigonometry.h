@@ -194,12 +194,17 @@ struct ArcCosine {
 
 }  // namespace detail
 
-CUBECORE_OF_ONE(Sin, 6, detail::Wave<0>())
-CUBECORE_OF_ONE(Cos, 6, detail::Wave<1>())
+CUBECORE_OF_WAYS(Sin, 6, detail::Wave<0>(), defaultSinConfig, POLYNOMIAL_APPROXIMATION,
+                 RADIAN_REDUCTION)
+CUBECORE_OF_WAYS(Cos, 6, detail::Wave<1>(), defaultCosConfig, POLYNOMIAL_APPROXIMATION,
+                 RADIAN_REDUCTION)
 CUBECORE_OF_ONE(Tan, 5, detail::Tangent())
 CUBECORE_OF_ONE(Asin, 3, detail::ArcSine())
 CUBECORE_OF_ONE(Acos, 5, detail::ArcCosine())
-CUBECORE_OF_ONE(Atan, 5, detail::ArcTangent())
+CUBECORE_OF_WAYS(Atan, 5, detail::ArcTangent(), defaultAtanConfig, TAYLOR_EXPANSION,
+                 POLYNOMIAL_APPROXIMATION)
+#undef CUBECORE_OF_WAYS
 #undef CUBECORE_OF_ONE
+#undef CUBECORE_FORMS
 
 }  // namespace AscendC

@@ -1,0 +1,181 @@
+"""Functions on tensors that 950 alone has as vector functions, and its ways to compute: values."""
+
+import numpy as np
+import pytest
+
+from frontends.cpp.cpp_kernels import kernels, needs_compiler
+
+pytestmark = needs_compiler
+CHIP = "Ascend950PR_9589"
+COUNT, SECOND = 300, 512  # elements: not whole registers
+CPP = {"float32": "float", "float16": "half", "int16": "int16_t", "int32": "int32_t"}
+FRAME = """
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> memory;
+  pipe.InitBuffer(memory, 32768);
+  GlobalTensor<{T}> xg;
+  GlobalTensor<{U}> zg;
+  xg.SetGlobalBuffer((__gm__ {T}*)x);
+  zg.SetGlobalBuffer((__gm__ {U}*)z);
+  auto a = memory.Get<{T}>();
+  auto b = a[512];
+  auto d = memory.Get<{U}>()[4096 / sizeof({U})];
+  DataCopy(a, xg, 1024);
+  PipeBarrier<PIPE_ALL>();
+  {call}
+  PipeBarrier<PIPE_ALL>();
+  DataCopyPad(zg, d, {{1, 300 * sizeof({U}), 0, 0}});
+"""
+FIRST = "static constexpr BinaryConfig first = {0}; "
+
+
+def long_product(a, b, part):
+    product = a.astype(np.int64) * b.astype(np.int64)
+    return (product >> 32 if part else product).astype(np.int32)
+
+
+CASES = {
+    # name: (T, U, call, of a and b)
+    "neg": ("float32", "float32", "Neg(d, a, 300);", lambda a, _: -a),
+    "neg_half": ("float16", "float16", "Neg(d, a, 300);", lambda a, _: -a),
+    "prelu": ("float32", "float32", "Prelu(d, a, b, 300);", lambda a, b: np.where(a < 0, a * b, a)),
+    "abs_sub": ("float16", "float16", "AbsSub(d, a, b, 300);", lambda a, b: abs(a - b)),
+    "exp_sub": ("float32", "float32", "ExpSub(d, a, b, 300);", lambda a, b: np.exp(a - b)),
+    "exp_sub_wide": (
+        "float16",
+        "float32",
+        "ExpSub(d, a, b, 300);",
+        lambda a, b: np.exp(a.astype(float) - b.astype(float)),
+    ),
+    "exp_sub_half": (
+        "float16",
+        "float16",
+        "ExpSub(d, a, b, 300);",
+        lambda a, b: np.exp(a.astype(np.float64) - b),
+    ),
+    "muls_cast": ("float32", "float16", "MulsCast(d, a, 0.5f, 300);", lambda a, _: a * 0.5),
+    "muls_cast_two": ("float32", "float16", "MulsCast(d, a, b, 300);", lambda a, b: a * b[0]),
+    "mull_low": (
+        "int32",
+        "int32",
+        "Mull(d, d[512], a, b, 300);",
+        lambda a, b: long_product(a, b, 0),
+    ),
+    "mull_high": (
+        "int32",
+        "int32",
+        "Mull(d[512], d, a, b, 300);",
+        lambda a, b: long_product(a, b, 1),
+    ),
+    "ands": ("int16", "int16", "Ands(d, a, (int16_t)12, 300);", lambda a, _: a & np.int16(12)),
+    "ors_first": ("int16", "int16", "Ors(d, (int16_t)3, a, 300);", lambda a, _: a | np.int16(3)),
+    "ors_two": ("int16", "int16", "Ors(d, a, b, 300);", lambda a, b: a | b[0]),
+    "subs": ("float32", "float32", "Subs(d, a, 1.5f, 300);", lambda a, _: a - np.float32(1.5)),
+    "subs_first": ("float32", "float32", "Subs(d, 1.5f, a, 300);", lambda a, _: 1.5 - a),
+    "subs_two": ("float32", "float32", "Subs(d, a, b, 300);", lambda a, b: a - b[0]),
+    "subs_two_first": (
+        "float32",
+        "float32",
+        FIRST + "Subs<BinaryDefaultType, true, first>(d, a, b, 300);",
+        lambda a, b: a[0] - b,
+    ),
+    "divs": ("float32", "float32", "Divs(d, a, 3.0f, 300);", lambda a, _: a / np.float32(3)),
+    "divs_first": ("float32", "float32", "Divs(d, 3.0f, a, 300);", lambda a, _: np.float32(3) / a),
+    "adds_first": ("float16", "float16", "Adds(d, (half)2.0, a, 300);", lambda a, _: a + 2),
+    "muls_two": ("float32", "float32", "Muls(d, a, b, 300);", lambda a, b: a * b[0]),
+    "maxs_two": ("int32", "int32", "Maxs(d, a, b, 300);", lambda a, b: np.maximum(a, b[0])),
+    "mins_first": ("int32", "int32", "Mins(d, 7, a, 300);", lambda a, _: np.minimum(a, 7)),
+    "truncate": (
+        "float32",
+        "float32",
+        "Truncate<float, RoundMode::CAST_FLOOR>(d, a, 300);",
+        lambda a, _: np.floor(a),
+    ),
+    "div_way": (
+        "float32",
+        "float32",
+        "static constexpr DivConfig way = {DivAlgo::DIFF_COMPENSATION};"
+        "Div<float, way>(d, a, b, 300);",
+        lambda a, b: a / b,
+    ),
+    "sqrt_way": (
+        "float32",
+        "float32",
+        "static constexpr SqrtConfig way = {SqrtAlgo::FAST_INVERSE};"
+        "Abs(a, a, 300); PipeBarrier<PIPE_V>(); Sqrt<float, way>(d, a, 300);",
+        lambda a, _: np.sqrt(abs(a)),
+    ),
+    "sin_way": (
+        "float32",
+        "float32",
+        "static constexpr SinConfig way = {SinAlgo::RADIAN_REDUCTION};"
+        "Sin<float, false, way>(d, a, 300);",
+        lambda a, _: np.sin(a.astype(np.float64)),
+    ),
+}
+ROUNDED = {"exp_sub", "exp_sub_wide", "exp_sub_half", "sin_way"}
+"""Compared within two units of the last place; the others bit for bit."""
+
+
+def operands(kind):
+    rng = np.random.default_rng(11)
+    if kind.startswith("int"):
+        info = np.iinfo(kind)
+        return rng.integers(info.min, info.max, 1024, kind, endpoint=True)
+    return (rng.integers(1, 40, 1024) / 8 * rng.choice([-1, 1], 1024)).astype(kind)
+
+
+@pytest.fixture(scope="module")
+def made():
+    bodies = {
+        name: FRAME.format(T=CPP[taken], U=CPP[given], call=call)
+        for name, (taken, given, call, _) in CASES.items()
+    }
+    return kernels(bodies, "GM_ADDR x, GM_ADDR z", chip=CHIP)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(made, name):
+    taken, given, _, of = CASES[name]
+    x, z = operands(taken), np.zeros(COUNT, given)
+    ran = getattr(made, name)[1](x, z)
+    assert [f.message for f in ran.findings] == []
+    expected = np.asarray(of(x[:COUNT], x[SECOND : SECOND + COUNT])).astype(given)
+    if name in ROUNDED:
+        np.testing.assert_array_max_ulp(z, expected, maxulp=2)
+    else:
+        np.testing.assert_array_equal(z, expected)
+
+
+LOOPS = """
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> memory;
+  pipe.InitBuffer(memory, 8192);
+  GlobalTensor<int8_t> xg, zg;
+  xg.SetGlobalBuffer((__gm__ int8_t*)x);
+  zg.SetGlobalBuffer((__gm__ int8_t*)z);
+  auto a = memory.Get<int8_t>();
+  Duplicate(a, (int8_t)0, 4096);
+  PipeBarrier<PIPE_ALL>();
+  SetLoopModePara({{2, 2, 96, 128, 192, {outer}}}, DataCopyMVType::OUT_TO_UB);
+  DataCopyPad<int8_t, PaddingMode::Compact>(a, xg, {{2, 48, 0, 0, 0}}, {{false, 0, 0, 0}});
+  ResetLoopModePara(DataCopyMVType::OUT_TO_UB);
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(zg, a, 512);
+"""
+
+
+def test_loops_around_a_copy():
+    """The page's example: two turns of two turns, 96 and 192 B apart, to 128 and 288 B apart."""
+    bodies = {"right": LOOPS.format(outer=288), "wrong": LOOPS.format(outer=280)}
+    made = kernels(bodies, "GM_ADDR x, GM_ADDR z", chip=CHIP)
+    x = np.arange(1, 385, dtype=np.int64).astype(np.int8)
+    z, expected = np.zeros(512, np.int8), np.zeros(512, np.int8)
+    for outer in range(2):
+        for inner in range(2):
+            run = x[192 * outer + 96 * inner :][:96]
+            expected[288 * outer + 128 * inner :][:96] = run
+    assert [f.message for f in made.right[1](x, z).findings] == []
+    np.testing.assert_array_equal(z, expected)
+    need = "set_loop2_stride_outtoub.loop2_dst_stride must be a multiple of 32"
+    assert made.wrong[1](x, z).findings[0].message.startswith(need)
