@@ -71,7 +71,10 @@ class CoreHandle(CoreOutput):
         self.modes = Modes()
         paths = issues.calls.paths
         self._location = location if paths is None else paths.location
-        self.registers = RegisterCalls(core, self._location, self.record, arrays)
+        keeps_calls = debugger is None and trace is None
+        self.registers = RegisterCalls(
+            core, self._location, self.record, arrays, keeps_calls=keeps_calls
+        )
         self._repeated: RepeatedCalls | None = None
         if isinstance(core, Recorder) and debugger is None and trace is None:
             self._repeated = RepeatedCalls(core, issues, self.modes, arrays)

@@ -140,11 +140,13 @@ class OpenFunction:
             scalars=np.array([row.scalar for row in rows], np.uint64),
         )
 
-    def judge_arrays(self, template: VectorFunction, arrays: ArrayWatch) -> None:
+    def judge_arrays(self, template: VectorFunction, arrays: ArrayWatch) -> bool:
         """Log the first access of each call that leaves the array of its pointer.
 
-        Lanes that no call looks at may lie behind it: a load takes no mask.
+        Lanes that no call looks at may lie behind it: a load takes no mask. Return whether none
+        leaves any.
         """
+        inside = True
         limits = [_limits(row.address) for row in self._rows]
         low, high = (np.array([each[n] for each in limits], np.int64) for n in (0, 1))
         given = np.array([row.address for row in self._rows], np.int64)
@@ -157,7 +159,7 @@ class OpenFunction:
             left = np.flatnonzero((extents > 0) & ((start < low[at]) | (last > high[at])))
             if not left.size:
                 continue
-            first = int(left[0])
+            first, inside = int(left[0]), False
             address = self._rows[at[first]].address
             assert isinstance(address, InArray)
             arrays.judge(
@@ -170,6 +172,7 @@ class OpenFunction:
                 step.location,
                 writes=step.stores,
             )
+        return inside
 
 
 _FAR = 1 << 62

@@ -13,7 +13,8 @@ from cubecore.frontends.capi.calls.binding import forms
 from cubecore.frontends.capi.registers import moves
 from cubecore.frontends.capi.registers.calls import Given, given, record, scalar_of
 from cubecore.frontends.capi.registers.handles import Register, VectorRegister, declared_types
-from cubecore.frontends.capi.registers.open_function import OpenFunction
+from cubecore.frontends.capi.registers.known_calls import KNOWN_CALLS, call_key
+from cubecore.frontends.capi.registers.open_function import Issued, OpenFunction
 from cubecore.frontends.source_locations import KernelError
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.program.tree import Location
@@ -33,10 +34,22 @@ Issue = Callable[[Instruction, tuple[int, ...], Location], None]
 
 
 class RegisterCalls:
-    """The register instructions of one core: those of the vector function that is open."""
+    """The register instructions of one core: those of the vector function that is open.
 
-    def __init__(self, core: Core, locate: Locate, issue: Issue, arrays: ArrayWatch | None) -> None:
+    With `keeps_calls` the body of an equal call does not run again.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        locate: Locate,
+        issue: Issue,
+        arrays: ArrayWatch | None,
+        *,
+        keeps_calls: bool,
+    ) -> None:
         self._core, self._locate, self._issue, self._arrays = core, locate, issue, arrays
+        self._keeps_calls = keeps_calls
         self._open: OpenFunction | None = None
         self._is_ar_clear = False
 
@@ -56,26 +69,37 @@ class RegisterCalls:
         where = self._locate(frame, name)
         if self._core.chip.arch != ARCH:
             raise KernelError.at(where, _no_registers(name, "a vector function", self._core))
+        key = None
+        if self._keeps_calls and not words:
+            key = call_key(function, arguments[1:], where, watched=self._arrays is not None)
+        known = KNOWN_CALLS.get(key) if key is not None else None
+        if known is not None:
+            self._issue(known.template, known.addresses, where)
+            return None  # type: ignore[return-value]  # one with a result is not kept
         opened = self._open = OpenFunction(name, where, is_ar_clear=self._is_ar_clear)
         try:
             result = function(*arguments, **words)
         finally:
             self._open = None
-        self._issued(opened)
+        issued = self._issued(opened)
+        if issued is not None and key is not None and result is None:
+            KNOWN_CALLS[key] = issued
         return result
 
-    def _issued(self, opened: OpenFunction) -> None:
+    def _issued(self, opened: OpenFunction) -> Issued | None:
+        """Issue a function that has ended; return it if a call with equal arguments is the same."""
         try:
             issued = opened.issued()
         except RequestError as error:
             raise KernelError.at(opened.where, error) from None
         if issued is None:
-            return
+            return None
         if opened.uses_ar:
             self._is_ar_clear = False
         self._issue(issued.template, issued.addresses, opened.where)
-        if self._arrays is not None:
-            opened.judge_arrays(issued.template, self._arrays)
+        arrays = self._arrays
+        is_inside = arrays is None or opened.judge_arrays(issued.template, arrays)
+        return issued if is_inside and not (opened.uses_ar or opened.by_values) else None
 
     def declarer(self, name: str) -> Callable[[], Register]:
         """Return what declares a register of a type such as ``vector_float``."""
@@ -216,7 +240,9 @@ def vector_function(function: Callable[Parameters, Result]) -> Callable[Paramete
     Parameters
     ----------
     function : callable
-        The function. A kernel calls it; within another vector function it is part of that one.
+        The function. A kernel calls it; within another vector function it is part of that one. Its
+        body does not run again for a call with equal arguments, where it reads nothing else but
+        constants.
 
     Returns
     -------

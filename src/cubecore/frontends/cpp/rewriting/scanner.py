@@ -31,9 +31,11 @@ _LOCAL = {
 """Address spaces of local memories, and the memory of each."""
 _BEGIN_VECTOR_FUNCTION = (
     " ::cubecore::VectorFunction cubecore_vector_function{::cubecore::Where{__builtin_FILE(),"
-    " __builtin_FUNCTION(), __builtin_LINE()}};"
+    " __builtin_FUNCTION(), __builtin_LINE()}@};"
 )
 """Stands first in a function with `__simd_vf__`, which kernels may call like any other."""
+_UNLESS_KNOWN = " if (cubecore_vector_function.is_known()) return;"
+"""Follows it where the function hangs on nothing but its arguments."""
 _ATTRIBUTES = frozenset({"aicore", "host", "aicpu"})
 _COMMA = Token("sign", ",", 0, 0)
 
@@ -186,10 +188,63 @@ def _vector_functions(text: str, code: list[Token]) -> Iterator[tuple[int, int, 
         opening = next((n for n in range(number, len(code)) if code[n].text in "{;"), None)
         if opening is not None and code[opening].text == "{":
             end, close = code[opening].end, closing(code, opening)
-            begin = _BEGIN_VECTOR_FUNCTION if token.text == "__simd_vf__" else ""
+            begin = _begun(code, number, opening) if token.text == "__simd_vf__" else ""
             loops = software_loops(code, opening + 1, close)
             notes = (_software_loop(text, code[loop.token].start, loop.reason) for loop in loops)
-            yield end, end, begin + "".join(notes)
+            yield end, end, "".join(notes) + begin
+
+
+def _begun(code: list[Token], number: int, opening: int) -> str:
+    """Return what begins a vector function, by the index of `__simd_vf__` and of its body."""
+    # A call with arguments that were met before is issued without its body, where that hangs on
+    # values of its parameters alone: no member of a class, no reference.
+    names = _argument_names(code, number, opening)
+    if names is None:
+        return _BEGIN_VECTOR_FUNCTION.replace("@", "")
+    given = "".join(f", {name}" for name in ("&cubecore_body", *names))
+    begin = _BEGIN_VECTOR_FUNCTION.replace("@", given)
+    return f" static const char cubecore_body = 0;{begin}{_UNLESS_KNOWN}"
+
+
+def _argument_names(code: list[Token], number: int, opening: int) -> list[str] | None:
+    """Return the parameters of a function that hangs on their values alone; None of others."""
+    open_ = next((n for n in range(number, opening) if code[n].text == "("), opening)
+    while open_ < opening and code[open_ - 1].text.startswith("__"):  # of an attribute
+        close = closing(code, open_)
+        open_ = next((n for n in range(close, opening) if code[n].text == "("), opening)
+    if open_ == opening or code[closing(code, open_) + 1].text != "{":
+        return None
+    words = {token.text for token in code[number:open_]}
+    parameters = code[open_ + 1 : closing(code, open_)]
+    names = [*_parameters(parameters)]
+    is_plain = "void" in words and "::" not in words and _is_free(code, number, words)
+    if not is_plain or {"&", "&&", "...", "[", "("} & {token.text for token in parameters}:
+        return None
+    return None if any(name.startswith("unnamed") for name in names) else names
+
+
+def _is_free(code: list[Token], number: int, words: set[str]) -> bool:
+    """Return whether a function is no member that reads an object's state."""
+    if "static" in words or "static" in {token.text for token in code[max(number - 3, 0) : number]}:
+        return True
+    at = number
+    while (at := _around(code, at)) >= 0:
+        begin = at
+        while begin > 0 and code[begin - 1].text not in {";", "{", "}"}:
+            begin -= 1
+        if not {"namespace", "extern"} & {token.text for token in code[begin:at]}:
+            return False
+    return True
+
+
+def _around(code: list[Token], at: int) -> int:
+    """Return the index of the brace that is open at an index, -1 if none is."""
+    depth = 0
+    for number in range(at - 1, -1, -1):
+        depth += (code[number].text == "}") - (code[number].text == "{")
+        if depth < 0:
+            return number
+    return -1
 
 
 def _software_loop(text: str, start: int, reason: str) -> str:

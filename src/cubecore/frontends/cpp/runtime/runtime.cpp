@@ -55,6 +55,21 @@ void judge_buffers(Core* core, const Step& step, const int64_t* addresses, uint3
   }
 }
 
+// Issues a known body whose operands lie from a base on.
+void issue_function(Core* core, const KnownFunction& known, int64_t base, const Where* at) {
+  std::vector<int64_t> addresses;
+  for (int64_t start : known.starts) addresses.push_back(base + start);
+  const Step& step = known.entry.step[0];
+  const uint32_t where = number_of(at);
+  if (core->order != nullptr) ordered(core, step, addresses.data(), at, where);
+  push(core, step, addresses.data(), where);
+  if (core->near.holds_any()) drop_written(core, step, addresses.data());
+  if (core->buffers.any()) {
+    judge_buffers(core, step, addresses.data(), where);
+    core->buffers.behind_instruction();
+  }
+}
+
 // A type as it is written, by the name that the compiler has for it.
 std::string written(const char* type) {
   if (type == nullptr) return "unknown";
@@ -232,9 +247,32 @@ void cubecore_begin_vector_function(const Where* at) {
   OpenFunction& open = *current->function;
   open.begin = *at;
   block.values = block.ar = block.counted = cubecore::UNWRITTEN, block.variables = 0;
-  block.by_values = false;
+  block.by_values = block.is_call = false;
   block.next = open.first();
   block.end = open.first() + open.entries.size();
+  open.key.clear();
+  open.questions = current->questions;
+}
+
+bool cubecore_call_vector_function(const Where* at, const uint64_t* key, uint32_t words) {
+  Core* core = current;
+  cubecore::RegisterBlock& block = *cubecore_registers();
+  OpenFunction& open = *core->function;
+  const bool is_all = block.depth == 0 || (block.is_call && block.next == open.first());
+  if (is_all) {
+    const std::vector<uint64_t> of(key, key + words);
+    auto found = known_calls.find(text_of(of));
+    if (found != known_calls.end()) {
+      issue_function(core, *found->second.function, found->second.base,
+                     block.depth == 0 ? at : &open.begin);
+      return true;
+    }
+    cubecore_begin_vector_function(at);
+    open.key = of;
+    return false;
+  }
+  cubecore_begin_vector_function(at);
+  return false;
 }
 
 void cubecore_more_registers(const Where* at) {
@@ -244,7 +282,7 @@ void cubecore_more_registers(const Where* at) {
                     "one outside of any\ncall a function with __simd_vf__, or put it in __VEC_SCOPE__",
                     at);
   const size_t used = open.entries.size();
-  open.entries.resize(2 * used);
+  open.entries.resize(used == 0 ? FIRST_ENTRIES : 2 * used);
   open.block.next = open.first() + used;
   open.block.end = open.first() + open.entries.size();
 }
@@ -259,18 +297,11 @@ void cubecore_end_vector_function() {
   if (open.block.ar != cubecore::UNWRITTEN) open.block.is_ar_clear = false;
   // Where values decide what is accessed, that lies on no side of any base.
   const int64_t base = open.block.by_values ? 0 : rebased(first, last);
+  const uint64_t questions = core->questions;
   const KnownFunction* known = known_function(core, first, last, &open.begin);
-  std::vector<int64_t> addresses;
-  for (int64_t start : known->starts) addresses.push_back(base + start);
-  const Step& step = known->entry.step[0];
-  const uint32_t where = number_of(&open.begin);
-  if (core->order != nullptr) ordered(core, step, addresses.data(), &open.begin, where);
-  push(core, step, addresses.data(), where);
-  if (core->near.holds_any()) drop_written(core, step, addresses.data());
-  if (core->buffers.any()) {
-    judge_buffers(core, step, addresses.data(), where);
-    core->buffers.behind_instruction();
-  }
+  open.questions += core->questions - questions;
+  keep_call(core, known, base);
+  issue_function(core, *known, base, &open.begin);
 }
 
 // Prints a register as the calls so far leave it; they are made again when the function ends.

@@ -15,6 +15,7 @@ from cubecore.arrays import Array
 from cubecore.isa.vector.registers.folding import Leaf, Node
 from cubecore.isa.vector.registers.operation import (
     BY_VALUES,
+    KNOWN_MASKS,
     REGISTER_BYTES,
     STORES_MEMORY,
     Bits,
@@ -24,7 +25,7 @@ from cubecore.isa.vector.registers.operation import (
 from cubecore.isa.vector.registers.operations.indexed import count_in
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Landed, Source, Step
+from cubecore.isa.vector.registers.steps import NONE, Landed, Source, Step, strides_of
 from cubecore.lazy_dataclass import dataclass
 
 _MASK_BYTES = 16
@@ -32,9 +33,22 @@ _MASK_BYTES = 16
 _ALL_BITS = 2 ** (8 * _MASK_BYTES) - 1
 
 
-def execute(program: RegisterProgram, image: Array, ctrl: int = 0, mask: int = _ALL_BITS) -> int:
-    """Run a program on an image of UB, in place, under CTRL and the mask's bits; return its AR."""
-    run = Execution(program, image, ctrl, mask)
+@dataclass(frozen=True, eq=False, slots=True)
+class Part:
+    """The bytes of UB from a place on, counted from the program's base, shaped [cores, bytes]."""
+
+    low: int
+    array: Array
+
+
+def execute(
+    program: RegisterProgram, parts: Sequence[Part], ctrl: int = 0, mask: int = _ALL_BITS
+) -> int:
+    """Run a program on parts of UB, in place, under CTRL and the mask's bits; return its AR.
+
+    They are all of UB from the base on, or runs of bytes that each access stays in.
+    """
+    run = Execution(program, parts[0].array, ctrl, mask, parts)
     run.run(program.nodes)
     return run.ar
 
@@ -62,9 +76,15 @@ class Execution:
     """The bytes of a register that was never written."""
 
     def __init__(
-        self, program: RegisterProgram, image: Array, ctrl: int = 0, mask: int = _ALL_BITS
+        self,
+        program: RegisterProgram,
+        image: Array,
+        ctrl: int = 0,
+        mask: int = _ALL_BITS,
+        parts: Sequence[Part] = (),
     ) -> None:
         self._program, self._image, self._ctrl = program, image, ctrl
+        self._parts = parts or (Part(0, image),)
         self._mask_bits = np.frombuffer(mask.to_bytes(_MASK_BYTES, "little"), "<u8")
         self._values: dict[tuple[int, int], _Value] = {}
         self._trips: dict[int, int | slice] = {}
@@ -98,12 +118,20 @@ class Execution:
         """Return a step's mask; None if it lets all lanes through."""
         if step.mask is None:
             return None
+        known = None
+        if step.mask.initial is None:
+            known = self._program.known_masks.get(step.mask.leaf)
+        if known is not None and known[1]:
+            return None
         mask = self._value(step.mask, axes).astype(bool, copy=False)
-        return None if mask.all() else mask
+        return None if known is None and mask.all() else mask
 
     def _step(self, step: Step) -> None:
         """Run a call, for all trips of the loops that run at once."""
         axes, at = self._axes(step)
+        if step.call.operation.form in KNOWN_MASKS and len(axes) == len(at):
+            self._values[step.number, 0] = _Value(self._known_mask(step), axes)
+            return
         # Loops that run at once are axes of all arrays here; of those that go trip by trip `at` has
         # the trip's number, which drops their axis.
         addresses, scalars = step.addresses[at], step.scalars[at]
@@ -114,7 +142,7 @@ class Execution:
         if pieces is not None and step.loads:
             inputs.append(self._picked(pieces))
         elif step.loads:
-            window = self._window(addresses, LOADS[call.mode].span)
+            window = self._window(step, addresses, LOADS[call.mode].span)
             inputs.append(window.copy() if self._program.rewrites else window)
         scalar = self._mask_bits[None] if form is Form.MASK_BITS else scalars[None]
         results = self.results(call, inputs, mask, scalar)
@@ -128,6 +156,18 @@ class Execution:
             self._values[step.number, number] = _Value(array, axes)
         if form is Form.AR:
             self._ar = results[0]
+
+    def _known_mask(self, step: Step) -> Bits:
+        """Return a mask of a pattern or a count, on all trips."""
+        known = self._program.known_masks.get(step.number)
+        if known is None:
+            call = step.call
+            (mask,) = call.operation.compute(call, (), None, step.scalars[None])
+            # A pattern is one mask for all trips.
+            axes = (1, *(1 for _ in step.levels))
+            mask = mask.astype(bool, copy=False).reshape(*axes[mask.ndim - 1 :], *mask.shape)
+            known = self._program.known_masks[step.number] = mask, bool(mask.all())
+        return known[0]
 
     def latest(self, step: int, result: int) -> Array:
         """Return the bytes of a step's result on the last trip, on the first core."""
@@ -198,12 +238,15 @@ class Execution:
             array = array.reshape(array.shape[0], *inner, array.shape[-1])
         return array
 
-    def _window(self, addresses: NDArray[np.int64], span: int) -> Array:
+    def _window(self, step: Step, addresses: NDArray[np.int64], span: int) -> Array:
         """Return the bytes of UB at addresses, as a view where they lie at even distances."""
-        strides = _strides(addresses)
+        strides = self._strides(step, addresses)
         if strides is not None:
-            start = int(addresses.reshape(-1)[0])
-            part = self._image[:, start:]
+            start = int(addresses.flat[0])
+            whole = next(
+                each for each in self._parts if 0 <= start - each.low < each.array.shape[1]
+            )
+            part = whole.array[:, start - whole.low :]
             return np.lib.stride_tricks.as_strided(
                 part,
                 (part.shape[0], *addresses.shape, span),
@@ -211,6 +254,13 @@ class Execution:
                 writeable=True,
             )
         return self._image[:, addresses[..., None] + np.arange(span)]
+
+    def _strides(self, step: Step, addresses: NDArray[np.int64]) -> tuple[int, ...] | None:
+        """Return how far a step's addresses are apart on the trips that run at once."""
+        if step.strides is None:
+            return strides_of(addresses)
+        pairs = zip(step.levels, step.strides, strict=True)
+        return tuple(each for level, each in pairs if isinstance(self._trips[level], slice))
 
     def _store(
         self, step: Step, addresses: NDArray[np.int64], values: Array, mask: Bits | None
@@ -221,7 +271,7 @@ class Execution:
         let = None
         if mask is not None and distribution.masked is not None:
             let = distribution.masked(mask, step.call.width)
-        if _strides(addresses) is None:
+        if self._strides(step, addresses) is None:
             cores = np.arange(self._image.shape[0]).reshape(-1, *(1 for _ in addresses.shape), 1)
             places = np.broadcast_arrays(cores, addresses[None, ..., None] + np.arange(span))
             values = np.broadcast_to(values, places[0].shape)
@@ -231,20 +281,8 @@ class Execution:
                 let = np.broadcast_to(let, values.shape)
                 self._image[tuple(place[let] for place in places)] = values[let]
             return
-        window = self._window(addresses, span)
+        window = self._window(step, addresses, span)
         if let is None:
             window[...] = values
         else:
             np.copyto(window, values, where=let)
-
-
-def _strides(addresses: NDArray[np.int64]) -> tuple[int, ...] | None:
-    """Return how far addresses are apart along each axis; None where they are so unevenly."""
-    strides = []
-    for axis in range(addresses.ndim):
-        steps = np.diff(addresses, axis=axis)
-        first = int(steps.reshape(-1)[0]) if steps.size else 0
-        if steps.size and (steps != first).any():
-            return None
-        strides.append(first)
-    return tuple(strides)

@@ -17,7 +17,15 @@ from cubecore.isa.vector.registers.operation import (
 )
 from cubecore.isa.vector.registers.operations.masks import lanes_of
 from cubecore.isa.vector.registers.operations.moves import STORES
-from cubecore.isa.vector.registers.steps import NONE, Entries, Source, Step, block_of, span_of
+from cubecore.isa.vector.registers.steps import (
+    NONE,
+    Entries,
+    Source,
+    Step,
+    block_of,
+    span_of,
+    strides_of,
+)
 
 _UNMASKED = frozenset({Form.SELECT, Form.MOVE, Form.TERNARY, Form.AXPY, Form.FROM_MASK})
 """Forms of which lanes that the mask keeps out may reach the result, too."""
@@ -70,6 +78,7 @@ class Flow:
             entries=at,
             extents=extents,
             exact=exact,
+            strides=strides_of(entries.addresses[at]),
         )
 
     @cached_property

@@ -78,6 +78,8 @@ class Form(Enum):
     MASK_PAIR = "mask0, mask1, mask2, mask3"
 
 
+KNOWN_MASKS = frozenset({Form.PATTERN, Form.COUNT})
+"""Forms of masks that are what they are whatever the values are."""
 BY_VALUES = frozenset({Form.GATHER, Form.SCATTER, Form.STORE_COUNTED})
 """Forms that access UB where values of registers say."""
 LOADS_MEMORY = frozenset({Form.LOAD, Form.LOAD_PAIR, Form.LOAD_MASK, Form.GATHER})
@@ -225,7 +227,9 @@ def declare(*operations: RegisterOperation) -> None:
 
 def lanes(register: Array, element: ElementType) -> Array:
     """Return a register's bytes as lanes of a type."""
-    return np.ascontiguousarray(register).view(element.numpy)
+    # Of windows on UB, whose registers are apart, no copy is made.
+    together = register if register.strides[-1] == 1 else np.ascontiguousarray(register)
+    return together.view(element.numpy)
 
 
 def raw(values: Array) -> Array:

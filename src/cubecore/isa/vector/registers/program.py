@@ -20,12 +20,15 @@ from cubecore.isa.vector.registers.coverage import Cover, reach, rewrites
 from cubecore.isa.vector.registers.flow import Flow, UnfoldableError
 from cubecore.isa.vector.registers.folding import Leaf, Node, folded
 from cubecore.isa.vector.registers.independence import independent_loops
+from cubecore.isa.vector.registers.operation import Bits
 from cubecore.isa.vector.registers.steps import Entries, Landed, Step
 from cubecore.isa.vector.registers.types_taken import require_types
 
 _MOST_MARKED = 16
 _MOST_LEAST = 4
 """The longest of the shortest bodies that loops are looked for with."""
+KnownMask = tuple[Bits, bool]
+"""A mask, and whether it lets all lanes through."""
 Marked = tuple[Mapping[str, NDArray[np.bool_]], tuple[Remark, ...]]
 """Stored bytes that are known, by operand, and what is said of loaded ones that are not."""
 
@@ -52,6 +55,11 @@ class RegisterProgram:
     def marked(self) -> BoundedCache[tuple[object, ...], Marked]:
         """The outcomes of runs on marks of bytes that were never written, by those bytes."""
         return BoundedCache(_MOST_MARKED)
+
+    @cached_property
+    def known_masks(self) -> dict[int, KnownMask]:
+        """The masks of patterns and counts that a run has made, by step: the same in every run."""
+        return {}
 
     @cached_property
     def together(self) -> frozenset[int]:

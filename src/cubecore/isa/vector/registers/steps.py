@@ -98,7 +98,8 @@ class Step:
     have an axis for each, and so have `extents`, the bytes of UB that an access touches from its
     address on. Stores that are not `exact` may leave some of theirs: a mask of values decides.
     `landed` is of accesses where values of registers say, None before those are known: none of
-    their bytes are then.
+    their bytes are then. `strides` say how far `addresses` are apart along each axis, None where
+    that is uneven.
     """
 
     call: Call
@@ -112,6 +113,7 @@ class Step:
     entries: Indices
     extents: NDArray[np.int64]
     exact: bool
+    strides: tuple[int, ...] | None
     landed: Landed | None = None
 
     @property
@@ -144,6 +146,18 @@ class Step:
     def span(self) -> int:
         """Bytes of UB of an access whose lanes are all active."""
         return span_of(self.call)
+
+
+def strides_of(addresses: NDArray[np.int64]) -> tuple[int, ...] | None:
+    """Return how far addresses are apart along each axis; None where they are so unevenly."""
+    strides = []
+    for axis in range(addresses.ndim):
+        steps = np.diff(addresses, axis=axis)
+        first = int(steps.reshape(-1)[0]) if steps.size else 0
+        if steps.size and (steps != first).any():
+            return None
+        strides.append(first)
+    return tuple(strides)
 
 
 def span_of(call: Call) -> int:

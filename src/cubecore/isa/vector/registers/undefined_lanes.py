@@ -14,6 +14,7 @@ from cubecore.arrays import Array
 from cubecore.isa.vector.registers.execution import Execution
 from cubecore.isa.vector.registers.operation import (
     BY_VALUES,
+    KNOWN_MASKS,
     MAKES_MASK,
     MERGING,
     REGISTER_BYTES,
@@ -35,7 +36,6 @@ _MOVED = frozenset(
 """Forms whose meaning moves bytes, or looks at none."""
 _MASKS = MAKES_MASK - _MOVED
 _COMPARED = frozenset({Form.COMPARE, Form.COMPARE_SCALAR})
-_KNOWN_MASKS = frozenset({Form.PATTERN, Form.COUNT})
 _CARRIES = frozenset({Form.CARRY, Form.CARRIED})
 
 
@@ -131,7 +131,7 @@ class UndefinedLanes(Execution):
         if source is None or source.leaf < 0:
             return True
         steps = self._program.steps
-        return steps[source.leaf].call.operation.form in _KNOWN_MASKS
+        return steps[source.leaf].call.operation.form in KNOWN_MASKS
 
     def _compared(self, call: Call, inputs: Sequence[Array], mask: Bits | None) -> Array:
         for each in inputs:

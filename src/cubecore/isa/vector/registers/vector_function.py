@@ -134,26 +134,47 @@ class VectorFunction(Instruction):
         self, inputs: Mapping[str, Array], registers: Registers
     ) -> tuple[Mapping[str, Array], int]:
         """Return what the program stores of the bytes that it reads, and what AR holds then."""
-        from cubecore.isa.vector.registers.execution import execute  # most kernels have none
+        # Most kernels have no vector function.
+        from cubecore.isa.vector.registers.execution import Part, execute
 
         performed = self.performed or self.program
-        size = max(self.program.reach, performed.reach)
         some = next(iter(inputs.values()), np.zeros(0, np.uint8))
+        cores = some.shape[0] if some.ndim > 1 else 1
+        mask = registers.mask_high << 64 | registers.mask_low
+        if self.is_direct:
+            made = [
+                (operand, runs[0], np.empty((cores, runs[0][1] - runs[0][0]), np.uint8))
+                for operand, runs in self.spans
+                if operand.access.writes
+            ]
+            parts = [Part(low, array) for _, (low, _), array in made]
+            parts += [
+                Part(runs[0][0], inputs[operand.name].reshape(cores, -1))
+                for operand, runs in self.spans
+                if operand.access.reads
+            ]
+            ar = execute(performed, parts, registers.ctrl, mask)
+            return _shaped({each.name: array for each, _, array in made}, some), ar
+        size = max(self.program.reach, performed.reach)
         # UB from the program's base on, one row for each core that runs it. Only the runs that are
         # read are filled in: nothing else of the image is looked at, except where the order was
         # changed.
-        image = np.empty((some.shape[0] if some.ndim > 1 else 1, size), np.uint8)
+        image = np.empty((cores, size), np.uint8)
         if self.performed is not None:
             image[...] = _STALE
         for operand, runs in self.spans:
             if operand.access.reads:
                 put(image, runs, inputs[operand.name])
-        mask = registers.mask_high << 64 | registers.mask_low
-        ar = execute(performed, image, registers.ctrl, mask)
-        taken = self._written(image)
-        if some.ndim > 1:
-            return taken, ar
-        return {name: values[0] for name, values in taken.items()}, ar
+        ar = execute(performed, [Part(0, image)], registers.ctrl, mask)
+        return _shaped(self._written(image), some), ar
+
+    @property
+    def is_direct(self) -> bool:
+        """True if each access stays in one operand, so that the program runs on their bytes."""
+        found: bool | None = self.__dict__.get("_direct")
+        if found is None:
+            found = self.__dict__["_direct"] = self.performed is None and _is_direct(self)
+        return found
 
     def known(self, ready: Mapping[str, NDArray[np.bool_]]) -> Mapping[str, NDArray[np.bool_]]:
         """Return which stored bytes hang on none that were never written."""
@@ -201,6 +222,32 @@ class VectorFunction(Instruction):
         from cubecore.isa.vector.registers.cost import cycles
 
         return InstructionCost(cycles(self.program))
+
+
+def _is_direct(function: VectorFunction) -> bool:
+    program, spans = function.program, function.spans
+    if (
+        not spans
+        or program.rewrites
+        or not program.exact
+        or any(len(runs) > 1 for _, runs in spans)
+    ):
+        return False
+    for step in program.steps.values():
+        if not (step.loads or step.stores):
+            continue
+        if step.strides is None or step.by_values:
+            return False
+        low, high = int(step.addresses.min()), int(step.addresses.max()) + step.span
+        sides = (runs[0] for operand, runs in spans if operand.access.writes == step.stores)
+        if not any(start <= low and high <= end for start, end in sides):
+            return False
+    return True
+
+
+def _shaped(written: Mapping[str, Array], some: Array) -> Mapping[str, Array]:
+    """Return what cores have written, of one core alone without their axis."""
+    return written if some.ndim > 1 else {name: values[0] for name, values in written.items()}
 
 
 def _spans(program: "RegisterProgram") -> Spans:

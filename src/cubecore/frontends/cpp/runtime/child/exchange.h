@@ -136,6 +136,7 @@ Stack* stack_for_core() {
 
 // Sends a core's question and returns its answer; the core goes on.
 Command& asked(Core* core, Message& question) {
+  ++core->questions;
   question.send();
   current = nullptr;
   swapcontext(&core->stack->context, scheduler);

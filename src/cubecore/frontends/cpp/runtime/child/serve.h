@@ -18,6 +18,7 @@
 #include "child/program.h"
 #include "recording/lines.h"
 #include "recording/sync.h"
+#include "recording/vector_functions.h"
 
 namespace {
 
@@ -108,6 +109,7 @@ void start() {
 void reset() {
   table = Table();
   canonical_calls = Table();
+  forget_functions();
   lines.assign(4096, NO_LINE);
   lines_used = 0;
   arrays = Arrays();

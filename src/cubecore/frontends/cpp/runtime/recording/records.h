@@ -57,6 +57,7 @@ struct Core {
   PointerAccess access;
   void* slots[16];
   OpenFunction* function = nullptr;  // of registers, once there was one
+  uint64_t questions = 0;            // that it asked, or answered itself
   Mask mask;
   order::Order* order;  // of automatic synchronisation, else null
   Stretches near;

@@ -23,6 +23,7 @@ void push(Core* core, const Step& step, const int64_t* addresses, uint32_t where
 
 // Records a read that the core answers itself.
 void push_read(Core* core, const char* type, int64_t address, uint64_t bits, uint32_t where) {
+  ++core->questions;
   if (recorded.reads == MOST_READS) hand_over(core);
   ahead.ran = true;
   records->reads[recorded.reads++] = {recorded.count, where, reinterpret_cast<uint64_t>(type),

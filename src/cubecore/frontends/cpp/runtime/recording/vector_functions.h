@@ -14,12 +14,15 @@ using cubecore::RegisterEntry;
 
 constexpr size_t ENTRY_WORDS = sizeof(RegisterEntry) / sizeof(uint64_t);
 constexpr int64_t BASE_UNIT = 32;
+constexpr size_t FIRST_ENTRIES = 1024;
 
 // What a core keeps of its open vector function.
 struct OpenFunction {
   RegisterBlock block;
-  std::vector<RegisterEntry> entries = std::vector<RegisterEntry>(1024);
+  std::vector<RegisterEntry> entries;
   Where begin = {};
+  std::vector<uint64_t> key;  // of a call with __simd_vf__, if it is empty none is made again
+  uint64_t questions = 0;     // of the core before it began
 
   RegisterEntry* first() { return entries.data(); }
 };
@@ -32,6 +35,14 @@ struct KnownFunction {
 };
 
 std::unordered_multimap<uint64_t, KnownFunction*> functions, canonical_functions;
+
+// Calls of functions with __simd_vf__ by their arguments, and the bases that they were made at.
+struct KnownCall {
+  const KnownFunction* function;
+  int64_t base;
+};
+constexpr size_t MOST_CALLS = 1 << 16;  // kernels may call with new arguments each time
+std::unordered_map<std::string, KnownCall> known_calls;
 
 bool touches(const RegisterEntry& entry) { return entry.variable != 0; }
 
@@ -57,10 +68,14 @@ KnownFunction* found_in(const std::unordered_multimap<uint64_t, KnownFunction*>&
   return nullptr;
 }
 
+// Four parts are mixed side by side, as each step waits for the one before it.
 uint64_t hash_of(const uint64_t* words, size_t count) {
-  uint64_t hash = count;
-  for (size_t n = 0; n < count; ++n) hash = mixed(hash, words[n]);
-  return hash;
+  uint64_t part[4] = {count, 1, 2, 3};
+  size_t n = 0;
+  for (; n + 4 <= count; n += 4)
+    for (size_t k = 0; k < 4; ++k) part[k] = mixed(part[k], words[n + k]);
+  for (; n < count; ++n) part[0] = mixed(part[0], words[n]);
+  return mixed(mixed(mixed(part[0], part[1]), part[2]), part[3]);
 }
 
 // Texts by one pointer each: libraries that are loaded for each core have literals of their own.
@@ -119,6 +134,26 @@ KnownFunction* known_function(Core* core, RegisterEntry* first, RegisterEntry* l
   alias->words = std::move(raw);
   functions.emplace(hash, alias);
   return alias;
+}
+
+std::string text_of(const std::vector<uint64_t>& key) {
+  return {reinterpret_cast<const char*>(key.data()), key.size() * sizeof(uint64_t)};
+}
+
+// Keeps a call that has ended, unless values of UB, AR or an answer of Python had a part in it.
+void keep_call(const Core* core, const KnownFunction* function, int64_t base) {
+  const OpenFunction& open = *core->function;
+  const RegisterBlock& block = open.block;
+  const bool is_plain = open.questions == core->questions && !block.by_values &&
+                        block.ar == cubecore::UNWRITTEN && block.counted == cubecore::UNWRITTEN;
+  if (is_plain && !open.key.empty() && known_calls.size() < MOST_CALLS)
+    known_calls.emplace(text_of(open.key), KnownCall{function, base});
+}
+
+void forget_functions() {
+  functions.clear();
+  canonical_functions.clear();
+  known_calls.clear();
 }
 
 }  // namespace

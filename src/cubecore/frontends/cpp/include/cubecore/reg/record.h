@@ -4,6 +4,9 @@
 // values. The entries of a vector function are handed over when it ends, as one instruction.
 #pragma once
 
+#include <cstring>
+#include <type_traits>
+
 #include "cubecore/seam/abi.h"
 
 namespace cubecore {
@@ -32,12 +35,13 @@ constexpr uint32_t UNWRITTEN = 1;
 //
 // `ar` and `counted` are the values of AR and of what the last squeeze has counted. `by_values`: the
 // bytes that some calls access are not known. `is_ar_clear`: AR was cleared outside, and not used yet.
+// `is_call`: asc_vf_call began it, and its function is all that is in it.
 struct RegisterBlock {
   RegisterEntry* next = nullptr;
   RegisterEntry* end = nullptr;
   uint32_t values = UNWRITTEN, variables = 0, depth = 0;
   uint32_t ar = UNWRITTEN, counted = UNWRITTEN;
-  bool by_values = false, is_ar_clear = false;
+  bool by_values = false, is_ar_clear = false, is_call = false;
   const LoopCounter* innermost = nullptr;
 };
 
@@ -47,6 +51,8 @@ extern "C" {
 cubecore::RegisterBlock* cubecore_registers();
 void cubecore_more_registers(const cubecore::Where* at);
 void cubecore_begin_vector_function(const cubecore::Where* at);
+// Begins one by what it is called with; returns true if it was issued at once, as it is known.
+bool cubecore_call_vector_function(const cubecore::Where* at, const uint64_t* key, uint32_t words);
 void cubecore_end_vector_function();
 void cubecore_dump_register(uint32_t value, const char* type, uint32_t desc, uint32_t count,
                             const cubecore::Where* at);
@@ -58,8 +64,27 @@ namespace cubecore {
 class VectorFunction {
  public:
   explicit VectorFunction(Where at) { cubecore_begin_vector_function(&at); }
-  ~VectorFunction() { cubecore_end_vector_function(); }
+  // A function with __simd_vf__ hangs on its arguments alone: a call that was met before is issued
+  // without its body. `body` stands for the function.
+  template <typename... A>
+  VectorFunction(Where at, const char* body, const A&... arguments) {
+    if constexpr (((std::is_arithmetic_v<A> || std::is_enum_v<A> || std::is_pointer_v<A>)&&...)) {
+      uint64_t key[1 + sizeof...(A)] = {reinterpret_cast<uint64_t>(body)};
+      uint64_t* next = key;
+      (memcpy(++next, &arguments, sizeof(A)), ...);
+      is_known_ = cubecore_call_vector_function(&at, key, 1 + sizeof...(A));
+    } else {
+      cubecore_begin_vector_function(&at);
+    }
+  }
+  ~VectorFunction() {
+    if (!is_known_) cubecore_end_vector_function();
+  }
   VectorFunction(const VectorFunction&) = delete;
+  bool is_known() const { return is_known_; }
+
+ private:
+  bool is_known_ = false;
 };
 
 inline RegisterEntry& register_entry(const char* operation, const char* type, const Where& at) {
@@ -97,6 +122,7 @@ inline uint32_t new_register() { return ++cubecore_registers()->values; }
 template <auto function, typename... A>
 inline void asc_vf_call(A&&... arguments) {
   ::cubecore::VectorFunction cubecore_vector_function{*cubecore_last()};
+  cubecore_registers()->is_call = cubecore_registers()->depth == 1;
   function(static_cast<A&&>(arguments)...);
 }
 
