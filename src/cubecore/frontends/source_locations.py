@@ -4,6 +4,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
+from typing import Self
 
 from cubecore.errors import CubecoreError, shortened
 from cubecore.isa.program.tree import Location
@@ -15,7 +16,7 @@ class KernelError(CubecoreError):
     """A kernel that failed; each sentence begins with the location in the user's source."""
 
     @classmethod
-    def at(cls, where: Location, error: CubecoreError) -> "KernelError":
+    def at(cls, where: Location, error: CubecoreError) -> Self:
         """Return an error with its source location in front of each sentence.
 
         Parameters
@@ -31,6 +32,10 @@ class KernelError(CubecoreError):
             The error with its violations located.
         """
         return cls(violation.within(str(where)) for violation in error.violations)
+
+
+class InstructionLimitError(KernelError):
+    """A kernel that passed the limit of instructions of its launch, or of all launches together."""
 
 
 def location_of(file: str, line: int, function: str, call: str = "") -> Location:

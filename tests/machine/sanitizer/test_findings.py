@@ -22,7 +22,7 @@ from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.core import Core, CoreId
 from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import FINDING_IDS
+from cubecore.machine.sanitizer.findings import FINDING_IDS, KINDS
 from isa.bench import A2
 
 HERE, THERE = Location("kernel.py", 7, "kernel"), Location("kernel.py", 8, "kernel")
@@ -441,6 +441,8 @@ def test_a_finding_as_json():
     assert finding.to_json() == {
         "id": "misaligned",
         "check": "memcheck",
+        "certainty": "certain",
+        "fix": KINDS["misaligned"].remedy,
         "vendor_name": "misaligned access",
         "message": "load_cbuf_to_ca.dst must start at a multiple of 512 B in L0A, got 100",
         "instruction": "load_cbuf_to_ca",

@@ -18,7 +18,7 @@ from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, Wa
 from cubecore.isa.vector.common.mask import SetVectorMask
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.reference.scheduler import Task, run
-from cubecore.machine.sanitizer.findings import CHECKS
+from cubecore.machine.sanitizer.findings import CHECKS, KINDS
 from isa.bench import A2
 from machine.order_graph import Item, doubled, graph_of, races
 
@@ -131,6 +131,8 @@ def test_a_finding_carries_both_accesses():
     assert finding.to_json() | {"message": ""} == {
         "id": "race-raw",
         "check": "racecheck",
+        "certainty": "certain",
+        "fix": KINDS["race-raw"].remedy,
         "vendor_name": "Potential RAW hazard detected",
         "message": "",
         "instruction": "copy_ubuf_to_gm",

@@ -319,6 +319,7 @@ class ReadyLaunch:
             tensors=tuple(self.tensors.values()),
             outputs=self._outputs(changed),
             reads=self.issues.reads,
+            unwritten=self.kernel.outputs,
         )
         session = current_session()
         if session is not None and session.judge is not None:

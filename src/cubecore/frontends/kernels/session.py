@@ -5,6 +5,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field, fields, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cubecore.aliases import Json, JsonMapping
 from cubecore.chips import Chip, default_chip
 from cubecore.errors import did_you_mean, refuse
@@ -89,7 +92,11 @@ class LaunchOptions:
     def of_session(self) -> "LaunchOptions":
         """Return the options, with those that the session asks for, if there is one."""
         session = current_session()
-        return self if session is None else self.changed(session.options)
+        if session is None:
+            return self
+        changed = self.changed(session.options)
+        left = session.instructions_left
+        return changed if left is None else replace(changed, limit=max(1, min(changed.limit, left)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -120,6 +127,8 @@ class KernelRun(Presented):
         The arrays that the kernel must fill, and those that it changed; no workspaces.
     reads : dict
         The values that the scalar units of all cores read from memory, by line.
+    unwritten : tuple of str
+        The outputs that began uninitialised, of which `written` tells the bytes.
     """
 
     kernel: str
@@ -133,11 +142,40 @@ class KernelRun(Presented):
     tensors: tuple[tuple[HostTensor, GlobalTensor], ...] = field(repr=False)
     outputs: tuple[str, ...] = ()
     reads: dict[Location, int] = field(default_factory=dict, repr=False)
+    unwritten: tuple[str, ...] = ()
 
     @property
     def clean(self) -> bool:
         """True if there is no finding but notes."""
         return not faults(self.findings)
+
+    def written(self, name: str) -> NDArray[np.bool_]:
+        """Return which bytes of an output or a workspace the launch has written.
+
+        Bytes that were copied from uninitialised memory do not count as written.
+
+        Parameters
+        ----------
+        name : str
+            The parameter of the kernel.
+
+        Returns
+        -------
+        array of bool
+            A mark for each byte, in the array's order.
+
+        Raises
+        ------
+        RequestError
+            If the kernel has no such array, or began with its contents: `outputs` and `scratch`
+            name those that begin uninitialised.
+        """
+        tensors = {host.name: tensor for host, tensor in self.tensors}
+        fresh = [n for n, tensor in tensors.items() if n in self.unwritten or tensor.scratch]
+        if name not in fresh:
+            need = f"name an array that began uninitialised ({', '.join(fresh) or 'none'})"
+            raise refuse("name", need, name, did_you_mean(name, fresh))
+        return np.asarray(tensors[name].buffer.valid != 0)
 
     def to_json(self) -> Json:
         """Return the launch as JSON.
@@ -145,7 +183,8 @@ class KernelRun(Presented):
         Returns
         -------
         dict
-            The fields but `traces`, `tensors` and `reads`, with the chip's name and ``clean``.
+            The fields but `traces`, `tensors`, `reads` and `unwritten`, with the chip's name and
+            ``clean``.
         """
         return {
             "kernel": self.kernel,
@@ -197,7 +236,8 @@ class ScriptSession:
     `options` replace those of its kernels, None leaving the kernel's own; `runs` collects the
     results; a `debugger` stops the launches. `judge` sees each result while its arrays hold what
     the launch left. `results` are arrays of a program that its main copied to the host, and
-    `parameters` the kernel's names of an operator's arrays, by those of its registration.
+    `parameters` the kernel's names of an operator's arrays, by those of its registration. All
+    launches together may issue `instructions`, None for no limit but each launch's own.
     """
 
     options: Json = field(default_factory=dict)
@@ -206,6 +246,14 @@ class ScriptSession:
     judge: Callable[[KernelRun], None] | None = None
     results: list[str] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
+    instructions: int | None = None
+
+    @property
+    def instructions_left(self) -> int | None:
+        """The instructions that launches may still issue; None for no limit."""
+        if self.instructions is None:
+            return None
+        return self.instructions - sum(run.issued for run in self.runs)
 
     @contextmanager
     def collecting(self) -> Iterator["ScriptSession"]:

@@ -268,13 +268,14 @@ class GlobalMemory:
             return False
         return self.pointers.has_stored(_contents(tensor), address - tensor.address)
 
-    def take_stores(self, tensor: GlobalTensor) -> None:
-        """Take a tensor as written, but for what instructions wrote, if pointers stored to it.
+    def take_stores(self) -> None:
+        """Take tensors as written, but for what instructions wrote, if pointers stored to them.
 
         Stores of what unwritten memory holds are not seen.
         """
         if self.pointers is not None:
-            self.pointers.take_whole(_contents(tensor))
+            for tensor in self._tensors:
+                self.pointers.take_whole(_contents(tensor))
 
     def owners(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each address the start of the last tensor at or before it; -1 for none."""

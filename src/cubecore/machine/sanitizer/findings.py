@@ -350,6 +350,8 @@ KINDS: dict[str, Kind] = {
 }
 """Every kind by its stable id. The vendor's words are those of the msSanitizer user guide."""
 
+OPEN = frozenset({"capacity", "flag-doubled"})
+"""Kinds of which pages leave a case undecided: a mix launch's own bytes, sets before their wait."""
 OVERWRITTEN = "array-overwritten"
 """A kind that says why accesses of two arrays seem to race."""
 
@@ -472,6 +474,8 @@ class SanitizerFinding:
             "id": self.id,
             "check": self.check,
             **({"note": True} if self.is_note else {}),
+            "certainty": "note" if self.is_note else "open" if self.id in OPEN else "certain",
+            "fix": KINDS[self.id].remedy,
             "vendor_name": KINDS[self.id].vendor or None,
             "message": self.message,
             "instruction": self.instruction,

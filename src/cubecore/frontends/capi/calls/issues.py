@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cubecore.errors import unable
-from cubecore.frontends.source_locations import KernelError
+from cubecore.frontends.source_locations import InstructionLimitError
 from cubecore.isa.program.tree import Location
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Issues:
 
         Raises
         ------
-        KernelError
+        InstructionLimitError
             If the limit of instructions is passed.
         """
         self.count += 1
@@ -51,7 +51,7 @@ class Issues:
 
         Raises
         ------
-        KernelError
+        InstructionLimitError
             If the limit of instructions is passed.
         """
         self.one(where)
@@ -76,15 +76,15 @@ class Issues:
 
         Raises
         ------
-        KernelError
+        InstructionLimitError
             If the limit of instructions is passed.
         """
         self.count += count
         if self.count > self.most:
             raise self.passed(last())
 
-    def passed(self, where: Location) -> KernelError:
+    def passed(self, where: Location) -> InstructionLimitError:
         """Return what a kernel that passes the limit ends with."""
         sentence = f"the kernel issued more than {self.most:,} instructions"
         remedy = "check its loops, or raise `limit`"
-        return KernelError.at(where, unable("the kernel", sentence, remedy))
+        return InstructionLimitError.at(where, unable("the kernel", sentence, remedy))

@@ -48,7 +48,6 @@ from cubecore.isa.scalar.caches import Dcci
 from cubecore.isa.scalar.sync import PipeBarrier
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.lockstep.recorder import RanAheadError
-from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.options import checks_of
 from cubecore.machine.sanitizer.findings import (
     EVERY_CORE,
@@ -263,7 +262,7 @@ def launch(
             raise RequestError(error.violations) from None
         raise
     changed = write_back((host, tensor.buffer.data) for host, tensor in ready.tensors.values())
-    unwritten = _unwritten(gm, ready) if INITCHECK in checks else ()
+    unwritten = _unwritten(gm, ready, checks)
     wall_s = perf_counter() - begin
     every = (*(notes if MEMCHECK in checks else ()), *findings, *unwritten)
     return ready.done(ready.told(every), outcome.issued, engine, wall_s, changed)
@@ -303,11 +302,12 @@ def _notes(
                 yield SanitizerFinding("other-sign", note, each.name, place, EVERY_CORE)
 
 
-def _unwritten(gm: GlobalMemory, ready: ReadyLaunch) -> Iterator[SanitizerFinding]:
-    """Yield findings at outputs, but for those that the kernel stores to by pointers."""
-    for _, tensor in ready.tensors.values():
-        gm.take_stores(tensor)
-    yield from ready.unwritten()
+def _unwritten(
+    gm: DeviceMemory, ready: ReadyLaunch, checks: frozenset[str]
+) -> tuple[SanitizerFinding, ...]:
+    """Return findings at outputs; what the kernel stored by pointers counts as written."""
+    gm.take_stores()
+    return tuple(ready.unwritten()) if INITCHECK in checks else ()
 
 
 def turns(

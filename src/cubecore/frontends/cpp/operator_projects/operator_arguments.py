@@ -38,7 +38,7 @@ def run_operator(path: str, asked: CppLaunchOptions, options: Mapping[str, Any])
     own |= {"timeout_s": asked.timeout_s}
     project = OperatorProject(path, defined(asked.defines), (), {**options, **own})
     operator = _named(project, asked.entry)
-    words: dict[str, object] = {}
+    words: dict[str, Any] = {}
     for text in asked.arguments:
         name, sign, value = text.partition("=")
         if not sign:

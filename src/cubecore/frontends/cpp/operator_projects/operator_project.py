@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.chips import chip as chip_named
@@ -13,6 +15,7 @@ from cubecore.errors import did_you_mean, refuse, unable
 from cubecore.frontends.cpp.launch.argument_types import typed_bytes
 from cubecore.frontends.cpp.launch.kernels import CppKernel, kernel_of
 from cubecore.frontends.cpp.launch.launch_options import LIMIT, TIMEOUT_S
+from cubecore.frontends.cpp.operator_projects.aclnn_call import aclnn_words
 from cubecore.frontends.cpp.operator_projects.host_calls import HostCalls, HostTiling
 from cubecore.frontends.cpp.operator_projects.host_library import HostLibrary, host_library
 from cubecore.frontends.cpp.operator_projects.operator_call import (
@@ -59,11 +62,35 @@ class ProjectRun:
         The launch of its kernel: findings, instructions, tensors.
     tiling : HostTiling
         The results of its tiling function: blocks, key, workspaces, data.
+    parameters : dict
+        The kernel's names of its arrays, by those of the registration.
     """
 
     outputs: tuple[Array | list[Array], ...]
     launch: KernelRun
     tiling: HostTiling
+    parameters: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def written(self, name: str) -> NDArray[np.bool_]:
+        """Return which bytes of an output its kernel has written, as `KernelRun.written` does.
+
+        Parameters
+        ----------
+        name : str
+            The output, by its name in the registration; of a list an element, as ``y[0]``.
+
+        Returns
+        -------
+        array of bool
+            A mark for each byte, in the array's order.
+
+        Raises
+        ------
+        RequestError
+            If there is no such output, or the kernel began with its contents.
+        """
+        word, bracket, index = name.partition("[")
+        return self.launch.written(f"{self.parameters.get(word, word)}{bracket}{index}")
 
 
 class OperatorProject:
@@ -137,10 +164,50 @@ class OperatorProject:
                     return path, entry.name
         return None, own.type
 
+    def aclnn(
+        self, name: str, arguments: Sequence[object], *, outputs: str | Sequence[str] = "given"
+    ) -> ProjectRun:
+        """Run an operator as a call of its aclnn function would, its arguments in one order.
+
+        Parameters
+        ----------
+        name : str
+            The operator: ``aclnnAddCustom`` or ``AddCustom``.
+        arguments : sequence
+            Inputs, attributes and outputs in the order of the registration: arrays, lists of
+            arrays, numbers, and None for an optional input without a value.
+        outputs : str or sequence of str
+            As in `Operator.run`.
+
+        Returns
+        -------
+        ProjectRun
+            The outputs, the launch with its findings, and the tiling.
+
+        Raises
+        ------
+        RequestError
+            If the project has no such operator, or an argument is missing or wrong.
+        CubecoreError
+            If the tiling function or the kernel fails.
+        """
+        operator = self[name.removeprefix("aclnn")]
+        given = aclnn_words(operator.registration, arguments)
+        left = self.call(operator.registration, (), given.words, outputs=outputs)
+        given.write_back()
+        return left
+
     def call(
-        self, own: Registration, arrays: Sequence[object], words: Mapping[str, object]
+        self,
+        own: Registration,
+        arrays: Sequence[object],
+        words: Mapping[str, object],
+        *,
+        outputs: str | Sequence[str] = "given",
     ) -> ProjectRun:
         """Run an operator: its inference, its tiling function, its kernel.
+
+        `outputs` are as in `Operator.run`.
 
         Raises
         ------
@@ -154,15 +221,17 @@ class OperatorProject:
             sentence = f"{own.type} has no tiling function"
             reason = self._library.failed[0] if self._library.failed else ""
             raise unable(own.type, reason or sentence, "" if reason else "see its op_host")
+        unwritten = _unwritten(own, outputs)
         call = operator_call(own, calls, arrays, words)
         tiling = calls.tiling(call.request)
-        kernel, values = self._launch(call, tiling)
+        kernel, values = self._launch(call, tiling, unwritten)
         launch = kernel[tiling.blocks](*values)
         told = values[-1 - len(_BEHIND)] if _computed(own) else None
-        return ProjectRun(tuple(_outputs(call, told)), launch, tiling)
+        names = dict(zip((one.name for one in _in_order(own)), kernel.names, strict=False))
+        return ProjectRun(tuple(_outputs(call, told)), launch, tiling, names)
 
     def _launch(
-        self, call: OperatorCall, tiling: HostTiling
+        self, call: OperatorCall, tiling: HostTiling, unwritten: frozenset[str]
     ) -> tuple[CppKernel, tuple[object, ...]]:
         """Return the kernel and its arguments."""
         own = call.registration
@@ -200,8 +269,9 @@ class OperatorProject:
         raw = np.frombuffer(tiling.data or bytes(8), np.uint8).copy()
         data = typed_bytes(kernel.parameters[-1], raw)
         fresh: list[str] = []
+        begins = call.fresh | unwritten
         for name, one, value in zip(names, _in_order(own), values, strict=False):
-            if one.name in call.fresh and one in own.outputs and not one.initial:
+            if one.name in begins and one in own.outputs and not one.initial:
                 fresh += _elements(name, value)
         kind = {"kind": tiling.kind} if tiling.kind else {}
         changed = kernel.changed(
@@ -224,6 +294,27 @@ class OperatorProject:
         source = source_of(path, {**defines, **self._defines})
         includes = tuple(str(folder) for folder in files.includes)
         return Source(source.path, source.text, source.defines, includes, key)
+
+
+def _unwritten(own: Registration, outputs: str | Sequence[str]) -> frozenset[str]:
+    """Return the outputs that count as unwritten although they are given.
+
+    Raises
+    ------
+    RequestError
+        If it is neither given, unwritten nor names of outputs.
+    """
+    inputs = {one.name for one in own.inputs}
+    names = [one.name for one in own.outputs if one.name not in inputs]
+    if isinstance(outputs, str):
+        if outputs not in {"given", "unwritten"}:
+            raise refuse("outputs", "be given, unwritten, or a list of names", repr(outputs))
+        return frozenset(names if outputs == "unwritten" else ())
+    for name in outputs:
+        if name not in names:
+            need = f"name outputs of {own.type} ({', '.join(names) or 'none'})"
+            raise refuse("outputs", need, name, did_you_mean(name, names))
+    return frozenset(outputs)
 
 
 def _workspace(own: Registration, size: int) -> Any:
@@ -309,7 +400,9 @@ class Operator:
     def __init__(self, project: OperatorProject, registration: Registration) -> None:
         self._project, self.registration = project, registration
 
-    def run(self, /, *arrays: object, **words: object) -> ProjectRun:
+    def run(
+        self, /, *arrays: object, outputs: str | Sequence[str] = "given", **words: Any
+    ) -> ProjectRun:
         """Run the operator, and return everything that it left.
 
         Parameters
@@ -318,6 +411,10 @@ class Operator:
             The inputs in the order of the registration, then outputs if wanted.
         **words : arrays or numbers
             Inputs, outputs and attributes by name. An output is made where none is given.
+        outputs : str or sequence of str
+            given: an output array that is given holds its contents when the kernel begins.
+            unwritten: it counts as unwritten, as one that is made does, and must be written whole;
+            names say so of some. An output that is also an input always holds its contents.
 
         Returns
         -------
@@ -331,9 +428,13 @@ class Operator:
         CubecoreError
             If the tiling function or the kernel fails.
         """
-        return self._project.call(self.registration, arrays, words)
+        own = self.registration
+        names = {one.name for one in (*own.inputs, *own.outputs)} | {a.name for a in own.attributes}
+        if "outputs" in names:
+            return self._project.call(own, arrays, {**words, "outputs": outputs})
+        return self._project.call(own, arrays, words, outputs=outputs)
 
-    def __call__(self, /, *arrays: object, **words: object) -> Any:
+    def __call__(self, /, *arrays: object, **words: Any) -> Any:
         """Run the operator, and return its outputs; of several a tuple.
 
         Raises
