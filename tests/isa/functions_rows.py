@@ -41,7 +41,7 @@ NUMBERS: dict[str, tuple[str, ...]] = {
 }
 """The numbers that stand for tensors."""
 _MUTEX = ("lock", "unlock")
-HOME = dict.fromkeys((*TENSORS, *_MUTEX, "get_ar"), "Ascend950PR_9599")
+HOME = dict.fromkeys((*TENSORS, *_MUTEX, "get_ar", "reduce_max", "reduce_min"), "Ascend950PR_9599")
 EXAMPLES: dict[str, dict[str, Any]] = {
     **{
         name: {"dtype": element_type("int16" if name in (*_BITS, "bitwise_not") else "float16")}

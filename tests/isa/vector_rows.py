@@ -124,7 +124,7 @@ MULTIPLY = dict.fromkeys(("vmadd", "vmaddrelu"), FLOATS)
 _THREE = strides(*THREE, high=255)
 add(MULTIPLY, THREE, _THREE, "isa/vector/elementwise/test_fused.py::test_multiply_and_add")
 WITH_TYPES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, Any], str]] = {
-    "vaxpy": (FLOATS, FLOATS, _WIDE | {"value": VALUE}, "test_axpy"),
+    "vaxpy": (FLOATS, FLOATS, _WIDE | {"value": WIDE_VALUE}, "test_axpy"),
     "vmla": (FLOATS, FLOATS, _THREE, "test_multiply_and_add"),
     "vaddrelu": (("int8", "int16", *FLOATS), ("int16", *FLOATS), _THREE, "test_sums_with_relu"),
     "vsubrelu": (("int8", "int16", *FLOATS), ("int16", *FLOATS), _THREE, "test_sums_with_relu"),
@@ -192,8 +192,17 @@ for _name, _test in (
     add({_name: FLOATS}, TWO, _REDUCED, f"isa/vector/permute/test_reduce.py::{_test}")
     if _name in ("vcmax", "vcmin"):
         WORDS[_name, "order"] = ("value_index", "index_value", "only_value", "only_index")
+_EXTREMES = ("int16", "uint16", "int32", "uint32", *FLOATS, "int64", "uint64")
+add(
+    dict.fromkeys(("reduce_max", "reduce_min"), _EXTREMES),
+    TWO,
+    strides("src", high=65535) | {"indexed": (0, 1)},
+    "isa/vector/permute/test_reduce_3510.py::test_extremes",
+)
 EXAMPLES["get_max_min_cnt"] = {}
 ORACLES["get_max_min_cnt"] = "isa/vector/permute/test_reduce.py::test_repeat_extreme"
+OPERANDS["reduce_max"] |= {"dst": (UB, 2)}
+OPERANDS["reduce_min"] |= {"dst": (UB, 2)}
 _RESULTS = {"vcadd": 2, "vcmax": 4, "vcmin": 4} | dict.fromkeys(("vcgadd", "vcgmax", "vcgmin"), 16)
 for _name, _align in _RESULTS.items():  # of half; dst is aligned to what one repeat gives
     OPERANDS[_name] |= {"dst": (UB, _align)}

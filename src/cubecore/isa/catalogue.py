@@ -50,6 +50,7 @@ MODULES = (
     "vector.permute.copies",
     "vector.permute.region_proposals",
     "vector.permute.reduce",
+    "vector.permute.reduce_3510",
     "vector.elementwise.select",
     "vector.permute.sort",
     "vector.permute.region_suppression",

@@ -23,6 +23,8 @@ LATE_ANY = PageTypes((*WHOLE, "float16", "bfloat16", "float32"), BYTES + LONG)
 LATE_SCALED = PageTypes(("int16", "float16", "bfloat16", "int32", "float32"), BYTES + LONG)
 """On 3510 what most functions of a tensor and a scalar take."""
 LATE_BITS = PageTypes(WHOLE, BYTES + LONG)
+LATE_MOVED = PageTypes(("uint8", "uint16", "uint32", "uint64"))
+"""On 3510 what moves whole elements takes, each as bits."""
 
 BYTES_BY_COUNT = {"counted_types": BYTES}
 """What public kernels do, and a 910B3 computes: the bits of each element, by a count alone."""

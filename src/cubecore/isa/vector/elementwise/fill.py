@@ -21,7 +21,7 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
-from cubecore.isa.vector.common.family import ARITHMETIC, Member, declare
+from cubecore.isa.vector.common.family import ARITHMETIC, LATE_MOVED, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, settle
 from cubecore.isa.vector.elementwise.unary import SCALAR_DOC, UnaryStrides
 from cubecore.layouts import Offsets
@@ -146,7 +146,7 @@ class Vbrcb(Instruction):
     signature = ("dst", "src", "dst_block_stride", "dst_repeat_stride", "repeat")
     dst = write(Mem.UB, "repeat block lane")
     src = read(Mem.UB, "repeat block")
-    dtype: ElementType = types("element type", "uint16", "uint32")
+    dtype: ElementType = types("element type", "uint16", "uint32", late=LATE_MOVED)
     repeat: int = param(0, 255, "repeats", default=1)
     dst_block_stride: int = param(0, 65535, "32 B between dst's blocks", default=1)
     dst_repeat_stride: int = param(0, 65535, "32 B between dst's repeats", default=8)

@@ -13,7 +13,7 @@ from cubecore.arrays import Array
 from cubecore.chips.model import Chip
 from cubecore.dtypes import INT8, ElementType, element_type
 from cubecore.errors import Violation
-from cubecore.isa.declare.common_3510 import PageTypes
+from cubecore.isa.declare.common_3510 import ARCH, PageTypes
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import Mem, param, read, types, update, write
 from cubecore.isa.declare.registers import Registers
@@ -22,7 +22,7 @@ from cubecore.isa.vector.common.family import LONG, Member, declare
 from cubecore.isa.vector.common.lane_functions import relu
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
 from cubecore.isa.vector.elementwise.binary import ACCUMULATES, WHICH, BinaryStrides
-from cubecore.isa.vector.elementwise.unary import SCALAR_DOC, UnaryStrides
+from cubecore.isa.vector.elementwise.unary import SCALAR_DOC, UnaryStrides, scalar_violations
 from cubecore.numerics import round_float, saturate
 from cubecore.numerics.conversion import to_integer, value_of
 
@@ -31,14 +31,16 @@ _ROUNDED_TWICE = (
 )
 UINT8 = element_type("uint8")
 _PAGE = "boundary values of Memory vector compute"
+_LATE_SCALED = PageTypes((*HALF_AND_FLOAT, "bfloat16"), LONG)
+_LATE_SUMMED = PageTypes(HALF_AND_FLOAT, LONG)
+_SAME_LONG = tuple((name, name) for name in LONG)
 
 
-def _combined(
-    template: "Axpy | MultiplyInto | WithRelu | MultiplyConvert",
-    allowed: tuple[tuple[str, str], ...],
-) -> list[Violation]:
+def _combined(template: "Axpy | MultiplyInto | WithRelu", chip: Chip) -> list[Violation]:
     """Return a violation unless the types are a documented combination (dst, src)."""
     given = (template.dst_type.name, template.src_type.name)
+    late = template.late_combinations if chip.arch in ARCH else ()
+    allowed = (*template.combinations, *late)
     if given in allowed:
         return []
     listed = ", ".join(f"{dst} from {src}" for dst, src in allowed)
@@ -63,11 +65,15 @@ class Axpy(UnaryStrides):
         ("float32", "float16"),
         ("float32", "float32"),
     )
+    late_combinations: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("bfloat16", "bfloat16"),
+        *_SAME_LONG,
+    )
     dst = update(Mem.UB, "repeat lane", "dst_type")
     src = read(Mem.UB, "repeat lane", "src_type")
-    dst_type: ElementType = types("dst's element type", *HALF_AND_FLOAT)
-    src_type: ElementType = types("src's element type", *HALF_AND_FLOAT)
-    value: int = param(-(2**31), 2**32 - 1, SCALAR_DOC)
+    dst_type: ElementType = types("dst's element type", *HALF_AND_FLOAT, late=_LATE_SCALED)
+    src_type: ElementType = types("src's element type", *HALF_AND_FLOAT, late=_LATE_SCALED)
+    value: int = param(-(2**63), 2**64 - 1, SCALAR_DOC)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Multiply, then add."""
@@ -77,8 +83,10 @@ class Axpy(UnaryStrides):
             return {"dst": _multiply_add(x, y, inputs["dst"], self.dst_type, registers)}
 
     def preconditions(self, chip: Chip) -> list[Violation]:
-        """The types combine."""
-        return _combined(self, self.combinations) or super().preconditions(chip)
+        """The types combine; the scalar has at most the bits of its type, or 32."""
+        violations = _combined(self, chip)
+        violations += scalar_violations(self.name, self.value, self.src_type)
+        return violations or super().preconditions(chip)
 
 
 @parameters
@@ -89,11 +97,12 @@ class MultiplyInto(BinaryStrides):
     """
 
     combinations: ClassVar[tuple[tuple[str, str], ...]] = Axpy.combinations
+    late_combinations: ClassVar[tuple[tuple[str, str], ...]] = _SAME_LONG
     dst = update(Mem.UB, "repeat lane", "dst_type")
     src0 = read(Mem.UB, "repeat lane", "src_type")
     src1 = read(Mem.UB, "repeat lane", "src_type")
-    dst_type: ElementType = types("dst's element type", *HALF_AND_FLOAT)
-    src_type: ElementType = types("the sources' element type", *HALF_AND_FLOAT)
+    dst_type: ElementType = types("dst's element type", *HALF_AND_FLOAT, late=_LATE_SUMMED)
+    src_type: ElementType = types("the sources' element type", *HALF_AND_FLOAT, late=_LATE_SUMMED)
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Multiply, then add."""
@@ -103,7 +112,7 @@ class MultiplyInto(BinaryStrides):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The types combine."""
-        return _combined(self, self.combinations) or super().preconditions(chip)
+        return _combined(self, chip) or super().preconditions(chip)
 
 
 @parameters
@@ -144,19 +153,28 @@ class WithRelu(BinaryStrides):
         ("int8", "float16"),
         ("float16", "float32"),
     )
+    late_combinations: ClassVar[tuple[tuple[str, str], ...]] = _SAME_LONG
     function: ClassVar[Callable[[Array, Array], Any]]
     dst = write(Mem.UB, "repeat lane", "dst_type")
     src0 = read(Mem.UB, "repeat lane", "src_type")
     src1 = read(Mem.UB, "repeat lane", "src_type")
-    dst_type: ElementType = types("dst's element type", "int8", "int16", *HALF_AND_FLOAT)
-    src_type: ElementType = types("the sources' element type", "int16", *HALF_AND_FLOAT)
+    dst_type: ElementType = types(
+        "dst's element type",
+        *("int8", "int16", *HALF_AND_FLOAT),
+        late=PageTypes(("int8", "int16", *HALF_AND_FLOAT), LONG),
+    )
+    src_type: ElementType = types(
+        "the sources' element type",
+        *("int16", *HALF_AND_FLOAT),
+        late=PageTypes(("int16", *HALF_AND_FLOAT), LONG),
+    )
 
     def compute(self, inputs: Mapping[str, Array], registers: Registers) -> Mapping[str, Array]:
         """Add or subtract, cut off what is negative, convert."""
         with np.errstate(all="ignore"):
             x, y = (wide(inputs[name], self.src_type) for name in ("src0", "src1"))
             exact = type(self).function(x, y)
-            if self.dst_type.kind == "int" and self.src_type.kind == "int":
+            if self.src_type.kind in {"int", "uint"}:
                 if self.dst_type is not self.src_type:
                     return {"dst": saturate(relu(exact), self.dst_type)}
                 return {"dst": relu(settle(exact, self.dst_type, registers))}
@@ -171,7 +189,7 @@ class WithRelu(BinaryStrides):
 
     def preconditions(self, chip: Chip) -> list[Violation]:
         """The types combine."""
-        return _combined(self, self.combinations) or super().preconditions(chip)
+        return _combined(self, chip) or super().preconditions(chip)
 
 
 @parameters

@@ -11,6 +11,7 @@ from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.dtypes import ElementType, element_type
 from cubecore.errors import Violation
+from cubecore.isa.declare.common_3510 import PageTypes
 from cubecore.isa.declare.instruction import (
     Instruction,
     InstructionCost,
@@ -25,13 +26,14 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
-from cubecore.isa.vector.common.family import Member, declare
+from cubecore.isa.vector.common.family import BYTES, LATE_MOVED, LONG, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES
 
 UINT32 = element_type("uint32")
 _BLOCKS = 8
+_GATHERED = ("int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32")
 
 
 def _picked(offsets: bytes | None, repeats: int, lanes: int) -> Offsets:
@@ -119,7 +121,8 @@ declare(
         cpp="Gather",
         tik="vgather",
         doc="Gather elements by offsets",
-        types=("int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32"),
+        types=_GATHERED,
+        late=PageTypes((*_GATHERED, *LONG), BYTES),
     ),
     __name__,
     source="basic API, Gather",
@@ -150,7 +153,7 @@ class Vgatherb(Instruction):
     dst = write(Mem.UB, "repeat block lane")
     src = read(Mem.UB, "repeat block lane")
     offset = read(Mem.UB, "repeat block", "offset_type", used=True)
-    dtype: ElementType = types("element type", "uint16", "uint32")
+    dtype: ElementType = types("element type", "uint16", "uint32", late=LATE_MOVED)
     repeat: int = param(0, 255, "repeats", default=1)
     dst_block_stride: int = param(0, 255, "32 B between dst's blocks", default=1)
     dst_repeat_stride: int = param(0, 65535, "32 B between dst's repeats", default=8)

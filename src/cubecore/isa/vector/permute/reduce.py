@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.dtypes import ElementType, element_type
+from cubecore.isa.declare.common_3510 import PageTypes
 from cubecore.isa.declare.family import HALF_AND_FLOAT
 from cubecore.isa.declare.instruction import (
     Instruction,
@@ -29,7 +30,7 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.template import parameters
-from cubecore.isa.vector.common.family import Member, declare
+from cubecore.isa.vector.common.family import LONG, WHOLE, Member, declare
 from cubecore.isa.vector.common.repeated import Repeated, settle, wide
 from cubecore.layouts import Offsets
 
@@ -53,7 +54,7 @@ class Reduction(Repeated):
 
     in_repeats = False
     dense = MappingProxyType({"dst": 1})
-    signature = (
+    signature: ClassVar[tuple[str, ...]] = (
         *("dst", "src", "repeat"),
         *("dst_repeat_stride", "src_block_stride", "src_repeat_stride"),
     )
@@ -107,6 +108,9 @@ class Reduction(Repeated):
         Both are [..., repeats, groups]. Not `placed`: the places may be anything.
         """
         on = self.grouped(size)
+        if self.dtype.kind != "float":
+            parted = values.reshape(*values.shape[:-1], values.shape[-1] // size, size)
+            return _of_integers(parted, on, takes_largest=self.takes_largest)
         with np.errstate(all="ignore"):
             x = wide(values, self.dtype)
             # Excluded lanes are replaced by the value that can never be the extreme.
@@ -135,6 +139,19 @@ class Reduction(Repeated):
             return settle(best, self.dtype, registers), lane
 
     takes_largest: ClassVar[bool] = True
+
+
+def _of_integers(
+    values: Array, on: NDArray[np.bool_] | None, *, takes_largest: bool
+) -> tuple[Array, Array]:
+    """Return the extremes along the last axis of what is on, and their first places."""
+    if on is not None:
+        limits = np.iinfo(values.dtype)
+        least = limits.min if takes_largest else limits.max
+        values = np.where(on, values, np.array(least, values.dtype))
+    place = values.argmax(axis=-1) if takes_largest else values.argmin(axis=-1)
+    best = np.take_along_axis(values, place[..., None], axis=-1)
+    return best[..., 0], place
 
 
 def _extreme(larger: np.ufunc, values: Array) -> Array:
@@ -169,7 +186,7 @@ class RepeatSum(Reduction):
 
     def operands(self) -> tuple[Operand, ...]:
         """Dst and src; dst is aligned to an element."""
-        return _aligned(self.declared, self.dtype.size_bytes)
+        return with_aligned_dst(self.declared, self.dtype.size_bytes)
 
     def offsets_dst(self) -> Offsets:
         """Shape [repeats, 1]."""
@@ -215,7 +232,7 @@ class RepeatExtreme(Reduction):
 
     def operands(self) -> tuple[Operand, ...]:
         """Dst and src; dst is aligned to a result."""
-        return _aligned(self.declared, self._parts * self.dst_type.size_bytes)
+        return with_aligned_dst(self.declared, self._parts * self.dst_type.size_bytes)
 
     def element(self, operand: Operand) -> ElementType:
         """Src's type, and for dst what the order asks."""
@@ -286,7 +303,7 @@ class BlockReduction(Reduction):
 
     def operands(self) -> tuple[Operand, ...]:
         """Dst and src; dst is aligned to the results of a repeat."""
-        return _aligned(self.declared, _BLOCKS * self.dtype.size_bytes)
+        return with_aligned_dst(self.declared, _BLOCKS * self.dtype.size_bytes)
 
     def offsets_dst(self) -> Offsets:
         """Shape [repeats, 8]."""
@@ -336,7 +353,7 @@ class PairSum(Reduction):
 
 
 @lru_cache(maxsize=64)
-def _aligned(declared: tuple[Operand, ...], align_bytes: int) -> tuple[Operand, ...]:
+def with_aligned_dst(declared: tuple[Operand, ...], align_bytes: int) -> tuple[Operand, ...]:
     """Return dst, aligned to `align_bytes`, and src."""
     dst, src = declared
     return (replace(dst, align_bytes=align_bytes), src)
@@ -365,6 +382,8 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
             cpp="ReduceRepeat<SUM>",
             tik="vec_reduce_add",
             doc="Add up each repeat",
+            types=HALF_AND_FLOAT,
+            late=PageTypes((*HALF_AND_FLOAT, "int32", "uint32"), LONG),
             uncertain=_IDENTITY,
         ),
     ),
@@ -377,6 +396,8 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
             cpp="ReduceRepeat<MAX>",
             tik="vec_reduce_max",
             doc="Find the largest of each repeat",
+            types=HALF_AND_FLOAT,
+            late=PageTypes((*WHOLE, *HALF_AND_FLOAT)),
             uncertain=_EXTREME,
             variants=_orders("asc_repeat_reduce_max"),
         ),
@@ -390,6 +411,8 @@ _TABLE: tuple[tuple[type[Reduction], Member], ...] = (
             cpp="ReduceRepeat<MIN>",
             tik="vec_reduce_min",
             doc="Find the smallest of each repeat",
+            types=HALF_AND_FLOAT,
+            late=PageTypes((*WHOLE, *HALF_AND_FLOAT)),
             uncertain=_EXTREME,
             variants=_orders("asc_repeat_reduce_min"),
             fixed={"takes_largest": False},

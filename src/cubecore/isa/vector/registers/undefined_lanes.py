@@ -37,6 +37,7 @@ _MOVED = frozenset(
 _MASKS = MAKES_MASK - _MOVED
 _COMPARED = frozenset({Form.COMPARE, Form.COMPARE_SCALAR})
 _CARRIES = frozenset({Form.CARRY, Form.CARRIED})
+_BYTE_BITS = 8
 
 
 class UndefinedLanes(Execution):
@@ -88,6 +89,8 @@ class UndefinedLanes(Execution):
         if form is Form.HISTOGRAM:
             counted = self._active(1, inputs[0], mask).max(axis=-1, keepdims=True)
             return (np.maximum(inputs[1], counted),)
+        if form is Form.CAST:
+            return (self._converted(call, inputs, mask),)
         if form is Form.REDUCE:
             self._need(self._active(call.source.size_bytes, inputs[0], mask))
             return (np.zeros((1, REGISTER_BYTES), np.uint8),)
@@ -145,6 +148,20 @@ class UndefinedLanes(Execution):
             return marks
         active: Array = np.where(np.repeat(governed(mask, width), width, axis=-1), marks, 0)
         return active
+
+    @staticmethod
+    def _converted(call: Call, inputs: Sequence[Array], mask: Bits | None) -> Array:
+        """Return the marks of a conversion: in the bytes of the wider type's lane.
+
+        Two lanes of 4 bits share a byte, and the place of four that the byte has.
+        """
+        bits = (call.source.bits, call.dtype.bits)
+        group = (2 if min(bits) < _BYTE_BITS else 1) * max(bits) // _BYTE_BITS
+        grouped = [each.reshape(*each.shape[:-1], -1, group).max(axis=-1) for each in inputs]
+        marks: Array = np.maximum.reduce(np.broadcast_arrays(*grouped))
+        if mask is not None:
+            marks = np.where(mask.reshape(*mask.shape[:-1], -1, group).any(axis=-1), marks, 0)
+        return np.repeat(marks, group, axis=-1)
 
     def _lanes(self, call: Call, inputs: Sequence[Array], mask: Bits | None) -> Array:
         # A lane of `width` bytes is marked where one of its bytes is. Where the operation moves

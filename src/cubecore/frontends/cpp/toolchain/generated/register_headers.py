@@ -24,6 +24,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from cubecore.frontends.cpp.files import INCLUDE
+from cubecore.isa import catalogue as catalogue_of_memory
+from cubecore.isa.vector.elementwise.convert import Convert
 from cubecore.isa.vector.registers.c_api.conversions import C_TYPES, conversions
 from cubecore.isa.vector.registers.c_api.modes import MODES
 from cubecore.isa.vector.registers.c_api.moves import MOVES, Move
@@ -206,6 +208,16 @@ def _mode_of(move: Move) -> str:
     return f"cubecore::{chooser}({quoted})"
 
 
+def _casts_of_memory() -> str:
+    """Return the conversions that the instructions on UB have: pairs of source and destination."""
+    pairs = (
+        (made.src_type.name, made.dst_type.name)
+        for made in catalogue_of_memory.instructions().values()
+        if issubclass(made, Convert)
+    )
+    return ", ".join(f'{{"{source}", "{target}"}}' for source, target in pairs)
+
+
 def _casts() -> str:
     """Return the words of a conversion by its layout, saturation and rounding."""
     rows = [
@@ -221,6 +233,7 @@ def _casts() -> str:
     return (
         f"namespace detail {{\ninline constexpr const char* words_of_cast{size} = {{{words}}};\n"
         f"inline constexpr const char* words_of_rounding[] = {{{truncations}}};\n"
+        f"inline constexpr const char* casts_of_memory[][2] = {{{_casts_of_memory()}}};\n"
         "}  // namespace detail\n"
     )
 

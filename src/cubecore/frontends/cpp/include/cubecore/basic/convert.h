@@ -64,11 +64,41 @@ inline const char* cast_call(RoundMode mode) {
   }
 }
 
+#if __NPU_ARCH__ == 3510
+// Conversions that 2201 has no instruction for (reg/casts.h).
+template <typename T, typename U>
+constexpr bool casts_by_registers();
+template <typename T, typename U>
+void cast_by_registers(const LocalTensor<T>& dst, const LocalTensor<U>& src, RoundMode roundMode,
+                       uint32_t count, const cubecore::Here& at);
+#endif
+
+// Refuses repeats of a conversion that is a vector function.
+template <typename T, typename U>
+inline void require_call_in_repeats(const cubecore::Here& at) {
+#if __NPU_ARCH__ == 3510
+  if constexpr (casts_by_registers<T, U>()) {
+    char said[80];
+    std::snprintf(said, sizeof(said), "Cast of %s to %s", cubecore::Element<U>::name,
+                  cubecore::Element<T>::name);
+    cubecore_refuse(said, "be by a count of elements in cubecore", "masks and repeats", &at);
+  }
+#else
+  (void)at;
+#endif
+}
+
 }  // namespace detail
 
 template <typename T, typename U>
 inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
                  const uint32_t count, CUBECORE_AT) {
+#if __NPU_ARCH__ == 3510
+  if constexpr (detail::casts_by_registers<PrimT<T>, PrimT<U>>()) {
+    detail::cast_by_registers(dst, src, roundMode, count, at);
+    return;
+  }
+#endif
   cubecore::issue(detail::cast_call<PrimT<T>, PrimT<U>>(roundMode), at, dst.pointer(),
                   src.pointer(), count);
 }
@@ -76,6 +106,7 @@ template <typename T, typename U, bool isSetMask = true>
 inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
                  const uint64_t mask, const uint8_t repeatTime,
                  const UnaryRepeatParams& repeatParams, CUBECORE_AT) {
+  detail::require_call_in_repeats<PrimT<T>, PrimT<U>>(at);
   if constexpr (isSetMask) detail::set_given<T, U>(mask, "Cast", at);
   detail::note_repeats<PrimT<T>, PrimT<U>>("Cast", repeatTime, repeatParams.dstBlkStride,
                                  repeatParams.dstRepStride, at);
@@ -86,6 +117,7 @@ template <typename T, typename U, bool isSetMask = true>
 inline void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode,
                  const uint64_t mask[], const uint8_t repeatTime,
                  const UnaryRepeatParams& repeatParams, CUBECORE_AT) {
+  detail::require_call_in_repeats<PrimT<T>, PrimT<U>>(at);
   if constexpr (isSetMask) detail::set_given<T, U>(mask, "Cast", at);
   detail::note_repeats<PrimT<T>, PrimT<U>>("Cast", repeatTime, repeatParams.dstBlkStride,
                                  repeatParams.dstRepStride, at);

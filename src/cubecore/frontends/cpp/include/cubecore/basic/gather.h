@@ -35,6 +35,8 @@ template <typename T>
 inline cubecore::Pointer plain(const LocalTensor<T>& tensor) {
   cubecore::Pointer found = tensor.pointer();
   found.type = sizeof(PrimT<T>) == 2 ? "uint16" : "uint32";
+  if (cubecore::is_950 && sizeof(PrimT<T>) == 1) found.type = "uint8";
+  if (cubecore::is_950 && sizeof(PrimT<T>) == 8) found.type = "uint64";
   return found;
 }
 
@@ -113,9 +115,24 @@ inline void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uin
                   p.dstRepStride, repeatTime);
 }
 
+#if __NPU_ARCH__ == 3510
+namespace detail {
+// Elements of 8 and of 64 bits: a vector function (reg/fill.h).
+template <typename T, typename S>
+void counted_by_registers(const LocalTensor<T>& dst, const S& first, uint32_t count,
+                          const cubecore::Here& at);
+}  // namespace detail
+#endif
+
 // first, first + 1, ...: whole repeats, then the rest of one.
 template <typename T, typename S>
 inline void CreateVecIndex(LocalTensor<T> dst, const S& firstValue, uint32_t count, CUBECORE_AT) {
+#if __NPU_ARCH__ == 3510
+  if constexpr (sizeof(PrimT<T>) == 1 || sizeof(PrimT<T>) == 8) {
+    detail::counted_by_registers(dst, firstValue, count, at);
+    return;
+  }
+#endif
   constexpr uint32_t lanes = detail::lanes_of<T>();
   for (uint32_t done = 0; done < count; done += lanes) {
     detail::set_lanes(count - done < lanes ? count - done : lanes, at);

@@ -168,6 +168,11 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                    const LocalTensor<T>& sharedTmpBuffer, const int32_t count,                    \
                    bool calIndex = false, CUBECORE_AT) {                                          \
     if (count <= 0) return;                                                                       \
+    if constexpr (cubecore::is_950) {                                                             \
+      cubecore::issue(LARGEST ? "reduce_max" : "reduce_min", at, dst.pointer(), src.pointer(),    \
+                      cubecore::named("count", count), cubecore::named("indexed", calIndex));     \
+      return;                                                                                     \
+    }                                                                                             \
     const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);             \
     const LocalTensor<T> work = detail::tmp_room(                                                 \
         #NAME, sharedTmpBuffer,                                                                   \
@@ -182,6 +187,13 @@ inline void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src,
     detail::judge_repeats(#NAME, repeatTime, 1, at);                                              \
     if (repeatTime <= 0) return;                                                                  \
     detail::set_given<T>(mask, #NAME, at);                                                        \
+    if constexpr (cubecore::is_950) {                                                             \
+      cubecore::issue(LARGEST ? "reduce_max" : "reduce_min", at, dst.pointer(), src.pointer(),    \
+                      cubecore::named("repeat", repeatTime),                                      \
+                      cubecore::named("src_repeat_stride", srcRepStride),                         \
+                      cubecore::named("indexed", calIndex));                                      \
+      return;                                                                                     \
+    }                                                                                             \
     const char* call = detail::extreme_call(LARGEST, ReduceOrder::ORDER_VALUE_INDEX);             \
     const LocalTensor<T> work =                                                                   \
         detail::tmp_room(#NAME, sharedTmpBuffer, repeatTime, 2, calIndex, at);                    \

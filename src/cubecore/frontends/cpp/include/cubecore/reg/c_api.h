@@ -3,11 +3,11 @@
 // logic_compute, reduce_compute, data_compress, data_fill, data_rearrange, sync_control.
 #pragma once
 
+#include "cubecore/reg/casts.h"
 #include "cubecore/reg/dump.h"
 #include "cubecore/reg/fill.h"
 #include "cubecore/reg/indexed.h"
 #include "cubecore/reg/loops.h"
-#include "cubecore/reg/tensors.h"
 
 using vector_load_unalign = AscendC::Reg::UnalignRegForLoad;
 using vector_store_unalign = AscendC::Reg::UnalignRegForStore;
