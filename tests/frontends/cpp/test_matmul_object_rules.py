@@ -68,12 +68,14 @@ RULES = {
     "transposed A": (
         TURNED, "mm.SetTensorA(p.a, true); mm.SetTensorB(p.b); mm.IterateAll(p.c);",
         HALF, "mm.SetTensorA(p.a, true); mm.SetTensorB(p.b); mm.IterateAll(p.c);",
-        "SetTensorA: isTransposeA must be false for a MatmulType with ISTRANS false, got true",
+        "SetTensorA: isTransposeA must be false for a MatmulType with ISTRANS false, got true; "
+        "pass false, or give its MatmulType true as ISTRANS",
     ),
     "transposed B": (
         TURNED, "mm.SetTensorA(p.a); mm.SetTensorB(p.b, true); mm.IterateAll(p.c);",
         HALF, "mm.SetTensorA(p.a); mm.SetTensorB(p.b, true); mm.IterateAll(p.c);",
-        "SetTensorB: isTransposeB must be false for a MatmulType with ISTRANS false, got true",
+        "SetTensorB: isTransposeB must be false for a MatmulType with ISTRANS false, got true; "
+        "pass false, or give its MatmulType true as ISTRANS",
     ),
     "transposition of bytes": (
         "int8_t, int32_t, true",

@@ -95,7 +95,8 @@ RULES = {
         GIVEN,
         "DataCopyPad(a, g, DataCopyExtParams(1,6,0,0,0), DataCopyPadExtParams<float>(false,0,0,0.f));",  # noqa: E501
         "parameter",
-        "copy_gm_to_ubuf_align.len_burst must be a multiple of float32's 4 B, got 6",
+        "copy_gm_to_ubuf_align.len_burst must be a multiple of float32's 4 B, got 6; it is a "
+        "number of bytes",
     ),
     "blocks of a padded store": (
         GIVEN,

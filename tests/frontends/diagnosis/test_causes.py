@@ -54,6 +54,27 @@ KERNELS = {
     + ADD.format("c", "a", "b")
     + STORED
     + STORE.format("c"),
+    "an address off its alignment": BOTH.replace("b, x", "b + 3, x")
+    + READY
+    + ADD.format("c", "a", "b")
+    + STORED
+    + STORE.format("c"),
+    "an address off its alignment beside a load that is short": BOTH.replace(
+        "b, x, 256", "b + 3, x, 128"
+    )
+    + READY
+    + ADD.format("c", "a", "b")
+    + STORED
+    + STORE.format("c"),
+    "a count too large beside an array that nobody wrote": LOAD.format("a")
+    + READY
+    + "core.asc_add(c, a, b, 128)\n"
+    + STORED
+    + STORE.format("c"),
+    "an order that is missing beside a load that is short": BOTH.replace("b, x, 256", "b, x, 128")
+    + ADD.format("c", "a", "b")
+    + STORED
+    + STORE.format("c"),
     "flags of two pairs": BOTH
     + READY
     + FLAG.format("MTE3", "V", 3)
@@ -82,6 +103,19 @@ CAUSES = {
     ],
     "a count too large": ["out-of-bounds < out-of-bounds out-of-bounds overlap"],
     "a wait that is missing": ["race-raw < race-raw flag-leaked"],
+    "an address off its alignment": ["misaligned < out-of-bounds uninitialised"],
+    "an address off its alignment beside a load that is short": [
+        "misaligned <",
+        "uninitialised <",
+    ],
+    "a count too large beside an array that nobody wrote": [
+        "out-of-bounds < out-of-bounds out-of-bounds overlap uninitialised",
+        "uninitialised <",
+    ],
+    "an order that is missing beside a load that is short": [
+        "race-raw < race-raw",
+        "uninitialised <",
+    ],
     "flags of two pairs": ["flag-leaked <", "flag-leaked <"],
 }
 """For each kernel its causes, and what follows from each; an operand has a finding of its own."""

@@ -147,8 +147,49 @@ WRONG_CLASSES = {
     "never_queued": CLASSES.replace("  out.EnQue(c);\n", ""),
     "never_freed": CLASSES.replace("  in.FreeTensor(b);\n", ""),
     "short_buffer": CLASSES.replace("InitBuffer(work, 256)", "InitBuffer(work, 64)"),
+    "never_taken": CLASSES.replace("out.DeQue", "out.AllocTensor"),
 }
 """Kernels of one block, of queues."""
+ADDRESSES = """
+GlobalTensor<float> xGm, zGm;
+xGm.SetGlobalBuffer((__gm__ float*)x); zGm.SetGlobalBuffer((__gm__ float*)z);
+LocalTensor<float> a(TPosition::VECCALC, 0, 64);
+LocalTensor<float> b(TPosition::VECCALC, 256, 64);
+LocalTensor<float> c(TPosition::VECCALC, 512, 64);
+DataCopy(a, xGm, 64);
+DataCopy(b, xGm[64], 64);
+SetFlag<HardEvent::MTE2_V>(0);
+WaitFlag<HardEvent::MTE2_V>(0);
+Add(c, a, b, 64);
+SetFlag<HardEvent::V_MTE3>(0);
+WaitFlag<HardEvent::V_MTE3>(0);
+DataCopy(zGm[64 * GetBlockIdx()], c, 64);
+"""
+SHARED = """
+SetFlag<HardEvent::MTE3_MTE2>(0);
+WaitFlag<HardEvent::MTE3_MTE2>(0);
+SyncAll();
+DataCopy(b, zGm[64 * (1 - GetBlockIdx())], 64);
+SetFlag<HardEvent::MTE2_V>(1);
+WaitFlag<HardEvent::MTE2_V>(1);
+Add(c, b, b, 64);
+SetFlag<HardEvent::V_MTE3>(1);
+WaitFlag<HardEvent::V_MTE3>(1);
+SyncAll();
+DataCopy(zGm[64 * GetBlockIdx()], c, 64);
+"""
+WRONG_ADDRESSES = {
+    "same_address": ADDRESSES.replace("VECCALC, 256", "VECCALC, 0"),
+    "spread": ADDRESSES.replace("VECCALC, 512", "VECCALC, 1024").replace(
+        "a, b, 64);", "a, b, 64, 1, {1, 1, 2, 8, 8, 8});"
+    ),
+    "no_wait_of_all": ADDRESSES + SHARED.replace("SyncAll();\nDataCopy(b", "DataCopy(b"),
+    "one_waits": ADDRESSES
+    + SHARED.replace("DataCopy(b", "if (GetBlockIdx() == 1) DataCopy(b").replace("SyncAll();", ""),
+    "both_too_far": ADDRESSES.replace("float*)z)", "float*)z + 64)"),
+    "index_too_far": ADDRESSES.replace("DataCopy(zGm[64 * ", "DataCopy(zGm[64 + 64 * "),
+}
+"""Kernels of two blocks, of tensors with addresses of their own."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -180,7 +221,8 @@ def class_findings(folder: Path, name: str, body: str) -> Any:
     text += FUNCTION.format(name=name, parameters="GM_ADDR x, GM_ADDR z", body=body)
     (folder / f"{name}.cpp").write_text(text)
     x, z = np.ones(128, np.float32), np.zeros(128, np.float32)
-    return getattr(cubecore.load(f"{name}.cpp", auto_sync=False), name)[1](x, z).findings
+    kernel = getattr(cubecore.load(f"{name}.cpp", auto_sync=False), name)
+    return kernel[2 if "GetBlockIdx" in body else 1](x, z).findings
 
 
 def told(findings: Any) -> str:
@@ -218,6 +260,21 @@ def test_a_wrong_kernel_has_one_remedy(
 @needs_compiler
 def test_right_queues_have_no_finding(folder: Path) -> None:
     assert class_findings(folder, "right", CLASSES) == ()
+
+
+@needs_compiler
+@pytest.mark.parametrize("body", [ADDRESSES, ADDRESSES + SHARED], ids=["apart", "shared"])
+def test_right_addresses_have_no_finding(folder: Path, body: str) -> None:
+    assert class_findings(folder, "right", body) == ()
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", WRONG_ADDRESSES)
+def test_a_wrong_address_or_order_has_one_remedy(
+    folder: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    findings = class_findings(folder, name, WRONG_ADDRESSES[name])
+    judged("cpp", name, told(findings), request.config)
 
 
 @needs_compiler

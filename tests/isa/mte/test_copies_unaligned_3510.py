@@ -198,7 +198,9 @@ def messages(*first, name="copy_gm_to_ubuf_align_v2", **p) -> list[str]:
 
 
 def test_what_is_not_documented():
-    assert messages(len_burst=7) == [".len_burst must be a multiple of float16's 2 B, got 7"]
+    assert messages(len_burst=7) == [
+        ".len_burst must be a multiple of float16's 2 B, got 7; it is a number of bytes"
+    ]
     wide = {"left_padding_num": 17, "right_padding_num": 16}
     assert messages(len_burst=8, **wide) == [".left_padding_num must fill at most 32 B, got 34 B"]
     need = "_stride must be len_burst or a multiple of 32 B, got 40"

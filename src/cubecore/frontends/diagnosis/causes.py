@@ -2,14 +2,19 @@
 
 A finding follows from an earlier one if it is about the same call, if the bytes that it is about
 depend on what the other's instruction wrote or failed to write, or if the order that the other
-lacks would mend it as well.
+lacks would mend it as well. It does not follow if it is left when the other is mended: bytes that
+no write covers at another address, or in another order, or that nothing writes at all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from cubecore.frontends.diagnosis.dependence import IssuedCores, Key, key_of, race_of
+from cubecore.frontends.diagnosis.dependence import Bytes, IssuedCore, Key, key_of, race_of
+from cubecore.frontends.diagnosis.dialects import CLASS_API
+from cubecore.frontends.diagnosis.source_words import SourceWords
+from cubecore.frontends.diagnosis.value_sentences import alignment
 from cubecore.isa.catalogue import instructions
+from cubecore.isa.declare.instruction import Mem
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import (
     INITCHECK,
@@ -22,26 +27,27 @@ from cubecore.machine.sanitizer.findings import (
 )
 
 _END = "end of kernel"
+_LEAVE_BYTES = frozenset({"no-repeat", "rows-overlap"})
+"""Notes of calls that write less than they seem to."""
+_SHAPES = frozenset({"SetTail", "SetSingleShape", "SetOrgShape"})
+"""Calls of a Matmul object that give the shape of a block."""
 _EXTENT = frozenset({"out-of-bounds", "capacity", "overlap"})
 """Kinds that a call of too many elements has at once."""
 
 
 def with_causes(
-    findings: Sequence[SanitizerFinding],
-    issued: IssuedCores,
-    arrays: Mapping[str, range],
+    findings: Sequence[SanitizerFinding], words: SourceWords
 ) -> tuple[SanitizerFinding, ...]:
     """Return findings, each with the finding that it follows from, if there is one.
 
-    `issued` is what cores issued, as far as that was recorded; `arrays` lie in global memory. A
-    note causes nothing, and follows from nothing.
+    A note causes nothing, and follows from nothing.
     """
     if len(findings) == 1:
         return tuple(findings)
-    causes = _Causes(findings, issued, arrays)
+    causes = _Causes(findings, words)
     roots = [causes.root(number) for number in range(len(findings))]
     return tuple(
-        finding if root == number else replace(finding, cause=findings[root])
+        causes.beside_note(finding) if root == number else replace(finding, cause=findings[root])
         for number, (finding, root) in enumerate(zip(findings, roots, strict=True))
     )
 
@@ -57,13 +63,9 @@ class _Pair:
 class _Causes:
     """The findings of a launch, and what is known of how they depend on each other."""
 
-    def __init__(
-        self,
-        findings: Sequence[SanitizerFinding],
-        issued: IssuedCores,
-        arrays: Mapping[str, range],
-    ) -> None:
-        self._findings = findings
+    def __init__(self, findings: Sequence[SanitizerFinding], words: SourceWords) -> None:
+        self._findings, self._words = findings, words
+        self._issued, self._arrays = issued, arrays = words.issued, words.arrays
         cores = {name: issued.get(name) for name in {finding.core for finding in findings}}
         self._cores = {name: core for name, core in cores.items() if core is not None}
         self._reads: dict[str, Mapping[Key, frozenset[int]]] = {}
@@ -87,6 +89,21 @@ class _Causes:
                     self._roots[number] = root
                     break
         return self._roots[number]
+
+    def beside_note(self, finding: SanitizerFinding) -> SanitizerFinding:
+        """Return a finding of bytes without a value, with the note that says why, if one does."""
+        notes = [each for each in self._findings if each.id in _LEAVE_BYTES]
+        core = self._cores.get(finding.core)
+        if finding.id != "uninitialised" or core is None or not notes:
+            return finding
+        keys = {key_of("", note.location): [number] for number, note in enumerate(notes)}
+        reads, _ = core.depends(keys, self._arrays)
+        numbers = reads.get(key_of(finding.instruction, finding.location))
+        if not numbers:
+            return finding
+        note = notes[min(numbers)]
+        told = f"; the note {note.id} at {note.location.file}:{note.location.line} says why"
+        return replace(finding, text=finding.text + told)
 
     def _order(self) -> list[int]:
         """Return the findings that may be causes, those before others that name a call's error."""
@@ -117,10 +134,71 @@ class _Causes:
             return False
         earlier = (_rank(early), pair.early) < (_rank(late), pair.late)
         if earlier and any(rule(late, early) for rule in _RULES):
-            return True
+            return not self._is_left(late, early)
         if earlier and self._by_data(pair):
+            return not self._is_left(late, early)
+        if earlier and self._by_all_cores(late, early):
             return True
         return self._by_order(pair, earlier=earlier)
+
+    def _is_left(self, late: SanitizerFinding, early: SanitizerFinding) -> bool:
+        """Return whether bytes would lack a value with the early finding mended, too."""
+        if late.id != "uninitialised":
+            return False
+        if early.id != "misaligned" and early.check != RACECHECK:
+            at_call = early.check == MEMCHECK and _is_of_same_call(late, early)
+            return at_call and self._has_no_value(late)
+        # Another address or another order of the same writes: all of them must be enough for what
+        # is read, or for the array, wherever they begin.
+        needed = self._needed(late)
+        if needed is None:
+            return False
+        written = set[tuple[str, int, int]]()
+        for name, core in self._writers(late):
+            written |= {(name, *each) for each in core.written(needed, late)}
+        if early.check == RACECHECK:
+            own = (each for each in early.accesses if each.how == "write")
+            written |= {
+                (each.core, each.start, each.end)
+                for each in own
+                if each.memory == needed.memory and needed.start < each.end
+            }
+        return sum(end - start for _, start, end in written) < needed.end - needed.start
+
+    def _has_no_value(self, late: SanitizerFinding) -> bool:
+        """Return whether an array lacks a value that a call with another fault reads as well."""
+        if late.elements is None or not late.accesses:
+            return False
+        access = late.accesses[0]
+        key = key_of(late.instruction, late.location)
+        for each in self._findings:
+            if each.id != "out-of-bounds" or each.limits is None or not each.accesses:
+                continue
+            of_call = key_of(each.instruction, each.location) == key
+            if of_call and each.accesses[0].operand == access.operand:
+                return access.start < each.limits[1]
+        return late.elements[0] == late.elements[1]
+
+    def _needed(self, late: SanitizerFinding) -> Bytes | None:
+        """Return the bytes of an array, or those that the call of a finding reads."""
+        if late.instruction == _END:
+            array = self._arrays.get("" if late.claim is None else late.claim.subject)
+            return None if array is None else Bytes(Mem.GM.label, array.start, array.stop)
+        core = self._cores.get(late.core)
+        if core is None or not late.accesses or late.accesses[0].memory in self._arrays:
+            return None
+        access = late.accesses[0]
+        for number in core.numbers(key_of(late.instruction, late.location)):
+            read = core.operand(number, access.operand)
+            if read is not None and read.meets(access.memory, access.start, access.end):
+                return Bytes(access.memory, read.start, read.end)
+        return None
+
+    def _writers(self, late: SanitizerFinding) -> list[tuple[str, IssuedCore]]:
+        """Return the cores that may write what a finding lacks."""
+        names = self._issued.names if late.instruction == _END else (late.core,)
+        cores = [(name, self._issued.get(name)) for name in names]
+        return [(name, core) for name, core in cores if core is not None]
 
     def _by_data(self, pair: _Pair) -> bool:
         """Return whether what a finding is about depends on what the other's instruction wrote."""
@@ -132,6 +210,18 @@ class _Causes:
             return False
         reads = self._reads.get(late.core, {})
         return pair.early in reads.get(key_of(late.instruction, late.location), ())
+
+    def _by_all_cores(self, late: SanitizerFinding, early: SanitizerFinding) -> bool:
+        """Return whether a wait of all cores between two accesses would order a core's own, too."""
+        core, race = self._cores.get(late.core), race_of(late)
+        pair = None if core is None or race is None else core.pair(race)
+        if core is None or pair is None or not _is_across_cores(early):
+            return False
+        if not self._words.of(early.location).all_cores:
+            return False
+        keys = [key_of(each.instruction, each.location) for each in early.accesses]
+        numbers = [[n for n in core.numbers(key) if pair[0] <= n <= pair[1]] for key in keys]
+        return all(numbers) and min(map(min, numbers)) < max(map(max, numbers))
 
     def _by_order(self, pair: _Pair, *, earlier: bool) -> bool:
         """Return whether the order that one race lacks would order the other's accesses too."""
@@ -151,9 +241,11 @@ def _rank(finding: SanitizerFinding) -> int:
     """Return how near a finding is to an error of the source: of bounds, of order, of values."""
     if finding.instruction == _END:
         return 5
+    if finding.id == "misaligned":
+        return -1
     if finding.check == MEMCHECK or finding.id == OVERWRITTEN or finding.id.startswith("queue"):
         return 0
-    if _is_across_cores(finding):
+    if _is_across_cores(finding) and finding.id != "race-waw":
         return 1
     if finding.check in {INITCHECK, RACECHECK}:
         return 2
@@ -169,6 +261,8 @@ def _is_about_values(finding: SanitizerFinding) -> bool:
     """Return whether a finding is about what bytes hold, or about unit flags of written tiles."""
     if finding.check == INITCHECK or finding.id in {"filling-read", "unread"}:
         return True
+    if finding.id == "race-waw" and _is_across_cores(finding):
+        return True  # blocks may write equal values to the same bytes
     return finding.id.startswith("flag-") and finding.pipes is None
 
 
@@ -206,6 +300,25 @@ def _misses_same_bytes(late: SanitizerFinding, early: SanitizerFinding) -> bool:
     """The same bytes were never written for both."""
     both = {late.id, early.id} == {"uninitialised"}
     return both and any(_meet(one, other) for one in late.accesses for other in early.accesses)
+
+
+def _is_out_by_misalignment(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """The end of an array is passed by as much as its beginning is off the alignment."""
+    if late.id != "out-of-bounds" or early.id != "misaligned" or late.limits is None:
+        return False
+    same = key_of(late.instruction, late.location) == key_of(early.instruction, early.location)
+    access, claim = late.accesses[0], early.claim
+    named = claim is not None and claim.subject.rpartition(".")[2] == access.operand
+    unit = alignment(early)
+    beyond = access.end - late.limits[1]
+    return same and named and unit is not None and 0 < beyond <= access.start % unit
+
+
+def _is_of_wrong_shape(late: SanitizerFinding, early: SanitizerFinding) -> bool:
+    """A matmul of a shape that a call refused takes and writes other bytes than those meant."""
+    shaped = early.id == "parameter" and early.location.call in _SHAPES
+    wrong = late.id in {"out-of-bounds", "uninitialised"} or _is_across_cores(late)
+    return shaped and wrong and late.location.call in CLASS_API.matmul_calls
 
 
 def _overruns_alike(late: SanitizerFinding, early: SanitizerFinding) -> bool:
@@ -258,6 +371,8 @@ _RULES: tuple[_Rule, ...] = (
     _is_of_same_call,
     _touches_excess,
     _misses_same_bytes,
+    _is_out_by_misalignment,
+    _is_of_wrong_shape,
     _overruns_alike,
     _is_of_same_pipes,
     _is_behind_unmet,

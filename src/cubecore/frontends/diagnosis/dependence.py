@@ -139,6 +139,14 @@ class Touch(NamedTuple):
         return self.mem.label == memory and self.start < end and start < self.end
 
 
+class Bytes(NamedTuple):
+    """The bytes [start, end) of a memory."""
+
+    memory: str
+    start: int
+    end: int
+
+
 class IssuedCore:
     """The instructions of one core, as far as they are followed."""
 
@@ -209,6 +217,17 @@ class IssuedCore:
             if operand.name == name and high > low:
                 return Touch(mem, is_read, is_written, address + low, address + high)
         return None
+
+    def written(self, held: Bytes, reader: SanitizerFinding) -> set[tuple[int, int]]:
+        """Return the bytes of each write that meets some, before a finding's instruction."""
+        reads = self._positions.get(key_of(reader.instruction, reader.location))
+        before = len(self._issues) if not reads else reads[-1]
+        return {
+            (touch.start, touch.end)
+            for number in range(before)
+            for touch in self.touched(number)
+            if touch.is_written and touch.meets(*held)
+        }
 
     def would_order(self, race: Race, other: Race) -> bool:
         """Return whether `other` would be none, were the accesses of `race` ordered by a flag.

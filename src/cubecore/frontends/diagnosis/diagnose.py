@@ -14,4 +14,4 @@ def diagnosed(words: SourceWords) -> tuple[SanitizerFinding, ...]:
         replace(finding, text=sentence(finding, words), block=words.blocks_of(finding.core))
         for finding in words.findings
     ]
-    return with_causes(told, words.issued, words.arrays)
+    return with_causes(told, words)

@@ -5,6 +5,7 @@ A name comes from the instruction's own declaration, which every front end reads
 
 import re
 from collections.abc import Mapping
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -23,7 +24,10 @@ class Dialect:
     `flag` takes a call, two pipes and an event, `barrier` a call and a pipe. `receiver` stands in
     front of each call. `behind_write` and `behind_read` say by which calls of a
     queue an access follows one, `all_cores` by which call all cores wait for each other, and
-    `start_zero` what makes a product start from 0. `product_calls` compute a block of a product.
+    `start_zero` what makes a matmul start from 0. `matmul_calls` compute a block of a matmul.
+    `arguments` are the operands of calls that take them in another order than the instruction,
+    `parameters` what calls name the instruction's parameters. `cores_signal`: the calls by which
+    one vector core tells another that it has written, and waits for that.
     """
 
     key: str
@@ -34,7 +38,10 @@ class Dialect:
     behind_read: str = ""
     all_cores: str = ""
     start_zero: str = ""
-    product_calls: tuple[str, ...] = ()
+    matmul_calls: tuple[str, ...] = ()
+    arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parameters: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    cores_signal: tuple[str, str] | None = None
 
     def name(self, kind: type[Instruction]) -> str:
         """Return the name of an instruction; the instruction set's where the dialect has none."""
@@ -60,9 +67,10 @@ class Dialect:
         text = self.behind_write if how == "write" else self.behind_read
         return text.format(queue=queue or "a queue")
 
-    @property
-    def signals(self) -> tuple[str, str]:
-        """The calls that signal another core, and wait for the signal."""
+    def signals(self, *, across_parts: bool) -> tuple[str, str]:
+        """Return the calls that signal another core, maybe from AIC to AIV, and wait for it."""
+        if self.cores_signal is not None and not across_parts:
+            return self.cores_signal
         pair = self.name(FftsCrossCoreSync), self.name(WaitFlagDev)
         return self.receiver + pair[0], self.receiver + pair[1]
 
@@ -104,6 +112,15 @@ def _spelled(word: str) -> tuple[Spelling, ...]:
     return ((declared, {}),) if declared is not None else spelled(word)
 
 
+_OF_COPIES = {
+    "n_burst": "blockCount",
+    "len_burst": "blockLen",
+    "src_gap": "srcStride",
+    "dst_gap": "dstStride",
+    "left_padding_num": "leftPadding",
+    "right_padding_num": "rightPadding",
+}
+"""Names in DataCopyParams, DataCopyExtParams and DataCopyPadExtParams."""
 CLASS_API = Dialect(
     "cpp",
     "{call}<HardEvent::{src}_{dst}>({event})",
@@ -112,7 +129,10 @@ CLASS_API = Dialect(
     behind_read="take it by AllocTensor of {queue} behind FreeTensor",
     all_cores="SyncAll()",
     start_zero="set cmatrixInitVal of its MmadParams to true",
-    product_calls=("Iterate", "IterateAll", "IterateBatch", "IterateNBatch", "GetTensorC"),
+    matmul_calls=("Iterate", "IterateAll", "IterateBatch", "IterateNBatch", "GetTensorC"),
+    arguments={"Select": ("dst", "sel", "src0", "src1")},
+    parameters={"DataCopy": _OF_COPIES, "DataCopyPad": _OF_COPIES},
+    cores_signal=("IBSet", "IBWait"),
 )
 """The class API of C++: DataCopy, TQue, SetFlag."""
 C_API = Dialect(

@@ -6,6 +6,7 @@ The rest of the package is loaded for a launch that has findings alone.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cubecore.chips.model import Chip
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.trace import InstructionTrace
 from cubecore.machine.sanitizer.findings import SanitizerFinding
@@ -15,12 +16,11 @@ _PART = " AIC"
 
 def told(
     findings: Sequence[SanitizerFinding],
+    chip: Chip,
     language: str,
     blocks: Mapping[CoreId, range],
     arrays: Mapping[str, range],
     recorded: Mapping[CoreId, InstructionTrace],
-    *,
-    split: bool = True,
 ) -> tuple[SanitizerFinding, ...]:
     """Return findings with their texts, their blocks and their causes.
 
@@ -28,6 +28,8 @@ def told(
     ----------
     findings : sequence of SanitizerFinding
         The findings of one launch.
+    chip : Chip
+        The chip that it ran on: whether a core has an AIC and AIVs, and how large memories are.
     language : str
         cpp, c, python or tik.
     blocks : mapping
@@ -36,8 +38,6 @@ def told(
         The bytes of global memory that each array takes.
     recorded : mapping
         What cores have issued, as far as it was recorded.
-    split : bool
-        Whether a core has an AIC and AIVs.
     """
     if not findings:
         return ()
@@ -46,11 +46,13 @@ def told(
     from cubecore.frontends.diagnosis.dialects import DIALECTS
     from cubecore.frontends.diagnosis.source_words import SourceWords
 
+    split = chip.mix_aiv_per_aic > 0
     if not split:
         findings = [_of_whole_core(finding) for finding in findings]
     issued = IssuedCores({_name(core, split): trace for core, trace in recorded.items()})
     names = {_name(core, split): of_core for core, of_core in blocks.items()}
-    return diagnosed(SourceWords(DIALECTS[language], issued, names, arrays, tuple(findings)))
+    words = SourceWords(DIALECTS[language], chip, issued, names, arrays, tuple(findings))
+    return diagnosed(words)
 
 
 def _name(core: CoreId, split: bool) -> str:

@@ -59,7 +59,6 @@ class _Flags:
 
     pending: dict[int, int]
     early: int | None
-    used: frozenset[int]
 
 
 def comes_before(one: Location, other: Location) -> bool:
@@ -102,7 +101,7 @@ def missing_flag(core: IssuedCore, race: Race) -> MissingFlag | None:
     behind = max(n for n in range(first, last) if n == first or _conflict(core, race, n, last))
     again = [n for n in core.numbers(race.later) if n < last]
     since = again[-1] if again else -1
-    used = _flags_before(core, race, first, len(core.issues)).used
+    used = _events(core, race)
     free = next((event for event in range(EVENTS) if event not in used), 0)
     return MissingFlag(
         Anchor(core.issues[behind][0].name, core.location(behind), _repeats(core, behind, since)),
@@ -115,7 +114,7 @@ def missing_flag(core: IssuedCore, race: Race) -> MissingFlag | None:
 
 
 def _flags_before(core: IssuedCore, race: Race, first: int, last: int) -> _Flags:
-    pending, used = dict[int, int](), set[int]()
+    pending = dict[int, int]()
     early = None
     for number in range(last):
         template = core.issues[number][0]
@@ -124,7 +123,6 @@ def _flags_before(core: IssuedCore, race: Race, first: int, last: int) -> _Flags
         if (template.src, template.dst) != (race.earlier_pipe, race.later_pipe):
             continue
         event = template.event_id
-        used.add(event)
         if isinstance(template, SetFlag):
             pending[event] = number
             continue
@@ -133,7 +131,14 @@ def _flags_before(core: IssuedCore, race: Race, first: int, last: int) -> _Flags
             early = (
                 raised if _is_for(core, race, _FlagBetween(raised, first, number, last)) else early
             )
-    return _Flags(pending, early, frozenset(used))
+    return _Flags(pending, early)
+
+
+def _events(core: IssuedCore, race: Race) -> set[int]:
+    """Return the events between the pipes of a race that the core uses."""
+    pipes = race.earlier_pipe, race.later_pipe
+    flags = (each[0] for each in core.issues if isinstance(each[0], (SetFlag, WaitFlag)))
+    return {flag.event_id for flag in flags if (flag.src, flag.dst) == pipes}
 
 
 def _is_for(core: IssuedCore, race: Race, flag: _FlagBetween) -> bool:

@@ -1,7 +1,12 @@
 """Sentences of races: the two calls, their array, and where its order belongs."""
 
 from cubecore.frontends.diagnosis.arguments import receiver
-from cubecore.frontends.diagnosis.declarations import may_be_queued, queue_of
+from cubecore.frontends.diagnosis.declarations import (
+    array_name,
+    declared,
+    may_be_queued,
+    queue_of,
+)
 from cubecore.frontends.diagnosis.dependence import key_of, race_of
 from cubecore.frontends.diagnosis.dialects import Dialect
 from cubecore.frontends.diagnosis.missing_order import (
@@ -36,6 +41,9 @@ def race(finding: SanitizerFinding, words: SourceWords) -> str:
         half, missing = half_pair(core, between), missing_flag(core, between)
     if missing is not None and missing.in_next_pass:
         calls[1] += ", in the next pass of the loop,"
+    shared = _shared(finding, words)
+    if shared is not None:
+        return f"{calls[1]} writes {words.array(later)} over what {calls[0]} wrote; {shared}"
     raced = _raced(finding, words, calls)
     if half is not None and words.of(later.location).flag:
         return f"{raced}: {_Order(earlier, later, words).completed(half)}"
@@ -52,6 +60,30 @@ def _raced(finding: SanitizerFinding, words: SourceWords, calls: list[str]) -> s
     return f"{second} may {later.how} {array} before {first} {_HAS[earlier.how]} it"
 
 
+def _shared(finding: SanitizerFinding, words: SourceWords) -> str | None:
+    """Return which two arrays of a function begin at bytes that both take; None of one array."""
+    earlier, later = finding.accesses
+    if finding.id != "race-waw" or earlier.location.file != later.location.file:
+        return None
+    names = [
+        array_name(words.operand(each.instruction, each.operand, each.location))
+        for each in (earlier, later)
+    ]
+    lines = [declared(earlier.location.file, name) for name in names]
+    if (
+        names[0] == names[1]
+        or None in lines
+        or earlier.location.function != later.location.function
+    ):
+        return None
+    places = [
+        f"{name} ({line.by} at {earlier.location.file}:{line.line})"
+        for name, line in zip(names, lines, strict=True)
+        if line is not None
+    ]
+    return f"{places[0]} and {places[1]} share bytes: give one of them another address"
+
+
 def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return the sentence of a race of two cores: neither access is the first one."""
     earlier, later = finding.accesses
@@ -62,7 +94,7 @@ def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:
         told = f"{calls[1]} in {blocks[1]} and {calls[0]} in {blocks[0]} may write {array}"
         if calls[0] == calls[1]:
             told = f"{calls[1]} may write {array} in {blocks[1]} and in {blocks[0]},"
-        return f"{told} in either order; give each block bytes of its own"
+        return f"{told} in either order; {_own_bytes(later, words)}"
     write, read = (earlier, later) if earlier.how == "write" else (later, earlier)
     called = [
         f"{words.call(each.instruction, each.location)} in {words.block(each.core)}"
@@ -71,11 +103,28 @@ def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:
     told = f"{called[0]} writes {array}, which {called[1]} reads, and nothing orders the two"
     if not dialect.flag:
         return f"{told}; give each block bytes of its own"
-    before, behind = (words.plain(a.instruction, a.location) for a in _in_order(finding, words))
-    if dialect.all_cores and ("AIC" in earlier.core) == ("AIC" in later.core):
+    across = ("AIC" in earlier.core) != ("AIC" in later.core)
+    one_way = _is_one_way(write, read, words)
+    order = (write, read) if one_way else _in_order(finding, words)
+    before, behind = (words.plain(each.instruction, each.location) for each in order)
+    if dialect.all_cores and not across and not one_way:
         return f"{told}; put {dialect.all_cores} behind {before} and before {behind}"
-    signal, wait = dialect.signals
+    signal, wait = dialect.signals(across_parts=across or "AIC" in earlier.core)
     return f"{told}; put {signal} behind {before} and {wait} before {behind}"
+
+
+def _own_bytes(access: FindingAccess, words: SourceWords) -> str:
+    """Return how two blocks that write the same bytes are put right."""
+    dialect = words.of(access.location)
+    if access.location.call in dialect.matmul_calls:
+        return "give each block bytes of its own, or let them add up by enAtomic = 1"
+    return "give each block bytes of its own"
+
+
+def _is_one_way(write: FindingAccess, read: FindingAccess, words: SourceWords) -> bool:
+    """Return whether the block that writes never comes to the read: the other waits for it."""
+    core = words.issued.get(write.core)
+    return core is not None and not core.numbers(key_of(read.instruction, read.location))
 
 
 def _in_order(finding: SanitizerFinding, words: SourceWords) -> tuple[FindingAccess, FindingAccess]:

@@ -49,7 +49,7 @@ def _requirement(finding: SanitizerFinding, words: SourceWords) -> str:
     if name != finding.instruction or name not in instructions():
         return _said(finding, words)
     written = words.operand(name, operand, finding.location)
-    subject = f" {operand}" if operand else ""
+    subject = f" {words.parameter(operand, finding.location)}" if operand else ""
     subject += f" ({written})" if written and written != operand else ""
     remedy = f"; {dialect.in_words(claim.remedy)}" if claim.remedy else ""
     need, got = dialect.in_words(claim.requirement), dialect.in_words(claim.value)
@@ -87,6 +87,7 @@ _SENTENCES: dict[str, Sentence] = {
     OVERWRITTEN: _overwritten,
     "unread": _unread,
     "out-of-bounds": value_sentences.outside,
+    "misaligned": value_sentences.misaligned,
     "uninitialised": value_sentences.uninitialised,
     "flag-unmet": sync_sentences.unmet,
     "flag-doubled": sync_sentences.doubled,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field
 
+from cubecore.chips.model import Chip
 from cubecore.frontends.diagnosis.arguments import argument
 from cubecore.frontends.diagnosis.dependence import IssuedCores
 from cubecore.frontends.diagnosis.dialects import C_API, Dialect
@@ -29,6 +30,7 @@ class SourceWords:
     """
 
     dialect: Dialect
+    chip: Chip
     issued: IssuedCores
     blocks: Mapping[str, range] = field(default_factory=dict)
     arrays: Mapping[str, range] = field(default_factory=dict)
@@ -60,13 +62,18 @@ class SourceWords:
     def operand(self, instruction: str, operand: str, where: Location) -> str:
         """Return an operand's argument as the source writes it; empty where it is not known."""
         kind = instructions().get(instruction)
-        names = [] if kind is None else [each.name for each in kind.declared]
+        declared = () if kind is None else tuple(each.name for each in kind.declared)
+        names = self.of(where).arguments.get(where.call, declared)
         if operand not in names:
             return ""
         position = names.index(operand)
         if where.operands:
             return where.operands[position] if position < len(where.operands) else ""
         return argument(where, position)
+
+    def parameter(self, name: str, where: Location) -> str:
+        """Return what a call names a parameter of its instruction."""
+        return self.of(where).parameters.get(where.call, {}).get(name, name)
 
     def updates(self, access: FindingAccess) -> bool:
         """Return whether the call writes what it reads: it adds to it."""

@@ -122,6 +122,10 @@ def full(finding: SanitizerFinding, words: SourceWords) -> str:
     if not queue or finding.instruction != "AllocTensor":
         return ""
     call = f"{queue}.{words.at(finding)} finds no free buffer in {queue}"
+    filled = lines_with(where.file, rf"\b{queue}\.EnQue\b")
+    if filled and not lines_with(where.file, rf"\b{queue}\.DeQue\b"):
+        held = f"what EnQue put there at {where.file}:{filled[0]} is never taken out"
+        return f"{call}: {held}; use {queue}.DeQue here, or where that tensor is needed"
     if not lines_with(where.file, rf"\b{queue}\.FreeTensor\b"):
         taken = tensor_of(where.file, queue, "DeQue") or tensor_of(where.file, queue, "AllocTensor")
         if taken is not None:

@@ -1,19 +1,23 @@
 """Sentences of bounds and of values: the call, its array, and which call fell short."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from cubecore.frontends.diagnosis.arguments import source_lines
 from cubecore.frontends.diagnosis.declarations import declared, global_start
 from cubecore.frontends.diagnosis.dependence import IssuedCore, Touch, key_of
 from cubecore.frontends.diagnosis.source_words import SourceWords
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
+from cubecore.isa.program.check import memory_bytes
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.sanitizer.findings import FindingAccess, SanitizerFinding
 from cubecore.units import plural
 
 _SHOWN_RANGES = 3
 """Ranges of bytes that a sentence lists."""
+_ALIGNMENT = re.compile(r"start at a multiple of (?P<unit>\d+) B in \w+")
 
 
 # --- bounds
@@ -54,16 +58,50 @@ def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
         return f"take fewer elements there, {len(same_call)} arrays are too short for so many"
     name = words.operand(access.instruction, access.operand, access.location)
     by = declared(access.location.file, name)
+    room = _room(access, low, words)
+    if access.end - low > room:
+        return f"take fewer elements there: {access.memory} has {room} B from its first byte on"
     if access.end <= high or by is None:
         return "take fewer elements there, or make it larger"
     at = f"{by.by} at {access.location.file}:{by.line}"
     return f"make it {access.end - low} B ({at}), or take fewer elements there"
 
 
+def _room(access: FindingAccess, start: int, words: SourceWords) -> int:
+    """Return how many bytes of its memory an array that starts there can have at most."""
+    memory = next(mem for mem in Mem if mem.label == access.memory)
+    return memory_bytes(words.chip, memory)[1] - start
+
+
+def alignment(finding: SanitizerFinding) -> int | None:
+    """Return the bytes that an address must be a multiple of; None of another requirement."""
+    need = None if finding.claim is None else _ALIGNMENT.fullmatch(finding.claim.requirement)
+    return None if need is None else int(need["unit"])
+
+
+def misaligned(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return the sentence of an address off its alignment, and the nearest ones that are on it."""
+    claim, unit = finding.claim, alignment(finding)
+    if claim is None or unit is None:
+        return ""
+    got = int(claim.value)
+    operand = claim.subject.rpartition(".")[2]
+    written = words.operand(finding.instruction, operand, finding.location)
+    subject = f"{operand} ({written})" if written and written != operand else operand
+    past = got % unit
+    return (
+        f"{words.at(finding)}: {subject} must {claim.requirement}, got {got}; start it {past} B "
+        f"earlier, at {got - past}, or {unit - past} B later, at {got - past + unit}"
+    )
+
+
 def _of_global(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return the remedy for an array in global memory."""
-    if finding.location.call in words.of(finding.location).product_calls:
-        return "a block at an edge is smaller: give its rows and columns by SetTail"
+    if finding.location.call in words.of(finding.location).matmul_calls:
+        return (
+            "give a smaller block at an edge its rows and columns by SetTail, or start the block "
+            "earlier in SetTensorA, SetTensorB or its GlobalTensor"
+        )
     return "take fewer elements there, or start elsewhere"
 
 
@@ -88,12 +126,20 @@ def _started_past(finding: SanitizerFinding, words: SourceWords) -> str:
     told = f"{_listed('block', [str(block) for block in past])} {verb} at or past its end"
     first = min(starts.values())
     if first > 0:
-        name = words.operand(access.instruction, access.operand, access.location)
-        line = global_start(access.location.file, name)
-        begun = f" (SetGlobalBuffer at {access.location.file}:{line})" if line else ""
+        begun = _begun(access, words)
         return f"{told}, and no block at byte 0, the first at {first}; start each earlier{begun}"
     inside = len(starts) - len(past)
     return f"{told}; launch {plural(inside, 'block')}, or give each block a smaller share"
+
+
+def _begun(access: FindingAccess, words: SourceWords) -> str:
+    """Return where the source says at which byte of an array an access begins."""
+    name = words.operand(access.instruction, access.operand, access.location)
+    line = global_start(access.location.file, name)
+    places = [f"{name} in this call"] if {"[", "+"} & set(name) else []
+    if line and (not places or "+" in source_lines(access.location.file)[line - 1]):
+        places.append(f"SetGlobalBuffer at {access.location.file}:{line}")
+    return f": change {' or '.join(places)}" if places else ""
 
 
 def _listed(noun: str, members: Sequence[str]) -> str:
@@ -131,6 +177,9 @@ def uninitialised(finding: SanitizerFinding, words: SourceWords) -> str:
         whole = replace(access, start=source.read.start, end=source.read.end)
         remedy = source.remedy(words, remedy)
         told = source.told(words, told)
+        if spread := source.spread(all_of_it):
+            call = words.short(finding.instruction, finding.location)
+            told += f"; the strides of {call} spread {all_of_it} elements over {spread} B"
     verb = "adds to" if words.updates(access) else "reads"
     read = f"{words.at(finding)} {verb} {words.array(whole)} before it is initialised"
     return f"{read}: {told}; {remedy}"
@@ -144,6 +193,7 @@ class _Source:
     """
 
     core: IssuedCore
+    reader: int
     read: Touch
     lacking: range
     writer: int | None
@@ -173,6 +223,15 @@ class _Source:
         filled = self.written.end - self.written.start
         return f"{counted}, by {self.call(words)}, which fills {filled} B"
 
+    def spread(self, elements: int) -> int:
+        """Return over how many bytes a call spreads as many elements as were written, else 0."""
+        if self.written is None:
+            return 0
+        template = self.core.issues[self.reader][0]
+        sizes = {each.size_bytes for each in map(template.element, template.operands())}
+        filled, span = self.written.end - self.written.start, self.read.end - self.read.start
+        return span if len(sizes) == 1 and elements * min(sizes) == filled < span else 0
+
     def remedy(self, words: SourceWords, otherwise: str) -> str:
         """Return what is to be changed."""
         if self.written is None:
@@ -194,8 +253,8 @@ def _written_before(core: IssuedCore, number: int, read: Touch, lacking: range) 
     for earlier in range(number - 1, -1, -1):
         for touch in core.touched(earlier):
             if touch.is_written and touch.meets(read.mem.label, read.start, read.end):
-                return _Source(core, read, lacking, earlier, touch)
-    return _Source(core, read, lacking, None, None)
+                return _Source(core, number, read, lacking, earlier, touch)
+    return _Source(core, number, read, lacking, None, None)
 
 
 # --- outputs

@@ -295,7 +295,8 @@ class ReadyLaunch:
         last, step = self.blocks, self.at_once
         blocks = {core: range(self._position(core).block, last, step) for core in self.cores}
         arrays = {name: range(held.address, held.end) for name, held in self._places.items()}
-        return diagnosis.told(findings, self.kernel.language, blocks, arrays, self.recorded)
+        language = self.kernel.language
+        return diagnosis.told(findings, self.chip, language, blocks, arrays, self.recorded)
 
     def done(
         self,

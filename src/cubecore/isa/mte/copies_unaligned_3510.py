@@ -129,7 +129,8 @@ class _Aligned(Instruction):
         size, stride = self.dtype.size_bytes, getattr(self, f"{self.in_ub}_stride")
         if self.len_burst % size:
             whole = f"be a multiple of {self.dtype}'s {size} B"
-            violations.append(Violation(f"{self.name}.len_burst", whole, str(self.len_burst)))
+            subject, remedy = f"{self.name}.len_burst", "it is a number of bytes"
+            violations.append(Violation(subject, whole, str(self.len_burst), remedy))
         apart = self.n_burst > 1 and stride not in {0, self.len_burst}
         if apart and stride % DATA_BLOCK_BYTES:
             need = f"be len_burst or a multiple of {DATA_BLOCK_BYTES} B"

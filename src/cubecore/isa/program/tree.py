@@ -50,6 +50,33 @@ class AddressRule:
     subject: str
 
 
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """Bytes [start, end) of a tensor of `size_bytes` that an operand touches beyond the tensor.
+
+    `operand` is the position among the template's operands, `offset` where its address lies in the
+    tensor; `subject` is what a finding names.
+    """
+
+    operand: int
+    subject: str
+    tensor: str
+    size_bytes: int
+    offset: int
+    start: int
+    end: int
+
+    @property
+    def requirement(self) -> str:
+        """The requirement that it does not meet."""
+        return f"stay inside {self.tensor} (0 to {self.size_bytes} B)"
+
+    @property
+    def touched(self) -> str:
+        """The bytes that it touches, from the tensor's beginning."""
+        return f"bytes [{self.start}, {self.end})"
+
+
 @dataclass(frozen=True, eq=False)
 class Issue:
     """One instruction: a template, an address for each operand, and what is only known later.
@@ -59,8 +86,8 @@ class Issue:
     `walk` says how a load that runs ahead of the loops around it walks its addresses: (position,
     trips) of each loop that it stands for, from the outermost; None where the loops around it do.
     `rules` are alignments beyond the template's own, of addresses that depend on variables;
-    `breaches` are the bounds that it is known to leave, as sentences. `varies`: it takes a value of
-    the scalar unit that is not always the template's, where only its time is asked for.
+    `breaches` are the bounds that it is known to leave. `varies`: it takes a value of the scalar
+    unit that is not always the template's, where only its time is asked for.
     """
 
     template: Instruction
@@ -69,7 +96,7 @@ class Issue:
     late: tuple[tuple[str, Expr], ...] = ()
     walk: tuple[tuple[Expr, int], ...] | None = None
     rules: tuple[AddressRule, ...] = ()
-    breaches: tuple[str, ...] = ()
+    breaches: tuple[Breach, ...] = ()
     varies: bool = False
 
     def bound(self, values: tuple[int, ...]) -> Instruction:

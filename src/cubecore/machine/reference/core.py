@@ -13,7 +13,7 @@ from cubecore.isa.declare.registers import Registers
 from cubecore.isa.declare.remark import Line, Remark
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
-from cubecore.isa.program.tree import Issue, LoadScalar, Location
+from cubecore.isa.program.tree import Breach, Issue, LoadScalar, Location
 from cubecore.isa.scalar.load import CachedLoad, ScalarLoad
 from cubecore.isa.scalar.sync import AIC_PIPES, AIV_PIPES, FftsCrossCoreSync, Sync, WaitFlagDev
 from cubecore.lazy_dataclass import dataclass
@@ -214,16 +214,23 @@ class Core:
         self, issue: Issue, values: tuple[int, ...], addresses: tuple[int, ...]
     ) -> None:
         """Record an instruction, with findings for its own rules and known breaches."""
-        broken = [("out-of-bounds", message) for message in issue.breaches]
+        name, core = issue.template.name, str(self.id)
+        for breach in issue.breaches:
+            claim = Violation(breach.subject, breach.requirement, breach.touched)
+            finding = SanitizerFinding(
+                "out-of-bounds", str(claim), name, issue.location, core, claim=claim
+            )
+            start = addresses[breach.operand] - breach.offset
+            self.log.add(_beyond_tensor(finding, issue, breach, start), str(claim))
         for rule in issue.rules:
             address, operand = addresses[rule.operand], issue.template.operands()[rule.operand]
             if address % rule.multiple_bytes:
                 need = f"start at a multiple of {rule.multiple_bytes} B in {operand.mem.label}"
-                broken.append(("misaligned", f"{rule.subject} must {need}, got {address}"))
-        name, core = issue.template.name, str(self.id)
-        for kind, message in broken:
-            finding = SanitizerFinding(kind, message, name, issue.location, core)
-            self.log.add(finding, message)
+                claim = Violation(rule.subject, need, str(address))
+                finding = SanitizerFinding(
+                    "misaligned", str(claim), name, issue.location, core, claim=claim
+                )
+                self.log.add(finding, str(claim))
         self.record(issue.bound(values), addresses, issue.location)
 
     def scalars(self, template: Instruction) -> tuple[int, ...]:
@@ -327,3 +334,22 @@ def _scalar(load: LoadScalar, memory: MemoryBuffer, at: int) -> int:
 
 def _number(load: LoadScalar, raw: bytes) -> int:
     return int.from_bytes(raw, "little", signed=load.element.kind == "int")
+
+
+def _beyond_tensor(
+    finding: SanitizerFinding, issue: Issue, breach: Breach, tensor: int
+) -> SanitizerFinding:
+    """Return a finding with the bytes that an operand touches, and those of its tensor."""
+    operand, template = issue.template.operands()[breach.operand], issue.template
+    access = FindingAccess(
+        how="write" if operand.access.writes else "read",
+        instruction=finding.instruction,
+        operand=operand.name,
+        pipe=template.pipe.value,
+        memory=operand.mem.label,
+        start=tensor + breach.start,
+        end=tensor + breach.end,
+        core=finding.core,
+        location=finding.location,
+    )
+    return replace(finding, accesses=(access,), limits=(tensor, tensor + breach.size_bytes))

@@ -155,7 +155,9 @@ def messages(**p) -> list[str]:
 
 def test_runs_that_are_not_documented():
     name = "parameter: copy_gm_to_ubuf_align"
-    assert messages(len_burst=7) == [f"{name}.len_burst must be a multiple of float16's 2 B, got 7"]
+    assert messages(len_burst=7) == [
+        f"{name}.len_burst must be a multiple of float16's 2 B, got 7; it is a number of bytes"
+    ]
     assert messages(len_burst=8, left_padding_num=17, right_padding_num=16) == [
         f"{name}.left_padding_num must fill at most 32 B, got 34 B"
     ]

@@ -186,8 +186,7 @@ class TikKernel:
             core: TreeTrace.of(own.program, own.addresses(bases)) for core, own in cores.items()
         }
         blocks = {core: range(core.core, core.core + 1) for core in cores}
-        split = self.chip.mix_aiv_per_aic > 0
-        return told(findings, "tik", blocks, arrays, traces, split=split)
+        return told(findings, self.chip, "tik", blocks, arrays, traces)
 
     def _judge_end(self, core: Core) -> None:
         """Log an atomic mode that a core leaves on, for the next kernel."""

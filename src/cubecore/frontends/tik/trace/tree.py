@@ -18,7 +18,16 @@ from cubecore.isa.declare.operand_overlap import touched_span
 from cubecore.isa.declare.registers import Registers
 from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.expr import Condition, Expr, Var
-from cubecore.isa.program.tree import AddressRule, Assign, Branch, Issue, Location, Loop, Node
+from cubecore.isa.program.tree import (
+    AddressRule,
+    Assign,
+    Branch,
+    Breach,
+    Issue,
+    Location,
+    Loop,
+    Node,
+)
 from cubecore.isa.scalar.sync import JOINED_PAIRS, PipeBarrier, pairs
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
 from cubecore.isa.vector.common.repeated import Repeated
@@ -233,7 +242,7 @@ class KernelTrace:
         for tensor, operand in zip(operands, template.operands(), strict=False):
             touched.append(_touch(tensor, operand.access.writes))
         masked = None if late else self._masked(template)
-        breaches: list[str] = []
+        breaches: list[Breach] = []
         for tensor, operand, address in zip(
             operands, template.operands(), operand_addresses, strict=False
         ):
@@ -244,7 +253,8 @@ class KernelTrace:
             if not late:
                 _require_aligned(template, tensor, operand, address, call)
             if masked is not None:
-                breaches += self._left(masked, tensor, operand, address, call)
+                breach = self._left(masked, tensor, operand, address, call)
+                breaches += [] if breach is None else [breach]
         if template.register:
             sets_register = type(template).leaves is not Instruction.leaves
             touched.append(((template.register, 0, 1), sets_register))
@@ -256,7 +266,7 @@ class KernelTrace:
 
     def _left(
         self, template: Instruction, tensor: Tensor, operand: Operand, address: Expr, call: str
-    ) -> list[str]:
+    ) -> Breach | None:
         """Return how an operand leaves its tensor, where the trace knows its address.
 
         In UB that is a finding of the run, since programs step over tensors there on purpose;
@@ -265,18 +275,24 @@ class KernelTrace:
         start = address.constant
         touched = None if tensor.mem is Mem.GM else touched_span(template, operand.name)
         if start is None or touched is None:
-            return []
+            return None
         low, high = template.element(operand).extent_bytes(*touched)
         offset = start - tensor.buffer.start
         if offset + low >= 0 and offset + high <= tensor.buffer.size_bytes:
-            return []
-        subject = f"{call or template.name}.{operand.name}"
-        need = f"stay inside {tensor.name} (0 to {tensor.buffer.size_bytes} B)"
-        got = f"bytes [{offset + low}, {offset + high})"
+            return None
+        breach = Breach(
+            template.operands().index(operand),
+            f"{call or template.name}.{operand.name}",
+            tensor.name,
+            tensor.buffer.size_bytes,
+            offset,
+            offset + low,
+            offset + high,
+        )
         memory_bytes = self.buffers.capacity[tensor.mem]
         if tensor.mem is Mem.UB and start + low >= 0 and start + high <= memory_bytes:
-            return [f"{subject} must {need}, got {got}"]
-        raise refuse(subject, need, got)
+            return breach
+        raise refuse(breach.subject, breach.requirement, breach.touched)
 
     def _masked(self, template: Instruction) -> Instruction | None:
         """Return a template under the mask, None if only the run knows it."""

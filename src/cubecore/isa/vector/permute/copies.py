@@ -145,7 +145,8 @@ class Aligned(Instruction):
         size = self.dtype.size_bytes
         if self.len_burst % size:
             whole = f"be a multiple of {self.dtype}'s {size} B"
-            violations.append(Violation(f"{self.name}.len_burst", whole, str(self.len_burst)))
+            subject, remedy = f"{self.name}.len_burst", "it is a number of bytes"
+            violations.append(Violation(subject, whole, str(self.len_burst), remedy))
         for side in ("left", "right"):
             padding = getattr(self, f"{side}_padding_num") * size
             if padding > DATA_BLOCK_BYTES:

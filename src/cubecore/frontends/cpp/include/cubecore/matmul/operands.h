@@ -302,7 +302,8 @@ class MatmulOperands {
     using T = typename TYPE::T;
     const char* word = cubecore::Element<T>::word;
     if (trans && !TYPE::isTrans)
-      Found(at, call, "%s must be false for a MatmulType with ISTRANS false, got true", name);
+      Found(at, call, "%s must be false for a MatmulType with ISTRANS false, got true; "
+            "pass false, or give its MatmulType true as ISTRANS", name);
     else if (!cubecore::is_half<T> && trans != TYPE::isTrans)
       Found(at, call, "%s must be true for %s with ISTRANS true, got false", name, word);
   }
@@ -310,9 +311,13 @@ class MatmulOperands {
     call_.types[3] = call_.tiling.isBias ? cubecore::Element<BiasT>::name : "";
     call_.at[cubecore::MM_BIAS] = -1;
   }
+  // To the AIC that it calls, or without a tiling: nothing registered it.
+  bool Unknown() const {
+    return !registered_ && (CUBECORE_PART == 2 || call_.tiling.singleCoreM == 0);
+  }
   void RequireBias(const cubecore::Where& at) {
     RequireEnabled(config.enableSetBias, "SetBias", at);
-    if (call_.tiling.isBias == 0) Found(at, "SetBias", "isBias of the tiling must be 1, got 0");
+    if (call_.tiling.isBias == 0 && !Unknown()) Found(at, "SetBias", "isBias of the tiling must be 1, got 0");
     Have(HAS_BIAS);
   }
   void RequireCubeOnly(const char* call, const cubecore::Where& at) const {
@@ -354,8 +359,7 @@ class MatmulOperands {
       RequireEnabled(config.enableGetTensorC, call, at);
       return RequireTile(first, at);
     }
-    const bool unknown = CUBECORE_PART == 2 && !registered_;  // to the AIC that it calls
-    const char* missing = unknown                ? "REGIST_MATMUL_OBJ"
+    const char* missing = Unknown()              ? "REGIST_MATMUL_OBJ"
                           : (ever_ & HAS_A) == 0 ? "SetTensorA"
                           : (ever_ & HAS_B) == 0 ? "SetTensorB"
                                                  : nullptr;
