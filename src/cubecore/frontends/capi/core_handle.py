@@ -8,7 +8,6 @@ from typing import Any
 
 from cubecore.errors import CubecoreError, did_you_mean
 from cubecore.frontends.capi.allocation import SPACES, LocalMemory
-from cubecore.frontends.capi.architectures import of_another_architecture, require_own_call
 from cubecore.frontends.capi.calls.binding import BoundCall
 from cubecore.frontends.capi.calls.bound_calls import bound_call
 from cubecore.frontends.capi.calls.call_sites import Sites
@@ -19,6 +18,10 @@ from cubecore.frontends.capi.core_output import CoreOutput
 from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS
+from cubecore.frontends.capi.registers.architectures import (
+    of_another_architecture,
+    require_own_call,
+)
 from cubecore.frontends.capi.registers.calls import overloads
 from cubecore.frontends.capi.registers.handles import declared_types
 from cubecore.frontends.capi.registers.vector_functions import RegisterCalls

@@ -9,9 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from cubecore.dtypes import ElementType
 from cubecore.errors import CubecoreError, RequestError, refuse, shortened, unable
-from cubecore.frontends.capi.architectures import REGISTERS_OF, no_registers
 from cubecore.frontends.capi.calls.binding import forms
 from cubecore.frontends.capi.registers import moves
+from cubecore.frontends.capi.registers.architectures import REGISTERS_OF, no_registers
 from cubecore.frontends.capi.registers.calls import Given, given, record, scalar_of
 from cubecore.frontends.capi.registers.handles import Register, VectorRegister, declared_types
 from cubecore.frontends.capi.registers.known_calls import KNOWN_CALLS, call_key
