@@ -86,7 +86,7 @@ FLOORS = {
         "memory": "device memory and L2, which the cores share",
     },
     "cubecore.workflows": {
-        "sweep": "many requests",
+        "judge | sweep": "submissions against a task; many requests",
         "manual": "meanings of words",
         "operators | scripts": "requests without a tiling: an operator, a user's file",
         "calibration | data": "published measurements; operands, files and references",

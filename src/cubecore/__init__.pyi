@@ -33,6 +33,7 @@ from cubecore.workflows.calibration.validate import validate as validate
 from cubecore.workflows.check import check as check
 from cubecore.workflows.compare import compare as compare
 from cubecore.workflows.explain import explain as explain
+from cubecore.workflows.judge.judge import judge as judge
 from cubecore.workflows.model import model as model
 from cubecore.workflows.plan import plan as plan
 from cubecore.workflows.run import run as run

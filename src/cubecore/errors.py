@@ -53,6 +53,10 @@ class Violation:
         }
 
 
+COMPILER, TIME_LIMIT = "compiler", "time limit"
+"""Origins of errors that callers tell from others."""
+
+
 class CubecoreError(Exception):
     """The base of cubecore's errors: a request that is refused or cannot be met.
 
@@ -64,10 +68,14 @@ class CubecoreError(Exception):
         The findings of a run that failed (`cubecore.machine.sanitizer.findings`).
     detail : str
         Lines that belong under the sentence: the line of a C++ file, and a caret; often empty.
+    origin : str
+        `COMPILER` where a compiler refused a file, `TIME_LIMIT` where a process was ended by its
+        limit of time; else empty.
     """
 
     findings: "tuple[Any, ...]" = ()
     detail: str = ""
+    origin: str = ""
 
     def __init__(self, violations: "Iterable[Violation]") -> None:
         self.violations = tuple(violations)

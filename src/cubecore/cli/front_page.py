@@ -16,7 +16,7 @@ OPTIONS = {
 }
 GROUPS = {
     "Matmul tilings": "plan check tune compare sweep store",
-    "Kernels, operators and matmuls": "run time",
+    "Kernels, operators and matmuls": "run time judge",
     "C++ projects": "sample c++ env",
     "Models, chips and words": "model chips explain validate",
     "This program": "help completion doctor",

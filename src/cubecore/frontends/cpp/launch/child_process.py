@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn, Self
 
-from cubecore.errors import CubecoreError, both_ends, unable
+from cubecore.errors import TIME_LIMIT, CubecoreError, both_ends, unable
 from cubecore.frontends.cpp.launch.child_stderr import HOLD_S, StandardError, one_line
 from cubecore.frontends.cpp.launch.device_memory import SharedPages, file_of_pages
 from cubecore.frontends.cpp.launch.launch_options import TIMEOUT_S
@@ -259,6 +259,7 @@ class Child:
         else:
             end, remedy = _end(box, status, self._asked, said, late=late, silent=silent, raw=raw)
             self._failure = _at(box, self._asked, end, remedy or self.remark)
+            self._failure.origin = TIME_LIMIT if late else ""
         raise self._failure
 
     def _stopped(self) -> tuple[int, str]:

@@ -6,7 +6,15 @@ import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cubecore.errors import CubecoreError, RequestError, Violation, both_ends, refuse, unable
+from cubecore.errors import (
+    COMPILER,
+    CubecoreError,
+    RequestError,
+    Violation,
+    both_ends,
+    refuse,
+    unable,
+)
 from cubecore.frontends.cpp.documented import of_2201
 from cubecore.frontends.cpp.files import HERE, INCLUDE
 from cubecore.frontends.cpp.rewriting.definitions import defined_alike
@@ -76,6 +84,7 @@ class RewritableError(RequestError):
 
     def __init__(self, error: CubecoreError, lines: frozenset[tuple[str, int]]) -> None:
         super().__init__(error.violations)
+        self.origin = COMPILER
         _add_detail(self, error.detail)
         self.lines = lines
 
@@ -112,8 +121,9 @@ def compile_with(
         macros = (each.partition("=") for each in arguments if each.startswith("-D"))
         arch = next((value for name, _, value in macros if name == "-D__NPU_ARCH__"), "")
         first = _first_error(text, path, code, entries, arch, verbose=verbose)
-        if isinstance(first, CubecoreError) and not verbose:
-            _add_detail(first, _excerpt(text, work, first))
+        if isinstance(first, CubecoreError):
+            first.origin = COMPILER
+            _add_detail(first, "" if verbose else _excerpt(text, work, first))
         errors = [match for _, match in _errors(text.splitlines())]
         mixed = {(m["file"], int(m["line"])) for m in errors if _MIXED.search(m["text"])}
         lines = mixed.union(*(_twice(m["file"], text) for m in errors if _AGAIN.search(m["text"])))

@@ -1,0 +1,70 @@
+"""The command `judge`."""
+
+from typing import Any
+
+import click
+
+from cubecore.cli.console import show, split_options, table_options
+from cubecore.cli.streams import DONE, FOUND, say
+from cubecore.cli.values import ChipName, InputFile, Integer, Number, OutputFile
+from cubecore.cli.verb import Verb
+
+NO_VERDICT = 3
+"""The exit code of a judgement that cubecore itself failed, or that a limit of time ended."""
+
+
+@click.command(
+    cls=Verb,
+    examples=[
+        "cubecore judge add_custom --task task.py",
+        "cubecore judge kernel.cpp --entry add --blocks 8 --task arrays.npz --json",
+    ],
+)
+@click.argument("submission", metavar="SUBMISSION", type=InputFile())
+@click.option("--task", required=True, type=InputFile(), help="the task: file or folder")
+@click.option("--chip", type=ChipName(), help="SoC name (default: CUBECORE_CHIP, else Ascend910B3)")
+@click.option("--entry", help="kernel, operator or function, where there are several")
+@click.option("--blocks", type=Integer(), default=1, help="blocks of a kernel without host code")
+@click.option("--cases", type=Integer(), default=5, help="most cases to run, small ones first")
+@click.option("--cap-bytes", type=Integer(), default=16 << 20, help="most bytes of an array")
+@click.option("--seed", type=Integer(), default=0, help="random seed of the cases")
+@click.option(
+    "--instructions",
+    type=Integer(),
+    default=1_000_000,
+    help="most instructions of all cases together",
+)
+@click.option("--cpu", type=Number(), default=120.0, help="CPU seconds of a process")
+@click.option("--wall", type=Number(), default=600.0, help="seconds of a step")
+@click.option("--report", type=OutputFile(), help="write an HTML page of the verdict")
+@table_options
+def judge(submission: str, task: str, report: str | None, **options: Any) -> int:
+    """Judge a submission against a task: values, findings and predicted time.
+
+    Exit codes: 0 right, 1 wrong, 2 a request that does not fit, 3 no verdict: a limit of time, or a
+    fault of cubecore's own.
+    """
+    from cubecore.cli.progress import working
+    from cubecore.output_files import require_writable, write_whole
+    from cubecore.workflows.judge.judge import JudgeFaultError
+    from cubecore.workflows.judge.judge import judge as make_verdict
+
+    keys, settings, form = split_options(options)
+    if report is not None:
+        require_writable(report, "--report")
+    keys["cpu_s"], keys["wall_s"] = keys.pop("cpu"), keys.pop("wall")
+    with working("judging") as on_stage:
+        try:
+            keys |= {"settings": settings, "on_stage": on_stage}
+            answer = make_verdict(submission, task, **keys)
+        except JudgeFaultError as error:
+            say(f"{error}", to_error=True)
+            return NO_VERDICT
+    if report is not None:
+        from cubecore.cli.provenance import signed
+
+        write_whole(report, signed(answer.page(), answer.chip), "--report")
+    show(answer, form)
+    if answer.correct is None:
+        return NO_VERDICT
+    return DONE if answer.correct else FOUND

@@ -1,0 +1,1 @@
+"""Submissions judged against a task: their values, their findings, their predicted time."""

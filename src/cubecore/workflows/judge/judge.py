@@ -1,0 +1,276 @@
+"""`judge`: a submission run on a task's cases in processes of their own, and its verdict."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cubecore.aliases import Json
+from cubecore.answers.verdict import DONE, STOPPED, JudgedCase, JudgedError, JudgedFinding, Verdict
+from cubecore.chips import default_chip
+from cubecore.errors import CubecoreError, Violation, unable
+from cubecore.workflows.judge.limits import JudgeOptions, options_of
+from cubecore.workflows.judge.submissions.kinds import Submission, submission_of
+from cubecore.workflows.judge.tasks.comparison import LATE, REFUSED, RIGHT, WRONG
+from cubecore.workflows.judge.tasks.kinds import Task, task_of
+from cubecore.workflows.judge.values import arrays_in
+
+_LOCATION = re.compile(r"^(?P<file>[^:\s][^:\n]*):(?P<line>\d+)(?=[: ])")
+_CERTAINTIES = ("certain", "open", "note")
+_COMPILES = ("host", "kernel", "binding")
+"""Stages at which something of the submission did not compile."""
+
+
+class JudgeFaultError(CubecoreError):
+    """A judgement that failed by a fault of cubecore's own; nothing is said of the submission."""
+
+
+def judge(
+    submission: str | Path,
+    task: str | Path,
+    *,
+    chip: str | None = None,
+    on_stage: Callable[[str], None] = lambda _: None,
+    **options: Any,
+) -> Verdict:
+    """Judge a submission: run it on a task's cases, compare, check and time it.
+
+    Outcomes follow from the budget of instructions alone. Limits of time end a judgement without a
+    verdict: its stage is ``stopped``.
+
+    Parameters
+    ----------
+    submission : str or Path
+        An operator project, a file with its strings, a file of C++ kernels, or a Python file with a
+        kernel.
+    task : str or Path
+        A .npz file (x, y, ..., expected_z), or a Python file with ``reference`` and ``inputs``.
+    chip : str or None
+        Full SoC name; the default chip unless given.
+    on_stage : callable
+        Takes the name of each stage as it begins.
+    **options : object
+        Fields of `JudgeOptions`: entry, blocks, cases, cap_bytes, seed, instructions, cpu_s,
+        wall_s, settings.
+
+    Returns
+    -------
+    Verdict
+        The outcome, the cases, the findings and the predicted time.
+
+    Raises
+    ------
+    RequestError
+        If the submission has no kernel, the task no reference, or the request does not fit them.
+    JudgeFaultError
+        If cubecore itself fails.
+
+    Examples
+    --------
+    >>> cubecore.judge("add_custom", "task.py").correct  # doctest: +SKIP
+    """
+    asked = options_of(default_chip() if chip is None else chip, options)
+    known, given = task_of(task), submission_of(submission)
+    with tempfile.TemporaryDirectory(prefix="cubecore-judge-") as folder:
+        request = {"options": asdict(asked), "task": str(known.path)}
+        request |= {"submission": str(given.path)}
+        Path(folder, "request.json").write_text(json.dumps(request), "utf-8")
+        judged = _judged(Path(folder), on_stage)
+    command = _command(str(submission), str(task), asked)
+    return _verdict(judged, given, known, asked, command)
+
+
+def _judged(folder: Path, on_stage: Callable[[str], None]) -> Json:
+    """Run the process of a judgement, and return what it left.
+
+    Raises
+    ------
+    RequestError
+        If the request does not fit the submission and the task.
+    JudgeFaultError
+        If it left nothing, or failed.
+    """
+    command = [sys.executable, "-m", "cubecore.workflows.judge.process", str(folder)]
+    with (
+        (folder / "process.log").open("wb") as log,
+        subprocess.Popen(  # noqa: S603 - this interpreter, this package
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                on_stage(_stage(line))
+            process.wait()
+        finally:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+    try:
+        left: Json = json.loads((folder / "judged.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        said = (folder / "process.log").read_text("utf-8", "replace")[-2000:]
+        raise _fault(f"the judgement ended without an answer: {said}") from None
+    if left.get("failed") == "request":
+        raise unable("judge", left["message"])
+    if left.get("failed") == "fault":
+        raise _fault(left["message"])
+    return left
+
+
+def _stage(line: str) -> str:
+    with suppress(ValueError):
+        told = json.loads(line)
+        if isinstance(told, dict):
+            return str(told.get("stage", "judging"))
+    return "judging"
+
+
+def _fault(sentence: str) -> JudgeFaultError:
+    return JudgeFaultError([Violation("judge", "", "", "", sentence.strip())])
+
+
+def _command(submission: str, task: str, options: JudgeOptions) -> str:
+    """Return the command that judges again."""
+    plain, words = JudgeOptions(options.chip), ["cubecore", "judge", submission, "--task", task]
+    words += ["--chip", options.chip]
+    names = {"cap_bytes": "--cap-bytes", "cpu_s": "--cpu", "wall_s": "--wall"}
+    for name, value in asdict(options).items():
+        if name == "settings":
+            words += [
+                word for field, text in value.items() for word in ("--set", f"{field}={text}")
+            ]
+        elif name != "chip" and value != getattr(plain, name):
+            words += [
+                names.get(name, f"--{name}"),
+                f"{value:g}" if name[-2:] == "_s" else str(value),
+            ]
+    return shlex.join(words)
+
+
+def _verdict(
+    judged: Json, submission: Submission, task: Task, options: JudgeOptions, command: str
+) -> Verdict:
+    told: list[Json] = judged.get("cases", [])
+    records: list[Json] = judged.get("records", [])
+    cases = tuple(_cases(records, told, judged.get("compared", [])))
+    errors = tuple(_errors(judged, told))
+    stopped = judged.get("failed") == STOPPED
+    stage = STOPPED if stopped else _ended(judged, cases, errors)
+    timed = judged.get("timed", -1)
+    time = told[timed].get("time", {}) if 0 <= timed < len(told) else {}
+    return Verdict(
+        chip=options.chip,
+        submission={
+            "kind": submission.kind,
+            "sha256": submission.sha256,
+            "operators": judged.get("operators", []),
+        },
+        task={"name": task.name, "source": task.kind, "cases": len(records)},
+        stage=stage,
+        compiled=stage not in _COMPILES and not stopped,
+        correct=None if stopped else _correct(cases),
+        errors=errors,
+        cases=cases,
+        findings=tuple(_findings(records, told)),
+        time={**time, "case": records[timed]["name"]} if time else {},
+        coverage={
+            "bytes_written": sum(case.get("bytes_written", 0) for case in told),
+            "bytes_expected": sum(case.get("bytes_expected", 0) for case in told),
+            "launches": sum(len(case.get("launches", ())) for case in told),
+        },
+        seconds=judged.get("seconds", {}),
+        limits=options.limits,
+        reproducible=command,
+    )
+
+
+def _correct(cases: Sequence[JudgedCase]) -> bool:
+    outcomes = {case.outcome for case in cases}
+    return RIGHT in outcomes and not outcomes & {WRONG, REFUSED}
+
+
+def _ended(judged: Json, cases: Sequence[JudgedCase], errors: Sequence[JudgedError]) -> str:
+    """Return the stage that a judgement ended at: that of the first case that is not right."""
+    if "stage" in judged:
+        return str(judged["stage"])
+    first = next((case for case in cases if case.outcome in {WRONG, REFUSED, LATE}), None)
+    if first is None:
+        return DONE
+    if first.outcome == WRONG:
+        return "compare"
+    return errors[0].stage if errors else "run"
+
+
+def _cases(
+    records: Sequence[Json], told: Sequence[Json], compared: Sequence[Json]
+) -> Iterator[JudgedCase]:
+    for number, record in enumerate(records):
+        case: Json = told[number] if number < len(told) else {"outcome": "not run"}
+        result: Json = compared[number] if number < len(compared) else {}
+        arrays = arrays_in(record["inputs"])
+        error: Json = case.get("error", {})
+        written_at = result.get("written_at", {})
+        yield JudgedCase(
+            name=record["name"],
+            outcome=case["outcome"] or result.get("outcome", "not run"),
+            shapes=tuple(tuple(each["shape"]) for each in arrays),
+            dtypes=tuple(each["dtype"] for each in arrays),
+            compared={k: v for k, v in result.items() if k not in {"outcome", "written_at"}},
+            written_at=written_at,
+            reason=error.get("message", "") or result.get("reason", ""),
+            instructions=case.get("issued", 0),
+            seconds=case.get("seconds", 0.0),
+        )
+
+
+def _errors(judged: Json, told: Sequence[Json]) -> Iterator[JudgedError]:
+    """Yield the errors of a submission, each once."""
+    if judged.get("failed") == STOPPED:
+        yield JudgedError(STOPPED, str(judged["message"]))
+        return
+    found: list[Any] = [judged["error"]] if "error" in judged else []
+    found += [case["error"] for case in told if "error" in case]
+    seen: set[str] = set()
+    for each in found:
+        if each["message"] in seen:
+            continue
+        seen.add(each["message"])
+        match = _LOCATION.match(each["message"])
+        yield JudgedError(
+            each["stage"],
+            each["message"],
+            match["file"] if match else None,
+            int(match["line"]) if match else None,
+            each.get("detail", ""),
+        )
+
+
+def _findings(records: Sequence[Json], told: Sequence[Json]) -> list[JudgedFinding]:
+    """Return the findings of all cases, each once, by certainty; those that follow come last."""
+    first: dict[tuple[str, str, int], tuple[tuple[int, bool], JudgedFinding]] = {}
+    for record, case in zip(records, told, strict=False):
+        for each in case.get("findings", ()):
+            key = each["id"], each["file"], each["line"]
+            if key in first:
+                continue
+            names = ("id", "certainty", "file", "line", "function", "message", "fix", "core")
+            plain = {name: each[name] for name in (*names, "count")}
+            made = JudgedFinding(**plain, case=record["name"])
+            rank = _CERTAINTIES.index(made.certainty), bool(each["follows"])
+            first[key] = rank, made
+    return [made for _, made in sorted(first.values(), key=lambda each: each[0])]

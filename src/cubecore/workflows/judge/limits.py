@@ -1,0 +1,100 @@
+"""Options of a judgement, and the limits of its processes."""
+
+from dataclasses import field, fields
+
+from cubecore.aliases import Json, JsonMapping
+from cubecore.chips import chip as chip_named
+from cubecore.errors import did_you_mean, refuse
+from cubecore.lazy_dataclass import dataclass
+
+CASES = 5
+CAP_BYTES = 16 << 20
+INSTRUCTIONS = 1_000_000
+CPU_S = 120.0
+WALL_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeOptions:
+    """Options of a judgement, each a keyword of `judge`.
+
+    Attributes
+    ----------
+    chip : str
+        Full SoC name.
+    cases : int
+        The most cases of the task that are run, the small ones first.
+    cap_bytes : int
+        The most bytes of an array; a case with a larger one is not run.
+    seed : int
+        The random seed that cases are drawn with.
+    instructions : int
+        The most instructions that all cases together may issue: the outcome of a case that passes
+        them is late, and those behind it are not run.
+    entry : str
+        The kernel of a file with several, or the function of a Python file; empty for the only one.
+    blocks : int
+        The blocks that a kernel without host code is launched on.
+    cpu_s : float
+        CPU seconds of a process: beyond them there is no verdict, and the stage is stopped.
+    wall_s : float
+        Seconds of each step, as `cpu_s`.
+    settings : dict
+        Fields of the chip to replace: a what-if chip.
+    """
+
+    chip: str
+    cases: int = CASES
+    cap_bytes: int = CAP_BYTES
+    seed: int = 0
+    instructions: int = INSTRUCTIONS
+    entry: str = ""
+    blocks: int = 1
+    cpu_s: float = CPU_S
+    wall_s: float = WALL_S
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse limits that leave nothing to judge."""
+        for name in ("cases", "cap_bytes", "instructions", "blocks"):
+            if getattr(self, name) < 1:
+                raise refuse(name, "be a whole number above 0", getattr(self, name))
+        if self.seed < 0:
+            raise refuse("seed", "be a whole number from 0 on", self.seed)
+        for name in ("cpu_s", "wall_s"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise refuse(name, "be a finite number above 0", f"{getattr(self, name):g}")
+
+    @property
+    def launch(self) -> Json:
+        """The options of launches."""
+        return {"chip": self.chip, "settings": self.settings}
+
+    @property
+    def limits(self) -> Json:
+        """The limits as the verdict tells them."""
+        return {
+            "cpu_s": self.cpu_s,
+            "wall_s": self.wall_s,
+            "instructions": self.instructions,
+            "cases": self.cases,
+            "cap_bytes": self.cap_bytes,
+        }
+
+
+def options_of(chip: str, given: JsonMapping) -> JudgeOptions:
+    """Return the options of a judgement on a chip.
+
+    Raises
+    ------
+    RequestError
+        If there is no such chip or option, or an option does not take its value.
+    """
+    names = [each.name for each in fields(JudgeOptions) if each.name != "chip"]
+    for name in given:
+        if name not in names:
+            need = f"be {', '.join(names[:-1])} or {names[-1]}"
+            raise refuse("an option", need, repr(name), did_you_mean(name, names))
+    made = JudgeOptions(chip_named(chip).name, **given)
+    chip_named(chip).what_if(made.settings)
+    return made

@@ -1,0 +1,187 @@
+"""The process of a judgement: `python -m cubecore.workflows.judge.process FOLDER`.
+
+The folder has the request; what the steps leave lies beside it. The reference's files lie in a
+folder of their own, so that the submission's step can be kept from them.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cubecore.aliases import Json
+from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.steps import REQUEST, Step, forked
+from cubecore.workflows.judge.submissions.case_results import results_of
+from cubecore.workflows.judge.submissions.kinds import submission_of
+from cubecore.workflows.judge.submissions.runner import CaseRunner
+from cubecore.workflows.judge.tasks.cases import Reference, ReferenceCase
+from cubecore.workflows.judge.tasks.comparison import (
+    RIGHT,
+    TOO_LARGE,
+    UNCOMPARABLE,
+    WRONG,
+    leaves,
+    plain,
+)
+from cubecore.workflows.judge.tasks.kinds import Task, task_of
+from cubecore.workflows.judge.tasks.references import reference_of
+from cubecore.workflows.judge.values import ArrayFolder, array_of, is_tensor, loaded
+
+_WORKSPACE = "submission"
+
+
+def main(folder: Path) -> None:
+    """Judge as the folder's request says; print the stages, and leave ``judged.json``."""
+    request = json.loads((folder / "request.json").read_text("utf-8"))
+    options = JudgeOptions(**request["options"])
+    task, submission = task_of(request["task"]), submission_of(request["submission"])
+    reference, given = folder / "reference", folder / _WORKSPACE
+    for each in (reference, given):
+        each.mkdir()
+    place = submission.written(given / "files")
+    _load_shared(task, model=bool(submission.model))
+    judged = _Judgement(folder, options, task)
+    step = judged.step("reference", partial(made_cases, task, options, reference, given))
+    if step is None:
+        return
+    runner = CaseRunner(submission, place, options)
+    model = step.left["model"]
+    records = step.left["cases"]
+    ran = judged.step("submission", partial(runner.run, given, records, model))
+    if ran is None:
+        return
+    told = ran.left
+    if "cases" in told:
+        compare = partial(compared_cases, task, reference, given, records, told["cases"])
+        compared = judged.step("comparison", compare)
+        if compared is None:
+            return
+        wrong = _first_wrong(compared.left["cases"])
+        if wrong is not None:
+            found = compared.left["cases"][wrong]
+            look = partial(runner.writer, given, records[wrong], found, model)
+            writer = judged.step("writer of the first wrong element", look, needed=False)
+            if writer is not None and writer.failed is None:
+                found["written_at"] = writer.left
+        told["compared"] = compared.left["cases"]
+    judged.leave({"records": records, **told})
+
+
+def _load_shared(task: Task, *, model: bool) -> None:
+    """Load what several steps need before they are forked."""
+    if task.needs_torch or model:
+        from cubecore.workflows.judge.tasks.torch_modules import require_torch
+
+        require_torch()
+
+
+def _first_wrong(compared: list[Json]) -> int | None:
+    for number, each in enumerate(compared):
+        if each.get("outcome") == WRONG and not each.get("reason"):
+            return number
+    return None
+
+
+class _Judgement:
+    """The steps of a judgement, with the seconds that they took."""
+
+    def __init__(self, folder: Path, options: JudgeOptions, task: Task) -> None:
+        self._folder, self._options, self._task = folder, options, task
+        self._seconds: dict[str, float] = {}
+        self._cpu_s = 0.0
+
+    def step(self, name: str, work: Callable[[], Json], *, needed: bool = True) -> Step | None:
+        """Run a step; None, with the reason left, if it fails and is needed."""
+        sys.stdout.write(f"{json.dumps({'stage': name})}\n")
+        sys.stdout.flush()
+        step = forked(name, work, self._folder, self._options)
+        self._seconds[name] = step.wall_s
+        self._cpu_s += step.cpu_s
+        if step.failed is not None and needed:
+            kind, sentence = step.failed
+            self.leave({"failed": kind, "at": name, "message": sentence})
+            return None
+        return step
+
+    def leave(self, left: Json) -> None:
+        """Leave what was judged."""
+        own = sum(os.times()[:2])
+        left |= {"seconds": {"cpu": self._cpu_s + own, **self._seconds}}
+        (self._folder / "judged.json").write_text(json.dumps(left), "utf-8")
+
+
+def made_cases(task: Task, options: JudgeOptions, reference: Path, given: Path) -> Json:
+    """Make the cases of a task: inputs for the submission, expected results for the reference."""
+    known = reference_of(task)
+    theirs, ours = ArrayFolder(given), ArrayFolder(reference)
+    records, kept = [], []
+    for case in known.cases(options):
+        outcome = case.outcome or _size_outcome(case, options)
+        if not outcome and known.compared(case, case.expected).outcome != RIGHT:
+            outcome = UNCOMPARABLE
+        plain_case = outcome in {"", UNCOMPARABLE}
+        record = {
+            "name": case.name,
+            "outcome": outcome,
+            "inputs": theirs.stored(case.inputs) if plain_case else None,
+            "made_with": theirs.stored(case.made_with) if plain_case else None,
+            "outputs": _outputs(case.expected) if plain_case else [],
+        }
+        records.append(record)
+        kept.append(ours.stored(case.expected) if plain_case else None)
+    (reference / "expected.json").write_text(json.dumps(kept), "utf-8")
+    return {"cases": records, "model": _model_of(known)}
+
+
+def _model_of(known: Reference) -> Json | None:
+    """Return what the submission's side needs of a task whose cases call a ModelNew."""
+    model: Any = getattr(known, "model", None)
+    return None if model is None else asdict(model)
+
+
+def _size_outcome(case: ReferenceCase, options: JudgeOptions) -> str:
+    arrays = [leaf for _, leaf in (*leaves(case.inputs), *leaves(case.expected))]
+    sizes = [plain(leaf).nbytes for leaf in arrays if not isinstance(leaf, str)]
+    return TOO_LARGE if max(sizes, default=0) > options.cap_bytes else ""
+
+
+def _outputs(expected: Any) -> list[Json]:
+    """Return the name, shape and type of each expected result."""
+    found = []
+    for name, leaf in leaves(expected):
+        array = array_of(leaf) if is_tensor(leaf) else plain(leaf)
+        found.append({"name": name, "shape": list(array.shape), "dtype": str(array.dtype)})
+    return found
+
+
+def compared_cases(
+    task: Task, reference: Path, given: Path, records: list[Json], told: list[Json]
+) -> Json:
+    """Compare what the submission returned with the expected results."""
+    known = reference_of(task)
+    kept = json.loads((reference / "expected.json").read_text("utf-8"))
+    compared: list[Json] = []
+    for record, expected, case in zip(records, kept, told, strict=False):
+        if case["outcome"]:
+            compared.append({"outcome": case["outcome"]})
+            continue
+        whole = ReferenceCase(
+            record["name"], loaded(given, record["inputs"]), loaded(reference, expected)
+        )
+        compared.append(known.compared(whole, results_of(given, case)).to_json())
+    return {"cases": compared}
+
+
+if __name__ == "__main__":
+    from cubecore.errors import RequestError
+
+    try:
+        main(Path(sys.argv[1]))
+    except RequestError as error:
+        left = {"failed": REQUEST, "at": "request", "message": str(error), "seconds": {"cpu": 0.0}}
+        Path(sys.argv[1], "judged.json").write_text(json.dumps(left), "utf-8")

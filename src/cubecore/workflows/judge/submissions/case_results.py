@@ -1,0 +1,117 @@
+"""Records of a case that a submission ran: its error, its launches with findings, its results."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cubecore.aliases import Json
+from cubecore.errors import COMPILER, CubecoreError
+from cubecore.frontends.kernels.session import KernelRun
+from cubecore.frontends.source_locations import raised_at
+from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.workflows.judge.tasks.comparison import REFUSED
+from cubecore.workflows.judge.values import loaded
+
+
+def described(error: CubecoreError, stage: str) -> Json:
+    """Return an error's sentences with the line that the first begins with, if it has one."""
+    return {"stage": stage, "message": str(error), "detail": error.detail}
+
+
+def refused(error: CubecoreError, stage: str) -> Json:
+    """Return what a submission that is refused leaves."""
+    findings = [_finding(each) for each in error.findings]
+    told: Json = {"outcome": REFUSED, "error": described(error, stage), "findings": findings}
+    return told | ({"stage": stage} if error.origin == COMPILER else {})
+
+
+def raised(error: Exception) -> Json:
+    """Return what a submission raised; an error of cubecore's own is raised on."""
+    trace, ours = error.__traceback__, False
+    package = str(Path(__file__).resolve().parents[3])
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name.startswith(package):
+            ours = True
+        elif "site-packages" not in name and not name.startswith("<"):
+            ours = False
+        trace = trace.tb_next
+    if ours:
+        raise error
+    where = raised_at(error.__traceback__)
+    text = f"the submission raised {type(error).__name__}: {error}"
+    message = text if where is None else f"{where}: {text}"
+    return {"outcome": REFUSED, "error": {"stage": "run", "message": message, "detail": ""}}
+
+
+def launches(runs: Sequence[KernelRun]) -> Json:
+    """Return the launches with their findings, and the bytes of outputs that they wrote."""
+    findings = [_finding(each) | {"kernel": run.kernel} for run in runs for each in run.findings]
+    masks = [run.written(name) for run in runs for name in run.unwritten if _is_known(run, name)]
+    return {
+        "findings": findings,
+        "issued": sum(run.issued for run in runs),
+        "launches": [{"kernel": run.kernel, "blocks": run.blocks} for run in runs],
+        "bytes_written": sum(int(np.count_nonzero(mask)) for mask in masks),
+        "bytes_expected": sum(mask.size for mask in masks),
+    }
+
+
+def _is_known(run: KernelRun, name: str) -> bool:
+    return any(host.name == name for host, _ in run.tensors)
+
+
+def _finding(finding: SanitizerFinding) -> Json:
+    where = finding.location
+    plain_json = finding.to_json()
+    return {
+        "id": finding.id,
+        "certainty": plain_json["certainty"],
+        "file": where.file,
+        "line": where.line,
+        "function": where.function,
+        "message": finding.text or finding.message,
+        "fix": plain_json["fix"],
+        "core": finding.core,
+        "count": finding.count,
+        "follows": finding.cause is not None,
+    }
+
+
+def predicted(runs: Sequence[KernelRun]) -> Json:
+    """Return the predicted time of launches, or why there is none."""
+    from cubecore.workflows.scripts.script import time_kernel
+
+    try:
+        timed = [time_kernel(run) for run in runs]
+    except CubecoreError as error:
+        return {"reason": str(error)}
+    ends = [each.interval for each in timed]
+    pipes: dict[str, int] = {}
+    for each in timed:
+        for pipe, busy in each.timeline.pipes.items():
+            pipes[pipe] = pipes.get(pipe, 0) + busy
+    whole = sum(each.timeline.us for each in timed)
+    longest = max(timed, key=lambda each: each.timeline.us)
+    return {
+        "us": whole,
+        "low_us": None if None in ends else sum(e.low_us for e in ends if e is not None),
+        "high_us": None if None in ends else sum(e.high_us for e in ends if e is not None),
+        "limited_by": longest.timeline.limited_by,
+        "pipes": pipes,
+        "launches": [
+            {"kernel": each.run.kernel, "blocks": each.run.blocks, "us": each.timeline.us}
+            for each in timed
+        ],
+    }
+
+
+def results_of(folder: Path, told: Json) -> Any:
+    """Return the results that a case left: by name if all have one, else in order."""
+    pairs = loaded(folder / "results", told["results"])
+    names = [name for name, _ in pairs]
+    if names and all(names):
+        return dict(pairs)
+    return [leaf for _, leaf in pairs]

@@ -1,0 +1,164 @@
+"""The submission's side of a judgement: its cases run, with findings, coverage and time."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cubecore.aliases import Json
+from cubecore.errors import COMPILER, TIME_LIMIT, CubecoreError, unable
+from cubecore.frontends.kernels.session import ScriptSession
+from cubecore.frontends.result_comparison import arrays_of
+from cubecore.frontends.result_writer import writer_of
+from cubecore.frontends.source_locations import InstructionLimitError
+from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.submissions.calls import GivenCase, OpenSubmission, StageError, opened
+from cubecore.workflows.judge.submissions.case_results import (
+    described,
+    launches,
+    predicted,
+    raised,
+    refused,
+)
+from cubecore.workflows.judge.submissions.kinds import Submission
+from cubecore.workflows.judge.tasks.comparison import LATE, NOT_RUN, leaves, plain
+from cubecore.workflows.judge.values import ArrayFolder, arrays_in, loaded
+
+_HOST_FUNCTIONS = (
+    "the op_host",
+    "the tiling function",
+    "the shape inference",
+    "the type inference",
+)
+
+
+class Stopped(Exception):  # noqa: N818 - no error of the submission
+    """A limit of time ended a process of the submission: there is no verdict."""
+
+
+class CaseRunner:
+    """A submission with its cases, each run in a session of its own."""
+
+    def __init__(self, submission: Submission, place: Path, options: JudgeOptions) -> None:
+        self._options, self._left = options, options.instructions
+        self._names: tuple[str, ...] = ()
+        self._submission, self._place = submission, place
+
+    def run(self, folder: Path, cases: Sequence[Json], model: Json | None) -> Json:
+        """Run the cases that are to be run; return what became of each.
+
+        Raises
+        ------
+        Stopped
+            If a limit of time ended a process.
+        """
+        try:
+            opened_one = self._opened(model)
+        except StageError as error:
+            _require_no_limit(error.error)
+            return {"stage": error.stage, "error": described(error.error, error.stage)}
+        wanted = [n for n, record in enumerate(cases) if not record["outcome"]]
+        timed = max(wanted, key=lambda n: (_bytes_of(cases[n]), -n), default=-1)
+        told: list[Json] = []
+        for number, record in enumerate(cases):
+            if record["outcome"]:
+                told.append({"outcome": record["outcome"]})
+            elif self._left <= 0:
+                told.append({"outcome": NOT_RUN})
+            else:
+                told.append(self._case(folder, opened_one, record, traced=number == timed))
+                if told[-1].get("stage") in {"host", "kernel", "binding", "load"}:
+                    break
+        return {"operators": list(opened_one.names), "cases": told, "timed": timed}
+
+    def _opened(self, model: Json | None) -> OpenSubmission:
+        if model is not None:
+            sentence = "a task that calls a ModelNew is not judged yet"
+            raise unable("--task", sentence)
+        return opened(self._submission, self._place, self._options)
+
+    def _case(self, folder: Path, called: OpenSubmission, record: Json, *, traced: bool) -> Json:
+        """Run one case; a submission that raises is refused with the sentence and the stage."""
+        given = given_case(folder, record)
+        session = ScriptSession(self._session_options(traced=traced), instructions=self._left)
+        begin = perf_counter()
+        told: Json = {"outcome": ""}
+        with session.collecting():
+            try:
+                got = called.call(given)
+                told["results"] = ArrayFolder(folder / "results").stored(_plain_results(got))
+            except InstructionLimitError as error:
+                told |= {"outcome": LATE, "error": described(error, "run")}
+                self._left = 0
+            except StageError as error:
+                _require_no_limit(error.error)
+                told |= refused(error.error, error.stage)
+            except CubecoreError as error:
+                _require_no_limit(error)
+                told |= refused(error, _stage_of(error))
+            except Exception as error:  # noqa: BLE001 - of the submission, or raised on
+                told |= raised(error)
+        self._left -= sum(run.issued for run in session.runs)
+        told |= {"seconds": perf_counter() - begin, **launches(session.runs)}
+        if traced and not told["outcome"] and session.runs:
+            told["time"] = predicted(session.runs)
+        return told
+
+    def _session_options(self, *, traced: bool) -> Json:
+        own = self._options
+        return {**own.launch, "limit": own.instructions, "trace": traced}
+
+    def writer(self, folder: Path, record: Json, compared: Json, model: Json | None) -> Json:
+        """Return the line that wrote the first wrong element, found by running the case again."""
+        called = self._opened(model)
+        given = given_case(folder, record)
+        options = self._session_options(traced=True)
+        session = ScriptSession(options, instructions=self._options.instructions)
+        with session.collecting():
+            got = [plain(leaf) for _, leaf in leaves(called.call(given))]
+        array = got[compared["output"]]
+        place = (
+            int(np.ravel_multi_index(tuple(compared["where"]), array.shape)) if array.ndim else 0
+        )
+        byte, size = place * array.itemsize, array.itemsize
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        for run in reversed(session.runs):
+            for name, values in arrays_of(run).items():
+                found = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+                if name in run.outputs and np.array_equal(found, raw):
+                    writer = writer_of(run, name, byte, size)
+                    if writer is not None:
+                        where = writer.location
+                        at = {"file": where.file, "line": where.line, "function": where.function}
+                        return {**at, "call": where.call, "core": writer.core}
+        return {}
+
+
+def given_case(folder: Path, record: Json) -> GivenCase:
+    """Return a case as its record and the files beside it tell."""
+    inputs, made_with = loaded(folder, record["inputs"]), loaded(folder, record["made_with"])
+    return GivenCase(record["name"], inputs, tuple(record["outputs"]), made_with)
+
+
+def _bytes_of(record: Json) -> int:
+    return sum(int(np.prod(each["shape"], dtype=np.int64)) for each in arrays_in(record["inputs"]))
+
+
+def _plain_results(got: Any) -> Any:
+    """Return results as a list of arrays, each with its name where it has one."""
+    return [[name, plain(leaf)] for name, leaf in leaves(got)]
+
+
+def _require_no_limit(error: CubecoreError) -> None:
+    if error.origin == TIME_LIMIT:
+        raise Stopped(str(error)) from error
+
+
+def _stage_of(error: CubecoreError) -> str:
+    if error.origin == COMPILER:
+        return "kernel"
+    first = error.violations[0] if error.violations else None
+    is_host = first is not None and first.subject.startswith(_HOST_FUNCTIONS)
+    return "host" if is_host else "run"

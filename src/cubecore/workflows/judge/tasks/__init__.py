@@ -1,0 +1,1 @@
+"""Tasks: their kinds, their cases with expected results, and comparisons with those."""

@@ -1,0 +1,46 @@
+"""Cases of a task with their expected results, and what a task's reference answers."""
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from cubecore.lazy_dataclass import dataclass
+from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.tasks.comparison import Compared
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ReferenceCase:
+    """A case: what a submission is given, and what it must return.
+
+    `made_with` are the arguments of a model's construction. `outcome` says why a case is not run;
+    it is empty for one that is.
+    """
+
+    name: str
+    inputs: Any
+    expected: Any
+    made_with: Any = ()
+    outcome: str = ""
+
+
+class Reference(Protocol):
+    """A task's reference."""
+
+    def cases(self, options: JudgeOptions) -> Iterator[ReferenceCase]:
+        """Yield the cases, the small ones first."""
+
+    def compared(self, case: ReferenceCase, got: Any) -> Compared:
+        """Compare what a submission returned for a case."""
+
+
+def module_of(path: Path, name: str = "cubecore_task") -> ModuleType:
+    """Return the module in a file of a task's or a submission's author."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,67 @@
+"""Tasks told by their content: files of arrays, Python functions, and those of public suites."""
+
+import ast
+from pathlib import Path
+
+from cubecore.errors import refuse, unable, unreadable
+from cubecore.lazy_dataclass import dataclass
+
+ARRAYS, FUNCTION, TORCH = "arrays", "function", "torch"
+NPU_KERNEL_BENCH = "NPUKernelBench"
+_WITH_TORCH = {TORCH, NPU_KERNEL_BENCH}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task: its kind, its name and its file or folder."""
+
+    kind: str
+    name: str
+    path: Path
+
+    @property
+    def needs_torch(self) -> bool:
+        """True if its reference is written for torch."""
+        return self.kind in _WITH_TORCH
+
+
+def task_of(path: str | Path) -> Task:
+    """Return the task in a file or folder.
+
+    Raises
+    ------
+    RequestError
+        If it cannot be read, or has no reference.
+    """
+    place, shown = Path(path), str(path)
+    try:
+        if place.is_dir():
+            return _folder(place.resolve(), shown)
+        raw = place.read_bytes()
+    except (OSError, ValueError) as error:
+        raise unreadable(shown, error) from None
+    if place.suffix == ".npz":
+        return Task(ARRAYS, place.stem, place.resolve())
+    if place.suffix != ".py":
+        need = "be .npz, a Python file with a reference, or a folder of a suite"
+        raise refuse("--task", need, shown)
+    try:
+        tree = ast.parse(raw, shown)
+    except (SyntaxError, ValueError) as error:
+        raise unable(shown, f"{shown} is no Python: {error}") from None
+    names = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    if "Model" in names:
+        return Task(TORCH, place.stem, place.resolve())
+    if "reference" not in names:
+        remedy = "it needs reference(...) and inputs(case, rng), or a class Model with get_inputs"
+        raise unable(shown, f"{shown} has no reference", remedy)
+    if "inputs" not in names:
+        raise unable(shown, f"{shown} has no inputs(case, rng)", "which returns the inputs by name")
+    return Task(FUNCTION, place.stem, place.resolve())
+
+
+def _folder(folder: Path, shown: str) -> Task:
+    if (folder / "validation" / "module.py").is_file():
+        return Task(NPU_KERNEL_BENCH, folder.name, folder)
+    remedy = "a task of NPUKernelBench has validation/module.py"
+    raise unable(shown, f"{shown} has no reference", remedy)

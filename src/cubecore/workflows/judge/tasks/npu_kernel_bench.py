@@ -1,0 +1,226 @@
+"""Tasks of NPUKernelBench: a folder with `validation`, whose files are taken as they are.
+
+The suite's own framework is not loaded: what its tasks import of it stands here, from the suite's
+documentation of its check.
+"""
+
+import ast
+import csv
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from cubecore.errors import unable
+from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
+from cubecore.workflows.judge.tasks.comparison import (
+    RIGHT,
+    UNCOMPARABLE,
+    WRONG,
+    Compared,
+    close,
+    leaves,
+    plain,
+)
+from cubecore.workflows.judge.tasks.kinds import Task
+from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
+from cubecore.workflows.judge.tasks.torch_tasks import ModelSource
+
+MODULE = "kernel_gen_ops"
+"""The name of the tasks' bindings in Python."""
+RULE = "|result - expected| <= 1e-3 or <= 1e-3 * |expected|, all finite"
+OWN_RULE = "the task's own check"
+_LIMIT = 1e-3
+
+
+class NpuKernelBenchTask:
+    """A task's folder: module.py, pybind.cpp, prepare_inputs.py, test_cases.csv."""
+
+    def __init__(self, task: Task) -> None:
+        stand_in()
+        _provide_check()
+        self._folder = task.path / "validation"
+        self._module = module_of(self._folder / "module.py")
+        own_inputs = self._folder / "prepare_inputs.py"
+        has_inputs = hasattr(self._module, "get_init_inputs") or not own_inputs.is_file()
+        self._inputs = self._module if has_inputs else module_of(own_inputs, "cubecore_inputs")
+        self._rows = rows_of(self._folder / "test_cases.csv")
+        self.model = self._model_source(task)
+
+    def _model_source(self, task: Task) -> ModelSource:
+        text = (self._folder / "module.py").read_text("utf-8")
+        binding = self._folder / "pybind.cpp"
+        if not binding.is_file():
+            raise unable(task.name, f"{task.name} has no binding validation/pybind.cpp")
+        called = re.findall(rf"{MODULE}\.(\w+)", re.sub(r"(?m)^\s*#.*$", "", text))
+        return ModelSource(
+            text=without_reference(text),
+            binding=binding_text(binding.read_text("utf-8"), task.name, called),
+            module=MODULE,
+        )
+
+    def cases(self, options: JudgeOptions) -> Iterator[ReferenceCase]:
+        """Yield the rows of the task's cases, the small ones first."""
+        import torch
+
+        sized = [(self._bytes(row), number) for number, row in enumerate(self._rows)]
+        chosen = sorted(sized, key=lambda each: (each[0] or 0, each[1]))
+        left = options.cases
+        for size, number in chosen:
+            row, name = self._rows[number], f"case {number}"
+            if size is not None and size > options.cap_bytes:
+                yield ReferenceCase(name, None, None, outcome="too large")
+                continue
+            if left == 0:
+                yield ReferenceCase(name, None, None, outcome="not run")
+                continue
+            torch.manual_seed(options.seed)
+            np.random.seed(options.seed)  # noqa: NPY002 - what the tasks draw from
+            inputs = self._inputs.get_inputs(row, device=torch.device("cpu"))
+            made_with = self._inputs.get_init_inputs(row, device=torch.device("cpu"))
+            expected = self._module.Model(*copied(made_with))(*copied(inputs))
+            left -= 1
+            yield ReferenceCase(name, inputs, expected, made_with)
+
+    def _bytes(self, row: Any) -> int | None:
+        """Return the bytes of the largest input, None where only making them tells."""
+        import torch
+
+        try:
+            given = self._inputs.get_inputs(row, device=torch.device("meta"))
+            sizes = [t.numel() * t.element_size() for _, t in leaves(given) if hasattr(t, "numel")]
+        except Exception:  # noqa: BLE001 - the task's own code, which may need values
+            return None
+        return max(sizes, default=0)
+
+    def compared(self, case: ReferenceCase, got: Any) -> Compared:
+        """Compare by the task's own check, or by the suite's."""
+        import torch
+
+        row = self._rows[int(case.name.rpartition(" ")[2])]
+        wanted, found = case.expected, _tensors(got)
+        plain_found = found if isinstance(wanted, (list, tuple)) else found[0] if found else None
+        usual = close(wanted, found, _LIMIT, _LIMIT)
+        if usual.reason:
+            return usual
+        own = getattr(self._inputs, "custom_check_precision", None)
+        if own is None:
+            accurate, rule = check_precision(_listed(wanted), found, _LIMIT, _LIMIT)[0], RULE
+        else:
+            with torch.no_grad():
+                accurate, rule = own(row, wanted, plain_found)[0], OWN_RULE
+        outcome = RIGHT if accurate else WRONG
+        if outcome == WRONG and not usual.where and not usual.wrong:
+            return Compared(UNCOMPARABLE, rule, _LIMIT, _LIMIT, usual.max_abs, usual.max_rel)
+        return replace(usual, outcome=outcome, rule=rule)
+
+
+def _tensors(got: Any) -> list[Any]:
+    import torch
+
+    found = [leaf for _, leaf in leaves(got)]
+    if found and not isinstance(found[0], torch.Tensor):
+        from cubecore.workflows.judge.values import tensor_of
+
+        return [tensor_of(plain(leaf)) for leaf in found]
+    return found
+
+
+def _listed(wanted: Any) -> list[Any]:
+    return list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
+
+
+def check_precision(outputs: Any, results: Any, most_abs: float, most_rel: float) -> Any:
+    """Compare tensors as the suite documents it: an element may be off by either limit.
+
+    Returns
+    -------
+    tuple
+        1 if all are near and finite else 0, and the distances of all elements, absolute and
+        relative.
+    """
+    import torch
+
+    pairs = list(zip(_listed(outputs), _listed(results), strict=False))
+    accurate, distances, relatives = True, [], []
+    for wanted, found in pairs:
+        one, other = (t.int() if t.dtype == torch.bool else t for t in (wanted, found))
+        distance = torch.abs(one - other)
+        relative = distance / (torch.abs(one) + 1e-7)
+        distances.append(distance.reshape(-1))
+        relatives.append(relative.reshape(-1))
+        finite = (torch.isfinite(each).all() for each in (one, other, distance, relative))
+        accurate = accurate and all(finite)
+        accurate = accurate and not ((distance > most_abs) & (relative > most_rel)).any()
+    return int(accurate), torch.cat(distances), torch.cat(relatives)
+
+
+def _provide_check() -> None:
+    """Register the module of the suite that tasks import."""
+    framework, utils = ModuleType("framework"), ModuleType("framework.utils")
+    utils.__dict__["check_precision"] = check_precision
+    framework.__dict__["utils"] = utils
+    sys.modules.setdefault("framework", framework)
+    sys.modules.setdefault("framework.utils", utils)
+
+
+def binding_text(text: str, folder: str, called: list[str]) -> str:
+    """Return the C++ of a task's binding, with the operator's names in the template's places."""
+    text = text.replace("aclnnCustomOp", f"aclnn{folder}")
+    return text.replace('"custom_pybind_api"', f'"{called[0]}"') if called else text
+
+
+def without_reference(text: str) -> str:
+    """Return a module without its reference: the submission's process has none."""
+    tree = ast.parse(text)
+    kept = [n for n in tree.body if not (isinstance(n, ast.ClassDef) and n.name == "Model")]
+    tree.body = kept
+    return ast.unparse(tree)
+
+
+class _Row(dict[str, Any]):
+    """A row of cases: values by column, also as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a table of cases: numbers, truth values or texts by column.
+
+    Raises
+    ------
+    RequestError
+        If it cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            found = list(csv.DictReader(file, delimiter=";"))
+    except OSError as error:
+        raise unable(str(path), f"cannot read {path.name}: {error.strerror}") from None
+    columns = list(found[0]) if found else []
+    typed = {name: _column([row[name] or "" for row in found]) for name in columns}
+    return [_Row({name: typed[name][n] for name in columns}) for n in range(len(found))]
+
+
+def _column(texts: list[str]) -> list[Any]:
+    """Return a column's values: whole numbers, numbers with NaN for none, truth values, texts."""
+    stripped = [text.strip() for text in texts]
+    if stripped and all(text in {"True", "False"} for text in stripped):
+        return [text == "True" for text in stripped]
+    try:
+        numbers = [float(text) if text else float("nan") for text in stripped]
+    except ValueError:
+        return [text or float("nan") for text in texts]
+    if all(number.is_integer() for number in numbers):
+        return [int(number) for number in numbers]
+    return numbers

@@ -1,0 +1,68 @@
+"""Torch, which is an extra, and stand-ins for modules that only a machine with an NPU has."""
+
+import sys
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from cubecore.errors import unable
+
+_NPU_MODULES = ("torch_npu", "torch_npu.contrib", "torch_npu.contrib.transfer_to_npu")
+
+
+def require_torch() -> None:
+    """Load torch for one thread.
+
+    Raises
+    ------
+    RequestError
+        If it is not installed.
+    """
+    if find_spec("torch") is None:
+        remedy = "pip install torch, its CPU build"
+        raise unable("torch", "the task needs torch, which is not installed", remedy)
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def stand_in() -> None:
+    """Register what tasks import on a machine with an NPU, and let torch draw integers as there."""
+    for name in _NPU_MODULES:
+        sys.modules.setdefault(name, ModuleType(name))
+    sys.modules["torch_npu.contrib"].__dict__["transfer_to_npu"] = None
+    import torch
+
+    if not hasattr(torch, "cubecore_draws"):
+        torch.rand, torch.randn = _drawing(torch.rand), _drawing(torch.randn)
+        torch.Tensor.uniform_ = _uniform(torch, torch.Tensor.uniform_)
+        torch.cubecore_draws = True
+
+
+def _drawing(draw: Any) -> Any:
+    """Return a function that draws integers by rounding floats, which torch lacks on the CPU."""
+
+    def drawn(*shape: Any, dtype: Any = None, **words: Any) -> Any:
+        if dtype is None or dtype.is_floating_point or dtype.is_complex:
+            return draw(*shape, dtype=dtype, **words)
+        return draw(*shape, **words).to(dtype)
+
+    return drawn
+
+
+def _uniform(torch: Any, fill: Any) -> Any:
+    def filled(tensor: Any, *bounds: float, **words: Any) -> Any:
+        if tensor.is_floating_point():
+            return fill(tensor, *bounds, **words)
+        return tensor.copy_(fill(torch.empty(tensor.shape), *bounds, **words))
+
+    return filled
+
+
+def copied(given: Any) -> Any:
+    """Return a value with tensors of its own."""
+    if isinstance(given, dict):
+        return {key: copied(each) for key, each in given.items()}
+    if isinstance(given, (list, tuple)):
+        return type(given)(copied(each) for each in given)
+    return given.clone() if hasattr(given, "clone") else given

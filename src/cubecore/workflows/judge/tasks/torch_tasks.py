@@ -1,0 +1,70 @@
+"""Tasks of torch as MultiKernelBench and KernelBench have them: Model, get_inputs, one file."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from cubecore.errors import unable
+from cubecore.lazy_dataclass import dataclass
+from cubecore.workflows.judge.limits import JudgeOptions
+from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
+from cubecore.workflows.judge.tasks.comparison import Compared, close, plain
+from cubecore.workflows.judge.tasks.kinds import Task
+from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
+
+SEED = 1024
+"""The random seed that weights are drawn with, of both models."""
+_LIMIT = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """How a task's cases are called: a ModelNew, of the submission or in `text`.
+
+    `binding` is C++ that the task itself has, and `module` its name in Python.
+    """
+
+    text: str = ""
+    binding: str = ""
+    module: str = ""
+    names: tuple[str, ...] = ()
+
+
+class TorchTask:
+    """A file with Model, get_init_inputs, and get_inputs or get_input_groups."""
+
+    def __init__(self, task: Task) -> None:
+        stand_in()
+        self._task, self._module = task, module_of(task.path)
+        self.model = ModelSource()
+        if not any(hasattr(self._module, n) for n in ("get_inputs", "get_input_groups")):
+            raise unable(task.path.name, f"{task.path.name} has no get_inputs()")
+
+    def cases(self, options: JudgeOptions) -> Iterator[ReferenceCase]:
+        """Yield the groups of inputs, or as many draws as there are cases asked for."""
+        import torch
+
+        module = self._module
+        made_with = list(getattr(module, "get_init_inputs", list)())
+        torch.manual_seed(SEED)
+        model = module.Model(*copied(made_with))
+        torch.manual_seed(options.seed)
+        for number, inputs in enumerate(self._groups(options.cases)):
+            with torch.no_grad():
+                expected = model(*copied(list(inputs)))
+            name = f"case {number}"
+            yield ReferenceCase(name, list(inputs), expected, made_with)
+
+    def _groups(self, most: int) -> Iterator[Any]:
+        groups = getattr(self._module, "get_input_groups", None)
+        if groups is not None:
+            yield from groups()[:most]
+            return
+        for _ in range(most):
+            yield self._module.get_inputs()
+
+    def compared(self, case: ReferenceCase, got: Any) -> Compared:
+        """Compare as the suites do: within 1e-4 + 1e-4 times the value, truth values exactly."""
+        first = case.expected[0] if isinstance(case.expected, (list, tuple)) else case.expected
+        if plain(first).dtype.kind == "b":
+            return close(case.expected, got)
+        return close(case.expected, got, _LIMIT, _LIMIT)
