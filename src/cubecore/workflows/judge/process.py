@@ -44,6 +44,8 @@ def main(folder: Path) -> None:
     for each in (reference, given):
         each.mkdir()
     place = submission.written(given / "files")
+    # Torch is loaded once, before the first fork: each step has it for nothing. A step that writes
+    # what it should not does so in memory of its own; only files pass from one to the next.
     _load_shared(task, model=bool(submission.model))
     judged = _Judgement(folder, options, task)
     step = judged.step("reference", partial(made_cases, task, options, reference, given))

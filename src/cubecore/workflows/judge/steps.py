@@ -47,6 +47,9 @@ class Step:
 
 def forked(name: str, work: Callable[[], Json], folder: Path, options: JudgeOptions) -> Step:
     """Run work in a process of its own, in `folder`, and return what it left."""
+    # The child holds one end of a pipe: it closes when the child ends, so that a wait with a limit
+    # is one select. What the child starts by exec does not inherit the end. Whoever is left in its
+    # session is killed before it is waited for: until then its number is not given away.
     begin, file, log = perf_counter(), folder / f"{name}.json", folder / f"{name}.log"
     theirs, ours = os.pipe()
     sys.stdout.flush()

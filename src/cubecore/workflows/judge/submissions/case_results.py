@@ -29,6 +29,8 @@ def refused(error: CubecoreError, stage: str) -> Json:
 
 def raised(error: Exception) -> Json:
     """Return what a submission raised; an error of cubecore's own is raised on."""
+    # The innermost frame that is no library's decides whose error it is: cubecore's own code is at
+    # fault only where it was not the submission's that was running.
     trace, ours = error.__traceback__, False
     package = str(Path(__file__).resolve().parents[3])
     while trace is not None:

@@ -59,6 +59,8 @@ class CaseRunner:
         except StageError as error:
             _require_no_limit(error.error)
             return {"stage": error.stage, "error": described(error.error, error.stage)}
+        # One case is traced, the largest: its time is predicted, and traces of all would not fit
+        # in memory. A case of a wrong value is run again with a trace, by `writer`.
         wanted = [n for n, record in enumerate(cases) if not record["outcome"]]
         timed = max(wanted, key=lambda n: (_bytes_of(cases[n]), -n), default=-1)
         told: list[Json] = []
@@ -123,6 +125,8 @@ class CaseRunner:
             int(np.ravel_multi_index(tuple(compared["where"]), array.shape)) if array.ndim else 0
         )
         byte, size = place * array.itemsize, array.itemsize
+        # A submission may hand its results on through any of its own code; the launch that they
+        # come from is the last one that left these very bytes in one of its outputs.
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         for run in reversed(session.runs):
             for name, values in arrays_of(run).items():
