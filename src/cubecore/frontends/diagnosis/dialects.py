@@ -9,6 +9,7 @@ from dataclasses import field
 from functools import cache
 from typing import Any
 
+from cubecore.frontends.diagnosis import register_words
 from cubecore.isa.catalogue import Spelling, instructions, spelled
 from cubecore.isa.declare.instruction import Instruction
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, PipeBarrier, SetFlag, WaitFlag, WaitFlagDev
@@ -89,6 +90,10 @@ class Dialect:
             word = match.group()
             return self._renamed(word) if "_" in word else word
 
+        if self.key == C_API.key:
+            sentence = register_words.of_c_api(sentence, self.receiver)
+        elif self.key == CLASS_API.key:
+            sentence = register_words.of_class_api(sentence)
         return _WORD.sub(renamed, sentence)
 
     def _renamed(self, word: str) -> str:

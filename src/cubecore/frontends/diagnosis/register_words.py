@@ -1,0 +1,54 @@
+"""Findings of vector functions in the words of a dialect.
+
+A check names register instructions as the class API does, and gives the C API's call beside it.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+
+from cubecore.isa.vector.registers.c_api.names import c_names
+
+_EITHER = re.compile(r"\w+<[^()]*>\(\) or (asc_\w+)\((\w+)\)")
+"""A call of the class API, and the same of the C API."""
+_BOTH = re.compile(r"(\w+) \((asc_\w+)\)")
+_MOVES = {
+    f"{move}{align}": f"asc_{move}{align}".lower()
+    for move in ("Load", "Store")
+    for align in ("Align", "UnAlign")
+}
+_NAMES = re.compile(r"^[A-Z]\w*(?= must )|\b[A-Z][a-z]+[A-Z]\w*\b")
+"""The instruction that a sentence is about, and names that are no English words."""
+
+
+def of_class_api(sentence: str) -> str:
+    """Return a sentence without the C API's calls."""
+    sentence = _EITHER.sub(lambda match: match[0].partition(" or ")[0], sentence)
+    return _BOTH.sub(r"\1", sentence)
+
+
+def of_c_api(sentence: str, receiver: str) -> str:
+    """Return a sentence in the C API's names; behind a `receiver` words are strings."""
+
+    def called(match: re.Match[str]) -> str:
+        word = f'"{match[2]}"' if receiver else match[2]
+        return f"{receiver}{match[1]}({word})"
+
+    sentence = _BOTH.sub(r"\2", _EITHER.sub(called, sentence))
+    return _NAMES.sub(lambda match: _c_names().get(match[0], match[0]), sentence)
+
+
+@cache
+def _c_names() -> Mapping[str, str]:
+    """Return the C API's name of each instruction that has one, or one that begins all others."""
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for name, rows in c_names().items():
+        for row in rows:
+            names[row.operation].add(name)
+    shortest = {operation: min(found, key=len) for operation, found in names.items()}
+    return {
+        operation: name
+        for operation, name in shortest.items()
+        if all(other.startswith(name) for other in names[operation])
+    } | _MOVES
