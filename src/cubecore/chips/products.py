@@ -165,9 +165,15 @@ FIXPIPE_CONVERSIONS = {
 """Fixpipe's conversions from one accumulator type to another, without any scale."""
 
 
+def fixpipe_rows(to: str) -> tuple[FixpipeRow, ...]:
+    """Return the conversions on the way to a memory: those to UB are those to global memory."""
+    way = "GM" if to == "UB" else to
+    return tuple(row for row in FIXPIPE_ROWS if way in row.to)
+
+
 def fixpipe_modes(to: str, *archs: str) -> tuple[str, ...]:
-    """Return the modes of some architectures that write to a memory, ``GM`` or ``L1``."""
-    rows = (row for row in FIXPIPE_ROWS if to in row.to and not set(archs).isdisjoint(row.archs))
+    """Return the modes of some architectures that write to a memory: ``GM``, ``L1`` or ``UB``."""
+    rows = (row for row in fixpipe_rows(to) if not set(archs).isdisjoint(row.archs))
     return tuple(dict.fromkeys(row.mode for row in rows))
 
 

@@ -27,7 +27,7 @@ def one_slot(case: KernelCase) -> Iterator[Cause]:
         program: list(dict.fromkeys(map(_template, filter(_frees, leaves))))
         for program, leaves in case.leaves.items()
     }
-    flags = {signal.flag_id for each in signals.values() for signal in each}
+    flags = {signal.counter for each in signals.values() for signal in each}
     waits = [leaf for leaf in case.all_leaves if _waits(leaf, flags)]
     if not flags or not waits:
         return
@@ -62,7 +62,7 @@ def ping_pong(case: KernelCase) -> Iterator[Cause]:
         for program, leaves in case.leaves.items()
         if _is_of_aiv(case, program)
     }
-    flags = {signal.flag_id for each in signals.values() for signal in each}
+    flags = {signal.counter for each in signals.values() for signal in each}
     of_aics = [leaves for program, leaves in case.leaves.items() if not _is_of_aiv(case, program)]
     waits = [
         leaf for leaves in of_aics for leaf in leaves if _waits(leaf, flags) and leaf.count > 1
@@ -131,7 +131,7 @@ def _frees(leaf: Leaf) -> bool:
 
 def _waits(leaf: Leaf, flags: set[int]) -> bool:
     template = leaf.issue.template
-    return isinstance(template, WaitFlagDev) and template.flag_id in flags
+    return isinstance(template, WaitFlagDev) and template.counter in flags
 
 
 def _stalled(case: KernelCase, where: Location) -> int:

@@ -14,11 +14,11 @@ from cubecore.arrays import Array
 from cubecore.chips import costs
 from cubecore.chips.model import Chip
 from cubecore.chips.products import (
-    FIXPIPE_ROWS,
     HALF_SUM_ARCHS,
     FixpipeRow,
     fixpipe_modes,
     fixpipe_row,
+    fixpipe_rows,
     fixpipe_sources,
 )
 from cubecore.dtypes import FLOAT32, ElementType, element_type
@@ -267,7 +267,7 @@ class Fixpipe(Instruction):
         # Three ways to be wrong, from the specific to the general: the source type does not exist
         # on this path, the mode exists but not for this type, the mode does not exist.
         (to,) = (o.mem.label for o in self.declared if o.access.writes)
-        rows = [row for row in FIXPIPE_ROWS if to in row.to and chip.arch in row.archs]
+        rows = [row for row in fixpipe_rows(to) if chip.arch in row.archs]
         modes = dict.fromkeys(row.mode for row in rows if row.source == self.src_type.name)
         if self.quant_pre in modes:
             return []

@@ -32,7 +32,7 @@ from cubecore.units import DATA_BLOCK_BYTES, FRACTAL_ROWS
 _LATER = "not modelled: 0"
 _TOP = 0xFF
 """The exponent of infinities and NaN."""
-_UNCERTAIN = (
+UNCERTAIN = (
     "a scaled value is a float32 product rounded once, and then rounded to the target: the "
     "page says of QF322F32_PRE only that it is right to 2 in 1000",
     "without infinities NaN becomes 0 in float8 too: CTRL[50], which could keep it, is not "
@@ -47,7 +47,7 @@ _UNCERTAIN = (
 
 
 @parameters
-class _FixpipeV2(Rows):
+class FixpipeV2(Rows):
     """Fixpipe with 3510's strides, conversions and layouts.
 
     Without nz2nd_en and nz2dn_en dst_stride counts elements between columns of fractals. nz2dn_en
@@ -159,10 +159,10 @@ class _FixpipeV2(Rows):
     Pipe.FIX,
     names={"c_api": "asc_copy_l0c2gm", "cpp": "Fixpipe"},
     source="asc-devkit, asc_copy_l0c2gm (3510), Fixpipe (L0C to GM) and on-the-fly quantisation",
-    uncertain=_UNCERTAIN,
+    uncertain=UNCERTAIN,
     archs=ARCH,
 )
-class CopyMatrixCcToGmV2(_FixpipeV2, CopyMatrixCcToGm):
+class CopyMatrixCcToGmV2(FixpipeV2, CopyMatrixCcToGm):
     """Write a tile of L0C to global memory as `copy_matrix_cc_to_gm`, with 3510's conversions.
 
     Without nz2nd_en and nz2dn_en dst_stride counts elements. A scale's bits 36 to 32 do not count:
@@ -172,7 +172,7 @@ class CopyMatrixCcToGmV2(_FixpipeV2, CopyMatrixCcToGm):
     column-major, columns dst_stride elements apart.
     """
 
-    signature = _FixpipeV2.signature
+    signature = FixpipeV2.signature
     quant_pre: str = choice("conversion", *fixpipe_modes("GM", "3510"), default="NoQuant")
 
 
@@ -182,12 +182,12 @@ class CopyMatrixCcToGmV2(_FixpipeV2, CopyMatrixCcToGm):
     names={"c_api": "asc_copy_l0c2l1", "cpp": "Fixpipe(A1)"},
     source="asc-devkit, asc_copy_l0c2l1 (3510), Fixpipe (L0C to L1) and on-the-fly quantisation",
     uncertain=(
-        *_UNCERTAIN,
+        *UNCERTAIN,
         "channel split is for global memory alone, as the basic API has it; the C API lists it",
     ),
     archs=ARCH,
 )
-class CopyMatrixCcToCbufV2(_FixpipeV2):
+class CopyMatrixCcToCbufV2(FixpipeV2):
     """Write a tile of L0C to L1, converted or as it is, in NZ, row-major or column-major.
 
     In NZ columns of fractals lie dst_stride elements apart, m_size rows each; 8-bit results have
@@ -198,7 +198,7 @@ class CopyMatrixCcToCbufV2(_FixpipeV2):
     signatures = (
         tuple(
             word
-            for word in _FixpipeV2.signature
+            for word in FixpipeV2.signature
             if word not in {"l2_cache_ctl", "broadcast_en", "nz2dn_en"}
         ),
     )

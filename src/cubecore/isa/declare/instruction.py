@@ -235,6 +235,8 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
     copies: ClassVar[bool] = False
     carried: ClassVar[bool] = False
     """True if it stands for a function of architecture 3510's class API: its C API lacks it."""
+    to_partner: ClassVar[bool] = False
+    """True of a copy into a memory of another part of the AI Core (`isa.mte.partner`)."""
     is_function: ClassVar[bool] = False
     """True of a vector function: where there are any, all vector work is, one behind another."""
     propagates: ClassVar[bool] = False

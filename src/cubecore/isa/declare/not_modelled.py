@@ -35,17 +35,11 @@ _GROUPS = {
         ["asc_copy_gm2l1_align", "asc_set_gm2l1_pad"]
         + [f"asc_set_gm2l1{part}" for part in _LOOPS.split()]
     ),
-    "an AIV's Unified Buffer and its AIC's L1 and L0C are memories of two cores here": (
-        "asc_copy_ub2l1 asc_copy_l12ub asc_copy_l0c2ub"
-    ),
     "how an n-dimensional copy orders its loops is in figures alone": " ".join(
         ["asc_ndim_copy_gm2ub", "asc_set_ndim_pad_count", "asc_set_ndim_pad_value"]
         + [f"asc_set_ndim_loop{n}_stride" for n in range(5)]
     ),
     "the page does not say whether 8-bit floats are reinterpreted or converted": "asc_enable_hif8",
-    "flags between an AIC and one of its AIVs are not modelled; those of a whole block are": (
-        "asc_sync_intra_arrive asc_sync_intra_wait"
-    ),
     "the second conversion of fixpipe is not modelled": "asc_set_l0c2gm_quant_post",
     "its page says that it repeats 2D loads, and gives it the fields of 3D ones": (
         "asc_set_l3d_rpt_b"

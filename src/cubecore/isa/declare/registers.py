@@ -29,6 +29,8 @@ TO_ALL = 3
 """The mode of a signal that each AIV gets for itself, whoever else has sent one."""
 TO_PARTNER = 4
 """The mode of a signal of one AIV to its AIC, or of an AIC to its AIVs, through global memory."""
+TO_PART = 5
+"""The mode of a signal between an AIC and one of its AIVs: mode 4 of architecture 3510."""
 
 
 @dataclass(frozen=True, slots=True)

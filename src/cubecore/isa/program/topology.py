@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER, CorePosition
+from cubecore.isa.declare.registers import TO_ALL, TO_PART, TO_PARTNER, CorePosition
+from cubecore.isa.scalar.sync import CROSS_CORE_FLAGS, FIRST_OF_PARTS
 from cubecore.lazy_dataclass import dataclass
 
 
@@ -31,7 +32,7 @@ class Topology:
 
     def peers(self, core: CoreId, mode: int) -> list[CoreId]:
         """Return the cores that must all signal before `mode`'s receivers may go on."""
-        if mode in {TO_ALL, TO_PARTNER}:
+        if mode in {TO_ALL, TO_PARTNER, TO_PART}:
             return [core]
         if mode == 0:
             return [c for c in self.cores if c.is_aic == core.is_aic]
@@ -39,8 +40,20 @@ class Topology:
             return [c for c in self.cores if c.core == core.core and not c.is_aic]
         return [core]
 
+    def counters(self, core: CoreId, mode: int, counter: int) -> list[tuple[CoreId, int]]:
+        """Return the cores whose counters go up, each with its counter's number there."""
+        if mode != TO_PART:
+            return [(receiver, counter) for receiver in self.receivers(core, mode)]
+        # At the AIC the flags of AIV1 follow those of AIV0.
+        part, flag = divmod(counter - FIRST_OF_PARTS, CROSS_CORE_FLAGS)
+        if core.is_aic:
+            to, there = CoreId(core.core, 1 + part), flag
+        else:
+            to, there = CoreId(core.core), flag + CROSS_CORE_FLAGS * (core.sub - 1)
+        return [(to, FIRST_OF_PARTS + there)] if to in self.cores else []
+
     def receivers(self, core: CoreId, mode: int) -> list[CoreId]:
-        """Return the cores whose counters go up."""
+        """Return the cores whose counters go up, in a mode without flags of one part."""
         if mode == TO_ALL:
             return [c for c in self.cores if not c.is_aic]
         if mode in {2, TO_PARTNER}:

@@ -88,6 +88,8 @@ class Names:
         self.mems: list[tuple[Mem, ...]] = []
         self._kinds: dict[Instruction, int] = {}
         self._locations: dict[Location, int] = {}
+        self.to_partner: set[int] = set()
+        """Those that are copies into a memory of another part, from no core yet."""
         self.kind_of: dict[int, int] = {}
         self.location_of: dict[int, int] = {}
         self._operands = OperandPlaces()
@@ -106,6 +108,8 @@ class Names:
             self.templates.append(template)
             self.kind_of[id(template)] = number
             self.mems.append(tuple(operand.mem for operand in template.operands()))
+            if template.to_partner:
+                self.to_partner.add(number)
         return number
 
     def new_location_number(self, where: Location) -> int:

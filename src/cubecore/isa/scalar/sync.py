@@ -7,7 +7,7 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.archs import Kirin
 from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
-from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER
+from cubecore.isa.declare.registers import TO_ALL, TO_PART, TO_PARTNER
 
 _PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 EVENT_IDS = 8
@@ -211,13 +211,22 @@ class FftsCrossCoreSync(Sync):
     mode: int = param(0, 2, "who is signalled")
     flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")
 
+    @property
+    def counter(self) -> int:
+        """The number of its counter among all of a core's."""
+        return self.flag_id
 
+
+FIRST_OF_PARTS = 2**46
+"""The counters of mode 4, which has flags of its own: those of AIV1 are 16 further on at the AIC."""
 FIRST_MESSAGE = 2**47
 """The number of a first message of the Matmul object, beyond those of flags and notices."""
 
 
 def signal_name(number: int) -> str:
     """Return the name of a signal between cores; the number of a message means nothing."""
+    if FIRST_OF_PARTS <= number < FIRST_OF_PARTS + 2 * CROSS_CORE_FLAGS:
+        return f"flag {number - FIRST_OF_PARTS} of mode 4"
     return "message of the Matmul object" if number >= FIRST_MESSAGE else f"flag {number}"
 
 
@@ -242,9 +251,64 @@ class WaitFlagDev(Sync):
     flag_id: int = param(0, CROSS_CORE_FLAGS - 1, "flag")
 
     @property
+    def counter(self) -> int:
+        """The number of its counter among all of the core's."""
+        return self.flag_id
+
+    @property
     def signal(self) -> str:
         """The signal that it waits for, as a stall names it."""
-        return signal_name(self.flag_id)
+        return signal_name(self.counter)
+
+
+_OF_PARTS = "asc-devkit, asc_sync_intra_arrive, asc_sync_intra_wait, CrossCoreSetFlag (mode 4)"
+
+
+@instruction(
+    "set_intra_block",
+    Pipe.S,
+    names={"c_api": "asc_sync_intra_arrive", "cpp": "CrossCoreSetFlag"},
+    source=_OF_PARTS,
+    archs=ARCH,
+    uncertain=(
+        "flags 11 to 15 and 27 to 31 count, as the C API has it; CrossCoreSetFlag's page lists "
+        "those up to 10 and 26",
+    ),
+)
+class SetIntraBlock(FftsCrossCoreSync):
+    """Signal one part of the AI Core once `pipe`'s earlier instructions have completed.
+
+    An AIC's flags 0 to 15 are AIV0's and 16 to 31 are AIV1's 0 to 15; an AIV's 0 to 15 are those of
+    the AIC. They have counters of their own, apart from those of the other modes.
+    """
+
+    signature = ("on", "flag_id")
+    mode: int = param(TO_PART, TO_PART, "who is signalled: one part", default=TO_PART)
+    flag_id: int = param(0, 2 * CROSS_CORE_FLAGS - 1, "flag")
+
+    @property
+    def counter(self) -> int:
+        """The counters of mode 4."""
+        return FIRST_OF_PARTS + self.flag_id
+
+
+@instruction(
+    "wait_intra_block",
+    Pipe.S,
+    names={"c_api": "asc_sync_intra_wait", "cpp": "CrossCoreWaitFlag"},
+    source=_OF_PARTS,
+    archs=ARCH,
+    uncertain=("it holds the pipe that it names; here the whole core waits, as in other modes",),
+)
+class WaitIntraBlock(WaitFlagDev):
+    """Hold the core until the counter of a flag of mode 4 is above 0, and take one from it."""
+
+    flag_id: int = param(0, 2 * CROSS_CORE_FLAGS - 1, "flag")
+
+    @property
+    def counter(self) -> int:
+        """The counters of mode 4."""
+        return FIRST_OF_PARTS + self.flag_id
 
 
 _NOTICES = (

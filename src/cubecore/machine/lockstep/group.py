@@ -12,6 +12,9 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cubecore.arrays import Array
 from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
@@ -45,6 +48,7 @@ from cubecore.machine.lockstep.sanitizer.group_watch import (
 )
 from cubecore.machine.lockstep.sanitizer.shared_maps import SharedMaps
 from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
+from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.elements import steering_uses
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference.core import Core, scalar_touch
@@ -78,6 +82,8 @@ class LockstepGroup:
         self.count = len(cores)
         ids = self.ids = [core for core, _ in cores]
         self.aliasing = GroupAliasing(self.count, joins=shared is None, names=ids)
+        for start, far in windows_of_all(self.gm, ids):
+            self.aliasing.move(start, far)
         self.clock = Clock()
         self.watch = watching(sanitizer, ids, self.aliasing, shared, self.clock)
         self._signals = None if shared is None else sanitizer.signals
@@ -146,12 +152,12 @@ class LockstepGroup:
     def may_hear(self, wait: WaitFlagDev) -> bool:
         """Return whether every core's wait for others is met."""
         signals = self._signals
-        return signals is not None and signals.met(self.ids, wait.flag_id)
+        return signals is not None and signals.met(self.ids, wait.counter)
 
     def hear(self, wait: WaitFlagDev) -> None:
         """End every core's wait for others."""
         assert self._signals is not None
-        self.watch.hear(self._signals.heard(self.ids, wait.flag_id))
+        self.watch.hear(self._signals.heard(self.ids, wait.counter))
 
     def _signalling(self, sync: FftsCrossCoreSync) -> Operation:
         """Return the act of a signal to other cores."""
@@ -492,6 +498,17 @@ class LockstepGroup:
         self.cores.clear()
         self.where_of = _everywhere
         self.watch.release()
+
+
+def windows_of_all(
+    gm: GlobalMemory, cores: Sequence[CoreId]
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield the tensors that windows of the cores' own memories lie in, with their distances."""
+    for mem, first in gm.windows.windows_of(cores[0]).items():
+        starts = np.array([gm.windows.windows_of(core)[mem] for core in cores], np.int64)
+        tensor = gm.at(first)
+        assert tensor is not None
+        yield tensor.address, starts - first
 
 
 def _everywhere(_core: int, where: Location) -> Location:

@@ -103,6 +103,9 @@ class _Launch:
         known: KnownLaunches,
     ) -> None:
         self._chip, self._gm, self._snapshots = chip, gm, Snapshots()
+        gm.windows.begin([task.id for task in tasks])
+        self._windowed = False
+        """True if copies to other parts of the AI Cores were known when execution began."""
         self._checks, self._log, self._known = checks, FindingLog(checks), known
         if USECHECK in checks:
             gm.follow_fillings()
@@ -204,6 +207,8 @@ class _Launch:
         `ended` may report what a core leaves behind; a core that executes again ends again.
         """
         self._log, self._groups = FindingLog(self._checks), []
+        self._gm.windows.drop()
+        self._windowed = self._gm.windows.are_used
         sanitizer = self._sanitizer()
         alike = self._alike()
         met: Sequence[Reconvergence] = ()
@@ -396,6 +401,8 @@ class _Launch:
             self._go_on(core)
         if self._shared is None and self._signalled:
             raise DivergedGroupError("signals after a long way without")
+        if self._gm.windows.are_used and not self._windowed:
+            raise DivergedGroupError("copies to other parts after a long way without")
         follow_reads(running)
         ahead = values_ahead(running)
         running.take(self._again(running, ahead, self._recorded(running)))
@@ -445,7 +452,8 @@ class _Launch:
             else:
                 nowhere = np.zeros(segment.in_gm.size, np.int64)
                 groups.append((segment, [recorder], [nowhere]))
-        self._shared = SharedMemory() if self._signalled or self._uneven else None
+        together = self._signalled or self._uneven or self._windowed
+        self._shared = SharedMemory() if together else None
         groups.sort(key=lambda group: levels[group[1][0].id])
         return [self._in_order(cores, distances) for _, cores, distances in groups]
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Instruction, Mem
+from cubecore.isa.mte.partner import ToPartner
 from cubecore.isa.program.trace import InstructionTrace, Names
 from cubecore.isa.program.tree import LoadScalar, Location
 from cubecore.isa.scalar.system_variables import Variable
@@ -262,6 +263,8 @@ class Recorder(Core):
         self.catch_up()
         kind, location = self._kind_of.get(id(template)), self._number_of_location.get(id(where))
         if kind is None or location is None:
+            if isinstance(template, ToPartner):
+                template, addresses = self.gm.windows.sent(self.chip, self.id, template, addresses)
             self.trace.append(template, addresses, where)
         else:  # what appending does, of what was met before
             self._kinds.append(kind)

@@ -10,6 +10,7 @@ from cubecore.isa.scalar.sync import WaitFlagDev
 from cubecore.machine.lockstep.group import LockstepGroup
 from cubecore.machine.lockstep.recorder import Issued, Recorder
 from cubecore.machine.lockstep.sanitizer.divergence import DivergedGroupError, UnlikeError
+from cubecore.machine.memory.partner_windows import Unlike
 from cubecore.machine.sanitizer.core_schedule import CoreSchedule
 from cubecore.machine.sanitizer.deadlocks import deadlock, log_deadlocks
 from cubecore.machine.sanitizer.finding_log import FindingLog
@@ -95,7 +96,7 @@ class Running:
         """Issue until the group waits for others, or nothing is left; return whether it waits."""
         group, clock = self.group, self.group.clock
         if self._held is not None:
-            group.hear(self._held)
+            self._hear(self._held)
             self._held = None
         for template, addresses, where in self._until:
             clock.issue += 1
@@ -103,7 +104,7 @@ class Running:
                 if not group.allows(template, where):
                     continue
                 if group.may_hear(template):
-                    group.hear(template)
+                    self._hear(template)
                     continue
                 self._held = template
                 return True
@@ -112,6 +113,14 @@ class Running:
             except UnlikeError as unlike:
                 self.part(str(unlike), unlike.kinds)
         return False
+
+    def _hear(self, wait: WaitFlagDev) -> None:
+        """End a wait; what other parts have sent to the cores' memories arrives."""
+        self.group.hear(wait)
+        try:
+            self.group.gm.windows.arrive(self.group.ids, self.group.memory)
+        except Unlike as unlike:
+            self.part(str(unlike), unlike.kinds)
 
     def part(self, why: str, kinds: Sequence[object]) -> NoReturn:
         """Tell the cores apart, which are no more alike.

@@ -1,7 +1,7 @@
 """Byte-faithful memories: bytes, and for each byte whether anything was ever written there."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -13,6 +13,7 @@ from cubecore.arrays import Array
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.filling_table import FillingTable
 from cubecore.machine.memory.local_arrays import LocalArrays
+from cubecore.machine.memory.partner_windows import PartnerWindows
 from cubecore.machine.memory.pointer_stores import Contents, IssuedBytes, PointerStores
 from cubecore.machine.memory.strided import Rows
 
@@ -163,7 +164,8 @@ class GlobalMemory:
 
     `pointers` are the stores to it that no instruction makes, if the kernel can make such stores;
     `local_arrays` what the launch's kernels declare in local memories; `fillings` are those of its
-    launches, if they are followed. The tensors are spread over `space_bytes` addresses.
+    launches, if they are followed; `windows` what AI Cores' parts write into each other's memories.
+    The tensors are spread over `space_bytes` addresses.
     """
 
     def __init__(
@@ -171,6 +173,7 @@ class GlobalMemory:
     ) -> None:
         self.pointers, self._space_bytes = pointers, space_bytes
         self.local_arrays = LocalArrays()
+        self.windows = PartnerWindows(self._open_windows)
         self.fillings: FillingTable | None = None
         self._tensors: list[GlobalTensor] = []
         self._starts: list[int] = []
@@ -218,12 +221,18 @@ class GlobalMemory:
         placed: bool = False,
         scratch: bool = False,
         origin: Bytes | None = None,
+        notes: Callable[[int], IssuedBytes] | None = None,
     ) -> GlobalTensor:
-        """Return a new tensor of these bytes, or uninitialised."""
+        """Return a new tensor of these bytes, or uninitialised.
+
+        `notes` makes what notes the bytes that instructions write, for so many.
+        """
         address, data = self._next, self._filled(self._next, raw, size)
         marks = Marks(scratch=scratch)
         valid = np.zeros(data.size, np.uint8)
-        issued = None if self.pointers is None else IssuedBytes(data.size)
+        if notes is None and self.pointers is not None:
+            notes = IssuedBytes
+        issued = None if notes is None else notes(data.size)
         buffer = MemoryBuffer.over(data[:size], valid[:size], marks)
         wide = MemoryBuffer.over(data, valid, marks)
         tensor = GlobalTensor(name, address, buffer, placed, wide, origin, issued)
@@ -231,6 +240,13 @@ class GlobalMemory:
         self._starts.append(address)
         self._next = _next_start(tensor.end, self._space_bytes)
         return tensor
+
+    def _open_windows(
+        self, name: str, size: int, notes: Callable[[int], IssuedBytes]
+    ) -> tuple[GlobalTensor, Bytes, Bytes]:
+        """Return a tensor for what parts of AI Cores write into each other's memories."""
+        tensor = self._entered(name, None, size, scratch=True, notes=notes)
+        return tensor, tensor.buffer.data, tensor.buffer.valid
 
     def _filled(self, _address: int, raw: Bytes | None, size: int) -> Bytes:
         """Return memory that holds these bytes, or nobody's, and nobody's behind them."""

@@ -9,13 +9,21 @@ from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
-from cubecore.isa.declare.registers import Registers
+from cubecore.isa.declare.registers import TO_PART, Registers
 from cubecore.isa.declare.remark import Line, Remark
+from cubecore.isa.mte.partner import ToPartner
 from cubecore.isa.program.check import memory_bytes, template_violations
 from cubecore.isa.program.topology import CoreId
 from cubecore.isa.program.tree import Breach, Issue, LoadScalar, Location
 from cubecore.isa.scalar.load import CachedLoad, ScalarLoad
-from cubecore.isa.scalar.sync import AIC_PIPES, AIV_PIPES, FftsCrossCoreSync, Sync, WaitFlagDev
+from cubecore.isa.scalar.sync import (
+    AIC_PIPES,
+    AIV_PIPES,
+    CROSS_CORE_FLAGS,
+    FftsCrossCoreSync,
+    Sync,
+    WaitFlagDev,
+)
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.buffers import GlobalMemory, MemoryBuffer
 from cubecore.machine.memory.data_cache import DataCache
@@ -100,6 +108,8 @@ class Core:
     def record(self, template: Instruction, addresses: tuple[int, ...], where: Location) -> None:
         """Take one instruction, in program order."""
         self.issued += 1
+        if isinstance(template, ToPartner):
+            template, addresses = self.gm.windows.sent(self.chip, self.id, template, addresses)
         # Signals to other cores and waits for them are the points at which others may look at
         # global memory: everything issued before must have executed by then.
         if self.queues is not None:
@@ -144,6 +154,11 @@ class Core:
     def _broken(self, template: Instruction) -> list[Violation]:
         violations = list(template_violations(template, self.chip))
         if isinstance(template, FftsCrossCoreSync):
+            if template.mode == TO_PART and template.flag_id >= CROSS_CORE_FLAGS:
+                if not self.id.is_aic:
+                    need = f"be in [0, {CROSS_CORE_FLAGS - 1}] on an AIV"
+                    got = str(template.flag_id)
+                    violations.append(Violation(f"{template.name}.flag_id", need, got))
             if template.mode == 1 and self.id.is_aic:
                 violations.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
             if template.on not in ("S", *(AIC_PIPES if self.id.is_aic else AIV_PIPES)):

@@ -78,6 +78,7 @@ def run(
     sanitizer = None
     schedule = schedule_of(order)
     ids = [task.id for task in tasks]
+    gm.windows.begin(ids)
     if checks is not None and checks & WATCHES:
         sanitizer = Sanitizer(gm, log, ids, joined=chip.joins_vector)
     flags = Signals(ids) if sanitizer is None else sanitizer.signals
@@ -132,10 +133,11 @@ class _Handshake:
 
     def wait(self, core: Core, sync: WaitFlagDev, where: Location) -> None:
         """Wait for other cores: hand the turn to the caller's thread."""
-        while not self.flags.met([core.id], sync.flag_id):
-            self.waits = sync.flag_id, where
+        while not self.flags.met([core.id], sync.counter):
+            self.waits = sync.counter, where
             self._hub.switch()
-        carried = self.flags.heard([core.id], sync.flag_id)
+        carried = self.flags.heard([core.id], sync.counter)
+        core.gm.windows.arrive([core.id], core.memory)
         if core.watch is not None:
             core.watch.hear(carried)
 

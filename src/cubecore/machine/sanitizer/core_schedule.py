@@ -79,7 +79,7 @@ class ScheduledCore:
     @property
     def ready(self) -> bool:
         """True if the core has not ended, and waits for none or was told to go on."""
-        met = not self._waits or self._signals.met([self.core], self._left[0][1].flag_id)
+        met = not self._waits or self._signals.met([self.core], self._left[0][1].counter)
         return met and not self.ended
 
     def go_on(self) -> None:
@@ -93,8 +93,8 @@ class ScheduledCore:
             self._at, sync = self._left[0]
             if isinstance(sync, FftsCrossCoreSync):
                 self._signals.send([self.core], sync, [NOTHING])
-            elif self._signals.met([self.core], sync.flag_id):
-                self._signals.heard([self.core], sync.flag_id)
+            elif self._signals.met([self.core], sync.counter):
+                self._signals.heard([self.core], sync.counter)
             else:
                 self._waits = True
                 return
@@ -104,7 +104,7 @@ class ScheduledCore:
     @property
     def waits(self) -> tuple[int, int] | None:
         """The flag that it waits for, and the issue at which it does."""
-        return (self._left[0][1].flag_id, self._at) if self._waits else None
+        return (self._left[0][1].counter, self._at) if self._waits else None
 
     @property
     def reached(self) -> int | None:

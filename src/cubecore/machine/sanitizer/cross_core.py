@@ -11,7 +11,9 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import (
     CROSS_CORE_FLAGS,
     CROSS_CORE_LIMIT,
+    FIRST_OF_PARTS,
     FftsCrossCoreSync,
+    signal_name,
 )
 from cubecore.machine.sanitizer.finding_log import FindingLog
 from cubecore.machine.sanitizer.findings import SanitizerFinding
@@ -24,8 +26,8 @@ NOTHING: Foreign = np.zeros((0, 0), np.int64)
 class _Peers:
     """Cores that must all signal on a flag before its receivers may go on."""
 
-    def __init__(self, members: list[CoreId], receivers: list[CoreId]) -> None:
-        self.receivers = receivers
+    def __init__(self, members: list[CoreId], counters: list[tuple[CoreId, int]]) -> None:
+        self.counters = counters
         self._sent: dict[CoreId, deque[Foreign]] = {member: deque() for member in members}
         self._missing = len(members)
 
@@ -60,22 +62,27 @@ class Signals:
         self._peers: dict[tuple[CoreId, int, int], _Peers] = {}
         self._raised: dict[tuple[CoreId, int], deque[Foreign]] = {}
 
-    def signal(self, core: CoreId, mode: int, flag: int, carried: Foreign) -> list[CoreId]:
-        """Send what a core knows, heard once every peer has signalled; return who is told now."""
+    def signal(
+        self, core: CoreId, mode: int, flag: int, carried: Foreign
+    ) -> list[tuple[CoreId, int]]:
+        """Send what a core knows, heard once every peer has signalled; return who is told now.
+
+        Each has the number of its counter.
+        """
         peers = self._peers.get((core, mode, flag))
         if peers is None:
             members = self._topology.peers(core, mode)
-            peers = _Peers(members, self._topology.receivers(core, mode))
+            peers = _Peers(members, self._topology.counters(core, mode, flag))
             self._peers |= {(member, mode, flag): peers for member in members}
         joined = peers.signal(core, carried)
         if joined is None:
             return []
-        for receiver in peers.receivers:
-            queue = self._raised.get((receiver, flag))
+        for counter in peers.counters:
+            queue = self._raised.get(counter)
             if queue is None:
-                queue = self._raised[receiver, flag] = deque()
+                queue = self._raised[counter] = deque()
             queue.append(joined)
-        return peers.receivers
+        return peers.counters
 
     def send(
         self, cores: Sequence[CoreId], sync: FftsCrossCoreSync, carried: Iterable[Foreign]
@@ -84,18 +91,18 @@ class Signals:
 
         Some modes are kept in global memory, not in a counter.
         """
-        passed, flag = [], sync.flag_id
+        passed = []
         for core, known in zip(cores, carried, strict=True):
-            receivers = self.signal(core, sync.mode, flag, known)
+            counters = self.signal(core, sync.mode, sync.counter, known)
             if sync.mode not in {TO_ALL, TO_PARTNER}:
-                over = (told for told in receivers if self.count(told, flag) > CROSS_CORE_LIMIT)
+                over = (told for told, flag in counters if self.count(told, flag) > CROSS_CORE_LIMIT)
                 passed += [(core, told) for told in over]
         return passed
 
     def missing(self, receiver: CoreId, flag: int) -> list[CoreId]:
         """Return the cores whose signal a receiver lacks where others have sent theirs."""
-        peers = {id(p): p for (_, _, number), p in self._peers.items() if number == flag}
-        lacks = [p.unsent for p in peers.values() if receiver in p.receivers]
+        peers = {id(p): p for p in self._peers.values() if (receiver, flag) in p.counters}
+        lacks = [p.unsent for p in peers.values()]
         return sorted({core for unsent in lacks for core in unsent})
 
     def count(self, core: CoreId, flag: int) -> int:
@@ -117,7 +124,8 @@ class Signals:
     def left(self) -> Iterator[tuple[CoreId, int, int]]:
         """Yield (core, flag, count) of the counters that stand above 0."""
         for (core, flag), queue in sorted(self._raised.items()):
-            if queue and flag < CROSS_CORE_FLAGS:
+            of_mode_4 = 0 <= flag - FIRST_OF_PARTS < 2 * CROSS_CORE_FLAGS
+            if queue and (flag < CROSS_CORE_FLAGS or of_mode_4):
                 yield core, flag, len(queue)
 
 
@@ -139,7 +147,7 @@ def _overflow(
 ) -> SanitizerFinding:
     """Return the finding of a counter that passes the hardware's limit."""
     message = (
-        f"flag {sync.flag_id} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
+        f"{signal_name(sync.counter)} of {receiver} must stand at {CROSS_CORE_LIMIT} at most, "
         f"got {CROSS_CORE_LIMIT + 1}; wait for it in between"
     )
     return SanitizerFinding("flag-overflow", message, sync.name, where, str(sender))

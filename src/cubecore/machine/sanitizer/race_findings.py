@@ -24,7 +24,10 @@ def finding_access(
 ) -> FindingAccess:
     """Return one access of a finding, of a tensor where global memory has one there."""
     memory, low, high = touch.mem.label, clash.low, clash.high
-    if touch.mem is Mem.GM:
+    if (place := gm.windows.place(low)) is not None:
+        memory, start = place
+        low, high = low - start, high - start
+    elif touch.mem is Mem.GM:
         tensor = gm.at(low)
         if tensor is not None:
             memory, low, high = tensor.name, low - tensor.address, high - tensor.address

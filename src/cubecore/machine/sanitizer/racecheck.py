@@ -25,6 +25,7 @@ from cubecore.isa.scalar.sync import (
     WaitFlag,
     joined_pipes,
     pairs,
+    signal_name,
 )
 from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.footprint import Footprint, footprints
@@ -69,7 +70,7 @@ class Sanitizer:
         self.memory = GlobalShadow()
         self.caches = DataCacheOrder(self.cores, self.memory)
         self._topology = Topology(self.cores)
-        self._receivers: dict[tuple[CoreId, int], list[CoreId]] = {}
+        self._counters: dict[tuple[CoreId, int, int], list[tuple[CoreId, int]]] = {}
         self._last: dict[tuple[CoreId, int], tuple[str, Location]] = {}
 
     def watch(self, core: CoreId, stands_for: int = 1) -> "CoreWatch":
@@ -78,19 +79,19 @@ class Sanitizer:
 
     def signalled(self, core: CoreId, sync: FftsCrossCoreSync, where: Location) -> None:
         """Remember the last signal on a core's flags, to name it if no wait follows."""
-        receivers = self._receivers.get((core, sync.mode))
-        if receivers is None:
-            receivers = self._topology.receivers(core, sync.mode)
-            self._receivers[core, sync.mode] = receivers
-        for receiver in receivers:
-            self._last[receiver, sync.flag_id] = sync.name, where
+        key = core, sync.mode, sync.counter
+        counters = self._counters.get(key)
+        if counters is None:
+            counters = self._counters[key] = self._topology.counters(*key)
+        for counter in counters:
+            self._last[counter] = sync.name, where
 
     def finish(self) -> None:
         """Judge what the launch leaves behind: counters between cores that stand above 0."""
         for core, flag, count in self.signals.left():
             name, where = self._last[core, flag]
             message = (
-                f"flag {flag} of {core} counts {count} at the end, since {where}; "
+                f"{signal_name(flag)} of {core} counts {count} at the end, since {where}; "
                 "wait for it as often as it is signalled"
             )
             self.log.add(
@@ -317,6 +318,19 @@ class CoreWatch:
             entered = [each for each in entered if each[2].writes]
         for shadow, region, touch in entered:
             shadow.enter(region, pipe, number, touch)
+        if self._launch.gm.windows.are_used:
+            self._in_windows(pipe, number, plan, addresses)
+
+    def _in_windows(
+        self, pipe: int, number: int, plan: Sequence["_Planned"], addresses: Sequence[int]
+    ) -> None:
+        """Follow accesses of a memory that other parts write to, too: as of their window."""
+        starts = self._launch.gm.windows.windows_of(self._launch.cores[self._number])
+        for index, touched, _, _, touch in plan:
+            start = starts.get(touch.mem) if isinstance(touch.mem, Mem) else None
+            if start is not None and (touch.writes or pipe != STORES):
+                at = 0 if index is None else addresses[index]
+                self._global(touched, start + at, touch, pipe, number)
 
     def _global(
         self, touched: Footprint, address: int, touch: MemoryAccess, pipe: int, number: int

@@ -41,15 +41,15 @@ class Crossing:
         """Send a signal at a cycle; it is heard once every peer has sent its own."""
         # The n-th signals of all peers make one: it is heard `latency` after the last of them.
         self._moves += 1
-        key = template.mode, template.flag_id
+        key = template.mode, template.counter
         self._sent.setdefault((core, *key), deque()).append(at)
         queues = [self._sent.get((peer, *key)) for peer in self._topology.peers(core, key[0])]
         if not all(queues):
             return
         latency = 0 if isinstance(template, SendMessage) else self._latency
         heard = max(queue.popleft() for queue in queues if queue) + latency
-        for receiver in self._topology.receivers(core, key[0]):
-            self._raised.setdefault((receiver, template.flag_id), deque()).append(heard)
+        for counter in self._topology.counters(core, *key):
+            self._raised.setdefault(counter, deque()).append(heard)
 
     def heard(self, core: CoreId, flag: int) -> int:
         """Return the cycle of the signal that a wait takes; the other walks go on until it is sent.

@@ -285,7 +285,7 @@ class PipeOrder:
         def hear(*_: int) -> None:
             self.issued += 1
             self.scalar += self._issue_cycles
-            self._hold_scalar(self.crossing.heard(self.core, template.flag_id), name)
+            self._hold_scalar(self.crossing.heard(self.core, template.counter), name)
 
         return hear
 

@@ -262,7 +262,8 @@ def _quick(bound: BoundCall, pointers: int) -> QuickCall | None:
     after, stores, indices = Registers(), [], list[int | None]()
     for template, given in bound.steps:
         masks = isinstance(template, (SetVectorMask, SetMaskCount, SetMaskNorm))
-        if isinstance(template, Dcci) or (isinstance(template, SETTERS) and not masks):
+        sets = isinstance(template, SETTERS) and not masks
+        if isinstance(template, Dcci) or template.to_partner or sets:
             return None
         after = template.apply(after) if masks else after
         for number, operand in enumerate(template.operands()):

@@ -52,7 +52,7 @@ class EachCore:
     def ready(self) -> bool:
         """True if the core has not ended, and waits for none or was told to go on."""
         return not self.ended and (
-            self._waits is None or self._signals.met(self._cores, self._waits.flag_id)
+            self._waits is None or self._signals.met(self._cores, self._waits.counter)
         )
 
     def go_on(self) -> None:
@@ -89,8 +89,8 @@ class EachCore:
 
     def wait(self, template: WaitFlagDev) -> None:
         """Follow a wait for others, or stay there."""
-        if self._signals.met(self._cores, template.flag_id):
-            self._watch.hear(self._signals.heard(self._cores, template.flag_id))
+        if self._signals.met(self._cores, template.counter):
+            self._watch.hear(self._signals.heard(self._cores, template.counter))
         else:
             self._waits = template
 

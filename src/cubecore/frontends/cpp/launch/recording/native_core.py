@@ -13,6 +13,7 @@ from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.launch.recording.modes import BlockPatterns, RecordedModes
 from cubecore.frontends.cpp.launch.recording.scalar_reads import ScalarReads
 from cubecore.frontends.cpp.wire import Launch
+from cubecore.isa.mte.partner import ToPartner
 from cubecore.isa.program.trace import Names
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.caches import Dcci
@@ -98,6 +99,8 @@ class NativeCore:
             for _, said in findings:
                 self.handle.log(*said)
             return
+        if self._names.to_partner and not self._names.to_partner.isdisjoint(words[0].tolist()):
+            kinds, addresses = self._sent(words[0], addresses)
         # Findings of modes belong to issues of this block; each is told at the first value that the
         # kernel read behind it, else at the block's end, as the recorder judges there.
         begin = len(core.trace)
@@ -112,6 +115,21 @@ class NativeCore:
             read = (one.behind for one in ahead if one.behind > begin + index)
             finding = SanitizerFinding(kind, message, subject, where, str(core.id))
             core.say(finding, next(read, begin + count))
+
+    def _sent(self, kinds: NDArray[np.uint32], addresses: bytes) -> tuple[bytes, bytes]:
+        """Return kinds and addresses with copies to other parts as they are made from the core."""
+        core, names = self.handle.core, self._names
+        own, at = kinds.copy(), np.frombuffer(addresses, np.int64).copy()
+        ends = np.cumsum(names.operands().widths[kinds])
+        for number in np.flatnonzero(np.isin(kinds, list(names.to_partner))).tolist():
+            copy = names.templates[int(kinds[number])]
+            assert isinstance(copy, ToPartner)
+            end = int(ends[number])
+            start = end - len(names.mems[int(kinds[number])])
+            given = tuple(at[start:end].tolist())
+            template, given = core.gm.windows.sent(core.chip, core.id, copy, given)
+            own[number], at[start:end] = names.kind(template), given
+        return own.tobytes(), at.tobytes()
 
     def behind(self, low: int, high: int, where: Location) -> None:
         """Judge a scalar read of global memory."""
