@@ -444,6 +444,10 @@ def _as_bits(
     return encoded
 
 
+_NONE = {"quant_pre": "NoQuant", "quant_post": "NoConv"}
+"""Modes that are 0 as numbers."""
+
+
 def _integer(form: Form, name: str, value: Any) -> Any:
     """Return a parameter: an integer, a flag, or a word; a pipe may be called ``PIPE_V``.
 
@@ -459,6 +463,8 @@ def _integer(form: Form, name: str, value: Any) -> Any:
         number = int(operator.index(value))
     except TypeError:
         raise refuse(f"{form.call}.{name}", "be an integer", repr(value)) from None
+    if number == 0 and name in _NONE:
+        return _NONE[name]  # a mode that C has cast to a number
     if -(2**63) <= number < 0 and name in form.words:
         return number + 2**64
     return number

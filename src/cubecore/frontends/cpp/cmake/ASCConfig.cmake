@@ -25,6 +25,11 @@ foreach(_cubecore_library IN LISTS _cubecore_libraries)
   endif()
 endforeach()
 
+# Definitions of macros, as options of the compiler or without -D.
+function(ascendc_compile_definitions target)
+  target_compile_definitions(${target} ${ARGN})
+endfunction()
+
 # CUBECORE_ONLY: the folder of a sample; of a project of many the others are left out.
 if(CUBECORE_ONLY)
   macro(add_subdirectory _cubecore_folder)

@@ -1,6 +1,7 @@
 // Moves that end or begin in the Cube's memories. Pages:
 // "DataCopy（L1ToBiasTable-Buffer数据搬运）", "DataCopy（L1ToFixpipe-Buffer数据搬运）",
-// "DataCopy（L1ToGM连续数据搬运）" and its kin, "DataCopy（GMToL1随路转换-ND2NZ搬运）".
+// "DataCopy（L1ToGM连续数据搬运）" and its kin, "DataCopy（GMToL1随路转换-ND2NZ搬运）",
+// "DataCopy（UBToL1连续数据搬运）" and its kin, "DataCopyL1ToUB（L1到UB数据搬运）".
 #pragma once
 
 #include "cubecore/basic/params.h"
@@ -26,6 +27,11 @@ constexpr uint32_t ceil_of(uint64_t value, uint32_t unit) {
   return static_cast<uint32_t>((value + unit - 1) / unit);
 }
 
+template <typename S>
+inline bool in_ub(const S& src) {
+  return src.memory() == memory_of(TPosition::VECIN);
+}
+
 // Runs count 32 B of the source; half becomes float on the way to a tensor of float.
 template <typename D, typename S>
 inline void into_bias_table(const D& dst, const S& src, uint32_t runs, uint32_t blocks,
@@ -46,6 +52,11 @@ inline void between_runs(const D& dst, const S& src, const DataCopyParams& p,
     return;
   }
   if (p.blockCount == 0 || p.blockLen == 0) return;
+  if (cubecore::is_950 && to == memory_of(TPosition::A1) && in_ub(src)) {
+    cubecore::issue("asc_copy_ub2l1", at, dst.pointer(), src.pointer(), p.blockCount, p.blockLen,
+                    p.srcStride, p.dstStride);
+    return;
+  }
   cubecore::issue(to == memory_of(TPosition::C2PIPE2GM) ? "asc_copy_l12fb"
                   : to == memory_of(TPosition::CO1)     ? "asc_copy_l12l0c"
                                                         : "asc_copy_ub2ub",
@@ -86,6 +97,8 @@ inline void between(const D& dst, const S& src, uint32_t count, const cubecore::
                     0);
   } else if (to == memory_of(TPosition::CO1)) {
     cubecore::issue("asc_copy_l12l0c", at, dst.pointer(), src.pointer(), 1, blocks, 0, 0);
+  } else if (cubecore::is_950 && to == memory_of(TPosition::A1) && in_ub(src)) {
+    cubecore::issue("asc_copy_ub2l1", at, dst.pointer(), src.pointer(), 1, blocks, 0, 0);
   } else {
     cubecore::issue("asc_copy_ub2ub", at, dst.pointer(), src.pointer(), bytes);
   }
@@ -130,4 +143,25 @@ inline cubecore::Pointer bytes_of_nibbles(const T& tensor) {
 }
 
 }  // namespace detail
+
+#if __NPU_ARCH__ == 3510
+// From an AIC's L1 to the UB of one of its AIVs; the length is rounded down to 32 B.
+template <typename T, uint8_t subBlockId = 0>
+inline void DataCopyL1ToUB(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                           const DataCopyParams& repeatParams, CUBECORE_AT) {
+  static_assert(subBlockId <= 1, "DataCopyL1ToUB.subBlockId must be 0 or 1, got another");
+  if (repeatParams.blockCount == 0 || repeatParams.blockLen == 0) return;
+  cubecore::issue("asc_copy_l12ub", at, dst.pointer(), src.pointer(), subBlockId,
+                  repeatParams.blockCount, repeatParams.blockLen, repeatParams.srcStride,
+                  repeatParams.dstStride);
+}
+template <typename T, uint8_t subBlockId = 0>
+inline void DataCopyL1ToUB(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                           const uint32_t count, CUBECORE_AT) {
+  const uint64_t bytes = detail::copied_bytes<PrimT<T>>(count, false, at);
+  DataCopyL1ToUB<T, subBlockId>(
+      dst, src, DataCopyParams(1, static_cast<uint16_t>(bytes / ONE_BLK_SIZE), 0, 0), at);
+}
+#endif
+
 }  // namespace AscendC

@@ -1,7 +1,10 @@
 // Out of L0C. Pages: "Fixpipe（L0C到GM数据搬运）", "Fixpipe（L0C到L1数据搬运）",
+// "Fixpipe（L0C到UB数据搬运）", "L0C Buffer到UB双目标模式",
 // "DataCopy（L0C到GM数据搬运）", "DataCopy（L0C到L1数据搬运）", SetFixPipeConfig,
 // SetFixpipeNz2ndFlag, SetFixpipePreQuantFlag; the order of FixpipeParams' burst: public kernels.
 #pragma once
+
+#include <string>
 
 #include "cubecore/basic/tensors.h"
 #include "cubecore/cube/params.h"
@@ -51,6 +54,8 @@ struct Outlet {
   QuantMode_t quant;
   uint8_t relu;
   bool split, rows, columns = false;
+  uint8_t dual = 0;   // targets of L0C to UB: one, by rows, by columns
+  bool part = false;  // the AIV of one target
 };
 
 // The first of the modes that make a type of another; -1 for none. One with a scale is followed by
@@ -117,19 +122,19 @@ inline void out_of_l0c(const char* api, const D& dst, const S& src, Outlet o,
   const char* call = to.mem == cubecore::Mem::GM ? "asc_copy_l0c2gm" : "asc_copy_l0c2l1";
   if constexpr (cubecore::is_950) {
     using cubecore::named;
-    if (to.mem == cubecore::Mem::UB)
-      cubecore_refuse("Fixpipe.dst",
-                      "be in global memory or L1: the UB of an AIV and the L0C of its AIC are "
-                      "memories of two cores here",
-                      "UB", &at);
+    const bool to_ub = to.mem == cubecore::Mem::UB;
     auto issued = [&](const auto&... more) {
-      cubecore::issue(call, at, to, src.pointer(), named("n_size", o.n), named("m_size", o.m),
+      cubecore::issue(to_ub ? "asc_copy_l0c2ub" : call, at, to, src.pointer(), named("n_size", o.n), named("m_size", o.m),
                       named("dst_stride", o.dst_stride), named("src_stride", o.src_stride),
                       named("unit_flag", o.unit_flag),
                       named("quant_pre", cubecore::quant_word(o.quant)), named("relu_pre", o.relu),
                       named("channel_split", o.split), named("nz2nd_en", o.rows), more...);
     };
-    o.columns ? issued(named("nz2dn_en", true)) : issued();
+    if (to_ub)
+      issued(named("nz2dn_en", o.columns), named("dual_dst_ctl", o.dual),
+             named("sub_blockid", o.part));
+    else
+      o.columns ? issued(named("nz2dn_en", true)) : issued();
     return;
   }
   cubecore::issue(call, at, to, src.pointer(), o.n, o.m, o.dst_stride, o.src_stride, o.unit_flag,
@@ -239,6 +244,15 @@ inline void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src,
 #if __NPU_ARCH__ == 3510
 namespace detail {
 
+// The configuration says whether a tensor is UB's.
+inline void require_target(const char* call, cubecore::Pointer to, bool to_ub,
+                           const cubecore::Where& at) {
+  if ((to.mem == cubecore::Mem::UB) == to_ub) return;
+  cubecore_refuse((std::string(call) + ".config").c_str(),
+                  to_ub ? "have isToUB false where dst is not in UB" : "have isToUB for a dst in UB",
+                  to_ub ? "true" : "false", &at);
+}
+
 // Strides count elements. Matrices by columns are written one by one.
 template <CO2Layout format, typename D, typename S>
 inline void fixpipe_3510(const D& dst, const S& src, const FixpipeParamsArch3510<format>& p,
@@ -247,7 +261,8 @@ inline void fixpipe_3510(const D& dst, const S& src, const FixpipeParamsArch3510
   if (p.nSize == 0 || p.mSize == 0) return;
   if (cubecore::one_scale(p.quantPre)) SetFixpipePreQuantFlag(p.deqScalar, at);
   const Outlet o = {p.nSize,    p.mSize,  p.dstStride,      p.srcStride, p.unitFlag,
-                    p.quantPre, p.reluEn, p.isChannelSplit, rows,        columns};
+                    p.quantPre, p.reluEn, p.isChannelSplit, rows,        columns,
+                    p.dualDstCtl, p.subBlockId};
   if constexpr (columns) {
     cubecore::issue("asc_set_l0c2gm_channel_para", at, uint64_t{p.params.srcNzC0Stride} << 48);
     for (uint32_t n = 0; n < p.params.dnNum; ++n)
@@ -264,11 +279,12 @@ inline void fixpipe_3510(const D& dst, const S& src, const FixpipeParamsArch3510
 
 }  // namespace detail
 
-// `D` is a tensor of global memory or of L1.
+// `D` is a tensor of global memory, of L1, or with isToUB of an AIV's UB.
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR,
           template <typename> typename D>
 inline void Fixpipe(const D<T>& dst, const LocalTensor<U>& src,
                     const FixpipeParamsArch3510<config.format>& intriParams, CUBECORE_AT) {
+  detail::require_target("Fixpipe", dst.pointer(), config.isToUB, at);
   detail::fixpipe_3510(dst, src, intriParams, at);
 }
 template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR,
@@ -276,6 +292,7 @@ template <typename T, typename U, const FixpipeConfig& config = CFG_ROW_MAJOR,
 inline void Fixpipe(const D<T>& dst, const LocalTensor<U>& src,
                     const LocalTensor<uint64_t>& cbufWorkspace,
                     const FixpipeParamsArch3510<config.format>& intriParams, CUBECORE_AT) {
+  detail::require_target("Fixpipe", dst.pointer(), config.isToUB, at);
   detail::take_scales(cbufWorkspace, intriParams.nSize, at);
   detail::fixpipe_3510(dst, src, intriParams, at);
 }

@@ -37,6 +37,26 @@ constexpr const char* quant_word(QuantMode_t mode) {
   constexpr uint8_t all = sizeof(words) / sizeof(words[0]);
   return static_cast<uint8_t>(mode) < all ? words[static_cast<uint8_t>(mode)] : "another";
 }
+#if __NPU_ARCH__ == 3510
+#define CUBECORE_POST_MODES(WRITE)                                                        \
+  WRITE(NoConv) WRITE(QS162B8_POST) WRITE(VQS162B8_POST) WRITE(QF162B8_POST)              \
+  WRITE(VQF162B8_POST) WRITE(QS162S4_POST) WRITE(VQS162S4_POST) WRITE(QF162S4_POST)       \
+  WRITE(VQF162S4_POST) WRITE(QS162S16_POST) WRITE(VQS162S16_POST) WRITE(QF162S16_POST)    \
+  WRITE(VQF162S16_POST)
+}  // namespace cubecore
+
+// The conversion behind the first (page asc_copy_l0c2ub).
+enum QuantMode_post : uint8_t { CUBECORE_POST_MODES(CUBECORE_ENUMERATOR) };
+
+namespace cubecore {
+
+constexpr const char* post_word(QuantMode_post mode) {
+  constexpr const char* words[] = {CUBECORE_POST_MODES(CUBECORE_WORD)};
+  constexpr uint8_t all = sizeof(words) / sizeof(words[0]);
+  return static_cast<uint8_t>(mode) < all ? words[static_cast<uint8_t>(mode)] : "another";
+}
+#undef CUBECORE_POST_MODES
+#endif
 #undef CUBECORE_QUANT_MODES
 #undef CUBECORE_QUANT_MODES_950
 #undef CUBECORE_ENUMERATOR

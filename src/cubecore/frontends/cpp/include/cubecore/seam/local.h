@@ -149,6 +149,10 @@ inline auto plain(const T& value) {
     return AscendC::detail::pipe_word(value);
   else if constexpr (std::is_same_v<T, QuantMode_t>)
     return quant_word(value);
+#if __NPU_ARCH__ == 3510
+  else if constexpr (std::is_same_v<T, QuantMode_post>)
+    return post_word(value);
+#endif
   else if constexpr (is_half<T>)
     return static_cast<float>(value);
   else if constexpr (std::is_enum_v<T>)

@@ -14,6 +14,15 @@ namespace detail {
 constexpr const char* ARRIVALS[] = {"asc_sync_inter_arrive", "asc_sync_subblock_arrive",
                                     "asc_sync_block_arrive"};  // by mode
 
+constexpr uint8_t OF_PARTS = 4;  // between an AIC and one of its AIVs
+
+template <uint8_t modeId>
+constexpr void require_mode() {
+  static_assert(modeId <= 2 || (cubecore::is_950 && modeId == OF_PARTS),
+                "the mode of a flag between cores must be 0, 1 or 2, or on Ascend 950 4, got "
+                "another");
+}
+
 // Mode 2 is between an AIC and its AIVs, which only mix launches have both.
 inline void require_heard(uint64_t mode, const cubecore::Where& at) {
   if (mode != 2 || cubecore_launch()->task == 2) return;
@@ -27,14 +36,20 @@ inline void require_heard(uint64_t mode, const cubecore::Where& at) {
 
 template <uint8_t modeId, pipe_t pipe>
 inline void CrossCoreSetFlag(uint16_t flagId, CUBECORE_AT) {
-  static_assert(modeId <= 2, "CrossCoreSetFlag.modeId must be 0, 1 or 2 on 2201, got another");
-  detail::require_heard(modeId, at);
-  cubecore::issue(detail::ARRIVALS[modeId], at, detail::pipe_word(pipe), flagId);
+  detail::require_mode<modeId>();
+  if constexpr (modeId == detail::OF_PARTS) {
+    cubecore::issue("asc_sync_intra_arrive", at, detail::pipe_word(pipe), flagId);
+  } else {
+    detail::require_heard(modeId, at);
+    cubecore::issue(detail::ARRIVALS[modeId], at, detail::pipe_word(pipe), flagId);
+  }
 }
 
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
 inline void CrossCoreWaitFlag(uint16_t flagId, CUBECORE_AT) {
-  cubecore::issue("asc_sync_inter_wait", at, detail::pipe_word(pipe), flagId);
+  detail::require_mode<modeId>();
+  cubecore::issue(modeId == detail::OF_PARTS ? "asc_sync_intra_wait" : "asc_sync_inter_wait", at,
+                  detail::pipe_word(pipe), flagId);
 }
 
 namespace detail {
