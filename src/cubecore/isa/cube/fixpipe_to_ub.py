@@ -75,8 +75,13 @@ class CopyMatrixCcToUb(ToPartner, FixpipeV2):
         if self.dual_dst_ctl == ONE:
             return super().offsets_dst() + int(self.sub_blockid) * pitch
         by_rows = self.dual_dst_ctl == BY_ROWS
-        halved = {"m_size": self.m_size // AIVS} if by_rows else {"n_size": self.n_size // AIVS}
-        half = replace(self, dual_dst_ctl=ONE, sub_blockid=False, **halved)
+        half = replace(
+            self,
+            dual_dst_ctl=ONE,
+            sub_blockid=False,
+            m_size=self.m_size // (AIVS if by_rows else 1),
+            n_size=self.n_size // (1 if by_rows else AIVS),
+        )
         offsets = half.offsets_dst()
         return np.concatenate([offsets, offsets + pitch], axis=-2 if by_rows else -1)
 

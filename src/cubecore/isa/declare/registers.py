@@ -29,6 +29,10 @@ TO_ALL = 3
 """The mode of a signal that each AIV gets for itself, whoever else has sent one."""
 TO_PARTNER = 4
 """The mode of a signal of one AIV to its AIC, or of an AIC to its AIVs, through global memory."""
+CROSS_CORE_FLAGS = 16
+"""Flag ids between cores."""
+FIRST_OF_PARTS = 2**46
+"""The counters of mode 4, whose flags are its own: those of AIV1 are 16 further on at the AIC."""
 TO_PART = 5
 """The mode of a signal between an AIC and one of its AIVs: mode 4 of architecture 3510."""
 

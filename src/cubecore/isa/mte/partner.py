@@ -29,12 +29,11 @@ from cubecore.isa.declare.instruction import (
 )
 from cubecore.isa.declare.template import parameters
 from cubecore.isa.mte.copies import Bursts
-from cubecore.isa.program.check import memory_bytes
 from cubecore.layouts import Offsets
 from cubecore.units import DATA_BLOCK_BYTES
 
 WINDOW_BYTES: Mapping[Mem, int] = MappingProxyType({Mem.UB: 1 << 18, Mem.L1: 1 << 19})
-"""How far the windows of two AIVs' Unified Buffers, or of two AICs' L1, lie apart."""
+"""The distance of the windows of two AIVs' Unified Buffers, or of two AICs' L1."""
 AIVS = 2
 """Windows of Unified Buffers that an AI Core has, whichever AIVs a launch uses."""
 LINK_BYTES_PER_CYCLE = 128
@@ -79,13 +78,13 @@ class ToPartner(Instruction):
         """The AIVs that it writes to, by their numbers; none where it writes to the AIC."""
         return ()
 
-    def sent(self, chip: Chip, address: int, parts: int) -> Self:
+    def sent(self, address: int, size: int, parts: int) -> Self:
         """Return it as it is made from a core, with what dst's address and the launch break.
 
-        `parts` are the AIVs that an AIC of the launch has.
+        `size` are the bytes of dst's memory, and `parts` the AIVs that an AIC of the launch has.
         """
         broken: list[Violation] = []
-        subject, size = f"{self.name}.dst", memory_bytes(chip, self.window)[0]
+        subject = f"{self.name}.dst"
         if address % DATA_BLOCK_BYTES:
             need = f"start at a multiple of {DATA_BLOCK_BYTES} B in {self.window.label}"
             broken.append(Violation(subject, need, str(address)))

@@ -3,8 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cubecore.isa.declare.registers import TO_ALL, TO_PART, TO_PARTNER, CorePosition
-from cubecore.isa.scalar.sync import CROSS_CORE_FLAGS, FIRST_OF_PARTS
+from cubecore.isa.declare.registers import (
+    CROSS_CORE_FLAGS,
+    FIRST_OF_PARTS,
+    TO_ALL,
+    TO_PART,
+    TO_PARTNER,
+    CorePosition,
+)
 from cubecore.lazy_dataclass import dataclass
 
 

@@ -7,13 +7,17 @@ from cubecore.errors import Violation
 from cubecore.isa.declare.archs import Kirin
 from cubecore.isa.declare.common_3510 import ARCH
 from cubecore.isa.declare.instruction import Instruction, Pipe, choice, instruction, param
-from cubecore.isa.declare.registers import TO_ALL, TO_PART, TO_PARTNER
+from cubecore.isa.declare.registers import (
+    CROSS_CORE_FLAGS,
+    FIRST_OF_PARTS,
+    TO_ALL,
+    TO_PART,
+    TO_PARTNER,
+)
 
 _PIPES = tuple(p.value for p in Pipe if p is not Pipe.ALL)
 EVENT_IDS = 8
 """Event ids of each pair of pipes (C API, synchronisation)."""
-CROSS_CORE_FLAGS = 16
-"""Flag ids between cores."""
 CROSS_CORE_LIMIT = 15
 NOTICE_BYTES = 32
 """Largest value of a flag's counter between cores."""
@@ -217,8 +221,6 @@ class FftsCrossCoreSync(Sync):
         return self.flag_id
 
 
-FIRST_OF_PARTS = 2**46
-"""The counters of mode 4, which has flags of its own: those of AIV1 are 16 further on at the AIC."""
 FIRST_MESSAGE = 2**47
 """The number of a first message of the Matmul object, beyond those of flags and notices."""
 

@@ -1,19 +1,16 @@
 """Cores in lockstep: one walk, and one call of NumPy, for all cores of a group.
 
-Their local memories are stacked (`memory.places`), their registers are one but for what
-values left there. For each template, what the reference engine does at every issue is prepared
-once, and only addresses change. What is not prepared (values decide which elements are touched,
-registers hold values, `compute` takes one core) is done by the reference engine, core by core, on
-the rows of the stacks, and so is what has a finding. Cores that diverge part (`UnlikeError`).
+Their local memories are stacked (`memory.places`), their registers are one but for what values left
+there. For each template, what the reference engine does at every issue is prepared once, and only
+addresses change. What is not (values decide which elements are touched, registers hold values,
+`compute` takes one core), and what has a finding, the reference engine does core by core on rows of
+the stacks. Cores that diverge part (`UnlikeError`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from cubecore.arrays import Array
 from cubecore.cache import BoundedCache
@@ -48,7 +45,6 @@ from cubecore.machine.lockstep.sanitizer.group_watch import (
 )
 from cubecore.machine.lockstep.sanitizer.shared_maps import SharedMaps
 from cubecore.machine.lockstep.sanitizer.shared_memory import SharedMemory
-from cubecore.machine.memory.buffers import GlobalMemory
 from cubecore.machine.memory.elements import steering_uses
 from cubecore.machine.memory.places import MemoryStack
 from cubecore.machine.reference.core import Core, scalar_touch
@@ -82,19 +78,19 @@ class LockstepGroup:
         self.count = len(cores)
         ids = self.ids = [core for core, _ in cores]
         self.aliasing = GroupAliasing(self.count, joins=shared is None, names=ids)
-        for start, far in windows_of_all(self.gm, ids):
-            self.aliasing.move(start, far)
+        for tensor in self.gm.windows.distances(ids):
+            self.aliasing.move(*tensor)
         self.clock = Clock()
         self.watch = watching(sanitizer, ids, self.aliasing, shared, self.clock)
         self._signals = None if shared is None else sanitizer.signals
         self._positions = [position for _, position in cores]
         self.stacks: dict[Mem, MemoryStack] = {}
-        checks = sanitizer.log.checks
+        logs = [GroupLog(sanitizer.log.checks, [core], self.clock) for core in ids]
         self.cores = [
-            GroupRow(chip, self.gm, GroupLog(checks, [core], self.clock), core, number, self.memory)
-            for number, (core, _) in enumerate(cores)
+            GroupRow(chip, self.gm, log, core, number, self.memory)
+            for number, (core, log) in enumerate(zip(ids, logs, strict=True))
         ]
-        self._logs = [self.watch.log, *(row.log for row in self.cores)]
+        self._logs = [self.watch.log, *logs]
         self.left = LeftRegisters(self.count)
         self.where_of: Callable[[int, Location], Location] = _everywhere
         self._stores = ValueStores()
@@ -500,17 +496,5 @@ class LockstepGroup:
         self.watch.release()
 
 
-def windows_of_all(
-    gm: GlobalMemory, cores: Sequence[CoreId]
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield the tensors that windows of the cores' own memories lie in, with their distances."""
-    for mem, first in gm.windows.windows_of(cores[0]).items():
-        starts = np.array([gm.windows.windows_of(core)[mem] for core in cores], np.int64)
-        tensor = gm.at(first)
-        assert tensor is not None
-        yield tensor.address, starts - first
-
-
 def _everywhere(_core: int, where: Location) -> Location:
-    """Return the place from which a core issues what the first one issues from there: the same."""
-    return where
+    return where  # a core issues from the place of the first one

@@ -104,8 +104,7 @@ class _Launch:
     ) -> None:
         self._chip, self._gm, self._snapshots = chip, gm, Snapshots()
         gm.windows.begin([task.id for task in tasks])
-        self._windowed = False
-        """True if copies to other parts of the AI Cores were known when execution began."""
+        self._windowed = False  # copies to other parts of the AI Cores were known in the beginning
         self._checks, self._log, self._known = checks, FindingLog(checks), known
         if USECHECK in checks:
             gm.follow_fillings()

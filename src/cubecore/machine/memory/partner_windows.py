@@ -6,7 +6,7 @@ window's new bytes arrive in the memory itself where its core has waited for oth
 does in the memory is followed in the window, too (`windows_of`), in launches with such copies.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cubecore.chips.model import Chip
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.mte.partner import AIVS, WINDOW_BYTES, ToPartner
+from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.program.topology import CoreId
 from cubecore.lazy_dataclass import dataclass
 from cubecore.machine.memory.pointer_stores import IssuedBytes
@@ -133,7 +134,7 @@ class PartnerWindows:
         """Return a copy as it is made from a core, with dst's address in its window."""
         parts = sum((core.core, 1 + part) in self._cores for part in range(AIVS))
         opened = self._opened.get(copy.window) or self._make(copy.window)
-        template = copy.sent(chip, addresses[0], parts)
+        template = copy.sent(addresses[0], memory_bytes(chip, copy.window)[0], parts)
         start = opened.tensor.address + self._window(copy.window, core) * WINDOW_BYTES[copy.window]
         # What breaks a rule is not made; its address is any.
         at = 0 if template.refused else addresses[0]
@@ -168,6 +169,12 @@ class PartnerWindows:
                 known = {own: opened.tensor.address + number * WINDOW_BYTES[own]}
             self._known[core] = known
         return known
+
+    def distances(self, cores: Sequence[CoreId]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield the tensors that windows of cores' own memories lie in, and their distances."""
+        for mem, first in self.windows_of(cores[0]).items():
+            starts = np.array([self.windows_of(core)[mem] for core in cores], np.int64)
+            yield self._opened[mem].tensor.address, starts - first
 
     def place(self, address: int) -> tuple[str, int] | None:
         """Return whose memory an address of global memory is a window of, and its start."""

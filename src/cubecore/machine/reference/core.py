@@ -9,7 +9,7 @@ from cubecore.cache import BoundedCache
 from cubecore.chips.model import Chip
 from cubecore.errors import Violation
 from cubecore.isa.declare.instruction import Instruction, Mem
-from cubecore.isa.declare.registers import TO_PART, Registers
+from cubecore.isa.declare.registers import CROSS_CORE_FLAGS, TO_PART, Registers
 from cubecore.isa.declare.remark import Line, Remark
 from cubecore.isa.mte.partner import ToPartner
 from cubecore.isa.program.check import memory_bytes, template_violations
@@ -19,7 +19,6 @@ from cubecore.isa.scalar.load import CachedLoad, ScalarLoad
 from cubecore.isa.scalar.sync import (
     AIC_PIPES,
     AIV_PIPES,
-    CROSS_CORE_FLAGS,
     FftsCrossCoreSync,
     Sync,
     WaitFlagDev,
@@ -154,11 +153,10 @@ class Core:
     def _broken(self, template: Instruction) -> list[Violation]:
         violations = list(template_violations(template, self.chip))
         if isinstance(template, FftsCrossCoreSync):
-            if template.mode == TO_PART and template.flag_id >= CROSS_CORE_FLAGS:
-                if not self.id.is_aic:
-                    need = f"be in [0, {CROSS_CORE_FLAGS - 1}] on an AIV"
-                    got = str(template.flag_id)
-                    violations.append(Violation(f"{template.name}.flag_id", need, got))
+            lacks = template.mode == TO_PART and template.flag_id >= CROSS_CORE_FLAGS
+            if lacks and not self.id.is_aic:
+                need, got = f"be in [0, {CROSS_CORE_FLAGS - 1}] on an AIV", str(template.flag_id)
+                violations.append(Violation(f"{template.name}.flag_id", need, got))
             if template.mode == 1 and self.id.is_aic:
                 violations.append(Violation(f"{template.name}.mode", "be 0 or 2 on an AIC", "1"))
             if template.on not in ("S", *(AIC_PIPES if self.id.is_aic else AIV_PIPES)):

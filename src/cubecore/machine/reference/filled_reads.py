@@ -16,9 +16,9 @@ from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.program.tree import Location
 from cubecore.machine.memory.buffers import GlobalMemory, Spot
 from cubecore.machine.memory.elements import Elements, Use
-from cubecore.machine.memory.filling_marks import filled_bytes, marks_of, put_marks
 from cubecore.machine.memory.filling_table import Filling, FillingReader, Marks
 from cubecore.machine.memory.operation import Inputs
+from cubecore.machine.reference.filling_marks import filled_bytes, marks_of, put_marks
 
 Touched = tuple[Use, Spot, Elements]
 _UNTOLD = frozenset({"repeat byte", "function byte"})

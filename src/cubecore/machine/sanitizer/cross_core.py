@@ -5,13 +5,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from cubecore.isa.declare.registers import TO_ALL, TO_PARTNER
+from cubecore.isa.declare.registers import (
+    CROSS_CORE_FLAGS,
+    FIRST_OF_PARTS,
+    TO_ALL,
+    TO_PARTNER,
+)
 from cubecore.isa.program.topology import CoreId, Topology
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import (
-    CROSS_CORE_FLAGS,
     CROSS_CORE_LIMIT,
-    FIRST_OF_PARTS,
     FftsCrossCoreSync,
     signal_name,
 )
@@ -95,7 +98,9 @@ class Signals:
         for core, known in zip(cores, carried, strict=True):
             counters = self.signal(core, sync.mode, sync.counter, known)
             if sync.mode not in {TO_ALL, TO_PARTNER}:
-                over = (told for told, flag in counters if self.count(told, flag) > CROSS_CORE_LIMIT)
+                over = (
+                    told for told, flag in counters if self.count(told, flag) > CROSS_CORE_LIMIT
+                )
                 passed += [(core, told) for told in over]
         return passed
 
