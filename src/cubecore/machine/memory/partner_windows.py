@@ -217,6 +217,9 @@ def _arrive(
     runs: Sequence[tuple[Run, ...]],
     target: Target,
 ) -> None:
+    # Cores in lockstep have one map of what was written: all must get the same bytes. The runs are
+    # no more than where to look; the marks in the window say which of their bytes are new, and are
+    # taken off, so that a later copy beside them does not bring them again over newer ones.
     if any(each != runs[0] for each in runs):
         raise Unlike(runs)
     rows = target.data.reshape(len(numbers), -1)
