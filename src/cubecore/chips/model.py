@@ -166,6 +166,16 @@ class Chip:
     vector_elements_per_cycle: Mapping[str, float] | None = optional(
         "results per cycle of vector instructions slower than 256 bytes, by name[.element type]"
     )
+    vf_window: int | None = optional(
+        "instructions of a vector function that have entered its unit and are not done, at most"
+    )
+    vf_queue: int | None = optional("of these, those that compute and have not started, at most")
+    vf_forward_cycles: int | None = optional(
+        "last cycles of a register instruction's latency that readers of its result do not wait for"
+    )
+    vf_loop_cycles: int | None = optional("each start of a hardware loop of a vector function")
+    vf_start_cycles: int | None = optional("each vector function for which pipe V had to wait")
+    vf_drain_cycles: int | None = optional("each vector function behind its last result")
     ub_bank_groups: int | None = optional("bank groups of UB, which its 32 B blocks take in turn")
     scalar_issue_cycles: int | None = cost("scalar unit per issued instruction")
     scalar_step_cycles: Mapping[str, int] | None = cost("scalar unit per base-K step, by template")

@@ -163,9 +163,10 @@ class RegisterOperation:
     """A register instruction: its names, its form, the types that it takes, meaning and cost.
 
     `older` are its names in the namespace MicroAPI, `c_api` its name in C, with `{T}` for a width.
-    `cycles` are those of one register by the type's name, `""` for others; `alone` says that it
-    shares its cycle with no other instruction; `by_lane` that a lane of the result hangs on that
-    lane of the inputs alone. `types` are those of all operands; where they are not one type,
+    `cycles` are those of one register by the type's name, `""` for others, `latency` those until a
+    result is written, by the mode's or the type's name; `alone` says that it shares its cycle with
+    no other instruction; `by_lane` that a lane of the result hangs on that lane of the inputs
+    alone. `types` are those of all operands; where they are not one type,
     `pairs` are sources, results and modes ("": all). No types at all: those of masks. `cpp` is the
     name in C++ where others share it. `lands` says of those of `BY_VALUES` where they access UB,
     by their inputs and their mask; a load takes what lies there as a further input.
@@ -179,6 +180,7 @@ class RegisterOperation:
     c_api: str = ""
     older: tuple[str, ...] = ()
     cycles: tuple[tuple[str, int], ...] = (("", 1),)
+    latency: tuple[tuple[str, int], ...] = (("", 7),)
     alone: bool = False
     by_lane: bool = True
     uncertain: tuple[str, ...] = ()
@@ -205,6 +207,11 @@ class RegisterOperation:
         """Return the cycles of one register."""
         table = dict(self.cycles)
         return table.get(dtype.name, table.get("", 1))
+
+    def latency_of(self, call: "Call") -> int:
+        """Return the cycles from a call's start until its result is written."""
+        table = dict(self.latency)
+        return table.get(call.mode) or table.get(call.dtype.name) or table[""]
 
 
 OPERATIONS: dict[str, RegisterOperation] = {}

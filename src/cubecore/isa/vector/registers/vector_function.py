@@ -218,10 +218,10 @@ class VectorFunction(Instruction):
         return self if performed is self.program else replace(self, performed=performed)
 
     def cost(self, chip: Chip) -> InstructionCost:
-        """Return the cycles of the first model."""
-        from cubecore.isa.vector.registers.cost import cycles
+        """Return the cycles of the program's instructions as the chip's vector unit issues them."""
+        from cubecore.isa.vector.registers.issue.cost import cost_of
 
-        return InstructionCost(cycles(self.program))
+        return cost_of(self.program, chip)
 
 
 def _is_direct(function: VectorFunction) -> bool:

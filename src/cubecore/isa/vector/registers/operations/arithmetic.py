@@ -228,6 +228,7 @@ def _sum(
     function: Callable[..., Any],
     types: tuple[str, ...],
     c_api: str,
+    latency: int = 7,
 ) -> RegisterOperation:
     """Return an instruction whose integers CTRL[53] saturates."""
     compute = lane_by_lane(function, clamps=True)
@@ -235,6 +236,7 @@ def _sum(
         *(name, form, doc, compute, types),
         c_api=c_api,
         cycles=_SLOW_INTEGERS,
+        latency=(("", latency),),
         uncertain=(_BY_CTRL, "CTRL[53] saturates integers of 8 to 32 bits", *_SOFTWARE),
     )
 
@@ -253,6 +255,7 @@ def _special(
         c_api=c_api,
         older=older,
         cycles=_SPECIAL,
+        latency=(("", 16), ("float16", 21)),
         uncertain=(*_FLUSHED, _BY_CTRL, *more),
     )
 
@@ -270,24 +273,26 @@ _LARGER, _SMALLER = lane_functions.larger, lane_functions.smaller
 BYTES = ("hifloat8", "float8_e8m0fnu", "float8_e5m2", "float8_e4m3fn")
 _CARRIES = ("int32", "uint32")
 _TWO_CYCLES = (("", 2),)
+_SHORT = (("", 5),)
 declare(
     _sum("Add", Form.BINARY, "Add", np.add, ALL, "asc_add"),
     _sum("Sub", Form.BINARY, "Subtract", np.subtract, ALL, "asc_sub"),
-    _sum("Mul", Form.BINARY, "Multiply", np.multiply, (*WIDER, *FLOATS), "asc_mul"),
+    _sum("Mul", Form.BINARY, "Multiply", np.multiply, (*WIDER, *FLOATS), "asc_mul", 8),
     _sum("Adds", Form.SCALAR, "Add the scalar", np.add, ALL, "asc_add_scalar"),
     _sum(
         *("Muls", Form.SCALAR, "Multiply by the scalar", np.multiply, (*WIDER, *HALF_AND_FLOAT)),
-        "asc_mul_scalar",
+        *("asc_mul_scalar", 8),
     ),
     RegisterOperation(
         *("Div", Form.BINARY, "Divide", lane_by_lane(lane_functions.quotient, flushes=True)),
         (*WIDER, *HALF_AND_FLOAT),
         c_api="asc_div",
         cycles=_SPECIAL,
+        latency=(("", 17), ("float16", 22)),
         uncertain=(*_FLUSHED, _BY_CTRL, "a quotient of integers by 0 is all ones", *_SOFTWARE),
     ),
     *(
-        _row(name, form, doc, function, ALL, c_api, uncertain=_CLAMPED)
+        _row(name, form, doc, function, ALL, c_api, latency=(("", 6),), uncertain=_CLAMPED)
         for name, form, doc, function, c_api in (
             ("Max", Form.BINARY, "Take the larger", _LARGER, "asc_max"),
             ("Min", Form.BINARY, "Take the smaller", _SMALLER, "asc_min"),
@@ -310,7 +315,12 @@ declare(
         uncertain=_CLAMPED,
     ),
     *(
-        _row(name, Form.UNARY, doc, function, _SIGNED, c_api, cycles=_SLOW_INTEGERS, uncertain=more)
+        _row(
+            *(name, Form.UNARY, doc, function, _SIGNED, c_api),
+            cycles=_SLOW_INTEGERS,
+            latency=_SHORT,
+            uncertain=more,
+        )
         for more in ((*_CLAMPED, "the lowest integer stays, whatever CTRL[53] says"),)
         for name, doc, function, c_api in (
             ("Abs", "Take the absolute value", np.abs, "asc_abs"),
@@ -379,15 +389,18 @@ declare(
         pairs=(("float16", "float32", ""), ("float32", "float32", "")),
         older=("FusedExpSub",),
         cycles=(("", 4),),
+        latency=(("", 16),),
         uncertain=_PRECISE,
     ),
     RegisterOperation(
         *("Duplicate", Form.FILL, "Fill with the scalar", _lane_zero, (*ALL, *BYTES)),
         c_api="asc_duplicate_scalar",
+        latency=_SHORT,
     ),
     RegisterOperation(
         *("DuplicateLane", Form.UNARY, "Fill with lane 0", _lane_zero, (*ALL, *BYTES)),
         c_api="asc_duplicate",
+        latency=_SHORT,
         by_lane=False,
         cpp="Duplicate",
     ),

@@ -283,6 +283,7 @@ def _multiplied(
 
 
 _FLOATS = ("float16", "bfloat16", "float32")
+_LATENCY = (("", 8),)
 declare(
     RegisterOperation(
         name="Cast",
@@ -292,6 +293,7 @@ declare(
         types=(),
         pairs=tuple((*types, "") for types in CASTS),
         cycles=(("", 2), ("float16", 1), ("bfloat16", 1), ("float32", 1)),
+        latency=_LATENCY,
         uncertain=(
             "the mask's bit is that of the element that is read",
             "half results to hifloat8 are normalised before hybrid rounding looks at them",
@@ -309,6 +311,7 @@ declare(
         compute=_truncate,
         types=_FLOATS,
         cycles=(("", 2),),
+        latency=_LATENCY,
     ),
     RegisterOperation(
         name="MulsCast",
@@ -318,6 +321,7 @@ declare(
         types=(),
         pairs=(("float32", "float16", ""),),
         cycles=(("", 2),),
+        latency=_LATENCY,
         uncertain=("the product is rounded to float before it is rounded to half",),
     ),
 )

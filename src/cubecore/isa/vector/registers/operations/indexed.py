@@ -23,7 +23,7 @@ from cubecore.isa.vector.registers.operation import (
     governed,
     zeroed,
 )
-from cubecore.isa.vector.registers.operations.moves import ANY
+from cubecore.isa.vector.registers.operations.moves import ANY, LATENCY
 from cubecore.isa.vector.registers.operations.rearrange import SQUEEZED, squeeze
 
 _BLOCK_BYTES = 32
@@ -165,6 +165,7 @@ declare(
         c_api="asc_gather",
         older=("DataCopyGather",),
         cycles=_CYCLES,
+        latency=LATENCY,
         alone=True,
         by_lane=False,
         lands=_gather_lands,
@@ -178,6 +179,7 @@ declare(
         c_api="asc_gather_datablock",
         older=("DataCopyGatherB",),
         cycles=_CYCLES,
+        latency=LATENCY,
         alone=True,
         by_lane=False,
         lands=_blocks_land,
@@ -193,6 +195,7 @@ declare(
         c_api="asc_scatter",
         older=("DataCopyScatter",),
         cycles=_CYCLES,
+        latency=LATENCY,
         alone=True,
         by_lane=False,
         lands=_scatter_lands,
@@ -219,6 +222,7 @@ declare(
         compute=_stored_counted,
         types=ANY,
         c_api="asc_storeunalign_postupdate",
+        latency=LATENCY,
         older=("DataCopyUnAlign",),
         alone=True,
         by_lane=False,

@@ -135,6 +135,8 @@ def _select_masks(
     return (x if mask is None else np.where(mask, x, y),)
 
 
+SELECTION_LATENCY = 6
+"""Cycles, which no page states: the middle of what published traces of merging calls allow."""
 _NOT = (*INTEGERS, *HALF_AND_FLOAT)
 _AMOUNT = "an amount of the width leaves as little as a larger one, of which the page tells"
 _SHIFTED = ("the sign of a signed type stays, as in the page's example", _AMOUNT)
@@ -181,6 +183,7 @@ declare(
     RegisterOperation(
         *("Select", Form.SELECT, "Take active lanes of src0, others of src1", _select, ALL),
         c_api="asc_select",
+        latency=(("", SELECTION_LATENCY),),
     ),
     RegisterOperation(
         *("MaskNot", Form.MASK_UNARY, "Invert a mask", _of_masks(np.logical_not), ()),

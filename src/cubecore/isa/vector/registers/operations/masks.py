@@ -70,6 +70,7 @@ def _of_registers(
     return (np.repeat(bits[..., : REGISTER_BYTES // call.width], call.width, axis=-1),)
 
 
+_LATENCY = (("", 6),)
 _BITS = ("the bits of an active lane are all set: which are besides the lowest is not documented",)
 declare(
     RegisterOperation(
@@ -79,6 +80,7 @@ declare(
         compute=_pattern,
         types=_WIDTHS,
         c_api="asc_create_mask_b{bits}",
+        latency=_LATENCY,
         uncertain=_BITS,
     ),
     RegisterOperation(
@@ -88,6 +90,7 @@ declare(
         compute=_count,
         types=_WIDTHS,
         c_api="asc_update_mask_b{bits}",
+        latency=_LATENCY,
         uncertain=_BITS,
     ),
     RegisterOperation(

@@ -107,6 +107,8 @@ def _unpacked(width: int, ratio: int) -> Distribution:
     return Distribution(REGISTER_BYTES // ratio, 32, spread)
 
 
+LATENCY = (("", 9),)
+"""Cycles of a load or a store, of which public traces and the cost model in PTO agree."""
 BLOCKS = REGISTER_BYTES // 32
 """Blocks of a register, which a strided move takes one by one."""
 _TWO = Distribution(2 * REGISTER_BYTES, 32, _same, alone=True)
@@ -279,6 +281,7 @@ declare(
         types=ANY,
         c_api="asc_loadalign",
         older=("DataCopy",),
+        latency=LATENCY,
     ),
     RegisterOperation(
         name="StoreAlign",
@@ -288,6 +291,7 @@ declare(
         types=ANY,
         c_api="asc_storealign",
         older=("DataCopy",),
+        latency=(*LATENCY, ("UNALIGNED", 8)),
         alone=True,
         uncertain=("a packed lane keeps its place where others are inactive",),
     ),
@@ -298,6 +302,7 @@ declare(
         doc="Load a block of 32 bytes of a strided move",
         compute=_load_block,
         types=_TO_32_BITS,
+        latency=LATENCY,
         alone=True,
     ),
     RegisterOperation(
@@ -307,6 +312,7 @@ declare(
         doc="Store a block of 32 bytes of a strided move",
         compute=_store,
         types=_TO_32_BITS,
+        latency=LATENCY,
         alone=True,
     ),
     RegisterOperation(
@@ -316,6 +322,8 @@ declare(
         doc="Load two registers, even elements and odd ones",
         compute=_load_pair,
         types=ANY,
+        cycles=(("", 2),),
+        latency=LATENCY,
         alone=True,
     ),
     RegisterOperation(
@@ -325,6 +333,8 @@ declare(
         doc="Store two registers, their elements in turn",
         compute=_store_pair,
         types=ANY,
+        cycles=(("", 2),),
+        latency=LATENCY,
         alone=True,
     ),
     RegisterOperation(
@@ -334,6 +344,7 @@ declare(
         doc="Load a mask from UB",
         compute=_load_mask,
         types=(),
+        latency=LATENCY,
     ),
     RegisterOperation(
         name="StoreMask",
@@ -342,6 +353,7 @@ declare(
         doc="Store a mask to UB",
         compute=_store_mask,
         types=(),
+        latency=LATENCY,
         alone=True,
     ),
     RegisterOperation(
@@ -350,6 +362,7 @@ declare(
         doc="Fill the buffer of an unaligned stream of loads",
         compute=_nothing,
         types=(),
+        latency=LATENCY,
     ),
     RegisterOperation(
         name="StoreUnAlignPost",
@@ -357,6 +370,7 @@ declare(
         doc="Store what the buffer of an unaligned stream still holds",
         compute=_nothing,
         types=(),
+        latency=LATENCY,
         alone=True,
     ),
     RegisterOperation(

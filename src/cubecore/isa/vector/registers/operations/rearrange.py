@@ -279,16 +279,19 @@ declare(
     _shuffled(
         *("Reduce", Form.REDUCE, "Reduce the active lanes to lane 0", _reduce, ()),
         pairs=_reductions((*_SUMMED, *LONG)),
+        latency=(("", 16), ("SUM", 22)),
         uncertain=("of no active lane the index is 0", "other lanes are 0", _BY_CTRL),
     ),
     _shuffled(
         *("ReduceDataBlock", Form.REDUCE, "Reduce each block of 32 bytes", _reduce_blocks, ()),
         pairs=_reductions(_SUMMED),
+        latency=(("", 16), ("SUM", 22)),
         uncertain=("a sum of a wider type fills the first lanes of that type", _BY_CTRL),
     ),
     _shuffled(
         *("PairReduceElem", Form.REDUCE, "Add neighbours", _pair_sums, HALF_AND_FLOAT),
         c_api="asc_pair_reduce_sum",
+        latency=(("", 22),),
     ),
     _shuffled(
         *("Interleave", Form.PAIR, "Interleave two registers", _interleave, ALL),
