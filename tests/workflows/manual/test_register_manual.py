@@ -15,6 +15,7 @@ Multiply by the scalar.
   operands              dst, src, scalar, mask
   types                 int16, uint16, int32, uint32, int64, uint64, float16, float32
   cycles a register     2 of int16, uint16, int32, uint32, int64, uint64; 1 of float16, float32
+  latency, cycles       8
   issued                beside another instruction
 
 Names: cpp Reg::Muls, MicroAPI::Muls

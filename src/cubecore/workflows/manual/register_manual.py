@@ -55,6 +55,7 @@ def describe_register(operation: RegisterOperation) -> str:
     if operation.form not in _UNTYPED:
         lines.append(f"  {'types':<22}{types_in_words(operation) or 'of a mask'}")
     lines.append(f"  {'cycles a register':<22}{_cycles(operation)}")
+    lines.append(f"  {'latency, cycles':<22}{_latency(operation)}")
     alone = "alone" if operation.alone else "beside another instruction"
     lines.append(f"  {'issued':<22}{alone}")
     older = [f"MicroAPI::{name}" for name in (operation.spelling, *operation.older)]
@@ -84,6 +85,11 @@ def _cycles(operation: RegisterOperation) -> str:
     return "; ".join(f"{count} of {', '.join(names)}" for count, names in groups.items())
 
 
+def _latency(operation: RegisterOperation) -> str:
+    first, *others = sorted(operation.latency)
+    return "; ".join([str(first[1]), *(f"{cycles} of {name}" for name, cycles in others)])
+
+
 def registers_page() -> str:
     """Return the manual's page."""
     lines = [
@@ -94,7 +100,8 @@ def registers_page() -> str:
         "has the same names. A line `Uncertain` marks what no public page settles. Lanes without a",
         "bit of the mask become 0, or with `MERGING` stay. Other types than those that are listed",
         "are refused with the line. In Python kernels the names of the C API are methods of the",
-        "core in a function with `@cubecore.vector_function`.",
+        "core in a function with `@cubecore.vector_function`. A latency of 7 is Add's, and stands",
+        "where no source publishes another one.",
         "",
     ]
     for operation in sorted(operations().values(), key=lambda each: (each.spelling, each.name)):
