@@ -42,7 +42,8 @@ FAR = ((256, 100), (1024, 20))
 """Chunks that are walked of changes whose walks so far are too short, and of how many at most."""
 FEW_CHUNKS, FEW_NEAR = 4, 1.03
 """Up to so many chunks of a core the walk is further off, by how the scalar unit begins: changes up
-to so many times the tiling's own walk are followed."""
+to so many times the tiling's own are followed, by the walk or the closed form, whichever is less.
+"""
 SAME_FIELDS = 0.004
 """Times the own walk: a change is put back by it for each likelier one of the same fields."""
 EVEN_K = 16
@@ -316,6 +317,8 @@ def _ranked(
     kept |= surely[rows]
     rows = rows[kept]
     likely = _over_own(case, own_values, values, rows, WALKED_CHUNKS)
+    if rough > 1:
+        likely = np.minimum(likely, _closed_over_own(case, own, t.take(rows)))
     before = WALKED_CHUNKS
     for chunks, most in FAR:
         short = _is_short(values, before)[rows] | _is_short(own_values, before)[0]
@@ -375,8 +378,13 @@ def _spread(rows: Ints, likely: Floats, fields: Ints) -> tuple[Ints, list[float]
 
 def _by_closed_form(case: RuleCase, own: TilingColumns, t: TilingColumns) -> tuple[Ints, Floats]:
     """Return the same of templates that the walk does not know."""
-    total = np.broadcast_to(cost(t, case.problem, case.chip).total, len(t))
-    itself = np.broadcast_to(cost(own, case.problem, case.chip).total, 1)[0]
-    likely, rows = np.unique(total / itself, return_index=True)
+    likely, rows = np.unique(_closed_over_own(case, own, t), return_index=True)
     near = int(np.count_nonzero(likely <= SKETCHED_NEAR))
     return rows[:near], likely[:near]
+
+
+def _closed_over_own(case: RuleCase, own: TilingColumns, t: TilingColumns) -> Floats:
+    """Return the closed form of tilings over that of the tiling itself."""
+    total = np.broadcast_to(cost(t, case.problem, case.chip).total, len(t))
+    itself = np.broadcast_to(cost(own, case.problem, case.chip).total, 1)[0]
+    return np.asarray(total / itself)
