@@ -111,6 +111,8 @@ class LocalSearch:
 
     def _trimmed(self, tiling: "TCubeTiling", cycles: int) -> "tuple[TCubeTiling, int]":
         """Return a tiling with base blocks no longer than its shares need, if it is as fast so."""
+        # The search lengthens base blocks for the last core's sake and may leave one beyond every
+        # share; a shorter one does the same work, and reads as what it is.
         best, fewest = tiling, cycles
         for base, share in (("baseM", tiling.singleCoreM), ("baseN", tiling.singleCoreN)):
             for size in range(align_up(share, FRACTAL_ROWS), getattr(tiling, base), FRACTAL_ROWS):

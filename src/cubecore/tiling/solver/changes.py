@@ -311,6 +311,9 @@ def _ranked(
     limit = max(cycles, float(walked_cycles(case, own_values, WALKED_CHUNKS)[0]))
     rows = np.flatnonzero(least <= limit)
     rows = rows[np.lexsort((least[rows], ~surely[rows]))][:MOST_SKETCHED]
+    # Three walks, each of what the one before leaves near: eight chunks of all, 96, and as many as
+    # it takes to see two rows of tiles, of the tiling and of its change, since a shorter walk has
+    # not seen what later rows find in L2.
     likely = _over_own(case, own_values, values, rows, SKETCHED_CHUNKS)
     near = SHORT_SKETCHED_NEAR if _is_short(own_values, WALKED_CHUNKS)[0] else SKETCHED_NEAR
     kept = _least(likely, likely <= near, MOST_WALKED)
@@ -318,6 +321,8 @@ def _ranked(
     rows = rows[kept]
     likely = _over_own(case, own_values, values, rows, WALKED_CHUNKS)
     if rough > 1:
+        # The walk begins each chunk when the scalar unit has issued it; with two or three chunks
+        # that is most of the time, and the closed form, which takes their sum, is often nearer.
         likely = np.minimum(likely, _closed_over_own(case, own, t.take(rows)))
     before = WALKED_CHUNKS
     for chunks, most in FAR:
