@@ -48,8 +48,9 @@ class ScriptRun:
 
     `failure` is what an assertion of the script, or an exit with another code than 0, said; None
     if it ran to its end. `checked` tells if the script checked anything after a launch, and `built`
-    are the kernels of TIK that it built and did not run. `compared` are arrays beside the values
-    that they should hold, and `results` the names of arrays that launches left. The text has
+    are the kernels of TIK that it built and did not run. `linked`: it is a program that `cubecore
+    c++` linked, of which nothing tells if it compares its results. `compared` are arrays beside the
+    values that they should hold, and `results` the names of arrays that launches left. The text has
     `everything` that was found, or counts what follows from another finding.
     """
 
@@ -59,6 +60,7 @@ class ScriptRun:
     total_wall_s: float
     peak_bytes: int | None
     checked: bool = False
+    linked: bool = False
     built: tuple[TikKernel, ...] = ()
     compared: tuple[ResultComparison, ...] = ()
     results: tuple[str, ...] = ()
@@ -93,6 +95,8 @@ class ScriptRun:
         if self.verified:
             return "verified"
         name = self.results[0] if self.results else "NAME"
+        if self.linked and self.results:
+            return f"finished, no findings; the program returned 0 (--expect {name}=... compares)"
         return f"finished, no findings; result not compared (give --expect {name}=...)"
 
     def to_json(self) -> Json:

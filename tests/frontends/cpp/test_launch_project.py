@@ -1,5 +1,6 @@
 """Kernel-launch projects: ascendc_library of a toolkit, built by a script of the project's own."""
 
+import re
 import shutil
 
 import pytest
@@ -105,8 +106,13 @@ def test_findings_do_not_keep_a_script_from_its_verification(tmp_path):
     project(tmp_path / "sample", "WaitFlag<HardEvent::MTE2_V>(0); SetFlag<HardEvent::MTE2_V>(0);")
     code, out, err = cli(tmp_path, "sample", "sample")
     assert (code, err) == (1, "")
-    assert out.startswith("sample: verified in ")
-    assert out.endswith(", 1 finding\n")
+    first, *_, last = out.splitlines()
+    assert first == "pair[1] on Ascend910B3"
+    assert "Findings: 1" in out
+    assert re.fullmatch(r"sample: FAILED: 1 finding; verified by itself in \d+ s", last)
+    code, out, err = cli(tmp_path, "sample", "sample", "--lang", "zh")
+    assert (code, err, out.splitlines()[1]) == (1, "", "检查结果：1")
+    assert out.splitlines()[-1].startswith("sample：失败：1 项检查结果；其自身验证通过，用时 ")
 
 
 def test_what_a_launch_header_needs_is_written_for_any_host_compiler(tmp_path):

@@ -138,6 +138,11 @@ def test_a_list_of_tensors_gives_extents_and_addresses(tmp_path):
     (tmp_path / "list.asc").write_text(LIST)
     code, out, err = cli(tmp_path, "run", "list.asc")
     unwritten = "copies 20 bytes of gm2 to the host that nothing has written, the first at 12"
+    line = LIST[: LIST.index("to.SetValue(2")].count("\n") + 1
+    unwritten += (
+        "; 20 of 32 B, bytes [12, 32), are never stored: SetValue (store_scalar_gm) at list.asc:"
+        f"{line} stops at byte 12; let its loop or count go on to 32"
+    )
     assert (code, err) == (0, f"note: aclrtMemcpy {unwritten}\n")
     assert out.startswith("8 2213 2\n8\n")  # 3 blocks add to what is there, once each
 

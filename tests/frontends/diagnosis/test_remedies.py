@@ -103,6 +103,12 @@ WRONG = {
     ),
     "no-load": KERNEL.replace("core.asc_copy_gm2ub(b, y + at, 256)\n", ""),
     "short-store": KERNEL.replace("(z + at, c, 256)", "(z + at, c, 128)"),
+    "late-store": KERNEL.replace("(z + at, c, 256)", "(z + at + 8, c, 224)"),
+    "overlapping-repeats": "for at in (0,):\n    pass\n"
+    + KERNEL.replace("(c, a, b, 64)", "(c, a, b, 2, 1, 1, 1, 4, 8, 8)")
+    .replace('float", 64', 'float", 128')
+    .replace("+ at, 256)", "+ 0, 512)")
+    .replace("(z + at, c, 256)", "(z, c, 512)"),
     "short-compute": KERNEL.replace("a, b, 64)", "a, b, 32)"),
     "no-store": KERNEL.replace("core.asc_copy_ub2gm(z + at, c, 256)\n", ""),
     "too-many-blocks": KERNEL.replace("block_idx * 64", "block_idx * 128"),
@@ -147,6 +153,7 @@ WRONG_CLASSES = {
     "never_queued": CLASSES.replace("  out.EnQue(c);\n", ""),
     "never_freed": CLASSES.replace("  in.FreeTensor(b);\n", ""),
     "short_buffer": CLASSES.replace("InitBuffer(work, 256)", "InitBuffer(work, 64)"),
+    "other_queue": CLASSES.replace("  out.EnQue(c);", "  in.EnQue(c);"),
     "never_taken": CLASSES.replace("out.DeQue", "out.AllocTensor"),
 }
 """Kernels of one block, of queues."""
@@ -186,6 +193,10 @@ WRONG_ADDRESSES = {
     "no_wait_of_all": ADDRESSES + SHARED.replace("SyncAll();\nDataCopy(b", "DataCopy(b"),
     "one_waits": ADDRESSES
     + SHARED.replace("DataCopy(b", "if (GetBlockIdx() == 1) DataCopy(b").replace("SyncAll();", ""),
+    "value_unwritten": "LocalTensor<float> d(TPosition::VECCALC, 2048, 64);\n"
+    "float v = d.GetValue(3);\nif (v > 3.0f) return;\n" + ADDRESSES,
+    "wide_stride": ADDRESSES.replace("DataCopy(a, xGm, 64);", "DataCopy(a, xGm, {4, 2, 8, 0});"),
+    "half_shared": ADDRESSES.replace("VECCALC, 256", "VECCALC, 128"),
     "both_too_far": ADDRESSES.replace("float*)z)", "float*)z + 64)"),
     "index_too_far": ADDRESSES.replace("DataCopy(zGm[64 * ", "DataCopy(zGm[64 + 64 * "),
 }

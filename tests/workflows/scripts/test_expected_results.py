@@ -254,6 +254,68 @@ def test_a_kernel_in_cpp():
     assert_refused(cli(*out, "--expect", "x=x.npy"), names)
 
 
+C_KERNEL = """
+    #include "c_api/asc_simd.h"
+    extern "C" __global__ __vector__ void scale(__gm__ float* x, __gm__ float* z, float factor) {
+      asc_init();
+      __ubuf__ float a[64];
+      asc_copy_gm2ub(a, x + 64 * block_idx, 256);
+      asc_sync();
+      asc_mul_scalar(a, a, factor, 64);
+      asc_sync();
+      asc_copy_ub2gm(z + 64 * block_idx, a, 256);
+      asc_sync();
+    }
+"""
+
+
+@needs_compiler
+def test_a_kernel_in_c():
+    Path("scale.cpp").write_text(dedent(C_KERNEL), encoding="utf-8")
+    np.save("x.npy", RIGHT / 2)
+    np.save("flat.npy", RIGHT.reshape(4, 64))
+    np.save("half.npy", RIGHT.astype(np.float16))
+    given = ("--arg", "x=x.npy", "--arg", "factor=2", "--out-arg", "z=float32:256")
+    words = ("run", "scale.cpp", "--blocks", "4", *given)
+    verdict = "finished, no findings; result not compared (give --expect z=...)"
+    assert told(cli(*words)) == [f"scale.cpp: {verdict}"]
+    answer = cli(*words, "--expect", "z=right.npy")
+    assert (answer.code, told(answer)[0]) == (DONE, "scale.cpp: verified")
+    assert cli(*words, "--expect", "z=right.bin").code == DONE
+    answer = cli(*words, "--expect", "z=wrong.npy")
+    line = dedent(C_KERNEL).splitlines().index("  asc_copy_ub2gm(z + 64 * block_idx, a, 256);") + 1
+    assert answer.code == FOUND
+    assert told(answer) == [
+        "scale.cpp: FAILED: z not as expected",
+        f"z: 2 of 256 elements differ from wrong.npy by more than {LIMIT}",
+        "  first z[70] = 140, expected 1; largest error inf",
+        f"  written at scale.cpp:{line} (scale), core 0 AIV1",
+    ]
+    shape = "--expect z flat.npy must have shape [256], got [4, 64]"
+    assert_refused(cli(*words, "--expect", "z=flat.npy"), shape)
+    dtype = "--expect z half.npy must hold float32, got float16"
+    assert_refused(cli(*words, "--expect", "z=half.npy"), dtype)
+    names = "--expect must name an array that a kernel writes (z), got x"
+    assert_refused(cli(*words, "--expect", "x=right.npy"), names)
+    assert_refused(cli(*words, "--expect", "z=no.npy"), "cannot read no.npy: no such file")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("end", "verdict"),
+    [
+        ("0", "finished, no findings; result not compared (give --expect gm2=...)"),
+        ("wrong == 0 ? 0 : 3", "verified"),
+    ],
+)
+def test_a_program_is_verified_if_its_exit_code_can_depend_on_its_result(end, verdict):
+    text = (EXAMPLES / "vector_add.cpp").read_text(encoding="utf-8")
+    main = MAIN.replace("COPY_Y", COPY).replace("wrong == 0 ? 0 : 3", end)
+    Path("add.asc").write_text(text + main, encoding="utf-8")
+    answer = cli("run", "add.asc")
+    assert (answer.code, f"add.asc: {verdict}" in answer.out.splitlines()) == (DONE, True)
+
+
 @needs_compiler
 def test_a_program_is_compared_by_the_order_of_its_allocations():
     text = (EXAMPLES / "vector_add.cpp").read_text(encoding="utf-8")

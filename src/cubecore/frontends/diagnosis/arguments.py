@@ -21,7 +21,7 @@ _COMMENT = re.compile(r"//.*|/\*.*?\*/")
 
 def argument(where: Location, position: int) -> str:
     """Return an argument of a location's call as it is written; empty where it is not known."""
-    given = _arguments(where.file, where.line, where.call)
+    given = _arguments(source_lines(where.file), where.line, where.call)
     text = given[position] if position < len(given) else ""
     return text if len(text) <= _MOST_CHARACTERS else ""
 
@@ -36,8 +36,7 @@ def receiver(where: Location) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _arguments(file: str, line: int, call: str) -> tuple[str, ...]:
-    source = source_lines(file)
+def _arguments(source: tuple[str, ...], line: int, call: str) -> tuple[str, ...]:
     if not call or not 0 < line <= len(source):
         return ()
     begun = re.compile(rf"\b{re.escape(call)}\s*(?:<[^;()]*>)?\s*\(")
@@ -67,16 +66,22 @@ def _split(text: str) -> tuple[str, ...]:
     return ()
 
 
-@lru_cache(maxsize=64)
 def source_lines(file: str) -> tuple[str, ...]:
     """Return the lines of a file without their comments; none where it cannot be read."""
     path = Path(file)
     try:
-        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        held = path.stat()
+        if not path.is_file() or held.st_size > _MOST_BYTES:
             return ()
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        version = f"{held.st_mtime_ns} {held.st_size} {held.st_ino}"
+        return _lines_of(path.resolve(), version)
     except OSError:
         return ()
+
+
+@lru_cache(maxsize=64)
+def _lines_of(path: Path, _version: str) -> tuple[str, ...]:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     return tuple(_COMMENT.sub("", line).rstrip() for line in lines)
 
 

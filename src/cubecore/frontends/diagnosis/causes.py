@@ -240,16 +240,18 @@ class _Causes:
 def _rank(finding: SanitizerFinding) -> int:
     """Return how near a finding is to an error of the source: of bounds, of order, of values."""
     if finding.instruction == _END:
-        return 5
+        return 7
     if finding.id == "misaligned":
         return -1
-    if finding.check == MEMCHECK or finding.id == OVERWRITTEN or finding.id.startswith("queue"):
+    if finding.id in {OVERWRITTEN, "overlap"}:
+        return 1 if finding.id == OVERWRITTEN else 2
+    if finding.check == MEMCHECK or finding.id.startswith("queue"):
         return 0
     if _is_across_cores(finding) and finding.id != "race-waw":
-        return 1
+        return 3
     if finding.check in {INITCHECK, RACECHECK}:
-        return 2
-    return 3 if finding.check == SYNCCHECK else 4
+        return 4
+    return 5 if finding.check == SYNCCHECK else 6
 
 
 def _is_across_cores(finding: SanitizerFinding) -> bool:
@@ -276,6 +278,8 @@ def _is_of_same_call(late: SanitizerFinding, early: SanitizerFinding) -> bool:
         places |= {(each.location.file, each.location.line) for each in early.accesses}
     if (late.location.file, late.location.line) not in places or late.instruction == _END:
         return False
+    if late.id == "overlap" and early.id == OVERWRITTEN:
+        return True
     if late.id == early.id or {late.id, early.id} <= _EXTENT:
         call = early.location.call
         return late.instruction == early.instruction or late.location.call == call != ""

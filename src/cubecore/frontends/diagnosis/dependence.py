@@ -11,6 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+import numpy as np
+
 from cubecore.isa.declare.instruction import Instruction, Mem
 from cubecore.isa.declare.operand_overlap import span_bytes
 from cubecore.isa.declare.registers import Registers
@@ -217,6 +219,14 @@ class IssuedCore:
             if operand.name == name and high > low:
                 return Touch(mem, is_read, is_written, address + low, address + high)
         return None
+
+    def dense(self, number: int, name: str) -> int:
+        """Return the bytes of an operand's elements side by side."""
+        template = self._issues[number][0]
+        operand = next(each for each in template.operands() if each.name == name)
+        offsets, active = template.offsets(name), template.active(name)
+        count = offsets.size if active is None else np.count_nonzero(active)
+        return int(count) * template.element(operand).bits // 8
 
     def written(self, held: Bytes, reader: SanitizerFinding) -> set[tuple[int, int]]:
         """Return the bytes of each write that meets some, before a finding's instruction."""

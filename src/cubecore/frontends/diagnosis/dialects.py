@@ -51,6 +51,17 @@ class Dialect:
             name = next((each for each in kind.variants if each.startswith("asc_")), None)
         return (name or kind.name).partition("(")[0]
 
+    def operands_of(self, call: str, kind: type[Instruction]) -> tuple[str, ...]:
+        """Return the operands that the first arguments of a call are, as far as they are known.
+
+        A function of the class API that takes several instructions has arguments of its own.
+        """
+        if call in self.arguments:
+            return self.arguments[call]
+        own = self.name(kind)
+        composed = self.key == "cpp" and call not in {"", own} and not call.startswith("asc_")
+        return () if composed else tuple(each.name for each in kind.declared)
+
     def set_flag(self, src: str, dst: str, event: int | None) -> str:
         """Return the call that sets a flag."""
         return self._flag(SetFlag, src, dst, event)
@@ -135,7 +146,10 @@ CLASS_API = Dialect(
     all_cores="SyncAll()",
     start_zero="set cmatrixInitVal of its MmadParams to true",
     matmul_calls=("Iterate", "IterateAll", "IterateBatch", "IterateNBatch", "GetTensorC"),
-    arguments={"Select": ("dst", "sel", "src0", "src1")},
+    arguments={
+        "Select": ("dst", "sel", "src0", "src1"),
+        **dict.fromkeys(("DataCopy", "DataCopyPad", "Fixpipe"), ("dst", "src")),
+    },
     parameters={"DataCopy": _OF_COPIES, "DataCopyPad": _OF_COPIES},
     cores_signal=("IBSet", "IBWait"),
 )

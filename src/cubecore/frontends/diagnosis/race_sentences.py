@@ -1,5 +1,7 @@
 """Sentences of races: the two calls, their array, and where its order belongs."""
 
+from collections.abc import Sequence
+
 from cubecore.frontends.diagnosis.arguments import receiver
 from cubecore.frontends.diagnosis.declarations import (
     array_name,
@@ -65,23 +67,27 @@ def _shared(finding: SanitizerFinding, words: SourceWords) -> str | None:
     earlier, later = finding.accesses
     if finding.id != "race-waw" or earlier.location.file != later.location.file:
         return None
+    places = declared_arrays(finding.accesses, words)
+    if not places or earlier.location.function != later.location.function:
+        return None
+    return f"{places[0]} and {places[1]} share bytes: give one of them another address"
+
+
+def declared_arrays(accesses: Sequence[FindingAccess], words: SourceWords) -> list[str]:
+    """Return the arrays of two accesses with their declarations; none unless both are known."""
+    file = accesses[0].location.file
     names = [
         array_name(words.operand(each.instruction, each.operand, each.location))
-        for each in (earlier, later)
+        for each in accesses
     ]
-    lines = [declared(earlier.location.file, name) for name in names]
-    if (
-        names[0] == names[1]
-        or None in lines
-        or earlier.location.function != later.location.function
-    ):
-        return None
-    places = [
-        f"{name} ({line.by} at {earlier.location.file}:{line.line})"
+    lines = [declared(file, name) for name in names]
+    if names[0] == names[1] or None in lines:
+        return []
+    return [
+        f"{name} ({line.by} at {file}:{line.line})"
         for name, line in zip(names, lines, strict=True)
         if line is not None
     ]
-    return f"{places[0]} and {places[1]} share bytes: give one of them another address"
 
 
 def _of_two_cores(finding: SanitizerFinding, words: SourceWords) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from cubecore.frontends.diagnosis import sync_sentences, value_sentences
 from cubecore.frontends.diagnosis.arguments import receiver
-from cubecore.frontends.diagnosis.race_sentences import race
+from cubecore.frontends.diagnosis.race_sentences import declared_arrays, race
 from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.catalogue import instructions
 from cubecore.machine.sanitizer.findings import KINDS, OVERWRITTEN, SYNCCHECK, SanitizerFinding
@@ -24,10 +24,12 @@ def _overwritten(finding: SanitizerFinding, words: SourceWords) -> str:
     calls = [words.call(each.instruction, each.location) for each in finding.accesses]
     (low, high), (start, end) = finding.arrays
     shared = f"[{max(low, start)}, {min(high, end)})"
+    declared = declared_arrays(finding.accesses[:2], words)
+    which = f", {' and '.join(declared)}," if declared else ""
     return (
         f"{calls[1]} overwrites {words.array(over)} before {calls[2]} has read what {calls[0]} "
-        f"wrote there: arrays at [{low}, {high}) and [{start}, {end}) of {read.memory} share "
-        f"{shared}; move or shorten one of them, no barrier helps"
+        f"wrote there: arrays at [{low}, {high}) and [{start}, {end}) of {read.memory}{which} "
+        f"share {shared}; move or shorten one of them, no barrier helps"
     )
 
 
@@ -95,5 +97,6 @@ _SENTENCES: dict[str, Sentence] = {
     "flag-late": sync_sentences.late,
     "queue-empty": sync_sentences.empty,
     "queue-full": sync_sentences.full,
+    "queue-order": sync_sentences.other_queue,
 }
 """The kinds whose parts are more than a requirement of one call."""

@@ -62,8 +62,7 @@ class SourceWords:
     def operand(self, instruction: str, operand: str, where: Location) -> str:
         """Return an operand's argument as the source writes it; empty where it is not known."""
         kind = instructions().get(instruction)
-        declared = () if kind is None else tuple(each.name for each in kind.declared)
-        names = self.of(where).arguments.get(where.call, declared)
+        names = () if kind is None else self.of(where).operands_of(where.call, kind)
         if operand not in names:
             return ""
         position = names.index(operand)

@@ -1,7 +1,7 @@
 """Sentences of flags and queues: the call, and where its other half belongs."""
 
-from cubecore.frontends.diagnosis.arguments import receiver
-from cubecore.frontends.diagnosis.declarations import lines_with, tensor_of
+from cubecore.frontends.diagnosis.arguments import argument, receiver
+from cubecore.frontends.diagnosis.declarations import array_name, lines_with, queue_of, tensor_of
 from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.program.tree import Location
 from cubecore.isa.scalar.sync import SetFlag, WaitFlag
@@ -136,6 +136,19 @@ def full(finding: SanitizerFinding, words: SourceWords) -> str:
     return (
         f"{call}: AllocTensor has run more often than FreeTensor; free each tensor before the "
         f"next AllocTensor, or give {queue} more buffers{begun}"
+    )
+
+
+def other_queue(finding: SanitizerFinding, words: SourceWords) -> str:
+    """Return the sentence of EnQue of a tensor that another queue gave."""
+    where = finding.location
+    queue, name = receiver(where), array_name(argument(where, 0))
+    own = queue_of(where.file, name)
+    if finding.instruction != "EnQue" or not queue or own in {"", queue}:
+        return ""
+    return (
+        f"{queue}.{words.at(finding)} takes {name}, which {own}.AllocTensor gave; call "
+        f"{own}.EnQue({name}) instead"
     )
 
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from cubecore.frontends.diagnosis.arguments import source_lines
+from cubecore.frontends.diagnosis.arguments import receiver, source_lines
 from cubecore.frontends.diagnosis.declarations import declared, global_start
 from cubecore.frontends.diagnosis.dependence import IssuedCore, Touch, key_of
-from cubecore.frontends.diagnosis.source_words import SourceWords
+from cubecore.frontends.diagnosis.source_words import SourceWords, line_of
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
@@ -17,6 +17,7 @@ from cubecore.units import plural
 
 _SHOWN_RANGES = 3
 """Ranges of bytes that a sentence lists."""
+_SCALAR = re.compile(r"the scalar \w+ must be initialised in (?P<memory>\w+), got (?P<address>\d+)")
 _ALIGNMENT = re.compile(r"start at a multiple of (?P<unit>\d+) B in \w+")
 
 
@@ -41,8 +42,24 @@ def outside(finding: SanitizerFinding, words: SourceWords) -> str:
         remedy = _of_local(finding, words)
         return f"{words.at(finding)} {verb} {touched}, {has}: {beyond}; {remedy}"
     told = f"{words.at(finding)} {verb} {words.array(access)}, which has {high - low} B"
+    if gaps := _gaps(access, words):
+        return f"{told}: {beyond}; {gaps}"
     started = _started_past(finding, words) if access.start >= high else ""
     return f"{told}: {started or f'{beyond}; {_of_global(finding, words)}'}"
+
+
+def _gaps(access: FindingAccess, words: SourceWords) -> str:
+    """Return which strides of a call make it leave an array that is large enough without gaps."""
+    core, array = words.issued.get(access.core), words.arrays[access.memory]
+    for number in () if core is None else core.numbers(key_of(access.instruction, access.location)):
+        assert core is not None
+        touch, dense = core.operand(number, access.operand), core.dense(number, access.operand)
+        if touch is None or touch.start - array.start != access.start:
+            continue
+        if dense < touch.end - touch.start and access.start + dense <= len(array):
+            spread = f"its strides spread {dense} B over {touch.end - touch.start} B"
+            return f"{spread}: make them smaller, or start earlier"
+    return ""
 
 
 def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
@@ -158,7 +175,7 @@ def uninitialised(finding: SanitizerFinding, words: SourceWords) -> str:
     """Return the sentence of a read of bytes that nothing has written, or of such an output."""
     claim = finding.claim
     if claim is None:
-        return ""
+        return _scalar(finding)
     if not finding.accesses:
         return _output(finding, words)
     access = finding.accesses[0]
@@ -183,6 +200,19 @@ def uninitialised(finding: SanitizerFinding, words: SourceWords) -> str:
     verb = "adds to" if words.updates(access) else "reads"
     read = f"{words.at(finding)} {verb} {words.array(whole)} before it is initialised"
     return f"{read}: {told}; {remedy}"
+
+
+def _scalar(finding: SanitizerFinding) -> str:
+    """Return the sentence of a value of memory that the scalar unit reads before it is written."""
+    read = _SCALAR.fullmatch(finding.message)
+    if read is None:
+        return ""
+    where, of = finding.location, receiver(finding.location)
+    call = f"{of}.{where.call}" if of else where.call or "the scalar unit"
+    spot = f"{read['memory']}[{read['address']}]"
+    return (
+        f"{call} at {line_of(where)} reads {spot} before it is initialised; load or fill it first"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +252,14 @@ class _Source:
             return f"{self.call(words)} took it from uninitialised memory"
         filled = self.written.end - self.written.start
         return f"{counted}, by {self.call(words)}, which fills {filled} B"
+
+    @property
+    def dense(self) -> int:
+        """The bytes of what the writer computes, side by side; 0 where that is not known."""
+        if self.writer is None:
+            return 0
+        written = (o for o in self.core.issues[self.writer][0].operands() if o.access.writes)
+        return max((self.core.dense(self.writer, each.name) for each in written), default=0)
 
     def spread(self, elements: int) -> int:
         """Return over how many bytes a call spreads as many elements as were written, else 0."""
@@ -331,7 +369,10 @@ def _not_stored(
     start, end = ranges[0]
     short = next((store for store in stores if store.end == start), None)
     if short is None:
-        return f"{told}; store to them"
+        late = next((store for store in stores if store.start == end), None)
+        if late is None:
+            return f"{told}; store to them"
+        return f"{told}: {late.call(words)} begins at byte {end}; let it begin at {start}"
     return (
         f"{told}: {short.call(words)} stops at byte {start}; let its loop or count go on to {end}"
     )
@@ -360,7 +401,7 @@ def _stored_unwritten(
     if source.covers:
         return f"{told}: {source.call(words)} took them from there; load or fill that first"
     filled = source.written.end - source.written.start
-    return (
-        f"{told}: it takes {taken}, of which {source.call(words)} fills {filled} B; "
-        "fill the rest there, or store less"
-    )
+    filled_by = f"{source.call(words)} fills {filled} B"
+    if (dense := source.dense) > filled:
+        filled_by += f" with {dense} B that its strides lay over each other"
+    return f"{told}: it takes {taken}, of which {filled_by}; fill the rest there, or store less"

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
 from pathlib import Path
 from time import perf_counter
 
@@ -31,8 +32,17 @@ _KEPT = re.compile(r"\s+(?:2>&1\s*)?(?:\|\s*tee|>)\s+(?P<file>\S+)\s*(?:2>&1\s*)
 """The end of a command that leaves its output in a file."""
 _OF_LAUNCHES = ("bash", "run.sh", "-r", "npu", "-v", DEFAULT_CHIP)
 """A kernel-launch project has all its steps in a script of its own."""
-_LEFT = {"CUBECORE_FINDINGS": "report"}
-"""A script goes on to its verification; findings are counted here."""
+_LEFT = {"CUBECORE_FINDINGS": "report", "CUBECORE_LANG": "en"}
+"""A script goes on to its verification; findings are counted here, by their English heading."""
+_TITLE = re.compile(r"^\S.*\[\d+\] on \S+$", re.MULTILINE)
+"""The title of a launch with findings, behind all that its program prints."""
+_COMPARES = re.compile(r"(?i)verif|compar|check|golden|acc")
+"""Names of scripts that compare results."""
+_RIGHT = re.compile(
+    r"(?i)\b(?:test|verif\w*|compar\w*|accura\w*|result\w*)\b[^\n]{0,60}?"
+    r"\b(?:pass\w*|succe\w*|correct|ok)\b|\[success\]"
+)
+"""Words of a program that has compared its results."""
 _COMMON = (
     ("cmake", ".."),
     ("make",),
@@ -44,13 +54,18 @@ _COMMON = (
 
 @dataclass(frozen=True, slots=True)
 class SampleRun:
-    """A sample's end: the step that failed and its last words; what passed may have findings."""
+    """A sample's end: the step that failed and its last words; what passed may have findings.
+
+    `told` has the findings of its launches, `compared` is true if a step compared results.
+    """
 
     folder: str
     seconds: float
     failed: str = ""
     said: str = ""
     findings: int = 0
+    told: str = ""
+    compared: bool = True
 
     @property
     def passed(self) -> bool:
@@ -62,8 +77,16 @@ class SampleRun:
         """The sample's end in one line."""
         if self.failed:
             return f"{self.folder}: {self.failed} failed: {self.said}"
-        end = f"{self.folder}: verified in {self.seconds:.0f} s"
-        return end + (f", {plural(self.findings, 'finding')}" if self.findings else "")
+        if self.findings:
+            found = plural(self.findings, "finding")
+            if self.compared:
+                return f"{self.folder}: FAILED: {found}; verified by itself in {self.seconds:.0f} s"
+            return f"{self.folder}: FAILED: {found}; result not compared in {self.seconds:.0f} s"
+        if not self.compared:
+            return (
+                f"{self.folder}: finished in {self.seconds:.0f} s, no findings; result not compared"
+            )
+        return f"{self.folder}: verified in {self.seconds:.0f} s"
 
 
 def steps_of(readme: str) -> tuple[tuple[str, ...], ...]:
@@ -119,7 +142,9 @@ def run_sample(
     run = _Steps(folder, timeout_s, show)
     failed = run.project(root, build) if part is None else run.part(part)
     end, said = failed or ("", "")
-    return SampleRun(folder, perf_counter() - begin, end, said, run.findings)
+    seconds = perf_counter() - begin
+    told = "\n\n".join(run.told)
+    return SampleRun(folder, seconds, end, said, run.findings, told, run.compared)
 
 
 @dataclass(eq=False, slots=True)
@@ -131,6 +156,8 @@ class _Steps:
     show: Callable[[str], None] | None
     findings: int = 0
     said: str = ""
+    told: list[str] = field(default_factory=list)
+    compared: bool = False
 
     def project(self, root: Path, build: Path) -> tuple[str, str] | None:
         """Run the commands of a project's README, or those that samples share."""
@@ -164,12 +191,23 @@ class _Steps:
         self.said = said
         if self.show is not None:
             self.show(f"{shlex.join(step)}\n{said}")
-        findings = _findings(said) if step[0].startswith(("./", "bash")) else 0
-        self.findings += findings
+        if step[0].startswith(("./", "bash")):
+            self.findings += _findings(said)
+            found = _TITLE.search(said)
+            self.told += [said[found.start() :].rstrip()] if found else []
+        self.compared |= _RIGHT.search(said) is not None or _compares(step, where)
         wrong = _WRONG.search(said) if step[0] not in {"cmake", "make"} else None
         if code or wrong is not None:
             return name, _end(step, said, wrong, code)
         return None
+
+
+def _compares(step: tuple[str, ...], build: Path) -> bool:
+    """Return whether a step is a script that compares results, by its name or its text."""
+    if step[0] == "bash":
+        text = (build.parent / step[1]).read_bytes().decode("utf-8", "replace")
+        return re.search(r"\b(?:cmp|diff)\b", text) is not None or bool(_COMPARES.search(text))
+    return step[0].startswith("python") and _COMPARES.search(Path(step[1]).name) is not None
 
 
 def _has_script(root: Path) -> bool:

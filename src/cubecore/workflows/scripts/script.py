@@ -14,7 +14,7 @@ from cubecore.errors import RequestError, Violation, refuse, unable, unreadable
 from cubecore.frontends.cpp.files import SUFFIXES, is_program, is_project
 from cubecore.frontends.cpp.launch.launch_options import CppLaunchOptions
 from cubecore.frontends.kernels.scripts import run_as_main
-from cubecore.frontends.kernels.session import KernelRun, ScriptSession
+from cubecore.frontends.kernels.session import KernelRun, ScriptSession, current_session
 from cubecore.frontends.launch_timing import launch_of, timed_chip
 from cubecore.frontends.source_locations import KernelError
 from cubecore.frontends.tik.host.imports import imports_tik
@@ -231,17 +231,21 @@ def _work(path: str, arguments: tuple[str, ...], asked: CppLaunchOptions | None)
     if _is_cpp(path):
 
         def launch(options: JsonMapping, checked: Callable[[], None]) -> str | None:
-            from cubecore.frontends.cpp.host_programs.mains import program_of
+            from cubecore.frontends.cpp.host_programs.mains import judges_own_result, program_of
             from cubecore.frontends.cpp.launch.arguments import call_of
 
-            program = program_of(path, asked or CppLaunchOptions())
+            given = asked or CppLaunchOptions()
+            program = program_of(path, given)
             if program is not None:
                 failure = program(arguments)
-                checked()  # its exit code is its own verdict
+                # Its exit code is its verdict, if that can depend on results that it has read.
+                session = current_session()
+                if session is not None and session.results and judges_own_result(path, given):
+                    checked()
                 return failure
             if arguments:
                 raise refuse(path, "be run with --arg NAME=VALUE", repr(arguments[0]))
-            call_of(path, asked or CppLaunchOptions(), options).run()
+            call_of(path, given, options).run()
             return None
 
         return launch
@@ -321,6 +325,7 @@ def _execute(
         total,
         peak_bytes(),
         checked=bool(checks),
+        linked=is_program(path),
         built=built,
         compared=() if expected is None else expected.results(),
         results=_results(runs, session),

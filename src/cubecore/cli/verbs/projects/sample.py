@@ -2,7 +2,7 @@
 
 import click
 
-from cubecore.cli.streams import DONE, FOUND, say
+from cubecore.cli.streams import DONE, FOUND, say, speaks_chinese
 from cubecore.cli.values import InputFile, Number
 from cubecore.cli.verb import Verb
 
@@ -26,5 +26,11 @@ def sample(folder: str, timeout: float, verbose: bool) -> int:
     from cubecore.workflows.scripts.sample import run_sample
 
     answer = run_sample(folder, timeout, show=say if verbose else None)
-    say(answer.line)
+    told = [] if verbose or not answer.told else [answer.told, ""]
+    text = "\n".join([*told, answer.line])
+    if speaks_chinese():
+        from cubecore.cli.zh.translation import translated
+
+        text = translated(text)
+    say(text)
     return DONE if answer.passed else FOUND

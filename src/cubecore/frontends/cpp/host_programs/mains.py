@@ -17,6 +17,18 @@ def has_main(source: Source) -> bool:
     return _MAIN.search(source.text) is not None
 
 
+def judges_own_result(path: str, asked: CppLaunchOptions) -> bool:
+    """Return whether a file's main may return another code than 0 for what its kernels computed.
+
+    Of a program that is linked already nothing is known.
+    """
+    if is_program(path):
+        return False
+    from cubecore.frontends.cpp.host_programs.own_checks import judges_results
+
+    return judges_results(source_of(path, defined(asked.defines)).text)
+
+
 def program_of(
     path: str, asked: CppLaunchOptions
 ) -> Callable[[tuple[str, ...]], str | None] | None:

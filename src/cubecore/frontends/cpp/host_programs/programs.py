@@ -13,7 +13,7 @@ from cubecore.chips import chip as chip_named
 from cubecore.chips.catalog import default_chip_of
 from cubecore.chips.model import Chip
 from cubecore.dtypes import element_type
-from cubecore.errors import refuse, unable
+from cubecore.errors import Violation, refuse, unable
 from cubecore.frontends.capi.core_handle import CoreHandle
 from cubecore.frontends.cpp.launch.child_process import Child, ChildSubject
 from cubecore.frontends.cpp.launch.device_memory import SharedPages, spread_pages
@@ -30,7 +30,8 @@ from cubecore.frontends.cpp.toolchain.build import (
 )
 from cubecore.frontends.cpp.wire import HostAsks
 from cubecore.frontends.kernels.host_tensors import HostTensor
-from cubecore.frontends.kernels.kernel import Kernel, private_memory, ready_launch
+from cubecore.frontends.kernels.kernel import Kernel, ReadyLaunch, private_memory, ready_launch
+from cubecore.frontends.kernels.launch_findings import ranges_of
 from cubecore.frontends.kernels.session import LaunchOptions, current_session
 from cubecore.frontends.source_locations import location_of, shown_path
 from cubecore.isa.declare.instruction import Mem
@@ -44,10 +45,13 @@ from cubecore.machine.memory.buffers import (
 )
 from cubecore.machine.memory.pointer_stores import PointerStores
 from cubecore.machine.options import checks_of
+from cubecore.machine.sanitizer.findings import EVERY_CORE, SanitizerFinding
 from cubecore.units import plural
 
 _MOST_BYTES = 2 << 30
 """Device memory of a program, all its allocations together."""
+_MOST_EXPLAINED = 20_000
+"""Instructions of a launch that are looked through for the store that fell short."""
 _KINDS = ("", "cube", "vector")
 """The kinds of launches by the number of a mode; none: as the kernel's file says."""
 _FACTS = ("L0A", "L0B", "L0C", "L1", "L2", "UB", "HBM", "FB", "BT")
@@ -164,6 +168,7 @@ class _Program:
         self._size = memory.size
         self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
         self._kernels: dict[str, RegisteredKernel] = {}
+        self._last: ReadyLaunch | None = None
 
     def run(self, libraries: Sequence[Path], words: tuple[str, ...]) -> int:
         """Run the first library's main; return its code."""
@@ -235,10 +240,26 @@ class _Program:
         self._gm.settle(tensor, address - self._base, address - self._base + count)
         unwritten = np.flatnonzero(tensor.buffer.valid[start : start + count] == 0)
         if unwritten.size:
-            sys.stderr.write(
+            told = (
                 f"note: aclrtMemcpy copies {plural(unwritten.size, 'byte')} of {tensor.name} to "
-                f"the host that nothing has written, the first at {start + unwritten[0]}\n"
+                f"the host that nothing has written, the first at {start + unwritten[0]}"
             )
+            sys.stderr.write(f"{told}{self._why(tensor, start, count)}\n")
+
+    def _why(self, tensor: GlobalTensor, start: int, count: int) -> str:
+        """Return which store of the last launch fell short of bytes; nothing of a long one."""
+        if self._last is None:
+            return ""
+        missing = np.zeros(tensor.buffer.valid.size, bool)
+        window = slice(start, start + count)
+        missing[window] = tensor.buffer.valid[window] == 0
+        claim = Violation(tensor.name, "be written whole", "")
+        finding = SanitizerFinding(
+            *("uninitialised", str(claim), "end of kernel", self._last.kernel.place, EVERY_CORE),
+            arrays=ranges_of(missing),
+            claim=claim,
+        )
+        return f"; {self._last.told([finding])[0].text.partition(': ')[2]}"
 
     def _launch(self, text: str, blocks: int, entry: int, context: int) -> None:
         name = text.strip("() ")
@@ -279,6 +300,7 @@ class _Program:
         outcome, engine = ready.run(self._gm, checks)
         wall = perf_counter() - begin
         self._pointers.clean()  # at a kernel's end
+        self._last = ready if outcome.issued <= _MOST_EXPLAINED else None
         findings = ready.told(self._bridge.told(outcome.findings))
         places = [_place(tensor) for _, tensor in self._tensors.values()]
         ready.done(findings, outcome.issued, engine, wall, kept=places)
