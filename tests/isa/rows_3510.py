@@ -21,6 +21,7 @@ LOOPS = {
 NAMES = (
     *("set_mte2_nz_para", *TO_NZ, *WINDOWS, *TURNED, *COPIES, "copy_cbuf_to_fbuf_v2"),
     *(*IMG2COL, "set_l3d_rpt_v2", *ALIGNED, *LOOPS, "set_pad_val_outtoub", "set_fp8_mode"),
+    "copy_gm_to_ubuf_nd",
 )
 HOME = dict.fromkeys(NAMES, "Ascend950PR_9599")
 _WINDOW = {"m_step": 1, "k_step": 1, "src_stride": 1, "dst_stride": 1}
@@ -38,6 +39,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         for name in IMG2COL
     },
     "set_l3d_rpt_v2": {"dst_stride": 1},
+    "copy_gm_to_ubuf_nd": {"dtype": HALF, "size0": 16},
     **{name: {"dtype": HALF, "n_burst": 1, "len_burst": 32} for name in ALIGNED},
     **{
         name: {"loop1_size": 1, "loop2_size": 1}
@@ -58,6 +60,7 @@ OPERANDS: dict[str, dict[str, tuple[Mem, int]]] = {
     },
     **{name: {"dst": (mem, 512), "src": (L1, 32)} for name, mem in IMG2COL.items()},
     "copy_cbuf_to_fbuf_v2": {"dst": (FB, 64), "src": (L1, 32)},
+    "copy_gm_to_ubuf_nd": {"dst": (UB, 32), "src": (GM, 1)},
 }
 """Alignment: seed 003, table 1, and the general notes' memories of 3510."""
 _U16, _BIT, _FAR, _NEAR = (0, 65535), (0, 1), (0, 2**40 - 1), (0, 2**21 - 1)
@@ -107,6 +110,11 @@ RANGES: dict[str, dict[str, tuple[int, int]]] = {
         for name, part in LOOPS.items()
     },
     "set_pad_val_outtoub": {"pad_val": (0, 2**32 - 1)},
+    "copy_gm_to_ubuf_nd": {"nearest": _BIT, "constant": (0, 2**64 - 1)}
+    | {f"size{n}": (1, 2**20 - 1) for n in range(5)}
+    | {f"src_stride{n}": _FAR for n in range(5)}
+    | {f"dst_stride{n}": (0, 2**20 - 1) for n in range(5)}
+    | {f"{side}{n}": (0, 255) for side in ("left", "right") for n in range(5)},
 }
 WORDS: dict[tuple[str, str], tuple[str | int, ...]] = {
     (name, "l2_cache_ctl"): (0, 1, 2, 4) for name in TO_NZ
@@ -142,6 +150,10 @@ TYPES: dict[tuple[str, str], tuple[str, ...]] = {
         )
         for name in ALIGNED
     },
+    ("copy_gm_to_ubuf_nd", "dtype"): (
+        *("int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32"),
+        *("float32", "int64", "uint64"),
+    ),
 }
 PREPARED = dict.fromkeys(TO_NZ, ("set_mte2_nz_para",)) | dict.fromkeys(
     IMG2COL, ("set_fmatrix", "set_l3d_rpt_v2")
@@ -161,6 +173,7 @@ ORACLES: dict[str, str] = {
         + ("test_padded_loads" if name.endswith("outtoub") else "test_unaligned_stores")
         for name in LOOPS
     },
+    "copy_gm_to_ubuf_nd": "isa/mte/test_copies_nd_3510.py::test_loops",
     "set_fp8_mode": "isa/cube/test_mad_3510.py::test_every_code_of_an_8_bit_float",
     "set_pad_val_outtoub": "isa/mte/test_copies_unaligned_3510.py::test_two_names_of_the_padding",
 }

@@ -211,6 +211,7 @@ ARCHS = {
             *("set_flag", "wait_flag", "pipe_barrier", "dsb", "set_mmad_direction", "scalar_work"),
             *("create_cbuf_matrix", "copy_cbuf_to_bt", "set_quant_pre", "set_fpc", "set_atomic"),
             *("store_scalar", "store_scalar_gm"),
+            *("send_message", "await_message", "notify_blocks", "await_block"),
             *("set_hf32_mode", "set_hf32_trans_mode"),
             *("set_ctrl", "clz", "ffs", "ffz", "popc", "zero_bits_cnt", "sflbits", "init"),
             *("clear_nthbit", "set_nthbit", "get_ctrl", "get_block_idx", "get_block_num"),

@@ -29,6 +29,7 @@ MODULES = (
     "mte.partner",
     "cube.mad_mx",
     "mte.copies_side_paths",
+    "mte.copies_nd_3510",
     "mte.load_image",
     "scalar.bits",
     "declare.scale_registers",

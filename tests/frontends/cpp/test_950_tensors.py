@@ -179,3 +179,47 @@ def test_loops_around_a_copy():
     np.testing.assert_array_equal(z, expected)
     need = "set_loop2_stride_outtoub.loop2_dst_stride must be a multiple of 32"
     assert made.wrong[1](x, z).findings[0].message.startswith(need)
+
+
+DIMENSIONS = """
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> memory;
+  pipe.InitBuffer(memory, 8192);
+  GlobalTensor<half> xg, zg;
+  xg.SetGlobalBuffer((__gm__ half*)x);
+  zg.SetGlobalBuffer((__gm__ half*)z);
+  auto a = memory.Get<half>();
+  {call}
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(zg, a, 2048);
+"""
+PADDED = """
+  {name}LoopInfo<2> loops{{{{1, 32}}, {{1, {row}}}, {{32, 16}}, {{15, 13}}, {{17, 3}}}};
+  {name}Params<half, 2> params{{loops, (half)7.0}};
+  static constexpr {name}Config config = {{{nearest}}};
+  NdDmaDci();
+  DataCopy<half, 2, config>(a, xg, params);
+"""
+
+
+def test_copies_of_two_dimensions():
+    """The page's first example, its padding once constant and once the nearest element."""
+    calls = {
+        "constant": PADDED.format(name="NdDma", row=64, nearest="false"),
+        "nearest": PADDED.format(name="NdDma", row=64, nearest="true"),
+        "older": PADDED.format(name="MultiCopy", row=64, nearest="false"),
+        "wrong": PADDED.format(name="NdDma", row=60, nearest="false"),
+    }
+    bodies = {name: DIMENSIONS.format(call=call) for name, call in calls.items()}
+    made = kernels(bodies, "GM_ADDR x, GM_ADDR z", chip=CHIP)
+    x = np.arange(512, dtype=np.float16)
+    around = ((13, 3), (15, 17))
+    constant = np.pad(x.reshape(16, 32), around, constant_values=7)
+    nearest = np.pad(x.reshape(16, 32), around, mode="edge")
+    for name, expected in (("constant", constant), ("older", constant), ("nearest", nearest)):
+        z = np.zeros(2048, np.float16)
+        assert [f.message for f in getattr(made, name)[1](x, z).findings] == []
+        np.testing.assert_array_equal(z.reshape(32, 64), expected)
+    said = made.wrong[1](x, np.zeros(2048, np.float16)).findings[0].message
+    need = "be 64 or more, what the loops of smaller strides write"
+    assert said == f"copy_gm_to_ubuf_nd.dst_stride1 must {need}, got 60"

@@ -19,6 +19,7 @@ from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
 
 pytestmark = needs_compiler
 CHIP = "Ascend910B3"
+both_chips = pytest.mark.parametrize("chip", [CHIP, "Ascend950PR_9589"])
 TEXT = """
 {macro}
 #include "kernel_operator.h"
@@ -108,14 +109,14 @@ for (int n = 0; n < tiles; ++n) {
 }"""
 
 
-def module(body: str, **given: Any) -> Any:
+def module(body: str, chip: str = CHIP, **given: Any) -> Any:
     """Return the kernel `k` of a text in which a block computes its share."""
     words = {"a": "GM", "c": "GM", "trans_a": "false", "trans_b": "false", "macro": ""}
     words |= {"config": "CFG_NORM", "kind": "__aicore__", "format_c": "ND"} | given
     if words["kind"] == "__cube__":
         words["macro"] = "#define ASCENDC_CUBE_ONLY"
     options = {name: words.pop(name) for name in ("order", "trace") if name in words}
-    return cubecore.inline(TEXT.format(body=body, **words), chip=CHIP, **options).k
+    return cubecore.inline(TEXT.format(body=body, **words), chip=chip, **options).k
 
 
 def data(m: int, n: int, k: int) -> dict[str, Any]:
@@ -134,12 +135,12 @@ def run(kernel: Any, tiling: TCubeTiling, blocks: int, arrays: dict[str, Any]) -
 
 
 @cache
-def planned(template: str = "NORM", *, mix: bool = False) -> Any:
+def planned(template: str = "NORM", *, mix: bool = False, chip: str = CHIP) -> Any:
     """Return a plan with tails along both axes, and tiles in each share."""
     launch = {"launch": "mix"} if mix else {}
     fields = {"baseM": 32, "baseN": 48, "singleCoreM": 64, "singleCoreN": 144}
     return cubecore.plan(
-        m=120, n=272, k=200, bias="float32", cores=4, chip=CHIP, template=template, fix=fields,
+        m=120, n=272, k=200, bias="float32", cores=4, chip=chip, template=template, fix=fields,
         **launch,
     )  # fmt: skip
 
@@ -151,11 +152,12 @@ def local(template: Any, addresses: tuple[int, ...]) -> tuple[Any, ...]:
     return template, *kept
 
 
+@both_chips
 @pytest.mark.parametrize("template", ["NORM", "MDL"])
-def test_object_issues_what_our_kernel_issues(template: str) -> None:
-    plan = planned(template)
+def test_object_issues_what_our_kernel_issues(template: str, chip: str) -> None:
+    plan = planned(template, chip=chip)
     arrays = data(120, 272, 200)
-    kernel = module(ALL, config=f"CFG_{template}", kind="__cube__", trace=True)
+    kernel = module(ALL, chip, config=f"CFG_{template}", kind="__cube__", trace=True)
     left = run(kernel, plan.tiling, plan.tiling.usedCoreNum, arrays)
     assert left.findings == ()
     exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8") + arrays["bias"]
@@ -170,25 +172,27 @@ def test_object_issues_what_our_kernel_issues(template: str) -> None:
         assert issued == [*ours, (PipeBarrier(on="ALL"),)]  # the pipe's end
 
 
+@both_chips
 @pytest.mark.parametrize("order", ["program", "late", "random:3"])
 @pytest.mark.parametrize("body", [ALL, TILES])
 @pytest.mark.thinned(2)
-def test_clients_on_aivs(body: str, order: str) -> None:
-    plan = planned(mix=True)
+def test_clients_on_aivs(body: str, order: str, chip: str) -> None:
+    plan = planned(mix=True, chip=chip)
     arrays = data(120, 272, 200)
-    left = run(module(body, order=order), plan.tiling, 2, arrays)
+    left = run(module(body, chip, order=order), plan.tiling, 2, arrays)
     assert left.findings == ()
     exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8") + arrays["bias"]
     np.testing.assert_array_equal(arrays["c"], exact)
 
 
 @pytest.mark.parametrize("iterate_order", [0, 1])
+@both_chips
 @pytest.mark.parametrize("template", ["NORM", "MDL"])
-def test_clients_take_turns_with_a_bias(template: str, iterate_order: int) -> None:
-    plan = planned(template, mix=True)
+def test_clients_take_turns_with_a_bias(template: str, iterate_order: int, chip: str) -> None:
+    plan = planned(template, mix=True, chip=chip)
     tiling = replace(plan.tiling, iterateOrder=iterate_order)
     arrays = data(120, 272, 200)
-    left = run(module(TILES, config=f"CFG_{template}"), tiling, 2, arrays)
+    left = run(module(TILES, chip, config=f"CFG_{template}"), tiling, 2, arrays)
     assert left.findings == ()
     exact = arrays["a"].astype("f8") @ arrays["b"].astype("f8") + arrays["bias"]
     np.testing.assert_array_equal(arrays["c"], exact)

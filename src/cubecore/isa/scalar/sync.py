@@ -325,7 +325,7 @@ _NOTICE_SOURCE = "asc-devkit, IBSet, IBWait, WaitPreBlock, NotifyNextBlock, Grou
     Pipe.S,
     names={"cpp": "IBSet"},
     source=_NOTICE_SOURCE,
-    archs=("2201",),
+    archs=("2201", "3510"),
     uncertain=_NOTICES,
 )
 class NotifyBlocks(FftsCrossCoreSync):
@@ -343,7 +343,7 @@ class NotifyBlocks(FftsCrossCoreSync):
     Pipe.S,
     names={"cpp": "IBWait"},
     source=_NOTICE_SOURCE,
-    archs=("2201",),
+    archs=("2201", "3510"),
     uncertain=_NOTICES,
 )
 class AwaitBlock(WaitFlagDev):
@@ -370,7 +370,7 @@ _MESSAGE_SOURCE = "asc-devkit, REGIST_MATMUL_OBJ, IterateAll"
     Pipe.S,
     names={"cpp": "Matmul::IterateAll"},
     source=_MESSAGE_SOURCE,
-    archs=("2201",),
+    archs=("2201", "3510"),
     uncertain=_MESSAGES,
 )
 class SendMessage(FftsCrossCoreSync):
@@ -388,7 +388,7 @@ class SendMessage(FftsCrossCoreSync):
     Pipe.S,
     names={"cpp": "Matmul::WaitIterateAll"},
     source=_MESSAGE_SOURCE,
-    archs=("2201",),
+    archs=("2201", "3510"),
     uncertain=_MESSAGES,
 )
 class AwaitMessage(WaitFlagDev):

@@ -67,6 +67,7 @@
 #if __NPU_ARCH__ == 3510
 #include <cubecore/basic/bitwise_3510.h>
 #include <cubecore/system/cache_modes.h>
+#include <cubecore/system/copy_dimensions.h>
 #include <cubecore/system/copy_loops.h>
 #include <cubecore/sync/mutex.h>
 #include <cubecore/te/all.h>
