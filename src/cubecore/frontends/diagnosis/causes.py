@@ -169,6 +169,8 @@ class _Causes:
         """Return whether an array lacks a value that a call with another fault reads as well."""
         if late.elements is None or not late.accesses:
             return False
+        # Where the operand leaves its array as well, what it lacks may lie beyond the array: that
+        # is mended with the count. What it lacks inside is not.
         access = late.accesses[0]
         key = key_of(late.instruction, late.location)
         for each in self._findings:

@@ -51,6 +51,7 @@ def outside(finding: SanitizerFinding, words: SourceWords) -> str:
 def _gaps(access: FindingAccess, words: SourceWords) -> str:
     """Return which strides of a call make it leave an array that is large enough without gaps."""
     core, array = words.issued.get(access.core), words.arrays[access.memory]
+    # Of a call in a loop the finding is about one pass: the one whose access begins where it does.
     for number in () if core is None else core.numbers(key_of(access.instruction, access.location)):
         assert core is not None
         touch, dense = core.operand(number, access.operand), core.dense(number, access.operand)

@@ -27,9 +27,13 @@ def judges_results(text: str) -> bool:
     """
     code = [token for token in tokens(text) if token.kind not in _LEFT_OUT]
     bodies = dict(_functions(code))
+    # A launch may stand in main or in a function that main calls, which another file's macro may
+    # hide behind a name: functions that launch are found first, then those that call them.
     launching = {name for name, body in bodies.items() if _launch(body, set()) is not None}
     for _ in bodies:  # who calls one that launches, launches
         launching |= {n for n, body in bodies.items() if _launch(body, launching) is not None}
+    # What stands behind the last launch can depend on its results; what stands before it, such as
+    # a check of the arguments, cannot.
     for name in launching:
         begin = _launch(bodies[name], launching)
         rest = bodies[name][0 if begin is None else begin :]
@@ -66,6 +70,8 @@ def _fails(rest: _Code, bodies: Mapping[str, _Code], depth: int = 3) -> bool:
         text, behind = token.text, rest[number + 1].text
         if text == "throw" or (text in _ENDS and behind == "("):
             return True
+        # A check of a return code of the runtime names one of its constants in the condition, or
+        # stands in the block of an `if` that does.
         if text in {"assert", "exit"} and behind == "(":
             given = [each.text for each in rest[number + 2 : closing(rest, number + 1)]]
             if text == "exit" and given not in [[word] for word in _SUCCESS]:
@@ -98,6 +104,8 @@ def _returns_result(rest: _Code, bodies: Mapping[str, _Code], depth: int = 3) ->
 
 def _is_of_status(code: _Code, number: int) -> bool:
     """Return whether a statement stands behind an `if` of a return code of the runtime."""
+    # Back from the statement over its siblings to the brace that opens its block, or to the
+    # parenthesis of an `if` without braces, whose condition is looked at.
     at, depth = number - 1, 0
     while at >= 0:
         text = code[at].text

@@ -250,6 +250,8 @@ class _Program:
         """Return which store of the last launch fell short of bytes; nothing of a long one."""
         if self._last is None:
             return ""
+        # The same sentence as for an output of a kernel that is run by itself, for the bytes that
+        # the host has asked for: the others may be none of its results.
         missing = np.zeros(tensor.buffer.valid.size, bool)
         window = slice(start, start + count)
         missing[window] = tensor.buffer.valid[window] == 0
