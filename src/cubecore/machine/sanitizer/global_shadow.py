@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from cubecore.isa.declare.instruction import Mem
 from cubecore.machine.memory.footprint import Footprint
 from cubecore.machine.sanitizer.happens_before import CoreOrder
 from cubecore.machine.sanitizer.shadow_memory import Clash, MemoryAccess, Report, hazard
@@ -269,6 +270,8 @@ def _races(other: _Access, access: _Access, order: CoreOrder) -> bool:
         return False
     if other.core != access.core:
         return bool(order.foreign[0, other.core, other.pipe] < number)
+    if touch.mem is not Mem.GM and other.touch.mem is not Mem.GM:
+        return False  # a window of the core's own memory, whose shadow judges it
     clock = order.done[access.pipe]
     return clock[other.pipe] < number and (other.pipe, number) != (access.pipe, access.number)
 

@@ -1,0 +1,130 @@
+"""Copies between an AIC and its AIVs in C++: flash attention of 950, its twin, and its faults."""
+
+import re
+
+import numpy as np
+import pytest
+
+import cubecore
+from cubecore.errors import CubecoreError, DeadlockError
+from frontends.cpp.cpp_kernels import EXAMPLES, needs_compiler
+from frontends.cpp.example_cases import twin
+
+pytestmark = needs_compiler
+CHIP = "Ascend950PR_9589"
+NAME = "flash_attention_950"
+TEXT = (EXAMPLES / f"{NAME}.cpp").read_text(encoding="utf-8")
+BLOCKS = 2
+
+
+def launched(made, **options):
+    q, k, v = twin(NAME)["small"]()
+    o = np.zeros_like(q)
+    run = made.using(checks="all", **options)[BLOCKS](q, k, v, o, len(k))
+    return run.findings, o
+
+
+@pytest.mark.parametrize("order", ["program", "late", "early", "random:3"])
+def test_the_example_leaves_what_its_twin_leaves(order):
+    python = twin(NAME)
+    compiled = cubecore.load(EXAMPLES / f"{NAME}.cpp", chip=CHIP)[NAME]
+    (found, o), (also, other) = (launched(made, order=order) for made in (compiled, python[NAME]))
+    assert (found, also) == ((), ())
+    assert o.tobytes() == other.tobytes()
+    given = python["small"]()
+    error = np.abs(o - python["reference"](*given))
+    assert (error <= python["tolerance"](*given)).all()
+
+
+FAULTS = {
+    # flags between the parts
+    "no wait for P of AIV0": ("CrossCoreWaitFlag<4, PIPE_MTE1>(CHANCES);", ";"),
+    "no wait for P of AIV1": ("CrossCoreWaitFlag<4, PIPE_MTE1>(CHANCES + AIV1);", ";"),
+    "no wait for S": ("CrossCoreWaitFlag<4, PIPE_V>(SCORES);", ";"),
+    "no wait for O": ("AscendC::CrossCoreWaitFlag<4, PIPE_V>(VALUES);", ";"),
+    "no signal of P": ("CrossCoreSetFlag<4, PIPE_MTE3>(CHANCES);", ";"),
+    "no signal to AIV0": ("CrossCoreSetFlag<4, PIPE_FIX>(flag);", ";"),
+    "no signal to AIV1": ("CrossCoreSetFlag<4, PIPE_FIX>(flag + AIV1);", ";"),
+    "P is signalled by V": ("CrossCoreSetFlag<4, PIPE_MTE3>(CHANCES)",
+                            "CrossCoreSetFlag<4, PIPE_V>(CHANCES)"),
+    "S is signalled by M": ("CrossCoreSetFlag<4, PIPE_FIX>(flag);",
+                            "CrossCoreSetFlag<4, PIPE_M>(flag);"),
+    "S of AIV1 is signalled by M": ("CrossCoreSetFlag<4, PIPE_FIX>(flag + AIV1);",
+                                    "CrossCoreSetFlag<4, PIPE_M>(flag + AIV1);"),
+    "AIV1's flag is AIV0's": ("constexpr uint16_t AIV1 = 16;", "constexpr uint16_t AIV1 = 0;"),
+    "AIV1's flag is another": ("constexpr uint16_t AIV1 = 16;", "constexpr uint16_t AIV1 = 17;"),
+    "flags of another mode": ("CrossCoreSetFlag<4, PIPE_MTE3>(CHANCES)",
+                              "CrossCoreSetFlag<2, PIPE_MTE3>(CHANCES)"),
+    "P is signalled first": ("    DataCopy(ChancesOf(slot)",
+                             "    CrossCoreSetFlag<4, PIPE_MTE3>(CHANCES);\n"
+                             "    if (block >= 0) DataCopy(ChancesOf(slot)"),
+    # slots of what is handed over
+    "one slot of S": ("slot * SCORES_BYTES, SHARE * KEYS};", "0, SHARE * KEYS};"),
+    "one slot of O": ("VALUES_UB + slot * VALUES_BYTES", "VALUES_UB"),
+    "one slot of P in L1": ("slot * CHANCES_L1_BYTES, ROWS", "0, ROWS"),
+    "one slot of P in UB": ("CHANCES_UB + slot * CHANCES_BYTES;", "CHANCES_UB;"),
+    "O begins in S": ("VALUES_UB = SLOTS * SCORES_BYTES", "VALUES_UB = SCORES_BYTES"),
+    "what is kept begins in O": ("KEPT_UB = CHANCES_UB + SLOTS * CHANCES_BYTES",
+                                 "KEPT_UB = VALUES_UB + VALUES_BYTES"),
+    "K begins in P": ("KEPT_L1 = SLOTS * CHANCES_L1_BYTES", "KEPT_L1 = CHANCES_L1_BYTES"),
+    # copies
+    "one target": ("params.dualDstCtl = 1;", "params.dualDstCtl = 0;"),
+    "rows too near": ("params.dstStride = columns;", "params.dstStride = columns / 2;"),
+    "rows beyond UB": ("params.dstStride = columns;", "params.dstStride = 4096;"),
+    "an odd number of rows": ("params.mSize = ROWS;", "params.mSize = ROWS - 1;"),
+    "half of the rows": ("params.mSize = ROWS;", "params.mSize = ROWS / 2;"),
+    "both AIVs store the same rows": ("ChancesOf(slot)[part_ * SHARE * EDGE]", "ChancesOf(slot)"),
+    "P without gaps in L1": ("SHARE, 0, ROWS - SHARE)", "SHARE, 0, 0)"),
+    "P beyond L1": ("SHARE, 0, ROWS - SHARE)", "SHARE, 0, 4000)"),
+    "not aligned": ("{AscendC::TPosition::VECIN, VALUES_UB + slot",
+                    "{AscendC::TPosition::VECIN, 16 + VALUES_UB + slot"),
+    # flags within a part
+    "no flag of V to MTE3": ("    SetFlag<HardEvent::V_MTE3>(slot);\n"
+                             "    WaitFlag<HardEvent::V_MTE3>(slot);\n", ""),
+    "no flag of M to FIX": ("    SetFlag<HardEvent::M_FIX>(event);\n"
+                            "    WaitFlag<HardEvent::M_FIX>(event);\n", ""),
+    "no flag of MTE3 to V": ("    WaitFlag<HardEvent::MTE3_V>(slot);\n", ""),
+}  # fmt: skip
+
+
+def found_in(text):
+    made = cubecore.inline(text, chip=CHIP, auto_sync=False)[NAME]
+    try:
+        return {finding.id for finding in launched(made)[0]}
+    except DeadlockError:
+        return {"deadlock"}
+
+
+def test_there_are_30_faults():
+    assert len(FAULTS) >= 30
+    assert all(TEXT.count(old) == 1 for old, _ in FAULTS.values())
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.thinned(8)
+def test_a_fault_is_found(name):
+    assert found_in(TEXT.replace(*FAULTS[name]))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("CrossCoreSetFlag<4, PIPE_MTE3>", "CrossCoreSetFlag<3, PIPE_MTE3>",
+         "the mode of a flag between cores must be 0, 1 or 2, or on Ascend 950 4, got another"),
+        ("ROW_MAJOR, true}", "ROW_MAJOR}",
+         "Fixpipe.config must have isToUB for a dst in UB, got false"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_says_so(old, new, sentence):
+    assert TEXT.count(old) == 1
+    with pytest.raises(CubecoreError, match=re.escape(sentence)):
+        launched(cubecore.inline(TEXT.replace(old, new), chip=CHIP, auto_sync=False)[NAME])
+
+
+def test_two_targets_are_for_two_aivs():
+    made = cubecore.inline(TEXT.replace("__mix__(1, 2)", "__mix__(1, 1)"), chip=CHIP)[NAME]
+    try:
+        findings = launched(made)[0]
+    except DeadlockError as error:
+        findings = error.findings
+    assert any("got AIV1 of a launch with 1 AIV" in finding.message for finding in findings)
