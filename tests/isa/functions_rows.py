@@ -41,7 +41,9 @@ NUMBERS: dict[str, tuple[str, ...]] = {
 }
 """The numbers that stand for tensors."""
 _MUTEX = ("lock", "unlock")
-HOME = dict.fromkeys((*TENSORS, *_MUTEX, "get_ar", "reduce_max", "reduce_min"), "Ascend950PR_9599")
+HOME = dict.fromkeys(
+    (*TENSORS, *_MUTEX, "get_ar", "reduce_max", "reduce_min", "broadcast"), "Ascend950PR_9599"
+)
 EXAMPLES: dict[str, dict[str, Any]] = {
     **{
         name: {"dtype": element_type("int16" if name in (*_BITS, "bitwise_not") else "float16")}
@@ -49,14 +51,21 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         for name in TENSORS
     },
     **{name: {"on": "V", "mutex_id": 0} for name in _MUTEX},
+    "broadcast": {"dtype": element_type("float16"), "count": 32, "dst_size7": 2, "dst_size8": 16}
+    | {"src_size8": 16},
 }
-OPERANDS = {name: dict.fromkeys(tensors, (Mem.UB, 32)) for name, tensors in TENSORS.items()}
+OPERANDS = {
+    name: dict.fromkeys(tensors, (Mem.UB, 32))
+    for name, tensors in (TENSORS | {"broadcast": ("dst", "src")}).items()
+}
 RANGES = {
     **{
         name: {"count": (0, 2**18)} | dict.fromkeys(NUMBERS.get(name, ()), (0, 2**64 - 1))
         for name in TENSORS
     },
     **{name: {"mutex_id": (0, 31)} for name in _MUTEX},
+    "broadcast": {"count": (0, 2**18)}
+    | {f"{of}_size{axis}": (1, 2**18) for of in ("dst", "src") for axis in range(9)},
 }
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -70,13 +79,14 @@ TYPES = {
         if name.startswith("is_")
         else (*_INTEGERS, *_FLOATS)
     )
-    for name in TENSORS
+    for name in (*TENSORS, "broadcast")
 }
 WORDS = dict.fromkeys(
     (("lock", "on"), ("unlock", "on")), ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
 )
 ORACLES = {
     **dict.fromkeys(TENSORS, "isa/vector/elementwise/test_functions_3510.py::test_functions"),
+    "broadcast": "isa/vector/elementwise/test_broadcast_3510.py::test_shapes",
     **dict.fromkeys(_MUTEX, "machine/sanitizer/test_mutexes.py::test_a_mutex_orders_its_holders"),
 }
 _CARRIED = """

@@ -39,6 +39,7 @@ MODULES = (
     "scalar.system_variables",
     "scalar.ub_checks",
     "vector.elementwise.binary",
+    "vector.elementwise.broadcast_3510",
     "vector.elementwise.compare",
     "vector.elementwise.convert",
     "vector.elementwise.dequantise",

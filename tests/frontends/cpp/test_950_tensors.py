@@ -223,3 +223,32 @@ def test_copies_of_two_dimensions():
     said = made.wrong[1](x, np.zeros(2048, np.float16)).findings[0].message
     need = "be 64 or more, what the loops of smaller strides write"
     assert said == f"copy_gm_to_ubuf_nd.dst_stride1 must {need}, got 60"
+
+
+SPREAD = """
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> memory;
+  pipe.InitBuffer(memory, 16384);
+  GlobalTensor<float> xg, zg;
+  xg.SetGlobalBuffer((__gm__ float*)x);
+  zg.SetGlobalBuffer((__gm__ float*)z);
+  auto a = memory.Get<float>(), b = a[1024];
+  DataCopy(a, xg, 64);
+  PipeBarrier<PIPE_ALL>();
+  uint32_t to[] = {4, 2, 8}, from[] = {4, 1, 8};
+  BroadcastTiling tiling;
+  GetBroadcastTilingInfo<float>(3, to, from, false, tiling);
+  Broadcast(b, a, to, from, &tiling);
+  NumericLimits<float>::NegativeInfinity(b[64], 64);
+  PipeBarrier<PIPE_ALL>();
+  DataCopy(zg, b, 128);
+"""
+
+
+def test_a_broadcast_and_numbers_of_a_type():
+    made = kernels({"spread": SPREAD}, "GM_ADDR x, GM_ADDR z", chip=CHIP)
+    x, z = np.arange(64, dtype=np.float32), np.zeros(128, np.float32)
+    assert [f.message for f in made.spread[1](x, z).findings] == []
+    expected = np.broadcast_to(x[:32].reshape(4, 1, 8), (4, 2, 8)).ravel()
+    np.testing.assert_array_equal(z[:64], expected)
+    assert np.isneginf(z[64:]).all()

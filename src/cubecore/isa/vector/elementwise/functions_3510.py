@@ -40,7 +40,7 @@ _MOST = 2**18
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _FLOATS = ("float16", "bfloat16", "float32")
 _ANY = (*_INTEGERS, *_FLOATS)
-_UNCERTAIN = (
+UNCERTAIN = (
     "the function is code of the register unit that no page shows: its cost is that of repeats of "
     "256 B at the chip's rate (rough)",
 )
@@ -135,7 +135,7 @@ def _declare(
         fields=fields,
         names={"cpp": cpp},
         source=f"asc-devkit, {cpp.partition('(')[0]} (3510)",
-        uncertain=_UNCERTAIN,
+        uncertain=UNCERTAIN,
         archs=ARCH,
     )
 

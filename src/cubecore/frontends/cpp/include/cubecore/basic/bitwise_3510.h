@@ -1,6 +1,6 @@
 // Functions on whole tensors of architecture 3510 alone. Pages: BitwiseAnd, BitwiseOr, BitwiseXor,
 // BitwiseNot, LogicalAnd, LogicalOr, LogicalXor, LogicalNot, LogicalAnds, LogicalOrs, Clamp, Where,
-// Fma, IsFinite, IsInf, IsNan, Duplicate (of a tensor), and the pages of their workspaces,
+// Fma, IsFinite, IsInf, IsNan, Broadcast, Duplicate (of a tensor), and the pages of their workspaces,
 // of which none is needed here.
 #pragma once
 
@@ -124,6 +124,46 @@ CUBECORE_WITH_WORKSPACE(IsNan, IS_NAN)
 #undef CUBECORE_TEST
 #undef CUBECORE_WHOLE1
 #undef CUBECORE_CONFIG
+
+// Of page Broadcast the forms whose shapes are known when the kernel runs; what the tiling holds is
+// cubecore's own.
+struct BroadcastTiling {
+  uint32_t rank = 0;
+};
+template <class T, int constRank = -1, uint32_t* constDstShape = nullptr,
+          uint32_t* constSrcShape = nullptr>
+inline void GetBroadcastTilingInfo(uint32_t rank, const uint32_t*, const uint32_t*, bool,
+                                   BroadcastTiling& tiling, CUBECORE_AT) {
+  if (rank < 1 || rank > 9) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", rank);
+    cubecore_refuse("GetBroadcastTilingInfo.rank", "be in [1, 9]", text, &at);
+  }
+  tiling.rank = rank;
+}
+template <class T, int constRank = -1, uint32_t* constDstShape = nullptr,
+          uint32_t* constSrcShape = nullptr, bool constSrcInnerPad = false>
+inline void Broadcast(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                      const uint32_t* dstShape, const uint32_t* srcShape, BroadcastTiling* tiling,
+                      CUBECORE_AT) {
+  using cubecore::named;
+  uint32_t to[9], from[9], count = 1;
+  for (uint32_t axis = 0; axis < 9; ++axis) {
+    const uint32_t skipped = 9 - tiling->rank;  // outermost axes of 1
+    to[axis] = axis < skipped ? 1 : dstShape[axis - skipped];
+    from[axis] = axis < skipped ? 1 : srcShape[axis - skipped];
+    count *= to[axis];
+  }
+  cubecore::issue("broadcast", at, dst.pointer(), src.pointer(), named("count", count),
+                  named("dst_size0", to[0]), named("dst_size1", to[1]), named("dst_size2", to[2]),
+                  named("dst_size3", to[3]), named("dst_size4", to[4]), named("dst_size5", to[5]),
+                  named("dst_size6", to[6]), named("dst_size7", to[7]), named("dst_size8", to[8]),
+                  named("src_size0", from[0]), named("src_size1", from[1]),
+                  named("src_size2", from[2]), named("src_size3", from[3]),
+                  named("src_size4", from[4]), named("src_size5", from[5]),
+                  named("src_size6", from[6]), named("src_size7", from[7]),
+                  named("src_size8", from[8]));
+}
 
 template <typename T>
 inline void Duplicate(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count,

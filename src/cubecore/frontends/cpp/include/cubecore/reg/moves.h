@@ -576,12 +576,12 @@ inline void Store(P* to, const U& src, uint32_t count, CUBECORE_AT) {
 
 // --- within registers
 
-template <typename T = DefaultType, auto mode = MaskMergeMode::ZEROING, typename U, typename S,
+template <typename T = DefaultType, auto mode = MaskMergeMode::ZEROING, typename S, typename U,
           std::enable_if_t<!std::is_class_v<S> || cubecore::is_half<S>, int> = 0>
 inline void Duplicate(U& dst, S value, const MaskReg& mask, CUBECORE_AT) {
   detail::with_scalar<mode>("Duplicate", dst, mask, at, value);
 }
-template <typename T = DefaultType, typename U, typename S,
+template <typename T = DefaultType, typename S, typename U,
           std::enable_if_t<!std::is_class_v<S> || cubecore::is_half<S>, int> = 0>
 inline void Duplicate(U& dst, S value, CUBECORE_AT) {
   detail::with_scalar<MaskMergeMode::ZEROING>("Duplicate", dst, detail::all_lanes(), at, value);
