@@ -6,7 +6,7 @@ from types import MappingProxyType
 from cubecore.advice.kernel_rules.advise import advice_on
 from cubecore.advice.kernel_rules.case import KernelCase, is_plain
 from cubecore.advice.kernel_rules.plain import plain_launch
-from cubecore.advice.kernel_rules.rule import Advice
+from cubecore.advice.kernel_rules.rule import KernelAdvice
 from cubecore.chips.model import Chip
 from cubecore.isa.program.launch import Launch
 from cubecore.isa.program.tree import Location
@@ -25,7 +25,7 @@ def advice_on_launch(
     *,
     stand_in: bool,
     reads: Mapping[Location, int] = MappingProxyType({}),
-) -> tuple[Advice, ...] | None:
+) -> tuple[KernelAdvice, ...] | None:
     """Return what all rules but those of `without` advise on a launch.
 
     `reads` are the values that scalar units read, by line. None where its programs branch and are

@@ -21,7 +21,7 @@ from cubecore.units import plural
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from cubecore.advice.kernel_rules.rule import Advice
+    from cubecore.advice.kernel_rules.rule import KernelAdvice
     from cubecore.advice.timed_changes import TimedChanges
     from cubecore.aliases import Json
     from cubecore.frontends.kernels.session import KernelRun
@@ -152,7 +152,7 @@ class TimedLaunch(Presented):
     changes: TimedChanges | None = None
     rough: str | None = None
     script: str = ""
-    advice: tuple[Advice, ...] | None = None
+    advice: tuple[KernelAdvice, ...] | None = None
 
     @property
     def lines(self) -> tuple[LineTime, ...]:
@@ -406,15 +406,18 @@ def _path_rows(
         yield "", pipe, busy, share, waits, f"called at {called}"
 
 
-def _advice_lines(advice: Sequence[Advice] | None) -> list[str]:
+def _advice_lines(advice: Sequence[KernelAdvice] | None) -> list[str]:
     """Return each advice with its line, its reason, its saving and its remedy.
 
     None is a launch that was too long to be looked at.
     """
     if advice is None:
-        return ["Advice", "  none: the kernel branches, and issues too much to be recorded for it"]
+        return [
+            "KernelAdvice",
+            "  none: the kernel branches, and issues too much to be recorded for it",
+        ]
     if not advice:
-        return ["Advice", "  nothing that a rule counts costs 2% or more"]
+        return ["KernelAdvice", "  nothing that a rule counts costs 2% or more"]
     return ["Advice, the most helpful first", *(line for each in advice for line in each.lines)]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from cubecore.advice.kernel_rules import cores, loads, mix, order, rows, tiles, work
 from cubecore.advice.kernel_rules.case import KernelCase
-from cubecore.advice.kernel_rules.rule import RULES, UNKNOWN, Advice, Cause, Rule
+from cubecore.advice.kernel_rules.rule import RULES, UNKNOWN, Cause, KernelAdvice, Rule
 from cubecore.errors import CubecoreError, DeadlockError, refuse
 from cubecore.isa.program.launch import Launch
 
@@ -32,7 +32,7 @@ def require_rules(names: Collection[str]) -> None:
             raise refuse("--without-rule", f"name a rule ({', '.join(RULES)})", name)
 
 
-def advice_on(case: KernelCase, without: Collection[str] = ()) -> tuple[Advice, ...]:
+def advice_on(case: KernelCase, without: Collection[str] = ()) -> tuple[KernelAdvice, ...]:
     """Return what would save time, the most helpful first; rules of `without` are left out.
 
     Behind it comes what the timing model charges nothing for.
@@ -49,12 +49,12 @@ def advice_on(case: KernelCase, without: Collection[str] = ()) -> tuple[Advice, 
     return tuple(itertools.compress(found, kept))
 
 
-def _by_rule(case: KernelCase, name: str) -> Iterator[Advice]:
+def _by_rule(case: KernelCase, name: str) -> Iterator[KernelAdvice]:
     try:
         for cause in RULES[name].find(case):
             better = cause.better
             cycles = _cycles(case, cause, better)
-            yield Advice.of(name, cause, case.timeline, cycles)
+            yield KernelAdvice.of(name, cause, case.timeline, cycles)
     except (CubecoreError, DeadlockError):
         return  # what cannot be changed so, or timed, is no advice
 

@@ -69,7 +69,7 @@ def rule(name: str, **words: str) -> Callable[[_Find], _Find]:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class KernelAdvice:
     """One advice on a launch: the rule, the line and the reason, and what it would save.
 
     `saves_cycles` are by the model; `certainty` says whether the changed program was timed, that
@@ -87,7 +87,7 @@ class Advice:
     tried: str = ""
 
     @staticmethod
-    def of(rule_name: str, cause: Cause, timeline: Timeline, cycles: int) -> "Advice":
+    def of(rule_name: str, cause: Cause, timeline: Timeline, cycles: int) -> "KernelAdvice":
         """Return the advice of a cause without which the launch takes so many cycles."""
         saved = timeline.cycles - cycles
         share = saved / timeline.cycles
@@ -95,7 +95,7 @@ class Advice:
         certainty = UNKNOWN if cause.better is None else BOUND if bound else MODELLED
         us = timeline.us * share
         where = cause.location
-        return Advice(rule_name, where, cause.text, saved, us, share, certainty, cause.tried)
+        return KernelAdvice(rule_name, where, cause.text, saved, us, share, certainty, cause.tried)
 
     def to_json(self) -> dict[str, Any]:
         """Return the advice as JSON."""

@@ -26,7 +26,7 @@ from cubecore.workflows.data.process import peak_bytes
 from cubecore.workflows.scripts.expectations import ExpectOptions, expectations
 
 if TYPE_CHECKING:
-    from cubecore.advice.kernel_rules.rule import Advice
+    from cubecore.advice.kernel_rules.rule import KernelAdvice
     from cubecore.advice.timed_changes import TimedChanges
     from cubecore.frontends.tik.host.kernel import TikRun
     from cubecore.frontends.tik.host.session import TikSession
@@ -198,7 +198,7 @@ def _timed(
     stand_in = rough is not None
     line = time_launch(launch, target, record=record, stand_in=stand_in, lines=True)
     changes: TimedChanges | None = None
-    advice: tuple[Advice, ...] | None = None
+    advice: tuple[KernelAdvice, ...] | None = None
     if without is not None:
         from cubecore.advice.launch_advice import advice_on_launch
         from cubecore.advice.timed_changes import chip_changes
