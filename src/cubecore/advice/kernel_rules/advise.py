@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from cubecore.advice.kernel_rules import cores, loads, mix, order, rows, tiles, work
 from cubecore.advice.kernel_rules.case import KernelCase
-from cubecore.advice.kernel_rules.rule import RULES, UNKNOWN, Cause, KernelAdvice, Rule
+from cubecore.advice.kernel_rules.rule import RULES, UNKNOWN, Cause, KernelAdvice, KernelRule
 from cubecore.errors import CubecoreError, DeadlockError, refuse
 from cubecore.isa.program.launch import Launch
 
@@ -14,7 +14,7 @@ LEAST_SHARE = 0.02
 _MODULES = (tiles, cores, order, mix, work, rows, loads)
 
 
-def rules() -> Mapping[str, Rule]:
+def rules() -> Mapping[str, KernelRule]:
     """Return all rules by their names."""
     return RULES
 

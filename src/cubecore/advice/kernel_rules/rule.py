@@ -39,7 +39,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class KernelRule:
     """A rule: `counts` is its counter, `threshold` from when on it speaks, `source` why from there.
 
     `remedy` is what a kernel's author does about it, `find` returns the causes in a launch.
@@ -53,7 +53,7 @@ class Rule:
     find: Callable[[KernelCase], Iterable[Cause]]
 
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, KernelRule] = {}
 """All rules by their names, in the order of their declaration."""
 _Find = Callable[[KernelCase], Iterator[Cause]]
 
@@ -62,7 +62,7 @@ def rule(name: str, **words: str) -> Callable[[_Find], _Find]:
     """Declare a rule: `counts`, `threshold`, `source` and `remedy` of `Rule`."""
 
     def declare(find: _Find) -> _Find:
-        RULES[name] = Rule(name, **words, find=find)
+        RULES[name] = KernelRule(name, **words, find=find)
         return find
 
     return declare
