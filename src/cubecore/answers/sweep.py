@@ -36,7 +36,7 @@ _KEYS = tuple(f.name for f in fields(Problem) if f.name not in _NOT_VARIED)
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class SweptAxis:
     """A varied quantity: a key of the ``problem``, a field of the ``chip`` or the ``tiling``."""
 
     name: str
@@ -49,7 +49,7 @@ class Axis:
         return all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
 
     @classmethod
-    def from_text(cls, text: str) -> Axis:
+    def from_text(cls, text: str) -> SweptAxis:
         """Return the axis of ``NAME=VALUES``, as on the command line.
 
         VALUES are ``64,128,512``, ``512..4096/512`` (every 512), ``1..8`` (every whole number) or
@@ -67,7 +67,7 @@ class Axis:
         return cls.of_values(name, list(_spelled(name, values)))
 
     @classmethod
-    def of_values(cls, name: str, values: Sequence[object]) -> Axis:
+    def of_values(cls, name: str, values: Sequence[object]) -> SweptAxis:
         """Return the axis over values of a name; ``-`` in a key is as good as ``_``.
 
         Raises
@@ -193,7 +193,7 @@ class Series(Presented):
     `fixed` has the problem's keys that all points share.
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[SweptAxis, ...]
     fixed: JsonMapping
     answers: tuple[SweepPoint, ...]
 

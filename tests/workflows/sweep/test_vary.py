@@ -10,7 +10,7 @@ import pytest
 import cubecore
 from cubecore.advice.intervals import interval_range
 from cubecore.errors import RequestError
-from cubecore.workflows.sweep.vary import MOST_POINTS, Axis, sweep
+from cubecore.workflows.sweep.vary import MOST_POINTS, SweptAxis, sweep
 from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli, names_in
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -41,7 +41,7 @@ SHAPE = {"m": 256, "n": 256, "k": 256}
     ],
 )  # fmt: skip
 def test_an_axis_is_what_its_text_says(text, of, values):
-    axis = Axis.from_text(text)
+    axis = SweptAxis.from_text(text)
     assert (axis.of, axis.values) == (of, values)
     assert [type(v) for v in axis.values] == [type(v) for v in values]
 
@@ -74,7 +74,7 @@ def test_an_axis_is_what_its_text_says(text, of, values):
 )  # fmt: skip
 def test_what_is_no_axis_is_refused(text, line):
     with pytest.raises(RequestError) as caught:
-        Axis.from_text(text)
+        SweptAxis.from_text(text)
     assert str(caught.value) == line
     assert_refused(cli("sweep", text, "--m", 16, "--n", 16, "--k", 16), line)
 
@@ -158,7 +158,7 @@ def test_sweeps_that_are_refused():
         with pytest.raises(RequestError) as caught:
             sweep(axes, SHAPE)
         assert str(caught.value) == line
-    same = [Axis.from_text("m=1"), Axis.from_text("m=2")]
+    same = [SweptAxis.from_text("m=1"), SweptAxis.from_text("m=2")]
     with pytest.raises(RequestError, match="vary two different names, got m and m"):
         sweep(same, SHAPE)
     with pytest.raises(RequestError) as caught:

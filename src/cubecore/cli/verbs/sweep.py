@@ -47,14 +47,14 @@ def sweep(
     chip (hbm_bytes_per_second). VALUES are 64,128,512 or 512..4096/512 (every 512) or
     1024..65536x2 (doubling). The exit code is 1 if a point has no time.
     """
-    from cubecore.answers.sweep import Axis
+    from cubecore.answers.sweep import SweptAxis
     from cubecore.cli.progress import counting
     from cubecore.errors import refuse
     from cubecore.output_files import require_writable, write_whole
     from cubecore.workflows.sweep.vary import sweep as make_sweep
 
     keys, settings, form = split_options(options)
-    varied = [Axis.from_text(text) for text in axes]
+    varied = [SweptAxis.from_text(text) for text in axes]
     if plot is not None:
         if not plot.endswith(".svg"):
             raise refuse("--plot", "name a .svg file", repr(plot))

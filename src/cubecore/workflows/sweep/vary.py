@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from cubecore.aliases import Json, JsonMapping
-from cubecore.answers.sweep import MOST_POINTS, Axis, Series, SweepPoint
+from cubecore.answers.sweep import MOST_POINTS, Series, SweepPoint, SweptAxis
 from cubecore.errors import CubecoreError, DeadlockError, refuse, unable
 from cubecore.kernels.runnable import require_timed
 from cubecore.presented.text import Value
@@ -26,7 +26,7 @@ MOST_AXES = 2
 
 @takes_problem
 def sweep(
-    axes: Mapping[str, Sequence[object]] | Sequence[Axis],
+    axes: Mapping[str, Sequence[object]] | Sequence[SweptAxis],
     problem: Problem | JsonMapping | None = None,
     *,
     tiling: TCubeTiling | JsonMapping | None = None,
@@ -87,13 +87,13 @@ def sweep(
     return Series(chosen, _fixed(given, chosen), tuple(answers))
 
 
-def _fixed(given: JsonMapping, axes: Sequence[Axis]) -> Json:
+def _fixed(given: JsonMapping, axes: Sequence[SweptAxis]) -> Json:
     """Return the keys of a problem that no axis varies."""
     return {key: given[key] for key in given if key not in {axis.name for axis in axes}}
 
 
 def _answers(
-    axes: Sequence[Axis],
+    axes: Sequence[SweptAxis],
     given: JsonMapping,
     settings: dict[str, str],
     tiling: TCubeTiling | JsonMapping | None,
@@ -121,15 +121,15 @@ def _planned(keys: JsonMapping, settings: Mapping[str, str] | None) -> TCubeTili
     return legal_or_planned(None, request)
 
 
-def _axes(axes: Mapping[str, Sequence[object]] | Sequence[Axis]) -> tuple[Axis, ...]:
+def _axes(axes: Mapping[str, Sequence[object]] | Sequence[SweptAxis]) -> tuple[SweptAxis, ...]:
     """Return the axes of a sweep, one or two of different names."""
     if isinstance(axes, Mapping):
-        axes = [Axis.of_values(name, list(values)) for name, values in axes.items()]
+        axes = [SweptAxis.of_values(name, list(values)) for name, values in axes.items()]
     _require_axes(axes)
     return tuple(axes)
 
 
-def _require_axes(axes: Sequence[Axis]) -> None:
+def _require_axes(axes: Sequence[SweptAxis]) -> None:
     if not 1 <= len(axes) <= MOST_AXES:
         raise refuse("a sweep", "vary one or two names", len(axes))
     names = [axis.name for axis in axes]
@@ -141,7 +141,7 @@ def _require_axes(axes: Sequence[Axis]) -> None:
 
 
 def _answer(
-    axes: Sequence[Axis],
+    axes: Sequence[SweptAxis],
     point: Mapping[str, Value],
     given: JsonMapping,
     settings: Mapping[str, str],
