@@ -36,7 +36,7 @@ class ScalarVariable:
         self._builder.append(Assign(self._var, Expr.of(value)))
 
 
-class Block(NamedTuple):
+class CutBlock(NamedTuple):
     """A block of a length that was cut: its number among them, and the elements that it has."""
 
     number: Expr
@@ -119,7 +119,7 @@ class Builder:
         yield
         self._walk = outer
 
-    def split(self, name: str, total: int, block: int) -> Iterator[Block]:
+    def split(self, name: str, total: int, block: int) -> Iterator[CutBlock]:
         """Cut `total` into blocks: gives one for all the whole ones, and one for a tail.
 
         The body of the ``for`` statement is built at most twice.
@@ -127,9 +127,9 @@ class Builder:
         whole, tail = divmod(total, block)
         if whole:
             with self.loop(name, whole) as index:
-                yield Block(index, block)
+                yield CutBlock(index, block)
         if tail:
-            yield Block(Expr(whole), tail)
+            yield CutBlock(Expr(whole), tail)
 
     @contextmanager
     def when(self, left: Int, comparison: str, right: Int) -> Iterator[None]:

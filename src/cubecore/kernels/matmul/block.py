@@ -9,7 +9,7 @@ from cubecore.isa.cube.mad_mx import MadMx
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.scalar.control_registers import ScalarWork
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag
-from cubecore.kernels.build.builder import Block, Builder
+from cubecore.kernels.build.builder import Builder, CutBlock
 from cubecore.kernels.build.flags import Event, Flags, Ring
 from cubecore.kernels.matmul.bias_and_scale_rows import (
     BiasRow,
@@ -196,7 +196,7 @@ class BlockTree:
             bias = BiasRow(self.builder, addresses, n, base_n, room, kind, held, halves)
         return scales, bias
 
-    def _chunks(self) -> Iterator[tuple[Block, Block]]:
+    def _chunks(self) -> Iterator[tuple[CutBlock, CutBlock]]:
         """Give the M chunk and the N chunk in the tiling's order."""
         t, b = self.plan.tiling, self.builder
         step_m, step_n = self._steps()
@@ -218,7 +218,7 @@ class BlockTree:
                     self.stream_a.leave("inner")
                 self.stream_b.leave("outer")
 
-    def _tiles(self, m_chunk: Block, n_chunk: Block) -> None:
+    def _tiles(self, m_chunk: CutBlock, n_chunk: CutBlock) -> None:
         t, b = self.plan.tiling, self.builder
         step_m, step_n = self._steps()
         m_at, n_at = m_chunk.number * step_m, n_chunk.number * step_n
