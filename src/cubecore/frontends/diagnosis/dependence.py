@@ -63,7 +63,7 @@ def race_of(finding: SanitizerFinding) -> Race | None:
     )
 
 
-class Contents:
+class DependentBytes:
     """Findings that bytes of one memory depend on: ranges [start, end), each with numbers."""
 
     def __init__(self) -> None:
@@ -167,7 +167,7 @@ class IssuedCore:
 
         `faults` are the numbers of findings about an instruction: what it writes depends on them.
         """
-        contents: dict[Mem, Contents] = {}
+        contents: dict[Mem, DependentBytes] = {}
         reads: dict[Key, frozenset[int]] = {}
         of_arrays: dict[str, frozenset[int]] = {}
         for template, addresses, where in self._issues:
@@ -183,7 +183,7 @@ class IssuedCore:
             numbers = read.union(own) if own else read
             for mem, _, is_written, start, end in touched:
                 if is_written and (numbers or mem in contents):
-                    contents.setdefault(mem, Contents()).write(start, end, numbers)
+                    contents.setdefault(mem, DependentBytes()).write(start, end, numbers)
                 if is_written and numbers and mem is Mem.GM:
                     for name, held in arrays.items():
                         if held.start < end and start < held.stop:
