@@ -14,32 +14,34 @@ FARTHEST = 1 << 21
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Cover:
+class CoveredBytes:
     """Bytes of UB from the program's base on: runs that follow each other without a gap."""
 
     runs: tuple[tuple[int, int], ...]
 
     @staticmethod
-    def of(steps: Sequence[Step], *, loads: bool) -> "Cover":
+    def of(steps: Sequence[Step], *, loads: bool) -> "CoveredBytes":
         """Return the bytes that steps load before they store there, or those that they store."""
         concerned = [step for step in steps if (step.loads if loads else step.stores)]
         ends = [_ends(step) for step in concerned if step.pieces.low.size]
         if reach(steps) > FARTHEST:  # they leave UB, and are not executed
-            return Cover(((min(a for a, _ in ends), max(b for _, b in ends)),) if ends else ())
+            return CoveredBytes(
+                ((min(a for a, _ in ends), max(b for _, b in ends)),) if ends else ()
+            )
         touched = _touched(concerned)
         if loads and rewrites(steps):
             touched &= _first_loads(steps)[: touched.size]
-        return Cover(tuple(_parted(_runs(touched), _starts(ends))))
+        return CoveredBytes(tuple(_parted(_runs(touched), _starts(ends))))
 
     @staticmethod
-    def idle(steps: Sequence[Step]) -> "Cover":
+    def idle(steps: Sequence[Step]) -> "CoveredBytes":
         """Return the bytes that steps load, and that no call looks at."""
         if reach(steps) > FARTHEST:
-            return Cover(())
+            return CoveredBytes(())
         loads = [step for step in steps if step.loads and step.landed is None]
         behind = [step for step in loads if (step.extents < step.span).any()]
         if not behind:
-            return Cover(())
+            return CoveredBytes(())
         looked_at, touched = _touched([s for s in steps if s.loads]), np.zeros(0, bool)
         for step in behind:
             high = step.addresses.reshape(-1) + step.span
@@ -50,7 +52,7 @@ class Cover:
             touched = more
         both = min(touched.size, looked_at.size)
         touched[:both] &= ~looked_at[:both]
-        return Cover(_runs(touched))
+        return CoveredBytes(_runs(touched))
 
 
 def reach(steps: Iterable[Step]) -> int:

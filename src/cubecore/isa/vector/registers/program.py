@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cubecore.cache import BoundedCache
 from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
-from cubecore.isa.vector.registers.coverage import Cover, reach, rewrites
+from cubecore.isa.vector.registers.coverage import CoveredBytes, reach, rewrites
 from cubecore.isa.vector.registers.flow import Flow, UnfoldableError
 from cubecore.isa.vector.registers.folding import Leaf, Node, folded
 from cubecore.isa.vector.registers.independence import independent_loops
@@ -77,14 +77,14 @@ class RegisterProgram:
         return rewrites(self.steps.values())
 
     @cached_property
-    def loaded(self) -> Cover:
+    def loaded(self) -> CoveredBytes:
         """The bytes that are loaded before the program has stored there."""
-        return Cover.of([*self.steps.values()], loads=True)
+        return CoveredBytes.of([*self.steps.values()], loads=True)
 
     @cached_property
-    def idle(self) -> Cover:
+    def idle(self) -> CoveredBytes:
         """The bytes that are loaded for no call: every one that takes them masks them out."""
-        return Cover.idle([*self.steps.values()])
+        return CoveredBytes.idle([*self.steps.values()])
 
     @cached_property
     def exact(self) -> bool:
@@ -92,9 +92,9 @@ class RegisterProgram:
         return all(step.exact for step in self.steps.values())
 
     @cached_property
-    def stored(self) -> Cover:
+    def stored(self) -> CoveredBytes:
         """The bytes that are stored, or may be."""
-        return Cover.of([*self.steps.values()], loads=False)
+        return CoveredBytes.of([*self.steps.values()], loads=False)
 
     def landing(self, landed: Mapping[int, Landed]) -> Self:
         """Return it with what values of registers have decided, by the numbers of steps."""
