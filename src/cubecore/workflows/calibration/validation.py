@@ -15,7 +15,7 @@ from cubecore.units import plural
 from cubecore.workflows.calibration.measured_points import Point, Unreadable
 
 if TYPE_CHECKING:
-    from cubecore.reports.html.charts.scatter import Dot
+    from cubecore.reports.html.charts.scatter import CaseDot
 
 APART = 0.02
 """Measured times of tilings that differ by less have no order."""
@@ -345,15 +345,15 @@ class Validation(Presented):
         )
 
 
-def _dots(answer: Validation) -> "Iterator[Dot]":
+def _dots(answer: Validation) -> "Iterator[CaseDot]":
     """Yield the cases that have a time, as the plot has them."""
-    from cubecore.reports.html.charts.scatter import Dot
+    from cubecore.reports.html.charts.scatter import CaseDot
 
     for case in answer.timed:
         if (wall := case.wall) is not None:
             times = f"measured {wall.measured_us:.4g} us, predicted {wall.predicted_us:.4g} us"
             title = f"{case.point.id}: {times}, {100 * wall.error:+.1f}%"
-            yield Dot(wall.measured_us, wall.predicted_us, title, _NUMBERS[case.group])
+            yield CaseDot(wall.measured_us, wall.predicted_us, title, _NUMBERS[case.group])
 
 
 def _page_case(case: Validated) -> Json:

@@ -16,7 +16,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class CaseDot:
     """A case: what was measured and predicted, its title, and the number of its group."""
 
     measured_us: float
@@ -31,7 +31,7 @@ def mark_of(group: int) -> dict[str, str]:
     return {"mark": _MARKS[group // count], "colour": _COLOURS[group % count]}
 
 
-def scatter_plot(dots: Sequence[Dot]) -> Json:
+def scatter_plot(dots: Sequence[CaseDot]) -> Json:
     """Return the marks and the lines of the plot, in its own coordinates; both axes logarithmic."""
     times = [us for dot in dots for us in (dot.measured_us, dot.predicted_us)] or [1.0, 10.0]
     low, high = floor(log10(min(times))), max(ceil(log10(max(times))), floor(log10(min(times))) + 1)
