@@ -60,7 +60,7 @@ class BoundCall:
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class CallForm:
     """One instruction under one of its names."""
 
     call: str
@@ -236,21 +236,21 @@ def scalar_bits(value: object, kind: ElementType, call: str) -> int:
 
 
 @lru_cache(maxsize=4096)
-def forms(call: str, arch: str = "") -> tuple[Form, ...]:
+def forms(call: str, arch: str = "") -> tuple[CallForm, ...]:
     """Return the instructions that a call of the C API may mean, each with each of its orders.
 
     With `arch` they are those of an architecture, if it has any.
     """
-    candidates: list[Form] = []
+    candidates: list[CallForm] = []
     for kind, fixed in spelled(call):
         if call in kind.orders:
-            candidates.append(Form(call, kind, fixed, kind.orders[call]))
+            candidates.append(CallForm(call, kind, fixed, kind.orders[call]))
         elif arch in kind.by_arch:
             order, unsaid = kind.by_arch[arch]
-            candidates.append(Form(call, kind, {**fixed, **unsaid}, order))
+            candidates.append(CallForm(call, kind, {**fixed, **unsaid}, order))
         else:
             orders = (kind.signature, *kind.signatures)
-            candidates += [Form(call, kind, fixed, signature) for signature in orders]
+            candidates += [CallForm(call, kind, fixed, signature) for signature in orders]
     return tuple(form for form in candidates if arch in form.kind.archs) or tuple(candidates)
 
 
@@ -291,23 +291,23 @@ def bind(
 
 
 def _fitting(
-    candidates: Sequence[Form],
+    candidates: Sequence[CallForm],
     pointers: Sequence[object],
     numbers: int,
     keywords: Mapping[str, object],
-) -> Form:
+) -> CallForm:
     """Return the form with so many operands that knows all keywords and takes so many numbers.
 
     Where none does, it is the first that meets the earlier of these three.
     """
     # Filters one after another, each of which is skipped if it would leave nothing: so that an
     # error is told about the form that the call comes nearest to.
-    conditions: tuple[Callable[[Form], bool], ...] = (
+    conditions: tuple[Callable[[CallForm], bool], ...] = (
         lambda form: len(form.operands) == len(pointers),
         lambda form: all(form.knows(word) for word in keywords),
         lambda form: len(form.parameters) == numbers,
     )
-    fitting: Sequence[Form] = candidates
+    fitting: Sequence[CallForm] = candidates
     for fits in conditions:
         fitting = [form for form in fitting if fits(form)] or fitting
     return fitting[0]
@@ -320,7 +320,7 @@ def _flat(arguments: Sequence[object]) -> list[Any]:
     return numbers
 
 
-def _bind(form: Form, arguments: Sequence[object], keywords: Mapping[str, object]) -> BoundCall:
+def _bind(form: CallForm, arguments: Sequence[object], keywords: Mapping[str, object]) -> BoundCall:
     pointers, rest = _operands(form, arguments)
     struct: dict[str, object] = {}
     if rest and not isinstance(rest[-1], (int, float, str, np.generic, Pointer)):
@@ -354,7 +354,7 @@ def _bind(form: Form, arguments: Sequence[object], keywords: Mapping[str, object
     return BoundCall(steps, masked=False, counted=True)
 
 
-def _dropped(form: Form, size: int) -> str:
+def _dropped(form: CallForm, size: int) -> str:
     """Return the sentence on what a copy of `size` bytes leaves out: it moves whole units."""
     unit, rest = form.kind.size_unit, size % form.kind.size_unit
     if not rest:
@@ -371,7 +371,7 @@ def _counted(template: Instruction, count: int) -> tuple[Instruction, ...]:
     return SetMaskCount(), mask, template, SetMaskNorm()
 
 
-def _operands(form: Form, arguments: Sequence[Any]) -> tuple[list[Pointer], list[Any]]:
+def _operands(form: CallForm, arguments: Sequence[Any]) -> tuple[list[Pointer], list[Any]]:
     """Return the pointers, and the arguments behind them."""
     count = len(form.operands)
     declared = {o.name: o for o in form.kind.declared}
@@ -395,7 +395,7 @@ def _pointer_to(mem: Mem) -> str:
     return f"core.{spaces[0]}.at(type, address) makes one of an address" if spaces else ""
 
 
-def _struct(form: Form, given: object) -> dict[str, Any]:
+def _struct(form: CallForm, given: object) -> dict[str, Any]:
     """Return the fields of a struct of parameters: an object's attributes, or a mapping."""
     given_fields = given if isinstance(given, Mapping) else getattr(given, "__dict__", None)
     if given_fields is None:
@@ -404,7 +404,7 @@ def _struct(form: Form, given: object) -> dict[str, Any]:
 
 
 def _values(
-    form: Form, pointers: Sequence[Pointer], rest: Sequence[object], words: Mapping[str, object]
+    form: CallForm, pointers: Sequence[Pointer], rest: Sequence[object], words: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return the parameters by name, each an integer, a word or a scalar operand."""
     if len(rest) > len(form.parameters):
@@ -429,7 +429,7 @@ def _values(
 
 
 def _as_bits(
-    form: Form, pointers: Sequence[Pointer], given: Mapping[str, object]
+    form: CallForm, pointers: Sequence[Pointer], given: Mapping[str, object]
 ) -> Mapping[str, Any]:
     """Return the parameters, floats for those that hold bits replaced by their bits."""
     bits_of = {f.name: f.metadata.get("bits_of") for f in fields(form.kind)}  # type: ignore[arg-type]
@@ -448,7 +448,7 @@ _NONE = {"quant_pre": "NoQuant", "quant_post": "NoConv"}
 """Modes that are 0 as numbers."""
 
 
-def _integer(form: Form, name: str, value: Any) -> Any:
+def _integer(form: CallForm, name: str, value: Any) -> Any:
     """Return a parameter: an integer, a flag, or a word; a pipe may be called ``PIPE_V``.
 
     For a word of 64 bits a negative number stands for what C makes of it: -1 has all bits set.

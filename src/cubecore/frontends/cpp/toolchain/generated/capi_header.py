@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from cubecore.frontends.capi.calls.binding import Form, forms
+from cubecore.frontends.capi.calls.binding import CallForm, forms
 from cubecore.frontends.cpp.toolchain.generated.header_folder import compiled_texts
 from cubecore.frontends.cpp.toolchain.generated.register_headers import calls_of_2201
 from cubecore.isa.catalogue import instructions, spellings
@@ -122,7 +122,7 @@ def _signatures(name: str, arch: str) -> Iterator[tuple[str, list[Mem | None]]]:
                 yield f"{name}_sync", kinds
 
 
-def _arguments(form: Form) -> Iterator[list[Mem | None]]:
+def _arguments(form: CallForm) -> Iterator[list[Mem | None]]:
     """Yield the arguments of each form of a call: an operand's memory, or None."""
     declared = {operand.name: operand.mem for operand in form.kind.declared}
     operands: list[Mem | None] = [declared[name] for name in form.operands]
