@@ -28,7 +28,7 @@ _LONGEST_LIST = 4
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Given:
+class GivenArray:
     """An array of a call, and its type."""
 
     parameter: OperatorParameter
@@ -48,8 +48,8 @@ class OperatorCall:
     """The inputs, outputs and attributes of a call; `fresh` are outputs that were made for it."""
 
     registration: Registration
-    inputs: tuple[Given, ...]
-    outputs: tuple[Given, ...]
+    inputs: tuple[GivenArray, ...]
+    outputs: tuple[GivenArray, ...]
     attributes: tuple[tuple[str, ...], ...]
     fresh: frozenset[str]
 
@@ -92,7 +92,7 @@ def operator_call(
 
 
 def _places(
-    own: Registration, inputs: Sequence[Given], given: Mapping[str, object]
+    own: Registration, inputs: Sequence[GivenArray], given: Mapping[str, object]
 ) -> Iterable[tuple[int, int, object]]:
     """Yield each array that an output has: its slot, its place in a list, the array if given.
 
@@ -135,7 +135,7 @@ def _bound(
     return given
 
 
-def _inputs(own: Registration, given: Mapping[str, object]) -> Iterable[Given]:
+def _inputs(own: Registration, given: Mapping[str, object]) -> Iterable[GivenArray]:
     for slot, one in enumerate(own.inputs):
         value = given.get(one.name)
         if value is None:
@@ -149,12 +149,12 @@ def _inputs(own: Registration, given: Mapping[str, object]) -> Iterable[Given]:
             yield _given(one, slot, value)
 
 
-def _given(one: OperatorParameter, slot: int, value: object) -> Given:
+def _given(one: OperatorParameter, slot: int, value: object) -> GivenArray:
     array = _array(one.name, value)
     kind = BY_ARRAY.get(str(array.dtype))
     if kind is None:
         raise refuse(one.name, f"be of {', '.join(BY_ARRAY)}", str(array.dtype))
-    return Given(one, slot, array, kind)
+    return GivenArray(one, slot, array, kind)
 
 
 def _array(name: str, value: object) -> Array:
@@ -195,7 +195,9 @@ def _given_types(own: Registration, given: Mapping[str, object]) -> dict[str, in
     return found
 
 
-def _column(own: Registration, inputs: Sequence[Given], wanted: Mapping[str, int]) -> int | None:
+def _column(
+    own: Registration, inputs: Sequence[GivenArray], wanted: Mapping[str, int]
+) -> int | None:
     """Return the number of the combination of types that the inputs have; None if free.
 
     Of several the first that the given outputs have, too.
@@ -230,7 +232,7 @@ def _column(own: Registration, inputs: Sequence[Given], wanted: Mapping[str, int
 def _output_types(
     own: Registration,
     calls: HostCalls,
-    inputs: tuple[Given, ...],
+    inputs: tuple[GivenArray, ...],
     attributes: tuple[tuple[str, ...], ...],
     column: int | None,
 ) -> list[RegisteredType]:
@@ -264,7 +266,7 @@ def _output_types(
 def _output_shapes(
     own: Registration,
     calls: HostCalls,
-    inputs: tuple[Given, ...],
+    inputs: tuple[GivenArray, ...],
     told: tuple[GivenTensor, ...],
     attributes: tuple[tuple[str, ...], ...],
 ) -> list[tuple[int, ...] | None]:
@@ -283,12 +285,12 @@ def _output(
     kind: RegisteredType,
     shape: tuple[int, ...] | None,
     given: object,
-) -> Given:
+) -> GivenArray:
     if given is not None:
         array = _array(one.name, given)
         if array.dtype != numpy_type(kind):
             raise refuse(one.name, f"be {kind.array}", str(array.dtype))
-        return Given(one, slot, array, kind)
+        return GivenArray(one, slot, array, kind)
     if shape is None or any(extent < 0 for extent in shape):
         sentence = f"{own.type} does not infer the shape of {one.name} from these inputs"
         raise unable(own.type, sentence, f"give {one.name}=..., the array that takes it")
@@ -296,7 +298,7 @@ def _output(
         array = np.zeros(shape, numpy_type(kind))
     except (MemoryError, ValueError):
         raise refuse(f"the shape of {one.name}", "fit in memory", shape) from None
-    return Given(one, slot, array, kind)
+    return GivenArray(one, slot, array, kind)
 
 
 def _attribute_words(

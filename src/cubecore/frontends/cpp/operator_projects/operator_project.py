@@ -19,7 +19,7 @@ from cubecore.frontends.cpp.operator_projects.aclnn_call import aclnn_words
 from cubecore.frontends.cpp.operator_projects.host_calls import HostCalls, HostTiling
 from cubecore.frontends.cpp.operator_projects.host_library import HostLibrary, host_library
 from cubecore.frontends.cpp.operator_projects.operator_call import (
-    Given,
+    GivenArray,
     OperatorCall,
     operator_call,
 )
@@ -367,7 +367,7 @@ def _in_order(own: Registration) -> list[OperatorParameter]:
 def _value(one: OperatorParameter, call: OperatorCall) -> object:
     """Return a kernel's argument for a parameter."""
     is_output = any(one is each.parameter for each in call.outputs)
-    found: list[Given] = [
+    found: list[GivenArray] = [
         each for each in (call.outputs if is_output else call.inputs) if each.parameter is one
     ]
     if one.kind == DYNAMIC:
@@ -378,7 +378,7 @@ def _value(one: OperatorParameter, call: OperatorCall) -> object:
     return _bytes_of(found[0])
 
 
-def _bytes_of(given: Given) -> Array:
+def _bytes_of(given: GivenArray) -> Array:
     """Return an array as a launch takes it; types that the chip does not have are bytes."""
     plain_types = {"bool", "float64", "complex64"}
     array = given.array
