@@ -46,7 +46,7 @@ def overloads(name: str) -> Mapping[str, CName] | None:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Given:
+class CallArguments:
     """The arguments of a call by the names of its parameters, in a function that is open.
 
     Calls whose arguments have the same `shapes` (kinds, types and memories) are of one instruction.
@@ -88,7 +88,9 @@ class Given:
         ]
 
 
-def given(name: str, arguments: Sequence[object], function: OpenFunction, where: Location) -> Given:
+def given(
+    name: str, arguments: Sequence[object], function: OpenFunction, where: Location
+) -> CallArguments:
     """Return a call's arguments as the overload takes them that they fit.
 
     Raises
@@ -100,7 +102,7 @@ def given(name: str, arguments: Sequence[object], function: OpenFunction, where:
     known = _ROWS.get((name, shapes))
     row = known or _overload(name, arguments)
     named = {each.name: one for each, one in zip(row.parameters, arguments, strict=True)}
-    call = Given(row, named, function, where, shapes)
+    call = CallArguments(row, named, function, where, shapes)
     for word, one in named.items():
         if isinstance(one, Register) and one.function is not function:
             other = "another call" if one.function.name == function.name else one.function.name
@@ -163,7 +165,7 @@ def _misfit(
     return refuse(f"{name}.{parameter.name}", f"be {_WORDS[parameter.kind]}", spelled)
 
 
-def _require_types(call: Given) -> None:
+def _require_types(call: CallArguments) -> None:
     """Refuse registers and pointers that do not have the type which the call's name or dst says."""
     row = call.row
     for parameter in row.parameters:
@@ -195,7 +197,7 @@ def _require_type(
 
 
 def record(
-    call: Given,
+    call: CallArguments,
     *,
     results: Sequence[Register] = (),
     sources: Sequence[Register] = (),
@@ -222,7 +224,7 @@ def record(
         one.value = number
 
 
-def issued_call(call: Given) -> Call:
+def issued_call(call: CallArguments) -> Call:
     """Return the register instruction of a call with the types and the mode of its lanes."""
     row = call.row
     key = row.name, row.mode, call.shapes
@@ -232,7 +234,7 @@ def issued_call(call: Given) -> Call:
     return known
 
 
-def _made_call(call: Given) -> Call:
+def _made_call(call: CallArguments) -> Call:
     row = call.row
     operation = catalogue.operations()[row.operation]
     source = dtype = _dtype(call)
@@ -255,7 +257,7 @@ def call_of(operation: str, dtype: str, source: str, mode: str) -> Call:
     return Call(catalogue.operations()[operation], *kinds, mode)
 
 
-def _dtype(call: Given) -> ElementType:
+def _dtype(call: CallArguments) -> ElementType:
     """Return the type of the lanes: of the first vector register, or of the name's width."""
     if call.row.bits:
         return element_type(f"uint{call.row.bits}")
@@ -268,7 +270,7 @@ def _dtype(call: Given) -> ElementType:
     return vectors[0].dtype
 
 
-def scalar_of(call: Given) -> int:
+def scalar_of(call: CallArguments) -> int:
     """Return the bits of a call's scalar, which is of the type of the lanes."""
     if (value := call.get("value")) is not None:
         vectors = [*call.vectors(results=False), *call.vectors(results=True)]

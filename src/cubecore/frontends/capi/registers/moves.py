@@ -7,26 +7,26 @@ from typing import Any
 
 from cubecore.errors import did_you_mean, refuse
 from cubecore.frontends.capi.pointer import Pointer
-from cubecore.frontends.capi.registers.calls import Given, call_of, issued_call, record
+from cubecore.frontends.capi.registers.calls import CallArguments, call_of, issued_call, record
 from cubecore.frontends.capi.registers.handles import UNWRITTEN, MaskRegister
 from cubecore.isa.vector.registers.c_api.modes import BARRIERS, PATTERN_WORDS
 from cubecore.isa.vector.registers.operation import REGISTER_BYTES, Form
 from cubecore.isa.vector.registers.operations.moves import BLOCKS, MASK_STREAM
 
-Recipe = Callable[[Given], Any]
+Recipe = Callable[[CallArguments], Any]
 _BLOCK_BYTES = 32
 _SIDES = ("VEC_STORE", "VEC_LOAD", "SCALAR_STORE", "SCALAR_LOAD", "VEC_ALL", "SCALAR_ALL")
 """Accesses that a barrier orders; an entry's scalar is the number of those behind it."""
 
 
-def _address(call: Given) -> int:
+def _address(call: CallArguments) -> int:
     """Return where an access begins: a distance counts the pointer's elements."""
     distance = call.get("distance")
     pointer = call.pointer()
     return (pointer if distance is None else pointer + distance).address
 
 
-def _moved(call: Given, pointer: Pointer) -> Pointer | None:
+def _moved(call: CallArguments, pointer: Pointer) -> Pointer | None:
     """Return the pointer behind the access, where the call moves it."""
     if not call.row.moves:
         return None
@@ -42,7 +42,7 @@ def replaced(pointer: Pointer, moved: Pointer) -> Pointer:
     return Pointer(pointer.mem, pointer.dtype, moved.address, pointer.reader)
 
 
-def _load(call: Given) -> Any:
+def _load(call: CallArguments) -> Any:
     results = [call[each.name] for each in call.row.parameters if each.is_result]
     buffer = call.get("buffer")
     # A pair's second register, or the buffer of a stream, is told of by the scalar.
@@ -57,7 +57,7 @@ def _load(call: Given) -> Any:
     return _moved(call, call.pointer())
 
 
-def _store(call: Given) -> Any:
+def _store(call: CallArguments) -> Any:
     sources = [call[each.name] for each in call.row.parameters if each.is_source]
     sources = [one for one in sources if one is not call.get("mask")]
     if call.row.operation == "StoreMask" and (buffer := call.get("buffer")) is not None:
@@ -76,11 +76,11 @@ def _store(call: Given) -> Any:
     return _moved(call, call.pointer())
 
 
-def _with_mask(call: Given, mask: MaskRegister) -> Given:
+def _with_mask(call: CallArguments, mask: MaskRegister) -> CallArguments:
     return replace(call, arguments={**call.arguments, "mask": mask})
 
 
-def first_lanes(call: Given, count: int, bits: int) -> MaskRegister:
+def first_lanes(call: CallArguments, count: int, bits: int) -> MaskRegister:
     """Record and return the mask of the first lanes, as many as a count."""
     function, mask = call.function, MaskRegister(call.function)
     mask.value = function.new_value()
@@ -90,7 +90,7 @@ def first_lanes(call: Given, count: int, bits: int) -> MaskRegister:
     return mask
 
 
-def _store_mask_stream(call: Given, buffer: int) -> Pointer:
+def _store_mask_stream(call: CallArguments, buffer: int) -> Pointer:
     """Store a bit of each lane, as many bytes as the pointer's type says."""
     pointer, mask = call.pointer(), call["src"]
     size = pointer.dtype.size_bytes
@@ -105,7 +105,7 @@ def _store_mask_stream(call: Given, buffer: int) -> Pointer:
     return pointer + REGISTER_BYTES // 8 // size // size
 
 
-def _block_move(call: Given) -> Any:
+def _block_move(call: CallArguments) -> Any:
     """Record the eight blocks of a strided move; with a moved pointer it begins there."""
     loads = call.row.operation == "LoadBlock"
     register, pointer = (call["dst"], call["src"]) if loads else (call["src"], call["dst"])
@@ -125,7 +125,7 @@ def _block_move(call: Given) -> Any:
     return behind if call.row.moves else None
 
 
-def _gather(call: Given) -> None:
+def _gather(call: CallArguments) -> None:
     """Record a gather: a byte becomes a lane of 16 bits."""
     call.function.by_values = True
     dst, index = call["dst"], call["index"]
@@ -146,7 +146,7 @@ def _gather(call: Given) -> None:
     dst.value = number
 
 
-def _scatter(call: Given) -> None:
+def _scatter(call: CallArguments) -> None:
     call.function.by_values = True
     src, index = call["src"], call["index"]
     kind = src.dtype.name
@@ -160,7 +160,7 @@ def _scatter(call: Given) -> None:
     )
 
 
-def _stream(call: Given) -> Any:
+def _stream(call: CallArguments) -> Any:
     """Record a step of an unaligned stream that moves no lanes."""
     pointer, buffer, count = call.pointer(), call["buffer"], call.get("count")
     ar = call.row.operation == "StoreUnAlignPost" and count is None
@@ -174,7 +174,7 @@ def _stream(call: Given) -> Any:
     return pointer if call.row.moves else None
 
 
-def _squeeze(call: Given) -> None:
+def _squeeze(call: CallArguments) -> None:
     function, dst, src = call.function, call["dst"], call["src"]
     numbers = function.new_value(), function.new_value()
     function.take(
@@ -183,13 +183,13 @@ def _squeeze(call: Given) -> None:
     dst.value, function.counted = numbers
 
 
-def _clear_ar(call: Given) -> None:
+def _clear_ar(call: CallArguments) -> None:
     function = call.function
     function.ar = function.new_value()
     function.take(call_of("ClearSpr", "uint8", "uint8", ""), call.where, results=(function.ar,))
 
 
-def _store_counted(call: Given) -> Any:
+def _store_counted(call: CallArguments) -> Any:
     function, src, buffer = call.function, call["src"], call["buffer"]
     if function.is_ar_clear and function.ar == UNWRITTEN:
         _clear_ar(call)
@@ -214,7 +214,7 @@ def _store_counted(call: Given) -> Any:
     return call["dst"]
 
 
-def _new_mask(call: Given, mode: str = "", scalar: int = 0) -> MaskRegister:
+def _new_mask(call: CallArguments, mode: str = "", scalar: int = 0) -> MaskRegister:
     mask, kind = MaskRegister(call.function), f"uint{call.row.bits}"
     mask.value = call.function.new_value()
     made = call_of(call.row.operation, kind, kind, mode)
@@ -222,7 +222,7 @@ def _new_mask(call: Given, mode: str = "", scalar: int = 0) -> MaskRegister:
     return mask
 
 
-def _pattern(call: Given) -> MaskRegister:
+def _pattern(call: CallArguments) -> MaskRegister:
     word = call["pattern"]
     if word not in PATTERN_WORDS:
         near = did_you_mean(word, PATTERN_WORDS)
@@ -230,7 +230,7 @@ def _pattern(call: Given) -> MaskRegister:
     return _new_mask(call, PATTERN_WORDS[word])
 
 
-def _count(call: Given) -> tuple[MaskRegister, int]:
+def _count(call: CallArguments) -> tuple[MaskRegister, int]:
     count, lanes = int(call["count"]), 8 * REGISTER_BYTES // call.row.bits
     if count < 0:
         raise refuse(f"{call.row.name}.count", "be 0 or more", count)
@@ -238,7 +238,7 @@ def _count(call: Given) -> tuple[MaskRegister, int]:
     return _new_mask(call, scalar=taken), count - taken
 
 
-def _barrier(call: Given) -> None:
+def _barrier(call: CallArguments) -> None:
     word = call["type"]
     if word not in BARRIERS:
         near = did_you_mean(word, BARRIERS)

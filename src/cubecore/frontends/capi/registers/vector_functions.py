@@ -11,7 +11,7 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import CubecoreError, RequestError, refuse, shortened, unable
 from cubecore.frontends.capi.calls.binding import forms
 from cubecore.frontends.capi.registers import moves
-from cubecore.frontends.capi.registers.calls import Given, given, record, scalar_of
+from cubecore.frontends.capi.registers.calls import CallArguments, given, record, scalar_of
 from cubecore.frontends.capi.registers.handles import Register, VectorRegister, declared_types
 from cubecore.frontends.capi.registers.known_calls import KNOWN_CALLS, call_key
 from cubecore.frontends.capi.registers.open_function import Issued, OpenFunction
@@ -206,7 +206,7 @@ def _no_registers(subject: str, what: str, core: Core) -> CubecoreError:
     return unable(subject, sentence)
 
 
-def _made(call: Given) -> Any:
+def _made(call: CallArguments) -> Any:
     """Record a call, and return what C gives back: a mask, or a pointer that it has moved."""
     row = call.row
     if not row.operation:
