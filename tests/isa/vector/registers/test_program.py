@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore.isa.declare.registers import Registers
-from cubecore.isa.vector.registers.folding import Leaf, Loop, folded
+from cubecore.isa.vector.registers.folding import FoldedCall, Loop, folded
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 from isa.vector.registers.recorded_body import Body
 
@@ -35,7 +35,7 @@ def numbers(count, seed=1):
 
 
 def tree(nodes):
-    return [n.entries.size if isinstance(n, Leaf) else (n.trips, tree(n.body)) for n in nodes]
+    return [n.entries.size if isinstance(n, FoldedCall) else (n.trips, tree(n.body)) for n in nodes]
 
 
 @pytest.mark.parametrize(

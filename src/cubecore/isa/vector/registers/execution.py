@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cubecore.arrays import Array
-from cubecore.isa.vector.registers.folding import Leaf, Node
+from cubecore.isa.vector.registers.folding import FoldedCall, Node
 from cubecore.isa.vector.registers.operation import (
     BY_VALUES,
     KNOWN_MASKS,
@@ -93,7 +93,7 @@ class Execution:
     def run(self, nodes: Sequence[Node]) -> None:
         """Run nodes in their order."""
         for node in nodes:
-            if isinstance(node, Leaf):
+            if isinstance(node, FoldedCall):
                 self._step(self._program.steps[node.number])
             elif self.runs_together(node.number):
                 self._trips[node.number] = slice(None)

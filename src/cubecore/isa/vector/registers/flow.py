@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.vector.registers.folding import Indices, Leaf, Node
+from cubecore.isa.vector.registers.folding import FoldedCall, Indices, Node
 from cubecore.isa.vector.registers.operation import (
     BY_VALUES,
     MERGING,
@@ -56,7 +56,7 @@ class Flow:
         """Return the calls of the program by their leaves' numbers."""
         return {leaf.number: self._step(leaf, levels) for leaf, levels in self._leaves}
 
-    def _step(self, leaf: Leaf, levels: tuple[int, ...]) -> Step:
+    def _step(self, leaf: FoldedCall, levels: tuple[int, ...]) -> Step:
         entries, at = self._entries, leaf.entries
         first = int(at.reshape(-1)[0])
         call = entries.table[entries.calls[first]]
@@ -161,7 +161,9 @@ class Flow:
         first: int | None = count * call.width if lane[:count].all() else None
         return first
 
-    def _source(self, leaf: Leaf, levels: tuple[int, ...], values: NDArray[np.uint32]) -> Source:
+    def _source(
+        self, leaf: FoldedCall, levels: tuple[int, ...], values: NDArray[np.uint32]
+    ) -> Source:
         """Return where values come from, which are those of one operand on all trips."""
         made, slots = self._made[values, 0], self._made[values, 1]
         makers = np.where(made < 0, NONE, self._leaf_of[made])
@@ -199,10 +201,10 @@ class UnfoldableError(Exception):
 
 def leaves_of(
     nodes: Sequence[Node], levels: tuple[int, ...]
-) -> Iterator[tuple[Leaf, tuple[int, ...]]]:
+) -> Iterator[tuple[FoldedCall, tuple[int, ...]]]:
     """Yield the leaves in their order, each with the numbers of the loops around it."""
     for node in nodes:
-        if isinstance(node, Leaf):
+        if isinstance(node, FoldedCall):
             yield node, levels
         else:
             yield from leaves_of(node.body, (*levels, node.number))

@@ -23,7 +23,7 @@ _DEPTH = 6
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Leaf:
+class FoldedCall:
     """A call and the entries that it stands for, shaped by the trips of the loops around it."""
 
     entries: Indices
@@ -35,11 +35,11 @@ class Loop:
     """A body that runs some trips."""
 
     trips: int
-    body: "tuple[Leaf | Loop, ...]"
+    body: "tuple[FoldedCall | Loop, ...]"
     number: int
 
 
-Node = Leaf | Loop
+Node = FoldedCall | Loop
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -136,7 +136,7 @@ def _node(kind: int, starts: Indices, numbers: _Kinds, counter: Iterator[int]) -
     """Return a kind as a node; `starts` are its first entries, by the trips of loops around it."""
     number = next(counter)
     if kind not in numbers.loops:
-        return Leaf(starts, number)
+        return FoldedCall(starts, number)
     # A loop adds an axis: entry = start of the outer trip + trip * length of the body + offset
     # within.
     trips, kinds, sizes = numbers.loops[kind]

@@ -17,7 +17,7 @@ from cubecore.isa.declare.instruction import Mem
 from cubecore.isa.program.check import memory_bytes
 from cubecore.isa.vector.registers.coverage import rewrites
 from cubecore.isa.vector.registers.execution import Execution
-from cubecore.isa.vector.registers.folding import Leaf, Node
+from cubecore.isa.vector.registers.folding import FoldedCall, Node
 from cubecore.isa.vector.registers.independence import independent_loops
 from cubecore.isa.vector.registers.operation import Bits, Form
 from cubecore.isa.vector.registers.program import RegisterProgram
@@ -126,7 +126,7 @@ class _Landing(Execution):
     def run(self, nodes: Sequence[Node]) -> None:
         """Run those nodes whose leaves are of need."""
         for node in nodes:
-            if self._whole or not isinstance(node, Leaf) or node.number in self._run_:
+            if self._whole or not isinstance(node, FoldedCall) or node.number in self._run_:
                 super().run([node])
 
     def _step(self, step: Step) -> None:

@@ -18,7 +18,7 @@ from cubecore.isa.declare.remark import Remark
 from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.coverage import CoveredBytes, reach, rewrites
 from cubecore.isa.vector.registers.flow import Flow, UnfoldableError
-from cubecore.isa.vector.registers.folding import Leaf, Node, folded
+from cubecore.isa.vector.registers.folding import FoldedCall, Node, folded
 from cubecore.isa.vector.registers.independence import independent_loops
 from cubecore.isa.vector.registers.operation import Bits
 from cubecore.isa.vector.registers.steps import Entries, Landed, Step
@@ -121,5 +121,5 @@ def _loops(
             return nodes, Flow(entries, nodes).steps()
         except UnfoldableError:
             continue
-    nodes = tuple(Leaf(np.asarray(n, np.intp), n) for n in range(kinds.size))
+    nodes = tuple(FoldedCall(np.asarray(n, np.intp), n) for n in range(kinds.size))
     return nodes, Flow(entries, nodes).steps()
