@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cubecore.isa.declare.registers import Registers
-from cubecore.isa.vector.registers.folding import FoldedCall, Loop, folded
+from cubecore.isa.vector.registers.folding import FoldedCall, FoldedLoop, folded
 from cubecore.isa.vector.registers.vector_function import VectorFunction
 from isa.vector.registers.recorded_body import Body
 
@@ -65,7 +65,7 @@ def test_a_loop_over_tiles_runs_its_trips_at_once_and_masks_the_last():
         body.store(7, total, 8192 + BYTES * trip, mask)
     image = numbers(3072)
     program, after = run(body, image)
-    assert isinstance(program.nodes[0], Loop)
+    assert isinstance(program.nodes[0], FoldedLoop)
     assert program.together == {program.nodes[0].number}
     assert program.stored.runs == ((8192, 8192 + 4000),)
     assert np.array_equal(after, body.lanes_by_steps(image))

@@ -31,15 +31,15 @@ class FoldedCall:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Loop:
+class FoldedLoop:
     """A body that runs some trips."""
 
     trips: int
-    body: "tuple[FoldedCall | Loop, ...]"
+    body: "tuple[FoldedCall | FoldedLoop, ...]"
     number: int
 
 
-Node = FoldedCall | Loop
+Node = FoldedCall | FoldedLoop
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -146,4 +146,4 @@ def _node(kind: int, starts: Indices, numbers: _Kinds, counter: Iterator[int]) -
         _node(each, of_trips + int(offset), numbers, counter)
         for each, offset in zip(kinds, offsets[:-1], strict=True)
     )
-    return Loop(trips, body, number)
+    return FoldedLoop(trips, body, number)

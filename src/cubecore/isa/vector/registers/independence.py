@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cubecore.isa.vector.registers.coverage import FARTHEST
 from cubecore.isa.vector.registers.flow import leaves_of
-from cubecore.isa.vector.registers.folding import Loop, Node
+from cubecore.isa.vector.registers.folding import FoldedLoop, Node
 from cubecore.isa.vector.registers.steps import Source, Step
 
 _MOST_PAIRS = 1 << 22
@@ -17,7 +17,7 @@ _MOST_PAIRS = 1 << 22
 def independent_loops(nodes: Sequence[Node], steps: Mapping[int, Step]) -> Iterator[int]:
     """Yield the numbers of such loops; leaves that are not among the steps do not count."""
     for node in nodes:
-        if isinstance(node, Loop):
+        if isinstance(node, FoldedLoop):
             yield from independent_loops(node.body, steps)
             numbers = [leaf.number for leaf, _ in leaves_of(node.body, ())]
             inside = [steps[number] for number in numbers if number in steps]

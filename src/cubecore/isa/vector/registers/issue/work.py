@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.vector.registers.folding import Indices, Loop, Node
+from cubecore.isa.vector.registers.folding import FoldedLoop, Indices, Node
 from cubecore.isa.vector.registers.operation import (
     LOADS_MEMORY,
     MAKES_MASK,
@@ -199,9 +199,9 @@ def _loop_starts(program: RegisterProgram) -> dict[int, int]:
 def _firsts(nodes: Sequence[Node], depth: int) -> Iterator[Indices]:
     """Yield for each loop the entries of its first call on its first trips."""
     for node in nodes:
-        if isinstance(node, Loop):
+        if isinstance(node, FoldedLoop):
             leaf: Node = node
-            while isinstance(leaf, Loop):
+            while isinstance(leaf, FoldedLoop):
                 leaf = leaf.body[0]
             yield leaf.entries[(slice(None),) * depth + (0,) * (leaf.entries.ndim - depth)]
             yield from _firsts(node.body, depth + 1)
