@@ -12,7 +12,7 @@ from cubecore.errors import RequestError
 from cubecore.tiling.model.tcubetiling import FIELDS
 from cubecore.workflows.sweep import answers as answers_module
 from cubecore.workflows.sweep import store as store_module
-from cubecore.workflows.sweep.answers import Line, model_version
+from cubecore.workflows.sweep.answers import AnswerLine, model_version
 from cubecore.workflows.sweep.store import Store
 from cubecore.workflows.sweep.store_compare import compare_models, write_csv
 from workflows.sweeps import OPTIONS, problems, stored
@@ -203,7 +203,7 @@ def add(store, shape, cycles, tiling=None):
             "predicted": {"us": cycles / 1800, "cycles": cycles, "limited_by": "M"},
             "lower_bound_us": 1.0,
         }
-    store.add([Line(cycles is not None, json.dumps(made))], OPTIONS)
+    store.add([AnswerLine(cycles is not None, json.dumps(made))], OPTIONS)
 
 
 def test_two_models_are_compared(tmp_path, as_model):

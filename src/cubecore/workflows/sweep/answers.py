@@ -40,14 +40,14 @@ class SweepOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AnswerLine:
     """An answer as one line of JSON, and whether it is a plan."""
 
     planned: bool
     text: str
 
 
-def plan_line(problem: JsonMapping, options: SweepOptions) -> Line:
+def plan_line(problem: JsonMapping, options: SweepOptions) -> AnswerLine:
     """Return a problem's plan, or why there is none: ``{problem, error {rule, message}}``.
 
     `problem` is what `checked` returned; it is repeated as it is. A plan's line has no reasons:
@@ -57,8 +57,8 @@ def plan_line(problem: JsonMapping, options: SweepOptions) -> Line:
         request = request_of(Problem.from_json(problem), options.settings)
         plan = plan_request(request, options.alternatives, options.search)
     except CubecoreError as error:
-        return Line(False, json.dumps({"problem": dict(problem), "error": error_of(error)}))
-    return Line(True, json.dumps(plan.to_json(reasons=False)))
+        return AnswerLine(False, json.dumps({"problem": dict(problem), "error": error_of(error)}))
+    return AnswerLine(True, json.dumps(plan.to_json(reasons=False)))
 
 
 def error_of(error: CubecoreError) -> Json:
@@ -107,6 +107,8 @@ def model_version() -> str:
     return f"{__version__}+{digest.hexdigest()}"
 
 
-def broken_line(number: int, asked: object, error: RequestError) -> Line:
+def broken_line(number: int, asked: object, error: RequestError) -> AnswerLine:
     """Return the answer to a query that makes no sense, with its line number."""
-    return Line(False, json.dumps({"line": number, "problem": asked, "error": error_of(error)}))
+    return AnswerLine(
+        False, json.dumps({"line": number, "problem": asked, "error": error_of(error)})
+    )

@@ -18,7 +18,7 @@ from cubecore.planning.local_search import STANDARD, effort_named
 from cubecore.tiling.model.problem import Problem
 from cubecore.units import INT32_MAX
 from cubecore.workflows.executors import require_executor
-from cubecore.workflows.sweep.answers import Line, SweepOptions, broken_line, checked
+from cubecore.workflows.sweep.answers import AnswerLine, SweepOptions, broken_line, checked
 from cubecore.workflows.sweep.pool import CHUNK, available_cores, plan_chunks
 from cubecore.workflows.sweep.queries import Query
 from cubecore.workflows.sweep.store import Store
@@ -213,7 +213,7 @@ def _answer_from_store(chunk: _Chunk, options: SweepOptions, store: Store | None
 
 
 def _answer(
-    query: Query, line: Line, *, stored: bool = False, error: RequestError | None = None
+    query: Query, line: AnswerLine, *, stored: bool = False, error: RequestError | None = None
 ) -> QueryAnswer:
     label = query.label
     text = line.text if label is None else f'{line.text[:-1]}, "label": {json.dumps(label)}}}'

@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from cubecore.aliases import JsonMapping
 from cubecore.errors import unable
 from cubecore.workflows.executors import in_order
-from cubecore.workflows.sweep.answers import Line, SweepOptions, plan_line
+from cubecore.workflows.sweep.answers import AnswerLine, SweepOptions, plan_line
 
 CHUNK = 16
 """Problems that a process is given at a time."""
@@ -62,7 +62,7 @@ class Worker:
         )
         self._send([json.dumps(options.to_json())])
 
-    def plan(self, problems: Problems) -> list[Line]:
+    def plan(self, problems: Problems) -> list[AnswerLine]:
         """Return the answers to some problems, in their order.
 
         Raises
@@ -75,7 +75,7 @@ class Worker:
         lines = list(islice(self._process.stdout, len(problems)))
         if len(lines) < len(problems) or not lines[-1].endswith("\n"):
             self._lost()
-        return [Line(line[0] == _PLANNED, line[1:].rstrip("\n")) for line in lines]
+        return [AnswerLine(line[0] == _PLANNED, line[1:].rstrip("\n")) for line in lines]
 
     def _send(self, lines: list[str]) -> None:
         assert self._process.stdin is not None
@@ -101,7 +101,7 @@ class Worker:
         self._process.wait()
 
 
-def plan_chunk(chunk: Problems, options: SweepOptions) -> list[Line]:
+def plan_chunk(chunk: Problems, options: SweepOptions) -> list[AnswerLine]:
     """Return the answers to some problems, in their order."""
     return [plan_line(problem, options) for problem in chunk]
 
@@ -111,7 +111,7 @@ def plan_chunks(
     options: SweepOptions,
     processes: int,
     executor: Executor | None = None,
-) -> Iterator[list[Line]]:
+) -> Iterator[list[AnswerLine]]:
     """Yield the answers to each chunk of problems, in their order.
 
     An `executor` plans in place of processes of our own. With one process this one plans. Chunks
@@ -136,7 +136,7 @@ def plan_chunks(
     for _ in range(processes):
         idle.put(None)
 
-    def work(chunk: Problems) -> list[Line]:
+    def work(chunk: Problems) -> list[AnswerLine]:
         """Let an idle process plan a chunk."""
         if not chunk:
             return []
@@ -150,7 +150,7 @@ def plan_chunks(
             idle.put(worker)
 
     executor = ThreadPoolExecutor(processes)
-    waiting: deque[Future[list[Line]]] = deque()
+    waiting: deque[Future[list[AnswerLine]]] = deque()
     try:
         for chunk in chunks:
             waiting.append(executor.submit(work, chunk))

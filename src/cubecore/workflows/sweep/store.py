@@ -17,7 +17,7 @@ from cubecore.aliases import JsonMapping
 from cubecore.answers.store import StoredPlan
 from cubecore.errors import did_you_mean, refuse, unable, unreadable, unwritable
 from cubecore.tiling.model.problem import Problem
-from cubecore.workflows.sweep.answers import Line, SweepOptions, key_of, model_version
+from cubecore.workflows.sweep.answers import AnswerLine, SweepOptions, key_of, model_version
 from cubecore.workflows.sweep.store_rows import (
     PLAN_COLUMNS,
     line_of,
@@ -119,7 +119,9 @@ class Store:
 
     # --- a sweep's side
 
-    def answers(self, problems: Sequence[JsonMapping], options: SweepOptions) -> list[Line | None]:
+    def answers(
+        self, problems: Sequence[JsonMapping], options: SweepOptions
+    ) -> list[AnswerLine | None]:
         """Return this model's answers to some problems.
 
         Parameters
@@ -147,7 +149,7 @@ class Store:
             lines.append(line)
         return lines
 
-    def add(self, answers: Iterable[Line], options: SweepOptions) -> None:
+    def add(self, answers: Iterable[AnswerLine], options: SweepOptions) -> None:
         """Keep this model's answers; a question with an answer keeps it.
 
         Parameters

@@ -9,7 +9,7 @@ from cubecore.answers.store import StoredPlan
 from cubecore.chips import is_chip_file
 from cubecore.errors import CubecoreError
 from cubecore.tiling.model.tcubetiling import TCubeTiling
-from cubecore.workflows.sweep.answers import Line, SweepOptions, key_of
+from cubecore.workflows.sweep.answers import AnswerLine, SweepOptions, key_of
 
 if TYPE_CHECKING:
     from cubecore.aliases import Json
@@ -23,7 +23,7 @@ _NUMBERS = ("us", "lower_bound_us")
 _TEXTS = ("model", "limited_by", "rule", "message")
 
 
-def row_of(line: Line, options: SweepOptions) -> tuple[Any, ...]:
+def row_of(line: AnswerLine, options: SweepOptions) -> tuple[Any, ...]:
     """Return an answer's row but for the model."""
     record = json.loads(line.text)
     p, error, predicted = record["problem"], record.get("error", {}), record.get("predicted", {})
@@ -72,7 +72,7 @@ def _is_whole(plan: StoredPlan) -> bool:
     )
 
 
-def line_of(answer: Any, key: str, options: SweepOptions) -> Line | None:
+def line_of(answer: Any, key: str, options: SweepOptions) -> AnswerLine | None:
     """Return the answer in a row's last cell; None if it is damaged or another question's."""
     try:
         text = zlib.decompress(answer).decode()
@@ -81,6 +81,6 @@ def line_of(answer: Any, key: str, options: SweepOptions) -> Line | None:
             return None
         if "error" not in record:
             TCubeTiling.from_json(record["tiling"])
-        return Line("error" not in record, text)
+        return AnswerLine("error" not in record, text)
     except (zlib.error, KeyError, TypeError, ValueError, RecursionError, CubecoreError):
         return None
