@@ -28,7 +28,7 @@ from cubecore.isa import catalogue as catalogue_of_memory
 from cubecore.isa.vector.elementwise.convert import Convert
 from cubecore.isa.vector.registers.c_api.conversions import C_TYPES, conversions
 from cubecore.isa.vector.registers.c_api.modes import MODES
-from cubecore.isa.vector.registers.c_api.moves import MOVES, Move
+from cubecore.isa.vector.registers.c_api.moves import MOVES, MoveFamily
 from cubecore.isa.vector.registers.c_api.names import c_names
 from cubecore.isa.vector.registers.operation import Form, RegisterOperation
 from cubecore.isa.vector.registers.operations import catalogue
@@ -197,7 +197,7 @@ def _c_families() -> Iterator[str]:
     yield "".join(f"#undef CUBECORE_C_{macro}\n" for macro in used) + "\n"
 
 
-def _mode_of(move: Move) -> str:
+def _mode_of(move: MoveFamily) -> str:
     """Return a distribution in C++: its word, or the choice of one by the width of lanes."""
     if "{" not in move.mode:
         return f'"{move.mode}"'

@@ -19,7 +19,7 @@ MOVED: Mapping[Form, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class MoveFamily:
     """A family of loads or stores that C names alike: at a pointer, behind it, and moving it.
 
     `name` stands between the function and ``_postupdate``, `after` behind that.
@@ -41,7 +41,7 @@ class Move:
 _FIRST = "p dst, v src", "p dst, v src, n distance"
 MOVES = (
     *(
-        Move("LoadAlign", name, mode, after)
+        MoveFamily("LoadAlign", name, mode, after)
         for name, mode, after in (
             ("", "NORM", ""),
             ("_brc_elem", "BRC_B{lane}", ""),
@@ -58,7 +58,7 @@ MOVES = (
         )
     ),
     *(
-        Move("StoreAlign", name, mode, after)
+        MoveFamily("StoreAlign", name, mode, after)
         for name, mode, after in (
             ("", "NORM", ""),
             ("_pack", "PACK_B{lane}", ""),
@@ -66,14 +66,17 @@ MOVES = (
             ("_pack", "PACK4_B32", "_v2"),
         )
     ),
-    Move("StoreAlign", "_1st", "FIRST_ELEMENT_B{lane}", "", _FIRST, "p dst, v src, n stride"),
-    Move("LoadPair", "_deintlv", "DINTLV_B{lane}"),
-    Move("StorePair", "_intlv", "INTLV_B{lane}"),
+    MoveFamily("StoreAlign", "_1st", "FIRST_ELEMENT_B{lane}", "", _FIRST, "p dst, v src, n stride"),
+    MoveFamily("LoadPair", "_deintlv", "DINTLV_B{lane}"),
+    MoveFamily("StorePair", "_intlv", "INTLV_B{lane}"),
     *(
-        Move("LoadMask", name, mode)
+        MoveFamily("LoadMask", name, mode)
         for name, mode in (("", "MASK_NORM"), ("_upsample", "MASK_US"), ("_downsample", "MASK_DS"))
     ),
-    *(Move("StoreMask", name, mode) for name, mode in (("", "MASK_NORM"), ("_pack", "MASK_PACK"))),
+    *(
+        MoveFamily("StoreMask", name, mode)
+        for name, mode in (("", "MASK_NORM"), ("_pack", "MASK_PACK"))
+    ),
 )
 """Aligned loads and stores; names with a number are older ones."""
 STREAMS: Mapping[str, tuple[str, str]] = MappingProxyType(
