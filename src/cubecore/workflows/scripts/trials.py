@@ -40,7 +40,7 @@ Launched = tuple[Runs, Values]
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class TriedNumber:
     """A number of a launch that can be another one; `launch` launches with it."""
 
     name: str
@@ -65,7 +65,7 @@ def require_budget(budget_s: float) -> None:
 
 
 def tried(
-    numbers: Sequence[Number],
+    numbers: Sequence[TriedNumber],
     base: Callable[[], Launched],
     timed: Callable[[Runs], float],
     budget_s: float,
@@ -112,7 +112,7 @@ def _steps(value: int, factor: float) -> Iterator[int]:
 
 
 def _tried(
-    number: Number,
+    number: TriedNumber,
     value: int,
     right: Values,
     timed: Callable[[Runs], float],
@@ -145,29 +145,29 @@ def _equal(one: Array, other: Array | None) -> bool:
 
 def cpp_numbers(
     path: str, asked: CppLaunchOptions, launch: Callable[[CppLaunchOptions], Launched]
-) -> list[Number]:
+) -> list[TriedNumber]:
     """Return the numbers of a launch of a C++ kernel."""
     numbers = []
     if asked.blocks is not None:
         numbers.append(
-            Number("--blocks ", asked.blocks, lambda n: launch(replace(asked, blocks=n)))
+            TriedNumber("--blocks ", asked.blocks, lambda n: launch(replace(asked, blocks=n)))
         )
     given = dict(text.partition("=")[::2] for text in asked.defines)
     defaults = dict(_DEFAULT.findall(_text(path)))
     for name, value in (defaults | given).items():
         if _NUMBER.fullmatch(value):
-            numbers.append(Number(f"-D {name}=", int(value), _with_macro(asked, name, launch)))
+            numbers.append(TriedNumber(f"-D {name}=", int(value), _with_macro(asked, name, launch)))
     for text in (asked.tiling_data or "").split(","):
         name, _, value = text.partition("=")
         if _NUMBER.fullmatch(value.strip()):
             change = _with_field(asked, text, name, launch)
-            numbers.append(Number(f"--tiling-data {name.strip()}=", int(value), change))
+            numbers.append(TriedNumber(f"--tiling-data {name.strip()}=", int(value), change))
     return numbers
 
 
 def operator_numbers(
     asked: CppLaunchOptions, launch: Callable[[CppLaunchOptions], Launched]
-) -> list[Number]:
+) -> list[TriedNumber]:
     """Return the numbers of a launch of an operator: its attributes and macros."""
     numbers = []
     for option, texts in (("arguments", asked.arguments), ("defines", asked.defines)):
@@ -176,7 +176,7 @@ def operator_numbers(
             name, _, value = text.partition("=")
             if _NUMBER.fullmatch(value):
                 change = _with_text(asked, option, place, launch)
-                numbers.append(Number(f"{spelled} {name}=", int(value), change))
+                numbers.append(TriedNumber(f"{spelled} {name}=", int(value), change))
     return numbers
 
 
@@ -215,7 +215,7 @@ def _with_field(
     return lambda n: launch(replace(asked, tiling_data=before.replace(text, f"{name}={n}", 1)))
 
 
-def script_numbers(path: str, launch: Callable[[Mapping[str, int]], Launched]) -> list[Number]:
+def script_numbers(path: str, launch: Callable[[Mapping[str, int]], Launched]) -> list[TriedNumber]:
     """Return the constants of a Python script: names in capitals that are whole numbers.
 
     The count of blocks that a TIK program gives to a loop as a number is one of them.
@@ -232,17 +232,19 @@ def script_numbers(path: str, launch: Callable[[Mapping[str, int]], Launched]) -
             named = isinstance(target, ast.Name) and target.id.isupper()
             if named and type(value) is int and value > 0:
                 name = ast.unparse(target)
-                numbers.append(Number(f"{name} = ", value, _with(name, launch)))
+                numbers.append(TriedNumber(f"{name} = ", value, _with(name, launch)))
     return numbers
 
 
-def _blocks(tree: ast.Module, launch: Callable[[Mapping[str, int]], Launched]) -> Iterator[Number]:
+def _blocks(
+    tree: ast.Module, launch: Callable[[Mapping[str, int]], Launched]
+) -> Iterator[TriedNumber]:
     """Yield the count of blocks of a TIK program that gives one as a number."""
     given = [node for node in ast.walk(tree) if isinstance(node, ast.keyword)]
     values = [node.value for node in given if node.arg == BLOCKS]
     numbers = [each.value for each in values if isinstance(each, ast.Constant)]
     if len(values) == 1 and numbers and type(numbers[0]) is int and numbers[0] > 0:
-        yield Number(f"{BLOCKS} = ", numbers[0], _with(BLOCKS, launch))
+        yield TriedNumber(f"{BLOCKS} = ", numbers[0], _with(BLOCKS, launch))
 
 
 def _with(name: str, launch: Callable[[Mapping[str, int]], Launched]) -> Callable[[int], Launched]:

@@ -21,8 +21,8 @@ from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.workflows.scripts.script import run_with_constants, times_of
 from cubecore.workflows.scripts.trials import (
     Launched,
-    Number,
     Runs,
+    TriedNumber,
     cpp_numbers,
     operator_numbers,
     script_numbers,
@@ -60,7 +60,7 @@ def with_trials(
     options: Json = {"chip": chip, "settings": settings or None, "trace": True}
     options |= {"debug_inputs": debug_inputs}
     options = {name: value for name, value in options.items() if value is not None}
-    numbers: list[Number] = []
+    numbers: list[TriedNumber] = []
     if path.endswith(SUFFIXES) and asked is not None and asked.arguments:
         of_kernel = partial(_kernel_launched, path, options)
         base = partial(of_kernel, asked)
