@@ -47,7 +47,7 @@ class Access:
         return "VEC_STORE" if self.stores else "VEC_LOAD"
 
 
-class Order:
+class AccessOrder:
     """The accesses of a program, its barriers, and the calls that a value hangs on."""
 
     def __init__(self, program: RegisterProgram) -> None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cubecore.isa.vector.registers.checks.accesses import Order, covers
+from cubecore.isa.vector.registers.checks.accesses import AccessOrder, covers
 from cubecore.isa.vector.registers.folding import Indices
 from cubecore.isa.vector.registers.operation import Form
 from cubecore.isa.vector.registers.program import RegisterProgram
@@ -30,7 +30,7 @@ def reordered(program: RegisterProgram, choose: Callable[[int], int]) -> Registe
     count = len(program)
     if count > _MOST_ENTRIES or not any(step.stores for step in program.steps.values()):
         return program
-    order = Order(program)
+    order = AccessOrder(program)
     followers, waits = _graph(order, count)
     memory = frozenset(entry for access in order.accesses for entry in access.entries.tolist())
     places = _sorted(followers, waits, memory, choose)
@@ -39,7 +39,7 @@ def reordered(program: RegisterProgram, choose: Callable[[int], int]) -> Registe
     return _permuted(program, np.array(places, np.intp))
 
 
-def _graph(order: Order, count: int) -> tuple[list[list[int]], list[int]]:
+def _graph(order: AccessOrder, count: int) -> tuple[list[list[int]], list[int]]:
     """Return the entries behind each one, and on how many each one waits."""
     # A topological sort of this graph is a legal order; `waits` counts unmet predecessors.
     edges = [*_dependences(order), *_barriers(order), *_variables(order)]
@@ -51,7 +51,7 @@ def _graph(order: Order, count: int) -> tuple[list[list[int]], list[int]]:
     return followers, waits
 
 
-def _dependences(order: Order) -> Edges:
+def _dependences(order: AccessOrder) -> Edges:
     edges: Edges = []
     entries = order.entries
     for column in (*entries.sources.T, entries.masks):
@@ -63,7 +63,7 @@ def _dependences(order: Order) -> Edges:
     return edges
 
 
-def _barriers(order: Order) -> Edges:
+def _barriers(order: AccessOrder) -> Edges:
     """Return what barriers hold: each access by the next one of a kind, and the last before it."""
     edges: Edges = []
     for (before, behind), places in order.barriers.items():
@@ -83,7 +83,7 @@ def _pairs(entries: Indices, places: Indices, numbers: Indices) -> Edges:
     return list(zip(entries[held].tolist(), places[numbers[held]].tolist(), strict=True))
 
 
-def _variables(order: Order) -> Edges:
+def _variables(order: AccessOrder) -> Edges:
     """Return the chains of accesses of each variable; of several ones, they are one chain."""
     chains: dict[int, list[int]] = {}
     for access in order.accesses:

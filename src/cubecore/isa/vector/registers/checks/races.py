@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from cubecore.isa.declare.remark import Remark, RemarkedAccess
-from cubecore.isa.vector.registers.checks.accesses import ORDERED_BYTES, Access, Order
+from cubecore.isa.vector.registers.checks.accesses import ORDERED_BYTES, Access, AccessOrder
 from cubecore.isa.vector.registers.folding import Indices
 from cubecore.isa.vector.registers.program import RegisterProgram
 from cubecore.isa.vector.registers.steps import Step
@@ -25,7 +25,7 @@ def races(program: RegisterProgram) -> Iterator[Remark]:
     """Yield a finding for each two calls whose accesses race, the later one's line first."""
     if not _may_meet(program):
         return
-    order = Order(program)
+    order = AccessOrder(program)
     found = []
     for first, second in _candidates(order.accesses):
         if not first.variables & second.variables:
@@ -79,7 +79,7 @@ def _candidates(accesses: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
             yield first, accesses[other]
 
 
-def _race(order: Order, first: Access, second: Access) -> tuple[int, int] | None:
+def _race(order: AccessOrder, first: Access, second: Access) -> tuple[int, int] | None:
     """Return the places of the first two accesses that race, of a first call and a later one."""
     one, other = _meeting(first, second)
     behind = order.is_behind_barrier(first, second, first.entries[one], second.entries[other])
@@ -122,7 +122,7 @@ def _meeting(first: Access, second: Access) -> tuple[Indices, Indices]:
 
 
 def _independent(
-    order: Order, load: Access, store: Access, one: Indices, other: Indices
+    order: AccessOrder, load: Access, store: Access, one: Indices, other: Indices
 ) -> tuple[Indices, Indices]:
     """Return the pairs of a load and a store whose data do not hang on it."""
     kept = np.ones(one.size, bool)
