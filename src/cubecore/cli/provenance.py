@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from cubecore.cli.values import InputFile
-from cubecore.presented.provenance import Provenance, with_provenance
+from cubecore.presented.provenance import PageProvenance, with_provenance
 
 _SMALL_BYTES = 1 << 20
 """Files of a folder that are longer are weights or data, and not what a command reads of it."""
@@ -28,7 +28,7 @@ def signed(page: str, chip: str = "") -> str:
         command = ["cubecore", *(context.find_root().obj or sys.argv[1:])]
         inputs = dict(_digests(context))
     now = datetime.now(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
-    return with_provenance(page, Provenance(shlex.join(command), now, inputs, chip))
+    return with_provenance(page, PageProvenance(shlex.join(command), now, inputs, chip))
 
 
 def _digests(context: click.Context) -> Iterator[tuple[str, str]]:

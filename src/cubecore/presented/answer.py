@@ -96,12 +96,12 @@ class Presented:
         from datetime import UTC, datetime
 
         from cubecore.output_files import require_writable, write_whole
-        from cubecore.presented.provenance import Provenance, with_provenance
+        from cubecore.presented.provenance import PageProvenance, with_provenance
 
         require_writable(path, "report")
         now = datetime.now(UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", " UTC")
         made_by = f"report of a {type(self).__name__} in Python"
-        write_whole(path, with_provenance(self._page(), Provenance(made_by, now, {})), "report")
+        write_whole(path, with_provenance(self._page(), PageProvenance(made_by, now, {})), "report")
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the result's table as a data frame.

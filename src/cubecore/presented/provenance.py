@@ -18,7 +18,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class PageProvenance:
     """Where a page comes from: what made it, when, of which inputs, about which chip.
 
     `inputs` has the SHA-256 of each file that was read, by its name; `chip` is empty for a page
@@ -31,7 +31,7 @@ class Provenance:
     chip: str = ""
 
 
-def with_provenance(page: str, provenance: Provenance) -> str:
+def with_provenance(page: str, provenance: PageProvenance) -> str:
     """Return a page with its provenance in the place that it has for it."""
     files = (f"{name} (sha256 {digest[:_DIGITS]})" for name, digest in provenance.inputs.items())
     rows = {

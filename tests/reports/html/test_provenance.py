@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 
 import cubecore
-from cubecore.presented.provenance import PLACE, Provenance, with_provenance
+from cubecore.presented.provenance import PLACE, PageProvenance, with_provenance
 from cubecore.version import __version__
 from reports.browser import browser, chromium
 from workflows.command import DONE, cli
@@ -88,7 +88,7 @@ def test_a_report_of_python_says_so(tmp_path):
 def test_names_are_text_and_a_page_has_one_place():
     hostile = "<b>&\"'</dl>"
     page = f"<p>x</p>{PLACE}<p>{PLACE}</p>"
-    made = with_provenance(page, Provenance(hostile, "now", {hostile: "0" * 64}))
+    made = with_provenance(page, PageProvenance(hostile, "now", {hostile: "0" * 64}))
     assert made.count("<dd>") == 4
     assert "<b>" not in made
     assert made.endswith(f"<p>{PLACE}</p>")
