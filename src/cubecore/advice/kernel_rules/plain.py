@@ -97,7 +97,7 @@ def recorded_anew(
     bases, names = bases_of(launch), Names()
     recordings = []
     for core in launch.cores:
-        recorder = Recorder(names, keeps)
+        recorder = FilteringRecorder(names, keeps)
         core.program.run(recorder, core.addresses(bases))
         recordings.append(Recording(core.core, core.sub, recorder.trace))
     tensors = [RecordedTensor(tensor, bases[tensor.name]) for tensor in launch.tensors]
@@ -114,7 +114,7 @@ def bases_of(launch: Launch) -> dict[str, int]:
     return bases
 
 
-class Recorder:
+class FilteringRecorder:
     """A sink that records each instruction that `keeps` says true of, given its addresses."""
 
     def __init__(self, names: Names, keeps: Keeps) -> None:
