@@ -25,7 +25,7 @@ from cubecore.isa.vector.registers.operation import (
 from cubecore.isa.vector.registers.operations.indexed import count_in
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Landed, Source, Step, strides_of
+from cubecore.isa.vector.registers.steps import NONE, Landed, Step, ValueSource, strides_of
 from cubecore.lazy_dataclass import dataclass
 
 _MASK_BYTES = 16
@@ -217,7 +217,7 @@ class Execution:
         under = replace(call, ctrl=self._ctrl) if self._ctrl else call
         return call.operation.compute(under, inputs, mask, scalars)
 
-    def _value(self, source: Source, axes: tuple[int, ...]) -> Array:
+    def _value(self, source: ValueSource, axes: tuple[int, ...]) -> Array:
         """Return a value with the axes of some loops, of length 1 where it has none of its own."""
         while source.initial is not None and self._trips[source.level] == 0:
             source = source.initial

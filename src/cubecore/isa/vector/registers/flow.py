@@ -20,8 +20,8 @@ from cubecore.isa.vector.registers.operations.moves import STORES
 from cubecore.isa.vector.registers.steps import (
     NONE,
     Entries,
-    Source,
     Step,
+    ValueSource,
     block_of,
     span_of,
     strides_of,
@@ -163,14 +163,14 @@ class Flow:
 
     def _source(
         self, leaf: FoldedCall, levels: tuple[int, ...], values: NDArray[np.uint32]
-    ) -> Source:
+    ) -> ValueSource:
         """Return where values come from, which are those of one operand on all trips."""
         made, slots = self._made[values, 0], self._made[values, 1]
         makers = np.where(made < 0, NONE, self._leaf_of[made])
         known = np.unique(makers)
         if known.size == 1:
             self._require_latest(leaf.entries, made)
-            return Source(int(known[0]), int(slots.reshape(-1)[0]))
+            return ValueSource(int(known[0]), int(slots.reshape(-1)[0]))
         # Two makers: one before a loop, and the loop's own body, which makes the value that its
         # next trip reads. On the first trip of that loop, and on no other, the former is read.
         for axis, level in enumerate(levels):
@@ -181,8 +181,8 @@ class Flow:
                 values_made = np.moveaxis(made, axis, 0)
                 self._require_latest(uses[0], values_made[0])
                 self._require_latest(uses[1:], values_made[1:])
-                initial = Source(int(begin[0]), int(behind[0].reshape(-1)[0]))
-                return Source(int(rest[0]), int(behind[1].reshape(-1)[0]), level, initial)
+                initial = ValueSource(int(begin[0]), int(behind[0].reshape(-1)[0]))
+                return ValueSource(int(rest[0]), int(behind[1].reshape(-1)[0]), level, initial)
         raise UnfoldableError
 
     def _require_latest(self, uses: Indices, made: Indices) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cubecore.isa.vector.registers.coverage import FARTHEST
 from cubecore.isa.vector.registers.flow import leaves_of
 from cubecore.isa.vector.registers.folding import FoldedLoop, Node
-from cubecore.isa.vector.registers.steps import Source, Step
+from cubecore.isa.vector.registers.steps import Step, ValueSource
 
 _MOST_PAIRS = 1 << 22
 """Pairs of trips that are looked at for a conflict; loops with more run trip by trip."""
@@ -31,7 +31,7 @@ def _passes_values(level: int, inside: Sequence[Step]) -> bool:
     for n, step in enumerate(inside):
         within = step.levels[step.levels.index(level) + 1 :]
         for source in (*step.sources, *filter(None, [step.mask])):
-            taken: Source | None = source
+            taken: ValueSource | None = source
             while taken is not None:
                 if taken.level == level:
                     return True

@@ -21,7 +21,7 @@ from cubecore.isa.vector.registers.folding import FoldedCall, Node
 from cubecore.isa.vector.registers.independence import independent_loops
 from cubecore.isa.vector.registers.operation import Bits, Form
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Landed, Source, Step
+from cubecore.isa.vector.registers.steps import NONE, Landed, Step, ValueSource
 
 _DECIDED_BY = {Form.GATHER: (0,), Form.SCATTER: (1,), Form.STORE_COUNTED: (1, 2)}
 """The sources that say where a call accesses UB, beside its mask."""
@@ -66,7 +66,7 @@ def _deciders(program: RegisterProgram) -> Deciders:
     return Deciders.IN_ORDER if stored else Deciders.LOADS
 
 
-def _deciding(step: Step) -> list[Source]:
+def _deciding(step: Step) -> list[ValueSource]:
     numbers = _DECIDED_BY[step.call.operation.form]
     sources = [step.sources[n] for n in numbers if n < len(step.sources)]
     return [*sources, *filter(None, [step.mask])]

@@ -56,7 +56,7 @@ class Entries:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Source:
+class ValueSource:
     """The origin of a value that a call takes: the leaf that made it, and one of its results.
 
     With a `level`, on the first trip of that loop it is `initial` instead; a leaf of NONE was
@@ -66,7 +66,7 @@ class Source:
     leaf: int
     result: int
     level: int = NONE
-    initial: "Source | None" = None
+    initial: "ValueSource | None" = None
 
 
 class Pieces(NamedTuple):
@@ -106,8 +106,8 @@ class Step:
     location: Location
     number: int
     levels: tuple[int, ...]
-    sources: tuple[Source, ...]
-    mask: Source | None
+    sources: tuple[ValueSource, ...]
+    mask: ValueSource | None
     addresses: NDArray[np.int64]
     scalars: NDArray[np.uint64]
     entries: Indices

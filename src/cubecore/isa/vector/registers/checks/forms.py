@@ -9,7 +9,7 @@ from cubecore.isa.vector.registers.operation import MERGING, Form
 from cubecore.isa.vector.registers.operations.convert import CASTS, LAYOUTS
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Source, Step
+from cubecore.isa.vector.registers.steps import NONE, Step, ValueSource
 
 _MERGES = frozenset({"Duplicate", "DuplicateLane", "Move", "Add", "Max", "Min"})
 """Instructions that can keep the lanes of dst that the mask does not let through."""
@@ -87,7 +87,7 @@ def _distribution(step: Step) -> Iterator[Remark]:
 # --- registers that no call has written
 
 
-def never_written(source: Source | None) -> bool:
+def never_written(source: ValueSource | None) -> bool:
     """Return whether a value is none that a call made, on the first trip at least."""
     while source is not None:
         if source.leaf == NONE:

@@ -6,7 +6,7 @@ from cubecore.isa.declare.remark import Remark
 from cubecore.isa.vector.registers.operation import BY_VALUES, Form
 from cubecore.isa.vector.registers.operations.moves import STORES
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Source, Step
+from cubecore.isa.vector.registers.steps import NONE, Step, ValueSource
 
 _MADE = frozenset({Form.PATTERN, Form.COUNT, Form.COMPARE, Form.COMPARE_SCALAR})
 _JOINED = frozenset({Form.MASK_UNARY, Form.MASK_BINARY})
@@ -62,7 +62,7 @@ def _used_at(step: Step) -> frozenset[int]:
     return frozenset({call.width, source})
 
 
-def _maker(program: RegisterProgram, source: Source, depth: int) -> Step | None:
+def _maker(program: RegisterProgram, source: ValueSource, depth: int) -> Step | None:
     """Return a call that gave a mask its width; None if that is not known."""
     if source.leaf == NONE or depth == 0:
         return None
