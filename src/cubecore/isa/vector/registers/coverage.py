@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from cubecore.isa.vector.registers.steps import Step
+from cubecore.isa.vector.registers.steps import RegisterStep
 from cubecore.lazy_dataclass import dataclass
 
 FARTHEST = 1 << 21
@@ -20,7 +20,7 @@ class CoveredBytes:
     runs: tuple[tuple[int, int], ...]
 
     @staticmethod
-    def of(steps: Sequence[Step], *, loads: bool) -> "CoveredBytes":
+    def of(steps: Sequence[RegisterStep], *, loads: bool) -> "CoveredBytes":
         """Return the bytes that steps load before they store there, or those that they store."""
         concerned = [step for step in steps if (step.loads if loads else step.stores)]
         ends = [_ends(step) for step in concerned if step.pieces.low.size]
@@ -34,7 +34,7 @@ class CoveredBytes:
         return CoveredBytes(tuple(_parted(_runs(touched), _starts(ends))))
 
     @staticmethod
-    def idle(steps: Sequence[Step]) -> "CoveredBytes":
+    def idle(steps: Sequence[RegisterStep]) -> "CoveredBytes":
         """Return the bytes that steps load, and that no call looks at."""
         if reach(steps) > FARTHEST:
             return CoveredBytes(())
@@ -55,7 +55,7 @@ class CoveredBytes:
         return CoveredBytes(_runs(touched))
 
 
-def reach(steps: Iterable[Step]) -> int:
+def reach(steps: Iterable[RegisterStep]) -> int:
     """Return the bytes from the base to the end of the last access, whatever its mask says."""
     memory = [step for step in steps if step.loads or step.stores]
     ends = (
@@ -67,7 +67,7 @@ def reach(steps: Iterable[Step]) -> int:
     return max(ends, default=0)
 
 
-def rewrites(steps: Iterable[Step]) -> bool:
+def rewrites(steps: Iterable[RegisterStep]) -> bool:
     """Return whether steps store to bytes that some load."""
     memory = [step for step in steps if step.loads or step.stores]
     if reach(memory) > FARTHEST:
@@ -78,12 +78,12 @@ def rewrites(steps: Iterable[Step]) -> bool:
     return bool((loaded[:both] & stored[:both]).any())
 
 
-def _ends(step: Step) -> tuple[int, int]:
+def _ends(step: RegisterStep) -> tuple[int, int]:
     _, low, high = step.pieces
     return int(low.min()), int(high.max())
 
 
-def _touched(steps: Sequence[Step]) -> NDArray[np.bool_]:
+def _touched(steps: Sequence[RegisterStep]) -> NDArray[np.bool_]:
     """Return which bytes some steps touch."""
     pieces = [step.pieces for step in steps]
     size = max((int(high.max(initial=0)) for _, _, high in pieces), default=0)
@@ -96,7 +96,7 @@ def _touched(steps: Sequence[Step]) -> NDArray[np.bool_]:
     return np.asarray(np.cumsum(edges[:-1]) > 0)
 
 
-def _first_loads(steps: Sequence[Step]) -> NDArray[np.bool_]:
+def _first_loads(steps: Sequence[RegisterStep]) -> NDArray[np.bool_]:
     """Return which bytes are loaded before they are stored, call by call in their order."""
     memory = [step for step in steps if step.loads or step.stores]
     pieces = [step.pieces for step in memory]

@@ -25,7 +25,7 @@ from cubecore.isa.vector.registers.operation import (
 from cubecore.isa.vector.registers.operations.indexed import count_in
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Landed, Step, ValueSource, strides_of
+from cubecore.isa.vector.registers.steps import NONE, Landed, RegisterStep, ValueSource, strides_of
 from cubecore.lazy_dataclass import dataclass
 
 _MASK_BYTES = 16
@@ -109,12 +109,12 @@ class Execution:
         """Return whether a loop's trips run at once."""
         return loop in self._program.together
 
-    def _axes(self, step: Step) -> tuple[tuple[int, ...], tuple[int | slice, ...]]:
+    def _axes(self, step: RegisterStep) -> tuple[tuple[int, ...], tuple[int | slice, ...]]:
         """Return the loops around a step whose trips run at once, and where all of them are."""
         axes = tuple(n for n in step.levels if isinstance(self._trips[n], slice))
         return axes, tuple(self._trips[n] for n in step.levels)
 
-    def _mask(self, step: Step, axes: tuple[int, ...]) -> Bits | None:
+    def _mask(self, step: RegisterStep, axes: tuple[int, ...]) -> Bits | None:
         """Return a step's mask; None if it lets all lanes through."""
         if step.mask is None:
             return None
@@ -126,7 +126,7 @@ class Execution:
         mask = self._value(step.mask, axes).astype(bool, copy=False)
         return None if known is None and mask.all() else mask
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: RegisterStep) -> None:
         """Run a call, for all trips of the loops that run at once."""
         axes, at = self._axes(step)
         if step.call.operation.form in KNOWN_MASKS and len(axes) == len(at):
@@ -157,7 +157,7 @@ class Execution:
         if form is Form.AR:
             self._ar = results[0]
 
-    def _known_mask(self, step: Step) -> Bits:
+    def _known_mask(self, step: RegisterStep) -> Bits:
         """Return a mask of a pattern or a count, on all trips."""
         known = self._program.known_masks.get(step.number)
         if known is None:
@@ -181,7 +181,7 @@ class Execution:
         return 0 if self._ar is None else count_in(self._ar)
 
     def _land(
-        self, step: Step, at: tuple[int | slice, ...], _i: Sequence[Array], _m: Bits | None
+        self, step: RegisterStep, at: tuple[int | slice, ...], _i: Sequence[Array], _m: Bits | None
     ) -> Landed:
         """Return where a step accesses UB on some trips, as values of registers say."""
         landed = step.landed
@@ -238,7 +238,7 @@ class Execution:
             array = array.reshape(array.shape[0], *inner, array.shape[-1])
         return array
 
-    def _window(self, step: Step, addresses: NDArray[np.int64], span: int) -> Array:
+    def _window(self, step: RegisterStep, addresses: NDArray[np.int64], span: int) -> Array:
         """Return the bytes of UB at addresses, as a view where they lie at even distances."""
         strides = self._strides(step, addresses)
         if strides is not None:
@@ -255,7 +255,7 @@ class Execution:
             )
         return self._image[:, addresses[..., None] + np.arange(span)]
 
-    def _strides(self, step: Step, addresses: NDArray[np.int64]) -> tuple[int, ...] | None:
+    def _strides(self, step: RegisterStep, addresses: NDArray[np.int64]) -> tuple[int, ...] | None:
         """Return how far a step's addresses are apart on the trips that run at once."""
         if step.strides is None:
             return strides_of(addresses)
@@ -263,7 +263,7 @@ class Execution:
         return tuple(each for level, each in pairs if isinstance(self._trips[level], slice))
 
     def _store(
-        self, step: Step, addresses: NDArray[np.int64], values: Array, mask: Bits | None
+        self, step: RegisterStep, addresses: NDArray[np.int64], values: Array, mask: Bits | None
     ) -> None:
         """Write to UB at addresses what the mask lets through."""
         distribution = STORES[step.call.mode]

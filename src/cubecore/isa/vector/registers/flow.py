@@ -20,7 +20,7 @@ from cubecore.isa.vector.registers.operations.moves import STORES
 from cubecore.isa.vector.registers.steps import (
     NONE,
     Entries,
-    Step,
+    RegisterStep,
     ValueSource,
     block_of,
     span_of,
@@ -52,11 +52,11 @@ class Flow:
             made = np.flatnonzero(entries.results[:, slot])
             self._made[entries.results[made, slot]] = np.stack([made, np.full_like(made, slot)], -1)
 
-    def steps(self) -> Mapping[int, Step]:
+    def steps(self) -> Mapping[int, RegisterStep]:
         """Return the calls of the program by their leaves' numbers."""
         return {leaf.number: self._step(leaf, levels) for leaf, levels in self._leaves}
 
-    def _step(self, leaf: FoldedCall, levels: tuple[int, ...]) -> Step:
+    def _step(self, leaf: FoldedCall, levels: tuple[int, ...]) -> RegisterStep:
         entries, at = self._entries, leaf.entries
         first = int(at.reshape(-1)[0])
         call = entries.table[entries.calls[first]]
@@ -66,7 +66,7 @@ class Flow:
         extents, exact = self._extents(call, mask)
         if call.operation.form is Form.LOAD and call.mode in WHOLE:
             extents = np.minimum(extents, self._needed[at])
-        return Step(
+        return RegisterStep(
             call=call,
             location=entries.locations[entries.places[first]],
             number=leaf.number,

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from cubecore.isa.vector.registers.coverage import FARTHEST
 from cubecore.isa.vector.registers.flow import leaves_of
 from cubecore.isa.vector.registers.folding import FoldedLoop, Node
-from cubecore.isa.vector.registers.steps import Step, ValueSource
+from cubecore.isa.vector.registers.steps import RegisterStep, ValueSource
 
 _MOST_PAIRS = 1 << 22
 """Pairs of trips that are looked at for a conflict; loops with more run trip by trip."""
 
 
-def independent_loops(nodes: Sequence[Node], steps: Mapping[int, Step]) -> Iterator[int]:
+def independent_loops(nodes: Sequence[Node], steps: Mapping[int, RegisterStep]) -> Iterator[int]:
     """Yield the numbers of such loops; leaves that are not among the steps do not count."""
     for node in nodes:
         if isinstance(node, FoldedLoop):
@@ -25,7 +25,7 @@ def independent_loops(nodes: Sequence[Node], steps: Mapping[int, Step]) -> Itera
                 yield node.number
 
 
-def _passes_values(level: int, inside: Sequence[Step]) -> bool:
+def _passes_values(level: int, inside: Sequence[RegisterStep]) -> bool:
     """Return whether a trip reads what an earlier one made."""
     position = {step.number: n for n, step in enumerate(inside)}
     for n, step in enumerate(inside):
@@ -42,14 +42,14 @@ def _passes_values(level: int, inside: Sequence[Step]) -> bool:
     return False
 
 
-def _conflicts(level: int, inside: Sequence[Step]) -> bool:
+def _conflicts(level: int, inside: Sequence[RegisterStep]) -> bool:
     """Return whether one trip stores to bytes that another one touches."""
     memory = [step for step in inside if step.loads or step.stores]
     stores = [step for step in memory if step.stores]
     return any(_overlap(level, store, other) for store in stores for other in memory)
 
 
-def _overlap(level: int, store: Step, other: Step) -> bool:
+def _overlap(level: int, store: RegisterStep, other: RegisterStep) -> bool:
     low, high = _reach(level, store)
     other_low, other_high = _reach(level, other)
     if low.shape[1] ** 2 * low.shape[0] > _MOST_PAIRS:
@@ -61,7 +61,7 @@ def _overlap(level: int, store: Step, other: Step) -> bool:
     return bool(touch.any())
 
 
-def _reach(level: int, step: Step) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _reach(level: int, step: RegisterStep) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the bytes between which a step touches UB, shaped [trips outside, trips]."""
     axis = step.levels.index(level)
     shape = step.addresses.shape

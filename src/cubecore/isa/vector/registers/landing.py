@@ -21,7 +21,7 @@ from cubecore.isa.vector.registers.folding import FoldedCall, Node
 from cubecore.isa.vector.registers.independence import independent_loops
 from cubecore.isa.vector.registers.operation import Bits, Form
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Landed, Step, ValueSource
+from cubecore.isa.vector.registers.steps import NONE, Landed, RegisterStep, ValueSource
 
 _DECIDED_BY = {Form.GATHER: (0,), Form.SCATTER: (1,), Form.STORE_COUNTED: (1, 2)}
 """The sources that say where a call accesses UB, beside its mask."""
@@ -66,7 +66,7 @@ def _deciders(program: RegisterProgram) -> Deciders:
     return Deciders.IN_ORDER if stored else Deciders.LOADS
 
 
-def _deciding(step: Step) -> list[ValueSource]:
+def _deciding(step: RegisterStep) -> list[ValueSource]:
     numbers = _DECIDED_BY[step.call.operation.form]
     sources = [step.sources[n] for n in numbers if n < len(step.sources)]
     return [*sources, *filter(None, [step.mask])]
@@ -129,7 +129,7 @@ class _Landing(Execution):
             if self._whole or not isinstance(node, FoldedCall) or node.number in self._run_:
                 super().run([node])
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: RegisterStep) -> None:
         if self._whole or not step.by_values:
             super()._step(step)
             return
@@ -143,7 +143,11 @@ class _Landing(Execution):
         self._land(step, at, inputs, mask)
 
     def _land(
-        self, step: Step, at: tuple[int | slice, ...], inputs: Sequence[Array], mask: Bits | None
+        self,
+        step: RegisterStep,
+        at: tuple[int | slice, ...],
+        inputs: Sequence[Array],
+        mask: Bits | None,
     ) -> Landed:
         """Note where a step accesses UB on some trips, and return that."""
         lands = step.call.operation.lands

@@ -21,7 +21,7 @@ from cubecore.isa.vector.registers.flow import Flow, UnfoldableError
 from cubecore.isa.vector.registers.folding import FoldedCall, Node, folded
 from cubecore.isa.vector.registers.independence import independent_loops
 from cubecore.isa.vector.registers.operation import Bits
-from cubecore.isa.vector.registers.steps import Entries, Landed, Step
+from cubecore.isa.vector.registers.steps import Entries, Landed, RegisterStep
 from cubecore.isa.vector.registers.types_taken import require_types
 
 _MOST_MARKED = 16
@@ -111,7 +111,7 @@ class RegisterProgram:
 
 def _loops(
     entries: Entries, kinds: NDArray[np.int64]
-) -> tuple[tuple[Node, ...], Mapping[int, Step]]:
+) -> tuple[tuple[Node, ...], Mapping[int, RegisterStep]]:
     """Return the loops of a body, and its steps; single calls where no loops hand values on."""
     # Equal calls that follow each other on a line (two loads, say) look like a loop of their own,
     # and their results go different ways then: bodies of more calls are looked for.

@@ -91,7 +91,7 @@ class Landed:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Step:
+class RegisterStep:
     """A call in the program: what it is, where it stands, what it takes.
 
     `levels` are the numbers of the loops around it, the outermost first; `addresses` and `scalars`

@@ -25,7 +25,7 @@ from cubecore.isa.vector.registers.operation import (
 )
 from cubecore.isa.vector.registers.operations.moves import STORES
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import Step
+from cubecore.isa.vector.registers.steps import RegisterStep
 
 _MOVED = frozenset(
     {
@@ -53,10 +53,10 @@ class UndefinedLanes(Execution):
         super().__init__(program, image)
         self.needing: dict[int, int] = {}
         self.stored: dict[int, int] = {}
-        self._current: Step | None = None
+        self._current: RegisterStep | None = None
         self.run(program.nodes)
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: RegisterStep) -> None:
         self._current = step
         super()._step(step)
 

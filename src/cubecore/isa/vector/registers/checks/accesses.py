@@ -13,7 +13,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.folding import Indices
 from cubecore.isa.vector.registers.operation import Form
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import Step
+from cubecore.isa.vector.registers.steps import RegisterStep
 from cubecore.lazy_dataclass import dataclass
 
 CLASSES = ("VEC_STORE", "VEC_LOAD", "SCALAR_STORE", "SCALAR_LOAD", "VEC_ALL", "SCALAR_ALL")
@@ -60,12 +60,12 @@ class AccessOrder:
         self._made[0] = -1
         memory = (step for step in program.steps.values() if step.loads or step.stores)
         steps = [step for step in memory if step.pieces.low.size]
-        self.steps: Mapping[int, Step] = program.steps
+        self.steps: Mapping[int, RegisterStep] = program.steps
         classes = _classes_of_variables(steps, entries.variables)
         self.accesses = [self._access(step, classes) for step in steps]
         self.barriers = _barriers(program)
 
-    def _access(self, step: Step, classes: Mapping[int, int]) -> Access:
+    def _access(self, step: RegisterStep, classes: Mapping[int, int]) -> Access:
         flat, low, high = step.pieces
         span = high - low
         if step.loads and step.call.mode.startswith("BRC_"):
@@ -127,7 +127,7 @@ def covers(word: str, kind: str) -> bool:
     )
 
 
-def variables_of(step: Step, variables: NDArray[np.uint32]) -> list[int]:
+def variables_of(step: RegisterStep, variables: NDArray[np.uint32]) -> list[int]:
     """Return the variables of the registers that a step loads or stores, on all its trips."""
     numbers = variables[step.entries.reshape(-1)]
     if step.call.operation.form in _PAIRS:
@@ -137,7 +137,7 @@ def variables_of(step: Step, variables: NDArray[np.uint32]) -> list[int]:
 
 
 def _classes_of_variables(
-    steps: Sequence[Step], variables: NDArray[np.uint32]
+    steps: Sequence[RegisterStep], variables: NDArray[np.uint32]
 ) -> Mapping[int, int]:
     """Return a number for each variable, one for those that a call has on its trips.
 

@@ -9,7 +9,7 @@ from cubecore.isa.vector.registers.operation import MERGING, Form
 from cubecore.isa.vector.registers.operations.convert import CASTS, LAYOUTS
 from cubecore.isa.vector.registers.operations.moves import LOADS, STORES
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Step, ValueSource
+from cubecore.isa.vector.registers.steps import NONE, RegisterStep, ValueSource
 
 _MERGES = frozenset({"Duplicate", "DuplicateLane", "Move", "Add", "Max", "Min"})
 """Instructions that can keep the lanes of dst that the mask does not let through."""
@@ -40,11 +40,11 @@ def call_remarks(program: RegisterProgram) -> Iterator[Remark]:
         yield from _same_results(step, program)
 
 
-def _remark(step: Step, kind: str, message: str, *, stops: bool = False) -> Remark:
+def _remark(step: RegisterStep, kind: str, message: str, *, stops: bool = False) -> Remark:
     return Remark(kind, f"{step.call.operation.name} must {message}", "", step.location, (), stops)
 
 
-def _alignment(step: Step) -> Iterator[Remark]:
+def _alignment(step: RegisterStep) -> Iterator[Remark]:
     if not (step.loads or step.stores):
         return
     form, mode = step.call.operation.form, step.call.mode
@@ -69,7 +69,7 @@ def _alignment(step: Step) -> Iterator[Remark]:
         )
 
 
-def _distribution(step: Step) -> Iterator[Remark]:
+def _distribution(step: RegisterStep) -> Iterator[Remark]:
     """Yield a load or store whose distribution is for elements of another width."""
     name, _, bits = step.call.mode.rpartition("_B")
     if step.by_values:
@@ -96,12 +96,12 @@ def never_written(source: ValueSource | None) -> bool:
     return False
 
 
-def merges_into(step: Step) -> bool:
+def merges_into(step: RegisterStep) -> bool:
     """Return whether the last source of a call is the old dst, of which some lanes are kept."""
     return step.call.mode == MERGING or step.call.operation.form is Form.MOVE
 
 
-def _unwritten(step: Step) -> Iterator[Remark]:
+def _unwritten(step: RegisterStep) -> Iterator[Remark]:
     if step.call.operation.name == "LoadBlock" or step.call.operation.form in _BY_AR:
         return
     sources = step.sources[:-1] if merges_into(step) else step.sources
@@ -127,7 +127,7 @@ def _unwritten(step: Step) -> Iterator[Remark]:
 # --- forms that lack
 
 
-def _merging(step: Step) -> Iterator[Remark]:
+def _merging(step: RegisterStep) -> Iterator[Remark]:
     call = step.call
     asked = call.operation.form in _ASKED and bool(step.scalars.reshape(-1)[0])
     if (call.mode == MERGING and call.operation.name not in _MERGES) or asked:
@@ -140,7 +140,7 @@ def _merging(step: Step) -> Iterator[Remark]:
         )
 
 
-def _casts(step: Step) -> Iterator[Remark]:
+def _casts(step: RegisterStep) -> Iterator[Remark]:
     call = step.call
     if call.operation.name != "Cast":
         return
@@ -175,7 +175,7 @@ def _casts(step: Step) -> Iterator[Remark]:
         )
 
 
-def _amounts(step: Step, program: RegisterProgram) -> Iterator[Remark]:
+def _amounts(step: RegisterStep, program: RegisterProgram) -> Iterator[Remark]:
     """Yield a shift by less than 0: by a scalar, or by lanes that are one scalar's."""
     form, bits, scalars = step.call.operation.form, _AMOUNT_BITS, step.scalars
     if form is Form.SHIFT and len(step.sources) > 1 and step.sources[1].leaf != NONE:
@@ -193,7 +193,7 @@ def _amounts(step: Step, program: RegisterProgram) -> Iterator[Remark]:
         )
 
 
-def _same_results(step: Step, program: RegisterProgram) -> Iterator[Remark]:
+def _same_results(step: RegisterStep, program: RegisterProgram) -> Iterator[Remark]:
     form = step.call.operation.form
     same = form is Form.PAIR and step.scalars.any()
     if form is Form.LOAD_PAIR:

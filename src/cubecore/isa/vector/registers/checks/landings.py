@@ -9,7 +9,7 @@ from cubecore.isa.vector.registers.checks.forms import never_written
 from cubecore.isa.vector.registers.landing import ub_bytes
 from cubecore.isa.vector.registers.operation import Form
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import Step
+from cubecore.isa.vector.registers.steps import RegisterStep
 
 _BLOCK_BYTES = 32
 
@@ -24,7 +24,7 @@ def landing_remarks(program: RegisterProgram) -> Iterator[Remark]:
         yield from _twice(step)
 
 
-def _index(step: Step, at: int) -> str:
+def _index(step: RegisterStep, at: int) -> str:
     """Return the lane of a piece in words, and the trip where there are several."""
     assert step.landed is not None
     trip, lane = divmod(at, step.landed.low.shape[-1])
@@ -32,7 +32,7 @@ def _index(step: Step, at: int) -> str:
     return f"lane {lane}{of_trip}"
 
 
-def _leaving(step: Step) -> Iterator[Remark]:
+def _leaving(step: RegisterStep) -> Iterator[Remark]:
     """Yield a finding for the first piece outside of UB; the function is not made then."""
     assert step.landed is not None
     low, sizes = step.landed.low.reshape(-1), step.landed.sizes.reshape(-1)
@@ -47,7 +47,7 @@ def _leaving(step: Step) -> Iterator[Remark]:
         yield Remark("out-of-bounds", message, "indices", step.location, (), stops=True)
 
 
-def _blocks(step: Step) -> Iterator[Remark]:
+def _blocks(step: RegisterStep) -> Iterator[Remark]:
     assert step.landed is not None
     if step.call.operation.name != "GatherB":
         return
@@ -62,7 +62,7 @@ def _blocks(step: Step) -> Iterator[Remark]:
         yield Remark("misaligned", message, "indices", step.location)
 
 
-def _twice(step: Step) -> Iterator[Remark]:
+def _twice(step: RegisterStep) -> Iterator[Remark]:
     """Yield a finding for a scatter that stores to an element twice: which one stays is unknown."""
     assert step.landed is not None
     if step.call.operation.form is not Form.SCATTER:
@@ -107,7 +107,7 @@ def squeeze_order_remarks(program: RegisterProgram) -> Iterator[Remark]:
         return
     entries = np.concatenate([each for _, each in columns])
     of = np.repeat(np.arange(len(columns)), [each.size for _, each in columns])
-    before: Step | None = None
+    before: RegisterStep | None = None
     for number in of[np.argsort(entries)].tolist():
         step = columns[number][0]
         if before is not None and step.call.operation.form is before.call.operation.form:
@@ -120,6 +120,6 @@ def squeeze_order_remarks(program: RegisterProgram) -> Iterator[Remark]:
         before = step
 
 
-def _order(step: Step, message: str) -> Remark:
+def _order(step: RegisterStep, message: str) -> Remark:
     name = "StoreUnAlign" if step.call.operation.form is Form.STORE_COUNTED else "Squeeze"
     return Remark("squeeze-order", f"{name} must {message}", name, step.location)

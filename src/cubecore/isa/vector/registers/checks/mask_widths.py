@@ -6,7 +6,7 @@ from cubecore.isa.declare.remark import Remark
 from cubecore.isa.vector.registers.operation import BY_VALUES, Form
 from cubecore.isa.vector.registers.operations.moves import STORES
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import NONE, Step, ValueSource
+from cubecore.isa.vector.registers.steps import NONE, RegisterStep, ValueSource
 
 _MADE = frozenset({Form.PATTERN, Form.COUNT, Form.COMPARE, Form.COMPARE_SCALAR})
 _JOINED = frozenset({Form.MASK_UNARY, Form.MASK_BINARY})
@@ -37,12 +37,12 @@ def mask_width_remarks(program: RegisterProgram) -> Iterator[Remark]:
         )
 
 
-def _fits(maker: Step, width: int) -> bool:
+def _fits(maker: RegisterStep, width: int) -> bool:
     """Return whether a mask says of wider lanes what it says of its own: all, or none."""
     return maker.call.mode in _UNIFORM and maker.call.width <= width
 
 
-def _used_at(step: Step) -> frozenset[int]:
+def _used_at(step: RegisterStep) -> frozenset[int]:
     """Return the widths of lanes, in bytes, any of which the mask of a call may be made for."""
     call, form = step.call, step.call.operation.form
     if form in _JOINED or form in {Form.MASK_PLAIN, Form.MASK_PAIR}:
@@ -62,7 +62,7 @@ def _used_at(step: Step) -> frozenset[int]:
     return frozenset({call.width, source})
 
 
-def _maker(program: RegisterProgram, source: ValueSource, depth: int) -> Step | None:
+def _maker(program: RegisterProgram, source: ValueSource, depth: int) -> RegisterStep | None:
     """Return a call that gave a mask its width; None if that is not known."""
     if source.leaf == NONE or depth == 0:
         return None

@@ -8,7 +8,7 @@ from cubecore.isa.declare.remark import Remark, RemarkedAccess
 from cubecore.isa.vector.registers.checks.accesses import ORDERED_BYTES, Access, AccessOrder
 from cubecore.isa.vector.registers.folding import Indices
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import Step
+from cubecore.isa.vector.registers.steps import RegisterStep
 
 _MOST_PAIRS = 1 << 16
 """Pairs of entries of two calls that are looked at; of more, those of the first trips."""
@@ -55,7 +55,7 @@ def _may_meet(program: RegisterProgram) -> bool:
     return bool((meets & stores).any())
 
 
-def _end(step: Step) -> int:
+def _end(step: RegisterStep) -> int:
     """Return the end of a step's last access, whatever a mask leaves out."""
     if step.landed is not None:
         return int(step.pieces.high.max())

@@ -13,7 +13,7 @@ from cubecore.isa.program.tree import Location
 from cubecore.isa.vector.registers.operation import REGISTER_BYTES, Form
 from cubecore.isa.vector.registers.operations.moves import MASK_STREAM
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import Step
+from cubecore.isa.vector.registers.steps import RegisterStep
 
 _KIND = "unalign-protocol"
 _BUFFERS = 4
@@ -53,7 +53,7 @@ def stream_remarks(program: RegisterProgram) -> Iterator[Remark]:
     yield from _too_many(steps)
 
 
-def _buffers(step: Step) -> bool | None:
+def _buffers(step: RegisterStep) -> bool | None:
     """Return whether a step is of a stream of stores; None if it is of none."""
     call = step.call
     if call.operation.form is Form.STREAM:
@@ -70,10 +70,10 @@ class _Walk:
     def __init__(self) -> None:
         self._loads: dict[int, int] = {}
         """By buffer: the address that its stream has come to."""
-        self._stores: dict[int, tuple[int, Step]] = {}
+        self._stores: dict[int, tuple[int, RegisterStep]] = {}
         """By buffer: the end of what was stored, and the last store."""
 
-    def take(self, step: Step, buffer: int, address: int, extent: int) -> Iterator[str]:
+    def take(self, step: RegisterStep, buffer: int, address: int, extent: int) -> Iterator[str]:
         """Take a call; yield what it breaks."""
         name = step.call.operation.name
         if name == "LoadUnAlignPre":
@@ -104,7 +104,7 @@ class _Walk:
             )
         self._loads[buffer] = address
 
-    def _store(self, step: Step, buffer: int, address: int, extent: int) -> Iterator[str]:
+    def _store(self, step: RegisterStep, buffer: int, address: int, extent: int) -> Iterator[str]:
         # The first store of a stream is right wherever it is.
         end, _ = self._stores.get(buffer, (address, step))
         if end != address:
@@ -126,7 +126,7 @@ class _Walk:
                 f"{_apart(address - end)} it"
             )
 
-    def open_stores(self) -> Iterator[Step]:
+    def open_stores(self) -> Iterator[RegisterStep]:
         """Yield the last stores of streams that were not ended."""
         return (step for _, step in self._stores.values())
 
@@ -135,7 +135,7 @@ def _apart(distance: int) -> str:
     return f"{abs(distance)} B {'behind' if distance > 0 else 'before'}"
 
 
-def _too_many(steps: list[Step]) -> Iterator[Remark]:
+def _too_many(steps: list[RegisterStep]) -> Iterator[Remark]:
     """Yield a finding for more buffers at a time than there are, at the first that is too many."""
     for stores, word in ((False, "load"), (True, "store")):
         # A buffer lives from its first use to its last. The number alive is largest where one

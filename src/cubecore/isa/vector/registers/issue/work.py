@@ -24,7 +24,7 @@ from cubecore.isa.vector.registers.operation import (
 )
 from cubecore.isa.vector.registers.operations.logic import SELECTION_LATENCY
 from cubecore.isa.vector.registers.program import RegisterProgram
-from cubecore.isa.vector.registers.steps import Step, block_of
+from cubecore.isa.vector.registers.steps import RegisterStep, block_of
 from cubecore.lazy_dataclass import dataclass
 
 _BLOCK_BYTES = 32
@@ -171,7 +171,7 @@ def _runs(program: RegisterProgram) -> NDArray[np.bool_]:
     return runs
 
 
-def _hoisted(step: Step) -> Indices:
+def _hoisted(step: RegisterStep) -> Indices:
     """Return the entries of a count that is the same on all trips, and so is made before the loop.
 
     A count that falls from trip to trip is less than a register once: one that is so more often is
