@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
 from cubecore.timing.pipes.queues import ISSUE, NAMES, SCALAR, UNIT_FLAG
-from cubecore.timing.records import CriticalPath, Segment, Step
+from cubecore.timing.records import CriticalPath, PathStep, Segment
 
 _FLAG = "flag "
 _QUEUE = "queue of "
@@ -49,7 +49,7 @@ class _Lanes:
         self._starts = {pipe: [s.start for s in lane] for pipe, lane in self.of.items()}
         self._ends = [s.end for s in self.scalar]
 
-    def walk(self) -> list[Step]:
+    def walk(self) -> list[PathStep]:
         """Return the steps of the path, the last one first."""
         # `at` is an instruction (pipe, number) and `until` the time down to which the path is
         # explained. Each step goes to what the instruction waited for, never forward in time, so
@@ -57,11 +57,11 @@ class _Lanes:
         last = max(self.of, key=lambda pipe: self._done[pipe][-1])
         at: tuple[str, int] | None = (last, len(self.of[last]) - 1)
         until = self._done[last][-1]
-        steps: list[Step] = []
+        steps: list[PathStep] = []
         while at is not None:
             pipe, number = at
             segment = self.of[pipe][number]
-            steps.append(Step(pipe, segment.name, segment.start, until, number))
+            steps.append(PathStep(pipe, segment.name, segment.start, until, number))
             until = segment.start
             at = self._before(pipe, number, segment)
             if at is None and segment.cause == ISSUE:
@@ -83,7 +83,7 @@ class _Lanes:
         index = bisect_right(times.get(pipe, ()), until) - 1
         return (pipe, index) if index >= 0 else None
 
-    def _issued(self, steps: list[Step], until: int) -> tuple[tuple[str, int] | None, int]:
+    def _issued(self, steps: list[PathStep], until: int) -> tuple[tuple[str, int] | None, int]:
         """Follow the scalar unit back to what held it up, adding its steps."""
         # Segments of the scalar unit are its own work and its waits, by end. Work is passed
         # through; a wait for a full queue leads to the instruction that made room, a wait for a
@@ -93,14 +93,14 @@ class _Lanes:
             segment = self.scalar[index]
             if segment.name.startswith(_QUEUE):
                 if until > segment.end:
-                    steps.append(Step(segment.pipe, ISSUE, segment.end, until))
+                    steps.append(PathStep(segment.pipe, ISSUE, segment.end, until))
                 held = self._last(segment.name.split()[2], self._starts, segment.end)
                 return held, segment.end
             if segment.name.startswith(_FLAG):
                 if until > segment.end:
-                    steps.append(Step(segment.pipe, ISSUE, segment.end, until))
+                    steps.append(PathStep(segment.pipe, ISSUE, segment.end, until))
                 return self._last(segment.name.split()[1], self._done, segment.end), segment.end
-            steps.append(Step(segment.pipe, segment.name, segment.start, until))
+            steps.append(PathStep(segment.pipe, segment.name, segment.start, until))
             until = segment.start
             index -= 1
         return None, until

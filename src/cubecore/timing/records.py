@@ -86,7 +86,7 @@ class LineTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """A step of a critical path: from when to when the end waited for this instruction.
 
     `number` is its place among its pipe's recorded instructions, None for the scalar unit's work.
@@ -107,7 +107,7 @@ class CriticalPath:
     they add up to the time that it covers, ``start-up`` being what no instruction takes.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     cycles: dict[str, int]
     complete: bool
 
