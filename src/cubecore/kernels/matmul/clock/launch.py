@@ -108,7 +108,7 @@ def _cut(total: int, block: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TileTurn:
     """A tile in the walk over a block: its work, and the operands whose chunks begin and end.
 
     `kind` is the same for tiles that are alike. `copy` brings a part of a bias to its table, which
@@ -244,7 +244,7 @@ class _CoreTime:
         core.time, at = core.mte2.chunk(core.time, rings.row, loads, 0)
         core.waited(core.mte1, at)
 
-    def _row(self, turns: list[Turn], rings: Rings, a: ChunkQueue, b: ChunkQueue) -> None:
+    def _row(self, turns: list[TileTurn], rings: Rings, a: ChunkQueue, b: ChunkQueue) -> None:
         """Walk the tiles of a chunk of the outer axis."""
         core, chunks = self._core, (a, b)
         steady = Steady(core, rings, a, b, [turn.kind for turn in turns])
@@ -272,7 +272,7 @@ class _CoreTime:
 
     def _rows(
         self, tree: AccessTree, levels: Sequence[str]
-    ) -> tuple[list[int], dict[int, list[Turn]]]:
+    ) -> tuple[list[int], dict[int, list[TileTurn]]]:
         """Return the lengths of the outer axis' chunks, and the tiles of one of each length."""
         t, share = self._plan.tiling, tree.share
         m_chunks, n_chunks = _cut(share.m, t.stepM * t.baseM), _cut(share.n, t.stepN * t.baseN)
@@ -287,10 +287,10 @@ class _CoreTime:
             [index] if levels[index] == name else []
             for index, name in zip(order, ("outer", "inner"), strict=True)
         ]
-        turn_of: dict[tuple[Any, ...], Turn] = {}
+        turn_of: dict[tuple[Any, ...], TileTurn] = {}
 
-        def row(outer_length: int) -> list[Turn]:
-            turns: list[Turn] = []
+        def row(outer_length: int) -> list[TileTurn]:
+            turns: list[TileTurn] = []
             lengths = _cut(outer_length, bases[0])
             for j, inner_length in enumerate(inner):
                 columns = _cut(inner_length, bases[1])
@@ -314,7 +314,7 @@ class _CoreTime:
                         work = self._tile(tree, shape)
                         copy = self._copy(tree, shape.n) if fetches else None
                         around = tuple(enters), tuple(released)
-                        turn_of[key] = Turn(len(turn_of), *around, work, copy, frees)
+                        turn_of[key] = TileTurn(len(turn_of), *around, work, copy, frees)
                     turns.append(turn_of[key])
             return turns
 
