@@ -154,7 +154,7 @@ class Store:
 
         Parameters
         ----------
-        answers : iterable of Line
+        answers : iterable of AnswerLine
             The answers.
         options : SweepOptions
             The settings of the sweep.

@@ -41,7 +41,7 @@ def sweep(
 
     Parameters
     ----------
-    axes : mapping or sequence of Axis
+    axes : mapping or sequence of SweptAxis
         At most two names (keys of a problem, fields of TCubeTiling or the chip) with values.
     problem : Problem or mapping or None
         The product: a record or a JSON object; keywords replace its keys.
