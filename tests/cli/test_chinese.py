@@ -25,7 +25,7 @@ from cubecore.cli.zh.translation import (
 )
 from cubecore.machine.sanitizer.findings import KINDS
 from cubecore.tiling.rules.advice import MEANINGS
-from workflows.command import DONE, FOUND, assert_refused, cli
+from workflows.command import BAD_REQUEST, DONE, FOUND, assert_refused, cli
 
 SOURCE = Path(inspect.getfile(cubecore)).parent
 DIAGNOSIS = Path(__file__).parents[1] / "frontends" / "diagnosis"
@@ -73,6 +73,7 @@ def declared() -> dict[str, set[str]]:
         "help": ({*helps(main, "cubecore", None)} | titles) - {""},
         "advice": of_rules | {*MEANINGS.values()},
         "findings": of_kinds,
+        "errors": set(),
         "frame": set(),
     }
 
@@ -163,7 +164,7 @@ def test_json_and_exit_codes_have_no_language(script, monkeypatch):
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     chinese = cli("run", script, "--json")
     assert (chinese.code, without_times(chinese.json)) == (FOUND, without_times(english.json))
-    assert cli("plan").err == "missing --m, --n, --k\n"
+    assert (cli("plan").code, cli("plan").err) == (BAD_REQUEST, "缺少 --m、--n、--k\n")
     assert cli("run", script, "--csv").out == cli("run", script, "--csv", "--lang", "en").out
 
 

@@ -288,13 +288,7 @@ def fail_known(error: Exception, as_json: bool, keys: Collection[str] = ()) -> N
         from cubecore.frontends.finding_text import finding_lines
 
         shown["message"] = "\n".join([shown["message"], *finding_lines(others)])
-    if not as_json and speaks_chinese():
-        from cubecore.cli.zh.translation import with_findings
-
-        shown["message"] = with_findings(shown["message"])
-    if error.detail and not as_json:
-        shown["message"] += f"\n{error.detail}"
-    _fail(shown, as_json, code)
+    _fail(shown, as_json, code, error.detail)
 
 
 _PROBLEM_KEYS = frozenset(name.replace("-", "_") for name, _, _ in _PROBLEM_OPTIONS)
@@ -316,8 +310,16 @@ def _as_typed(message: str, error: "CubecoreError", keys: Collection[str]) -> st
     return message
 
 
-def _fail(error: JsonMapping, as_json: bool, code: int) -> NoReturn:
-    say(_object({"error": error}) if as_json else error["message"], to_error=not as_json)
+def _fail(error: JsonMapping, as_json: bool, code: int, detail: str = "") -> NoReturn:
+    """Leave with an error: an object, or its sentence in the user's language over its detail."""
+    text = _object({"error": error}) if as_json else error["message"]
+    if not as_json and speaks_chinese():
+        from cubecore.cli.zh.translation import error_text
+
+        text = error_text(text)
+    if detail and not as_json:
+        text += f"\n{detail}"
+    say(text, to_error=not as_json)
     sys.exit(code)
 
 

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 from unicodedata import category
 
@@ -17,7 +18,7 @@ from cubecore.package_data import packaged
 if TYPE_CHECKING:
     import click
 
-SECTIONS = ("help", "advice", "findings", "frame")
+SECTIONS = ("help", "advice", "findings", "errors", "frame")
 _SHARED = ("advice", "findings")
 """Sections whose whole sentences may stand in others."""
 _PLACE = re.compile(r"\\{(\w+)\\}")
@@ -78,9 +79,52 @@ def translated(text: str) -> str:
     return "\n".join(lines)
 
 
-def with_findings(text: str) -> str:
-    """Return an error's text with the findings in it in Chinese."""
-    return "\n".join(_finding_line(line) for line in text.split("\n"))
+def error_text(text: str) -> str:
+    """Return an error's text in Chinese: its findings, and each sentence that has all its lines.
+
+    A sentence of which a part has no line stays English as a whole.
+    """
+    return "\n".join(_error_line(line) for line in text.split("\n"))
+
+
+def _error_line(line: str) -> str:
+    found = _finding_line(line)
+    return found if found != line else whole_sentence(line) or line
+
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
+_PLAIN = re.compile(r"[A-Za-z]?[a-z]{1,}")
+_NO_TERMS = frozenset(
+    (
+        *("a", "an", "and", "another", "any", "are", "both", "but", "for", "has", "have", "in"),
+        *("is", "it", "its", "more", "must", "neither", "no", "none", "nor", "not", "nothing"),
+        *("of", "on", "or", "that", "the", "to", "which", "with"),
+    )
+)
+"""English words that no name or value consists of."""
+
+
+def whole_sentence(text: str) -> str | None:
+    """Return a sentence of an error in Chinese; None if a part of it has no line."""
+    known = catalogue("errors").get(text)
+    if known is not None:
+        return known
+    for pattern, chinese in _templates("errors"):
+        match = pattern.fullmatch(text)
+        if match is None:
+            continue
+        said = {n: p if n == _CODE else whole_sentence(p) for n, p in match.groupdict().items()}
+        if None not in said.values():
+            return chinese.format(**said)
+    return text if _is_term(text) else None
+
+
+def _is_term(text: str) -> bool:
+    """Return whether a part of a sentence is a name, a value or what the user wrote."""
+    words = [word.strip(",;:()[]{}") for word in _QUOTED.sub(" 0 ", text).split()]
+    plain = [_PLAIN.fullmatch(word) is not None for word in words]
+    beside = any(one and other for one, other in pairwise(plain))
+    return not beside and not any(word in _NO_TERMS for word in words)
 
 
 def _line(line: str) -> str:
