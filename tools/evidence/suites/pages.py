@@ -15,7 +15,7 @@ PACKAGES = ("CenZhihan/LLM4AscendC",)
 TASK_OUTCOMES = {
     "verified": "every case that was run is within the benchmark's tolerance",
     "verified, findings": "as above, and the sanitizer reported findings",
-    "wrong": "a case is not within the tolerance",
+    "wrong": "a case is not within the tolerance, whatever the others came to",
     "refused": "a name is not provided, or the operator or its kernel refuses the case",
     "raised": "the benchmark's own code raised",
     "no case": "each case has a tensor above the cap",
@@ -69,9 +69,11 @@ def _benchmark(suite: str, found: list[dict[str, Any]]) -> list[str]:
         "",
         "Reference answers on the benchmark's own cases, references and tolerance, tensors of",
         "at most 16 MB, the small cases first for a few CPU seconds a task:",
-        f"{cases['verified']} cases verified, {cases['wrong']} wrong, {cases['refused']} refused,",
-        f"{cases['too large']} above the cap, {cases['no time']} not run, and",
-        f"{cases['not comparable']} whose own reference its check does not accept.",
+        f"{cases['verified'] + cases['right']} cases verified, {cases['wrong']} wrong, ",
+        f"{cases['refused']} refused, {cases['too large']} above the cap, ",
+        f"{cases['no time'] + cases['late'] + cases['not run']} not run, and",
+        f"{cases['not comparable'] + cases['uncomparable']} whose own reference its check does not "
+        "accept.",
         "",
         *_table("tasks", Counter(row["outcome"] for row in found), TASK_OUTCOMES),
         *_obstacles("task", found),

@@ -71,6 +71,7 @@ class HostAsks(IntEnum):
     MATMUL_TILING = 9
     READ = 10
     ABSENT = 11
+    GLUE = 12
 
 
 class Commands(IntEnum):

@@ -237,7 +237,8 @@ class ScriptSession:
     results; a `debugger` stops the launches. `judge` sees each result while its arrays hold what
     the launch left. `results` are arrays of a program that its main copied to the host, and
     `parameters` the kernel's names of an operator's arrays, by those of its registration. All
-    launches together may issue `instructions`, None for no limit but each launch's own.
+    launches together may issue `instructions`, None for no limit but each launch's own. `returned`
+    are marks of the bytes that were written, of arrays that bindings have returned.
     """
 
     options: Json = field(default_factory=dict)
@@ -247,6 +248,7 @@ class ScriptSession:
     results: list[str] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
     instructions: int | None = None
+    returned: list[NDArray[np.bool_]] = field(default_factory=list)
 
     @property
     def instructions_left(self) -> int | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json
+from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.steps import REQUEST, Step, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
@@ -43,7 +44,7 @@ def main(folder: Path) -> None:
     reference, given = folder / "reference", folder / _WORKSPACE
     for each in (reference, given):
         each.mkdir()
-    place = submission.written(given / "files")
+    place = submission.written(folder_of_cache().parent / "judged")
     # Torch is loaded once, before the first fork: each step has it for nothing. A step that writes
     # what it should not does so in memory of its own; only files pass from one to the next.
     _load_shared(task, model=bool(submission.model))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Protocol
 
 import numpy as np
 
@@ -89,6 +90,22 @@ def run_built(path: Path, words: tuple[str, ...], asked: CppLaunchOptions) -> in
         return run_libraries(libraries, path, words, asked, arch)
 
 
+def run_built_with(path: Path, asked: CppLaunchOptions, caller: "Caller") -> int:
+    """Run a program that serves a caller, as `run_built` runs others; return its code.
+
+    Raises
+    ------
+    RequestError
+        If the program cannot be read, or what it is called for is refused.
+    KernelError
+        If a kernel fails, or the program ends early.
+    """
+    from cubecore.frontends.cpp.host_programs.executable import libraries_of
+
+    with libraries_of(path) as (libraries, arch):
+        return run_libraries(libraries, path, (), asked, arch, caller)
+
+
 def _options(arch: str = "") -> LaunchOptions:
     """Return the session's options; for a chip of `arch`, if none was asked for."""
     chip = {"chip": default_chip_of(arch)} if arch else {}
@@ -101,11 +118,12 @@ def run_libraries(
     words: tuple[str, ...],
     asked: CppLaunchOptions,
     arch: str = "",
+    caller: "Caller | None" = None,
 ) -> int:
     """Run the first library's main in another process; its launches go to the session.
 
     The second, if there is one, has the AIC's part of kernels. `arch` is what they were compiled
-    for, if that was told. Return main's code.
+    for, if that was told; `caller` is who calls a function of a binding. Return main's code.
 
     Raises
     ------
@@ -126,9 +144,27 @@ def run_libraries(
         with Child(asked_of, memory) as child:
             auto_sync = asked.auto_sync == "on"
             program = _Program(path, child, memory, options, auto_sync=auto_sync)
+            program.caller = caller
             return program.run(libraries, words)
     finally:
         memory.release()
+
+
+class Memory(Protocol):
+    """The device memory of a program, as who calls its functions sees it."""
+
+    def allocate(self, size: int) -> int:
+        """Return the address of new memory of the device; 0 for none."""
+
+    def bytes_at(self, address: int, count: int) -> MemoryBuffer:
+        """Return bytes of its device memory with the map of what was written there."""
+
+
+class Caller(Protocol):
+    """Who calls a function of a binding, and runs the operators that it calls."""
+
+    def answer(self, memory: Memory, text: str) -> int | bytes:
+        """Answer what the binding says."""
 
 
 class _ProgramMemory(GlobalMemory):
@@ -169,6 +205,7 @@ class _Program:
         self._tensors: dict[str, tuple[HostTensor, GlobalTensor]] = {}
         self._kernels: dict[str, RegisteredKernel] = {}
         self._last: ReadyLaunch | None = None
+        self.caller: Caller | None = None
 
     def run(self, libraries: Sequence[Path], words: tuple[str, ...]) -> int:
         """Run the first library's main; return its code."""
@@ -184,7 +221,10 @@ class _Program:
     def _asked(self, asked: HostQuestion) -> int | bytes:
         what, a, b, text, entry, context = asked
         if what == HostAsks.ALLOCATE:
-            return self._allocate(a)
+            return self.allocate(a)
+        if what == HostAsks.GLUE:
+            assert self.caller is not None
+            return self.caller.answer(self, text)
         if what == HostAsks.CHIP:
             return chip_fact(chip_named(self._options.chip).what_if(self._options.settings), a)
         if what == HostAsks.MATMUL_TILING:
@@ -206,7 +246,20 @@ class _Program:
             self._launch(text, a, entry, context)
         return 0
 
-    def _allocate(self, size: int) -> int:
+    def bytes_at(self, address: int, count: int) -> MemoryBuffer:
+        """Return bytes of its device memory with the map of what was written there."""
+        tensor = self._gm.at(address - self._base)
+        if tensor is None:
+            return MemoryBuffer(0)
+        start = address - self._base - tensor.address
+        self._gm.settle(tensor, tensor.address + start, tensor.address + start + count)
+        held = tensor.buffer
+        return MemoryBuffer.over(
+            held.data[start : start + count], held.valid[start : start + count]
+        )
+
+    def allocate(self, size: int) -> int:
+        """Return the address of new memory of the device; 0 for none."""
         name = f"gm{len(self._tensors)}"
         taken = sum(t.buffer.size_bytes for _, t in self._tensors.values())
         last = max((t.end for _, t in self._tensors.values()), default=0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cubecore.aliases import Json
 from cubecore.errors import COMPILER, CubecoreError
-from cubecore.frontends.kernels.session import KernelRun
+from cubecore.frontends.kernels.session import KernelRun, ScriptSession
 from cubecore.frontends.source_locations import raised_at
 from cubecore.machine.sanitizer.findings import SanitizerFinding
 from cubecore.workflows.judge.tasks.comparison import REFUSED
@@ -48,10 +48,14 @@ def raised(error: Exception) -> Json:
     return {"outcome": REFUSED, "error": {"stage": "run", "message": message, "detail": ""}}
 
 
-def launches(runs: Sequence[KernelRun]) -> Json:
+def launches(session: ScriptSession) -> Json:
     """Return the launches with their findings, and the bytes of outputs that they wrote."""
+    runs = session.runs
     findings = [_finding(each) | {"kernel": run.kernel} for run in runs for each in run.findings]
-    masks = [run.written(name) for run in runs for name in run.unwritten if _is_known(run, name)]
+    # What a binding returns counts where there is one: its operators' outputs are parts of that.
+    masks = session.returned or [
+        run.written(name) for run in runs for name in run.unwritten if _is_known(run, name)
+    ]
     return {
         "findings": findings,
         "issued": sum(run.issued for run in runs),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.errors import refuse, unable, unreadable
-from cubecore.frontends.cpp.files import SUFFIXES, is_project
+from cubecore.frontends.cpp.files import SUFFIXES, is_project, write_at_once
 from cubecore.lazy_dataclass import dataclass
 
 PROJECT, STRINGS, LAUNCHES = "operator project", "six strings", "direct launch"
@@ -44,13 +44,19 @@ class Submission:
     includes: tuple[Path, ...] = ()
 
     def written(self, folder: Path) -> Path:
-        """Write the files of the submission, and return the folder or file that has them."""
+        """Write the files of the submission, and return the folder or file that has them.
+
+        They lie in a folder named by their content: libraries in the cache are known by their path.
+        """
         if not self.texts:
             return self.path
+        own = folder / self.sha256[:32]
         for name, text in self.texts:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, "utf-8")
-        return folder
+            file = own / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if not file.is_file() or file.read_text("utf-8") != text:
+                write_at_once(file, text.encode())
+        return own
 
 
 def submission_of(path: str | Path) -> Submission:

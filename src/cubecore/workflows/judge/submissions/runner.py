@@ -1,5 +1,6 @@
 """The submission's side of a judgement: its cases run, with findings, coverage and time."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cubecore.aliases import Json
-from cubecore.errors import COMPILER, TIME_LIMIT, CubecoreError, unable
+from cubecore.errors import COMPILER, TIME_LIMIT, CubecoreError
 from cubecore.frontends.kernels.session import ScriptSession
 from cubecore.frontends.result_comparison import arrays_of
 from cubecore.frontends.result_writer import writer_of
@@ -54,8 +55,9 @@ class CaseRunner:
         Stopped
             If a limit of time ended a process.
         """
+        os.chdir(self._folder)
         try:
-            opened_one = self._opened(model)
+            opened_one = self._opened(folder, model)
         except StageError as error:
             _require_no_limit(error.error)
             return {"stage": error.stage, "error": described(error.error, error.stage)}
@@ -75,11 +77,12 @@ class CaseRunner:
                     break
         return {"operators": list(opened_one.names), "cases": told, "timed": timed}
 
-    def _opened(self, model: Json | None) -> OpenSubmission:
-        if model is not None:
-            sentence = "a task that calls a ModelNew is not judged yet"
-            raise unable("--task", sentence)
-        return opened(self._submission, self._place, self._options)
+    def _opened(self, folder: Path, model: Json | None) -> OpenSubmission:
+        if model is None:
+            return opened(self._submission, self._place, self._options)
+        from cubecore.workflows.judge.submissions.models import opened_model
+
+        return opened_model(self._submission, self._place, self._options, model, folder)
 
     def _case(self, folder: Path, called: OpenSubmission, record: Json, *, traced: bool) -> Json:
         """Run one case; a submission that raises is refused with the sentence and the stage."""
@@ -103,10 +106,15 @@ class CaseRunner:
             except Exception as error:  # noqa: BLE001 - of the submission, or raised on
                 told |= raised(error)
         self._left -= sum(run.issued for run in session.runs)
-        told |= {"seconds": perf_counter() - begin, **launches(session.runs)}
+        told |= {"seconds": perf_counter() - begin, **launches(session)}
         if traced and not told["outcome"] and session.runs:
             told["time"] = predicted(session.runs)
         return told
+
+    @property
+    def _folder(self) -> Path:
+        """The folder of the submission, which locations in its files are told from."""
+        return self._place if self._place.is_dir() else self._place.parent
 
     def _session_options(self, *, traced: bool) -> Json:
         own = self._options
@@ -114,7 +122,8 @@ class CaseRunner:
 
     def writer(self, folder: Path, record: Json, compared: Json, model: Json | None) -> Json:
         """Return the line that wrote the first wrong element, found by running the case again."""
-        called = self._opened(model)
+        os.chdir(self._folder)
+        called = self._opened(folder, model)
         given = given_case(folder, record)
         options = self._session_options(traced=True)
         session = ScriptSession(options, instructions=self._options.instructions)

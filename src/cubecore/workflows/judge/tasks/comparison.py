@@ -120,9 +120,11 @@ def _limits(one: Any, atol: float | None, rtol: float | None) -> tuple[float, fl
 
 
 def _distances(want: Array, have: Array, atol: float, rtol: float) -> tuple[Array, Array, Array]:
+    """Return how far elements are apart, also as shares, and which are too far, all flat."""
+    flat, other_flat = want.reshape(-1), have.reshape(-1)
     wide = np.promote_types(np.float64, np.complex64 if want.dtype.kind == "c" else np.float64)
-    one, other = want.astype(wide), have.astype(wide)
-    same = (want == have) | (np.isnan(one) & np.isnan(other))
+    one, other = flat.astype(wide), other_flat.astype(wide)
+    same = (flat == other_flat) | (np.isnan(one) & np.isnan(other))
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         errors = np.abs(other - one)
         errors[np.isnan(errors)] = np.inf
@@ -138,7 +140,7 @@ def _most(errors: Array) -> float:
 
 def _first(blank: Compared, want: Array, have: Array, wrong: Array) -> Compared:
     """Return a comparison with the first element that is wrong."""
-    index = int(np.flatnonzero(wrong.reshape(-1))[0])
+    index = int(np.flatnonzero(wrong)[0])
     place = tuple(int(n) for n in np.unravel_index(index, want.shape))
     return replace(
         blank,

@@ -6,6 +6,7 @@ documentation of its check.
 
 import ast
 import csv
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,8 @@ MODULE = "kernel_gen_ops"
 RULE = "|result - expected| <= 1e-3 or <= 1e-3 * |expected|, all finite"
 OWN_RULE = "the task's own check"
 _LIMIT = 1e-3
+_LARGEST_BYTES = 8
+"""Bytes of an element, at most."""
 
 
 class NpuKernelBenchTask:
@@ -69,7 +72,12 @@ class NpuKernelBenchTask:
         """Yield the rows of the task's cases, the small ones first."""
         import torch
 
-        sized = [(self._bytes(row), number) for number, row in enumerate(self._rows)]
+        # Only a row whose numbers allow for a large tensor is made on the meta device, which torch
+        # takes a second to load.
+        sized = []
+        for number, row in enumerate(self._rows):
+            likely = _elements(row) * _LARGEST_BYTES
+            sized.append((likely if likely <= options.cap_bytes else self._bytes(row), number))
         chosen = sorted(sized, key=lambda each: (each[0] or 0, each[1]))
         left = options.cases
         for size, number in chosen:
@@ -119,6 +127,15 @@ class NpuKernelBenchTask:
         if outcome == WRONG and not usual.where and not usual.wrong:
             return Compared(UNCOMPARABLE, rule, _LIMIT, _LIMIT, usual.max_abs, usual.max_rel)
         return replace(usual, outcome=outcome, rule=rule)
+
+
+def _elements(row: dict[str, Any]) -> int:
+    """Return the elements of the largest tensor that the numbers of a row may ask for."""
+    most = 1
+    for value in row.values():
+        for part in re.findall(r"[\[(][\d\s,]*[\])]", str(value)) or [str(value)]:
+            most = max(most, math.prod(int(n) for n in re.findall(r"\d+", part)[:8]))
+    return most
 
 
 def _tensors(got: Any) -> list[Any]:

@@ -7,7 +7,7 @@ from cubecore.errors import unable
 from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
-from cubecore.workflows.judge.tasks.comparison import Compared, close, plain
+from cubecore.workflows.judge.tasks.comparison import TOO_LARGE, Compared, close, leaves, plain
 from cubecore.workflows.judge.tasks.kinds import Task
 from cubecore.workflows.judge.tasks.torch_modules import copied, stand_in
 
@@ -44,6 +44,9 @@ class TorchTask:
         import torch
 
         module = self._module
+        if not hasattr(module, "get_input_groups") and self._large(options):
+            yield ReferenceCase("case 0", None, None, outcome=TOO_LARGE)
+            return
         made_with = list(getattr(module, "get_init_inputs", list)())
         torch.manual_seed(SEED)
         model = module.Model(*copied(made_with))
@@ -53,6 +56,19 @@ class TorchTask:
                 expected = model(*copied(list(inputs)))
             name = f"case {number}"
             yield ReferenceCase(name, list(inputs), expected, made_with)
+
+    def _large(self, options: JudgeOptions) -> bool:
+        """Return whether a draw has too large a tensor; where only making it tells, False."""
+        import torch
+
+        try:
+            with torch.device("meta"):
+                given = self._module.get_inputs()
+            tensors = [leaf for _, leaf in leaves(given) if hasattr(leaf, "element_size")]
+        except Exception:  # noqa: BLE001 - the task's own code, which may need values
+            return False
+        sizes = (t.numel() * t.element_size() for t in tensors)
+        return max(sizes, default=0) > options.cap_bytes
 
     def _groups(self, most: int) -> Iterator[Any]:
         groups = getattr(self._module, "get_input_groups", None)

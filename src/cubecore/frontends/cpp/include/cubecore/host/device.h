@@ -10,7 +10,7 @@ extern "C" {
 // 5 launches have the tiling key `a`, 6 they are 0 of their own kind, 1 of cube, 2 of vector;
 // 7 the program cannot go on, for the reason `text`; 8 a line of an op_host's answer;
 // 9 a tiling for the calls `text`, to be written into `b` bytes at `a`; 10 `b` bytes at `a` are
-// read.
+// read; 12 `text` is said to the caller of a binding, whose answer is written at `a`.
 uint64_t cubecore_host(uint32_t what, uint64_t a, uint64_t b, const char* text,
                        void (*entry)(const uint64_t*), const void* context);
 
@@ -33,7 +33,8 @@ enum Ask : uint32_t {
   ANSWER,
   MATMUL_TILING,
   READ,
-  ABSENT
+  ABSENT,
+  GLUE
 };
 
 // Says that host code asked for an attribute (0) or an input (1) that it does not get, which may be
