@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from cubecore.aliases import Json
+from cubecore.errors import CubecoreError, unable
 from cubecore.frontends.cpp.toolchain.cache import folder as folder_of_cache
+from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.steps import REQUEST, Step, forked
 from cubecore.workflows.judge.submissions.case_results import results_of
@@ -49,7 +51,8 @@ def main(folder: Path) -> None:
     # what it should not does so in memory of its own; only files pass from one to the next.
     _load_shared(task, model=bool(submission.model))
     judged = _Judgement(folder, options, task)
-    step = judged.step("reference", partial(made_cases, task, options, reference, given))
+    make = partial(made_cases, task, options, reference, given)
+    step = judged.step("reference", partial(of_task, task, make))
     if step is None:
         return
     runner = CaseRunner(submission, place, options)
@@ -61,7 +64,7 @@ def main(folder: Path) -> None:
     told = ran.left
     if "cases" in told:
         compare = partial(compared_cases, task, reference, given, records, told["cases"])
-        compared = judged.step("comparison", compare)
+        compared = judged.step("comparison", partial(of_task, task, compare))
         if compared is None:
             return
         wrong = _first_wrong(compared.left["cases"])
@@ -116,6 +119,24 @@ class _Judgement:
         own = sum(os.times()[:2])
         left |= {"seconds": {"cpu": self._cpu_s + own, **self._seconds}}
         (self._folder / "judged.json").write_text(json.dumps(left), "utf-8")
+
+
+def of_task(task: Task, work: Callable[[], Json]) -> Json:
+    """Do what runs a task's own code; what that raises is the request's fault.
+
+    Raises
+    ------
+    RequestError
+        If the task's code raises.
+    """
+    try:
+        return work()
+    except CubecoreError:
+        raise
+    except Exception as error:
+        if is_ours(error):
+            raise
+        raise unable(task.name, raised_by("the task", error)) from error
 
 
 def made_cases(task: Task, options: JudgeOptions, reference: Path, given: Path) -> Json:

@@ -9,8 +9,8 @@ import numpy as np
 from cubecore.aliases import Json
 from cubecore.errors import COMPILER, CubecoreError
 from cubecore.frontends.kernels.session import KernelRun, ScriptSession
-from cubecore.frontends.source_locations import raised_at
 from cubecore.machine.sanitizer.findings import SanitizerFinding
+from cubecore.workflows.judge.blame import is_ours, raised_by
 from cubecore.workflows.judge.tasks.comparison import REFUSED
 from cubecore.workflows.judge.values import loaded
 
@@ -29,22 +29,9 @@ def refused(error: CubecoreError, stage: str) -> Json:
 
 def raised(error: Exception) -> Json:
     """Return what a submission raised; an error of cubecore's own is raised on."""
-    # The innermost frame that is no library's decides whose error it is: cubecore's own code is at
-    # fault only where it was not the submission's that was running.
-    trace, ours = error.__traceback__, False
-    package = str(Path(__file__).resolve().parents[3])
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if name.startswith(package):
-            ours = True
-        elif "site-packages" not in name and not name.startswith("<"):
-            ours = False
-        trace = trace.tb_next
-    if ours:
+    if is_ours(error):
         raise error
-    where = raised_at(error.__traceback__)
-    text = f"the submission raised {type(error).__name__}: {error}"
-    message = text if where is None else f"{where}: {text}"
+    message = raised_by("the submission", error)
     return {"outcome": REFUSED, "error": {"stage": "run", "message": message, "detail": ""}}
 
 

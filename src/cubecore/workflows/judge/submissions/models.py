@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from cubecore.aliases import Json
 from cubecore.chips import chip as chip_named
 from cubecore.errors import CubecoreError, unable
+from cubecore.frontends.cpp.files import write_at_once
 from cubecore.frontends.cpp.host_programs.torch_glue import TorchBinding, compiled_binding
 from cubecore.frontends.cpp.operator_projects.operator_project import OperatorProject
 from cubecore.frontends.cpp.rewriting.source import source_of
+from cubecore.frontends.cpp.toolchain.cache import digest, folder
 from cubecore.frontends.kernels.session import current_session
 from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.submissions.calls import (
@@ -40,7 +42,7 @@ _OF_SUITE = "custom_ops_lib"
 
 
 def opened_model(
-    submission: Submission, place: Path, options: JudgeOptions, model: Json, folder: Path
+    submission: Submission, place: Path, options: JudgeOptions, model: Json
 ) -> OpenSubmission:
     """Return a submission whose ModelNew is called, with its bindings compiled.
 
@@ -60,10 +62,7 @@ def opened_model(
         project = opened_project(place, options.launch, options)
     sources = [place / name for name in submission.bindings]
     if model["binding"]:
-        written = folder / "binding" / "binding.cpp"
-        written.parent.mkdir(exist_ok=True)
-        written.write_text(model["binding"], "utf-8")
-        sources = [written]
+        sources = [_written(model["binding"])]
     if not sources:
         raise unable(submission.path.name, f"{submission.path.name} has no binding")
     binding = _binding(sources, project, options)
@@ -80,6 +79,14 @@ def opened_model(
             return made(*copied(case.made_with))(*copied(case.inputs))
 
     return OpenSubmission(names, call)
+
+
+def _written(text: str) -> Path:
+    """Return the file of a task's binding, in a folder named by its content."""
+    file = folder().parent / "judged" / f"binding-{digest([text])}" / "binding.cpp"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_at_once(file, text.encode())
+    return file
 
 
 def _binding(

@@ -57,7 +57,7 @@ class CaseRunner:
         """
         os.chdir(self._folder)
         try:
-            opened_one = self._opened(folder, model)
+            opened_one = self._opened(model)
         except StageError as error:
             _require_no_limit(error.error)
             return {"stage": error.stage, "error": described(error.error, error.stage)}
@@ -77,12 +77,12 @@ class CaseRunner:
                     break
         return {"operators": list(opened_one.names), "cases": told, "timed": timed}
 
-    def _opened(self, folder: Path, model: Json | None) -> OpenSubmission:
+    def _opened(self, model: Json | None) -> OpenSubmission:
         if model is None:
             return opened(self._submission, self._place, self._options)
         from cubecore.workflows.judge.submissions.models import opened_model
 
-        return opened_model(self._submission, self._place, self._options, model, folder)
+        return opened_model(self._submission, self._place, self._options, model)
 
     def _case(self, folder: Path, called: OpenSubmission, record: Json, *, traced: bool) -> Json:
         """Run one case; a submission that raises is refused with the sentence and the stage."""
@@ -123,7 +123,7 @@ class CaseRunner:
     def writer(self, folder: Path, record: Json, compared: Json, model: Json | None) -> Json:
         """Return the line that wrote the first wrong element, found by running the case again."""
         os.chdir(self._folder)
-        called = self._opened(folder, model)
+        called = self._opened(model)
         given = given_case(folder, record)
         options = self._session_options(traced=True)
         session = ScriptSession(options, instructions=self._options.instructions)
