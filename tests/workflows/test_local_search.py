@@ -80,6 +80,50 @@ def test_no_small_change_within_fixed_fields_is_faster(name):
     assert_none_faster(cubecore.plan(shape, fix=fix))
 
 
+WRONGLY_WALKED = {
+    "chunks of another length, whose walks are equal": (
+        {"m": 85, "n": 512, "k": 1024, "chip": "Ascend950PR_9589"},
+        {},
+        {"depthB1": 8, "stepKb": 4},
+    ),
+    "a longer first row of tiles, by both shares": (
+        {"m": 2141, "n": 4096, "k": 3829, "a": "int8", "chip": "Ascend910B1"},
+        {"depthA1": 2, "dbL0C": 1},
+        {"singleCoreM": 714, "singleCoreN": 512},
+    ),
+    "a longer first row of tiles, by the base block": (
+        {"m": 2972, "n": 2688, "k": 3328, "a": "int8", "chip": "Ascend910_9392"},
+        {"singleCoreM": 743, "stepN": 1, "dbL0C": 2},
+        {"baseM": 96, "baseN": 128},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONGLY_WALKED)
+def test_a_change_that_a_short_walk_misjudges_is_timed(kind):
+    shape, fix, change = WRONGLY_WALKED[kind]
+    plan = cubecore.plan(shape, fix=fix)
+    other = replace(plan.tiling, **change)
+    chip, own = plan.request.chip, plan.predicted.cycles
+    assert launch_time(plan.problem, other, chip).cycles >= (1 - SLACK) * own
+
+
+EXACT_TIES = {"even": (512, 512, 512), "short": (100, 700, 300), "ragged": (333, 1000, 777)}
+
+
+@pytest.mark.parametrize("name", EXACT_TIES)
+def test_base_blocks_are_no_longer_than_shares_need(name):
+    plan = cubecore.plan(**dict(zip("mnk", EXACT_TIES[name], strict=True)))
+    for base, share in (("baseM", "singleCoreM"), ("baseN", "singleCoreN")):
+        assert getattr(plan.tiling, base) < getattr(plan.tiling, share) + 16
+    assert plan.predicted.cycles == cubecore.time(plan.problem, tiling=plan.tiling).timeline.cycles
+
+
+def test_a_base_block_that_is_asked_for_stays():
+    plan = cubecore.plan(m=512, n=512, k=512, fix={"baseM": 144})
+    assert plan.tiling.baseM == 144
+
+
 def test_a_restricted_space_is_searched_for_its_best():
     shape, fix = FIXED["shares"]
     quick = cubecore.plan(shape, fix=fix, search="quick")

@@ -1,7 +1,8 @@
 """Local search: one- and two-field changes of a timed tiling, until none of them is faster.
 
 The changes are those of `tiling.solver.changes`. Of each round the likeliest are timed as events;
-the fastest is changed next, until a round saves no more than `LEAST_GAIN`.
+the fastest is changed next, until a round saves no more than `LEAST_GAIN`. Base blocks that are
+longer than the share then are cut to it, where that takes no longer.
 """
 
 from dataclasses import replace
@@ -12,9 +13,10 @@ from cubecore.kernels.matmul.clock.launch import is_known, launch_time
 from cubecore.lazy_dataclass import dataclass
 from cubecore.planning.planner import over_shared_k, whole_tiling
 from cubecore.tiling.cost.tracing import TraceCache
+from cubecore.tiling.rules.checker import check_case
 from cubecore.tiling.rules.model import RuleCase
 from cubecore.tiling.solver.changes import changes
-from cubecore.units import ceil_div
+from cubecore.units import FRACTAL_ROWS, align_up, ceil_div
 
 if TYPE_CHECKING:
     from cubecore.chips.model import Chip
@@ -24,10 +26,13 @@ if TYPE_CHECKING:
 LEAST_GAIN = 0.001
 """Share of the time that a round must save for another one, or for a tiling that is less simple."""
 
+MUCH_GAIN = 0.005
+"""Share of the time that the walk must promise for a timing once enough has been timed."""
+
 MOST_LITTLE = 2
-"""Rounds that save less, by which the search ends: the first may lead to one that saves more."""
+"""Rounds that save less, by which enough has been timed: the first may lead to more."""
 LEAST_TIMED = 6
-"""Changes of a round that are timed however the walk has them."""
+"""Changes of a round that are timed however the walk has them; twice as many where it is rough."""
 SHORT_STEPS = 64
 """Base-K steps of a core up to which twice as many changes are timed."""
 
@@ -37,8 +42,9 @@ class Effort:
     """How much a search does, by the word for it.
 
     `timed` changes a round are timed at most, of which none is `near` times slower than the best by
-    the walk; `walked` where trees have to be walked. The search ends behind so many `rounds`, and
-    once so many timings in `all`. So many of each of the `classes` of base blocks are timed before.
+    the walk; `walked` where trees have to be walked. The search ends behind so many `rounds`; once
+    `all` timings are through, only what promises `MUCH_GAIN` is timed. So many of each of the
+    `classes` of base blocks are timed before.
     """
 
     timed: int
@@ -93,24 +99,55 @@ class LocalSearch:
         # are allowed; a tiling with more ragged lengths must pay for that by a clear gain.
         best, fewest, little = start, cycles, 0
         for _ in range(self.effort.rounds):
-            found, least = self._round(best, fewest)
+            tired = little >= MOST_LITTLE or len(self.times) >= self.effort.all
+            found, least = self._round(best, fewest, tired=tired)
             if found is None:
                 break
             enough = least <= (1 - LEAST_GAIN) * fewest
             if not enough and ragged(found) > ragged(best):
                 break
             best, fewest, little = found, least, little + (not enough)
-            if little == MOST_LITTLE or len(self.times) >= self.effort.all:
+        return self._trimmed(best, fewest)
+
+    def _trimmed(self, tiling: "TCubeTiling", cycles: int) -> "tuple[TCubeTiling, int]":
+        """Return a tiling with base blocks no longer than its shares need, if it is as fast so."""
+        # The search lengthens base blocks for the last core's sake and may leave one beyond every
+        # share; a shorter one does the same work, and reads as what it is.
+        best, fewest = tiling, cycles
+        for base, share in (("baseM", tiling.singleCoreM), ("baseN", tiling.singleCoreN)):
+            for size in range(align_up(share, FRACTAL_ROWS), getattr(tiling, base), FRACTAL_ROWS):
+                one = replace(best, **{base: size})
+                if not self._is_legal(one):
+                    continue
+                took = self._time(one, fewest)
+                if took <= fewest:
+                    best, fewest = one, took
                 break
         return best, fewest
 
-    def _round(self, tiling: "TCubeTiling", cycles: int) -> "tuple[TCubeTiling | None, int]":
-        """Return the fastest of a tiling's changes and its cycles; None if none is faster."""
+    def _is_legal(self, tiling: "TCubeTiling") -> bool:
+        """Return whether a tiling breaks no rule and is as asked."""
+        if next(self.problem.fix.broken(tiling), None) is not None:
+            return False
+        return not check_case(RuleCase(tiling, self.problem, self.chip)).findings
+
+    def _round(
+        self, tiling: "TCubeTiling", cycles: int, *, tired: bool
+    ) -> "tuple[TCubeTiling | None, int]":
+        """Return the fastest of a tiling's changes and its cycles; None if none is faster.
+
+        Where the search is `tired`, those alone are timed that promise much.
+        """
         case = RuleCase(None, over_shared_k(self.problem), self.chip)
         shared = replace(tiling, Ka=case.problem.k, Kb=case.problem.k)
         near = changes(case, shared, cycles, self.problem.fix, TraceCache.of(case))
         self.judged += near.judged
         most = left = self._at_once(tiling)
+        least = LEAST_TIMED if near.rough == 1 else 2 * LEAST_TIMED
+        worth = self.effort.near
+        if tired:
+            most, least, worth = min(most, LEAST_TIMED), 0, 1 - MUCH_GAIN
+            left = most
         found, fewest = None, cycles
         for one, likely in zip(near.tilings, near.likely, strict=True):
             if left == 0:
@@ -118,7 +155,7 @@ class LocalSearch:
             # `likely` is relative to the round's start; once a faster one is found, the bar rises
             # with it. The walk is about as far off as the last ones that it leaves: some are timed
             # whatever it says.
-            if likely > self.effort.near * fewest / cycles and most - left >= LEAST_TIMED:
+            if likely > worth * fewest / cycles and most - left >= least:
                 continue
             whole = whole_tiling(one, self.problem, self.chip)
             if whole is None or whole in self.times:

@@ -294,17 +294,25 @@ def _template(m: tuple[float, ...], n: tuple[float, ...], most: int) -> tuple[In
 
 def base_k_limits(case: RuleCase, columns: Tilings) -> tuple[Floats, Floats]:
     """Return the longest baseK for baseM and baseN with one buffer of L0A and L0B, and with two."""
-    rows = case.a.bytes_of(align_up(columns.baseM, case.row_align))
-    width = case.b.bytes_of(align_up(columns.baseN, case.column_align))
-    chip = case.chip
-    # baseK is bounded by both L0A, which holds rows of A, and L0B, which holds columns of B.
     one, two = (
-        np.minimum(chip.l0a_bytes / (count * rows), chip.l0b_bytes / (count * width))
+        np.minimum(*(base_k_limit(case, columns, operand, count) for operand in "ab"))
         for count in (1, 2)
     )
+    return one, two
+
+
+def base_k_limit(case: RuleCase, columns: Tilings, operand: str, buffers: int) -> Floats:
+    """Return the longest baseK for so many buffers of an operand's L0."""
+    # L0A holds rows of A, L0B columns of B.
+    if operand == "a":
+        lanes = case.a.bytes_of(align_up(columns.baseM, case.row_align))
+        room = case.chip.l0a_bytes
+    else:
+        lanes = case.b.bytes_of(align_up(columns.baseN, case.column_align))
+        room = case.chip.l0b_bytes
     # Blocks lie there in whole C0: the last pieces of a block must fit as well.
-    align = case.k_align
-    return np.floor(one / align) * align, np.floor(two / align) * align
+    longest: Floats = np.floor(room / (buffers * lanes) / case.k_align) * case.k_align
+    return longest
 
 
 def base_k_sizes(case: RuleCase, k: int, wanted: FieldLimits = NO_LIMITS) -> Ints:

@@ -21,6 +21,7 @@ from cubecore.tiling.solver.candidates import (
     Floats,
     Ints,
     TilingColumns,
+    base_k_limit,
     base_k_limits,
     base_k_sizes,
     core_splits,
@@ -34,15 +35,15 @@ SKETCHED_CHUNKS, WALKED_CHUNKS = 8, 96
 """Chunks that are walked of all changes that a bound leaves a chance, and of those still near."""
 SKETCHED_NEAR, WALKED_NEAR = 1.1, 1.015
 """Times the tiling's own walk: changes whose walk is above it are not followed."""
+SHORT_SKETCHED_NEAR, SHORT_WALKED_NEAR = 1.25, 1.2
+"""The same of walks that are too short."""
 MOST_SKETCHED, MOST_WALKED = 1500, 400
-_SHORT = (
-    (SKETCHED_CHUNKS, SKETCHED_NEAR, MOST_WALKED),
-    (WALKED_CHUNKS, WALKED_NEAR, MOST_WALKED),
-)
-_LONG = ((SKETCHED_CHUNKS, 1.25, MOST_WALKED), (WALKED_CHUNKS, 1.2, 100), (256, WALKED_NEAR, 100))
-"""Chunks that are walked, what is near then, and how many are: where walks end within the first
-row of tiles, which brings what later ones find in L2, or within a tile, shorter ones are believed
-less."""
+FAR = ((256, 100), (1024, 20))
+"""Chunks that are walked of changes whose walks so far are too short, and of how many at most."""
+FEW_CHUNKS, FEW_NEAR = 4, 1.03
+"""Up to so many chunks of a core the walk is further off, by how the scalar unit begins: changes up
+to so many times the tiling's own are followed, by the walk or the closed form, whichever is less.
+"""
 SAME_FIELDS = 0.004
 """Times the own walk: a change is put back by it for each likelier one of the same fields."""
 EVEN_K = 16
@@ -64,11 +65,15 @@ _BOTH_SHARES = 2
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Legal changes of a tiling, the likeliest first: `likely` times its own cycles each."""
+    """Legal changes of a tiling, the likeliest first: `likely` times its own cycles each.
+
+    `rough` is how far `likely` may be off: those up to so many times the least are worth a timing.
+    """
 
     tilings: tuple[TCubeTiling, ...]
     likely: tuple[float, ...]
     judged: int
+    rough: float = 1.0
 
 
 def changes(
@@ -94,13 +99,22 @@ def changes(
         return Changes((), (), 0)
     own_row = _columns(case, tiling, own, wanted)
     surely = (fields % 100 == 0) | (fields == _BOTH_SHARES)
-    rows, likely = _spread(*_ranked(case, own_row, kept, cycles, surely, traces), fields)
+    rough = _rough(tiling)
+    ranked = _ranked(case, own_row, kept, cycles, surely, rough, traces)
+    rows, likely = _spread(*ranked, fields)
     table = {n: np.broadcast_to(kept.take(rows).fields[n], len(rows)) for n in kept.names}
     listed = {n: np.asarray(x).astype(np.int64).tolist() for n, x in table.items()}
     same = {n: getattr(tiling, n) for n in FIELDS}
     tilings = [TCubeTiling(**same | {n: x[i] for n, x in listed.items()}) for i in range(len(rows))]
     told = [(one, near) for one, near in zip(tilings, likely, strict=True) if one != tiling]
-    return Changes(tuple(one for one, _ in told), tuple(near for _, near in told), len(kept))
+    return Changes(tuple(one for one, _ in told), tuple(near for _, near in told), len(kept), rough)
+
+
+def _rough(t: TCubeTiling) -> float:
+    """Return how far the walk of a tiling's changes may be off beside its own."""
+    tiles = ceil_div(t.singleCoreM, t.baseM) * ceil_div(t.singleCoreN, t.baseN)
+    chunks = tiles * ceil_div(t.singleCoreK, t.baseK * min(t.stepKa, t.stepKb))
+    return FEW_NEAR if chunks <= FEW_CHUNKS else 1.0
 
 
 def _own(t: TCubeTiling) -> list[float]:
@@ -151,7 +165,8 @@ def _shares(t: TCubeTiling, name: str, planned: Floats, base: int) -> list[int]:
     extent = t.Ka if base == 0 else int(getattr(t, name[-1]))
     shares = set(np.ravel(planned).astype(np.int64).tolist())
     if base:
-        shares |= {int(ceil_div(extent, ceil_div(extent, share))) for share in shares}
+        shortest = {int(ceil_div(extent, ceil_div(extent, share))) for share in shares}
+        shares |= shortest | {int(align_up(share, FRACTAL_ROWS)) for share in shortest}
         shares |= {int(align_up(getattr(t, name), unit)) for unit in (FRACTAL_ROWS, base)}
         if extent <= EVERY_SHARE:
             shares |= set(range(FRACTAL_ROWS, extent, FRACTAL_ROWS))
@@ -245,14 +260,13 @@ def _columns(
             v[name] = np.full(len(values), float(getattr(tiling, name)))
     same = {n: getattr(tiling, n) for n in ("M", "N", "Ka", "Kb", "isBias")}
     columns = TilingColumns({**same, **v})
-    _, two = base_k_limits(case, columns)
-    fits = v["baseK"] <= two
     changed = (v["baseM"] != tiling.baseM) | (v["baseN"] != tiling.baseN)
     roomier = case.accumulator.size_bytes * 2 * v["baseM"] * v["baseN"] <= case.chip.l0c_bytes
-    buffers = {
-        n: np.where(changed | (v["baseK"] != tiling.baseK), np.where(fits, 2.0, 1.0), v[n])
-        for n in ("dbL0A", "dbL0B")
-    }
+    other_steps = changed | (v["baseK"] != tiling.baseK)
+    buffers = {}
+    for name, operand in (("dbL0A", "a"), ("dbL0B", "b")):
+        fits = v["baseK"] <= base_k_limit(case, columns, operand, 2)
+        buffers[name] = np.where(other_steps, np.where(fits, 2.0, 1.0), v[name])
     buffers["dbL0C"] = np.where(changed, np.where(roomier, 2.0, 1.0), v["dbL0C"])
     free = {n: x for n, x in buffers.items() if not _is_fixed(n, wanted)}
     columns = columns.with_fields(**free)
@@ -279,13 +293,15 @@ def _ranked(
     t: TilingColumns,
     cycles: int,
     surely: NDArray[np.bool_],
+    rough: float,
     traces: TraceCache,
 ) -> tuple[Ints, Floats]:
     """Return the rows that may be faster, the likeliest first, and how likely: times the own walk.
 
     `surely` changes are walked far whatever the first chunks say: of one field, as another order,
     or of both shares, whose first row of tiles says little of the others.
-    Of rows with the same walk to the last bit, the same work, one is told.
+    Of rows with the same walk to the last bit, the same work, one is told; where the walk is
+    `rough`, of those with the same chunks.
     """
     if case.problem.template != "MDL":
         return _by_closed_form(case, own, t)
@@ -294,24 +310,61 @@ def _ranked(
     # The walk and its bound are some per cent off: they are held against the tiling's own walk.
     limit = max(cycles, float(walked_cycles(case, own_values, WALKED_CHUNKS)[0]))
     rows = np.flatnonzero(least <= limit)
-    rows = rows[np.argsort(least[rows], kind="stable")][:MOST_SKETCHED]
-    row_of_tiles = own_values["inner_tiles"][0] * own_values["parts"][0]
-    several = bool(own_values["tiles"][0] > own_values["inner_tiles"][0])
-    stages = _LONG if (1 + several) * row_of_tiles > WALKED_CHUNKS else _SHORT
-    for chunks, near, most in stages:
-        walked = {n: np.append(own_values[n], x[rows]) for n, x in values.items()}
-        times = walked_cycles(case, walked, chunks)
-        likely = times[1:] / times[0]
-        order = np.argsort(likely, kind="stable")
-        kept = likely[order] <= near
-        near_ones, others = order[kept][:most], order[~kept]
-        if chunks == SKETCHED_CHUNKS:
-            near_ones = np.append(near_ones, others[surely[rows[others]]])
-        rows, likely = rows[near_ones], likely[near_ones]
-    # Buffers in L0 overlap more in time than in the walk.
-    buffers = sum(getattr(t, n)[rows] for n in BUFFER_FIELDS)
-    _, first = np.unique(np.stack([likely, buffers]), axis=1, return_index=True)
+    rows = rows[np.lexsort((least[rows], ~surely[rows]))][:MOST_SKETCHED]
+    # Three walks, each of what the one before leaves near: eight chunks of all, 96, and as many as
+    # it takes to see two rows of tiles, of the tiling and of its change, since a shorter walk has
+    # not seen what later rows find in L2.
+    likely = _over_own(case, own_values, values, rows, SKETCHED_CHUNKS)
+    near = SHORT_SKETCHED_NEAR if _is_short(own_values, WALKED_CHUNKS)[0] else SKETCHED_NEAR
+    kept = _least(likely, likely <= near, MOST_WALKED)
+    kept |= surely[rows]
+    rows = rows[kept]
+    likely = _over_own(case, own_values, values, rows, WALKED_CHUNKS)
+    if rough > 1:
+        # The walk begins each chunk when the scalar unit has issued it; with two or three chunks
+        # that is most of the time, and the closed form, which takes their sum, is often nearer.
+        likely = np.minimum(likely, _closed_over_own(case, own, t.take(rows)))
+    before = WALKED_CHUNKS
+    for chunks, most in FAR:
+        short = _is_short(values, before)[rows] | _is_short(own_values, before)[0]
+        far = _least(likely, short & (likely <= SHORT_WALKED_NEAR), most)
+        if far.any():
+            likely[far] = _over_own(case, own_values, values, rows[far], chunks)
+        rows, likely, before = rows[far | ~short], likely[far | ~short], chunks
+    kept = likely <= max(WALKED_NEAR, rough)
+    rows, likely = rows[kept], likely[kept]
+    # Buffers in L0 overlap more in time than in the walk; few chunks wait for others than in it.
+    work = [likely, sum(getattr(t, n)[rows] for n in BUFFER_FIELDS)]
+    if rough > 1:
+        work += [t.stepKa[rows], t.stepKb[rows]]
+    _, first = np.unique(np.stack(work), axis=1, return_index=True)
     return rows[first], likely[first]
+
+
+def _is_short(values: dict[str, Floats], chunks: int) -> NDArray[np.bool_]:
+    """Return where so many chunks say little: they end within a tile or the first two rows of it.
+
+    The first row of tiles brings what later ones find in L2.
+    """
+    row_of_tiles = values["inner_tiles"] * values["parts"]
+    several = values["tiles"] > values["inner_tiles"]
+    return np.asarray((1 + several) * row_of_tiles > chunks)
+
+
+def _over_own(
+    case: RuleCase, own: dict[str, Floats], values: dict[str, Floats], rows: Ints, chunks: int
+) -> Floats:
+    """Return the walks of some rows over the tiling's own."""
+    times = walked_cycles(case, {n: np.append(own[n], x[rows]) for n, x in values.items()}, chunks)
+    return np.asarray(times[1:] / times[0])
+
+
+def _least(likely: Floats, wanted: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+    """Return where the least of those that are wanted are, so many at most."""
+    first = np.argsort(np.where(wanted, likely, np.inf), kind="stable")[:most]
+    chosen = np.zeros(len(likely), dtype=bool)
+    chosen[first] = wanted[first]
+    return chosen
 
 
 def _spread(rows: Ints, likely: Floats, fields: Ints) -> tuple[Ints, list[float]]:
@@ -330,8 +383,13 @@ def _spread(rows: Ints, likely: Floats, fields: Ints) -> tuple[Ints, list[float]
 
 def _by_closed_form(case: RuleCase, own: TilingColumns, t: TilingColumns) -> tuple[Ints, Floats]:
     """Return the same of templates that the walk does not know."""
-    total = np.broadcast_to(cost(t, case.problem, case.chip).total, len(t))
-    itself = np.broadcast_to(cost(own, case.problem, case.chip).total, 1)[0]
-    likely, rows = np.unique(total / itself, return_index=True)
+    likely, rows = np.unique(_closed_over_own(case, own, t), return_index=True)
     near = int(np.count_nonzero(likely <= SKETCHED_NEAR))
     return rows[:near], likely[:near]
+
+
+def _closed_over_own(case: RuleCase, own: TilingColumns, t: TilingColumns) -> Floats:
+    """Return the closed form of tilings over that of the tiling itself."""
+    total = np.broadcast_to(cost(t, case.problem, case.chip).total, len(t))
+    itself = np.broadcast_to(cost(own, case.problem, case.chip).total, 1)[0]
+    return np.asarray(total / itself)
