@@ -47,6 +47,9 @@ CHINESE_TITLES = {
     "Flash attention on Ascend 950: scores go from L0C to AIVs, probabilities from them to L1.": (
         "Ascend 950 上的 flash attention：分数从 L0C 到 AIV，概率从 AIV 到 L1。"
     ),
+    "C = A B^T on Ascend 950 in MX: the AIVs quantise floats to float8 and make their scales.": (
+        "Ascend 950 上 MX 格式的 C = A B^T：AIV 把 float 量化为 float8，并生成缩放系数。"
+    ),
     "GELU of float16 in its tanh form, computed in float32.": (
         "float16 的 GELU，tanh 形式，以 float32 计算。"
     ),

@@ -12,7 +12,7 @@ from frontends.cpp.example_cases import twin
 
 pytestmark = needs_compiler
 CHIP = "Ascend950PR_9589"
-NAME = "flash_attention_950"
+NAME, PRODUCT = "flash_attention_950", "mx_matmul_950"
 TEXT = (EXAMPLES / f"{NAME}.cpp").read_text(encoding="utf-8")
 BLOCKS = 2
 
@@ -24,16 +24,23 @@ def launched(made, **options):
     return run.findings, o
 
 
+def multiplied(made, **options):
+    a, b = twin(PRODUCT)["small"]()
+    c = np.zeros((len(a), len(b)), np.float32)
+    run = made.using(checks="all", **options)[BLOCKS](a, b, c)
+    return run.findings, c
+
+
 @pytest.mark.parametrize("order", ["program", "late", "early", "random:3"])
-def test_the_example_leaves_what_its_twin_leaves(order):
-    python = twin(NAME)
-    compiled = cubecore.load(EXAMPLES / f"{NAME}.cpp", chip=CHIP)[NAME]
-    (found, o), (also, other) = (launched(made, order=order) for made in (compiled, python[NAME]))
+@pytest.mark.parametrize(("name", "launch"), [(NAME, launched), (PRODUCT, multiplied)])
+def test_an_example_leaves_what_its_twin_leaves(name, launch, order):
+    python = twin(name)
+    compiled = cubecore.load(EXAMPLES / f"{name}.cpp", chip=CHIP)[name]
+    (found, got), (also, other) = (launch(made, order=order) for made in (compiled, python[name]))
     assert (found, also) == ((), ())
-    assert o.tobytes() == other.tobytes()
+    assert got.tobytes() == other.tobytes()
     given = python["small"]()
-    error = np.abs(o - python["reference"](*given))
-    assert (error <= python["tolerance"](*given)).all()
+    assert (np.abs(got - python["reference"](*given)) <= python["tolerance"](*given)).all()
 
 
 FAULTS = {
