@@ -148,6 +148,41 @@ def test_mixed_kernels_hear_that_their_sides_take_turns():
     assert of_sides == "AICs 55% of the time for AIVs and AIVs 79% of the time for AICs"
 
 
+VECTOR_FUNCTIONS = {
+    "vf_chain": ("column_sums", NEAR),
+    "vf_short_loops": ("add_rows", None),
+    "vf_window": ("squashed", None),
+    "vf_banks": ("add_ones", NEAR),
+    "vf_busy": ("add_rows", 2 * NEAR),
+}
+"""Kernels of Ascend 950 by their causes, and how near the saving is; None: it is a bound."""
+
+
+@needs_compiler
+@pytest.mark.parametrize("cause", VECTOR_FUNCTIONS)
+def test_vector_functions_hear_what_bounds_them(cause):
+    file, timed = PAIRS / f"{cause}.cpp", []
+    name, near = VECTOR_FUNCTIONS[cause]
+    for macros in ({}, {"BETTER": 1}):
+        chip = "Ascend950PR_9589"
+        kernel = getattr(cubecore.load(file, trace=True, chip=chip, defines=macros), name)
+        x, z = np.ones(1 << 15, np.float32), np.zeros(1 << 21, np.float32)
+        timed.append(time_kernel(kernel[64](x, z), advise=True))
+    slow, better = timed
+    assert not slow.run.findings
+    assert not better.run.findings
+    rule = cause.replace("_", "-")
+    advice = next(each for each in slow.advice[:2] if each.rule == rule)
+    assert file.read_text().splitlines()[advice.location.line - 1].endswith("// slow")
+    saved = slow.timeline.us - better.timeline.us
+    assert saved > 0
+    if near is None:
+        assert advice.certainty == "bound"
+        assert advice.saves_us >= saved
+    else:
+        assert advice.saves_us == pytest.approx(saved, rel=near)
+
+
 UNMODELLED = {
     "same_addresses": CppPair(40, 40, 8192, inputs="xw"),
     "colliding_atomics": CppPair(40, 40, 40 * 2048, inputs="xz"),

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from cubecore.advice.kernel_rules.advise import advice_on
 from cubecore.advice.kernel_rules.case import KernelCase, is_plain
-from cubecore.advice.kernel_rules.plain import plain_launch
+from cubecore.advice.kernel_rules.changes.plain import plain_launch
 from cubecore.advice.kernel_rules.rule import KernelAdvice
 from cubecore.chips.model import Chip
 from cubecore.isa.program.launch import Launch

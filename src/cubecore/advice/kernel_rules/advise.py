@@ -3,7 +3,16 @@
 import itertools
 from collections.abc import Collection, Iterator, Mapping
 
-from cubecore.advice.kernel_rules import cores, loads, mix, order, rows, tiles, work
+from cubecore.advice.kernel_rules import (
+    cores,
+    loads,
+    mix,
+    order,
+    rows,
+    tiles,
+    vector_functions,
+    work,
+)
 from cubecore.advice.kernel_rules.case import KernelCase
 from cubecore.advice.kernel_rules.rule import RULES, UNKNOWN, Cause, KernelAdvice, KernelRule
 from cubecore.errors import CubecoreError, DeadlockError, refuse
@@ -11,7 +20,7 @@ from cubecore.isa.program.launch import Launch
 
 LEAST_SHARE = 0.02
 """The share of the time below which nothing is advised."""
-_MODULES = (tiles, cores, order, mix, work, rows, loads)
+_MODULES = (tiles, cores, order, mix, work, rows, loads, vector_functions)
 
 
 def rules() -> Mapping[str, KernelRule]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from cubecore.advice.kernel_rules.case import KernelCase
-from cubecore.advice.kernel_rules.changed_programs import spread
+from cubecore.advice.kernel_rules.changes.changed_programs import spread
 from cubecore.advice.kernel_rules.rule import Cause, rule
 from cubecore.isa.program.tree import Location
 from cubecore.units import plural

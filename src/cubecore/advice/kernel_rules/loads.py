@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import replace
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
-from cubecore.advice.kernel_rules.plain import bases_of, recorded_anew
+from cubecore.advice.kernel_rules.changes.plain import bases_of, recorded_anew
 from cubecore.advice.kernel_rules.rule import Cause, rule
 from cubecore.isa.declare.instruction import GlobalTraffic, Mem, Pipe
 from cubecore.isa.program.expr import Expr, Var

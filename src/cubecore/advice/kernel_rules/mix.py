@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
-from cubecore.advice.kernel_rules.changed_programs import with_programs, with_tokens
+from cubecore.advice.kernel_rules.changes.changed_programs import with_programs, with_tokens
 from cubecore.advice.kernel_rules.rule import Cause, rule
 from cubecore.isa.program.tree import Location, Program
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, WaitFlagDev

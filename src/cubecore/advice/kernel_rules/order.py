@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
-from cubecore.advice.kernel_rules.changed_programs import (
+from cubecore.advice.kernel_rules.changes.changed_programs import (
     issues,
     rewritten,
     with_body,

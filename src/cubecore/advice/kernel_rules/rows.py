@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
-from cubecore.advice.kernel_rules.changed_programs import with_nodes
+from cubecore.advice.kernel_rules.changes.changed_programs import with_nodes
+from cubecore.advice.kernel_rules.changes.scaled import pitch_of, with_fields, with_pitch
 from cubecore.advice.kernel_rules.rule import Cause, rule
-from cubecore.advice.kernel_rules.scaled import with_fields
 from cubecore.chips.costs import LINE_BYTES
 from cubecore.isa.declare.instruction import Instruction, Pipe
-from cubecore.isa.mte.copies import Bursts, CopyGmToCbufMultiNd2Nz
+from cubecore.isa.mte.copies import CopyGmToCbufMultiNd2Nz
 from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.tree import Issue, Node
-from cubecore.units import DATA_BLOCK_BYTES, align_up
+from cubecore.units import align_up
 
 _LEAST_BUSY = 20
 
@@ -66,16 +66,10 @@ def _pitch(case: KernelCase, leaf: Leaf) -> int:
     if isinstance(template, CopyGmToCbufMultiNd2Nz):
         size: int = template.dtype.bytes_of(template.src_d_value)
         return size if template.n_value > 1 else 0
-    gap: int | None = getattr(template, "src_gap", None)
-    if gap is None or traffic is None or traffic.size_bytes <= traffic.row_bytes:
+    apart = pitch_of(template, "src")
+    if apart is None or traffic is None or traffic.size_bytes <= traffic.row_bytes:
         return 0
-    row: int = traffic.row_bytes
-    return row + gap * _unit(template)
-
-
-def _unit(template: Instruction) -> int:
-    """Return the bytes that a copy's gaps count."""
-    return DATA_BLOCK_BYTES if isinstance(template, Bursts) else 1
+    return apart
 
 
 def _padded(template: Instruction, more: int) -> Instruction:
@@ -83,5 +77,4 @@ def _padded(template: Instruction, more: int) -> Instruction:
     if isinstance(template, CopyGmToCbufMultiNd2Nz):
         elements = template.src_d_value + more * 8 // template.dtype.bits
         return with_fields(template, {"src_d_value": elements})
-    gap: int = getattr(template, "src_gap", 0)
-    return with_fields(template, {"src_gap": gap + more // _unit(template)})
+    return with_pitch(template, "src", (pitch_of(template, "src") or 0) + more) or template

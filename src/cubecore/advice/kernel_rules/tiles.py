@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
-from cubecore.advice.kernel_rules.changed_programs import (
+from cubecore.advice.kernel_rules.changes.changed_programs import (
     issues,
     with_nodes,
     with_programs,
 )
-from cubecore.advice.kernel_rules.larger_tiles import enlarged
+from cubecore.advice.kernel_rules.changes.larger_tiles import enlarged
+from cubecore.advice.kernel_rules.changes.scaled import rows_together
 from cubecore.advice.kernel_rules.rule import Cause, rule
-from cubecore.advice.kernel_rules.scaled import rows_together
 from cubecore.chips.model import Chip
 from cubecore.isa.cube.product import CubeProduct
 from cubecore.isa.declare.instruction import GlobalTraffic, Mem, Pipe

@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
-from cubecore.advice.kernel_rules.changed_programs import with_nodes
+from cubecore.advice.kernel_rules.changes.changed_programs import with_nodes
+from cubecore.advice.kernel_rules.changes.scaled import Scaler, with_fields
 from cubecore.advice.kernel_rules.rule import Cause, rule
-from cubecore.advice.kernel_rules.scaled import Scaler, with_fields
 from cubecore.isa.declare.instruction import Pipe
 from cubecore.isa.program.tree import Issue, Loop, Node
 from cubecore.isa.scalar.sync import PipeBarrier

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from cubecore.isa.vector.registers.issue.reliefs import Relief, relieved
 from cubecore.isa.vector.registers.issue.schedule import Unit, Wait, schedule
 from cubecore.isa.vector.registers.issue.work import Port, Work
 
@@ -170,3 +171,28 @@ def test_a_barrier_waits_for_everything_and_so_does_what_follows():
     found = schedule([ADD._replace(latency=22), barrier, ADD], UNIT)
     assert [each.start for each in found] == [0, 18, 18]
     assert found[1].wait is Wait.BARRIER
+
+
+def last(work, places, relief):
+    return max(each.done for each in schedule(*relieved(work, places, UNIT, relief)))
+
+
+def test_a_chain_in_four_parts_takes_a_quarter():
+    work = chain(80, 7)
+    assert last(work, [0] * 80, Relief.CHAIN) == pytest.approx(3 * 20, abs=2)
+    assert last(work, [*range(80)], Relief.CHAIN) == 3 * 80
+
+
+def test_a_limit_that_is_left_out_costs_nothing():
+    load = Work(0, Port.LOAD, 1, 9, False, 1, 0x00FF, 0, ())
+    store = Work(0, Port.STORE, 1, 9, True, 0, 0x00FF, 0, ())
+    places = [0] * 100
+    assert last([load] * 100, places, Relief.LOADS) < last([load] * 100, places, Relief.STORES)
+    assert last([load, store], places, Relief.BANKS) == 5
+    loops = [ADD._replace(loops=1)] * 10
+    assert last(loops, places, Relief.LOOPS) < last(loops, places, Relief.CHAIN)
+    slow = [ADD._replace(cycles=8)] * 10
+    assert last(slow, places, Relief.SLOW) < last(slow, places, Relief.LOOPS)
+    assert last([ADD] * 100, places, Relief.COMPUTE) < last([ADD] * 100, places, Relief.SLOW)
+    long = [ADD._replace(latency=22)] * 400
+    assert last(long, places * 4, Relief.WINDOW) <= last(long, places * 4, Relief.LOOPS)

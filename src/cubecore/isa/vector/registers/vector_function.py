@@ -26,6 +26,7 @@ from cubecore.isa.declare.remark import Line, Remark
 from cubecore.layouts import Offsets
 
 if TYPE_CHECKING:
+    from cubecore.isa.vector.registers.issue.reliefs import Relief
     from cubecore.isa.vector.registers.program import RegisterProgram
 
 Runs = tuple[tuple[int, int], ...]
@@ -56,6 +57,8 @@ class VectorFunction(Instruction):
     program: "RegisterProgram"
     performed: "RegisterProgram | None" = None
     """The program in the order that is executed; None: as it was issued."""
+    without: "Relief | None" = None
+    """The limit of the vector unit that is left out of its cost: a what-if of the adviser's."""
 
     def operands(self) -> tuple[Operand, ...]:
         """Return the runs that are read, then those that are written."""
@@ -221,7 +224,7 @@ class VectorFunction(Instruction):
         """Return the cycles of the program's instructions as the chip's vector unit issues them."""
         from cubecore.isa.vector.registers.issue.cost import cost_of
 
-        return cost_of(self.program, chip)
+        return cost_of(self.program, chip, self.without)
 
 
 def _is_direct(function: VectorFunction) -> bool:

@@ -49,12 +49,16 @@ class Started(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a chip's vector unit may hold, and its own cycles (the chip's facts `vf_*`)."""
+    """What a chip's vector unit may hold, and its own cycles (the chip's facts `vf_*`).
+
+    `slots` are the instructions that compute of a cycle.
+    """
 
     window: int
     queue: int
     forward_cycles: int
     loop_cycles: int
+    slots: int = _AT_ONCE
 
     @staticmethod
     def of(chip: Chip) -> "Unit":
@@ -104,6 +108,8 @@ class _Run:
 
     def start(self, work: Work) -> None:
         """Give the next instruction its cycle."""
+        # Three waits, one behind the other: for room in the window, for operands, and for a cycle
+        # in which the port is free. The last that moved the start is the reason that is kept.
         number = len(self.started)
         start, (wait, by) = self._enter(number, work)
         for need in work.needs:
@@ -148,8 +154,10 @@ class _Run:
 
     def _compute(self, ready: int, work: Work, number: int) -> tuple[int, tuple[Wait, int]]:
         """Return the first cycle with a free slot, and who held the last that was not free."""
+        # What takes several cycles needs a slot in its first one, and one of two units in all of
+        # them: behind a unit that is busy the next cycle that may do is the one after it.
         slots, slow = self._slots, self._slow
-        most, by = 0 if work.alone else _AT_ONCE - 1, -1
+        most, by = 0 if work.alone else self._unit.slots - 1, -1
         long = range(work.cycles) if work.cycles > 1 else range(0)
         start = ready
         while True:
@@ -162,9 +170,10 @@ class _Run:
                 break
             by = slow[start + busy[-1]][1]
             start += busy[-1] + 1
-        slots[start] = (_AT_ONCE if work.alone else held[0] + 1, number)
+        slots[start] = (self._unit.slots if work.alone else held[0] + 1, number)
         for n in long:
             slow[start + n] = (slow.get(start + n, _FREE)[0] + 1, number)
+        # The heap holds the latest starts only: its least one is when a place in the queue is free.
         if len(self._queued) < self._unit.queue:
             heappush(self._queued, (start, number))
         elif start > self._queued[0][0]:

@@ -65,7 +65,7 @@ class Work(NamedTuple):
     needs: tuple[int, ...]
 
 
-def work_of(program: RegisterProgram) -> list[Work]:
+def work_of(program: RegisterProgram) -> Sequence[Work]:
     """Return what the unit runs, in the order of the program."""
     entries = program.entries
     kinds = [_Kind.of(call) for call in entries.table]
@@ -179,6 +179,8 @@ def _hoisted(step: RegisterStep) -> Indices:
     """
     counts, lanes = step.scalars.astype(np.int64), REGISTER_BYTES // step.call.width
     behind = np.zeros(counts.shape, bool)
+    # From the innermost loop outwards: what does not change in it is made in front of it, and may
+    # then be in front of the loop around that one, too.
     for axis in reversed(range(counts.ndim)):
         first = np.take(counts, [0], axis)
         if counts.shape[axis] < 2 or not ((counts == first) & (counts < lanes)).all():
@@ -219,6 +221,9 @@ def _banks(program: RegisterProgram) -> list[int]:
         if step.by_values or block_of(step.call) is not None:
             banks[step.entries] = _ALL_BANKS
             continue
+        # A block of 32 bytes is in group n % 8 and in bank n // 8 % 2 of it: 16 bits in the order
+        # of n. A whole register on a boundary of 256 bytes has one bank of each group, so that a
+        # load and a store of the other parity share a cycle; off that boundary it touches both.
         first = step.addresses // _BLOCK_BYTES
         last = (step.addresses + np.maximum(step.extents, 1) - 1) // _BLOCK_BYTES
         count = np.minimum(last - first + 1, _BANKS)

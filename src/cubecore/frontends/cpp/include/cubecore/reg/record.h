@@ -118,18 +118,29 @@ inline uint32_t new_register() { return ++cubecore_registers()->values; }
           ::cubecore::Where{__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}};          \
       true)
 
-// Calls a vector function by its name. Page: asc_vf_call.
-template <auto function, typename... A>
-inline void asc_vf_call(A&&... arguments) {
-  ::cubecore::VectorFunction cubecore_vector_function{*cubecore_last()};
-  cubecore_registers()->is_call = cubecore_registers()->depth == 1;
-  function(static_cast<A&&>(arguments)...);
-}
+namespace cubecore {
+struct VectorCall {
+  Where at;
+  template <auto function, typename... A>
+  void of(A&&... arguments) const {
+    VectorFunction cubecore_vector_function{at};
+    cubecore_registers()->is_call = cubecore_registers()->depth == 1;
+    function(static_cast<A&&>(arguments)...);
+  }
+};
+}  // namespace cubecore
+
+// Calls a vector function by its name, at its own line: asc_vf_call<Body>(x, n) is
+// VectorCall{...}.template of<Body>(x, n). Page: asc_vf_call.
+#define asc_vf_call                                                                        \
+  ::cubecore::VectorCall{                                                                  \
+      ::cubecore::Where{__builtin_FILE(), __builtin_FUNCTION(), __builtin_LINE()}}         \
+      .template of
 
 namespace AscendC {
 // Older, without a page: as asc_vf_call.
 template <auto function, typename... A>
 inline void VF_CALL(A&&... arguments) {
-  asc_vf_call<function>(static_cast<A&&>(arguments)...);
+  ::cubecore::VectorCall{*cubecore_last()}.template of<function>(static_cast<A&&>(arguments)...);
 }
 }  // namespace AscendC

@@ -7,13 +7,16 @@ from cubecore.chips.model import Chip
 from cubecore.isa.cube.fixpipe import CopyMatrixCcToGm
 from cubecore.isa.declare.instruction import Instruction, Mem, Pipe
 from cubecore.isa.mte.copies import Bursts, CopyGmToCbufMultiNd2Nz
+from cubecore.isa.mte.copies_unaligned_3510 import CopyGmToUbufAlignV2, CopyUbufToGmAlignV2
 from cubecore.isa.program.check import template_violations
 from cubecore.isa.program.expr import Expr, Var
 from cubecore.isa.program.tree import Issue, Loop, Node
 from cubecore.isa.scalar.sync import PipeBarrier, SetFlag, WaitFlag
 from cubecore.isa.vector.common.mask import SetMaskCount, SetMaskNorm, SetVectorMask
-from cubecore.units import DATA_BLOCK_BYTES
+from cubecore.units import DATA_BLOCK_BYTES, align_up
 
+_STRIDED = (CopyGmToUbufAlignV2, CopyUbufToGmAlignV2)
+"""Copies that count from row to row, not between them."""
 _LENGTHS = ("repeat", "len_burst", "k", "n_value", "m_size")
 """Parameters of which an instruction's work is a multiple, where it has one of them."""
 _ROW_LENGTHS = {"n_value": "d_value", "m_size": "n_size", "n_burst": "len_burst"}
@@ -79,10 +82,8 @@ def rows_together(node: Issue, loop: Loop, chip: Chip) -> Node:
     in_gm = {o.name: dict(at.terms).get(loop.index, 0) for o, at in operands if o.mem is Mem.GM}
     if getattr(template, "n_burst", 0) == 1 and in_gm:
         side, step = next(iter(in_gm.items()))
-        unit = DATA_BLOCK_BYTES if isinstance(template, Bursts) else 1
-        gap, rest = divmod(step - template.size_bytes, unit)
-        rows = with_fields(template, {"n_burst": trips, f"{side}_gap": gap})
-        if gap >= 0 and not rest and not template_violations(rows, chip):
+        rows = with_pitch(with_fields(template, {"n_burst": trips}), side, step)
+        if rows is not None and not template_violations(rows, chip):
             return replace(node, template=rows)
     return scaled(node, trips, chip)
 
@@ -125,6 +126,29 @@ def _row_bytes(template: Instruction) -> int:
         return template.n_size * template.element(template.operands()[0]).bits // 8
     rows = getattr(template, "n_burst", 0)
     return template.size_bytes // rows if rows else 0
+
+
+def pitch_of(template: Instruction, side: str) -> int | None:
+    """Return the bytes from a copy's row to the next one's on a side; None where it has no rows."""
+    if isinstance(template, _STRIDED):
+        stride: int = getattr(template, f"{side}_stride")
+        return stride
+    gap: int | None = getattr(template, f"{side}_gap", None)
+    return None if gap is None else _row_bytes(template) + gap * _gap_bytes(template)
+
+
+def with_pitch(template: Instruction, side: str, pitch: int) -> Instruction | None:
+    """Return a copy whose rows are so many bytes apart on a side; None where it cannot say that."""
+    if isinstance(template, _STRIDED):
+        other = "dst" if side == "src" else "src"
+        in_ub = align_up(_row_bytes(template), DATA_BLOCK_BYTES)
+        return with_fields(template, {f"{side}_stride": pitch, f"{other}_stride": in_ub})
+    gap, rest = divmod(pitch - _row_bytes(template), _gap_bytes(template))
+    return None if gap < 0 or rest else with_fields(template, {f"{side}_gap": gap})
+
+
+def _gap_bytes(template: Instruction) -> int:
+    return DATA_BLOCK_BYTES if isinstance(template, Bursts) else 1
 
 
 def with_fields(template: Instruction, values: Mapping[str, int]) -> Instruction:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from cubecore.advice.kernel_rules.case import KernelCase, Leaf
-from cubecore.advice.kernel_rules.changed_programs import issues, rebuilt
-from cubecore.advice.kernel_rules.scaled import Scaler, repeated
+from cubecore.advice.kernel_rules.changes.changed_programs import issues, rebuilt
+from cubecore.advice.kernel_rules.changes.scaled import Scaler, repeated
 from cubecore.isa.declare.instruction import Mem, Pipe
 from cubecore.isa.declare.operand_overlap import span_bytes
 from cubecore.isa.program.expr import Expr, Var

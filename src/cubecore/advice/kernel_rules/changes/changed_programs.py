@@ -9,7 +9,7 @@ from cubecore.isa.program.tree import Issue, Location, Loop, Node, Program
 from cubecore.isa.scalar.sync import FftsCrossCoreSync, SetFlag
 
 Change = Callable[[Node], Iterable[Node] | None]
-"""What stands for a node; None: itself, with its body changed."""
+"""The nodes that stand for a node; None: itself, with its body changed."""
 
 
 def with_programs(launch: Launch, change: Callable[[Program], Program]) -> Launch:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from cubecore.advice.kernel_rules.case import is_plain
-from cubecore.advice.kernel_rules.changed_programs import issues
+from cubecore.advice.kernel_rules.changes.changed_programs import issues
 from cubecore.isa.program.expr import Expr
 from cubecore.isa.program.launch import Launch
 from cubecore.isa.program.trace import InstructionTrace, Names

@@ -1,0 +1,1 @@
+"""Launches with one thing changed, which rules of advice have timed."""
