@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 DOCS = ROOT / "docs"
 TUTORIALS = sorted(p.stem for p in (DOCS / "tutorials").glob("*.md") if p.stem != "index")
-QUICK = {"refused", "races"}
+QUICK = {"refused", "races", "a2_to_950"}
 CHINESE_PAGES = sorted(
     str(path.relative_to(DOCS / "zh"))
     for path in (DOCS / "zh").rglob("*.md")
@@ -53,10 +53,10 @@ def test_a_tutorials_cells_run(name, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
-def test_there_are_six_tutorials_each_in_the_index_and_in_the_navigation():
+def test_there_are_seven_tutorials_each_in_the_index_and_in_the_navigation():
     index = (DOCS / "tutorials" / "index.md").read_text("utf-8")
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
-    assert TUTORIALS == ["cpp", "faster", "model", "races", "refused", "slow"]
+    assert TUTORIALS == ["a2_to_950", "cpp", "faster", "model", "races", "refused", "slow"]
     assert all(f"({name}.md)" in index for name in TUTORIALS)
     assert all(f"tutorials/{name}.md" in navigation for name in TUTORIALS)
 

@@ -19,6 +19,7 @@ EXPECTED = {
     *("vector_add", "reduction", "gelu", "softmax", "layernorm", "quantise"),
     *("transpose", "top_k", "gemv", "matmul", "int8_matmul", "matmul_leaky_relu"),
     *("flash_attention", "reg_add", "reg_softmax", "flash_attention_950", "mx_matmul_950"),
+    *("reg_layernorm", "reg_mx_quantise"),
 }
 UNTIMED = {"flash_attention_950", "mx_matmul_950"}
 

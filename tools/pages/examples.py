@@ -74,6 +74,12 @@ CHINESE_TITLES = {
     "Add two vectors of floats in the registers of Ascend 950's vector unit.": (
         "在 Ascend 950 向量单元的寄存器中把两个 float 向量相加。"
     ),
+    "LayerNorm over rows of 256 floats in the registers of Ascend 950's vector unit.": (
+        "在 Ascend 950 向量单元的寄存器中对每行 256 个浮点数做 LayerNorm。"
+    ),
+    "Floats to mxfp8 in the registers of Ascend 950: float8_e4m3fn, a scale for 32.": (
+        "在 Ascend 950 的寄存器中把浮点数转换为 mxfp8：float8_e4m3fn，每 32 个数共用一个缩放系数。"
+    ),
     "Softmax over rows of 256 floats in the registers of Ascend 950's vector unit.": (
         "在 Ascend 950 向量单元的寄存器中对每行 256 个 float 做 softmax。"
     ),
