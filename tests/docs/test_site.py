@@ -6,10 +6,12 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tools.pages.pictures import CHINESE, PICTURES, picture
 from tools.pages.site import figures, pages
 from tools.pages.site.cells import cells
+from tools.pages.site.instruction_examples import example_of, executed_examples
 from tools.pages.site.rule_pages import broken_by_rule
 
 import cubecore
@@ -118,6 +120,30 @@ def test_a_rule_s_example_breaks_that_rule_and_its_plan_keeps_it():
         assert any(name in message for message in example.messages)
     alone = sum(len(example.messages) == 1 for example in broken.values())
     assert alone > len(broken) // 2
+
+
+def test_examples_of_instructions_show_what_they_compute():
+    rows = executed_examples()
+    assert len(rows) > len(instructions()) // 2
+
+    def numbers(name):
+        return [np.array([float(x) for x in row[2].split()]) for row in rows[name]]
+
+    for name, combine in (("vadd", np.add), ("vmax", np.maximum), ("vmul", np.multiply)):
+        dst, src0, src1 = numbers(name)
+        assert np.array_equal(dst, combine(src0, src1))
+        assert not np.array_equal(src0, src1)
+    dst, src = numbers("vconv_f162s16")
+    assert np.array_equal(dst, src)
+
+
+def test_pages_of_instructions_that_are_timed_have_an_example():
+    timed = [cls for cls in instructions().values() if set(cls.archs) & {"2201", "3510"}]
+    without = {cls.name for cls in timed if not list(example_of(cls))}
+    assert not without
+    assert "core.asc_add(dst, src0, src1, 1, 1, 1, 1, 8, 8, 8)" in list(
+        example_of(instructions()["vadd"])
+    )
 
 
 def test_an_instruction_s_page_begins_with_the_names_that_users_write():

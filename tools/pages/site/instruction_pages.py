@@ -2,27 +2,24 @@
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from inspect import getdoc
-from typing import Any
 
+from tools.pages.site.instruction_examples import CHIPS, example_of, smallest
 from tools.pages.site.text import cell, escaped, table
 
 from cubecore.chips import chip
 from cubecore.chips.model import Chip
-from cubecore.dtypes import element_type
 from cubecore.errors import CubecoreError
 from cubecore.frontends.capi.calls.binding import forms
 from cubecore.frontends.tik.host.instance import Tik
 from cubecore.isa.catalogue import instructions
 from cubecore.isa.declare.instruction import Instruction, Pipe
 from cubecore.isa.declare.not_modelled import NOT_MODELLED, NOT_MODELLED_3510
-from cubecore.isa.program.check import template_violations
 from cubecore.timing.pipes.core_clock import cost_of
 from cubecore.workflows.explain import parameter_range, variants_of
 
 _DIALECTS = {"c_api": "C API, and core.NAME in Python", "cpp": "C++ class API", "tik": "TIK"}
-_CHIPS = {"2201": "Ascend910B3", "3510": "Ascend950PR_9589"}
 _COUNTS = ("repeat", "repeats", "repeat_times", "burst_count", "n_burst", "m", "n", "k")
 """Parameters that an instruction's cycles are shown for, the first that it has."""
 _SIZES = (1, 16, 64, 255)
@@ -62,7 +59,7 @@ def page(cls: type[Instruction]) -> str:
     """Return the page of an instruction."""
     lines = [f"# {_title(cls)}", "", *_names(cls)]
     lines += [f"Pipe **{cls.pipe.value}**, architectures {', '.join(cls.archs)}.", ""]
-    lines += [escaped(getdoc(cls) or ""), "", *_cycles(cls)]
+    lines += [escaped(getdoc(cls) or ""), "", *example_of(cls), *_cycles(cls)]
     if cls.declared:
         head = ("operand", "access", "memory", "axes", "layout", "alignment")
         rows = (
@@ -115,7 +112,7 @@ def _cycles(cls: type[Instruction]) -> Iterator[str]:
     documented = {field.name: field for field in fields(cls) if "doc" in field.metadata}
     counted = next((name for name in _COUNTS if name in documented), None)
     rows = []
-    for arch, name in _CHIPS.items():
+    for arch, name in CHIPS.items():
         if arch not in cls.archs:
             continue
         sizes = _SIZES if counted else (1,)
@@ -134,27 +131,10 @@ def _cycles(cls: type[Instruction]) -> Iterator[str]:
 
 def _cost(cls: type[Instruction], on: Chip, fixed: dict[str, int]) -> int | None:
     """Return the busy cycles of the simplest legal instance with some parameters."""
-    for smallest in (1, 16, 32, 64, 128):
-        try:
-            instance = cls(**(_simplest(cls, smallest) | fixed))
-            if not template_violations(instance, on):
-                return cost_of(instance, on).busy
-        except (CubecoreError, ValueError, TypeError, KeyError, AssertionError):
-            continue
-    return None
-
-
-def _simplest(cls: type[Instruction], smallest: int) -> dict[str, Any]:
-    """Return values of the parameters that have no default."""
-    values: dict[str, Any] = {}
-    for field in fields(cls):
-        if field.default is not MISSING or field.default_factory is not MISSING:
-            continue
-        meta = field.metadata
-        if "types" in meta:
-            values[field.name] = element_type(meta["types"][0], field.name)
-        elif "options" in meta:
-            values[field.name] = meta["options"][0]
-        else:
-            values[field.name] = max(meta.get("low", 0), smallest if "low" in meta else 0)
-    return values
+    instance = smallest(cls, on, fixed)
+    if instance is None:
+        return None
+    try:
+        return cost_of(instance, on).busy
+    except (CubecoreError, ValueError, TypeError, KeyError, AssertionError):
+        return None
