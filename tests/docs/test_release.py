@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tools.pages.site.missing_page import based
 from tools.pages.versions import newest_first, publish, version_of
 
 ROOT = Path(__file__).parents[2]
@@ -64,12 +65,21 @@ def test_the_site_of_a_version_lies_beside_the_others(tmp_path):
     pages.mkdir()
     for ref in ("main", "v0.9.0", "v0.10.0", "main"):
         (site / "index.html").write_text(ref)
+        (site / "404.html").write_text(ref)
         publish(site, pages, ref)
     listed = json.loads((pages / "versions.json").read_text())
     assert [entry["version"] for entry in listed] == ["0.10.0", "0.9.0", "dev"]
     assert [entry["aliases"] for entry in listed] == [["latest"], [], []]
     assert "url=0.10.0/" in (pages / "index.html").read_text()
     assert (pages / "0.9.0" / "index.html").read_text() == "v0.9.0"
+    assert (pages / "404.html").read_text() == "v0.10.0"
+
+
+def test_links_of_the_missing_page_start_at_its_site():
+    text = '<head></head><a href="/a.html"><a href="/../b.html"><a href="#c"><img src="/d.png">'
+    page = based(text)
+    assert page.endswith('<a href="a.html"><a href="../b.html"><a href="#c"><img src="d.png">')
+    assert page.startswith("<head><script>")
 
 
 def test_versions_are_named_by_tags():

@@ -42,6 +42,10 @@ def publish(site: Path, pages: Path, ref: str) -> None:
     leads = f'<!doctype html><meta http-equiv="refresh" content="0; url={versions[0]}/">\n'
     (pages / "index.html").write_text(leads, "utf-8")
     (pages / ".nojekyll").touch()
+    # Hosts answer an address that is missing in any folder by the page at their root.
+    missing = pages / versions[0] / "404.html"
+    if missing.exists():
+        shutil.copy(missing, pages / "404.html")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
+from tools.pages.site.missing_page import based
 
 ROOT = Path(__file__).resolve().parents[3]
 SITE = ROOT / "site"
@@ -26,6 +27,8 @@ def main() -> int:
         config.plugins.on_startup(command="build", dirty=False)
         build(config)
         config.plugins.on_shutdown()
+    for page in SITE / "404.html", SITE / "zh" / "404.html":
+        page.write_text(based(page.read_text("utf-8")), "utf-8")
     for line in (broken := broken_links()):
         print(line, file=sys.stderr)
     print("site/ is built; python -m http.server --directory site shows it")
@@ -34,11 +37,9 @@ def main() -> int:
 
 def broken_links() -> list[str]:
     """Return the links of the Chinese pages, and those to them, that lead nowhere."""
-    pages = [*(SITE / "zh").rglob("*.html"), SITE / "index.html"]
+    pages = [*(SITE / "zh").rglob("*.html"), SITE / "index.html", SITE / "404.html"]
     found = []
     for page in pages:
-        if page.name == "404.html":  # its links start at the root
-            continue
         for path, name in _LINK.findall(page.read_text("utf-8")):
             target = (page.parent / path).resolve()
             target = target / "index.html" if target.is_dir() else target
