@@ -1,5 +1,7 @@
 """One chip's record: what-if fields, required facts, derived values."""
 
+from xml.etree import ElementTree as ET
+
 import pytest
 
 from cubecore.chips import chip
@@ -86,3 +88,34 @@ def test_cycles_become_microseconds_only_with_a_known_clock():
 )
 def test_vector_cores_beside_an_ai_core(name, pairs):
     assert chip(name).mix_aiv_per_aic == pairs
+
+
+def card_of(name):
+    card = ET.fromstring(chip(name)._repr_html_())
+    rows = [[cell.text for cell in row] for row in card.iter("tr")]
+    return card.find("strong").text, dict(rows)
+
+
+def test_a_notebook_shows_a_chip_as_a_card():
+    title, rows = card_of("Ascend910B3")
+    assert title == "Ascend910B3"
+    assert rows == {
+        "architecture": "2201",
+        "cores": "20 AIC, 40 AIV",
+        "clock": "1.8 GHz",
+        "device memory": "64 GiB",
+        "L2": "192 MiB",
+        "L1": "512 KiB",
+        "L0A": "64 KiB",
+        "L0B": "64 KiB",
+        "L0C": "128 KiB",
+        "UB": "192 KiB",
+        "BT": "1 KiB",
+        "FB": "2 KiB",
+    }
+
+
+def test_a_card_leaves_out_what_is_unknown():
+    _, rows = card_of("KirinX90")
+    assert "clock" not in rows
+    assert rows["L0A"].endswith("KiB")

@@ -18,6 +18,9 @@ JOINED_ARCHS = ("m100", "1001", "2002")
 """Architectures whose AI Core has Cube and Vector together (TIK: L1 and UB of one core)."""
 
 
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+
+
 def _shown(entries: dict[object, object]) -> MappingProxyType[object, object]:
     return MappingProxyType(entries)
 
@@ -211,6 +214,23 @@ class Chip:
         return tuple(
             f.name for f in fields(self) if f.metadata.get("cost") and getattr(self, f.name) is None
         )
+
+    def _repr_html_(self) -> str:
+        """Return a table of cores, clock and memories, for notebooks."""
+        from cubecore.presented.card import card_page
+
+        cores = f"{self.aic_count} AIC" + (f", {self.aiv_count} AIV" if self.aiv_count else "")
+        figures = [("architecture", self.arch), ("cores", cores)]
+        if self.frequency_hz is not None:
+            figures.append(("clock", f"{self.frequency_hz / 1e9:g} GHz"))
+        mems = {"device memory": self.gm_bytes, "L2": self.l2_bytes}
+        for name in ("l1", "l0a", "l0b", "l0c", "ub", "bt", "fb"):
+            mems[name.upper()] = getattr(self, f"{name}_bytes")
+        for name, size in mems.items():
+            if size:
+                scale, unit = next(u for u in _UNITS if size >= u[0])
+                figures.append((name, f"{size / scale:g} {unit}"))
+        return card_page(self.name, figures, "")
 
     def require(self, name: str, purpose: str) -> Any:
         """Return the fact `name`; refuse with the field and the purpose when it is unknown."""
