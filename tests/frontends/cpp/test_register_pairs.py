@@ -45,6 +45,18 @@ def low_words(x, _):
     return (x & LOW).astype(np.uint32).view(np.int32).astype(np.int64)
 
 
+def by_trips(work, x, y, *, cut=False):
+    """Work on 64 lanes at a time; `cut`: on those that the mask lets through."""
+    x, y = (np.concatenate([each, np.zeros(128 - each.size, np.int64)]) for each in (x, y))
+    ends = (64, COUNT) if cut else (64, 128)
+    pairs = [(x[at:end], y[at:end]) for at, end in zip((0, 64), ends, strict=True)]
+    return np.concatenate([work(*pair) for pair in pairs])[:COUNT]
+
+
+def lanes_of(*values):
+    return np.array([*values, *[0] * (64 - len(values))], np.int64)
+
+
 BODIES = {
     "add": ("Reg::Add(c, a, b, mask);", lambda x, y: x + y),
     "in_place": ("c = a; Reg::Sub(c, c, b, mask);", lambda x, y: x - y),
@@ -66,6 +78,40 @@ BODIES = {
         "Reg::Compares<int64_t, CMPMODE::LT>(some, a, int64_t(0), mask);"
         " Reg::Select(c, b, a, some);",
         lambda x, y: np.where(x < 0, y, x),
+    ),
+    "interleave": (
+        "Reg::Interleave(c, b, a, b);",
+        lambda x, y: by_trips(lambda a, b: np.stack([a, b], 1).reshape(-1)[:64], x, y),
+    ),
+    "interleave_upper": (
+        "Reg::Interleave(a, b, a, b); c = b;",
+        lambda x, y: by_trips(lambda a, b: np.stack([a, b], 1).reshape(-1)[64:], x, y),
+    ),
+    "deinterleave": (
+        "Reg::DeInterleave(a, b, a, b); c = a;",
+        lambda x, y: by_trips(lambda a, b: np.concatenate([a, b])[::2], x, y),
+    ),
+    "deinterleave_odd": (
+        "Reg::DeInterleave(a, b, a, b); c = b;",
+        lambda x, y: by_trips(lambda a, b: np.concatenate([a, b])[1::2], x, y),
+    ),
+    "sum": (
+        "Reg::Reduce<Reg::ReduceType::SUM>(c, a, mask);",
+        lambda x, _: by_trips(lambda a, _: lanes_of(a.sum()), x, x, cut=True),
+    ),
+    "largest": (
+        "Reg::Reduce<Reg::ReduceType::MAX>(c, a, mask);",
+        lambda x, _: by_trips(lambda a, _: lanes_of(a.max(), a.argmax()), x, x, cut=True),
+    ),
+    "least": (
+        "Reg::Reduce<Reg::ReduceType::MIN>(c, b, mask);",
+        lambda _, y: by_trips(lambda a, _: lanes_of(a.min(), a.argmin()), y, y, cut=True),
+    ),
+    "packed": (
+        CAST.format(sat="NO_SAT", rounding="CAST_NONE")
+        + " Reg::RegTensor<uint32_t> w; Reg::Pack<uint32_t, int64_t>(w, a);"
+        " Reg::Cast<int64_t, int32_t, how>(c, (Reg::RegTensor<int32_t>&)w, mask);",
+        low_words,
     ),
     "gather": (
         "Reg::Arange(s, int32_t(63)); Reg::Muls(s, s, -1, Reg::CreateMask<int32_t>());"

@@ -603,17 +603,37 @@ template <typename T = DefaultType, MaskMergeMode mode = MaskMergeMode::MERGING,
 inline void Copy(U& dst, const U& src, const MaskReg& mask, CUBECORE_AT) {
   Move<T, mode>(dst, src, mask, at);
 }
-#define CUBECORE_PAIR(NAME)                                                             \
-  template <typename T = DefaultType, typename U>                                       \
-  inline void NAME(U& dst0, U& dst1, const U& src0, const U& src1, CUBECORE_AT) {       \
-    detail::RegisterEntry& entry = detail::entry_of(#NAME, detail::type_of<U>(), at);   \
-    entry.scalar = &dst0 == &dst1;                                                      \
-    detail::read(entry, src0, src1);                                                    \
-    detail::made(entry, dst0, dst1);                                                    \
+namespace detail {
+template <typename U>
+inline void interleave(const char* name, U& dst0, U& dst1, const U& src0, const U& src1,
+                       const Here& at) {
+  RegisterEntry& entry = entry_of(name, type_of<U>(), at);
+  entry.scalar = &dst0 == &dst1;
+  read(entry, src0, src1);
+  made(entry, dst0, dst1);
+}
+}  // namespace detail
+// Of pairs each half of the results has lanes of halves of the sources.
+template <typename T = DefaultType, typename U>
+inline void Interleave(U& dst0, U& dst1, const U& src0, const U& src1, CUBECORE_AT) {
+  if constexpr (is_pair<U>) {
+    const U a = src0, b = src1;
+    detail::interleave("Interleave", dst0.half(0), dst0.half(1), a.half(0), b.half(0), at);
+    detail::interleave("Interleave", dst1.half(0), dst1.half(1), a.half(1), b.half(1), at);
+  } else {
+    detail::interleave("Interleave", dst0, dst1, src0, src1, at);
   }
-CUBECORE_PAIR(Interleave)
-CUBECORE_PAIR(DeInterleave)
-#undef CUBECORE_PAIR
+}
+template <typename T = DefaultType, typename U>
+inline void DeInterleave(U& dst0, U& dst1, const U& src0, const U& src1, CUBECORE_AT) {
+  if constexpr (is_pair<U>) {
+    const U a = src0, b = src1;
+    detail::interleave("DeInterleave", dst0.half(0), dst1.half(0), a.half(0), a.half(1), at);
+    detail::interleave("DeInterleave", dst0.half(1), dst1.half(1), b.half(0), b.half(1), at);
+  } else {
+    detail::interleave("DeInterleave", dst0, dst1, src0, src1, at);
+  }
+}
 template <typename T = DefaultType, typename U>
 inline void Unsqueeze(U& dst, const MaskReg& mask, CUBECORE_AT) {
   detail::RegisterEntry& entry = detail::entry_of<U>("Unsqueeze", mask, at);
@@ -622,9 +642,20 @@ inline void Unsqueeze(U& dst, const MaskReg& mask, CUBECORE_AT) {
 template <typename T = DefaultType, typename I = DefaultType, HighLowPart part = HighLowPart::LOWEST,
           typename U, typename V>
 inline void Pack(U& dst, const V& src, CUBECORE_AT) {
-  detail::RegisterEntry& entry = detail::of_types<U, V>("Pack", detail::half<part>(), at);
-  detail::read(entry, src);
-  detail::made(entry, dst);
+  if constexpr (is_pair<V>) {
+    static_assert(part == HighLowPart::LOWEST,
+                  "Pack.part must be LOWEST for a pair of registers (RegTraitNumTwo), got HIGHEST");
+    // The low words of 64 lanes fill a register: those of each half of the lanes half of it.
+    using Half = RegTensor<typename V::ActualT>;
+    U upper;
+    Pack<T, I, HighLowPart::LOWEST, U, Half>(dst, src.half(0), at);
+    Pack<T, I, HighLowPart::HIGHEST, U, Half>(upper, src.half(1), at);
+    detail::lanes<MaskMergeMode::ZEROING>("Or", dst, detail::all_lanes(), at, dst, upper);
+  } else {
+    detail::RegisterEntry& entry = detail::of_types<U, V>("Pack", detail::half<part>(), at);
+    detail::read(entry, src);
+    detail::made(entry, dst);
+  }
 }
 template <typename T = DefaultType, typename I = DefaultType, HighLowPart part = HighLowPart::LOWEST,
           typename U, typename V>
@@ -660,12 +691,48 @@ namespace detail {
 constexpr const char* words_of_ReduceType[] = {"SUM", "MAX", "MIN"};
 template <MaskMergeMode mode = MaskMergeMode::ZEROING, typename U, typename V>
 inline void reduce(const char* name, ReduceType type, U& dst, const V& src, const MaskReg& mask,
+                   const Here& at);
+
+// Lanes 0 and 1 of a pair's lower half have the result: of two halves the sum, or that of the better
+// one, the first of equals, whose index counts the lanes of both.
+template <MaskMergeMode mode, typename U>
+inline void reduce_pair(const char* name, ReduceType type, U& dst, const U& src,
+                        const MaskReg& mask, const Here& at) {
+  using Half = RegTensor<typename U::ActualT>;
+  constexpr auto zeroing = MaskMergeMode::ZEROING;
+  const MaskReg first = CreateMask<uint64_t, MaskPattern::VL1>(at);
+  const MaskReg both = CreateMask<uint64_t, MaskPattern::VL2>(at), all = all_lanes();
+  Half part[2], index, better[2];
+  for_halves(mask, at, [&](int n, const MaskReg& of_half) {
+    reduce<mode>(name, type, part[n], src.half(n), of_half, at);
+  });
+  if (type == ReduceType::SUM) {
+    lanes<zeroing>("Add", dst.half(0), first, at, part[0], part[1]);
+  } else {
+    with_scalar<zeroing>("Adds", index, all, at, VECTOR_REG_WIDTH / sizeof(typename U::ActualT),
+                         part[1]);
+    lanes<zeroing>("Select", part[1], first, at, part[1], index);
+    for (int n = 0; n < 2; ++n) lanes<zeroing>("DuplicateLane", better[n], all, at, part[n]);
+    MaskReg later;
+    compare(type == ReduceType::MAX ? "GT" : "LT", later, better[1], better[0], all, at);
+    lanes<zeroing>("Select", part[0], later, at, part[1], part[0]);
+    lanes<zeroing>("Or", dst.half(0), both, at, part[0], part[0]);
+  }
+  lanes<zeroing>("Xor", dst.half(1), all, at, part[0], part[0]);  // no other lane has anything
+}
+
+template <MaskMergeMode mode, typename U, typename V>
+inline void reduce(const char* name, ReduceType type, U& dst, const V& src, const MaskReg& mask,
                    const Here& at) {
-  RegisterEntry& entry = of_types<U, V>(name, words_of_ReduceType[static_cast<int>(type)], at);
-  entry.mask = mask.value;
-  entry.scalar = mode == MaskMergeMode::MERGING;  // which there is not: it is a finding
-  read(entry, src);
-  made(entry, dst);
+  if constexpr (is_pair<U>) {
+    reduce_pair<mode>(name, type, dst, src, mask, at);
+  } else {
+    RegisterEntry& entry = of_types<U, V>(name, words_of_ReduceType[static_cast<int>(type)], at);
+    entry.mask = mask.value;
+    entry.scalar = mode == MaskMergeMode::MERGING;  // which there is not: it is a finding
+    read(entry, src);
+    made(entry, dst);
+  }
 }
 template <bool left, typename U, typename V>
 inline void shift(U& dst, const U& src, const V& amounts, const MaskReg& mask, const Here& at) {
