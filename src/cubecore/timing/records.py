@@ -1,9 +1,11 @@
 """Results of timing: frozen records."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
+from cubecore.isa.declare.instruction import Part
+from cubecore.isa.declare.remark import Line
 from cubecore.isa.program.tree import Location
 from cubecore.lazy_dataclass import dataclass
 
@@ -27,7 +29,7 @@ class Segment:
 
     What it makes is there at `done`, which for a load is later than its `end`. `cause` is what the
     pipe waited for before it, empty where it followed another without a gap. `operand` names what
-    it moves (A, B, C), where that is known.
+    it moves (A, B, C), where that is known; `parts` what happens inside of it.
     """
 
     pipe: str
@@ -37,7 +39,15 @@ class Segment:
     done: int = 0
     cause: str = ""
     operand: str = ""
-    line: Location | None = None
+    line: Line | None = None
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def inside(self) -> Iterator["Segment"]:
+        """What happened inside of it, as segments whose pipes are lanes of the pipe."""
+        for part in self.parts:
+            times = self.end + part.start, self.end + part.end
+            yield Segment(part.lane, part.name, *times, line=part.line)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,12 @@ import re
 from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import cubecore
 from cubecore.answers.compare.pair_page import pair_data, pair_report
 from cubecore.errors import RequestError
 from cubecore.reports.files import chrome_trace
@@ -15,7 +18,9 @@ from cubecore.reports.files.chrome_trace import MAX_EVENTS, require_openable
 from cubecore.reports.files.trace_view import TRACED_INSTRUCTIONS, WHOLE, TraceView
 from cubecore.reports.html.lanes import PIPE_ORDER, groups, ranges, signals
 from cubecore.tiling.model.export import load_tiling
+from cubecore.workflows.scripts.script import time_kernel
 from cubecore.workflows.time import time
+from frontends.cpp.cpp_kernels import needs_compiler
 from reports.browser import browser, chromium
 from reports.cases import BIASED, HOSTILE, LARGE, RAGGED, SMALL, hostile, timed
 from workflows.command import BAD_REQUEST, assert_refused, cli, names_in
@@ -464,3 +469,25 @@ def test_figures_stand_in_a_file_of_their_own(tmp_path):
 )
 def test_ranges(numbers, text):
     assert ranges(numbers) == text
+
+
+@needs_compiler
+def test_a_vector_function_opens_into_its_instructions():
+    """On the ports of the vector unit, inside of the function's time, each at its line."""
+    file = Path(__file__).parents[2] / "advice" / "pairs" / "vf_chain.cpp"
+    kernel = cubecore.load(file, trace=True, chip="Ascend950PR_9589").column_sums
+    x, z = np.ones(1 << 15, np.float32), np.zeros(256, np.float32)
+    launch = time_kernel(kernel[1](x, z), record=10)
+    trace = chrome_trace.trace_json("sums", launch.run.chip, [("", launch.timeline)])
+    events = [event for event in trace["traceEvents"] if event["ph"] in "MX"]
+    lanes = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    inside = [e for e in events if e["ph"] == "X" and lanes[e["tid"]].startswith("V ")]
+    ports = {lanes[e["tid"]] for e in inside} - {"V (Vector unit)"}
+    assert ports == {"V loads", "V stores", "V instructions 1", "V instructions 2"}
+    whole, *_ = (e["args"] for e in inside if e["name"] == "vector_function")
+    first = [e for e in inside if e["args"]["end_cycle"] <= whole["end_cycle"]][1:]
+    assert all(e["args"]["start_cycle"] >= whole["start_cycle"] for e in first)
+    adds = [e for e in first if e["name"] == "Add"]
+    slow = [n for n, line in enumerate(file.read_text().splitlines(), 1) if "// slow" in line]
+    assert len(adds) == 320
+    assert {e["args"]["line"].rpartition(":")[2] for e in adds} == {str(slow[0])}

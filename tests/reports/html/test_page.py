@@ -345,11 +345,11 @@ def test_lanes_of_the_scalar_unit_and_of_waits_are_hidden_until_asked_for(open_r
     height = f"{LANES}.map((c) => c.clientHeight)"
     press = "[...document.querySelectorAll('button')].find((b) => b.textContent === '{}').click()"
     before = page.ask(height)
-    page.ask(press.format("scalar unit and waits"))
+    page.ask(press.format("inside of functions, scalar unit and waits"))
     after = page.ask(height)
     lane = page.ask("LANE + GAP")
     assert [b + lane * len(labels) for b, labels in zip(before, groups, strict=True)] == after
-    page.ask(press.format("scalar unit and waits"))
+    page.ask(press.format("inside of functions, scalar unit and waits"))
     assert page.ask(height) == before
     assert page.console == []
 

@@ -216,6 +216,20 @@ class InstructionCost:
     traffic: GlobalTraffic | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What happens inside of an instruction: a call on a lane of its own, at a line.
+
+    `start` and `end` are cycles before the instruction's end, so negative.
+    """
+
+    lane: str
+    name: str
+    start: int
+    end: int
+    line: Line
+
+
 class Instruction(Template, CapiForms, RegisterUse, Placement):
     """Base of all templates; subclasses are declared with `@instruction`.
 
@@ -329,6 +343,10 @@ class Instruction(Template, CapiForms, RegisterUse, Placement):
         all that there is to tell.
         """
         return None
+
+    def calls_inside(self, chip: Chip) -> tuple[Part, ...]:
+        """Return what happens inside of it, where it is made of calls of its own."""
+        return ()
 
     def reordered(self, choose: Callable[[int], int]) -> "Instruction":
         """Return it with its own accesses in another legal order, where it has several.

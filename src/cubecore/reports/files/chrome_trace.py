@@ -18,6 +18,7 @@ from cubecore.reports.files.trace_view import (
 from cubecore.reports.html.lanes import (
     PIPE_ORDER,
     Aside,
+    Inside,
     Lane,
     LaneGroup,
     groups,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 MAX_EVENTS = 110_000
 """Instructions of all groups together, unless more are asked for: about 19 MB."""
-_FIRST_ASIDE = 100
+_FIRST_INSIDE, _FIRST_ASIDE = 50, 100
 _MOST_ARROWS, _MOST_COUNTS = 1_000, 2_000
 """Of each group, so that the instructions keep the file's room: the first ones."""
 
@@ -191,7 +192,7 @@ def _extent(name: str, group: LaneGroup) -> Json:
 
 
 def _lanes(group: LaneGroup, view: TraceView) -> Sequence[Lane | Aside]:
-    return (*group.lanes, *(group.aside if view.waits else ()))
+    return (*group.lanes, *group.inside, *(group.aside if view.waits else ()))
 
 
 def _names(number: int, name: str, group: LaneGroup, view: TraceView) -> Iterator[Json]:
@@ -212,6 +213,8 @@ def _thread(lane: Lane | Aside, index: int) -> int:
     """Return a lane's thread: pipes 1 and up in the fixed order, others behind, then asides."""
     pipe = lane.pipe
     number = PIPE_ORDER.index(pipe) if pipe in PIPE_ORDER else len(PIPE_ORDER) + index
+    if isinstance(lane, Inside):
+        return _FIRST_INSIDE + index
     if isinstance(lane, Aside):
         return _FIRST_ASIDE + 2 * number + lane.label.endswith("waits")
     return 1 + number

@@ -35,6 +35,8 @@ _NOT_RECORDED = ("S",)
 _SCALAR_WAITS = ("queue of ", "flag ", CROSS_CORE)
 """The beginnings of reasons for which the scalar unit waits."""
 _SHOWN_RANGES = 6
+_MOST_INSIDE = 5_000
+"""Calls inside of vector functions that a group shows: those of its first functions."""
 _FLAG = re.compile(r"flag (?P<from>\w+) -> \w+ \d+")
 """The cause of an instruction that waited for a flag."""
 
@@ -88,16 +90,23 @@ class Aside:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside(Aside):
+    """A port of the vector unit, with what vector functions issue to it."""
+
+
+@dataclass(frozen=True, slots=True)
 class LaneGroup:
     """Equal cores with their lanes, `shown` instructions in all.
 
-    `aside` are lanes for who asks for them: the scalar unit's own work, and each pipe's waits.
+    `aside` are lanes for who asks for them: the scalar unit's own work, and each pipe's waits;
+    `inside` those of what happens inside of vector functions, the first ones.
     """
 
     time: CoreTime
     lanes: tuple[Lane, ...]
     shown: int
     aside: tuple[Aside, ...] = ()
+    inside: tuple[Inside, ...] = ()
 
     @property
     def label(self) -> str:
@@ -178,7 +187,17 @@ def _group(time: CoreTime, limit: int) -> LaneGroup:
     shown = [segment for lane in lanes for segment in lane.segments]
     until = max((segment.end for segment in shown), default=0)
     aside = [s for s in time.aside if s.start < until and s.end > s.start]
-    return LaneGroup(time, lanes, len(shown), tuple(_aside(aside)))
+    inside = islice((part for segment in shown for part in segment.inside), _MOST_INSIDE)
+    return LaneGroup(time, lanes, len(shown), tuple(_aside(aside)), tuple(_inside(inside)))
+
+
+def _inside(segments: Iterable[Segment]) -> Iterable[Inside]:
+    """Yield the lanes of what happened inside of instructions."""
+    by_lane: dict[str, list[Segment]] = {}
+    for segment in segments:
+        by_lane.setdefault(segment.pipe, []).append(segment)
+    for lane, chosen in sorted(by_lane.items()):
+        yield Inside("V", lane, tuple(chosen))
 
 
 def _aside(segments: Sequence[Segment]) -> Iterable[Aside]:

@@ -125,6 +125,7 @@ def _group(group: LaneGroup) -> Json:
         }
         for lane in group.lanes
     ]
+    beside = (*group.inside, *group.aside)
     return {
         "label": group.label,
         "cores": len(group.time.cores),
@@ -134,7 +135,7 @@ def _group(group: LaneGroup) -> Json:
         "complete": group.complete,
         "recorded_end": group.recorded_end,
         "lanes": lanes,
-        "aside": [_lane(lane.pipe, lane.label, lane.segments) for lane in group.aside],
+        "aside": [_lane(lane.pipe, lane.label, lane.segments) for lane in beside],
         "signals": [[*s.raised, *s.waited] for s in signals(group)],
     }
 

@@ -187,7 +187,7 @@ function drawTimeline() {
     el("div", { class: "tools" },
       button("recorded part", fit), button("whole run", () => look(bounds.from, bounds.to)),
       button("zoom in", () => zoom(0.5)), button("zoom out", () => zoom(2)),
-      toggle("scalar unit and waits", "aside"), toggle("critical path", "critical"), toggle("signals", "signals"),
+      toggle("inside of functions, scalar unit and waits", "aside"), toggle("critical path", "critical"), toggle("signals", "signals"),
       toggle("measure", "measure"), finder(),
       el("span", { class: "soft small hint" },
         "wheel zooms, drag moves, drag with Shift or Measure selects, arrow keys and + - work too")),

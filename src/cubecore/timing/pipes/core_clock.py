@@ -318,18 +318,17 @@ class CoreClock(PipeOrder):
         if not self.record:
             return action
         name, operand = template.name, moved_operand(issue, template)
-        line = None if self.log is None else issue.location
+        line, parts = None if self.log is None else issue.location, template.calls_inside(self.chip)
 
         def note(time: int, pipe: PipeState, *arguments: object) -> bool:
-            free = pipe.free
-            started = action(time, pipe, *arguments)
+            free, started = pipe.free, action(time, pipe, *arguments)
             if started and len(self.segments) < self.record:
                 start, cause = pipe.queue[-1], ""
                 if start > free:
                     late = UNIT_FLAG if pipe.name in {"M", "FIX"} else DEVICE_MEMORY
                     cause = ISSUE if start == time else pipe.reason if start == pipe.gate else late
                 times = start, pipe.free, pipe.done
-                self.segments.append(Segment(pipe.name, name, *times, cause, operand, line))
+                self.segments.append(Segment(pipe.name, name, *times, cause, operand, line, parts))
             return started
 
         return note

@@ -18,6 +18,7 @@ from cubecore.isa.declare.instruction import (
     Mem,
     Operand,
     OperandAccess,
+    Part,
     Pipe,
     instruction,
 )
@@ -225,6 +226,12 @@ class VectorFunction(Instruction):
         from cubecore.isa.vector.registers.issue.cost import cost_of
 
         return cost_of(self.program, chip, self.without)
+
+    def calls_inside(self, chip: Chip) -> tuple[Part, ...]:
+        """Return the program's instructions on the ports of the vector unit."""
+        from cubecore.isa.vector.registers.issue.cost import parts_of
+
+        return parts_of(self.program, chip)
 
 
 def _is_direct(function: VectorFunction) -> bool:

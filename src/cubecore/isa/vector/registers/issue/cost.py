@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from cubecore.chips.model import Chip
-from cubecore.isa.declare.instruction import InstructionCost
+from cubecore.isa.declare.instruction import InstructionCost, Part
 from cubecore.isa.vector.registers.issue.reliefs import Relief, relieved
 from cubecore.isa.vector.registers.issue.schedule import Unit, schedule
-from cubecore.isa.vector.registers.issue.work import Work, work_of
+from cubecore.isa.vector.registers.issue.work import Port, Work, work_of
 from cubecore.isa.vector.registers.program import RegisterProgram
 
 
@@ -22,6 +22,41 @@ def cost_of(program: RegisterProgram, chip: Chip, without: Relief | None = None)
     last = max((each.done for each in schedule(work, unit)), default=0)
     ends, begins = (chip.require(f"vf_{name}_cycles", "timing") for name in ("drain", "start"))
     return InstructionCost(last + int(ends), idle_head=int(begins))
+
+
+def parts_of(program: RegisterProgram, chip: Chip) -> tuple[Part, ...]:
+    """Return each instruction of a vector function on a lane of its port, by its start."""
+    work, entries = work_of(program), program.entries
+    started = schedule(work, Unit.of(chip))
+    ends = cost_of(program, chip).busy
+    free = dict.fromkeys(_LANES[Port.COMPUTE], 0)
+    parts = []
+    for number in sorted(range(len(work)), key=lambda n: started[n].start):
+        each, start = work[number], started[number].start
+        if each.port is Port.BARRIER:
+            continue
+        end = start + max(each.cycles, 1)
+        lanes = _LANES[each.port]
+        # Two lanes show what starts in one cycle; what takes several cycles of a unit beside other
+        # work is drawn until the next one on its lane starts, as events of a lane cannot overlap.
+        lane = min(lanes, key=lambda name: free.get(name, 0))
+        start = max(start, free.get(lane, 0))
+        if start >= end:
+            end = start + 1
+        free[lane] = end
+        call = entries.table[entries.calls[each.entry]]
+        where = entries.locations[entries.places[each.entry]]
+        name = where.call or call.operation.spelling
+        parts.append(Part(lane, name, start - ends, end - ends, where))
+    return tuple(parts)
+
+
+_LANES = {
+    Port.LOAD: ("V loads",),
+    Port.STORE: ("V stores",),
+    Port.COMPUTE: ("V instructions 1", "V instructions 2"),
+}
+"""The lanes of what happens inside of a vector function, by port."""
 
 
 def lines_of(program: RegisterProgram, work: Sequence[Work]) -> list[int]:
