@@ -23,8 +23,8 @@ from cubecore.cli.commands import main
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
-    *("README.md", "docs/debugging.md", "docs/index.md", "docs/kernels.md", "docs/models.md"),
-    *("docs/planning.md", "docs/zh/index.md"),
+    *("README.md", "docs/debugging.md", "docs/index.md", "docs/judging.md", "docs/kernels.md"),
+    *("docs/models.md", "docs/planning.md", "docs/zh/index.md"),
 )
 """Documents whose console blocks are run."""
 

@@ -89,14 +89,18 @@ class JudgedCase:
         compared = self.compared
         if self.reason or not (compared.get("where") or compared.get("wrong")):
             return self.reason
-        index = ", ".join(map(str, compared["where"]))
+        index = f"[{', '.join(map(str, compared['where']))}]" if compared["where"] else ""
         at = self.written_at
         by = f", written at {at['file']}:{at['line']} ({at['function']})" if at else ""
+        value, expected, error = (_short(compared[n]) for n in ("value", "expected", "max_abs"))
         return (
-            f"output {compared['output']}[{index}] = {compared['value']}, expected "
-            f"{compared['expected']} ({compared['wrong']:,} wrong, largest error "
-            f"{compared['max_abs']}){by}"
+            f"output {compared['output']}{index} = {value}, expected {expected} "
+            f"({compared['wrong']:,} wrong, largest error {error}){by}"
         )
+
+
+def _short(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 @dataclass(frozen=True, slots=True)

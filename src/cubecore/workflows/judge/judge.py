@@ -24,7 +24,7 @@ from cubecore.workflows.judge.tasks.comparison import LATE, REFUSED, RIGHT, WRON
 from cubecore.workflows.judge.tasks.kinds import Task, task_of
 from cubecore.workflows.judge.values import arrays_in
 
-_LOCATION = re.compile(r"^(?P<file>[^:\s][^:\n]*):(?P<line>\d+)(?=[: ])")
+_LOCATION = re.compile(r"(?:^|: )(?P<file>[^:\s]+):(?P<line>\d+)(?=[: ])")
 _CERTAINTIES = ("certain", "open", "note")
 _COMPILES = ("host", "kernel", "binding")
 """Stages at which something of the submission did not compile."""
@@ -205,15 +205,15 @@ def _correct(cases: Sequence[JudgedCase]) -> bool:
 
 
 def _ended(judged: Json, cases: Sequence[JudgedCase], errors: Sequence[JudgedError]) -> str:
-    """Return the stage that a judgement ended at: that of the first case that is not right."""
+    """Return the stage that a judgement ended at: a wrong case decides before a refused one."""
     if "stage" in judged:
         return str(judged["stage"])
-    first = next((case for case in cases if case.outcome in {WRONG, REFUSED, LATE}), None)
-    if first is None:
-        return DONE
-    if first.outcome == WRONG:
+    outcomes = {case.outcome for case in cases}
+    if WRONG in outcomes:
         return "compare"
-    return errors[0].stage if errors else "run"
+    if outcomes & {REFUSED, LATE}:
+        return errors[0].stage if errors else "run"
+    return DONE
 
 
 def _cases(
@@ -250,7 +250,7 @@ def _errors(judged: Json, told: Sequence[Json]) -> Iterator[JudgedError]:
         if each["message"] in seen:
             continue
         seen.add(each["message"])
-        match = _LOCATION.match(each["message"])
+        match = _LOCATION.search(each["message"])
         yield JudgedError(
             each["stage"],
             each["message"],

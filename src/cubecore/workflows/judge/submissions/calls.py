@@ -20,7 +20,14 @@ from cubecore.frontends.cpp.operator_projects.operator_project import (
 from cubecore.frontends.kernels.kernel import Kernel
 from cubecore.lazy_dataclass import dataclass
 from cubecore.workflows.judge.limits import JudgeOptions
-from cubecore.workflows.judge.submissions.kinds import KERNEL, PROJECT, PYTHON, STRINGS, Submission
+from cubecore.workflows.judge.submissions.kinds import (
+    KERNEL,
+    PROJECT,
+    PYTHON,
+    SAMPLE,
+    STRINGS,
+    Submission,
+)
 from cubecore.workflows.judge.tasks.cases import module_of
 
 
@@ -75,6 +82,9 @@ def opened(submission: Submission, place: Path, options: JudgeOptions) -> OpenSu
         return _kernel_file(place, launch, options)
     if submission.kind == PYTHON:
         return _python(place, options)
+    if submission.kind == SAMPLE:
+        sentence = f"{submission.path.name} is a sample, which has its own data"
+        raise unable(submission.path.name, sentence, "run it by cubecore sample")
     remedy = "its task must be one of torch, with a class Model"
     raise unable(submission.path.name, f"a {submission.kind} is called by its ModelNew", remedy)
 

@@ -83,12 +83,17 @@ def ordered(expected: Any, got: Any) -> list[tuple[str, Any]]:
 
 
 def close(
-    expected: Any, got: Any, atol: float | None = None, rtol: float | None = None
+    expected: Any,
+    got: Any,
+    atol: float | None = None,
+    rtol: float | None = None,
+    *,
+    either: bool = False,
 ) -> Compared:
     """Compare results by their distance: within `atol` + `rtol` times the expected value.
 
-    None is the type's default, as `Tolerance` has it. Values that are no numbers in both are equal,
-    and so are equal infinities.
+    None is the type's default, as `Tolerance` has it. With `either`, one of the two suffices.
+    Values that are no numbers in both are equal, and so are equal infinities.
     """
     wanted, found = leaves(expected), ordered(expected, got)
     limits = _limits(wanted[0][1] if wanted else 0.0, atol, rtol)
@@ -104,7 +109,7 @@ def close(
             subject = name or f"output {number}"
             reason = f"{subject} must have shape {list(want.shape)}, got {list(have.shape)}"
             return Compared(WRONG, CLOSE, *limits, output=number, reason=reason)
-        errors, relative, wrong = _distances(want, have, *limits)
+        errors, relative, wrong = _distances(want, have, *limits, either=either)
         worst = [max(worst[0], _most(errors)), max(worst[1], _most(relative))]
         if first is None and wrong.any():
             blank = Compared(WRONG, CLOSE, *limits, output=number)
@@ -119,7 +124,9 @@ def _limits(one: Any, atol: float | None, rtol: float | None) -> tuple[float, fl
     return absolute, relative
 
 
-def _distances(want: Array, have: Array, atol: float, rtol: float) -> tuple[Array, Array, Array]:
+def _distances(
+    want: Array, have: Array, atol: float, rtol: float, *, either: bool
+) -> tuple[Array, Array, Array]:
     """Return how far elements are apart, also as shares, and which are too far, all flat."""
     flat, other_flat = want.reshape(-1), have.reshape(-1)
     wide = np.promote_types(np.float64, np.complex64 if want.dtype.kind == "c" else np.float64)
@@ -130,7 +137,9 @@ def _distances(want: Array, have: Array, atol: float, rtol: float) -> tuple[Arra
         errors[np.isnan(errors)] = np.inf
         errors[same] = 0
         relative = np.where(errors == 0, 0.0, errors / np.maximum(np.abs(one), 1e-12))
-        near = (errors <= atol + rtol * np.abs(one)) & np.isfinite(one)
+        share = rtol * np.abs(one)
+        limit = np.maximum(atol, share) if either else atol + share
+        near = (errors <= limit) & np.isfinite(one)
     return errors, relative, ~(same | near)
 
 

@@ -22,7 +22,6 @@ from cubecore.workflows.judge.limits import JudgeOptions
 from cubecore.workflows.judge.tasks.cases import ReferenceCase, module_of
 from cubecore.workflows.judge.tasks.comparison import (
     RIGHT,
-    UNCOMPARABLE,
     WRONG,
     Compared,
     close,
@@ -114,7 +113,7 @@ class NpuKernelBenchTask:
         row = self._rows[int(case.name.rpartition(" ")[2])]
         wanted, found = case.expected, _tensors(got)
         plain_found = found if isinstance(wanted, (list, tuple)) else found[0] if found else None
-        usual = close(wanted, found, _LIMIT, _LIMIT)
+        usual = close(wanted, found, _LIMIT, _LIMIT, either=True)
         if usual.reason:
             return usual
         own = getattr(self._inputs, "custom_check_precision", None)
@@ -124,9 +123,8 @@ class NpuKernelBenchTask:
             with torch.no_grad():
                 accurate, rule = own(row, wanted, plain_found)[0], OWN_RULE
         outcome = RIGHT if accurate else WRONG
-        if outcome == WRONG and not usual.where and not usual.wrong:
-            return Compared(UNCOMPARABLE, rule, _LIMIT, _LIMIT, usual.max_abs, usual.max_rel)
-        return replace(usual, outcome=outcome, rule=rule)
+        reason = "" if accurate or usual.wrong else f"{rule} does not accept the results"
+        return replace(usual, outcome=outcome, rule=rule, reason=reason)
 
 
 def _elements(row: dict[str, Any]) -> int:
