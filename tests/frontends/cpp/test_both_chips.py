@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cubecore
+from cubecore.errors import CubecoreError
 from frontends.cpp.cpp_kernels import EXAMPLES, kernels, needs_compiler
 from frontends.cpp.example_cases import BLOCKS, CASES
 
@@ -49,3 +50,47 @@ def test_a_missing_flag_is_a_finding_on_both(chip):
     assert [f.message for f in made.right[1](x, z).findings] == []
     assert np.array_equal(z, 3 * x)
     assert "race-raw" in {f.id for f in made.wrong[1](x, z).findings}
+
+
+SIZES = ("ASC_UB_SIZE", "ASC_L1_SIZE", "ASC_L0A_SIZE", "ASC_L0B_SIZE", "ASC_L0C_SIZE")
+LISTED = """
+  GlobalTensor<int64_t> to;
+  to.SetGlobalBuffer((__gm__ int64_t*)z);
+  const uint64_t sizes[] = {SIZES};
+  for (int n = 0; n < 5; ++n) to.SetValue(n, static_cast<int64_t>(sizes[n]));
+"""
+ARRAY = "__ubuf__ uint8_t held[BYTES]; (void)held; (void)z;"
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_memories_have_the_sizes_of_the_chip_and_arrays_may_fill_ub(chip):
+    facts = cubecore.chip(chip)
+    bodies = {
+        "listed": LISTED.replace("SIZES", ", ".join(SIZES)),
+        "whole": ARRAY.replace("BYTES", "ASC_UB_SIZE"),
+        "more": ARRAY.replace("BYTES", "ASC_UB_SIZE + 32"),
+    }
+    made, z = kernels(bodies, "GM_ADDR z", chip=chip), np.zeros(5, np.int64)
+    assert [f.message for f in made.listed[1](z).findings] == []
+    names = ("ub_user_bytes", "l1_user_bytes", "l0a_bytes", "l0b_bytes", "l0c_bytes")
+    assert z.tolist() == [getattr(facts, name) for name in names]
+    assert [f.message for f in made.whole[1](z).findings] == []
+    need = f"an array must fit {facts.ub_user_bytes} B, got {facts.ub_user_bytes + 32} B"
+    with pytest.raises(CubecoreError, match=need):
+        made.more[1](z)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_arrays_of_python_may_fill_ub(chip):
+    most = cubecore.chip(chip).ub_user_bytes
+
+    def allocating(size):
+        @cubecore.kernel(chip=chip)
+        def held(core):
+            core.ubuf("uint8_t", size)
+
+        return held
+
+    assert allocating(most)[1]().clean
+    with pytest.raises(CubecoreError, match=f"{most} B"):
+        allocating(most + 32)[1]()
