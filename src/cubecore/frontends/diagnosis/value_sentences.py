@@ -77,7 +77,7 @@ def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
     name = words.operand(access.instruction, access.operand, access.location)
     by = declared(access.location.file, name)
     room = _room(access, low, words)
-    if access.end - low > room:
+    if room is not None and access.end - low > room:
         return f"take fewer elements there: {access.memory} has {room} B from its first byte on"
     if access.end <= high or by is None:
         return "take fewer elements there, or make it larger"
@@ -85,10 +85,13 @@ def _of_local(finding: SanitizerFinding, words: SourceWords) -> str:
     return f"make it {access.end - low} B ({at}), or take fewer elements there"
 
 
-def _room(access: FindingAccess, start: int, words: SourceWords) -> int:
-    """Return how many bytes of its memory an array that starts there can have at most."""
-    memory = next(mem for mem in Mem if mem.label == access.memory)
-    return memory_bytes(words.chip, memory)[1] - start
+def _room(access: FindingAccess, start: int, words: SourceWords) -> int | None:
+    """Return how many bytes of its memory an array that starts there can have at most.
+
+    None of a table of the kernel's file, which lies in global memory.
+    """
+    memory = next((mem for mem in Mem if mem.label == access.memory), None)
+    return None if memory is None else memory_bytes(words.chip, memory)[1] - start
 
 
 def alignment(finding: SanitizerFinding) -> int | None:
