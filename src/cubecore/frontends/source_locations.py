@@ -6,7 +6,7 @@ from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Self
 
-from cubecore.errors import CubecoreError, shortened
+from cubecore.errors import CubecoreError, RequestError, shortened
 from cubecore.isa.program.tree import Location
 
 _PACKAGE = str(Path(__file__).resolve().parents[1])
@@ -32,6 +32,10 @@ class KernelError(CubecoreError):
             The error with its violations located.
         """
         return cls(violation.within(str(where)) for violation in error.violations)
+
+
+class ArchitectureError(KernelError, RequestError):
+    """A kernel that calls what chips of its architecture do not have (exit code 2)."""
 
 
 class InstructionLimitError(KernelError):

@@ -1,12 +1,14 @@
 """Faults in Python kernels of Ascend 950: each is reported at its line, its right form is clean."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cubecore import kernel, vector_function
 from cubecore.errors import CubecoreError
+from workflows.command import cli
 
 CHIP = "Ascend950PR_9589"
 COUNT = 512
@@ -185,6 +187,8 @@ def with_a_misspelt_pattern(core, _):
 
 
 REMEDY = "decorate the function that calls it with @cubecore.vector_function"
+ON_950 = "run it on Ascend950PR_9589"
+IN_A_FUNCTION = "in a function with @cubecore.vector_function"
 KERNELS = {
     "outside": (
         *(outside, CHIP),
@@ -192,15 +196,29 @@ KERNELS = {
     ),
     "of_2201": (
         *(inside, "Ascend910B3"),
-        "a vector function is of architecture 3510 (Ascend 950); Ascend910B3 is 2201",
+        f"a vector function is of architecture 3510 (Ascend 950); Ascend910B3 is 2201; {ON_950}",
     ),
     "call_of_3510": (
         *(lambda core, x: core.asc_loadalign(x, x), "Ascend910B3"),
-        "asc_loadalign is of architecture 3510 (Ascend 950); Ascend910B3 is 2201",
+        f"asc_loadalign is of architecture 3510 (Ascend 950); Ascend910B3 is 2201; {ON_950}",
     ),
     "register_of_3510": (
         *(lambda core, _: core.vector_float(), "Ascend910B3"),
-        "a register is of architecture 3510 (Ascend 950); Ascend910B3 is 2201",
+        f"a register is of architecture 3510 (Ascend 950); Ascend910B3 is 2201; {ON_950}",
+    ),
+    "mutex_of_3510": (
+        *(lambda core, _: core.asc_lock("PIPE_V", 0), "Ascend910B3"),
+        f"asc_lock is of architecture 3510; Ascend910B3 is 2201; {ON_950}",
+    ),
+    "vectors_of_2201": (
+        *(lambda core, x: core.asc_add(x, x, x, 64), CHIP),
+        f"asc_add on UB is of architecture 2201; {CHIP} is 3510; use asc_add on registers "
+        f"{IN_A_FUNCTION}",
+    ),
+    "mask_of_2201": (
+        *(lambda core, _: core.asc_set_vector_mask(0, 1), CHIP),
+        f"asc_set_vector_mask is of architecture 2201; {CHIP} is 3510; use registers "
+        f"{IN_A_FUNCTION}",
     ),
     "misspelt": (
         *(with_a_misspelt_pattern, CHIP),
@@ -221,3 +239,22 @@ def test_a_call_that_cannot_be_is_refused_in_one_sentence(name):
     with pytest.raises(CubecoreError) as caught:
         launch[1]()
     assert str(caught.value).partition("): ")[2] == sentence
+
+
+KERNEL_FILES = Path(__file__).parents[3] / "examples" / "kernels"
+
+
+@pytest.mark.parametrize(
+    ("name", "chip", "said"),
+    [
+        ("reg_softmax", "Ascend910B3", "a vector function is of architecture 3510 (Ascend 950)"),
+        ("softmax", CHIP, "use registers in a function with @cubecore.vector_function"),
+        ("matmul", CHIP, "asc_copy_l0c2gm takes these arguments on architecture 2201;"),
+    ],
+)
+def test_a_file_for_another_chip_is_a_bad_request(name, chip, said):
+    """One sentence, exit code 2."""
+    answer = cli("run", KERNEL_FILES / f"{name}.py", "--chip", chip)
+    assert (answer.code, answer.out) == (2, "")
+    assert said in answer.err
+    assert len(answer.err.splitlines()) == 1

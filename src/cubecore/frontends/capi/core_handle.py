@@ -18,11 +18,15 @@ from cubecore.frontends.capi.core_output import CoreOutput
 from cubecore.frontends.capi.modes import Modes, Said, reserved, stale_mask
 from cubecore.frontends.capi.pointer import Pointer, RuntimeInt
 from cubecore.frontends.capi.printf import DUMPS
+from cubecore.frontends.capi.registers.architectures import (
+    of_another_architecture,
+    require_own_call,
+)
 from cubecore.frontends.capi.registers.calls import overloads
 from cubecore.frontends.capi.registers.handles import declared_types
 from cubecore.frontends.capi.registers.vector_functions import RegisterCalls
 from cubecore.frontends.capi.scalar_access import decoded, scalar_load, scalar_store
-from cubecore.frontends.source_locations import KernelError, location
+from cubecore.frontends.source_locations import ArchitectureError, KernelError, location
 from cubecore.isa.catalogue import spellings
 from cubecore.isa.cube.mmad_params import MmadParams
 from cubecore.isa.declare.instruction import Instruction
@@ -313,9 +317,14 @@ class CoreHandle(CoreOutput):
     def _bind(
         self, name: str, arguments: tuple[object, ...], keywords: dict[str, Any], where: Location
     ) -> BoundCall:
+        chip = self._core.chip
+        require_own_call(name, chip, where)
         try:
-            return bound_call(name, arguments, keywords, self._core.chip.arch)
+            return bound_call(name, arguments, keywords, chip.arch)
         except CubecoreError as error:
+            other = of_another_architecture(name, arguments, keywords, chip)
+            if other is not None:
+                raise ArchitectureError.at(where, other) from None
             raise KernelError.at(where, error) from None
 
     def _answer(self, template: Instruction) -> Any:

@@ -11,6 +11,7 @@ from cubecore.dtypes import ElementType
 from cubecore.errors import CubecoreError, RequestError, refuse, shortened, unable
 from cubecore.frontends.capi.calls.binding import forms
 from cubecore.frontends.capi.registers import moves
+from cubecore.frontends.capi.registers.architectures import REGISTERS_OF, no_registers
 from cubecore.frontends.capi.registers.calls import CallArguments, given, record, scalar_of
 from cubecore.frontends.capi.registers.handles import Register, VectorRegister, declared_types
 from cubecore.frontends.capi.registers.known_calls import KNOWN_CALLS, call_key
@@ -25,7 +26,6 @@ from cubecore.machine.debugger.register_view import register_view
 from cubecore.machine.reference.array_bounds import ArrayWatch
 from cubecore.machine.reference.core import Core
 
-ARCH = "3510"
 _CLEARS_AR = "asc_clear_ar_spr"
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -67,8 +67,8 @@ class RegisterCalls:
             return function(*arguments, **words)
         name = shortened(function.__name__)
         where = self._locate(frame, name)
-        if self._core.chip.arch != ARCH:
-            raise KernelError.at(where, _no_registers(name, "a vector function", self._core))
+        if self._core.chip.arch != REGISTERS_OF:
+            raise no_registers(where, name, "a vector function", self._core.chip)
         key = None
         if self._keeps_calls and not words:
             key = call_key(function, arguments[1:], where, watched=self._arrays is not None)
@@ -117,7 +117,7 @@ class RegisterCalls:
     def caller(self, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
         """Return the call of a name: on registers in a vector function, else `plain`."""
         this_frame = sys._getframe  # noqa: SLF001
-        has_plain = any(ARCH in form.kind.archs for form in forms(name))
+        has_plain = any(REGISTERS_OF in form.kind.archs for form in forms(name))
 
         def call(*arguments: Any, **words: Any) -> Any:
             frame = this_frame(1)
@@ -138,7 +138,7 @@ class RegisterCalls:
                 raise KernelError.at(where, error) from None
 
         call.__name__ = name
-        return call if self._core.chip.arch == ARCH else self._of_other_chips(name, plain)
+        return call if self._core.chip.arch == REGISTERS_OF else self._of_other_chips(name, plain)
 
     def _of_other_chips(self, name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
         if forms(name):
@@ -146,7 +146,7 @@ class RegisterCalls:
 
         def call(*_: Any, **__: Any) -> Any:
             where = self._locate(sys._getframe(1), name)  # noqa: SLF001
-            raise KernelError.at(where, _no_registers(name, name, self._core))
+            raise no_registers(where, name, name, self._core.chip)
 
         return call
 
@@ -155,8 +155,8 @@ class RegisterCalls:
         if self._open is not None:
             return self._open
         where = self._locate(frame, name)
-        if self._core.chip.arch != ARCH:
-            raise KernelError.at(where, _no_registers(name, "a register", self._core))
+        if self._core.chip.arch != REGISTERS_OF:
+            raise no_registers(where, name, "a register", self._core.chip)
         need = "stand in a vector function"
         remedy = "decorate the function that calls it with @cubecore.vector_function"
         wrong = refuse(name, need, "a call outside of any", remedy)
@@ -198,12 +198,6 @@ class RegisterCalls:
 
 def _registers_among(arguments: tuple[Any, ...]) -> bool:
     return any(isinstance(one, Register) for one in arguments)
-
-
-def _no_registers(subject: str, what: str, core: Core) -> CubecoreError:
-    chip = core.chip
-    sentence = f"{what} is of architecture {ARCH} (Ascend 950); {chip.name} is {chip.arch}"
-    return unable(subject, sentence)
 
 
 def _made(call: CallArguments) -> Any:
