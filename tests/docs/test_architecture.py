@@ -55,7 +55,7 @@ def test_an_arrow_that_others_imply_is_left_out():
 
 def test_imports_are_those_of_the_source():
     graph = architecture.imports()
-    assert graph["chips"] == set()
+    assert graph["chips"] == {"presented"}
     assert {"chips", "numerics"} <= graph["isa"]
     assert "tiling" not in graph["isa"]
     assert "workflows" in graph["cli"]
